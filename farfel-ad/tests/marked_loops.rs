@@ -305,7 +305,6 @@ fn loops_that_cannot_be_carried_out_again() {
     F0305 10:1 the number of iterations of this loop is not known when it begins, so that states cannot be spread over it
     F0305 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
     F0305 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
-    F0305 12:1 iterations of this loop cannot be carried out again: C goes from one to the next, and is CHARACTER
     F0305 10:1 these iterations are not proven to be independent: one may read what another assigns to X
     F0305 10:1 these iterations are not proven to be independent: one may read what another assigns to Y
     no faults

@@ -81,19 +81,30 @@ pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str], suffix: &
     }
 }
 
-/// The variables in the bounds of a unit's arrays.
+/// The variables in the bounds of a unit's arrays, and in the lengths of its texts.
 pub(crate) fn bound_variables(unit: &Unit) -> BTreeSet<SymId> {
     let mut found = BTreeSet::new();
     for (_, s) in unit.symbols.iter() {
-        for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
-            e.for_each_symbol(&mut |s| {
-                if unit.symbols[s].is_variable() {
-                    found.insert(s);
-                }
-            });
-        }
+        let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
+        bounds
+            .chain(&s.length)
+            .for_each(|e| values_read(unit, e, &mut found));
     }
     found
+}
+
+/// The variables whose values an expression depends on.
+fn values_read(unit: &Unit, e: &Expr, found: &mut BTreeSet<SymId>) {
+    match &e.kind {
+        ExprKind::Call(f, _) if unit.symbols[*f].class.asks_for_shape() => return,
+        ExprKind::Var(s) | ExprKind::Element(s, _) if unit.symbols[*s].is_variable() => {
+            found.insert(*s);
+        }
+        _ => {}
+    }
+    for c in e.children() {
+        values_read(unit, c, found);
+    }
 }
 
 /// What callers call, and what does the work.
@@ -151,8 +162,10 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
     };
     let ids: Vec<SymId> = inner.symbols.ids().collect();
     for id in ids {
-        let dims = inner.symbols[id].dims.iter_mut();
+        let s = &mut inner.symbols[id];
+        let dims = s.dims.iter_mut();
         dims.flat_map(|d| d.lower.iter_mut().chain(&mut d.upper))
+            .chain(&mut s.length)
             .for_each(replace);
     }
     if let Some(r) = inner.result
@@ -205,11 +218,16 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
     let ids: Vec<SymId> = outer.symbols.ids().collect();
     for id in ids {
         let s = &mut outer.symbols[id];
-        let mut depends = false;
-        for e in s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper)) {
-            e.for_each_symbol(&mut |x| depends |= changed.contains(&x));
+        let depends = |e: &Expr| {
+            let mut found = false;
+            e.for_each_symbol(&mut |x| found |= changed.contains(&x));
+            found
+        };
+        if s.place == Place::Dummy && s.length.as_ref().is_some_and(depends) {
+            s.length = Some(Expr::star(span));
         }
-        if depends {
+        let mut bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
+        if bounds.any(depends) {
             s.dims = vec![Dim {
                 lower: None,
                 upper: Some(Expr::star(span)),

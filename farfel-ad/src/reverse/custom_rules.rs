@@ -137,8 +137,8 @@ impl<'w> Sweeper<'w> {
                 .primal
                 .base()
                 .filter(|s| self.make.unit.symbols[*s].is_variable());
-            if let ExprKind::Element(_, subscripts) = &a.primal.kind {
-                subscripts.iter().for_each(|s| self.read(s, needs));
+            for s in a.primal.selectors() {
+                self.read(s, needs);
             }
             match base {
                 Some(s) if a.assigned => {
@@ -200,10 +200,8 @@ impl<'w> Sweeper<'w> {
     fn refuse_moving_places(&mut self, given: &[Argument], written: &Set, span: Span) {
         let mut moving = false;
         for a in given {
-            if let ExprKind::Element(_, subscripts) = &a.primal.kind {
-                for s in subscripts {
-                    s.for_each_symbol(&mut |s| moving |= written.contains(self.space.loc(s)));
-                }
+            for s in a.primal.selectors() {
+                s.for_each_symbol(&mut |s| moving |= written.contains(self.space.loc(s)));
             }
         }
         if moving && self.trial == 0 {

@@ -190,7 +190,8 @@ impl Sweeper<'_> {
         let mut missing = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
-            for (id, s) in self.make.unit.symbols.iter() {
+            for id in self.make.unit.symbols.ids() {
+                let s = &self.make.unit.symbols[id];
                 if !s.is_variable()
                     || !self.make.derivatives.contains(&id)
                     || self.space.loc(id) != loc
@@ -198,19 +199,17 @@ impl Sweeper<'_> {
                     continue;
                 }
                 any = true;
-                let Some(kind) = s.ty.and_then(Kind::of) else {
+                let Some(kind) = s.ty.map(Kind::of) else {
                     continue;
                 };
-                match super::recompute::bounds(s, at) {
+                let open = format!("{} has {}", s.name, s.openness());
+                match super::keep::bounds(&mut self.make, id, at) {
                     Some(bounds) => found.push(Member {
                         var: id,
                         kind,
                         bounds,
                     }),
-                    None => faults.push((
-                        format!("{} has {}", s.name, s.openness()),
-                        "declare the bounds of the array",
-                    )),
+                    None => faults.push((open, "declare the bounds of the array")),
                 }
             }
             if !any {

@@ -164,12 +164,7 @@ impl Sweeper<'_> {
             found.set(callee.space.loc(result), false);
         }
         // Declarations read before all statements.
-        let symbols = &callee.make.unit.symbols;
-        let mut bounds = bound_variables(&callee.make.unit);
-        for length in symbols.iter().filter_map(|(_, s)| s.length.as_ref()) {
-            length.for_each_symbol(&mut |s| _ = bounds.insert(s));
-        }
-        bounds.retain(|s| symbols[*s].is_variable());
+        let bounds = bound_variables(&callee.make.unit);
         found.extend(bounds.into_iter().map(|s| callee.space.loc(s)));
         self.read_before.insert(part, found.clone());
         found

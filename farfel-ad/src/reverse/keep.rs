@@ -7,7 +7,8 @@ use crate::affine::Affine;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::count;
-use farfel_lang::ir::{Block, Expr, ExprKind, Symbol};
+use farfel_lang::ir::{Block, Expr, ExprKind, SymId, Symbol, Type};
+use farfel_lang::storage::constant::Constants;
 
 /// What keeps a variable, and what takes it back; of an array a section, where one is told.
 pub(super) fn keep(
@@ -21,39 +22,29 @@ pub(super) fn keep(
         return Ok((Vec::new(), Vec::new()));
     };
     let symbol = make.unit.symbols[s].clone();
-    let Some(kind) = symbol.ty.and_then(Kind::of) else {
-        return Err(cannot(
-            &symbol,
-            span,
-            "which is CHARACTER",
-            "assign it before the AD block, or use another variable",
-        ));
+    let Some(kind) = symbol.ty.map(Kind::of) else {
+        return Ok((Vec::new(), Vec::new()));
     };
     let whole = match &e.kind {
         ExprKind::Var(_) => symbol.is_array(),
         _ => farfel_lang::types::rank(&make.unit, e) > 0,
     };
-    if !whole {
+    let of = match whole {
+        true => Expr::var(s, span),
+        false => e.clone(),
+    };
+    let places = characters(make, &of);
+    if !whole && places.is_none() {
         let push = tapes.push(make, kind, e.clone(), span);
         let pop = tapes.pop(make, kind, e.clone(), span);
         return Ok((push, pop));
     }
     let mut bounds = Vec::new();
-    for d in &symbol.dims {
-        match &d.upper {
-            Some(u) if u.kind != ExprKind::Star => bounds.push((
-                d.lower.clone().unwrap_or_else(|| Expr::int(1, span)),
-                u.clone(),
-            )),
-            _ => {
-                return Err(cannot(
-                    &symbol,
-                    span,
-                    &format!("which has {}", symbol.openness()),
-                    &format!("declare the bounds of {}", symbol.name),
-                ));
-            }
-        }
+    if whole {
+        let Some(known) = dims(&symbol, span) else {
+            return Err(cannot(&symbol, span));
+        };
+        bounds = known;
     }
     // Nothing beyond the array, whatever a loop that is not carried out would do.
     for (bound, (low, high)) in bounds.iter_mut().zip(section.unwrap_or(&[])) {
@@ -72,9 +63,10 @@ pub(super) fn keep(
         let high = within(make, "MIN", &bound.1, high);
         *bound = (low, high);
     }
+    let text = places.is_some();
+    bounds.splice(..0, places);
     let counters = make.take_counters(bounds.len());
-    let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
-    let element = Expr::element(s, subscripts, span);
+    let element = value_at(of, &counters, text, span);
     let mut push = tapes.push(make, kind, element.clone(), span);
     let mut pop = tapes.pop(make, kind, element, span);
     make.free_counters(bounds.len());
@@ -101,15 +93,75 @@ pub(super) fn keep(
     Ok((push, pop))
 }
 
-fn cannot(symbol: &Symbol, span: Span, which: &str, help: &str) -> Diagnostic {
+/// The places of the characters of a text, from the first to the last; none of one character, and of what is no text.
+fn characters(make: &mut Maker, e: &Expr) -> Option<(Expr, Expr)> {
+    let span = e.span;
+    let (text, from, to) = match &e.kind {
+        ExprKind::Substring(text, from, to) => (text.as_ref(), from.as_deref(), to.as_deref()),
+        _ => (e, None, None),
+    };
+    let s = text.base()?;
+    if make.unit.symbols[s].ty != Some(Type::Character) {
+        return None;
+    }
+    let from = from.cloned().unwrap_or_else(|| Expr::int(1, span));
+    let to = match (to, Constants::of(&make.unit).element_size(s)) {
+        (Some(to), _) => to.clone(),
+        (None, Some(n)) => Expr::int(n, span),
+        (None, None) => make.call("LEN", vec![text.clone()], span),
+    };
+    (!from.reads_as(&to)).then_some((from, to))
+}
+
+/// The bounds of an array, where they are known.
+fn dims(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    let all = s.dims.iter().map(|d| {
+        let high = d.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
+        let low = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));
+        Some((low, high))
+    });
+    all.collect()
+}
+
+/// The bounds of a variable, where they are known: of an array, and first of all those of its texts.
+pub(super) fn bounds(make: &mut Maker, s: SymId, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    let mut all = dims(&make.unit.symbols[s], span)?;
+    all.splice(..0, characters(make, &Expr::var(s, span)));
+    Some(all)
+}
+
+/// The value of a variable that counters tell, one for each of its [`bounds`].
+pub(super) fn value(make: &Maker, s: SymId, counters: &[SymId], span: Span) -> Expr {
+    let text = counters.len() > make.unit.symbols[s].dims.len();
+    value_at(Expr::var(s, span), counters, text, span)
+}
+
+/// The same of a variable, an element or a substring; `text` tells that the first counter goes through the characters.
+fn value_at(of: Expr, counters: &[SymId], text: bool, span: Span) -> Expr {
+    let (character, subscripts) = counters.split_at(usize::from(text));
+    let subscripts: Vec<Expr> = subscripts.iter().map(|c| Expr::var(*c, span)).collect();
+    let mut value = match of.kind {
+        ExprKind::Substring(base, ..) => *base,
+        ExprKind::Var(s) if !subscripts.is_empty() => Expr::element(s, subscripts, span),
+        _ => of,
+    };
+    for c in character {
+        let place = Expr::var(*c, span);
+        value = Expr::substring(value, place.clone(), place, span);
+    }
+    value
+}
+
+fn cannot(symbol: &Symbol, span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_UNSUPPORTED,
         span,
         format!(
-            "the backward sweep needs a value of {} that is overwritten here, and cannot keep it, {which}",
-            symbol.name
+            "the backward sweep needs a value of {} that is overwritten here, and cannot keep it, which has {}",
+            symbol.name,
+            symbol.openness()
         ),
     )
     .related(symbol.span, "declared here")
-    .help(help)
+    .help(format!("declare the bounds of {}", symbol.name))
 }

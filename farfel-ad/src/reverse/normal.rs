@@ -11,9 +11,12 @@ use super::transpose::is_derivative;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::sum;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type,
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId,
+    Symbol, Type,
 };
+use farfel_lang::storage::constant::{Constants, integer};
 use farfel_lang::types::{rank, type_of};
 
 /// Is there a call of anything but an intrinsic function?
@@ -148,6 +151,52 @@ impl Normalizer<'_> {
         t
     }
 
+    /// The length of a text, where declarations can say it.
+    fn length(&mut self, e: &Expr) -> Option<Expr> {
+        let span = e.span;
+        let known = |make: &Maker, e: &Expr| integer(&make.unit, e);
+        Some(match &e.kind {
+            ExprKind::Char(text) => Expr::int(i64::try_from(text.chars().count()).ok()?, span),
+            ExprKind::Paren(a) => self.length(a)?,
+            ExprKind::Binary(BinOp::Concat, a, b) => {
+                let both = sum(self.length(a)?, self.length(b)?);
+                known(self.make, &both).map_or(both, |n| Expr::int(n, span))
+            }
+            ExprKind::Substring(_, from, to) => {
+                let from = from.as_deref().map_or(Some(1), |e| known(self.make, e))?;
+                let to = known(self.make, to.as_deref()?)?;
+                Expr::int(to.checked_sub(from)?.checked_add(1)?.max(0), span)
+            }
+            ExprKind::Var(s) | ExprKind::Element(s, _) => {
+                match Constants::of(&self.make.unit).element_size(*s) {
+                    Some(n) => Expr::int(n, span),
+                    None => self.make.call("LEN", vec![Expr::var(*s, span)], span),
+                }
+            }
+            ExprKind::Call(f, _) => {
+                let symbol = &self.make.unit.symbols[*f];
+                match (&symbol.class, &symbol.length) {
+                    (Class::Intrinsic(_), _) if symbol.name == "CHAR" => Expr::int(1, span),
+                    (Class::Intrinsic(_), _) => return None,
+                    (_, None) => Expr::int(1, span),
+                    (_, Some(length)) => Expr::int(known(self.make, length)?, span),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn store_text(&mut self, e: Expr, length: Expr, out: &mut Block) -> Expr {
+        let span = e.span;
+        let name = self.make.unused("TEMP");
+        let t = self.make.declare(Symbol {
+            length: Some(length),
+            ..Symbol::variable(name, Type::Character, span)
+        });
+        out.push(Stmt::assign(Expr::var(t, span), e, span));
+        Expr::var(t, span)
+    }
+
     /// Calls functions, whose value the backward sweep needs, once.
     fn without_calls(&mut self, mut e: Expr, out: &mut Block) -> Expr {
         if !has_calls(self.make, &e) {
@@ -166,10 +215,8 @@ impl Normalizer<'_> {
     }
 
     fn plain_designator(&mut self, mut e: Expr, out: &mut Block) -> Expr {
-        if has_calls(self.make, &e)
-            && let ExprKind::Element(_, subscripts) = &mut e.kind
-        {
-            for s in subscripts {
+        if has_calls(self.make, &e) {
+            for s in e.selectors_mut() {
                 let inner = std::mem::replace(s, Expr::int(0, Span::NONE));
                 *s = self.without_calls(inner, out);
             }
@@ -292,12 +339,13 @@ impl Normalizer<'_> {
         // What the callee leaves in its copy of a value, its backward sweep begins with.
         let changes = |i: usize| effect.is_none_or(|e| e.assigned.contains(i));
         for (i, a) in args.iter_mut().enumerate() {
+            let changed = self.reads_any(a, &assigned);
             let stored = rank(&self.make.unit, a) == 0
-                && type_of(&self.make.unit, a).is_some_and(|t| t != Type::Character)
-                && (self.reads_any(a, &assigned) || has_calls(self.make, a) || changes(i));
-            match &mut a.kind {
-                ExprKind::Element(_, subscripts) => {
-                    for s in subscripts {
+                && type_of(&self.make.unit, a).is_some()
+                && (changed || has_calls(self.make, a) || changes(i));
+            match &a.kind {
+                ExprKind::Element(..) | ExprKind::Substring(..) => {
+                    for s in a.selectors_mut() {
                         if matches!(s.kind, ExprKind::Range(..)) {
                             continue;
                         }
@@ -315,13 +363,23 @@ impl Normalizer<'_> {
                         }
                     }
                 }
-                ExprKind::Var(_) | ExprKind::Substring(..) => {}
+                ExprKind::Var(_) => {}
                 _ if stored => {
                     let mut value = std::mem::replace(a, Expr::int(0, span));
                     if let ExprKind::Paren(inner) = value.kind {
                         value = *inner;
                     }
-                    *a = self.store(value, out);
+                    let text = type_of(&self.make.unit, &value) == Some(Type::Character);
+                    *a = match text.then(|| self.length(&value)) {
+                        None => self.store(value, out),
+                        Some(Some(length)) => self.store_text(value, length, out),
+                        Some(None) => {
+                            if changed {
+                                self.errors.push(moving_text(value.span.or(span)));
+                            }
+                            value
+                        }
+                    };
                 }
                 _ => {}
             }
@@ -380,4 +438,14 @@ impl Normalizer<'_> {
             };
         }
     }
+}
+
+/// An argument of which the backward sweep does not know what it was.
+fn moving_text(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_UNSUPPORTED,
+        span,
+        "the call changes what this argument is made of, and its length is not known before",
+    )
+    .help("assign it to a variable of its own first")
 }

@@ -2,6 +2,7 @@
 //! these go to a tape and back, and the iterations themselves without derivatives.
 
 use super::effects::Besides;
+use super::keep;
 use super::known::Member;
 use super::maker::Maker;
 use super::sweep::Sweeper;
@@ -12,7 +13,7 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, choice, count, difference, paren, product, sum};
 use farfel_lang::ir::{
     BinOp, Block, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind, SymId,
-    Symbol, Type,
+    Type,
 };
 use std::collections::BTreeMap;
 
@@ -238,47 +239,35 @@ impl Sweeper<'_> {
         let mut members = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
-            for (id, s) in self.make.unit.symbols.iter() {
+            for id in self.make.unit.symbols.ids() {
+                let s = &self.make.unit.symbols[id];
                 let here = s.is_variable()
                     && !self.make.derivatives.contains(&id)
                     && self.space.loc(id) == loc;
-                if !here {
+                let Some(ty) = s.ty.filter(|_| here) else {
                     continue;
-                }
+                };
                 any = true;
-                let bounds = bounds(s, span);
-                let kind = s.ty.and_then(Kind::of);
-                match (bounds, kind) {
-                    (Some(bounds), Some(kind)) => members.push(Member {
+                match keep::bounds(&mut self.make, id, span) {
+                    Some(bounds) => members.push(Member {
                         var: id,
-                        kind,
+                        kind: Kind::of(ty),
                         bounds,
                     }),
-                    (None, _) | (_, None) if self.trial == 0 => {
-                        let (which, help) = match kind {
-                            None => (
-                                "is CHARACTER".to_owned(),
-                                "set it before the loop, or in each iteration".to_owned(),
-                            ),
-                            Some(_) => (
-                                format!("has {}", s.openness()),
-                                format!("declare the bounds of {}", s.name),
-                            ),
-                        };
+                    None if self.trial == 0 => {
+                        let s = &self.make.unit.symbols[id];
+                        let message = format!(
+                            "iterations of this loop cannot be carried out again: {} goes from one to the next, and has {}",
+                            s.name,
+                            s.openness()
+                        );
                         self.errors.push(
-                            Diagnostic::error(
-                                &rules::AD_UNSUPPORTED,
-                                span,
-                                format!(
-                                    "iterations of this loop cannot be carried out again: {} goes from one to the next, and {which}",
-                                    s.name
-                                ),
-                            )
-                            .related(s.span, "declared here")
-                            .help(help),
+                            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+                                .related(s.span, "declared here")
+                                .help(format!("declare the bounds of {}", s.name)),
                         );
                     }
-                    _ => {}
+                    None => {}
                 }
             }
             if !any {
@@ -427,16 +416,6 @@ impl Sweeper<'_> {
         }
         out
     }
-}
-
-/// The bounds of a variable, where they are known.
-pub(super) fn bounds(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
-    let all = s.dims.iter().map(|d| {
-        let high = d.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
-        let low = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));
-        Some((low, high))
-    });
-    all.collect()
 }
 
 /// The number of values of an array.
@@ -600,11 +579,7 @@ impl Storage {
                     continue;
                 }
                 let counters = make.take_counters(m.bounds.len());
-                let subscripts: Vec<Expr> = counters.iter().map(|c| Expr::var(*c, span)).collect();
-                let element = match subscripts.is_empty() {
-                    true => Expr::var(m.var, span),
-                    false => Expr::element(m.var, subscripts, span),
-                };
+                let element = keep::value(make, m.var, &counters, span);
                 let next = binary(BinOp::Add, Expr::var(at, span), Expr::int(1, span));
                 let place = Expr::element(values, vec![Expr::var(at, span)], span);
                 let mut copied = vec![Stmt::assign(Expr::var(at, span), next, span)];

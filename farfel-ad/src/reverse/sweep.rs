@@ -350,8 +350,8 @@ impl<'w> Sweeper<'w> {
     pub(super) fn read_to_pass(&self, callee: &super::Part, args: &[Expr], needs: &mut Needs) {
         for (i, a) in args.iter().enumerate() {
             match &a.kind {
-                ExprKind::Element(_, subscripts) => {
-                    subscripts.iter().for_each(|s| self.read(s, needs));
+                ExprKind::Element(..) | ExprKind::Substring(..) => {
+                    a.selectors().iter().for_each(|s| self.read(s, needs));
                 }
                 ExprKind::Var(_) => {}
                 _ if !callee.derivative_args.get(i).copied().unwrap_or(false) => {
@@ -402,14 +402,12 @@ impl<'w> Sweeper<'w> {
         }
         let scalar = rank(&self.make.unit, target) == 0;
         let kept = match &target.kind {
-            ExprKind::Element(..) if scalar => target.clone(),
+            ExprKind::Element(..) | ExprKind::Substring(..) if scalar => target.clone(),
             _ => Expr::var(s, span),
         };
         let made = self.keep(&kept, needs, span);
-        if let ExprKind::Element(_, subscripts) = &kept.kind {
-            for s in subscripts {
-                self.read(s, needs);
-            }
+        for s in kept.selectors() {
+            self.read(s, needs);
         }
         if !tangled {
             match (&kept.kind, elements) {

@@ -22,18 +22,20 @@ pub(super) enum Kind {
     Real(u8),
     Complex(u8),
     Logical(u8),
+    /// Texts lie there character by character.
+    Character,
 }
 
 impl Kind {
-    /// The tape for values of a type; none for CHARACTER.
-    pub fn of(ty: Type) -> Option<Self> {
-        Some(match ty {
+    /// The tape for values of a type.
+    pub fn of(ty: Type) -> Self {
+        match ty {
             Type::Integer(k) => Kind::Integer(k),
             Type::Real(k) => Kind::Real(k),
             Type::Complex(k) => Kind::Complex(k),
             Type::Logical(k) => Kind::Logical(k),
-            Type::Character => return None,
-        })
+            Type::Character => Kind::Character,
+        }
     }
 
     pub fn ty(self) -> Type {
@@ -42,6 +44,7 @@ impl Kind {
             Kind::Real(k) => Type::Real(k),
             Kind::Complex(k) => Type::Complex(k),
             Kind::Logical(k) => Type::Logical(k),
+            Kind::Character => Type::Character,
         }
     }
 
@@ -51,6 +54,7 @@ impl Kind {
             Kind::Real(k) => format!("R{k}"),
             Kind::Complex(k) => format!("C{k}"),
             Kind::Logical(k) => format!("L{k}"),
+            Kind::Character => "CH".to_owned(),
         }
     }
 
@@ -64,6 +68,7 @@ impl Kind {
         match self {
             Kind::Integer(k) | Kind::Real(k) | Kind::Logical(k) => i64::from(k),
             Kind::Complex(k) => 2 * i64::from(k),
+            Kind::Character => 1,
         }
     }
 }

@@ -154,6 +154,14 @@ impl Intrinsic {
         BY_NAME.get(name).copied()
     }
 
+    /// Is it a function of what its argument is, not of its value?
+    pub fn asks_for_shape(&self) -> bool {
+        const ALL: [&str; 7] = [
+            "LEN", "SIZE", "LBOUND", "UBOUND", "SHAPE", "KIND", "BIT_SIZE",
+        ];
+        ALL.contains(&self.name)
+    }
+
     /// The type of the result for arguments of these types.
     pub fn result_type(&self, args: &[Type]) -> Type {
         match self.result {

@@ -67,6 +67,15 @@ impl Expr {
         Expr::new(ExprKind::Element(array, subscripts), span)
     }
 
+    /// `text(from:to)`
+    pub fn substring(text: Expr, from: Expr, to: Expr, span: Span) -> Self {
+        let bound = |e| Some(Box::new(e));
+        Expr::new(
+            ExprKind::Substring(Box::new(text), bound(from), bound(to)),
+            span,
+        )
+    }
+
     /// A reference to a function.
     pub fn call(function: SymId, args: Vec<Expr>, span: Span) -> Self {
         Expr::new(ExprKind::Call(function, args), span)

@@ -195,4 +195,32 @@ impl Expr {
             _ => None,
         }
     }
+
+    /// What decides which part of its variable an element or substring is: subscripts, and the bounds of texts.
+    pub fn selectors(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Element(_, subscripts) => subscripts.iter().collect(),
+            ExprKind::Substring(base, from, to) => {
+                let mut all = base.selectors();
+                all.extend(from.as_deref());
+                all.extend(to.as_deref());
+                all
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same to change them.
+    pub fn selectors_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.kind {
+            ExprKind::Element(_, subscripts) => subscripts.iter_mut().collect(),
+            ExprKind::Substring(base, from, to) => {
+                let mut all = base.selectors_mut();
+                all.extend(from.as_deref_mut());
+                all.extend(to.as_deref_mut());
+                all
+            }
+            _ => Vec::new(),
+        }
+    }
 }

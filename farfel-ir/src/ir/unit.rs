@@ -586,6 +586,11 @@ impl Class {
     pub fn is_procedure(&self) -> bool {
         matches!(self, Class::Function | Class::Subroutine | Class::Procedure)
     }
+
+    /// An intrinsic function of what its argument is, not of its value.
+    pub fn asks_for_shape(&self) -> bool {
+        matches!(self, Class::Intrinsic(i) if i.asks_for_shape())
+    }
 }
 
 /// Where a name lives.

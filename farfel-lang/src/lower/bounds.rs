@@ -289,19 +289,11 @@ fn first_changing(unit: &Unit, e: &Expr, changing: &HashSet<SymId>) -> Option<Sy
     let found = |s: SymId| changing.contains(&s).then_some(s);
     match &e.kind {
         ExprKind::Var(s) => found(*s),
-        ExprKind::Call(s, _) if asks_for_shape(&unit.symbols[*s].class) => None,
+        ExprKind::Call(s, _) if unit.symbols[*s].class.asks_for_shape() => None,
         ExprKind::Element(s, _) if changing.contains(s) => Some(*s),
         _ => {
             let mut children = e.children().into_iter();
             children.find_map(|c| first_changing(unit, c, changing))
         }
     }
-}
-
-/// Functions of what an argument is, not of its value.
-fn asks_for_shape(class: &Class) -> bool {
-    const ALL: [&str; 7] = [
-        "LEN", "SIZE", "LBOUND", "UBOUND", "SHAPE", "KIND", "BIT_SIZE",
-    ];
-    matches!(class, Class::Intrinsic(i) if ALL.contains(&i.name))
 }

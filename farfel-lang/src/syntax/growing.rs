@@ -36,6 +36,9 @@ pub(crate) fn suffix(ty: Type) -> String {
 /// The type of the elements, by the name of the type of the tape.
 fn elements(name: &str) -> Option<Type> {
     let rest = name.strip_prefix(PREFIX)?;
+    if rest == suffix(Type::Character) {
+        return Some(Type::Character);
+    }
     let bytes: u8 = rest.get(1..)?.parse().ok()?;
     let ty = match rest.as_bytes().first()? {
         b'I' => Type::Integer(bytes),

@@ -1,0 +1,409 @@
+//! Texts, and values of any other type, that backward sweeps need and forward sweeps overwrite.
+
+mod support;
+use support::{check, expand};
+
+/// Derivatives of `F(X, Y)` by reverse mode, of all four ways to nest second ones, against differences.
+/// `units` has F and what it calls.
+fn differences(units: &str) -> String {
+    let second = [("FR", "F", "R"), ("RF", "R", "F"), ("RR", "R", "R")].map(|(name, outer, inner)| {
+        let ends = |mode: &str, d: &str, y: &str| match mode {
+            "F" => ("      ADF(X)\n".to_owned(), format!("      END ADF({d} = TANGENT({y}))\n")),
+            _ => (format!("      ADR({y})\n"), format!("      END ADR({d} = COTANGENT(X))\n")),
+        };
+        let (begin, end) = ends(outer, "H", "G");
+        let (inner_begin, inner_end) = ends(inner, "G", "Y");
+        format!(
+            "      SUBROUTINE {name}(X, H)\n      DOUBLE PRECISION X, Y, G, H\n{begin}{inner_begin}      CALL F(X, Y)\n{inner_end}{end}      END\n"
+        )
+    });
+    format!(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, G, H(3), P, M, E
+      E = 1D-5
+      X = 0.7D0
+      DO I = 1, 2
+        CALL GRAD(X, G)
+        CALL F(X + E, P)
+        CALL F(X - E, M)
+        PRINT *, 'first', G, (P - M)/(2*E)
+        CALL FR(X, H(1))
+        CALL RF(X, H(2))
+        CALL RR(X, H(3))
+        CALL GRAD(X + E, P)
+        CALL GRAD(X - E, M)
+        DO K = 1, 3
+          PRINT *, 'second', H(K), (P - M)/(2*E)
+        END DO
+        X = X + 0.4D0
+      END DO
+      END
+      SUBROUTINE GRAD(X, G)
+      DOUBLE PRECISION X, Y, G
+      ADR(Y)
+      CALL F(X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+{}{units}",
+        second.concat()
+    )
+}
+
+#[test]
+fn texts_of_any_length() {
+    // Scalars that statements assign, WRITE and READ; factors, subscripts and bounds of loops are made of them.
+    check(
+        &differences(
+            "      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y, W(9)
+      CHARACTER*8 NAME, OTHER
+      CHARACTER C, D*1
+      NAME = 'square'
+      Y = ICHAR(NAME(2:2))*0.01D0*X*X
+      OTHER = NAME
+      DO I = 1, 9
+        W(I) = SIN(I*X)
+      END DO
+      Y = Y*W(INDEX(NAME, 'a'))
+      WRITE (NAME, '(A,I3.3)') 'n', 42
+      Y = Y*X + W(INDEX(NAME, '2'))*Y
+      READ (NAME, '(A4)') OTHER
+      Y = Y*LEN_TRIM(OTHER)*X
+      C = OTHER(2:2)
+      D = OTHER(3:3)
+      Y = Y*(ICHAR(C) - ICHAR(D))*X
+      OTHER = ' '
+      C = 'a'
+      Y = Y*Y*ICHAR(C)*0.02D0
+      C = 'b'
+      D = C
+      Y = Y*Y*LEN_TRIM(OTHER // C)*0.1D0*ICHAR(D)
+      D = 'x'
+      NAME = D
+      Y = Y*LEN_TRIM(NAME)*SIN(X)
+      NAME = D // C
+      END
+",
+        ),
+        1e-6,
+    );
+    // Lengths that are expressions, in loops and calls, with changes of what they were made of.
+    check(
+        &differences(
+            "      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y
+      CHARACTER*7 A
+      CHARACTER*20 B
+      A = 'abcdefg'
+      B = 'a text of twenty ch.'
+      Y = X
+      DO I = 1, 3
+        N = 3 + I
+        CALL S(A, X, Y, N)
+        N = 3 + I
+        CALL S(B(I:I + 9), X, Y, N)
+        A(I:I) = B(N - 40:N - 40)
+      END DO
+      END
+      SUBROUTINE S(T, X, Y, N)
+      CHARACTER*(*) T
+      CHARACTER*(N) U
+      CHARACTER*(LEN(T)) V
+      CHARACTER*(2*N + 1) W
+      DOUBLE PRECISION X, Y
+      U = T
+      V = T
+      W = T // U
+      Y = SIN(Y)*ICHAR(U(2:2))*0.01D0*X
+      U(1:2) = V(3:4)
+      N = N + 40
+      Y = Y*Y*ICHAR(U(2:2))*0.01D0*ICHAR(W(N - 40:N - 40))*0.01D0
+      U = V
+      W = U // 'x'
+      T(2:) = U // 'y'
+      Y = COS(Y)*X*ICHAR(T(LEN(T):LEN(T)))*0.01D0*ICHAR(V(1:1))*0.01D0
+      T = 'z'
+      V = T
+      Y = Y*X*ICHAR(V(1:1))*0.01D0
+      V = 'w'
+      END
+",
+        ),
+        1e-6,
+    );
+}
+
+#[test]
+fn arrays_and_parts_of_texts() {
+    check(
+        &differences(
+            "      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y
+      CHARACTER*3 L(-1:1, 2)
+      CHARACTER*5 C(4)
+      COMMON /TEXTS/ C, K
+      CHARACTER*10 E
+      CHARACTER*4 TAG
+      CHARACTER P(5)*2, Q*10
+      EQUIVALENCE (P, Q)
+      Y = X
+      K = 1
+      C(1) = 'one'
+      C(2) = 'two'
+      C(3) = 'three'
+      C(4) = 'four'
+      Q = '0123456789'
+      DO J = 1, 2
+        L(0, J) = 'abc'
+        DO I = -1, 1
+          L(I, J) = C(I + J + 1)
+          Y = Y*ICHAR(L(I, J)(2:2))*0.01D0 + X*ICHAR(P(3)(2:2))*0.02D0
+          IF (I .EQ. 0) L(I, J)(J:J + 1) = 'ab'
+          K = K + I
+          C(MOD(J, 4) + 1)(I + 2:I + 2) = CHAR(70 + K)
+          Y = Y*X*ICHAR(L(0, J)(2:2))*0.01D0
+        END DO
+        Q(5:6) = 'xy'
+        P(J) = C(J)
+        CALL MIXED(L, X, Y)
+        CALL MIXED(L(-1, J), X, Y)
+        M = J
+        E = Q
+        CALL PART(E(M:M + 4), M, X, Y)
+        CALL PART((E(3:)), M, X, Y)
+        CALL BOTH(E, E(2:4) // E(1:1), X, Y)
+        CALL BOTH(E, (E), X, Y)
+        CALL BOTH(E, TAG(J), X, Y)
+      END DO
+      END
+      CHARACTER*4 FUNCTION TAG(I)
+      WRITE (TAG, '(A,I1)') 'tag', I
+      END
+      SUBROUTINE MIXED(L, X, Y)
+      CHARACTER*3 L(*)
+      CHARACTER*5 C(4)
+      COMMON /TEXTS/ C, K
+      DOUBLE PRECISION X, Y
+      L(2) = C(3)
+      Y = SIN(Y)*X*ICHAR(L(2)(1:1))*0.01D0*ICHAR(C(4)(1:1))*0.01D0
+      L(2) = C(K)(2:)
+      C(4)(1:1) = L(2)(3:3)
+      Y = Y*X*ICHAR(L(2)(2:2))*0.01D0
+      L(2) = ' '
+      END
+      SUBROUTINE PART(S, M, X, Y)
+      CHARACTER*(*) S
+      DOUBLE PRECISION X, Y
+      Y = Y + SIN(X*Y*ICHAR(S(M:M))*0.01D0)
+      S(M:M) = 'q'
+      M = M + 1
+      Y = Y*COS(X*ICHAR(S(M:M))*0.01D0)
+      S = 'r'
+      END
+      SUBROUTINE BOTH(S, T, X, Y)
+      CHARACTER*(*) S, T
+      DOUBLE PRECISION X, Y
+      Y = Y + SIN(X*Y*ICHAR(S(2:2))*0.01D0)
+      S(2:2) = T(1:1)
+      Y = Y*COS(X*ICHAR(T(2:2))*0.01D0)*(0.2D0 + 0.1D0*LEN(T)*X)
+      S(2:2) = 'b'
+      END
+",
+        ),
+        1e-6,
+    );
+}
+
+/// Loops whose iterations are carried out again, without an end that is known, and calls of calls.
+#[test]
+fn texts_go_from_iteration_to_iteration() {
+    let units = "      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y
+      CHARACTER*6 S
+      CHARACTER*2 L(3)
+      INTEGER I
+      S = 'abcdef'
+      L(1) = 'ab'
+      L(2) = 'cd'
+      L(3) = 'ef'
+      Y = X
+      CALL WORK(S, L, X, Y)
+      I = 0
+      DO WHILE (S .NE. 'stop')
+        I = I + 1
+        Y = Y + SIN(X*ICHAR(S(I:I))*0.01D0)*Y
+        CALL TURN(S, I)
+        S(2:2) = S(3:3)
+        IF (I .GE. 5) S = 'stop'
+      END DO
+      END
+      SUBROUTINE WORK(S, L, X, Y)
+      CHARACTER*(*) S
+      CHARACTER*2 L(3)
+      DOUBLE PRECISION X, Y
+      INTEGER I
+MARK
+      DO I = 1, 7
+        Y = SIN(X*ICHAR(S(2:2))*0.01D0)*Y + ICHAR(L(2)(2:2))*0.001D0*X
+        CALL TURN(S, I)
+        L(MOD(I, 3) + 1) = S(I/2 + 1:)
+        CALL TURN(L(2), 1)
+      END DO
+      END
+      SUBROUTINE TURN(S, I)
+      CHARACTER*(*) S
+      INTEGER I, K
+      CHARACTER C
+      C = S(1:1)
+      DO K = 2, LEN(S)
+        S(K - 1:K - 1) = S(K:K)
+      END DO
+      S(LEN(S):) = CHAR(ICHAR(C) + MOD(I, 2))
+      END
+";
+    check(&differences(&units.replace("MARK\n", "")), 1e-6);
+    // Adjoints of adjoints of these are refused.
+    let marked = units.replace("MARK", "!farfel: checkpoint(2)");
+    let source = differences(&marked);
+    let at = source.find("      SUBROUTINE RR(").unwrap();
+    let end = at + source[at..].find("      END\n").unwrap();
+    let once = format!(
+        "{}      SUBROUTINE RR(X, H)\n      DOUBLE PRECISION X, H\n      CALL FR(X, H)\n{}",
+        &source[..at],
+        &source[end..]
+    );
+    check(&once, 1e-6);
+}
+
+/// Values that nobody has set are kept like others.
+#[test]
+fn texts_without_a_value() {
+    let source = "      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y
+      INTEGER I
+      Y = X
+      DO I = 1, 3
+        CALL S(I, X, Y)
+      END DO
+      END
+      SUBROUTINE S(I, X, Y)
+      DOUBLE PRECISION X, Y
+      CHARACTER*9 A, B(3)
+      INTEGER I
+      IF (I .EQ. 2) A = 'two'
+      IF (I .EQ. 3) B(2) = 'three'
+      CALL USE(A, B, I, X, Y)
+      A = 'new'
+      B(1) = A
+      B(2) = A
+      B(3) = A
+      CALL USE(A, B, I, X, Y)
+      END
+      SUBROUTINE USE(A, B, I, X, Y)
+      CHARACTER*(*) A, B(3)
+      DOUBLE PRECISION X, Y
+      INTEGER I
+      IF (I .EQ. 2) Y = Y*ICHAR(A(1:1))*0.01D0*SIN(X)
+      IF (I .EQ. 3) Y = Y*ICHAR(B(2)(3:3))*0.01D0*SIN(X)
+      END
+";
+    check(&differences(source), 1e-6);
+}
+
+/// Every type that a variable can have, as a scalar and as an array.
+#[test]
+fn values_of_all_types() {
+    let types = [
+        ("INTEGER*1", "3", "-2", "V*0.4D0"),
+        ("INTEGER*2", "300", "-200", "V*4D-3"),
+        ("INTEGER", "30000", "-20000", "V*4D-5"),
+        ("INTEGER*8", "3000000000_8", "-2000000000_8", "V*4D-10"),
+        ("LOGICAL", ".TRUE.", ".FALSE.", "MERGE(1.5D0, 0.7D0, V)"),
+        ("LOGICAL*1", ".TRUE.", ".FALSE.", "MERGE(1.5D0, 0.7D0, V)"),
+        ("LOGICAL*2", ".TRUE.", ".FALSE.", "MERGE(1.5D0, 0.7D0, V)"),
+        ("LOGICAL*8", ".TRUE.", ".FALSE.", "MERGE(1.5D0, 0.7D0, V)"),
+        ("REAL", "1.25", "-0.5", "V"),
+        ("DOUBLE PRECISION", "1.25D0", "-0.5D0", "V"),
+        ("REAL*16", "1.25Q0", "-0.5Q0", "DBLE(V)"),
+        ("COMPLEX", "(1.25, 2.0)", "(-0.5, 1.0)", "DBLE(V)"),
+        ("COMPLEX*16", "(1.25D0, 1.5D0)", "(-0.5D0, 1D0)", "DIMAG(V)"),
+        ("CHARACTER", "'a'", "'b'", "ICHAR(V)*0.01D0"),
+        ("CHARACTER*5", "'abc'", "'de'", "ICHAR(V(2:2))*0.01D0"),
+    ];
+    let mut units =
+        "      SUBROUTINE F(X, Y)\n      DOUBLE PRECISION X, Y\n      Y = X\n".to_owned();
+    for k in 0..types.len() {
+        units += &format!("      CALL T{k}(X, Y)\n");
+    }
+    units += "      END\n";
+    for (k, (ty, one, other, factor)) in types.iter().enumerate() {
+        let of = |v: &str| factor.replace('V', v);
+        let (scalar, element) = (of("V"), of("W(2)"));
+        units += &format!(
+            "      SUBROUTINE T{k}(X, Y)
+      DOUBLE PRECISION X, Y, Z
+      {ty} V, W(3)
+      V = {one}
+      W(1) = {other}
+      W(2) = {one}
+      W(3) = V
+      Z = 0
+      DO I = 1, 3
+        Z = Z + SIN(X + I)*{scalar}
+        Z = Z*COS(X*I)*{element}
+        V = {other}
+        W(2) = {other}
+      END DO
+      CALL A{k}(V, W, X, Z)
+      Z = Z*COS(X)*{scalar}
+      V = {one}
+      CALL A{k}(V, W, X, Z)
+      Y = Y*COS(Z)
+      V = {other}
+      END
+      SUBROUTINE A{k}(V, W, X, Y)
+      {ty} V, W(3)
+      DOUBLE PRECISION X, Y
+      Y = Y + {scalar}*SIN(X)*{element}
+      V = W(1)
+      CALL B{k}(W)
+      Y = Y + {scalar}*SIN(X*Y)*{element}
+      END
+      SUBROUTINE B{k}(W)
+      {ty} W(3)
+      W(2) = W(1)
+      END
+"
+        );
+    }
+    check(&differences(&units), 1e-6);
+}
+
+/// The backward sweep has the text as it is behind the call, and no variable for what it was before.
+#[test]
+fn arguments_whose_length_is_not_known() {
+    let text = |argument: &str| {
+        format!(
+            "      SUBROUTINE GRAD(X, Y, T, I, G)
+      CHARACTER*4 T
+      DOUBLE PRECISION X, Y, G
+      ADR(Y)
+      CALL S(T, {argument}, X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE S(T, U, X, Y)
+      CHARACTER*(*) T, U
+      DOUBLE PRECISION X, Y
+      T = ' '
+      Y = X*ICHAR(U(1:1))
+      END
+"
+        )
+    };
+    let fault = expand(&text("(T(I:I + 1))")).unwrap_err();
+    let expected = "F0305 5:17 the call changes what this argument is made of, and its length is not known before";
+    assert_eq!(fault.trim(), expected);
+    for known in ["(T)", "(T(2:3))", "T // 'X'"] {
+        expand(&text(known)).unwrap();
+    }
+}
