@@ -867,3 +867,46 @@ fn sweeps_that_stay_as_they_are_are_copied() {
     ];
     agree(dir, &sources, 3, 1e-10);
 }
+
+/// Calls without text may change what they get, but no variable of a loop around: nobody may assign that, nor put it
+/// back.
+#[test]
+fn calls_without_text_leave_variables_of_loops() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let head = "      SUBROUTINE HEAD(X, Y, N)
+      DOUBLE PRECISION X(N), Y
+      INTEGER I, K, N, M
+      Y = 0
+      DO K = 1, N
+        DO I = 1, 2
+          M = I
+          IF (I .GT. 1) CALL NOTE(I, K, M)
+          Y = Y + X(K)*X(K)*I*M
+        END DO
+      END DO
+      END
+";
+    write(dir, "all.f", head);
+    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XB(3), Y, YB
+      DO K = 1, 3
+        X(K) = K
+      END DO
+      YB = 1
+      CALL HEAD_B(X, XB, Y, YB, 3)
+      DO K = 1, 3
+        PRINT *, XB(K), 2D0*K*(1 + 2*7)
+      END DO
+      END
+      SUBROUTINE NOTE(I, K, M)
+      M = I + 5
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "all_b.f"], 3, 1e-12);
+}

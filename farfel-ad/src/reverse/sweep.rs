@@ -459,7 +459,10 @@ impl<'w> Sweeper<'w> {
     ) -> (Block, Block) {
         let (mut push, mut pops) = (Vec::new(), Vec::new());
         for loc in locs.ones() {
-            if !needs.has(loc) {
+            // Nothing may change the variable of a loop in it, whatever calls could do.
+            let counts = |v: &SymId| self.space.loc(*v) == loc;
+            let counted = !self.space.tangled.contains(loc) && self.loop_vars.iter().any(counts);
+            if !needs.has(loc) || counted {
                 continue;
             }
             let here: Vec<SymId> = self
