@@ -384,7 +384,21 @@ impl World<'_> {
                         false => self.random.pick(&known).clone(),
                     }
                 }
-                Param::Text => (*self.random.pick(&["'N'", "'T'", "'NO'", "'T'//'N'"])).into(),
+                Param::Text(true) => {
+                    let assigned = |p: &&Param| matches!(p, Param::Text(true));
+                    match callee.signature.params[..i].iter().any(|p| assigned(&p)) {
+                        true => "(CW)".into(),
+                        false => self.text(u, &["CW", "CW(#:)", "CW(#:#+1)"]),
+                    }
+                }
+                Param::Text(false) => {
+                    let assigned = |p: &Param| matches!(p, Param::Text(true));
+                    let any = callee.signature.params.iter().any(assigned);
+                    match any || self.random.once_in(2) {
+                        true => self.text(u, &["'N'", "'T'", "'NO'", "'T'//'N'", "(CW)"]),
+                        false => self.text(u, &["CW", "(CW)", "CW(#:)", "CW(#:#+1)", "(CW(#:#))"]),
+                    }
+                }
                 Param::Extent(assigned) => match u.extents.first() {
                     Some(n) if self.random.once_in(2) => match assigned {
                         true => format!("({n})"),
@@ -488,6 +502,15 @@ impl World<'_> {
             1 => format!("{}*{}", v.name, self.leaf(u)),
             2 => format!("DCONJG({})", v.name),
             _ => v.name,
+        }
+    }
+
+    /// One of some texts, with places from 1 to 3 for #.
+    pub fn text(&mut self, u: &mut Unit, of: &[&str]) -> String {
+        let one = *self.random.pick(of);
+        match one.contains('#') {
+            true => one.replace('#', &self.index(u, 1, 3)),
+            false => one.into(),
         }
     }
 

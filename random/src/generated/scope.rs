@@ -85,8 +85,8 @@ pub enum Param {
     Complex(bool),
     /// A LOGICAL, and whether it is assigned, as a copy.
     Logical(bool),
-    /// A CHARACTER of any length.
-    Text,
+    /// A CHARACTER of any length, and whether it is assigned.
+    Text(bool),
     /// A procedure.
     Procedure(Signature),
 }

@@ -148,6 +148,9 @@ impl World<'_> {
             let condition = self.condition(u);
             return vec![line(&format!("{switch} = {condition}"))];
         }
+        if self.random.once_in(2) {
+            return self.kept_text(u);
+        }
         let (condition, value) = (self.condition(u), self.value(u, 1));
         let Some((_, target)) = self.target(u) else {
             return Vec::new();
@@ -157,6 +160,49 @@ impl World<'_> {
             line(&format!("IF ({condition}) CH = CH(2:2)//'A'")),
             line(&format!("IF (CH .GT. 'B') {target} = {value}")),
         ])]
+    }
+
+    /// A text that is kept from statement to statement gets another value, or says what another value is.
+    fn kept_text(&mut self, u: &mut Unit) -> Vec<Item> {
+        let dummy = match u.texts.is_empty() {
+            true => None,
+            false => Some(self.random.pick(&u.texts).clone()),
+        };
+        let dummy = dummy.filter(|_| self.random.once_in(2));
+        if self.random.once_in(2) {
+            let changed = match &dummy {
+                Some(t) => {
+                    let values = ["CW(#:#)", "CHAR(65+MOD(ICHAR(@(1:1)),5))", "'C'"];
+                    let value = self.text(u, &values).replace('@', t);
+                    format!("{t}(1:1) = {value}")
+                }
+                None => self.text(
+                    u,
+                    &[
+                        "CW = CW(2:)//CW(1:1)",
+                        "CW(#:#+1) = 'BD'",
+                        "CW(#:) = 'AE'//CW(3:)",
+                        "CW(#:#) = CHAR(65+#)",
+                        "CW = 'CAB'",
+                    ],
+                ),
+            };
+            let condition = self.random.once_in(3).then(|| self.condition(u));
+            let only = condition.map(|c| format!("IF ({c}) ")).unwrap_or_default();
+            return vec![line(&format!("{only}{changed}"))];
+        }
+        let letter = match dummy {
+            Some(t) => format!("{t}(1:1)"),
+            None => self.text(u, &["CW(#:#)"]),
+        };
+        let value = self.value(u, 1);
+        let Some((_, target)) = self.target(u) else {
+            return Vec::new();
+        };
+        vec![line(&match self.random.once_in(3) {
+            true => format!("IF ({letter} .GT. 'B') {target} = {value}"),
+            false => format!("{target} = SIN({value})*(ICHAR({letter})-67)*0.4D0"),
+        })]
     }
 
     fn whole_array(&mut self, u: &mut Unit) -> Vec<Item> {

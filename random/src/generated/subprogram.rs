@@ -79,7 +79,7 @@ impl World<'_> {
             }
             params.push(match self.random.below(11) {
                 9 => match self.random.below(3) {
-                    0 => Param::Text,
+                    0 => Param::Text(!function && self.random.once_in(2)),
                     n => Param::Logical(n == 1),
                 },
                 10 => Param::Complex(!function && self.random.once_in(2)),
@@ -136,7 +136,7 @@ impl World<'_> {
                 Param::Integer | Param::IntegerCopy => &["K", "N"],
                 Param::Extent(_) => &["NLEN", "MLEN"],
                 Param::Complex(_) => &["CU", "CV"],
-                Param::Logical(_) | Param::Text => &["LU"],
+                Param::Logical(_) | Param::Text(_) => &["LU"],
                 Param::Procedure(s) if s.function => &["F", "G"],
                 Param::Procedure(_) => &["S", "SUB"],
             };
@@ -180,17 +180,21 @@ impl World<'_> {
                     u.scope.flags.push(flag);
                     continue;
                 }
-                Param::Text => {
+                Param::Text(assigned) => {
                     let unit = self.units;
                     let text = format!("CU{unit}X{i}");
                     specs.push(line(&format!("CHARACTER*(*) {text}")));
                     names.pop();
                     names.push(text.clone());
-                    u.scope.flags.push(match self.random.below(3) {
+                    u.scope.flags.push(match self.random.below(4) {
                         0 => format!("{text} .EQ. 'N'"),
                         1 => format!("{text}(1:1) .NE. 'T'"),
+                        2 => format!("{text}(1:1) .GT. 'B'"),
                         _ => format!("LEN({text}) .GT. 1"),
                     });
+                    if *assigned {
+                        u.texts.push(text);
+                    }
                     continue;
                 }
                 Param::Extent(assigned) => {
@@ -280,6 +284,7 @@ impl World<'_> {
             common.for_each(|v| v.assignable = false);
         }
         specs.extend(SCRATCH.map(line));
+        start.push(line("CW = 'EDCBA'"));
         // Variables of its own; some hide others.
         for pool in [["X", "T1", "T2"], ["Z", "T3", "T4"], ["E1", "E2", "W"]] {
             let own = *self.random.pick(&pool);

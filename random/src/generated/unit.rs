@@ -58,6 +58,8 @@ pub struct Unit {
     pub label_variables: Vec<&'static str>,
     /// A LOGICAL that statements may assign.
     pub switch: Option<String>,
+    /// Dummy arguments of type CHARACTER that statements may assign.
+    pub texts: Vec<String>,
 }
 
 /// How a loop can be left.
@@ -84,7 +86,7 @@ pub struct Returns {
 /// What every unit has for statements that need another type for a moment.
 pub const SCRATCH: [&str; 4] = [
     "COMPLEX*16 CZ, CY",
-    "CHARACTER CH*2",
+    "CHARACTER CH*2, CW*5",
     "INTEGER LB, LC, LD",
     "LOGICAL LO",
 ];
@@ -191,6 +193,7 @@ impl World<'_> {
             block: false,
             label_variables: vec!["LB", "LC", "LD"],
             switch: None,
+            texts: Vec::new(),
         }
     }
 
@@ -434,6 +437,7 @@ impl World<'_> {
             }
         }
         start.push(line("NTHREE = 3"));
+        start.push(line("CW = 'ABCDE'"));
         u.free_loops = ["I1", "I2", "I3", "I4"].map(String::from).to_vec();
         if self.random.once_in(3) {
             let (item, f) = self.statement_function(&mut u);
