@@ -43,6 +43,22 @@ fn names_that_are_given_up_are_free_again() {
 }
 
 #[test]
+fn symbols_that_were_taken_away_can_be_added_again() {
+    let mut symbols = Symbols::default();
+    for _ in 0..3 {
+        add(&mut symbols, "T");
+    }
+    let taken = symbols.split_off(1);
+    assert_eq!(taken.len(), 2);
+    assert_eq!(add(&mut symbols, "T"), "T1");
+    symbols.truncate(1);
+    let ids: Vec<_> = taken.into_iter().map(|s| symbols.add(s)).collect();
+    assert_eq!(symbols[ids[1]].name, "T3");
+    assert_eq!(symbols.find("T3"), Some(ids[1]));
+    assert_eq!(add(&mut symbols, "T"), "T4");
+}
+
+#[test]
 fn long_names_are_cut_and_stay_different() {
     let long = "A".repeat(80);
     let mut symbols = Symbols::default();

@@ -110,6 +110,7 @@ impl World {
         if !p.root {
             self.keep_own(&mut sweeper, &mut made, &needs);
         }
+        sweeper.make.write_declarations();
         (sweeper, made, needs)
     }
 

@@ -49,7 +49,7 @@ impl Sweeper<'_> {
     /// The needs after some statements, without making anything.
     fn try_block(&mut self, body: &[Stmt], needs: &mut Needs) {
         let saved = (
-            self.make.clone(),
+            self.make.point(),
             self.tapes.state(),
             self.branch,
             self.errors.len(),
@@ -59,8 +59,8 @@ impl Sweeper<'_> {
         self.trial -= 1;
         // Which tapes are used is a fact; their symbols are not there any more.
         self.errors.truncate(saved.3);
-        self.make = saved.0;
-        self.tapes.put_back(saved.1);
+        self.make.back_to(&saved.0);
+        self.tapes.put_back(&saved.1);
         self.branch = saved.2;
     }
 

@@ -4,7 +4,8 @@ use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
 pub(super) use farfel_lang::ir::build::{literal, zero};
 use farfel_lang::ir::{
-    Class, Dim, Entity, Expr, ExprKind, Name, Origin, Place, SpecKind, SymId, Symbol, Type, Unit,
+    Class, Dim, Entity, Expr, ExprKind, Name, Origin, Place, SpecKind, StmtIds, SymId, Symbol,
+    Type, Unit,
 };
 use std::collections::HashSet;
 
@@ -18,6 +19,34 @@ pub(super) struct Maker {
     pub derivatives: HashSet<SymId>,
     counters: Vec<SymId>,
     counters_used: usize,
+    /// What is still to be written down in the declarations of the unit, while sweeps are made; they take back
+    /// what they have tried.
+    later: Option<Vec<SymId>>,
+    /// Symbols with other names than before, and their names.
+    renamed: Vec<(SymId, Name)>,
+}
+
+/// What a maker has made up to some point.
+#[derive(Debug)]
+pub(super) struct Point {
+    symbols: usize,
+    counters: usize,
+    counters_used: usize,
+    later: usize,
+    renamed: usize,
+    statements: StmtIds,
+}
+
+/// What was made behind a point, and was taken back.
+#[derive(Debug)]
+pub(super) struct Added {
+    symbols: Vec<Symbol>,
+    derivatives: Vec<SymId>,
+    counters: Vec<SymId>,
+    counters_used: usize,
+    later: Vec<SymId>,
+    renamed: Vec<(SymId, Name)>,
+    statements: StmtIds,
 }
 
 impl Maker {
@@ -28,6 +57,92 @@ impl Maker {
             derivatives,
             counters: Vec::new(),
             counters_used: 0,
+            later: None,
+            renamed: Vec::new(),
+        }
+    }
+
+    /// A copy that can go back: declarations are written down in the end.
+    pub fn for_sweeps(&self) -> Self {
+        Maker {
+            later: Some(Vec::new()),
+            ..self.clone()
+        }
+    }
+
+    /// Writes down the declarations that are still to be, and all others at once from now on.
+    pub fn write_declarations(&mut self) {
+        for s in self.later.take().into_iter().flatten() {
+            self.unit.declare(s);
+        }
+    }
+
+    /// The point that has been reached.
+    pub fn point(&self) -> Point {
+        Point {
+            symbols: self.unit.symbols.len(),
+            counters: self.counters.len(),
+            counters_used: self.counters_used,
+            later: self.later.as_ref().map_or(0, Vec::len),
+            renamed: self.renamed.len(),
+            statements: self.unit.stmt_ids.clone(),
+        }
+    }
+
+    /// Takes back what was made behind a point.
+    pub fn back_to(&mut self, point: &Point) -> Added {
+        debug_assert!(self.later.is_some(), "the declarations are written");
+        let symbols = self.unit.symbols.split_off(point.symbols);
+        let added = (point.symbols..point.symbols + symbols.len()).map(|s| SymId(s as u32));
+        let derivatives = added.filter(|s| self.derivatives.remove(s)).collect();
+        let mut renamed = Vec::new();
+        for (s, old) in self.renamed.split_off(point.renamed).into_iter().rev() {
+            if (s.0 as usize) < point.symbols {
+                renamed.push((s, self.unit.symbols[s].name.clone()));
+                self.unit.symbols.rename(s, old);
+            }
+        }
+        renamed.reverse();
+        let later = self.later.as_mut().map(|l| l.split_off(point.later));
+        Added {
+            symbols,
+            derivatives,
+            counters: self.counters.split_off(point.counters),
+            counters_used: std::mem::replace(&mut self.counters_used, point.counters_used),
+            later: later.unwrap_or_default(),
+            renamed,
+            statements: std::mem::replace(&mut self.unit.stmt_ids, point.statements.clone()),
+        }
+    }
+
+    /// Makes once more what was taken back, at the same point.
+    pub fn again(&mut self, added: Added) {
+        for (s, name) in added.renamed {
+            self.rename(s, name);
+        }
+        for s in added.symbols {
+            self.unit.symbols.add(s);
+        }
+        self.derivatives.extend(added.derivatives);
+        self.counters.extend(added.counters);
+        self.counters_used = added.counters_used;
+        self.later.iter_mut().for_each(|l| l.extend(&added.later));
+        self.unit.stmt_ids = added.statements;
+    }
+
+    fn rename(&mut self, s: SymId, name: Name) {
+        let old = self.unit.symbols[s].name.clone();
+        self.unit.symbols.rename(s, name);
+        if self.later.is_some() {
+            self.renamed.push((s, old));
+        }
+    }
+
+    /// Writes the declaration of a symbol, now or later.
+    fn write_declaration(&mut self, s: SymId) {
+        match &mut self.later {
+            Some(later) => later.push(s),
+            None => self.unit.declare(s),
         }
     }
 
@@ -53,7 +168,7 @@ impl Maker {
             },
             ..symbol
         });
-        self.unit.declare(id);
+        self.write_declaration(id);
         id
     }
 
@@ -93,7 +208,7 @@ impl Maker {
             found => {
                 if let Some(other) = found {
                     let free = self.unused(name);
-                    self.unit.symbols.rename(other, free);
+                    self.rename(other, free);
                 }
                 let class = Intrinsic::find(name).map_or(Class::Function, Class::Intrinsic);
                 self.unit.symbols.add(Symbol {
@@ -111,11 +226,11 @@ impl Maker {
         if let Some(s) = self.unit.symbols.find(name) {
             let symbol = &self.unit.symbols[s];
             if symbol.place == Place::Global && symbol.class == class {
-                self.unit.declare(s);
+                self.write_declaration(s);
                 return s;
             }
             let free = self.unused(name);
-            self.unit.symbols.rename(s, free);
+            self.rename(s, free);
         }
         let function = class == Class::Function;
         let symbol = Symbol {

@@ -7,11 +7,11 @@
 //! differentiated in reverse mode again, for which tapes are written only once.
 
 use super::known::{Replay, Sweeps};
-use super::maker::Maker;
+use super::maker;
 use super::normal::has_calls;
 use super::recompute::Control;
 use super::sweep::Sweeper;
-use super::tape::Tapes;
+use super::tape::{self, Tapes};
 use super::tbr::Needs;
 use super::transpose::is_derivative;
 use farfel_lang::ir::{
@@ -31,13 +31,21 @@ const TRIPS: f64 = 100.0;
 
 /// What a sweeper has made up to some point.
 struct State {
-    make: Maker,
-    tapes: Tapes,
+    make: maker::Point,
+    tapes: tape::State,
     branch: Option<SymId>,
     replays: HashMap<SymId, Replay>,
     errors: usize,
     entries: usize,
     first_backward: usize,
+}
+
+/// What it has made behind that, and has taken back.
+struct Added {
+    make: maker::Added,
+    tapes: tape::Added,
+    branch: Option<SymId>,
+    replays: HashMap<SymId, Replay>,
 }
 
 impl Sweeper<'_> {
@@ -67,8 +75,8 @@ impl Sweeper<'_> {
             self.decided.entry(s.id).or_default().push((before, false));
             return usual;
         }
-        let (end, after) = (self.state(), std::mem::replace(needs, before.clone()));
-        self.put_back(start);
+        let after = std::mem::replace(needs, before.clone());
+        let first = self.put_back(&start);
         // Of loops inside, it was found out with this one around them.
         self.settled.clear();
         let errors = self.errors.len();
@@ -78,7 +86,8 @@ impl Sweeper<'_> {
                 made
             }
             _ => {
-                self.put_back(end);
+                self.put_back(&start);
+                self.again(first);
                 self.settled.clear();
                 *needs = after;
                 self.decided.entry(s.id).or_default().push((before, false));
@@ -89,8 +98,8 @@ impl Sweeper<'_> {
 
     fn state(&self) -> State {
         State {
-            make: self.make.clone(),
-            tapes: self.tapes.clone(),
+            make: self.make.point(),
+            tapes: self.tapes.state(),
             branch: self.branch,
             replays: self.replays.clone(),
             errors: self.errors.len(),
@@ -101,14 +110,24 @@ impl Sweeper<'_> {
 
     /// Takes back what was made since. Calls, and what goes to the beginning of the backward sweep,
     /// are not in the loops that this is about.
-    fn put_back(&mut self, state: State) {
-        self.make = state.make;
-        self.tapes = state.tapes;
-        self.branch = state.branch;
-        self.replays = state.replays;
+    fn put_back(&mut self, state: &State) -> Added {
         self.errors.truncate(state.errors);
         self.entries.truncate(state.entries);
         self.first_backward.truncate(state.first_backward);
+        Added {
+            make: self.make.back_to(&state.make),
+            tapes: self.tapes.put_back(&state.tapes),
+            branch: std::mem::replace(&mut self.branch, state.branch),
+            replays: std::mem::replace(&mut self.replays, state.replays.clone()),
+        }
+    }
+
+    /// Makes once more what was taken back.
+    fn again(&mut self, added: Added) {
+        self.make.again(added.make);
+        self.tapes.again(added.tapes);
+        self.branch = added.branch;
+        self.replays = added.replays;
     }
 
     /// Are the iterations of a loop proven to be independent, and all that they do is known?

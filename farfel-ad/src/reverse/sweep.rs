@@ -94,7 +94,7 @@ impl<'w> Sweeper<'w> {
             part,
             facts,
             entries: Vec::new(),
-            make: p.make.clone(),
+            make: p.make.for_sweeps(),
             space: &p.space,
             tapes: Tapes::default(),
             errors: Vec::new(),

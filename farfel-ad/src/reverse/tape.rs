@@ -110,6 +110,12 @@ pub(super) struct State {
     ops: usize,
 }
 
+/// What was done with tapes, and was taken back.
+pub(super) struct Added {
+    used: BTreeMap<Kind, Vars>,
+    ops: Vec<(StmtId, Op)>,
+}
+
 impl Vars {
     /// The array of the values.
     pub fn values(&self) -> SymId {
@@ -149,7 +155,7 @@ impl Tapes {
         look
     }
 
-    /// The tapes as they are, to go back to, and no further on.
+    /// The tapes as they are, to go back to.
     pub fn state(&self) -> State {
         State {
             used: self.used.clone(),
@@ -157,10 +163,18 @@ impl Tapes {
         }
     }
 
-    /// Takes back what was done since.
-    pub fn put_back(&mut self, state: State) {
-        self.used = state.used;
-        self.ops.truncate(state.ops);
+    /// Takes back what was done since, and returns it.
+    pub fn put_back(&mut self, state: &State) -> Added {
+        Added {
+            used: std::mem::replace(&mut self.used, state.used.clone()),
+            ops: self.ops.split_off(state.ops),
+        }
+    }
+
+    /// Does once more what was taken back, where nothing else was done.
+    pub fn again(&mut self, added: Added) {
+        self.used = added.used;
+        self.ops.extend(added.ops);
     }
 
     /// The variables of a tape.

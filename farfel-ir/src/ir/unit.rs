@@ -256,9 +256,10 @@ pub struct Symbols {
 }
 
 /// For what names begin with, the first number that they may not have behind that: a unit with thousands
-/// of temporaries need not look at all of them for the name of the next.
+/// of temporaries need not look at all of them for the name of the next. With it, how many symbols there
+/// were: it holds as long as those are there.
 #[derive(Debug, Default)]
-struct UsedNumbers(Mutex<HashMap<Name, u32>>);
+struct UsedNumbers(Mutex<HashMap<Name, Vec<(usize, u32)>>>);
 
 impl Clone for UsedNumbers {
     fn clone(&self) -> Self {
@@ -267,8 +268,16 @@ impl Clone for UsedNumbers {
 }
 
 impl UsedNumbers {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, u32>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Name, Vec<(usize, u32)>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Only the first `len` symbols are there any more.
+    fn truncate(&self, len: usize) {
+        self.lock().retain(|_, known| {
+            known.truncate(known.partition_point(|(symbols, _)| *symbols <= len));
+            !known.is_empty()
+        });
     }
 }
 
@@ -304,10 +313,17 @@ impl Symbols {
 
     /// Takes away all symbols but the first `len`.
     pub fn truncate(&mut self, len: usize) {
-        self.used.lock().clear();
-        for s in self.list.drain(len.min(self.list.len())..) {
+        self.split_off(len);
+    }
+
+    /// Takes away all symbols but the first `len`, and returns them: they can be added again.
+    pub fn split_off(&mut self, len: usize) -> Vec<Symbol> {
+        self.used.truncate(len);
+        let removed = self.list.split_off(len.min(self.list.len()));
+        for s in &removed {
             self.by_name.remove(&s.name);
         }
+        removed
     }
 
     /// Gives a symbol another, unused name.
@@ -366,11 +382,17 @@ impl Symbols {
     ) -> Name {
         let first = {
             let mut used = self.used.lock();
-            let first = used.entry(name(from)).or_insert(from);
-            while self.find(&name(*first)).is_some() {
-                *first += 1;
+            let known = used.entry(name(from)).or_default();
+            let mut first = known.last().map_or(from, |(_, first)| *first);
+            while self.find(&name(first)).is_some() {
+                first += 1;
             }
-            *first
+            match known.last_mut() {
+                Some((_, last)) if *last == first => {}
+                Some((symbols, last)) if *symbols == self.len() => *last = first,
+                _ => known.push((self.len(), first)),
+            }
+            first
         };
         let mut names = (first..).map(name);
         let other = names.find(|n| self.find(n).is_none() && !taken(n));
