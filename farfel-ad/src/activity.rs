@@ -316,7 +316,7 @@ impl<'a> Problem<'a> {
                 },
             )));
         };
-        let slots = callee.depends.len();
+        let slots = callee.depends.slots();
         let mut varied_in = Set::with_capacity(slots);
         let mut useful = Set::with_capacity(slots);
         for i in 0..callee.args {
@@ -337,7 +337,7 @@ impl<'a> Problem<'a> {
         };
         // What derivatives go through has to be stored somewhere, and of some arrays only the caller
         // knows how large that is. What is pushed goes through its tape, used or not.
-        let varies = |o: usize| !callee.depends[o].is_disjoint(&varied_in);
+        let varies = |o: usize| callee.depends.meets(o, &varied_in);
         let pushed = |i: &usize| tape(*i) && callee.assigned.contains(*i) && varies(*i);
         useful.extend((0..callee.args).filter(pushed));
         let wanted: Vec<usize> = useful.ones().filter(|o| varies(*o)).collect();
@@ -351,11 +351,11 @@ impl<'a> Problem<'a> {
         };
         for o in useful.ones() {
             if varied_in.contains(o) && o != callee.args
-                || !callee.depends[o].is_disjoint(&varied_in)
+                || callee.depends.meets(o, &varied_in)
                 || tape(o)
             {
                 c.outputs.insert(o);
-                let mut from = callee.depends[o].clone();
+                let mut from = callee.depends.of(o).into_owned();
                 from.intersect_with(&varied_in);
                 c.inputs.union_with(&from);
                 if callee.arrays.contains(o) {

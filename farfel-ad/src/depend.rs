@@ -16,13 +16,98 @@ use farfel_lang::effects::{Effect, Effects, Locations, Question, Touched};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Stmt, SymId, Symbol, Type, Unit};
 use farfel_lang::solve::{Graph, forward_each};
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+/// For each slot of a unit, the slots that its value on exit depends on.
+///
+/// Of thousands of COMMON variables, a unit changes few. The others depend on themselves: nothing is kept for
+/// them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Depends {
+    slots: usize,
+    /// The slot of the result, which has no value on entry.
+    result: usize,
+    others: BTreeMap<usize, Set>,
+}
+
+impl Depends {
+    /// Each slot keeps its value.
+    fn unchanged(slots: usize, result: usize) -> Self {
+        Depends {
+            slots,
+            result,
+            others: BTreeMap::new(),
+        }
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// What the value of a slot depends on.
+    pub fn of(&self, slot: usize) -> Cow<'_, Set> {
+        if let Some(set) = self.others.get(&slot) {
+            return Cow::Borrowed(set);
+        }
+        let mut set = Set::with_capacity(self.slots);
+        set.set(slot, slot != self.result);
+        Cow::Owned(set)
+    }
+
+    /// Does a slot depend on another one?
+    pub fn has(&self, slot: usize, on: usize) -> bool {
+        match self.others.get(&slot) {
+            Some(set) => set.contains(on),
+            None => slot == on && slot != self.result,
+        }
+    }
+
+    /// Does a slot depend on any of some?
+    pub fn meets(&self, slot: usize, some: &Set) -> bool {
+        match self.others.get(&slot) {
+            Some(set) => !set.is_disjoint(some),
+            None => slot != self.result && some.contains(slot),
+        }
+    }
+
+    /// Adds what a slot depends on to a set.
+    pub fn add_to(&self, slot: usize, out: &mut Set) {
+        match self.others.get(&slot) {
+            Some(set) => out.union_with(set),
+            None => out.extend((slot != self.result).then_some(slot)),
+        }
+    }
+
+    /// Adds what others say. True where that is more.
+    fn join(&mut self, other: &Depends) -> bool {
+        let mut changed = false;
+        for (slot, set) in &mut self.others {
+            let before = set.count_ones(..);
+            other.add_to(*slot, set);
+            changed |= set.count_ones(..) > before;
+        }
+        for (slot, set) in &other.others {
+            if !self.others.contains_key(slot) {
+                let own = self.of(*slot);
+                if !set.is_subset(&own) {
+                    let mut own = own.into_owned();
+                    own.union_with(set);
+                    self.others.insert(*slot, own);
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+}
 
 /// What one unit does, seen from outside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// For each slot, which slots its value on exit depends on.
-    pub depends: Vec<Set>,
+    pub depends: Depends,
     /// Slots that may be assigned.
     pub assigned: Set,
     /// The formal arguments that are arrays.
@@ -100,7 +185,7 @@ impl Dependence {
             d.summaries.insert(
                 u.name.clone(),
                 Summary {
-                    depends: vec![Set::with_capacity(space.slots); space.slots],
+                    depends: Depends::unchanged(space.slots, space.result_slot()),
                     assigned: Set::with_capacity(space.slots),
                     arrays: is(&Symbol::is_array),
                     through: Vec::new(),
@@ -121,33 +206,25 @@ impl Dependence {
         // Then dependence, from below: what is assigned depends on nothing until shown
         // otherwise, and the sets only grow.
         for summary in d.summaries.values_mut() {
-            for (i, set) in summary.depends.iter_mut().enumerate() {
-                if i != summary.args && !summary.assigned.contains(i) {
-                    set.insert(i);
-                }
+            let (slots, depends) = (summary.depends.slots, &mut summary.depends.others);
+            for i in summary.assigned.ones() {
+                depends
+                    .entry(i)
+                    .or_insert_with(|| Set::with_capacity(slots));
             }
         }
         graph.fixed_point(|i| {
             let (unit, space, flow) = &parts[i];
             let mut new = d.dependence(unit, space, flow);
             if let Some(rule) = d.rules.get(&unit.name) {
-                for (slot, set) in new.iter_mut().enumerate() {
-                    let slots = set.len();
-                    if let Some(told) = rule.depends(slot, slots) {
-                        *set = told;
+                for slot in 0..space.slots {
+                    if let Some(told) = rule.depends(slot, space.slots) {
+                        new.others.insert(slot, told);
                     }
                 }
             }
-            let mut changed = false;
-            if let Some(old) = d.summaries.get_mut(&unit.name) {
-                for (o, n) in old.depends.iter_mut().zip(&new) {
-                    if !n.is_subset(o) {
-                        o.union_with(n);
-                        changed = true;
-                    }
-                }
-            }
-            changed
+            let old = d.summaries.get_mut(&unit.name);
+            old.is_some_and(|old| old.depends.join(&new))
         });
         graph.fixed_point(|i| {
             let (unit, space, flow) = &parts[i];
@@ -170,9 +247,16 @@ impl Dependence {
             let slots = rule.args + 1 + self.commons.vars.len();
             let mut assigned = Set::with_capacity(slots);
             assigned.extend(rule.outputs.iter().copied());
-            let of = |slot| rule.depends(slot, slots).unwrap_or_default();
+            let of = |slot| {
+                let mut set = rule.depends(slot, slots)?;
+                set.extend((slot != rule.args && !assigned.contains(slot)).then_some(slot));
+                Some((slot, set))
+            };
             let summary = Summary {
-                depends: (0..slots).map(of).collect(),
+                depends: Depends {
+                    others: (0..slots).filter_map(of).collect(),
+                    ..Depends::unchanged(slots, rule.args)
+                },
                 assigned,
                 arrays: Set::with_capacity(slots),
                 through: Vec::new(),
@@ -292,9 +376,9 @@ impl Dependence {
                     }
                     match self.callee(unit, *s) {
                         Some(summary) => {
-                            let from = &summary.depends[summary.args];
+                            let from = summary.depends.of(summary.args);
                             let call = CallSite::new(*s, args);
-                            self.slots_to_locs(unit, space, summary, call, from, out);
+                            self.slots_to_locs(unit, space, summary, call, &from, out);
                         }
                         None => {
                             let described = self.described(unit, *s);
@@ -385,7 +469,7 @@ impl Dependence {
                 continue;
             };
             let mut from = Set::with_capacity(space.len);
-            self.slots_to_locs(unit, space, callee, call, &callee.depends[o], &mut from);
+            self.slots_to_locs(unit, space, callee, call, &callee.depends.of(o), &mut from);
             moves.push(Move {
                 target,
                 strong,
@@ -517,16 +601,20 @@ impl Dependence {
     }
 
     /// For each slot of a unit, the slots that its value on exit depends on.
-    fn dependence(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Set> {
-        let mut depends = vec![Set::with_capacity(space.slots); space.slots];
+    fn dependence(&self, unit: &Unit, space: &Space, flow: &Flow) -> Depends {
+        let mut depends = Depends::unchanged(space.slots, space.result_slot());
         let moves = self.moves_of(unit, space, flow);
+        let concerned = Concerned::of(space, &moves);
+        let moves: Vec<Vec<Vec<Move>>> = (moves.iter())
+            .map(|all| all.iter().map(|m| concerned.moves(&m.group)).collect())
+            .collect();
         // The state: for each location, the slots it depends on.
-        let mut entry = Matrix::new(space.len, space.slots);
-        for slot in 0..space.slots {
-            if slot != space.result_slot()
-                && let Some(loc) = space.slot(slot)
+        let mut entry = Matrix::new(concerned.locs.len(), concerned.slots.len());
+        for (column, slot) in concerned.slots.iter().enumerate() {
+            if *slot != space.result_slot()
+                && let Some(row) = space.slot(*slot).and_then(|loc| concerned.row(loc))
             {
-                entry.insert(loc, slot);
+                entry.insert(row, column);
             }
         }
         let exit = loop {
@@ -537,7 +625,7 @@ impl Dependence {
                 entry.clone(),
                 &mut |n, state: &mut Matrix| {
                     let groups = moves.get(n).into_iter().flatten();
-                    groups.for_each(|m| state.assign(&m.group));
+                    groups.for_each(|group| state.assign(group));
                 },
                 &mut |n, state| {
                     if n == flow.exit {
@@ -547,26 +635,86 @@ impl Dependence {
             );
             let Some(exit) = exit else {
                 // It never returns.
+                let nothing = |slot| (slot, Set::with_capacity(space.slots));
+                depends.others = (0..space.slots).map(nothing).collect();
                 return depends;
             };
             let mut changed = false;
-            for loc in space.saved.ones() {
-                changed |= entry.union_row(loc, &exit);
+            for row in space.saved.ones().filter_map(|loc| concerned.row(loc)) {
+                changed |= entry.union_row(row, &exit);
             }
             if !changed {
                 break exit;
             }
         };
-        for (slot, set) in depends.iter_mut().enumerate() {
-            if let Some(loc) = space.slot(slot) {
-                set.extend(exit.row(loc));
-                if space.weak.contains(loc) && slot != space.result_slot() {
+        for slot in &concerned.slots {
+            if let Some(loc) = space.slot(*slot)
+                && let Some(row) = concerned.row(loc)
+            {
+                let mut set = Set::with_capacity(space.slots);
+                set.extend(exit.row(row).map(|column| concerned.slots[column]));
+                if space.weak.contains(loc) && *slot != space.result_slot() {
                     // The caller's array may be larger.
-                    set.insert(slot);
+                    set.insert(*slot);
                 }
+                depends.others.insert(*slot, set);
             }
         }
         depends
+    }
+}
+
+/// The locations that statements of a unit move values from or to, and those of several slots. All others
+/// keep what their slot has.
+struct Concerned {
+    /// They, in order.
+    locs: Vec<usize>,
+    /// The place of each location among them.
+    rows: HashMap<usize, usize>,
+    /// Their slots.
+    slots: Vec<usize>,
+}
+
+impl Concerned {
+    fn of(space: &Space, moves: &[Vec<Moves>]) -> Self {
+        let mut all = Set::with_capacity(space.len);
+        for m in moves.iter().flatten().flat_map(|m| &m.group) {
+            all.insert(m.target);
+            all.union_with(&m.from);
+        }
+        let mut seen = Set::with_capacity(space.len);
+        for (slot, loc) in (0..space.slots).filter_map(|s| Some((s, space.slot(s)?))) {
+            if seen.put(loc) || slot == space.result_slot() {
+                all.insert(loc);
+            }
+        }
+        let locs: Vec<usize> = all.ones().collect();
+        let rows = locs.iter().enumerate().map(|(row, loc)| (*loc, row));
+        let concerned = |slot: &usize| space.slot(*slot).is_some_and(|loc| all.contains(loc));
+        Concerned {
+            rows: rows.collect(),
+            slots: (0..space.slots).filter(concerned).collect(),
+            locs,
+        }
+    }
+
+    /// The place of a location among them.
+    fn row(&self, loc: usize) -> Option<usize> {
+        self.rows.get(&loc).copied()
+    }
+
+    /// Moves between their places.
+    fn moves(&self, group: &[Move]) -> Vec<Move> {
+        let moved = group.iter().filter_map(|m| {
+            let mut from = Set::with_capacity(self.locs.len());
+            from.extend(m.from.ones().filter_map(|loc| self.row(loc)));
+            Some(Move {
+                target: self.row(m.target)?,
+                strong: m.strong,
+                from,
+            })
+        });
+        moved.collect()
     }
 }
 

@@ -188,7 +188,7 @@ impl Gen<'_> {
         if self.engine.outermost.contains(name) {
             return false;
         }
-        if !outputs.any(|o| summary.depends[o].contains(slot)) {
+        if !outputs.any(|o| summary.depends.has(o, slot)) {
             // What is wanted of the variable itself does not come from before.
             return !wanted.context.outputs.contains(slot);
         }

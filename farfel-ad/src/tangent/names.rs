@@ -80,7 +80,7 @@ impl Names {
             if let Some(summary) = dependence.summary(&u.name) {
                 // Only what lies below the head calls what this run makes.
                 locals.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
-                let slots = summary.depends.len();
+                let slots = summary.depends.slots();
                 let mut all = Set::with_capacity(slots);
                 for (i, a) in u.args.iter().enumerate() {
                     all.set(i, a.sym().is_some_and(|s| differentiable(&u.symbols[s])));
@@ -96,7 +96,7 @@ impl Names {
                 outputs.intersect_with(&all);
                 let mut inputs = Set::with_capacity(slots);
                 for o in outputs.ones() {
-                    inputs.union_with(&summary.depends[o]);
+                    summary.depends.add_to(o, &mut inputs);
                     if summary.arrays.contains(o) {
                         inputs.insert(o);
                     }

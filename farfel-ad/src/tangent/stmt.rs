@@ -532,9 +532,9 @@ impl Gen<'_> {
                 let varied = |k: usize| self.varied.contains(self.space.common(k));
                 let live = |k: usize| self.live.contains(self.space.common(k));
                 let is_set = |slot: usize| slot == summary.args || summary.assigned.contains(slot);
-                let reached = summary.depends.iter().enumerate();
-                let mut reached = reached.filter(|(slot, _)| is_set(*slot));
-                let found = reached.find_map(|(slot, from)| {
+                let mut reached = (0..summary.depends.slots()).filter(|slot| is_set(*slot));
+                let found = reached.find_map(|slot| {
+                    let from = summary.depends.of(slot);
                     let own = common(slot).filter(|k| live(*k) && !from.is_clear());
                     own.or_else(|| from.ones().filter_map(common).find(|k| varied(*k)))
                 });

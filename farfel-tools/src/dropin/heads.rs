@@ -334,13 +334,12 @@ impl<'a> Slots<'a> {
         let assigned = |o: usize| o == result || summary.assigned.contains(o);
         let mut outputs = Set::with_capacity(self.len);
         outputs.extend(dependents.ones().filter(|o| {
-            assigned(*o)
-                && (independents.contains(*o) || !summary.depends[*o].is_disjoint(independents))
+            assigned(*o) && (independents.contains(*o) || summary.depends.meets(*o, independents))
         }));
         let mut inputs = Set::with_capacity(self.len);
         loop {
             for o in outputs.ones() {
-                inputs.union_with(&summary.depends[o]);
+                summary.depends.add_to(o, &mut inputs);
             }
             inputs.intersect_with(independents);
             let before = outputs.count_ones(..);
@@ -383,11 +382,10 @@ impl<'a> Slots<'a> {
             outputs: Set::with_capacity(self.len),
         };
         context.outputs.extend(dependents.ones().filter(|o| {
-            assigned(*o)
-                && (independents.contains(*o) || !summary.depends[*o].is_disjoint(independents))
+            assigned(*o) && (independents.contains(*o) || summary.depends.meets(*o, independents))
         }));
         for o in context.outputs.ones() {
-            context.inputs.union_with(&summary.depends[o]);
+            summary.depends.add_to(o, &mut context.inputs);
         }
         context.inputs.intersect_with(independents);
         let kept = context.inputs.intersection(dependents);

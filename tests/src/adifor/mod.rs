@@ -197,7 +197,7 @@ fn request(program: &Program, script: &Script) -> Result<Request, String> {
             let real = a
                 .sym()
                 .is_some_and(|s| farfel_ad::locations::differentiable(&head.symbols[s]));
-            let depends = independents.iter().any(|i| summary.depends[p].contains(*i));
+            let depends = independents.iter().any(|i| summary.depends.has(p, *i));
             if real && depends && (dependents.contains(&p) || summary.assigned.contains(p)) {
                 paired.insert(p);
             }
