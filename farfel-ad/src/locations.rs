@@ -14,7 +14,7 @@ use crate::numbers::Numbers;
 pub use crate::numbers::differentiable;
 use farfel_lang::effects::Locations;
 use farfel_lang::ir::{Name, Place, SaveItem, SpecKind, SymId, Type, Unit};
-use farfel_lang::storage::constant::extents;
+use farfel_lang::storage::constant::{Constants, extents};
 use farfel_lang::storage::{Area, Member, UnitStorage};
 use fixedbitset::FixedBitSet;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -90,7 +90,8 @@ pub fn common_members(unit: &Unit) -> BTreeMap<Name, Vec<SymId>> {
 impl Commons {
     /// Finds the COMMON variables of some units.
     pub fn of(units: &[&Unit]) -> Self {
-        type Shape = (Option<Type>, Option<Vec<i64>>);
+        // The type, how long an element is, and how many there are.
+        type Shape = (Option<Type>, Option<i64>, Option<Vec<i64>>);
         let mut shapes: BTreeMap<Name, Vec<Shape>> = BTreeMap::new();
         let mut owner: BTreeMap<Name, (Name, Vec<SymId>)> = BTreeMap::new();
         let mut commons = Commons::default();
@@ -112,11 +113,13 @@ impl Commons {
             let names = tangled.filter_map(|a| a.block.clone());
             commons.irregular.extend(names);
             for (block, members) in common_members(unit) {
+                let constants = Constants::of(unit);
                 let shape: Vec<Shape> = members
                     .iter()
-                    .map(|s| {
-                        let s = &unit.symbols[*s];
-                        (s.ty, extents(unit, &s.dims))
+                    .map(|id| {
+                        let s = &unit.symbols[*id];
+                        let size = constants.element_size(*id);
+                        (s.ty, size, extents(unit, &s.dims))
                     })
                     .collect();
                 match shapes.get(&block) {

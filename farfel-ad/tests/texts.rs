@@ -4,8 +4,22 @@ mod support;
 use support::{check, expand};
 
 /// Derivatives of `F(X, Y)` by reverse mode, of all four ways to nest second ones, against differences.
-/// `units` has F and what it calls.
+/// `units` has F and what it calls; `@[C]` there is a number with a derivative that the letter C chooses: the backward sweep
+/// needs the letter to know which one.
 fn differences(units: &str) -> String {
+    let units = units
+        .replace("SUBROUTINE F(", "SUBROUTINE F0(")
+        .replace("@[", "CHOICE(1 + MOD(ICHAR(")
+        .replace(']', "), 7))")
+        .replace(
+            "DOUBLE PRECISION X, Y",
+            "DOUBLE PRECISION CHOICE\n      COMMON /CHOSEN/ CHOICE(7)\n      DOUBLE PRECISION X, Y",
+        );
+    let broken = |line: &str| match line.split_at_checked(70) {
+        Some((start, end)) => format!("{start}\n     +{end}\n"),
+        None => format!("{line}\n"),
+    };
+    let units: String = units.lines().map(broken).collect();
     let second = [("FR", "F", "R"), ("RF", "R", "F"), ("RR", "R", "R")].map(|(name, outer, inner)| {
         let ends = |mode: &str, d: &str, y: &str| match mode {
             "F" => ("      ADF(X)\n".to_owned(), format!("      END ADF({d} = TANGENT({y}))\n")),
@@ -20,6 +34,8 @@ fn differences(units: &str) -> String {
     format!(
         "      PROGRAM MAIN
       DOUBLE PRECISION X, Y, G, H(3), P, M, E
+      CHARACTER*2 NAMES(3)
+      DATA NAMES /'FR', 'RF', 'RR'/
       E = 1D-5
       X = 0.7D0
       DO I = 1, 2
@@ -33,7 +49,7 @@ fn differences(units: &str) -> String {
         CALL GRAD(X + E, P)
         CALL GRAD(X - E, M)
         DO K = 1, 3
-          PRINT *, 'second', H(K), (P - M)/(2*E)
+          PRINT *, NAMES(K), H(K), (P - M)/(2*E)
         END DO
         X = X + 0.4D0
       END DO
@@ -43,6 +59,14 @@ fn differences(units: &str) -> String {
       ADR(Y)
       CALL F(X, Y)
       END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y, CHOICE
+      COMMON /CHOSEN/ CHOICE(7)
+      DO I = 1, 7
+        CHOICE(I) = 0.5D0 + 0.4D0*COS(I*X)
+      END DO
+      CALL F0(X, Y)
       END
 {}{units}",
         second.concat()
@@ -59,7 +83,7 @@ fn texts_of_any_length() {
       CHARACTER*8 NAME, OTHER
       CHARACTER C, D*1
       NAME = 'square'
-      Y = ICHAR(NAME(2:2))*0.01D0*X*X
+      Y = @[NAME(2:2)]*X*X
       OTHER = NAME
       DO I = 1, 9
         W(I) = SIN(I*X)
@@ -74,7 +98,7 @@ fn texts_of_any_length() {
       Y = Y*(ICHAR(C) - ICHAR(D))*X
       OTHER = ' '
       C = 'a'
-      Y = Y*Y*ICHAR(C)*0.02D0
+      Y = Y*Y*@[C]
       C = 'b'
       D = C
       Y = Y*Y*LEN_TRIM(OTHER // C)*0.1D0*ICHAR(D)
@@ -114,17 +138,17 @@ fn texts_of_any_length() {
       U = T
       V = T
       W = T // U
-      Y = SIN(Y)*ICHAR(U(2:2))*0.01D0*X
+      Y = SIN(Y)*@[U(2:2)]*X
       U(1:2) = V(3:4)
       N = N + 40
-      Y = Y*Y*ICHAR(U(2:2))*0.01D0*ICHAR(W(N - 40:N - 40))*0.01D0
+      Y = Y*Y*@[U(2:2)]*@[W(N - 40:N - 40)]
       U = V
       W = U // 'x'
       T(2:) = U // 'y'
-      Y = COS(Y)*X*ICHAR(T(LEN(T):LEN(T)))*0.01D0*ICHAR(V(1:1))*0.01D0
+      Y = COS(Y)*X*@[T(LEN(T):LEN(T))]*@[V(1:1)]
       T = 'z'
       V = T
-      Y = Y*X*ICHAR(V(1:1))*0.01D0
+      Y = Y*X*@[V(1:1)]
       V = 'w'
       END
 ",
@@ -157,11 +181,11 @@ fn arrays_and_parts_of_texts() {
         L(0, J) = 'abc'
         DO I = -1, 1
           L(I, J) = C(I + J + 1)
-          Y = Y*ICHAR(L(I, J)(2:2))*0.01D0 + X*ICHAR(P(3)(2:2))*0.02D0
+          Y = Y*@[L(I, J)(2:2)] + X*@[P(3)(2:2)]
           IF (I .EQ. 0) L(I, J)(J:J + 1) = 'ab'
           K = K + I
           C(MOD(J, 4) + 1)(I + 2:I + 2) = CHAR(70 + K)
-          Y = Y*X*ICHAR(L(0, J)(2:2))*0.01D0
+          Y = Y*X*@[L(0, J)(2:2)]
         END DO
         Q(5:6) = 'xy'
         P(J) = C(J)
@@ -185,27 +209,27 @@ fn arrays_and_parts_of_texts() {
       COMMON /TEXTS/ C, K
       DOUBLE PRECISION X, Y
       L(2) = C(3)
-      Y = SIN(Y)*X*ICHAR(L(2)(1:1))*0.01D0*ICHAR(C(4)(1:1))*0.01D0
+      Y = SIN(Y)*X*@[L(2)(1:1)]*@[C(4)(1:1)]
       L(2) = C(K)(2:)
       C(4)(1:1) = L(2)(3:3)
-      Y = Y*X*ICHAR(L(2)(2:2))*0.01D0
+      Y = Y*X*@[L(2)(2:2)]
       L(2) = ' '
       END
       SUBROUTINE PART(S, M, X, Y)
       CHARACTER*(*) S
       DOUBLE PRECISION X, Y
-      Y = Y + SIN(X*Y*ICHAR(S(M:M))*0.01D0)
+      Y = Y + SIN(X*Y*@[S(M:M)])
       S(M:M) = 'q'
       M = M + 1
-      Y = Y*COS(X*ICHAR(S(M:M))*0.01D0)
+      Y = Y*COS(X*@[S(M:M)])
       S = 'r'
       END
       SUBROUTINE BOTH(S, T, X, Y)
       CHARACTER*(*) S, T
       DOUBLE PRECISION X, Y
-      Y = Y + SIN(X*Y*ICHAR(S(2:2))*0.01D0)
+      Y = Y + SIN(X*Y*@[S(2:2)])
       S(2:2) = T(1:1)
-      Y = Y*COS(X*ICHAR(T(2:2))*0.01D0)*(0.2D0 + 0.1D0*LEN(T)*X)
+      Y = Y*COS(X*@[T(2:2)])*(0.2D0 + 0.1D0*LEN(T)*X)
       S(2:2) = 'b'
       END
 ",
@@ -231,7 +255,7 @@ fn texts_go_from_iteration_to_iteration() {
       I = 0
       DO WHILE (S .NE. 'stop')
         I = I + 1
-        Y = Y + SIN(X*ICHAR(S(I:I))*0.01D0)*Y
+        Y = Y + SIN(X*@[S(I:I)])*Y
         CALL TURN(S, I)
         S(2:2) = S(3:3)
         IF (I .GE. 5) S = 'stop'
@@ -244,7 +268,7 @@ fn texts_go_from_iteration_to_iteration() {
       INTEGER I
 MARK
       DO I = 1, 7
-        Y = SIN(X*ICHAR(S(2:2))*0.01D0)*Y + ICHAR(L(2)(2:2))*0.001D0*X
+        Y = SIN(X*@[S(2:2)])*Y + @[L(2)(2:2)]*X
         CALL TURN(S, I)
         L(MOD(I, 3) + 1) = S(I/2 + 1:)
         CALL TURN(L(2), 1)
@@ -303,8 +327,8 @@ fn texts_without_a_value() {
       CHARACTER*(*) A, B(3)
       DOUBLE PRECISION X, Y
       INTEGER I
-      IF (I .EQ. 2) Y = Y*ICHAR(A(1:1))*0.01D0*SIN(X)
-      IF (I .EQ. 3) Y = Y*ICHAR(B(2)(3:3))*0.01D0*SIN(X)
+      IF (I .EQ. 2) Y = Y*@[A(1:1)]*SIN(X)
+      IF (I .EQ. 3) Y = Y*@[B(2)(3:3)]*SIN(X)
       END
 ";
     check(&differences(source), 1e-6);
@@ -327,8 +351,8 @@ fn values_of_all_types() {
         ("REAL*16", "1.25Q0", "-0.5Q0", "DBLE(V)"),
         ("COMPLEX", "(1.25, 2.0)", "(-0.5, 1.0)", "DBLE(V)"),
         ("COMPLEX*16", "(1.25D0, 1.5D0)", "(-0.5D0, 1D0)", "DIMAG(V)"),
-        ("CHARACTER", "'a'", "'b'", "ICHAR(V)*0.01D0"),
-        ("CHARACTER*5", "'abc'", "'de'", "ICHAR(V(2:2))*0.01D0"),
+        ("CHARACTER", "'a'", "'b'", "@[V]"),
+        ("CHARACTER*5", "'abc'", "'de'", "@[V(2:2)]"),
     ];
     let mut units =
         "      SUBROUTINE F(X, Y)\n      DOUBLE PRECISION X, Y\n      Y = X\n".to_owned();
@@ -406,4 +430,101 @@ fn arguments_whose_length_is_not_known() {
     for known in ["(T)", "(T(2:3))", "T // 'X'"] {
         expand(&text(known)).unwrap();
     }
+}
+
+/// Blocks that units divide differently, with texts, of which one declares less than another changes, and units that do
+/// not declare them and have other things by the names of their members.
+#[test]
+fn texts_in_common() {
+    check(
+        &differences(
+            "      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X, Y
+      INTEGER A, I
+      A = 2
+      Y = X
+      CALL FIRST
+      DO I = 1, 3
+        CALL NEXT(I)
+        CALL USES(X, Y)
+        CALL EIGHT(X, Y)
+        CALL FOUR(X, Y, I)
+        CALL EIGHT(X, Y)
+        CALL PARTS(X, Y, A)
+        CALL WORDS(X, Y)
+        A = A + 1
+      END DO
+      END
+      SUBROUTINE FIRST
+      CHARACTER*8 A
+      COMMON /T/ A
+      PARAMETER (N = 5, M = 2)
+      CHARACTER*(N) L(M, 0:M)
+      COMMON /W/ W(M), K, L
+      A = 'abcdefgh'
+      W(1) = 1
+      W(2) = 2
+      K = 3
+      L = 'qrstu'
+      END
+      SUBROUTINE NEXT(I)
+      CALL NEXT1(I)
+      END
+      SUBROUTINE NEXT1(I)
+      CHARACTER*4 A, B
+      COMMON /T/ A, B
+      PARAMETER (N = 5, M = 2)
+      CHARACTER*(N) L(M, 0:M)
+      COMMON /W/ W(M), K, L
+      A(I:I) = B(2:2)
+      B = A(3:4) // 'xyz'
+      L(2, I - 1)(2:3) = B
+      K = K + I
+      W(2) = K + 0.5
+      END
+      SUBROUTINE USES(X, Y)
+      DOUBLE PRECISION X, Y
+      CHARACTER*5 L(6)
+      COMMON /W/ W(2), K, L
+      Y = Y*@[L(2)(2:2)]
+      Y = Y + SIN(X*@[L(4)(3:3)])*0.1D0*K*W(2)
+      END
+      SUBROUTINE FOUR(X, Y, I)
+      DOUBLE PRECISION X, Y
+      CHARACTER*4 A
+      COMMON /T/ A
+      Y = Y*@[A(3:3)]*X
+      CALL NEXT1(I)
+      Y = SIN(Y)*@[A(3:3)]*X
+      END
+      SUBROUTINE EIGHT(X, Y)
+      DOUBLE PRECISION X, Y
+      CHARACTER*8 A
+      COMMON /T/ A
+      Y = Y + X*@[A(6:6)]
+      A(5:) = 'new'
+      Y = Y + X*@[A(6:6)]
+      END
+      SUBROUTINE PARTS(X, Y, I)
+      DOUBLE PRECISION X, Y
+      CHARACTER*2 A(2)
+      COMMON /T/ A
+      CALL EIGHT(X, Y)
+      A(2) = 'pa'
+      CALL EIGHT(X, Y)
+      Y = Y + COS(X*@[A(2)(2:2)])*I
+      END
+      SUBROUTINE WORDS(X, Y)
+      DOUBLE PRECISION X, Y
+      COMMON /W/ W(2)
+      Y = Y*COS(W(2)*X*0.1D0)
+      CALL NEXT(2)
+      Y = Y*COS(W(2)*X*0.1D0)
+      W(2) = 0.1
+      CALL USES(X, Y)
+      END
+",
+        ),
+        1e-6,
+    );
 }

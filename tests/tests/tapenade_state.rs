@@ -363,3 +363,88 @@ fn heads_keep_cotangents_of_common_with_equivalence() {
         assert_eq!(read(dir, "out_b.f"), first);
     }
 }
+
+/// What a call changes in COMMON is kept by a caller that does not declare the block, has other things by the names of its
+/// members, and by one that declares less of it.
+#[test]
+fn blocks_that_callers_do_not_declare_are_kept() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y
+      INTEGER I, A, NA
+      A = 1
+      NA = 2
+      Y = X
+      DO I = 1, 3
+        CALL LOADALL(I)
+        CALL USEIT(X, Y)
+        CALL SHORT(X, Y)
+        A = A*NA
+      END DO
+      Y = Y*A
+      END
+      SUBROUTINE LOADALL(I)
+      INTEGER I
+      CALL LOAD(I)
+      END
+      SUBROUTINE LOAD(I)
+      INTEGER I, K, NA
+      PARAMETER (NA = 3)
+      DOUBLE PRECISION A, C
+      CHARACTER*(2*NA) NAME
+      COMMON /B/ A(NA, 0:NA - 1), C, K, NAME
+      CALL READIT(A, C, K, NAME, I)
+      END
+      SUBROUTINE USEIT(X, Y)
+      DOUBLE PRECISION X, Y, A, C, FACTOR
+      CHARACTER*3 NAME(2)
+      COMMON /B/ A(9), C, K, NAME
+      Y = SIN(Y*A(5))*C + X*K*FACTOR(NAME(2))
+      END
+      SUBROUTINE SHORT(X, Y)
+      DOUBLE PRECISION X, Y, A
+      COMMON /B/ A(3)
+      Y = COS(Y*A(1))
+      CALL LOAD(4)
+      Y = Y + COS(Y*A(3))*X
+      END
+      DOUBLE PRECISION FUNCTION FACTOR(NAME)
+      CHARACTER*(*) NAME
+      FACTOR = ICHAR(NAME(1:1))*0.01D0
+      END
+",
+    );
+    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, Y, YB, P, M
+      DO I = 1, 3
+        X = 0.3D0*I
+        YB = 1
+        CALL HEAD_B(X, XB, Y, YB)
+        CALL HEAD(X + 1D-6, P)
+        CALL HEAD(X - 1D-6, M)
+        PRINT *, XB, (P - M)/2D-6
+      END DO
+      END
+      SUBROUTINE READIT(A, C, K, NAME, I)
+      DOUBLE PRECISION A(9), C
+      INTEGER K, I, J
+      CHARACTER*6 NAME
+      DO J = 1, 9
+        A(J) = SIN(1D0*I*J)
+      END DO
+      C = 1 + 0.1D0*I
+      K = 2*I
+      WRITE (NAME, '(A,I1,A)') 'abc', I, 'de'
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "all_b.f"], 3, 1e-7);
+}

@@ -1,90 +1,176 @@
 //! COMMON blocks that program units declare with different sizes.
 //!
 //! Derivatives of a block that units divide differently lie in a block beside it, which somebody
-//! sets to zero as a whole. So all units must have all of it: those that declare less get a last
-//! member, which nobody uses.
+//! sets to zero as a whole. Values of it are kept as a whole, too, whatever part of it a call changes. So all units
+//! must have all of it: those that declare less get last members, which nobody uses. Their types are those that they have
+//! where most of the block is declared, since compilers take it that what is stored with one type is not read with another.
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Dim, Entity, Expr, Name, Place, Program, SpecKind, SymId, Symbol, Type, Unit, unused_name,
+    Dim, Entity, Expr, Name, Place, Program, SpecKind, Symbol, Type, Unit, unused_name,
 };
+use farfel_lang::storage::constant::{Constants, bounds};
 use farfel_lang::storage::{Area, UnitStorage};
 use std::collections::HashMap;
 
 /// Does a unit declare less of a block than another one?
 pub(crate) fn differ(program: &Program) -> bool {
-    let sizes = sizes(program);
+    let largest = largest(program);
     program.units.iter().any(|unit| {
         let storage = UnitStorage::of(unit);
         storage.areas().iter().any(|area| {
-            let size = area.block.as_ref().and_then(|b| sizes.get(b));
-            size.is_some_and(|size| missing(unit, area, *size).is_some())
+            let of = area.block.as_ref().and_then(|b| largest.get(b));
+            of.is_some_and(|of| missing(area, of.size).is_some())
         })
     })
 }
 
-fn sizes(program: &Program) -> HashMap<Name, i64> {
-    let mut sizes: HashMap<Name, i64> = HashMap::new();
+/// Where most of a block is declared.
+struct Largest {
+    size: i64,
+    /// What stands there behind each other, where another unit can declare it.
+    members: Option<Vec<Declared>>,
+}
+
+/// A member of a block.
+struct Declared {
+    start: i64,
+    size: i64,
+    /// The bytes of an element.
+    element: i64,
+    symbol: Symbol,
+}
+
+impl Declared {
+    /// As much of it as lies from a place on; none where that is in an element.
+    fn rest(&self, from: i64) -> Option<Symbol> {
+        if self.start >= from {
+            return Some(self.symbol.clone());
+        }
+        let bytes = (self.start + self.size).checked_sub(from)?;
+        let number = |n| Some(Expr::int(n, Span::NONE));
+        let plain = Symbol::variable(self.symbol.name.clone(), self.symbol.ty?, Span::NONE);
+        if self.symbol.ty == Some(Type::Character) {
+            let length = number(bytes);
+            return Some(Symbol { length, ..plain });
+        }
+        let upper = number(bytes.checked_div(self.element)?);
+        let dims = vec![Dim { lower: None, upper }];
+        (bytes % self.element == 0).then_some(Symbol { dims, ..plain })
+    }
+}
+
+fn largest(program: &Program) -> HashMap<Name, Largest> {
+    let mut found: HashMap<Name, Largest> = HashMap::new();
     for unit in &program.units {
         for area in UnitStorage::of(unit).areas() {
-            if let Some(block) = &area.block {
-                let size = sizes.entry(block.clone()).or_default();
-                *size = area.size.max(*size);
+            let Some(block) = &area.block else { continue };
+            if found.get(block).is_none_or(|of| of.size < area.size) {
+                let of = Largest {
+                    size: area.size,
+                    members: members(unit, area),
+                };
+                found.insert(block.clone(), of);
             }
         }
     }
-    sizes
+    found
 }
 
-/// Adds what is missing. Blocks with sizes that are no constants, or whose parts are not those of
-/// numbers, stay.
+/// The members that COMMON names, as another unit can declare them.
+fn members(unit: &Unit, area: &Area) -> Option<Vec<Declared>> {
+    let constants = Constants::of(unit);
+    let named = area.members.iter().filter(|m| m.named);
+    let symbols = named.map(|m| {
+        let of = &unit.symbols[m.sym];
+        let element = constants.element_size(m.sym)?;
+        let text = of.ty == Some(Type::Character);
+        let length = text.then(|| Expr::int(element, Span::NONE));
+        let symbol = Symbol {
+            length,
+            dims: bounds(unit, &of.dims)?,
+            ..Symbol::variable(of.name.clone(), of.ty?, Span::NONE)
+        };
+        Some(Declared {
+            start: m.start,
+            size: m.size,
+            element,
+            symbol,
+        })
+    });
+    symbols.collect()
+}
+
+/// Adds what is missing. Blocks with sizes that are no constants stay.
 pub(crate) fn with_equal_blocks(program: &mut Program) {
-    let sizes = sizes(program);
+    let largest = largest(program);
     for unit in &mut program.units {
         let storage = UnitStorage::of(unit);
         for area in storage.areas() {
             let Some(block) = &area.block else { continue };
-            let Some(size) = sizes.get(block) else {
+            let Some(of) = largest.get(block) else {
                 continue;
             };
-            if let Some(words) = missing(unit, area, *size) {
-                add(unit, block, words);
-            }
+            let Some((from, bytes)) = missing(area, of.size) else {
+                continue;
+            };
+            let rest = of.members.as_ref().and_then(|all| {
+                let behind = all.iter().filter(|m| m.start + m.size > from);
+                behind.map(|m| m.rest(from)).collect::<Option<Vec<_>>>()
+            });
+            let rest = rest.unwrap_or_else(|| vec![unknown(from, bytes)]);
+            rest.into_iter().for_each(|s| add(unit, block, s));
         }
     }
 }
 
-/// How many words the members that COMMON names leave out at the end of a block.
-fn missing(unit: &Unit, area: &Area, size: i64) -> Option<i64> {
-    let text = |s: SymId| unit.symbols[s].ty == Some(Type::Character);
-    if !area.exact || area.members.iter().any(|m| text(m.sym)) {
+/// Where the members that COMMON names end before the block does, and how many bytes they leave out.
+fn missing(area: &Area, size: i64) -> Option<(i64, i64)> {
+    if !area.exact {
         return None;
     }
     let named = area.members.iter().filter(|m| m.named);
     let end = named.map(|m| m.start.saturating_add(m.size)).max()?;
-    let bytes = size.checked_sub(end)?;
-    (bytes > 0 && bytes % 4 == 0).then_some(bytes / 4)
+    let bytes = size.checked_sub(end).filter(|bytes| *bytes > 0)?;
+    Some((end, bytes))
 }
 
-fn add(unit: &mut Unit, block: &Name, words: i64) {
-    let name = unused_name("LEFT", &|n| {
+/// Bytes in the midst of what others declare, in words where that can be: a text would have no derivatives.
+fn unknown(from: i64, bytes: i64) -> Symbol {
+    let span = Span::NONE;
+    let of = |ty| Symbol::variable("LEFT".into(), ty, span);
+    match from % 4 == 0 && bytes % 4 == 0 {
+        true => Symbol {
+            dims: vec![Dim {
+                lower: None,
+                upper: Some(Expr::int(bytes / 4, span)),
+            }],
+            ..of(Type::INTEGER)
+        },
+        false => Symbol {
+            length: Some(Expr::int(bytes, span)),
+            ..of(Type::Character)
+        },
+    }
+}
+
+fn add(unit: &mut Unit, block: &Name, member: Symbol) {
+    let name = unused_name(&member.name, &|n| {
         n == unit.name || unit.symbols.find(n).is_some() || n == block.as_str()
     });
-    let span = Span::NONE;
-    let mut symbol = Symbol::variable(name, Type::INTEGER, span);
-    symbol.typed = true;
-    symbol.place = Place::Common(block.clone());
-    symbol.dims = vec![Dim {
-        lower: None,
-        upper: Some(Expr::int(words, span)),
-    }];
-    let sym = unit.symbols.add(symbol);
+    let dims = member.is_array();
+    let sym = unit.symbols.add(Symbol {
+        name,
+        typed: true,
+        place: Place::Common(block.clone()),
+        ..member
+    });
     let last = unit.specs.iter_mut().rev().find_map(|s| match &mut s.kind {
         SpecKind::Common(list) => list.iter_mut().rev().find(|(name, _)| name == block),
         _ => None,
     });
     if let Some((_, members)) = last {
-        members.push(Entity { sym, dims: true });
+        members.push(Entity { sym, dims });
         // Its type, where the first letter does not tell.
         unit.declare(sym);
     }
