@@ -448,3 +448,73 @@ fn blocks_that_callers_do_not_declare_are_kept() {
     );
     agree(dir, &["main.f", "all.f", "all_b.f"], 3, 1e-7);
 }
+
+/// As in large models, where INCLUDE files declare everything everywhere: sweeps declare what they use. A
+/// block that a unit does not name stays where its calls change it, as its sweep has to keep it.
+#[test]
+fn sweeps_declare_what_they_use() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let common = "C     What is declared everywhere.
+      INTEGER MANY, NOBODYS
+      PARAMETER (MANY = 4, NOBODYS = 7)
+      DOUBLE PRECISION A(MANY), B, OTHER(NOBODYS)
+      COMMON /USED/ A, B
+      COMMON /UNUSED/ OTHER
+";
+    let text = format!(
+        "      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y
+{common}      INTEGER I
+      Y = 0
+      DO 10 I = 1, 3
+        CALL LOAD(I)
+        CALL USE(X, Y)
+   10 CONTINUE
+      END
+      SUBROUTINE LOAD(I)
+      INTEGER I, NOTHING
+{common}      B = 2*I
+      END
+      SUBROUTINE USE(X, Y)
+      DOUBLE PRECISION X, Y
+{common}      Y = Y + SIN(X*B)
+      CALL TWICE(Y)
+      END
+      SUBROUTINE TWICE(Y)
+      DOUBLE PRECISION Y
+{common}      Y = Y*Y
+      END
+"
+    );
+    write(dir, "all.f", &text);
+    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    let made = read(dir, "all_b.f");
+    for gone in ["NOBODYS", "UNUSED", "OTHER", "NOTHING", "everywhere"] {
+        assert!(!made.contains(gone), "{gone}:\n{made}");
+    }
+    assert!(made.contains("COMMON /USED/"), "{made}");
+    let twice = made.split("SUBROUTINE TWICE_B_BWD").nth(1);
+    let twice = twice.and_then(|t| t.split("      END\n").next());
+    let declares = |t: &str| t.contains("COMMON");
+    assert_eq!(twice.map(declares), Some(false), "{made}");
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, Y, YB, T, D
+      X = 0.3D0
+      XB = 0
+      YB = 1
+      CALL HEAD_B(X, XB, Y, YB)
+      T = 0
+      D = 0
+      DO 10 I = 1, 3
+      D = 2*(T + SIN(2*I*X))*(D + 2*I*COS(2*I*X))
+   10 T = (T + SIN(2*I*X))**2
+      PRINT *, XB, D
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "all_b.f"], 1, 1e-12);
+}

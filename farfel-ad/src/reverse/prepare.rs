@@ -5,9 +5,10 @@ use crate::passes::{self, Form, Forms, Goal};
 use crate::simplify::loops::drop_directives;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Program, Request, Unit};
+use farfel_lang::ir::{Name, Place, Program, Request, Unit, for_each_symbol};
+use farfel_lang::lower::{compact, without_unused};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The units below a head, as reverse mode sees them.
 pub(super) struct Closure {
@@ -69,7 +70,7 @@ fn closure(
 ) -> Result<Closure, Vec<Diagnostic>> {
     let units = below.iter().filter_map(|u| program.units.get(*u));
     let below = Program {
-        units: units.cloned().collect(),
+        units: without_unused_declarations(&units.collect::<Vec<_>>()),
     };
     let made = passes::legalise(Cow::Owned(below), forms, goal)?;
     let (legal, mut changed) = (made.program.into_owned(), made.notes.silenced);
@@ -95,6 +96,61 @@ fn closure(
         changed,
         added,
     })
+}
+
+/// Copies of units without what they declare and do not use, so that whatever comes is made for what they do use: in large
+/// models, INCLUDE files declare thousands of COMMON variables everywhere. Where a call may change
+/// variables of a block, it stays: sweeps may have to keep them.
+fn without_unused_declarations(units: &[&Unit]) -> Vec<Unit> {
+    let index: HashMap<Name, usize> = (units.iter().enumerate())
+        .map(|(i, u)| (u.name.clone(), i))
+        .collect();
+    // The blocks that each unit uses, what it calls, and whether it calls what has no text.
+    let mut blocks: Vec<HashSet<Name>> = Vec::new();
+    let mut calls: Vec<HashSet<usize>> = Vec::new();
+    let mut anything: Vec<bool> = Vec::new();
+    for unit in units {
+        let (mut own, mut called, mut any) = (HashSet::new(), HashSet::new(), false);
+        for_each_symbol(&unit.body, &mut |s| {
+            let s = &unit.symbols[s];
+            match &s.place {
+                Place::Common(block) => {
+                    own.insert(block.clone());
+                }
+                _ if s.class.is_procedure() => match index.get(&s.name) {
+                    Some(i) if s.place == Place::Global => {
+                        called.insert(*i);
+                    }
+                    _ => any = true,
+                },
+                _ => {}
+            }
+        });
+        blocks.push(own);
+        calls.push(called);
+        anything.push(any);
+    }
+    // With what the units below do.
+    let mut again = true;
+    while again {
+        again = false;
+        for (i, called) in calls.iter().enumerate() {
+            for c in called.iter().filter(|c| **c != i) {
+                let theirs: Vec<Name> = blocks[*c].difference(&blocks[i]).cloned().collect();
+                again |= !theirs.is_empty() || anything[*c] && !anything[i];
+                anything[i] |= anything[*c];
+                blocks[i].extend(theirs);
+            }
+        }
+    }
+    let copies = units.iter().enumerate().map(|(i, unit)| {
+        let mut copy = (*unit).clone();
+        let may_go = |block: &Name| !anything[i] && !blocks[i].contains(block);
+        without_unused(&mut copy, &may_go);
+        compact(&mut copy);
+        copy
+    });
+    copies.collect()
 }
 
 impl Closure {

@@ -14,9 +14,9 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit,
-    for_each_symbol,
+    Block, Expr, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit, for_each_symbol,
 };
+use farfel_lang::lower::{join_declarations, without_unused};
 use farfel_lang::verify::{Primals, is_on};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -148,7 +148,10 @@ impl World {
         dead_code::remove_all(self, &mut out, &effects);
         verified("dead code", closure, &mut out)?;
         for m in &mut out {
-            tidy(&mut m.unit);
+            without_unused(&mut m.unit, &|_| true);
+            join_declarations(&mut m.unit);
+            // What stands between the subprograms of a file says nothing of their sweeps.
+            m.unit.remarks = Default::default();
             let mut derivative = Derivative {
                 unit: &mut m.unit,
                 tangents: &m.derivatives,
@@ -323,9 +326,10 @@ impl World {
             .filter(|(a, _)| **a)
             .filter_map(|(_, a)| a.sym())
             .collect();
-        for d in make.derivatives.iter().chain(&added) {
-            make.unit.undeclare(*d);
-            make.unit.symbols[*d].place = Place::Local;
+        let gone: HashSet<SymId> = make.derivatives.iter().chain(&added).copied().collect();
+        make.unit.undeclare_all(&|s| gone.contains(&s));
+        for d in gone {
+            make.unit.symbols[d].place = Place::Local;
         }
         let derivatives = make.derivatives.clone();
         for spec in &mut make.unit.specs {
@@ -433,65 +437,5 @@ fn title(kind: &str, comments: &[String]) -> String {
     match first.trim_start().strip_prefix("Tangent") {
         Some(rest) => format!(" {kind}{rest}"),
         None => first.to_owned(),
-    }
-}
-
-/// Takes back the declarations of what is not there any more.
-fn tidy(unit: &mut Unit) {
-    let mut used: HashSet<SymId> = HashSet::new();
-    for_each_symbol(&unit.body, &mut |s| {
-        used.insert(s);
-    });
-    let mut add = |e: &Expr| {
-        e.for_each_symbol(&mut |s| {
-            used.insert(s);
-        })
-    };
-    for (_, s) in unit.symbols.iter() {
-        match &s.class {
-            Class::Parameter(e) => add(e),
-            Class::StatementFunction(dummies, e) => {
-                add(e);
-                dummies.iter().for_each(|d| add(&Expr::var(*d, Span::NONE)));
-            }
-            _ => {}
-        }
-        s.length.iter().for_each(&mut add);
-        for d in &s.dims {
-            d.lower.iter().chain(&d.upper).for_each(&mut add);
-        }
-    }
-    for spec in &unit.specs {
-        match &spec.kind {
-            SpecKind::Equivalence(groups) => groups.iter().flatten().for_each(&mut add),
-            SpecKind::Data(sets) => sets.iter().flat_map(|s| &s.targets).for_each(&mut add),
-            _ => {}
-        }
-    }
-    for spec in &unit.specs {
-        match &spec.kind {
-            SpecKind::Common(blocks) => {
-                used.extend(blocks.iter().flat_map(|(_, l)| l).map(|e| e.sym));
-            }
-            SpecKind::Namelist(s) | SpecKind::StatementFunction(s) => {
-                used.insert(*s);
-            }
-            _ => {}
-        }
-    }
-    used.extend(unit.args.iter().filter_map(|a| Arg::sym(*a)));
-    used.extend(unit.result);
-    let gone: Vec<SymId> = unit
-        .symbols
-        .iter()
-        .filter(|(id, s)| {
-            !used.contains(id)
-                && (s.class.is_procedure() && s.place == Place::Global
-                    || s.is_variable() && s.place == Place::Local)
-        })
-        .map(|(id, _)| id)
-        .collect();
-    for s in gone {
-        unit.undeclare(s);
     }
 }

@@ -1087,23 +1087,29 @@ impl Unit {
     /// Removes a name from every declaration (not from COMMON, EQUIVALENCE and DATA, which
     /// have meaning beyond the name).
     pub fn undeclare(&mut self, id: SymId) {
+        self.undeclare_all(&|s| s == id);
+    }
+
+    /// The same for all names that `gone` holds for.
+    pub fn undeclare_all(&mut self, gone: &dyn Fn(SymId) -> bool) {
+        let saved = |i: &SaveItem| matches!(i, SaveItem::Var(s) if gone(*s));
         for spec in &mut self.specs {
             match &mut spec.kind {
-                SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => l.retain(|e| e.sym != id),
-                SpecKind::Pointer(l) => l.retain(|(p, e)| *p != id && e.sym != id),
+                SpecKind::Type(_, l) | SpecKind::Attribute(_, l) => l.retain(|e| !gone(e.sym)),
+                SpecKind::Pointer(l) => l.retain(|(p, e)| !gone(*p) && !gone(e.sym)),
                 SpecKind::Dimension(l)
                 | SpecKind::External(l)
                 | SpecKind::Intrinsic(l)
                 | SpecKind::Parameter(l)
-                | SpecKind::Intent(_, l) => l.retain(|s| *s != id),
-                SpecKind::Save(l) if l.contains(&SaveItem::Var(id)) => {
-                    l.retain(|i| *i != SaveItem::Var(id));
+                | SpecKind::Intent(_, l) => l.retain(|s| !gone(*s)),
+                SpecKind::Save(l) if l.iter().any(saved) => {
+                    l.retain(|i| !saved(i));
                     if l.is_empty() {
                         // An empty list would mean "everything".
                         spec.kind = SpecKind::Type(Type::REAL, Vec::new());
                     }
                 }
-                SpecKind::StatementFunction(s) | SpecKind::Namelist(s) if *s == id => {
+                SpecKind::StatementFunction(s) | SpecKind::Namelist(s) if gone(*s) => {
                     spec.kind = SpecKind::Type(Type::REAL, Vec::new());
                 }
                 SpecKind::Comment(_)

@@ -1,8 +1,8 @@
 //! Drops names that a unit no longer uses.
 
 use crate::ir::{
-    Class, Expr, Name, Place, SaveItem, SpecKind, SymId, Symbols, Unit, for_each_symbol,
-    for_each_symbol_mut,
+    Class, Entity, Expr, Name, Place, SaveItem, Spec, SpecKind, SymId, Symbols, Type, Unit,
+    for_each_symbol, for_each_symbol_mut,
 };
 use std::collections::HashSet;
 
@@ -15,26 +15,11 @@ pub(super) type Changed = HashSet<Name>;
 /// Passes leave names behind (a dummy procedure that was specialised away), which would
 /// otherwise stay reserved and declared.
 pub fn compact(unit: &mut Unit) {
-    let used = used(unit);
+    let used = used(unit, Shared::Kept);
     if used.iter().all(|u| *u) {
         return;
     }
-    let unused: Vec<SymId> = unit
-        .symbols
-        .ids()
-        .filter(|id| !used[id.0 as usize])
-        .collect();
-    let mut pointers = Vec::new();
-    for id in unused {
-        unit.undeclare(id);
-        if let Place::Pointee(pointer) = unit.symbols[id].place
-            && used[pointer.0 as usize]
-        {
-            pointers.push(pointer);
-        }
-    }
-    // Without a POINTER statement its type must be told.
-    pointers.into_iter().for_each(|p| unit.declare(p));
+    undeclare(unit, &used);
     let old = std::mem::take(&mut unit.symbols);
     let mut map = Vec::with_capacity(old.len());
     let mut symbols = Symbols::default();
@@ -45,8 +30,84 @@ pub fn compact(unit: &mut Unit) {
     renumber(unit, &map);
 }
 
+/// Removes the declarations of what nothing in a unit needs, and the comments among them: from COMMON the
+/// blocks of which it names no variable, where `may_go` allows it. The symbols stay.
+///
+/// For derivatives: their sources declare all that INCLUDE files have.
+pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
+    let is_comment = |s: &Spec| matches!(s.kind, SpecKind::Comment(_));
+    unit.specs.retain(|s| !is_comment(s));
+    let used = used(unit, Shared::MayGo(may_go));
+    let goes = |s: SymId| !used[s.0 as usize];
+    for spec in &mut unit.specs {
+        if let SpecKind::Common(blocks) = &mut spec.kind {
+            blocks.retain(|(_, members)| !members.iter().any(|e| goes(e.sym)));
+        }
+    }
+    unit.specs
+        .retain(|s| !matches!(&s.kind, SpecKind::Common(blocks) if blocks.is_empty()));
+    for id in unit.symbols.ids().filter(|s| goes(*s)) {
+        let s = &mut unit.symbols[id];
+        if matches!(s.place, Place::Common(_)) {
+            s.place = Place::Local;
+        }
+    }
+    undeclare(unit, &used);
+}
+
+/// The most names in one statement: compilers limit how many lines it may have.
+const MOST_NAMES: usize = 16;
+
+/// Puts declarations of one type that stand together into one statement.
+pub fn join_declarations(unit: &mut Unit) {
+    let mut specs: Vec<Spec> = Vec::with_capacity(unit.specs.len());
+    for spec in std::mem::take(&mut unit.specs) {
+        let last = specs.last_mut().map(|s| &mut s.kind);
+        match (last, spec) {
+            (
+                Some(SpecKind::Type(ty, names)),
+                Spec {
+                    kind: SpecKind::Type(same, more),
+                    ..
+                },
+            ) if *ty == same
+                && same != Type::Character
+                && names.len() + more.len() <= MOST_NAMES =>
+            {
+                names.extend(more);
+            }
+            (_, spec) => specs.push(spec),
+        }
+    }
+    unit.specs = specs;
+}
+
+/// Removes the declarations of all symbols but those that are used.
+fn undeclare(unit: &mut Unit, used: &[bool]) {
+    let is_used = |s: SymId| used[s.0 as usize];
+    let unused = unit.symbols.iter().filter(|(id, _)| !is_used(*id));
+    let pointers: Vec<SymId> = unused
+        .filter_map(|(_, s)| match s.place {
+            Place::Pointee(pointer) if is_used(pointer) => Some(pointer),
+            _ => None,
+        })
+        .collect();
+    unit.undeclare_all(&|s| !is_used(s));
+    // Without a POINTER statement its type must be told.
+    pointers.into_iter().for_each(|p| unit.declare(p));
+}
+
+/// Whether what is shared with other units, or with the next call, counts as used.
+#[derive(Clone, Copy)]
+enum Shared<'a> {
+    /// COMMON and SAVE do.
+    Kept,
+    /// COMMON blocks of these names do only where one of their variables is used, saved variables likewise.
+    MayGo(&'a dyn Fn(&Name) -> bool),
+}
+
 /// For each symbol of a unit, whether anything needs it.
-fn used(unit: &Unit) -> Vec<bool> {
+fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
     let mut used = Used {
         marks: vec![false; unit.symbols.len()],
         open: Vec::new(),
@@ -57,7 +118,12 @@ fn used(unit: &Unit) -> Vec<bool> {
     for spec in &unit.specs {
         match &spec.kind {
             SpecKind::Common(blocks) => {
-                used.extend(blocks.iter().flat_map(|(_, l)| l.iter().map(|e| e.sym)));
+                let stays = |block: &Name| match shared {
+                    Shared::Kept => true,
+                    Shared::MayGo(may_go) => !may_go(block),
+                };
+                let blocks = blocks.iter().filter(|(block, _)| stays(block));
+                used.extend(blocks.flat_map(|(_, l)| l.iter().map(|e| e.sym)));
             }
             SpecKind::Equivalence(groups) => {
                 groups.iter().flatten().for_each(|e| add(e, &mut used))
@@ -71,10 +137,17 @@ fn used(unit: &Unit) -> Vec<bool> {
                     }
                 }
             }
-            SpecKind::Save(items) => used.extend(items.iter().filter_map(|i| match i {
-                SaveItem::Var(s) => Some(*s),
-                SaveItem::Common(_) => None,
-            })),
+            SpecKind::Save(items) => {
+                for item in items {
+                    match (item, shared) {
+                        (SaveItem::Var(s), Shared::Kept) => used.insert(*s),
+                        (SaveItem::Common(block), Shared::MayGo(_)) => {
+                            members(unit, block, &mut |l| used.extend(l.iter().map(|e| e.sym)));
+                        }
+                        _ => {}
+                    }
+                }
+            }
             SpecKind::Namelist(s) => {
                 used.insert(*s);
             }
@@ -94,6 +167,8 @@ fn used(unit: &Unit) -> Vec<bool> {
             | SpecKind::Intent(..) => {}
         }
     }
+    // Of a block all or nothing is declared.
+    let mut blocks: HashSet<Name> = HashSet::new();
     // What the facts of used symbols mention is used too.
     while let Some(id) = used.open.pop() {
         let s = &unit.symbols[id];
@@ -117,11 +192,25 @@ fn used(unit: &Unit) -> Vec<bool> {
         }
         s.length.iter().for_each(|e| add(e, &mut used));
         s.init.iter().for_each(|e| add(e, &mut used));
-        if let Place::Pointee(pointer) = s.place {
-            used.insert(pointer);
+        match &s.place {
+            Place::Pointee(pointer) => used.insert(*pointer),
+            Place::Common(block) if blocks.insert(block.clone()) => {
+                members(unit, block, &mut |l| used.extend(l.iter().map(|e| e.sym)));
+            }
+            _ => {}
         }
     }
     used.marks
+}
+
+/// Calls `f` with the variables of a COMMON block, statement by statement.
+fn members(unit: &Unit, block: &Name, f: &mut dyn FnMut(&[Entity])) {
+    for spec in &unit.specs {
+        if let SpecKind::Common(blocks) = &spec.kind {
+            let of_block = blocks.iter().filter(|(name, _)| name == block);
+            of_block.for_each(|(_, list)| f(list));
+        }
+    }
 }
 
 struct Used {

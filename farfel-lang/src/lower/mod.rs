@@ -50,7 +50,7 @@ mod stage;
 mod state;
 mod values;
 
-pub use compact::compact;
+pub use compact::{compact, join_declarations, without_unused};
 pub use copies::{Bound, Captured, Copy, Use};
 pub use entries::split_units as split_entries;
 pub use explain::{Explanation, Kept, explain};

@@ -255,6 +255,8 @@ fn units(
         return Ok((made.collect(), Vec::new()));
     }
     farfel_lang::lower::pass_values(program);
+    // So that no pass begins with a copy of all that is there.
+    program.number();
     let mut made = Made::new();
     let mut messages: Vec<String> = Vec::new();
     let kinds: &[bool] = match options.mode {
