@@ -3,6 +3,7 @@
 //! A tape of unknown size begins small and grows (`reverse/growing.rs`). Its derivatives do not: they have the
 //! largest size, and what does not fit stops the program.
 
+use crate::reverse::{GROWING, MOST_TAPE};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Attribute, Block, Expr, ExprKind, Name, Program, Stmt, StmtKind, SymId, Symbol, Unit,
@@ -115,7 +116,17 @@ fn largest(size: &mut Expr, kept: &mut HashSet<SymId>, before: &mut [Stmt]) {
         ] = args.as_slice()
     {
         kept.insert(*last);
-        *value = limit.clone();
+        let mut limit = limit.clone();
+        // A tape that may grow beyond all memory has no such size from the beginning.
+        let most = i64::try_from(MOST_TAPE).unwrap_or(i64::MAX);
+        if let ExprKind::Kind(number, _) = &limit.kind
+            && let ExprKind::Int(n) = number.kind
+            && n > most
+        {
+            let times = i64::try_from(GROWING).unwrap_or(1);
+            limit = Expr::long(n / times, limit.span);
+        }
+        *value = limit;
     }
     *size = value.clone();
 }

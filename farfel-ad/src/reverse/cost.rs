@@ -50,6 +50,7 @@ impl World {
     pub(super) fn choose_joint(&mut self, closure: &Program, most: Option<u64>) -> Known {
         if let Some(most) = most {
             self.most_tape = most;
+            self.most_growing = most;
         }
         let mut refused = Vec::new();
         for (i, p) in self.parts.iter().enumerate() {

@@ -107,20 +107,20 @@ impl World {
 
 impl Tapes {
     /// Makes the tapes local variables of the unit; returns what must come first and last. `rooms`: how
-    /// many values each gets, where that is known; none has more than `most` bytes. The others grow, and
-    /// so do those that are the same to what is called.
+    /// many values each gets, where that is known; none has more than `most` bytes. The others grow, up to so many
+    /// bytes as stand second, and so do those that are the same to what is called.
     pub fn be_local(
         &self,
         make: &mut Maker,
         rooms: Vec<Option<Vec<tape_size::Term>>>,
-        most: u64,
+        most: (u64, u64),
         growers: &Growers,
     ) -> [Block; 2] {
         let span = Span::NONE;
         let (mut out, mut end) = (Vec::new(), Vec::new());
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
-            let limit = kind.limit(most);
             let grows = growers.contains_key(kind);
+            let limit = kind.limit(if grows { most.1 } else { most.0 });
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
             let fixed = terms
                 .as_ref()

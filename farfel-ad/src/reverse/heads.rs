@@ -111,6 +111,7 @@ pub fn differentiate_heads(
         .map(|t| (t.unit.name.clone(), t.context.clone()))
         .collect();
     let mut world = World::of(&closure.program, made.units, order)?;
+    world.most_growing = super::MOST_TAPE * super::GROWING;
     world.state = state::of(&closure.program, &names, &world.commons, layout.real);
     let mut known = world.known();
     while world.declare(&closure.program, &known.swept) {

@@ -114,6 +114,10 @@ pub(crate) fn differentiate(
 /// costs nothing.
 pub(crate) const MOST_TAPE: u64 = 1 << 30;
 
+/// How many times that tapes may have that grow, where nobody can say how large they may be: by the conventions of
+/// Tapenade, whose stack has no limit either.
+pub(crate) const GROWING: u64 = 1 << 10;
+
 /// The program that the tangents are made of which become a request's adjoint.
 ///
 /// # Errors
@@ -182,6 +186,8 @@ struct World {
     state: HashMap<Name, Set>,
     /// The most bytes of one tape.
     most_tape: u64,
+    /// So many bytes have tapes at most that grow.
+    most_growing: u64,
     /// The parts whose calls are joint ([`joint`]).
     joint: BTreeSet<usize>,
     /// Why, in words.
@@ -299,6 +305,7 @@ impl World {
             keeps_state: false,
             state: HashMap::new(),
             most_tape: MOST_TAPE,
+            most_growing: MOST_TAPE,
             joint: BTreeSet::new(),
             reasons: BTreeMap::new(),
         };

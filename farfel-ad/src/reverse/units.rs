@@ -121,7 +121,7 @@ impl World {
         }
         let growers: Growers = growers.into_iter().flatten().collect();
         out.extend(growers.iter().map(|(kind, name)| {
-            let unit = growing::grower(name, *kind, kind.limit(self.most_tape));
+            let unit = growing::grower(name, *kind, kind.limit(self.most_growing));
             Made {
                 of: name.clone(),
                 wanted: unit.symbols.ids().collect(),
@@ -286,7 +286,10 @@ impl World {
         rooms: Vec<Option<Vec<tape_size::Term>>>,
         growers: &Growers,
     ) -> (Unit, usize) {
-        let [mut body, end] = tapes.be_local(&mut make, rooms, self.most_tape, growers);
+        let [mut body, end] = {
+            let most = (self.most_tape, self.most_growing);
+            tapes.be_local(&mut make, rooms, most, growers)
+        };
         body.extend(made.forward);
         let turn = body.len();
         if !p.last {

@@ -4,6 +4,7 @@ use super::generator::Gen;
 use crate::calls::calls;
 use crate::custom_rules::rules::{carries, stand_in};
 use crate::custom_rules::shipped;
+use crate::layout::Unknown;
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type};
@@ -173,6 +174,14 @@ impl Gen<'_> {
                     let message = format!(
                         "which elements {name}, which has no derivative here, gives a value to is not known"
                     );
+                    // By Tapenade's conventions, derivatives stay as they are where that is so.
+                    if !constant && self.engine.layout.unknown == Unknown::Provided {
+                        let d = Diagnostic::warning(&rules::AD_UNSUPPORTED, args[i].span, message)
+                            .label("their derivatives are left as they are");
+                        let d = self.engine.asked_by(d);
+                        self.engine.warnings.borrow_mut().push(d);
+                        continue;
+                    }
                     let d = Diagnostic::error(&rules::AD_UNSUPPORTED, args[i].span, message)
                         .help("pass a whole array");
                     self.errors.push(self.engine.asked_by(d));
