@@ -69,7 +69,8 @@ impl Effect {
             effect.assigned.set(i, u.writes);
             effect.read.set(i, u.reads);
         }
-        effect.besides = Besides::Once;
+        // All that it does is said: so it may do it again.
+        effect.besides = Besides::Repeatable;
         effect
     }
 
