@@ -256,11 +256,12 @@ impl Lints {
 }
 
 /// What comments can begin with behind `farfel:`, besides levels.
-const DIRECTIVES: [&str; 9] = [
+const DIRECTIVES: [&str; 10] = [
     "checkpoint",
     "constant",
     "debug-lines",
     "derivative",
+    "external",
     "fixed-point",
     "form",
     "independent",
