@@ -10,6 +10,14 @@ use farfel_lang::ir::{LONGEST_NAME, Name, Request, Symbols};
 /// The file in which users define the sizes that their programs do not tell.
 pub const SIZES_FILE: &str = "DIFFSIZES.inc";
 
+/// The most bytes of one tape, where nobody says so. Memory that is not used is never touched, so it
+/// costs nothing.
+pub(crate) const MOST_TAPE: u64 = 1 << 30;
+
+/// How many times that tapes may have that grow, where nobody can say how large they may be: by the conventions of
+/// Tapenade, whose stack has no limit either.
+pub(crate) const GROWING: u64 = 1 << 10;
+
 /// How a name is made from that of the original: a text with `%` for the original, or a
 /// suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! A tape of unknown size begins small and grows (`reverse/growing.rs`). Its derivatives do not: they have the
 //! largest size, and what does not fit stops the program.
 
-use crate::reverse::{GROWING, MOST_TAPE};
+use crate::layout::{GROWING, MOST_TAPE};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Attribute, Block, Expr, ExprKind, Name, Program, Stmt, StmtKind, SymId, Symbol, Unit,

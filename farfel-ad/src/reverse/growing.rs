@@ -1,7 +1,8 @@
 //! Tapes whose size nobody knows when the head begins.
 //!
 //! A head begins with tapes as large as those were at the end of its last call. Where a forward sweep
-//! finds one full, it makes it larger, twice at least, wherever that is:
+//! finds one full, it makes it larger, eight times where there is memory (what is not used takes none) and
+//! twice else, wherever that is:
 //!
 //! ```fortran
 //!       INTEGER*8 :: LAST = 64
@@ -27,6 +28,7 @@ use super::Part;
 use super::World;
 use super::made::Rooms;
 use super::maker::Maker;
+use super::recompute::when;
 use super::tape::{Kind, Op, Tapes, Vars};
 use super::tape_size;
 use crate::legal::fixed_tapes::full_tape;
@@ -261,9 +263,12 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
     kept.attributes.insert(Attribute::Allocatable);
     let kept = make.declare(kept);
     make.unit.args = [tape, top, need, most].map(Arg::Dummy).to_vec();
-    let twice = binary(BinOp::Mul, Expr::long(2, span), var(most));
-    let enough = make.call("MAX", vec![var(need), twice], span);
-    let size = make.call("MIN", vec![enough, Expr::long(limit, span)], span);
+    let mut size = |times: i64| {
+        let more = binary(BinOp::Mul, Expr::long(times, span), var(most));
+        let enough = make.call("MAX", vec![var(need), more], span);
+        make.call("MIN", vec![enough, Expr::long(limit, span)], span)
+    };
+    let (size, modest) = (size(8), size(2));
     let used = |of: SymId| {
         let range = Expr::range(Some(Expr::int(1, span)), Some(var(top)), None, span);
         Expr::element(of, vec![range], span)
@@ -283,12 +288,14 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
         let stop = Stmt::stop(Expr::text(text, span), span);
         Stmt::logical_if(failed.clone(), stop, span)
     };
+    let again = vec![Stmt::assign(var(larger), modest, span), get(tape, larger)];
+    let again = when(failed.clone(), again, Vec::new(), span);
     let free = Allocation {
         free: true,
         objects: vec![var(tape)],
         control: Vec::new(),
     };
-    make.unit.body = vec![
+    let mut body = vec![
         Stmt::assign(var(larger), size, span),
         Stmt::logical_if(full, full_tape(span), span),
         get(kept, top),
@@ -296,10 +303,14 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
         Stmt::assign(used(kept), used(tape), span),
         Stmt::allocation(free, span),
         get(tape, larger),
+    ];
+    body.extend(again);
+    body.extend([
         no_memory(),
         Stmt::assign(used(tape), used(kept), span),
         Stmt::assign(var(most), var(larger), span),
-    ];
+    ]);
+    make.unit.body = body;
     make.unit.comments =
         vec![" Makes a tape with TOP values larger, so that it has room for NEED".into()];
     make.unit

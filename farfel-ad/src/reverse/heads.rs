@@ -10,6 +10,7 @@ use super::made::Known;
 use super::{Part, World, prepare, state};
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
+use crate::layout::{GROWING, MOST_TAPE};
 use crate::locations::{Commons, Context, Set, common_members};
 use crate::tangent::{self, Head, Provide, Tangent};
 use farfel_lang::Span;
@@ -111,7 +112,7 @@ pub fn differentiate_heads(
         .map(|t| (t.unit.name.clone(), t.context.clone()))
         .collect();
     let mut world = World::of(&closure.program, made.units, order)?;
-    world.most_growing = super::MOST_TAPE * super::GROWING;
+    world.most_growing = MOST_TAPE * GROWING;
     world.state = state::of(&closure.program, &names, &world.commons, layout.real);
     let mut known = world.known();
     while world.declare(&closure.program, &known.swept) {

@@ -65,6 +65,7 @@ mod transpose;
 mod units;
 
 use crate::custom_rules::shipped;
+use crate::layout::MOST_TAPE;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, DummyProcedure, Tangent};
@@ -83,6 +84,7 @@ use heads::{Members, Order};
 use made::Known;
 use maker::Maker;
 use normal::Normalizer;
+pub use prepare::without_unused_below;
 pub(crate) use recorded::{Recorded, recorded};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -109,14 +111,6 @@ pub(crate) fn differentiate(
     crate::verify::made("reverse", program, &made, &Primals::default())?;
     Ok(made)
 }
-
-/// The most bytes of one tape, where nobody says so. Memory that is not used is never touched, so it
-/// costs nothing.
-pub(crate) const MOST_TAPE: u64 = 1 << 30;
-
-/// How many times that tapes may have that grow, where nobody can say how large they may be: by the conventions of
-/// Tapenade, whose stack has no limit either.
-pub(crate) const GROWING: u64 = 1 << 10;
 
 /// The program that the tangents are made of which become a request's adjoint.
 ///

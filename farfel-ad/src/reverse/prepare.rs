@@ -5,7 +5,7 @@ use crate::passes::{self, Form, Forms, Goal};
 use crate::simplify::loops::drop_directives;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Place, Program, Request, Unit, for_each_symbol};
+use farfel_lang::ir::{Name, Place, Program, Request, Unit, UnitKind, for_each_symbol};
 use farfel_lang::lower::{compact, without_unused};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -47,11 +47,14 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     // With the units that are called by their ENTRY points.
     let graph = CallGraph::of(program);
     let below = graph.callees_first(graph.index(&request.head));
+    let units = below.iter().filter_map(|u| program.units.get(*u));
+    let units = without_unused_declarations(&units.collect::<Vec<_>>(), &|_| false);
     let forms = FORMS.and(Forms::of(&[Form::Silent]));
-    closure(program, &below, &goal, forms)
+    closure(program, units, &goal, forms)
 }
 
-/// Copies what some heads reach, with all that it reads and writes.
+/// Copies what some heads reach, with all that it reads and writes. COMMON stays as it is: the contexts of heads
+/// number its variables.
 pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure, Vec<Diagnostic>> {
     let goal = Goal {
         heads,
@@ -59,19 +62,30 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     };
     let graph = CallGraph::of(program);
     let below = graph.reached(heads.iter().filter_map(|h| graph.index(h)));
-    closure(program, &below, &goal, FORMS)
+    let units = below.iter().filter_map(|u| program.units.get(*u));
+    closure(program, units.cloned().collect(), &goal, FORMS)
+}
+
+/// A copy of a program without what its subprograms declare and do not use, but for those of these names: the heads
+/// whose contexts are found then.
+pub fn without_unused_below(program: &Program, heads: &[&str]) -> Program {
+    let units: Vec<&Unit> = program.units.iter().collect();
+    let stays = |u: &Unit| {
+        !matches!(u.kind, UnitKind::Subroutine | UnitKind::Function)
+            || heads.contains(&u.name.as_str())
+    };
+    Program {
+        units: without_unused_declarations(&units, &stays),
+    }
 }
 
 fn closure(
     program: &Program,
-    below: &[usize],
+    units: Vec<Unit>,
     goal: &Goal,
     forms: Forms,
 ) -> Result<Closure, Vec<Diagnostic>> {
-    let units = below.iter().filter_map(|u| program.units.get(*u));
-    let below = Program {
-        units: without_unused_declarations(&units.collect::<Vec<_>>()),
-    };
+    let below = Program { units };
     let made = passes::legalise(Cow::Owned(below), forms, goal)?;
     let (legal, mut changed) = (made.program.into_owned(), made.notes.silenced);
     let resized = made.notes.resized;
@@ -100,8 +114,8 @@ fn closure(
 
 /// Copies of units without what they declare and do not use, so that whatever comes is made for what they do use: in large
 /// models, INCLUDE files declare thousands of COMMON variables everywhere. Where a call may change
-/// variables of a block, it stays: sweeps may have to keep them.
-fn without_unused_declarations(units: &[&Unit]) -> Vec<Unit> {
+/// variables of a block, it stays: sweeps may have to keep them. Some units are left as they are.
+fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -> Vec<Unit> {
     let index: HashMap<Name, usize> = (units.iter().enumerate())
         .map(|(i, u)| (u.name.clone(), i))
         .collect();
@@ -145,6 +159,9 @@ fn without_unused_declarations(units: &[&Unit]) -> Vec<Unit> {
     }
     let copies = units.iter().enumerate().map(|(i, unit)| {
         let mut copy = (*unit).clone();
+        if stays(unit) {
+            return copy;
+        }
         let may_go = |block: &Name| !anything[i] && !blocks[i].contains(block);
         without_unused(&mut copy, &may_go);
         compact(&mut copy);

@@ -463,7 +463,13 @@ impl<'a> Run<'a> {
     ) -> Result<Vec<Derived>, Vec<Diagnostic>> {
         let options = self.options;
         let legal = heads::legal(&self.program, &options.heads)?;
-        let program = &*legal.program;
+        let whole = &*legal.program;
+        // Heads stay as they are, and so does everything where it is not said which one is the head.
+        let names = options.heads.iter().map(|h| h.unit.as_deref());
+        let names: Option<Vec<&str>> = names.collect();
+        let names = names.filter(|l| self.adjoint && !l.is_empty());
+        let used = names.map(|names| reverse::without_unused_below(whole, &names));
+        let program = used.as_ref().unwrap_or(whole);
         let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
         for m in chosen.messages {
             say(messages, m);
@@ -548,9 +554,9 @@ impl<'a> Run<'a> {
                 say(messages, message);
             }
         }
-        self.add_copies(program, &mut units);
-        self.add_resized(program, &legal.notes.resized, &mut units);
-        self.add_state(program, &mut units);
+        self.add_copies(whole, &mut units);
+        self.add_resized(whole, &legal.notes.resized, &mut units);
+        self.add_state(whole, &mut units);
         for unit in &self.program.units {
             let moved = self.moved(unit);
             if unit.kind != UnitKind::BlockData && !moved.is_empty() {
