@@ -342,6 +342,24 @@ fn procedures_without_text() {
     let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}"));
     let out = support::run(&format!("{fortran}{library}"), support::CHECKED);
     compare(&out, 1e-14, &fortran);
+    // A function has no place to say that the derivative of what it sets is zero.
+    let said = faults(
+        "      SUBROUTINE S(X, Y, D)
+      DOUBLE PRECISION X, Y, D, T, NEXT
+!     farfel: external(NEXT(K, T), reads = K, writes = T)
+      EXTERNAL NEXT
+      ADF(X)
+      T = X
+      Y = NEXT(1, T)
+      Y = Y + T
+      END ADF(D = TANGENT(Y))
+      END
+",
+    );
+    assert!(
+        said.contains("NEXT, which has no text, gives a value to a variable with a derivative"),
+        "{said}"
+    );
     // Without, derivatives would go through LOOKUP.
     let said = faults(&text.replace("external(LOOKUP", "other(LOOKUP"));
     assert!(said.contains("LOOKUP"), "{said}");

@@ -227,27 +227,50 @@ impl Gen<'_> {
             }
             let rule = self.engine.dependence.rule(self.source, call.callee);
             let summary = self.engine.dependence.callee(self.source, call.callee);
-            let (Some(true), Some(summary)) = (rule.map(|r| r.constant), summary) else {
-                continue;
+            let constant = rule.is_some_and(|r| r.constant);
+            let of_argument = |i: usize| {
+                let base = call.args.get(i).and_then(Expr::base);
+                base.map(|s| self.space.loc(s))
             };
-            let lost = summary.assigned.ones().any(|o| {
-                let loc = match o.checked_sub(summary.args + 1) {
-                    Some(k) => Some(self.space.common(k)),
-                    None => call
-                        .args
-                        .get(o)
-                        .and_then(Expr::base)
-                        .map(|s| self.space.loc(s)),
-                };
-                loc.is_some_and(|l| self.activity.live[node].contains(l) && self.varied.contains(l))
-            });
+            let set: Vec<Option<usize>> = match summary {
+                Some(s) if constant => {
+                    let loc = |o: usize| match o.checked_sub(s.args + 1) {
+                        Some(k) => Some(self.space.common(k)),
+                        None => of_argument(o),
+                    };
+                    s.assigned.ones().map(loc).collect()
+                }
+                // Where derivatives go through it, what it sets gets its own from there.
+                None if !constant => {
+                    let live = &self.activity.live[node];
+                    if self.problem.site(call, &self.varied, live, true).is_some() {
+                        continue;
+                    }
+                    let described = self.engine.dependence.described(self.source, call.callee);
+                    let set = |i: &usize| described.writes(*i) && !described.reads(*i);
+                    let arguments = (0..call.args.len()).filter(set);
+                    arguments.map(of_argument).collect()
+                }
+                _ => continue,
+            };
+            let kept =
+                |l: &usize| self.activity.live[node].contains(*l) && self.varied.contains(*l);
+            let lost = set.iter().flatten().any(kept);
             if lost {
                 let name = &self.source.symbols[call.callee].name;
                 let message = format!(
-                    "{name}, which is constant, gives a value to a variable with a derivative"
+                    "{name}, which {} gives a value to a variable with a derivative",
+                    if constant {
+                        "is constant,"
+                    } else {
+                        "has no text,"
+                    }
                 );
-                let d = Diagnostic::error(&rules::AD_UNSUPPORTED, self.span, message)
-                    .help("let a subroutine do that, and make it constant");
+                let help = match constant {
+                    true => "let a subroutine do that, and make it constant",
+                    false => "let a subroutine do that",
+                };
+                let d = Diagnostic::error(&rules::AD_UNSUPPORTED, self.span, message).help(help);
                 self.errors.push(self.engine.asked_by(d));
             }
         }
