@@ -360,6 +360,14 @@ fn procedures_without_text() {
         said.contains("NEXT, which has no text, gives a value to a variable with a derivative"),
         "{said}"
     );
+    // Of arguments that it does not tell of, nobody knows anything.
+    for other in ["CALL LOOKUP(2, 3, T, S)", "CALL LOOKUP(2, 3)"] {
+        let said = faults(&text.replace("CALL LOOKUP(2, 3, T)", other));
+        assert!(
+            said.contains("in the directive that describes it"),
+            "{said}"
+        );
+    }
     // Without, derivatives would go through LOOKUP.
     let said = faults(&text.replace("external(LOOKUP", "other(LOOKUP"));
     assert!(said.contains("LOOKUP"), "{said}");

@@ -21,7 +21,7 @@
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Attribute, Given, Name, Place, Program, SpecKind, StmtKind, SymId, Symbol, Type, Unit,
-    UnitKind, Usage, walk_block,
+    UnitKind, Usage, for_each_reference, walk_block,
 };
 use crate::source::Span;
 use std::collections::BTreeMap;
@@ -350,8 +350,47 @@ pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
             settled.insert(given.procedure.clone(), given);
         }
     }
+    let known = |name: &Name| program.unit(name).is_some();
+    let told: BTreeMap<&Name, &Given> = (settled.iter())
+        .filter(|(name, given)| given.arguments.is_some() && !known(name))
+        .collect();
+    for unit in &program.units {
+        calls_fit(unit, &told, faults);
+    }
     for unit in &mut program.units {
         give(unit, &settled);
+    }
+}
+
+/// Calls of procedures without text must have the arguments that a directive tells of: nobody else says
+/// what they do with others.
+fn calls_fit(unit: &Unit, told: &BTreeMap<&Name, &Given>, faults: &mut Vec<Diagnostic>) {
+    for_each_reference(&unit.body, &mut |call| {
+        let symbol = &unit.symbols[call.procedure];
+        let given = told
+            .get(&symbol.name)
+            .filter(|_| symbol.place == Place::Global);
+        let wants = given.and_then(|g| Some((g.span, g.arguments.as_ref()?.len())));
+        if let Some((said, wants)) = wants
+            && wants != call.args.len()
+        {
+            let message = format!(
+                "{} has {} here, and {wants} in the directive that describes it",
+                symbol.name,
+                arguments(call.args.len()),
+            );
+            faults.push(fault(call.span, message).related(said, "the directive"));
+        }
+    });
+    for nested in &unit.nested {
+        calls_fit(nested, told, faults);
+    }
+}
+
+fn arguments(n: usize) -> String {
+    match n {
+        1 => "1 argument".to_owned(),
+        n => format!("{n} arguments"),
     }
 }
 

@@ -209,6 +209,40 @@ fn identities_are_called_as_they_are() {
     assert!(text.contains(&"CALLLOOK(X,Y)".to_owned()), "{text:#?}");
 }
 
+/// A description that tells of fewer arguments than a call has is none of that procedure: what is called may change
+/// them all.
+#[test]
+fn descriptions_of_others_are_not_used() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)
+      DOUBLE PRECISION X, Y
+      Y = X*X
+      CALL LOOK(X, N, Y)
+      Y = Y*Y*N
+      END
+",
+    );
+    write(
+        dir,
+        "lib",
+        "subroutine look:\nexternal:\nshape: (param 1, param 2)\nReadNotWritten: (1, 1)\n",
+    );
+    let ran = tapenade(dir, &["-b", "-ext", "lib", "-head", "s(y)/(x)", "s.f"]).success();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(
+        said.contains("LOOK has 3 arguments here, and 2 in its description"),
+        "{said}"
+    );
+    // Y has another value behind the call, and LOOK_B is told of it.
+    let text = statements(&read(dir, "s_b.f"));
+    let calls = |s: &String| s.starts_with("CALLLOOK_B(X,XB,N,Y,YB)");
+    assert!(text.iter().any(calls), "{text:#?}");
+}
+
 /// What is wrong with a file of descriptions is said at its place, and so is the use of a module.
 #[test]
 fn faults_have_places() {

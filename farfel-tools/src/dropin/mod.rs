@@ -37,7 +37,7 @@ use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
     Given, Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Unit, UnitKind,
-    for_each_symbol, unused_name, walk_block,
+    for_each_reference, for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::print::{Options as PrintOptions, print_program};
@@ -103,7 +103,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     diagnostics.extend(found);
     diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
     program.units.iter_mut().for_each(tapes::mark);
-    give(&mut program, &described);
+    give(&mut program, described, &mut diagnostics);
     for d in &mut diagnostics {
         // Old libraries pass functions without telling their types. The compiler has the last
         // word on that.
@@ -174,16 +174,24 @@ fn describe(
 }
 
 /// Tells units what is said of the procedures without text that they call.
-fn give(program: &mut Program, described: &HashMap<Name, Description>) {
+fn give(
+    program: &mut Program,
+    mut described: HashMap<Name, Description>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     if described.is_empty() {
         return;
     }
     let points = program.units.iter().flat_map(Unit::entry_points);
-    let known: HashSet<Name> = points.map(|e| e.name.clone()).collect();
+    for known in points {
+        described.remove(known.name);
+    }
+    for unit in &program.units {
+        diagnostics.extend(misfits(unit, &mut described));
+    }
     for unit in &mut program.units {
         let symbols = unit.symbols.iter().map(|(_, s)| s);
         let called = symbols.filter(|s| s.place == Place::Global && s.class.is_procedure());
-        let called = called.filter(|s| !known.contains(&s.name));
         let said: Vec<Given> = called
             .filter_map(|s| Some((s, described.get(&s.name)?)))
             .flat_map(|(s, d)| {
@@ -194,6 +202,34 @@ fn give(program: &mut Program, described: &HashMap<Name, Description>) {
             .collect();
         unit.given.extend(said);
     }
+}
+
+/// Takes out descriptions that do not fit the calls of a unit: they are of other procedures with the
+/// same names, or say nothing of some arguments.
+fn misfits(unit: &Unit, described: &mut HashMap<Name, Description>) -> Vec<Diagnostic> {
+    let mut out = Vec::new();
+    for_each_reference(&unit.body, &mut |call| {
+        let symbol = &unit.symbols[call.procedure];
+        let global = symbol.place == Place::Global;
+        let Some(wants) = described.get(&symbol.name).filter(|_| global) else {
+            return;
+        };
+        let (wants, has) = (wants.usage.len(), call.args.len());
+        if wants == has {
+            return;
+        }
+        described.remove(&symbol.name);
+        let message = format!(
+            "{} has {has} argument{} here, and {wants} in its description, which is not used",
+            symbol.name,
+            if has == 1 { "" } else { "s" },
+        );
+        let rule = &rules::GIVEN_DERIVATIVE;
+        out.push(Diagnostic::warning(rule, call.span, message).help(
+            "the procedure may read and change all its arguments then; describe it as it is called",
+        ));
+    });
+    out
 }
 
 /// Nested subprograms and AD blocks belong to Farfel, and nobody lowers them here.
