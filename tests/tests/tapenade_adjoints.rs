@@ -910,3 +910,63 @@ fn calls_without_text_leave_variables_of_loops() {
     );
     agree(dir, &["main.f", "all.f", "all_b.f"], 3, 1e-12);
 }
+
+/// A function that is called, with a tape, and passed as an argument: the adjoint of what gets it calls one with both
+/// sweeps.
+#[test]
+fn what_is_called_may_be_passed_besides() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      DOUBLE PRECISION FUNCTION TWICE(G, X)
+      DOUBLE PRECISION G, X
+      EXTERNAL G
+      TWICE = G(G(X))
+      END
+      DOUBLE PRECISION FUNCTION F(X)
+      DOUBLE PRECISION X, T
+      T = X
+      DO 10 I = 1, 3
+   10 T = T*COS(T) + 0.1D0*X
+      F = T
+      END
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X(2), Y, T, TWICE, F
+      EXTERNAL F
+      T = X(1)
+      DO 10 I = 1, 2
+      T = SIN(F(T)*X(2))
+   10 IF (T .GT. 0.01D0) T = T*TWICE(F, T)
+      Y = T
+      END
+",
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XB(2), P(2), Y, YB, YP, YM
+      X(1) = 0.7D0
+      X(2) = 1.3D0
+      DO 20 K = 1, 2
+      YB = 1
+      CALL HEAD_B(X, XB, Y, YB)
+      DO 10 I = 1, 2
+      P(1) = X(1)
+      P(2) = X(2)
+      P(I) = X(I) + 1D-6
+      CALL HEAD(P, YP)
+      P(I) = X(I) - 1D-6
+      CALL HEAD(P, YM)
+   10 PRINT *, XB(I), (YP - YM)/2D-6
+   20 CONTINUE
+      END
+",
+    );
+    let ran = tapenade(dir, &["-b", "-head", "head(y)/(x)", "s.f"]).success();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(!said.contains("AD09"), "{said}");
+    agree(dir, &["main.f", "s.f", "s_b.f"], 4, 1e-7);
+}

@@ -16,7 +16,8 @@ use crate::tangent::{self, Head, Provide, Tangent};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Name, Place, Program, Request, StmtKind, SymId, Unit, unused_name, walk_block,
+    Expr, Name, Place, Program, Request, StmtKind, SymId, Unit, for_each_reference, unused_name,
+    walk_block,
 };
 use farfel_lang::verify::Primals;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +26,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Order {
     /// The AD block that asks for them, if one does.
     pub span: Span,
-    /// The derivatives that are called from outside.
+    /// The derivatives that are called from outside, or passed as arguments.
     pub roots: HashSet<Name>,
     /// What ends the names of additions.
     pub suffix: Name,
@@ -94,21 +95,18 @@ pub fn differentiate_heads(
     let closure = prepare::prepare_heads(program, &names)?;
     let made = tangent::differentiate_heads(&closure.program, heads, layout, warnings)?;
     let is_head = |t: &Tangent| heads.iter().any(|h| h.unit == t.of);
+    let passed = passed(&made.units);
+    let is_root = |t: &&Tangent| is_head(t) || passed.contains(&t.unit.name);
     let order = Order {
         span: Span::NONE,
-        roots: made
-            .units
-            .iter()
-            .filter(|t| is_head(t))
+        roots: (made.units.iter().filter(is_root))
             .map(|t| t.unit.name.clone())
             .collect(),
         suffix: Name::default(),
         heads: true,
         rules: Rules::assumed(&made.provide, &made.dependence.rules),
     };
-    let contexts: Vec<(Name, Context)> = made
-        .units
-        .iter()
+    let contexts: Vec<(Name, Context)> = (made.units.iter().filter(|t| is_head(t)))
         .map(|t| (t.unit.name.clone(), t.context.clone()))
         .collect();
     let mut world = World::of(&closure.program, made.units, order)?;
@@ -127,8 +125,7 @@ pub fn differentiate_heads(
     // What was added is the derivative of nothing.
     of.extend(units[of.len()..].iter().map(|u| u.name.clone()));
     let adjoints = of.into_iter().zip(units).map(|(of, unit)| {
-        let root = world.order.roots.contains(&unit.name);
-        let context = contexts.iter().find(|(n, _)| root && *n == unit.name);
+        let context = contexts.iter().find(|(n, _)| *n == unit.name);
         Adjoint {
             of,
             head: context.map(|(_, c)| c.clone()),
@@ -226,6 +223,21 @@ pub(super) fn called(tangents: &[Tangent]) -> HashSet<Name> {
             if let StmtKind::Call(callee, _) = &s.kind {
                 found.insert(t.unit.symbols[*callee].name.clone());
             }
+        });
+    }
+    found
+}
+
+/// The names of tangents that are passed as arguments: what gets them calls their adjoints like those of
+/// heads, both sweeps in one.
+fn passed(tangents: &[Tangent]) -> HashSet<Name> {
+    let mut found = HashSet::new();
+    for t in tangents {
+        for_each_reference(&t.unit.body, &mut |call| {
+            let named = call.args.iter().filter_map(Expr::base);
+            let symbols = named.map(|s| &t.unit.symbols[s]);
+            let procedures = symbols.filter(|s| s.class.is_procedure());
+            found.extend(procedures.map(|s| s.name.clone()));
         });
     }
     found
