@@ -1,8 +1,7 @@
 //! Tapes whose size nobody knows when the head begins.
 //!
-//! A head begins with tapes as large as those were at the end of its last call. Where a forward sweep
-//! finds one full, it makes it larger, eight times where there is memory (what is not used takes none) and
-//! twice else, wherever that is:
+//! A head begins with room for twice what earlier calls had on the tape when their forward sweep ended. Where a
+//! sweep finds the tape full, it makes it larger, wherever that is:
 //!
 //! ```fortran
 //!       INTEGER*8 :: LAST = 64
@@ -15,8 +14,12 @@
 //!         TOP = TOP + 1
 //!         TAPE%V(TOP) = X
 //!       ...
-//!       LAST = MOST
+//!       LAST = MIN(MOST, MAX(LAST, 2*TOP))
 //! ```
+//!
+//! It becomes 64 times as large, so that hardly anything is ever copied: what is not used takes no memory, only
+//! addresses. Where there are not twice as many addresses, it becomes 8 times or twice as large, so that others get
+//! some, too.
 //!
 //! Subprograms below the head have the tape as an argument ([`Attribute::Growing`] says how that can be). A tape belongs
 //! to a call of its head, so that recursion, threads and STOP leave none in disorder; what is kept from
@@ -108,7 +111,7 @@ impl World {
 }
 
 impl Tapes {
-    /// Makes the tapes local variables of the unit; returns what must come first and last. `rooms`: how
+    /// Makes the tapes local variables of the unit; returns what must come first, and where the sweeps turn. `rooms`: how
     /// many values each gets, where that is known; none has more than `most` bytes. The others grow, up to so many
     /// bytes as stand second, and so do those that are the same to what is called.
     pub fn be_local(
@@ -119,7 +122,7 @@ impl Tapes {
         growers: &Growers,
     ) -> [Block; 2] {
         let span = Span::NONE;
-        let (mut out, mut end) = (Vec::new(), Vec::new());
+        let (mut out, mut turn) = (Vec::new(), Vec::new());
         for ((kind, v), terms) in self.used.iter().zip(rooms) {
             let grows = growers.contains_key(kind);
             let limit = kind.limit(if grows { most.1 } else { most.0 });
@@ -154,7 +157,7 @@ impl Tapes {
                 (None, None) => {
                     let [first, last] = begin(make, *kind, v, limit);
                     out.push(first);
-                    end.push(last);
+                    turn.push(last);
                     Expr::var(v.most(), span)
                 }
             };
@@ -166,7 +169,7 @@ impl Tapes {
                 span,
             ));
         }
-        [out, end]
+        [out, turn]
     }
 
     /// Lets tapes grow in a unit.
@@ -208,8 +211,7 @@ impl Tapes {
     }
 }
 
-/// Where a head begins: the size of its tape, of which nothing else is known. What comes first, and what comes
-/// last.
+/// The size of a head's tape, of which nothing else is known: what comes first, and where the sweeps turn.
 pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [Stmt; 2] {
     let span = Span::NONE;
     let letter = kind.letter();
@@ -226,9 +228,13 @@ pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [S
         )
     });
     let size = make.call("MIN", vec![var(last), Expr::long(limit, span)], span);
+    // Backward sweeps keep something besides where calls are joint.
+    let twice = binary(BinOp::Mul, Expr::long(2, span), var(vars.top()));
+    let wanted = make.call("MAX", vec![var(last), twice], span);
+    let wanted = make.call("MIN", vec![var(vars.most()), wanted], span);
     [
         Stmt::assign(var(vars.most()), size, span),
-        Stmt::assign(var(last), var(vars.most()), span),
+        Stmt::assign(var(last), wanted, span),
     ]
 }
 
@@ -268,15 +274,15 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
         let enough = make.call("MAX", vec![var(need), more], span);
         make.call("MIN", vec![enough, Expr::long(limit, span)], span)
     };
-    let (size, modest) = (size(8), size(2));
+    let (size, smaller, modest) = (size(64), size(8), size(2));
     let used = |of: SymId| {
         let range = Expr::range(Some(Expr::int(1, span)), Some(var(top)), None, span);
         Expr::element(of, vec![range], span)
     };
-    let get = |of: SymId, size: SymId| {
+    let get = |of: SymId, size: Expr| {
         let made = Allocation {
             free: false,
-            objects: vec![Expr::element(of, vec![var(size)], span)],
+            objects: vec![Expr::element(of, vec![size], span)],
             control: vec![Expr::keyword("STAT", var(status), span)],
         };
         Stmt::allocation(made, span)
@@ -288,24 +294,31 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
         let stop = Stmt::stop(Expr::text(text, span), span);
         Stmt::logical_if(failed.clone(), stop, span)
     };
-    let again = vec![Stmt::assign(var(larger), modest, span), get(tape, larger)];
-    let again = when(failed.clone(), again, Vec::new(), span);
     let free = Allocation {
         free: true,
         objects: vec![var(tape)],
         control: Vec::new(),
     };
+    let free = || Stmt::allocation(free.clone(), span);
+    let twice = || {
+        let twice = binary(BinOp::Mul, Expr::long(2, span), var(larger));
+        get(tape, twice)
+    };
     let mut body = vec![
         Stmt::assign(var(larger), size, span),
         Stmt::logical_if(full, full_tape(span), span),
-        get(kept, top),
+        get(kept, var(top)),
         no_memory(),
         Stmt::assign(used(kept), used(tape), span),
-        Stmt::allocation(free, span),
-        get(tape, larger),
+        free(),
+        twice(),
     ];
-    body.extend(again);
+    let set = |size| Stmt::assign(var(larger), size, span);
+    let less = vec![set(smaller), twice()];
+    body.extend(when(failed.clone(), less, Vec::new(), span));
+    body.extend(when(failed.clone(), vec![set(modest)], vec![free()], span));
     body.extend([
+        get(tape, var(larger)),
         no_memory(),
         Stmt::assign(used(tape), used(kept), span),
         Stmt::assign(var(most), var(larger), span),

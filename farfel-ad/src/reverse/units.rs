@@ -286,11 +286,12 @@ impl World {
         rooms: Vec<Option<Vec<tape_size::Term>>>,
         growers: &Growers,
     ) -> (Unit, usize) {
-        let [mut body, end] = {
+        let [mut body, at_turn] = {
             let most = (self.most_tape, self.most_growing);
             tapes.be_local(&mut make, rooms, most, growers)
         };
         body.extend(made.forward);
+        body.extend(at_turn);
         let turn = body.len();
         if !p.last {
             body.extend(p.zero.iter().cloned());
@@ -298,7 +299,6 @@ impl World {
         }
         body.extend(self.zeros(&make, &made.backward, Some(p).filter(|p| !p.last)));
         body.extend(made.backward);
-        body.extend(end);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
         make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
