@@ -43,8 +43,8 @@
 
 use crate::ir::build::{choice, paren};
 use crate::ir::{
-    BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, Stmt, StmtKind, SymId, Symbols, UnOp,
-    for_each_symbol, walk_block,
+    Allocation, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, Stmt, StmtKind, SymId, Symbols,
+    UnOp, for_each_symbol, walk_block,
 };
 use crate::source::{Sources, Span};
 use crate::syntax::{Form, NoIncludes, parse};
@@ -277,6 +277,7 @@ impl Template {
                     | StmtKind::Stop(_)
                     | StmtKind::Exit(None)
                     | StmtKind::Cycle(None)
+                    | StmtKind::Allocation(_)
                     | StmtKind::Comment(_)
             );
             if !known || s.label.is_some() {
@@ -386,6 +387,14 @@ impl Filler<'_> {
                 Stmt::repeat(made, span)
             }
             StmtKind::Call(name, args) => Stmt::call(self.symbol(*name), self.list(args), span),
+            StmtKind::Allocation(a) => {
+                let made = Allocation {
+                    free: a.free,
+                    objects: self.list(&a.objects),
+                    control: self.list(&a.control),
+                };
+                Stmt::allocation(made, span)
+            }
             StmtKind::Stop(e) => Stmt::new(StmtKind::Stop(e.as_ref().map(|e| self.expr(e))), span),
             other => Stmt::new(other.clone(), span),
         };

@@ -17,9 +17,8 @@
 //!       LAST = MIN(MOST, MAX(LAST, 2*TOP))
 //! ```
 //!
-//! It becomes 64 times as large, so that hardly anything is ever copied: what is not used takes no memory, only
-//! addresses. Where there are not twice as many addresses, it becomes 8 times or twice as large, so that others get
-//! some, too.
+//! It becomes up to 4096 times as large, so that hardly anything is ever copied: what is not used takes no memory,
+//! only addresses. Of these it takes an eighth of what there is at most, unless it needs more.
 //!
 //! Subprograms below the head have the tape as an argument ([`Attribute::Growing`] says how that can be). A tape belongs
 //! to a call of its head, so that recursion, threads and STOP leave none in disorder; what is kept from
@@ -31,15 +30,14 @@ use super::Part;
 use super::World;
 use super::made::Rooms;
 use super::maker::Maker;
-use super::recompute::when;
 use super::tape::{Kind, Op, Tapes, Vars};
 use super::tape_size;
 use crate::legal::fixed_tapes::full_tape;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, sum};
 use farfel_lang::ir::{
-    Allocation, Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Place, Program,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
+    Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind,
+    SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -260,6 +258,7 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
     let need = make.declare(long("NEED", Place::Dummy));
     let most = make.declare(long("MOST", Place::Dummy));
     let larger = make.declare(long("LARGER", Place::Local));
+    let times = make.declare(long("TIMES", Place::Local));
     let status = make.declare(Symbol::variable("STATUS".into(), Type::INTEGER, span));
     let mut kept = Symbol {
         dims: deferred(None),
@@ -269,64 +268,58 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
     kept.attributes.insert(Attribute::Allocatable);
     let kept = make.declare(kept);
     make.unit.args = [tape, top, need, most].map(Arg::Dummy).to_vec();
-    let mut size = |times: i64| {
-        let more = binary(BinOp::Mul, Expr::long(times, span), var(most));
-        let enough = make.call("MAX", vec![var(need), more], span);
-        make.call("MIN", vec![enough, Expr::long(limit, span)], span)
-    };
-    let (size, smaller, modest) = (size(64), size(8), size(2));
-    let used = |of: SymId| {
-        let range = Expr::range(Some(Expr::int(1, span)), Some(var(top)), None, span);
-        Expr::element(of, vec![range], span)
-    };
-    let get = |of: SymId, size: Expr| {
-        let made = Allocation {
-            free: false,
-            objects: vec![Expr::element(of, vec![size], span)],
-            control: vec![Expr::keyword("STAT", var(status), span)],
-        };
-        Stmt::allocation(made, span)
-    };
-    let full = binary(BinOp::Gt, var(need), var(larger));
+    let most_of_all = Expr::long(limit, span);
+    let wanted = binary(BinOp::Mul, var(times), var(most));
+    let wanted = make.call("MAX", vec![var(need), wanted], span);
+    let full = binary(BinOp::Gt, var(need), most_of_all.clone());
     let failed = binary(BinOp::Ne, var(status), Expr::int(0, span));
-    let no_memory = || {
-        let text = "Farfel: no memory for the tape of an ADR block";
-        let stop = Stmt::stop(Expr::text(text, span), span);
-        Stmt::logical_if(failed.clone(), stop, span)
+    let text = "Farfel: no memory for the tape of an ADR block";
+    let stop = Stmt::stop(Expr::text(text, span), span);
+    let quoted = Grow {
+        tape,
+        top,
+        most,
+        kept,
+        times,
+        larger,
+        status,
+        size: make.call("MIN", vec![wanted, most_of_all], span),
+        full: vec![Stmt::logical_if(full, full_tape(span), span)],
+        failed: vec![Stmt::logical_if(failed, stop, span)],
     };
-    let free = Allocation {
-        free: true,
-        objects: vec![var(tape)],
-        control: Vec::new(),
-    };
-    let free = || Stmt::allocation(free.clone(), span);
-    let twice = || {
-        let twice = binary(BinOp::Mul, Expr::long(2, span), var(larger));
-        get(tape, twice)
-    };
-    let mut body = vec![
-        Stmt::assign(var(larger), size, span),
-        Stmt::logical_if(full, full_tape(span), span),
-        get(kept, var(top)),
-        no_memory(),
-        Stmt::assign(used(kept), used(tape), span),
-        free(),
-        twice(),
-    ];
-    let set = |size| Stmt::assign(var(larger), size, span);
-    let less = vec![set(smaller), twice()];
-    body.extend(when(failed.clone(), less, Vec::new(), span));
-    body.extend(when(failed.clone(), vec![set(modest)], vec![free()], span));
-    body.extend([
-        get(tape, var(larger)),
-        no_memory(),
-        Stmt::assign(used(tape), used(kept), span),
-        Stmt::assign(var(most), var(larger), span),
-    ]);
-    make.unit.body = body;
+    make.unit.body = quoted.block(&make.unit.symbols, span);
     make.unit.comments =
         vec![" Makes a tape with TOP values larger, so that it has room for NEED".into()];
     make.unit
+}
+
+farfel_lang::quote! {
+    /// See [`grower`].
+    struct Grow {
+        tape: SymId, top: SymId, most: SymId, kept: SymId, times: SymId, larger: SymId, status: SymId,
+        size: Expr, full: Block, failed: Block,
+    }
+    "
+    call full
+    allocate (kept(top), stat = status)
+    call failed
+    kept(1:top) = tape(1:top)
+    deallocate (tape)
+    status = 1
+    times = 4096
+    do while (status /= 0 .and. times > 1)
+      larger = size
+      allocate (tape(8*larger), stat = status)
+      times = times/2
+    end do
+    if (status == 0) then
+      deallocate (tape)
+    end if
+    allocate (tape(larger), stat = status)
+    call failed
+    tape(1:top) = kept(1:top)
+    most = larger
+    "
 }
 
 fn var(s: SymId) -> Expr {
