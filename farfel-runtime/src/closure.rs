@@ -211,6 +211,17 @@ impl Area {
         unsafe { at.read_unaligned() }
     }
 
+    /// Gives a variable another value.
+    ///
+    /// # Safety
+    ///
+    /// It must be there.
+    #[allow(unsafe_code)]
+    pub unsafe fn assign<T: Copy>(at: *mut T, value: T) {
+        // SAFETY: what the caller promises.
+        unsafe { at.write_unaligned(value) }
+    }
+
     /// An array that the closure reads.
     ///
     /// # Safety
@@ -355,6 +366,57 @@ mod tests {
                 message,
                 "f: the Fortran code passes one variable twice to `g`"
             );
+        }
+    }
+}
+
+/// The elements of an array that others may reach while a closure has it: of a COMMON block, which the closure may
+/// change by a further call.
+#[derive(Debug)]
+pub struct Copied<T> {
+    before: Vec<T>,
+    now: Vec<T>,
+}
+
+impl<T: Copy + PartialEq> Copied<T> {
+    /// A copy of so many elements.
+    ///
+    /// # Safety
+    ///
+    /// They must be there.
+    #[allow(unsafe_code)]
+    pub unsafe fn of(at: *const T, count: usize) -> Copied<T> {
+        // SAFETY: what the caller promises.
+        let element = |i| unsafe { at.add(i).read_unaligned() };
+        let before: Vec<T> = (0..count).map(element).collect();
+        Copied {
+            now: before.clone(),
+            before,
+        }
+    }
+
+    /// What the closure reads.
+    pub fn values(&self) -> &[T] {
+        &self.now
+    }
+
+    /// What the closure may assign.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.now
+    }
+
+    /// Gives the array the elements that are others now. What was changed in another way stays.
+    ///
+    /// # Safety
+    ///
+    /// It must be that of which this is the copy.
+    #[allow(unsafe_code)]
+    pub unsafe fn put_back(&self, at: *mut T) {
+        for (i, (now, before)) in self.now.iter().zip(&self.before).enumerate() {
+            if now != before {
+                // SAFETY: what the caller promises.
+                unsafe { at.add(i).write_unaligned(*now) }
+            }
         }
     }
 }

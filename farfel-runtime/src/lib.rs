@@ -68,7 +68,7 @@ pub use arrays::{
     LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, string_of, text_of,
     to_logicals, truths,
 };
-pub use closure::{Area, Given, Lent, Slot};
+pub use closure::{Area, Copied, Given, Lent, Slot};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};

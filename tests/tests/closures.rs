@@ -258,6 +258,38 @@ C     Loops that count pass one by one; what begins behind the end is empty.
    10 CALL F(X(I))
       CALL G(X(N + 1))
       END
+C     Variables of the program, which a further call reaches, too.
+      SUBROUTINE TICKS(F, N)
+      COMMON /CLOCK/ T, W(3), Q(2)
+      DOUBLE PRECISION T, W
+      LOGICAL Q
+      CALL TICK(F, N, W(2), Q)
+      END
+      SUBROUTINE TICK(F, N, V, Q)
+      COMMON /CLOCK/ T
+      DOUBLE PRECISION T, V(2)
+      LOGICAL Q(2)
+      DO 10 I = 1, N
+   10 CALL F(T, V, Q)
+      END
+      SUBROUTINE SETCLK(S)
+      COMMON /CLOCK/ T, W(3), Q(2)
+      DOUBLE PRECISION T, W, S
+      LOGICAL Q
+      T = S
+      W(2) = S + 1
+      Q(1) = .TRUE.
+      END
+      SUBROUTINE GETCLK(S, V, Q)
+      COMMON /CLOCK/ T, W(3), P(2)
+      DOUBLE PRECISION T, W, S, V(3)
+      LOGICAL Q, P
+      S = T
+      V(1) = W(1)
+      V(2) = W(2)
+      V(3) = W(3)
+      Q = P(1) .AND. P(2)
+      END
 C     Sections, LOGICAL arrays, columns, COMMON.
       SUBROUTINE SHAPES(F, G, Q, A, LDA, N)
       LOGICAL Q(N)
@@ -494,6 +526,20 @@ fn main() {
     }, 0.0, 1.0, 9);
     assert_eq!(inner, 3.0);
 
+    // What a closure gets of COMMON is a copy: a further call may change the block, and that stays
+    // where the closure has not changed the same.
+    fortran::ticks(|t, v, q| {
+        fortran::setclk(7.0);
+        assert_eq!((*t, &*v, &*q), (0.0, &[0.0, 0.0][..], &[false, false][..]));
+        (v[1], q[1]) = (5.0, true);
+    }, 1);
+    let (mut t, mut w, mut q) = (0.0, [0.0; 3], false);
+    fortran::getclk(&mut t, &mut w, &mut q);
+    assert_eq!((t, w, q), (7.0, [0.0, 8.0, 5.0], true));
+    fortran::ticks(|t, _, _| *t += 1.0, 3);
+    fortran::getclk(&mut t, &mut w, &mut q);
+    assert_eq!((t, w), (10.0, [0.0, 8.0, 5.0]));
+
     // Threads do not wait for each other, nor get each other's closures.
     std::thread::scope(|s| {
         for k in 1..=4 {
@@ -540,7 +586,7 @@ fn closures_stand_for_dummy_procedures() {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
     // Only what uses COMMON takes the lock.
-    assert_eq!(bindings.matches(".lock()").count(), 3, "{bindings}");
+    assert_eq!(bindings.matches(".lock()").count(), 7, "{bindings}");
 }
 
 /// Who asks for it hears why a closure cannot be differentiated, and on which way it would be.

@@ -46,6 +46,8 @@ struct Data {
     array: bool,
     /// In one of the calls it is all that is left of a storage.
     open: bool,
+    /// An array that others may reach while the closure runs: it gets a copy. So it does of each number.
+    lasting: bool,
 }
 
 /// The units that a procedure comes to, each with the position where.
@@ -288,6 +290,7 @@ fn data(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Data, 
             assigns: !twice && closure_may_assign(unit, site.callee, actual),
             array: shape != Shape::One,
             open: shape == Shape::Rest,
+            lasting: plan.lasting.is_passed(unit, actual),
         };
         found = Some(match found {
             None => here,
@@ -299,6 +302,7 @@ fn data(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Data, 
                 assigns: given.assigns && here.assigns,
                 array: given.array || here.array,
                 open: given.open || here.open,
+                lasting: given.lasting || here.lasting,
             },
         });
     }
@@ -556,34 +560,79 @@ impl Interface {
                 true => format!("array(a{i}, n{i}, {}, {})", a.assigns, a.open),
                 false => format!("one(a{i}, {})", a.assigns),
             });
-            let maker = if a.assigns { "exclusive" } else { "shared" };
-            let _ = writeln!(
-                slices,
-                "            let farfel_a{i} = ::farfel_runtime::Area::{maker}({place}, a{i}, farfel_areas[{area}].count_of(a{i}));",
-            );
-            actual.push(match (a.array, truth) {
-                (true, false) => format!("farfel_a{i}"),
-                (false, false) => format!("&mut farfel_a{i}[0]"),
-                (true, true) => {
-                    let mutable = if a.assigns { "mut " } else { "" };
-                    let _ = writeln!(
-                        slices,
-                        "            let {mutable}farfel_b{i} = ::farfel_runtime::truths(farfel_a{i});"
+            let count = format!("farfel_areas[{area}].count_of(a{i})");
+            let mutable = if a.assigns { "mut " } else { "" };
+            let line = |t: &mut String, text: String| {
+                let _ = writeln!(t, "            {text}");
+            };
+            if !a.array {
+                // While the closure runs, others may reach the variable.
+                let (is, back) = match truth {
+                    true => (" != 0", ".into()"),
+                    false => ("", ""),
+                };
+                line(
+                    &mut slices,
+                    format!("let farfel_o{i} = ::farfel_runtime::Area::value(a{i}){is};"),
+                );
+                line(&mut slices, format!("let mut farfel_b{i} = farfel_o{i};"));
+                line(
+                    &mut after,
+                    format!(
+                        "if farfel_b{i} != farfel_o{i} {{ ::farfel_runtime::Area::assign(a{i}, farfel_b{i}{back}); }}"
+                    ),
+                );
+                actual.push(format!("&mut farfel_b{i}"));
+            } else if a.lasting {
+                line(
+                    &mut slices,
+                    format!(
+                        "let {mutable}farfel_c{i} = ::farfel_runtime::Copied::of(a{i}, {count});"
+                    ),
+                );
+                let values = if a.assigns { "values_mut" } else { "values" };
+                let mut given = format!("farfel_c{i}.{values}()");
+                if a.assigns {
+                    after.insert_str(0, &format!("            farfel_c{i}.put_back(a{i});\n"));
+                }
+                if truth {
+                    line(
+                        &mut slices,
+                        format!("let {mutable}farfel_b{i} = ::farfel_runtime::truths({given});"),
                     );
                     if a.assigns {
-                        let back = "::farfel_runtime::into_logicals";
-                        let _ = writeln!(after, "            {back}(&farfel_b{i}, farfel_a{i});");
+                        after.insert_str(0, &format!("            ::farfel_runtime::into_logicals(&farfel_b{i}, {given});\n"));
                     }
-                    format!("&{mutable}farfel_b{i}")
+                    given = format!("&{mutable}farfel_b{i}");
                 }
-                (false, true) => {
-                    let _ = writeln!(slices, "            let mut farfel_b{i} = farfel_a{i}[0] != 0;");
-                    let _ = writeln!(after, "            farfel_a{i}[0] = farfel_b{i}.into();");
-                    format!("&mut farfel_b{i}")
+                actual.push(given);
+            } else {
+                let maker = if a.assigns { "exclusive" } else { "shared" };
+                line(
+                    &mut slices,
+                    format!(
+                        "let farfel_a{i} = ::farfel_runtime::Area::{maker}({place}, a{i}, {count});"
+                    ),
+                );
+                if !truth {
+                    actual.push(format!("farfel_a{i}"));
+                    continue;
                 }
-            });
+                line(
+                    &mut slices,
+                    format!("let {mutable}farfel_b{i} = ::farfel_runtime::truths(farfel_a{i});"),
+                );
+                if a.assigns {
+                    line(
+                        &mut after,
+                        format!("::farfel_runtime::into_logicals(&farfel_b{i}, farfel_a{i});"),
+                    );
+                }
+                actual.push(format!("&{mutable}farfel_b{i}"));
+            }
         }
-        if !areas.is_empty() {
+        let arrays = areas.iter().any(|a| a.starts_with("array"));
+        if arrays || areas.len() > 1 {
             let areas: Vec<String> = areas
                 .iter()
                 .map(|a| format!("::farfel_runtime::Area::{a}"))

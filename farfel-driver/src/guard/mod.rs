@@ -23,6 +23,7 @@ mod arrays;
 mod frames;
 pub(crate) mod given;
 mod labels;
+pub(crate) mod lasting;
 mod points;
 mod poly;
 mod prove;
@@ -36,6 +37,7 @@ use farfel_lang::ir::{
     SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
 };
 use farfel_lang::storage::Constants;
+use lasting::Lasting;
 use rewrite::{Work, place_of};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -56,6 +58,8 @@ pub(crate) struct Plan {
     unmeasured: HashMap<Name, String>,
     /// The units in which nothing is checked, by the settings; `None` for all.
     unchecked: Option<HashSet<Name>>,
+    /// The arguments that may be variables of the program.
+    pub lasting: Lasting,
     /// A default REAL has this many bytes.
     real: u8,
 }
@@ -147,6 +151,7 @@ impl Plan {
         Plan {
             unmeasured,
             unchecked,
+            lasting: Lasting::of(program),
             real,
         }
     }
