@@ -53,10 +53,7 @@ fn doubled(source: &str, count: Option<i64>) -> (String, usize, Vec<String>) {
     let (program, requests) = lowered(source);
     let mut program = differentiate_all(&Builtin, program, &requests).unwrap();
     let (mut done, mut refused) = (0, Vec::new());
-    for r in requests
-        .iter()
-        .filter(|r| !r.vector && r.mode == AdMode::Forward)
-    {
+    for r in requests.iter().filter(|r| !r.vector) {
         match Builtin.differentiate(&program, &several(r, count)) {
             Ok(units) => {
                 let one = program.unit(&r.derivative).unwrap();
@@ -123,6 +120,14 @@ fn wrapper(one: &Unit, request: &Request) -> Option<Unit> {
             let twice = |e: Expr| Expr::binary(BinOp::Mul, Expr::int(2, span), e);
             before.push(Stmt::assign(direction(1), Expr::var(d, span), span));
             before.push(Stmt::assign(direction(2), twice(Expr::var(d, span)), span));
+            // Other cotangents have no value at the end.
+            let wanted =
+                request.mode == AdMode::Forward || request.independents.contains(&position);
+            actuals.push(Expr::var(w, span));
+            if !wanted {
+                position += 1;
+                continue;
+            }
             after.push(Stmt::assign(Expr::var(d, span), direction(1), span));
             let differs = Expr::binary(BinOp::Ne, direction(2), twice(direction(1)));
             let differs = match of.dims.is_empty() {
@@ -141,7 +146,6 @@ fn wrapper(one: &Unit, request: &Request) -> Option<Unit> {
                 }),
                 span,
             ));
-            actuals.push(Expr::var(w, span));
         }
         position += 1;
     }
@@ -173,13 +177,17 @@ fn procedure(unit: &mut Unit, name: &str, function: bool) -> SymId {
 /// How many requests were carried out. What is refused must say one of these.
 fn check_programs(count: Option<i64>, known: &[&str]) -> usize {
     let mut total = 0;
-    for (_, source) in support::programs_that_check_themselves() {
+    for (name, source) in support::programs_that_check_themselves() {
         let (fortran, done, refused) = doubled(&source, count);
         if done > 0 {
             support::run(&fortran, support::FAST);
         }
         for message in refused {
-            assert!(known.iter().any(|k| message.contains(k)), "{message}");
+            assert!(
+                known.iter().any(|k| message.contains(k)),
+                "{}: {message}",
+                name.display()
+            );
         }
         total += done;
     }
@@ -196,11 +204,18 @@ fn programs_that_check_themselves_run_with_two_directions() {
             "which shares its storage with other variables",
         ],
     );
-    assert!(total >= 25, "{total}");
+    assert!(total >= 250, "{total}");
 }
 
 #[test]
 fn programs_that_check_themselves_run_with_a_constant_number_of_directions() {
-    let all = check_programs(Some(2), &["which shares its storage with other variables"]);
-    assert!(all >= 100, "{all}");
+    let all = check_programs(
+        Some(2),
+        &[
+            "which shares its storage with other variables",
+            // CALL ROOT(X, X), which is no Fortran.
+            "the call reads this array by one argument and assigns it by another",
+        ],
+    );
+    assert!(all >= 330, "{all}");
 }

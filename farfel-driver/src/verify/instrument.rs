@@ -26,7 +26,7 @@
 //!
 //! A block with several directions is checked column by column: `FARFEL_V_ALSO` notes the tangents
 //! of all columns, each run of the derivative has another direction in the column `FARFEL_V_CHOSEN`, and
-//! those of the program in all others. Of a pattern the derivative runs as it is; where it says that
+//! those of the program in all others; likewise with the cotangents of ADR. Of a pattern the derivative runs as it is; where it says that
 //! nothing depends on a column, the statements must not notice when what that column names changes.
 //!
 //! The subroutines are in `support.f90`.
@@ -139,6 +139,7 @@ struct Variable {
 }
 
 /// An element of a variable, and that of its derivative.
+#[derive(Clone)]
 struct Element {
     value: Expr,
     derivative: Expr,
@@ -193,6 +194,9 @@ fn wrapper(
     for (p, k) in numbered(&independents) {
         check.extend(
             w.for_parts(p, false, &mut |w, value, derivative| match w.count {
+                Some(_) if reverse => {
+                    vec![w.call("FARFEL_V_IN", vec![w.int(k), value, w.zero()])]
+                }
                 None => {
                     let along = if reverse { w.zero() } else { derivative };
                     vec![w.call("FARFEL_V_IN", vec![w.int(k), value, along])]
@@ -213,9 +217,18 @@ fn wrapper(
     }
     if reverse {
         for p in &dependents {
-            check.extend(w.for_parts(*p, false, &mut |w, _, derivative| {
-                vec![w.call("FARFEL_V_COTANGENT", vec![derivative])]
-            }));
+            check.extend(
+                w.for_parts(*p, false, &mut |w, _, derivative| match w.count {
+                    None => vec![w.call("FARFEL_V_COTANGENT", vec![derivative])],
+                    Some(count) => {
+                        let also = w.call("FARFEL_V_ALSO", vec![derivative]);
+                        vec![
+                            w.call("FARFEL_V_COTANGENT", vec![w.zero()]),
+                            w.for_columns(count, vec![also]),
+                        ]
+                    }
+                }),
+            );
         }
     }
 
@@ -665,7 +678,7 @@ impl Writer {
                 value,
                 derivative,
                 ty,
-            } = element;
+            } = element.clone();
             let mut body = Vec::new();
             for i in 0..parts(ty) {
                 body.push(w.get(2 * i + 1, "FARFEL_V_NEXT", Vec::new()));
@@ -678,14 +691,7 @@ impl Writer {
                 Tangents::Left => {}
                 Tangents::One => body.push(w.set(derivative, ty, 2)),
                 Tangents::Several(count) => {
-                    let mut columns = Vec::new();
-                    for i in 0..parts(ty) {
-                        // Of two parts the second one is the last that was placed.
-                        let before = w.int((parts(ty) - 1 - i) as i64);
-                        let args = vec![w.var(w.column), before];
-                        columns.push(w.get(2 * i + 2, "FARFEL_V_COLUMN", args));
-                    }
-                    columns.push(w.set(derivative, ty, 2));
+                    let columns = w.columns(&element, "FARFEL_V_COLUMN");
                     body.push(w.for_columns(count, columns));
                 }
             }
@@ -693,16 +699,36 @@ impl Writer {
         })
     }
 
-    /// The derivatives of a variable, as a function gives them.
+    /// The derivatives of a variable, as a function gives them; of several directions those in all columns.
     fn numbers_from(&mut self, function: &str, p: usize) -> Vec<Stmt> {
         self.for_elements(p, true, &mut |w, element| {
             let mut body = Vec::new();
             for i in 0..parts(element.ty) {
                 body.push(w.get(2 * i + 1, function, Vec::new()));
             }
-            body.push(w.set(element.derivative, element.ty, 1));
+            match w.count {
+                None => body.push(w.set(element.derivative, element.ty, 1)),
+                Some(count) => {
+                    let columns = w.columns(&element, "FARFEL_V_GIVEN_IN");
+                    body.push(w.for_columns(count, columns));
+                }
+            }
             body
         })
+    }
+
+    /// What a function gives for the column, of the parts that were asked for last.
+    fn columns(&mut self, element: &Element, function: &str) -> Vec<Stmt> {
+        let parts = parts(element.ty);
+        let mut body = Vec::new();
+        for i in 0..parts {
+            // Of two parts the second one is the last that was placed.
+            let before = self.int((parts - 1 - i) as i64);
+            let args = vec![self.var(self.column), before];
+            body.push(self.get(2 * i + 2, function, args));
+        }
+        body.push(self.set(element.derivative.clone(), element.ty, 2));
+        body
     }
 
     /// Derivatives of zero.

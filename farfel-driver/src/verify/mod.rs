@@ -46,7 +46,8 @@ pub(crate) fn prepare(staged: &mut Staged, config: &Config) {
     };
     for block in plan.blocks.iter_mut().filter(|b| b.refused.is_none()) {
         let request = &staged.requests[block.request];
-        if request.mode == AdMode::Reverse {
+        // The tangent for several cotangents would have other arguments.
+        if request.mode == AdMode::Reverse && !request.vector {
             block.tangent = Some(staged.requests.len());
             let tangent = tangent_of(request, staged);
             staged.requests.push(tangent);
@@ -515,13 +516,15 @@ fn at(block: &Block, point: &Point) -> String {
 fn direction(block: &Block, test: &Test) -> String {
     let name = |names: &[String], i: usize| names.get(i.wrapping_sub(1)).cloned();
     if block.reverse {
-        let cotangents = match test.projection {
-            1 => "the program's cotangents",
-            _ => "other cotangents",
+        let cotangents = match (block.directions, test.projection) {
+            (Directions::Several, 0) => "other cotangents".to_owned(),
+            (Directions::Several, n) => format!("the program's cotangents in direction {n}"),
+            (_, 1) => "the program's cotangents".to_owned(),
+            _ => "other cotangents".to_owned(),
         };
         match name(&block.independents, test.direction) {
             Some(x) => format!("by {x}, {cotangents}"),
-            None => cotangents.to_owned(),
+            None => cotangents,
         }
     } else {
         let of = name(&block.dependents, test.projection).unwrap_or_default();

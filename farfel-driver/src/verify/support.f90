@@ -94,7 +94,7 @@ module farfel_verify
   double precision, allocatable :: x(:), given(:), cotangent(:), of_x(:)
   integer :: nx, nc, last_of_x, shown_of_x
   ! Several directions: how many, and the tangents of each number of the independent variables in
-  ! all of them; of a pattern 1 for .TRUE.
+  ! all of them, or the cotangents of the dependent ones; of a pattern 1 for .TRUE.
   integer :: columns, na, chosen
   logical :: is_pattern
   double precision, allocatable :: also(:)
@@ -458,13 +458,28 @@ contains
     end do
   end function
 
+  ! Sets the cotangents of projection `p` of a reverse block, of `asked` with those of the program. Of several
+  ! columns up to seven are taken, one after the other; the last cotangents are others, in any column.
+  subroutine project(p, asked)
+    integer, intent(in) :: p, asked
+    integer :: j
+    if (p > asked) then
+      if (columns > 0) chosen = min(columns, 1 + int(2*(abs(roll()) - 0.5d0)*columns))
+      cotangent(:nc) = [(roll(), j=1, nc)]
+    else if (columns > 0) then
+      chosen = p
+      if (columns > asked) chosen = 1 + ((p - 1)*(columns - 1))/(asked - 1)
+      cotangent(:nc) = also(chosen:nc*columns:columns)
+    end if
+  end subroutine
+
   ! All runs of a reverse block. True in a new process.
   logical function backward(outputs, stride)
     double precision, intent(in) :: outputs(:)
     integer, intent(in) :: stride
-    double precision, allocatable :: reply(:), v(:), g(:,:), w(:,:)
-    double precision :: claimed(2), scale(2), exact(2)
-    integer :: q, j, m, p, count
+    double precision, allocatable :: reply(:), v(:), g(:,:), w(:,:), claimed(:), scale(:), exact(:)
+    integer, allocatable :: names(:)
+    integer :: q, j, m, p, count, asked
     logical :: good, has_exact
     backward = .false.
     m = size(outputs)/2
@@ -472,9 +487,13 @@ contains
       call note('FAIL cotangents')
       return
     end if
-    allocate (g(nx, 2), w(m, 2))
-    do p = 1, 2
-      if (p == 2) cotangent(:nc) = [(roll(), j=1, nc)]
+    asked = max(1, min(columns, 7))
+    allocate (g(nx, asked + 1), w(m, asked + 1), names(asked + 1))
+    do p = 1, asked + 1
+      call project(p, asked)
+      ! What the cotangents are called: of several, their column, or 0 for others.
+      names(p) = p
+      if (columns > 0) names(p) = merge(chosen, 0, p <= asked)
       w(:, p) = cotangent(:nc)
       projected = .false.
       v = [(0d0, j=1, nx)]
@@ -493,7 +512,7 @@ contains
     do q = 0, merge(count, 0, count > 1 .and. count <= 6)
       v = anywhere(q)
       has_exact = .false.
-      exact = 0
+      exact = [(0d0, p=1, asked + 1)]
       if (has_tangent) then
         projected = .false.
         if (run(tangent, 0d0, v, reply, good)) then
@@ -501,16 +520,18 @@ contains
           return
         end if
         has_exact = good .and. size(reply) == 2*m
-        if (has_exact) exact = [(sum(w(:, p)*reply(2::2)), p=1, 2)]
+        if (has_exact) exact = [(sum(w(:, p)*reply(2::2)), p=1, asked + 1)]
       end if
-      do p = 1, 2
+      claimed = exact
+      scale = exact
+      do p = 1, asked + 1
         claimed(p) = sum(g(:, p)*v)
         scale(p) = sum(abs(g(:, p)*v))
         if (has_exact) scale(p) = max(scale(p), sum(abs(w(:, p)*reply(2::2))))
       end do
       weights = w
       projected = .true.
-      if (around([1, 2], q, v, claimed, scale, exact, has_exact, stride)) then
+      if (around(names, q, v, claimed, scale, exact, has_exact, stride)) then
         backward = .true.
         return
       end if
@@ -593,7 +614,7 @@ subroutine farfel_v_columns(count, pattern)
   is_pattern = pattern /= 0
 end subroutine
 
-! The tangent of the last number in the next column.
+! The tangent or cotangent of the last number in the next column.
 subroutine farfel_v_also(along)
   use farfel_verify
   implicit none
@@ -717,6 +738,18 @@ double precision function farfel_v_given()
   implicit none
   at_c = at_c + 1
   farfel_v_given = cotangent(at_c)
+end function
+
+! The cotangent in a column of the element that was asked for `before` the last one.
+double precision function farfel_v_given_in(column, before)
+  use farfel_verify
+  implicit none
+  integer :: column, before
+  if (column == chosen) then
+    farfel_v_given_in = cotangent(at_c - before)
+  else
+    farfel_v_given_in = also((at_c - before - 1)*columns + column)
+  end if
 end function
 
 ! A number that a run gives: of the variable of this number, and what belongs to it.

@@ -97,7 +97,14 @@ impl World<'_> {
         let several = self.random.once_in(4);
         let directions = several.then(|| self.random.below(2) + 2);
         if reverse {
-            out.push(line(&format!("ADR({})", dependent.name)));
+            out.push(match directions {
+                None => line(&format!("ADR({})", dependent.name)),
+                Some(n) => {
+                    let k = self.random.below(n) + 1;
+                    let given = format!("COTANGENT({}, {k}) = 1", dependent.name);
+                    line(&format!("ADR(DIRECTIONS = {n}, {given})"))
+                }
+            });
             count += 1;
         } else {
             let opening = self.opening(u, &independent, &numbers);
@@ -125,10 +132,12 @@ impl World<'_> {
         u.effects.writes.insert(dest.entity);
         if reverse {
             let to = self.element(u, &dest);
-            out.push(line(&format!(
-                "{label}END ADR({to} = COTANGENT({}))",
-                independent.name
-            )));
+            let end = format!("END ADR({to} = COTANGENT({}))", independent.name);
+            let end = match directions {
+                None => end,
+                Some(n) => self.in_directions(&end, n),
+            };
+            out.push(line(&format!("{label}{end}")));
             let out = Self::looped(u, around, &label, out);
             return vec![out, line(&format!("{to} = 0.7D0*ATAN({to})"))];
         }
@@ -210,7 +219,19 @@ impl World<'_> {
             });
             dependents.push(v);
         }
-        out.push(line(&format!("ADR({})", opening.join(", "))));
+        let directions = self.random.once_in(4).then(|| self.random.below(2) + 2);
+        out.push(match directions {
+            None => line(&format!("ADR({})", opening.join(", "))),
+            Some(n) => {
+                let long = opening.into_iter().map(|i| match i.contains("COTANGENT") {
+                    true => i,
+                    false => format!("COTANGENT({i}) = 1"),
+                });
+                let long: Vec<String> = long.collect();
+                let text = self.in_directions(&long.join(", "), n);
+                line(&format!("ADR(DIRECTIONS = {n}, {text})"))
+            }
+        });
         let mut independents: Vec<Var> = Vec::new();
         for _ in 0..self.random.below(2) + 1 {
             let v = self.random.pick(numbers).clone();
@@ -283,7 +304,12 @@ impl World<'_> {
                 }
             }
         }
-        out.push(line(&format!("{label}END ADR({})", closing.join(", "))));
+        let closing = closing.join(", ");
+        let closing = match directions {
+            None => closing,
+            Some(n) => self.in_directions(&closing, n),
+        };
+        out.push(line(&format!("{label}END ADR({closing})")));
         let mut out = vec![Item::Group(out)];
         out.extend(after);
         out
@@ -315,7 +341,7 @@ impl World<'_> {
         items
     }
 
-    /// A list with a direction in each TANGENT.
+    /// A list with a direction in each TANGENT or COTANGENT.
     fn in_directions(&mut self, list: &str, count: usize) -> String {
         let word = "TANGENT(";
         let mut out = String::new();

@@ -28,7 +28,13 @@ impl<'p> Machine<'p> {
     /// Executes a block.
     pub fn ad_block(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<Flow> {
         let mut invocations = Vec::new();
-        for _ in 0..self.directions(f, b)? {
+        let directions = self.directions(f, b)?;
+        // One goes back as often as there are directions.
+        let forward = match b.mode {
+            AdMode::Forward => directions,
+            AdMode::Reverse => 1,
+        };
+        for _ in 0..forward {
             self.tags.set(self.tags.get() + 1);
             invocations.push(Invocation::begin(self.tags.get()));
         }
@@ -55,8 +61,11 @@ impl<'p> Machine<'p> {
         let outside = self.pattern.replace(self.pattern.get() || pattern);
         match (b.mode, &invocations[..]) {
             (AdMode::Forward, all) => self.forward(f, b, all, own),
-            (AdMode::Reverse, [invocation]) => self.reverse(f, b, invocation, own),
-            _ => Err(Halt::not_interpreted("several cotangents")),
+            (AdMode::Reverse, [invocation]) => {
+                let count = usize::try_from(directions).unwrap_or_default();
+                self.reverse(f, b, invocation, count, own)
+            }
+            _ => Ok(()),
         }?;
         self.pattern.set(outside);
         self.coverage.leave();
@@ -225,6 +234,7 @@ impl<'p> Machine<'p> {
         f: &Rc<Frame<'p>>,
         b: &'p AdBlock,
         own: &Rc<Invocation>,
+        count: usize,
         isolated: Vec<Isolated<'p>>,
     ) -> Run<()> {
         // The closing says what the gradient is taken by: the values before the block.
@@ -248,34 +258,37 @@ impl<'p> Machine<'p> {
         // The opening is evaluated now, with the values that the block has computed.
         let mut dependents = Vec::new();
         self.items(f, &b.opening, &mut |a| {
+            let along = self.direction(f, a, count)?;
             for place in self.places(f, &a.var)? {
-                dependents.push((place.key(), on_tape(own, &place.read()?)));
+                dependents.push(((place.key(), along), on_tape(own, &place.read()?)));
             }
             Ok(())
         })?;
         own.end();
         let mut cotangents = HashMap::new();
         self.items(f, &b.opening, &mut |a| {
+            let along = self.direction(f, a, count)?;
             for (place, value) in self.opening(f, a)? {
                 // What is given twice has what was given last.
                 let (re, im) = value.convert(place.ty)?.as_complex()?;
-                cotangents.insert(place.key(), [re, im]);
+                cotangents.insert((place.key(), along), [re, im]);
             }
             Ok(())
         })?;
-        let mut given: Vec<(usize, Number)> = Vec::new();
+        let mut given: Vec<Vec<(usize, Number)>> = vec![Vec::new(); count];
         for (key, at) in dependents {
             // Each part of a complex number has a cotangent, by the real inner product.
             for (at, cotangent) in at
                 .into_iter()
                 .zip(cotangents.remove(&key).into_iter().flatten())
             {
-                given.extend(at.map(|at| (at, cotangent)));
+                given[key.1].extend(at.map(|at| (at, cotangent)));
             }
         }
-        let sums = own.cotangents(&given);
+        let sums: Vec<_> = given.iter().map(|given| own.cotangents(given)).collect();
         let mut gradients: Vec<Vec<Value>> = Vec::new();
         self.items(f, &b.closing, &mut |a| {
+            let sums = &sums[self.direction(f, a, count)?];
             let gradient = |from: &Place| match independents.get(&from.key()) {
                 Some(at) => {
                     let sum = |at: &Option<usize>| at.map_or(Number::ZERO, |at| sums[at].clone());

@@ -103,7 +103,7 @@ impl Stager<'_> {
             let whole = block
                 .opening
                 .iter()
-                .any(|i| matches!(i, AdItem::Assign(a) if a.var.kind == ExprKind::Var(s)));
+                .any(|i| matches!(i, AdItem::Assign(a) if a.direction.is_none() && a.var.kind == ExprKind::Var(s)));
             if !whole {
                 out.extend(self.set_zero(tangent, s, span));
             }

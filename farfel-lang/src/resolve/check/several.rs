@@ -18,16 +18,14 @@ impl Checker<'_, '_> {
     ) {
         let Several { count, .. } = several;
         let word = several.word();
-        if mode == AdMode::Reverse {
+        if mode == AdMode::Reverse && several.pattern {
             self.error(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
                     count.span,
                     format!("ADR blocks have no {word}"),
                 )
-                .help(
-                    "ask for the gradient of one function after the other, or write an ADF block",
-                ),
+                .help("an ADF block tells which derivatives can be other than zero"),
             );
             return;
         }
@@ -71,7 +69,9 @@ impl Checker<'_, '_> {
                     "TANGENT" => {
                         "begin the opening with `DIRECTIONS = n`, for instance `ADF(DIRECTIONS = N, (TANGENT(X(K), K) = 1, K = 1, N))`"
                     }
-                    _ => "ADR blocks take one cotangent at a time",
+                    _ => {
+                        "begin the opening with `DIRECTIONS = n`, for instance `ADR(DIRECTIONS = M, (COTANGENT(Y(K), K) = 1, K = 1, M))`"
+                    }
                 };
                 self.error(
                     Diagnostic::error(
@@ -87,8 +87,7 @@ impl Checker<'_, '_> {
                 let message = format!("{} does not say in which direction", list.word);
                 let mut fault = Diagnostic::error(&rules::SYNTAX, a.var.span, message);
                 fault = fault.related(several.count.span, "there are several");
-                let help = "write `TANGENT(variable, direction)`";
-                self.error(fault.help(help));
+                self.error(fault.help(format!("write `{}(variable, direction)`", list.word)));
                 return;
             }
             (Some(several), Some(direction)) => (several, direction),
