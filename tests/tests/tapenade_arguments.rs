@@ -545,3 +545,88 @@ C     Y = 2 X(1) + 2 X(1) X(2) + 2 X(2)**2
     let files = ["main.f", "all.f", "out_d.f", "out_b.f"];
     agree(dir, &files, 4, 1e-12);
 }
+
+/// Nothing but the COMMON block of a passed function connects X with Y: in the head, and below it. What
+/// takes the function has constants by DATA, of which its copy has its own.
+#[test]
+fn common_of_passed_procedures_is_the_only_way() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE HEAD(X, Z, Y)
+      DOUBLE PRECISION X, Z, Y, A, G
+      EXTERNAL G
+      COMMON /P/ A
+      A = X
+      CALL QUAD(G, 2D0, Y)
+      Y = Y + Z
+      END
+      SUBROUTINE TOP(X, Y)
+      DOUBLE PRECISION X, Y, T
+      T = 3*X
+      CALL BELOW(T, Y)
+      Y = Y + X
+      END
+      SUBROUTINE BELOW(T, Y)
+      DOUBLE PRECISION T, Y, A, G
+      EXTERNAL G
+      COMMON /P/ A
+      A = T
+      CALL QUAD(G, 2D0, Y)
+      END
+      SUBROUTINE ONLY(X, Y)
+      DOUBLE PRECISION X, Y
+      CALL BELOW(X, Y)
+      END
+      DOUBLE PRECISION FUNCTION G(T)
+      DOUBLE PRECISION T, A
+      COMMON /P/ A
+      G = A*A*T
+      END
+C     Simpson's rule
+      SUBROUTINE QUAD(F, B, S)
+      DOUBLE PRECISION F, B, S, W(3)
+      DATA W /1D0, 4D0, 1D0/
+      S = 0
+      DO 10 I = 1, 3
+   10 S = S + W(I)*F(B*(I - 1)/2)*B/6
+      END
+",
+    );
+    let heads = "head(y)/(x z) top(y)/(x) only(y)/(x)";
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", heads, "-o", "out", "all.f"]).success();
+    }
+    // The integral of G is 2 A**2.
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XD, XB, Z, ZD, ZB, Y, YD, YB
+      X = 5
+      Z = 7
+      XD = 1
+      ZD = 100
+      CALL HEAD_D(X, XD, Z, ZD, Y, YD)
+      PRINT *, Y, 2*X**2 + Z, YD, 4*X + 100
+      YB = 1
+      CALL HEAD_B(X, XB, Z, ZB, Y, YB)
+      PRINT *, XB, 4*X, ZB, 1.0
+      CALL TOP_D(X, XD, Y, YD)
+      PRINT *, Y, 18*X**2 + X, YD, 36*X + 1
+      YB = 1
+      CALL TOP_B(X, XB, Y, YB)
+      PRINT *, XB, 36*X + 1
+      CALL ONLY_D(X, XD, Y, YD)
+      PRINT *, YD, 4*X
+      YB = 1
+      CALL ONLY_B(X, XB, Y, YB)
+      PRINT *, XB, 4*X
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_d.f", "out_b.f"];
+    agree(dir, &files, 9, 1e-12);
+}

@@ -18,7 +18,7 @@ use super::copies::{Copy, Use};
 use super::naming::{FEW, Families, Tags, taken_names};
 use super::passed::Passed;
 use super::prune::reached;
-use super::state::{keeps_values, share};
+use super::state::{keeps_state, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::effects::{Assigned, Dummies, procedure_dummies};
@@ -53,8 +53,9 @@ pub(super) fn specialize(
 pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)> {
     let index = UnitIndex::of(program);
     let takes_procedures = |u: &Unit| procedure_dummies(u).next().is_some();
-    let single =
-        |u: &Unit| keeps_values(u) || u.body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_)));
+    let assigned = Assigned::of(program);
+    let has_entries = |u: &Unit| u.body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_)));
+    let single = |u: &Unit| has_entries(u) || keeps_state(u, &assigned);
     if (program.units.iter()).any(|u| takes_procedures(u) && single(u)) {
         return None;
     }
@@ -85,6 +86,9 @@ pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)>
         &mut changed,
         &mut diagnostics,
     );
+    // What they keep are constants, of which each copy can have its own.
+    specializer.assigned = Some(assigned);
+    specializer.taken = taken_names(specializer.program);
     specializer.round();
     specializer.count_through();
     let mut new: HashMap<Name, Name> = HashMap::new();

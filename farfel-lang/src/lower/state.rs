@@ -9,6 +9,7 @@
 use super::compact::Changed;
 use super::import::Import;
 use super::naming::taken_names;
+use crate::effects::Assigned;
 use crate::ir::{
     Class, DataSet, Entity, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId,
     Symbol, Unit, UnitKind, unused_name,
@@ -63,6 +64,15 @@ pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed
 /// Does a subprogram keep values from call to call that [`share`] moves?
 pub(super) fn keeps_values(unit: &Unit) -> bool {
     unit.kind != UnitKind::Program && !saved(unit).is_empty()
+}
+
+/// Does it keep some that it changes, so that a copy of it would have a state of its own?
+pub(super) fn keeps_state(unit: &Unit, assigned: &Assigned) -> bool {
+    if !keeps_values(unit) {
+        return false;
+    }
+    let assigned = assigned.in_unit(unit);
+    saved(unit).all().iter().any(|s| assigned.contains(s))
 }
 
 /// Moves what a unit saves to COMMON. Returns the BLOCK DATA unit with the initial values, if

@@ -36,7 +36,7 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    Given, Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Unit, UnitKind,
+    ExprKind, Given, Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Unit, UnitKind,
     for_each_reference, for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
@@ -305,26 +305,15 @@ fn units(
         let run = Run::of(options, program, *adjoint).with_regions()?;
         let regions = run.copies.clone();
         let run = run.with_own_state(&entries);
+        let mut run = run.with_passed_by_name(&regions);
         let mut derived = run.derivatives(&mut messages, warnings);
-        let mut run = match &derived {
-            Err(faults) if faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON) => {
-                let keeping = run.takers_with_state();
-                let run = run.with_own_state(&keeping);
-                match farfel_lang::lower::bind_passed(&run.program, run.tag()) {
-                    Some((program, copies)) => {
-                        let bound = Run {
-                            program: Cow::Owned(program),
-                            copies: [&copies[..], &regions].concat(),
-                            ..run
-                        };
-                        derived = bound.derivatives(&mut messages, warnings);
-                        bound
-                    }
-                    None => run,
-                }
-            }
-            _ => run,
-        };
+        if let Err(faults) = &derived
+            && faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON)
+            && let Some(by_name) = run.passed_by_name(&regions)
+        {
+            derived = by_name.derivatives(&mut messages, warnings);
+            run = by_name;
+        }
         while let Ok(units) = &derived {
             let (divided, known) = (run.divided(units), run.state.len());
             run = run.with_own_state(&divided);
@@ -423,6 +412,101 @@ impl<'a> Run<'a> {
             state: self.state.union(&state).cloned().collect(),
             ..self
         }
+    }
+
+    /// The same, or with procedures that are passed as arguments called by their names, where derivatives
+    /// go through COMMON variables of these: whoever calls an argument knows of its arguments only.
+    fn with_passed_by_name(self, regions: &[Name]) -> Self {
+        let passed = self.passed_with_common();
+        if passed.is_empty() {
+            return self;
+        }
+        let by_name = self.passed_by_name(regions);
+        match by_name.filter(|run| run.goes_through_common_of(&passed)) {
+            Some(run) => run,
+            None => self,
+        }
+    }
+
+    /// The same with the procedures that are passed as arguments called by their names, in copies of what
+    /// they are passed to. None where that is not possible.
+    fn passed_by_name(&self, regions: &[Name]) -> Option<Run<'a>> {
+        let run = Run {
+            options: self.options,
+            program: Cow::Borrowed(&*self.program),
+            copies: Vec::new(),
+            state: self.state.clone(),
+            adjoint: self.adjoint,
+        };
+        let run = run.with_own_state(&self.takers_with_state());
+        let (program, copies) = farfel_lang::lower::bind_passed(&run.program, self.tag())?;
+        Some(Run {
+            options: self.options,
+            program: Cow::Owned(program),
+            copies: [&copies[..], regions].concat(),
+            state: run.state,
+            adjoint: self.adjoint,
+        })
+    }
+
+    /// The procedures with text that are passed as arguments and use COMMON.
+    fn passed_with_common(&self) -> HashSet<Name> {
+        let program = &*self.program;
+        let mut passed = HashSet::new();
+        for unit in &program.units {
+            for_each_reference(&unit.body, &mut |r| {
+                for a in r.args {
+                    if let ExprKind::Var(s) = a.kind
+                        && unit.symbols[s].class.is_procedure()
+                        && unit.symbols[s].place == Place::Global
+                    {
+                        passed.insert(unit.symbols[s].name.clone());
+                    }
+                }
+            });
+        }
+        if passed.is_empty() {
+            return passed;
+        }
+        let graph = CallGraph::of(program);
+        let common = |u: &Unit| {
+            u.symbols
+                .iter()
+                .any(|(_, s)| matches!(s.place, Place::Common(_)))
+        };
+        passed.retain(|name| {
+            let from = graph.index(name).into_iter();
+            let reached = graph.reached(from);
+            reached.iter().any(|i| common(&program.units[*i]))
+        });
+        passed
+    }
+
+    /// Do derivatives go through COMMON variables of procedures that are called by their names here, or
+    /// may they?
+    fn goes_through_common_of(&self, procedures: &HashSet<Name>) -> bool {
+        let options = self.options;
+        let Ok(legal) = heads::legal(&self.program, &options.heads) else {
+            return true;
+        };
+        let program = &*legal.program;
+        let chosen = heads::choose(program, &options.heads, options.fix_interface, false);
+        let Ok(chosen) = chosen else { return true };
+        if chosen.heads.is_empty() {
+            return false;
+        }
+        let layout = Run::of(options, program, false).layout();
+        let made = differentiate_heads(program, &chosen.heads, &layout, &mut Vec::new());
+        made.map_or(true, |made| {
+            let mut of = made.units.iter().filter(|t| procedures.contains(&t.of));
+            of.any(|t| {
+                let Context { inputs, outputs } = &t.context;
+                inputs
+                    .ones()
+                    .chain(outputs.ones())
+                    .any(|slot| slot > t.args)
+            })
+        })
     }
 
     /// The units that take procedures and keep something from call to call.
