@@ -630,3 +630,50 @@ C     Simpson's rule
     let files = ["main.f", "all.f", "out_d.f", "out_b.f"];
     agree(dir, &files, 9, 1e-12);
 }
+
+/// A procedure gets an element of an array, which it reads, and the array, which it assigns.
+#[test]
+fn an_element_beside_its_array() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE HEAD(N, X, Y)
+      INTEGER N
+      DOUBLE PRECISION X(N), Y
+      DO 10 K = 2, N
+      CALL APPEND(K, X(K), X)
+   10 CALL APPEND(K, X(K), X(1))
+      Y = X(1)*X(N)
+      END
+      SUBROUTINE APPEND(K, XK, X)
+      DOUBLE PRECISION XK, X(*)
+      X(1) = X(1) + XK**2
+      X(K) = 3*XK
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "head(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    // X(1) becomes X(1) + 10 X(2)**2 + 10 X(3)**2, X(3) becomes 9 X(3).
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(3), XD(3), XB(3), Y, YD, YB, S
+      DATA XD /1D0, 10D0, 100D0/
+      X = (/ 2D0, 3D0, 5D0 /)
+      S = 2D0 + 90D0 + 250D0
+      CALL HEAD_D(3, X, XD, Y, YD)
+      PRINT *, Y, 45*S, YD, 45*(1D0 + 600 + 10000) + 900*S
+      X = (/ 2D0, 3D0, 5D0 /)
+      YB = 1
+      CALL HEAD_B(3, X, XB, Y, YB)
+      PRINT *, XB(1), 45D0, XB(2), 45*60D0, XB(3), 45*100D0 + 9*S
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 5, 1e-12);
+}

@@ -13,8 +13,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::sum;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId,
-    Symbol, Type,
+    BinOp, Block, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId,
+    Symbol, Type, Unit,
 };
 use farfel_lang::storage::constant::{Constants, integer};
 use farfel_lang::types::{rank, type_of};
@@ -387,8 +387,9 @@ impl Normalizer<'_> {
         args
     }
 
-    /// What a call reads by one argument and assigns by another, `CALL ROOT(X, X)`, is read
-    /// from a copy: the adjoint needs the value before the call, and a cotangent for each.
+    /// What a call reads by one argument and assigns by another, `CALL ROOT(X, X)` or
+    /// `CALL APPEND(X(K), X)`, is read from a copy: the adjoint needs the value before the call, and a
+    /// cotangent for each.
     fn inputs_of_their_own(
         &mut self,
         callee: SymId,
@@ -411,11 +412,15 @@ impl Normalizer<'_> {
             {
                 continue;
             }
-            let written = |j: usize| effect.assigned.contains(j) && args[i].reads_as(&args[j]);
-            let Some(j) = (0..args.len()).find(|j| written(*j)) else {
-                continue;
+            let written = |j: usize| {
+                let array = scalar(i) && !scalar(j);
+                let within = || array && is_within(&self.make.unit, &args[i], &args[j]);
+                effect.assigned.contains(j) && (args[i].reads_as(&args[j]) || within())
             };
-            if !scalar(i) || !scalar(j) || rank(&self.make.unit, &args[i]) > 0 {
+            if !(0..args.len()).any(written) {
+                continue;
+            }
+            if !scalar(i) || rank(&self.make.unit, &args[i]) > 0 {
                 self.errors.push(
                     Diagnostic::error(
                         &rules::AD_UNSUPPORTED,
@@ -438,6 +443,28 @@ impl Normalizer<'_> {
             };
         }
     }
+}
+
+/// Is an argument an element of an array that another one passes from its beginning?
+fn is_within(unit: &Unit, element: &Expr, array: &Expr) -> bool {
+    let (ExprKind::Element(of, _), Some(base)) = (&element.kind, array.base()) else {
+        return false;
+    };
+    *of == base
+        && match &array.kind {
+            ExprKind::Var(_) => true,
+            ExprKind::Element(_, subscripts) => {
+                let dims = unit.symbols[base].dims.iter();
+                let lower = |d: &Dim| {
+                    d.lower
+                        .clone()
+                        .unwrap_or_else(|| Expr::int(1, element.span))
+                };
+                let mut pairs = subscripts.iter().zip(dims);
+                pairs.all(|(s, d)| s.reads_as(&lower(d)))
+            }
+            _ => false,
+        }
 }
 
 /// An argument of which the backward sweep does not know what it was.
