@@ -677,3 +677,56 @@ fn an_element_beside_its_array() {
     );
     agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 5, 1e-12);
 }
+
+/// A work array is passed as a whole, for its beginning, and by its parts: the adjoint adds to the
+/// cotangents of two parts, and sets that of the whole.
+#[test]
+fn parts_of_a_work_array() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE HEAD(N, X, W, Y)
+      INTEGER N
+      DOUBLE PRECISION X(N), W(3*N), Y
+      DO 10 I = 1, N
+      W(N + I) = X(I)**2
+   10 W(2*N + I) = 3*X(I)
+      CALL MULT(N, W, W(N + 1), W(2*N + 1))
+      Y = 0
+      DO 20 I = 1, N
+   20 Y = Y + W(I)
+      END
+      SUBROUTINE MULT(N, Z, A, B)
+      INTEGER N
+      DOUBLE PRECISION Z(N), A(N), B(N)
+      DO 10 I = 1, N
+   10 Z(I) = A(I)*B(N + 1 - I)
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "head(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    // Y = 3 X(1)**2 X(2) + 3 X(1) X(2)**2
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XD(2), XB(2), W(6), WD(6), WB(6)
+      DOUBLE PRECISION Y, YD, YB
+      X = (/ 2D0, 5D0 /)
+      XD = (/ 1D0, 100D0 /)
+      WD = 0
+      WB = 0
+      CALL HEAD_D(2, X, XD, W, WD, Y, YD)
+      PRINT *, Y, 210.0, YD, 135D0 + 7200
+      YB = 1
+      CALL HEAD_B(2, X, XB, W, WB, Y, YB)
+      PRINT *, XB(1), 135.0, XB(2), 72.0
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 4, 1e-12);
+}

@@ -411,6 +411,7 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
                 let w = made.unit.symbols.add(Symbol {
                     typed: true,
                     place: Place::Dummy,
+                    whole: true,
                     dims: vec![Dim {
                         lower: None,
                         upper: Some(Expr::star(span)),

@@ -500,6 +500,9 @@ pub struct Symbol {
     /// read, and read as often as it is assigned. Of a variable that is no array: the size with which the
     /// next call begins.
     pub tape: bool,
+    /// A dummy array that gets the whole of what other arguments may be parts of. The subprogram uses
+    /// other elements of it than of those.
+    pub whole: bool,
     /// Who made it.
     pub origin: Origin,
 }
@@ -663,6 +666,7 @@ impl Symbol {
             init: None,
             attributes: Attributes::default(),
             tape: false,
+            whole: false,
             origin: Origin::Written,
         }
     }

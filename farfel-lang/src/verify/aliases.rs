@@ -3,7 +3,7 @@
 
 use crate::dataflow::{self, Intents, Procedure, Use};
 use crate::ir::{
-    Class, EntryPoint, Expr, ExprKind, Name, Origin, Program, StmtKind, SymId, Unit,
+    Class, EntryPoint, Expr, ExprKind, Name, Origin, Program, StmtKind, SymId, Symbol, Unit,
     for_each_reference, walk_block,
 };
 use crate::resolve::Callable;
@@ -34,15 +34,17 @@ pub(super) fn check(
         if uses.len() != args.len() {
             return;
         }
-        let array = |i: usize| {
+        let dummy = |i: usize| {
             let dummy = called.args.get(i).and_then(|a| a.sym());
-            dummy.is_some_and(|s| called.unit.symbols[s].is_array())
+            dummy.map(|s| &called.unit.symbols[s])
         };
+        let array = |i: usize| dummy(i).is_some_and(Symbol::is_array);
+        let whole = |i: usize| dummy(i).is_some_and(|s| s.whole);
         let mut twice = Vec::new();
         for (j, b) in args.iter().enumerate() {
             for (i, a) in args[..j].iter().enumerate() {
                 let assigned = |i: usize| uses[i].writes && uses[i].assigned;
-                if !assigned(i) && !assigned(j) {
+                if !assigned(i) && !assigned(j) || whole(i) || whole(j) {
                     continue;
                 }
                 if let Some(both) = overlap(unit, &storage, (a, array(i)), (b, array(j)))

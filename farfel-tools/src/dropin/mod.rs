@@ -439,7 +439,11 @@ impl<'a> Run<'a> {
             adjoint: self.adjoint,
         };
         let run = run.with_own_state(&self.takers_with_state());
-        let (program, copies) = farfel_lang::lower::bind_passed(&run.program, self.tag())?;
+        let bind = |program: &Program| farfel_lang::lower::bind_passed(program, self.tag());
+        // Entries are subprograms of their own then.
+        let divided = || heads::legal(&run.program, &self.options.heads).ok();
+        let bound = bind(&run.program).or_else(|| bind(&divided()?.program));
+        let (program, copies) = bound?;
         Some(Run {
             options: self.options,
             program: Cow::Owned(program),
