@@ -55,11 +55,12 @@ impl Project {
         let is_main = |file: &&PathBuf| main.contains(file);
         let mut common: Vec<PathBuf> = sources.iter().filter(|f| !is_main(f)).cloned().collect();
         common.extend(farfel_driver::c_source_files(&config)?);
-        let programs = main.iter().map(|file| Program {
-            name: match main.len() {
-                1 => config.name.clone(),
-                _ => stem(file),
-            },
+        let names = match &main[..] {
+            [_] => vec![config.name.clone()],
+            _ => names_of(&main, dir),
+        };
+        let programs = main.iter().zip(names).map(|(file, name)| Program {
+            name,
             files: with(file, &common),
         });
         let tests = match dir.join("tests").is_dir() {
@@ -415,6 +416,46 @@ fn with(file: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
+/// What programs are called: as their files, with the folder or the ending where that says too little.
+fn names_of(files: &[PathBuf], dir: &Path) -> Vec<String> {
+    let stems: Vec<String> = files.iter().map(|f| stem(f)).collect();
+    let paths: Vec<String> = files
+        .iter()
+        .map(|f| f.strip_prefix(dir).unwrap_or(f).with_extension(""))
+        .map(|f| {
+            f.components()
+                .map(|c| c.as_os_str().to_string_lossy())
+                .collect::<Vec<_>>()
+                .join("-")
+        })
+        .collect();
+    let ending = |f: &PathBuf| {
+        f.extension()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    // Some file systems do not tell letter cases apart.
+    let is_one = |names: &[String], name: &str| {
+        names
+            .iter()
+            .filter(|n| n.eq_ignore_ascii_case(name))
+            .count()
+            == 1
+    };
+    files
+        .iter()
+        .zip(stems.iter().zip(&paths))
+        .map(
+            |(file, (stem, path))| match (is_one(&stems, stem), is_one(&paths, path)) {
+                (true, _) => stem.clone(),
+                (false, true) => path.clone(),
+                (false, false) => format!("{path}-{}", ending(file)),
+            },
+        )
+        .collect()
+}
+
 fn stem(file: &Path) -> String {
     file.file_stem()
         .unwrap_or_default()
@@ -431,4 +472,18 @@ fn near(path: &Path) -> PathBuf {
 
 fn make(folder: &Path) -> Result {
     std::fs::create_dir_all(folder).map_err(|source| Error::io("make", folder, &source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_have_names_of_their_own() {
+        let files = ["/p/a.f", "/p/src/b.f", "/p/old/b.f", "/p/c.f", "/p/c.f90"].map(PathBuf::from);
+        assert_eq!(
+            names_of(&files, Path::new("/p")),
+            ["a", "src-b", "old-b", "c-f", "c-f90"]
+        );
+    }
 }

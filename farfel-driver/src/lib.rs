@@ -94,6 +94,7 @@ mod plan;
 mod preprocess;
 mod process;
 pub mod progress;
+mod reach;
 mod read;
 mod remember;
 pub mod render;

@@ -2,6 +2,7 @@
 
 use crate::derive;
 use crate::parse::parse;
+use crate::reach;
 use crate::sources;
 use crate::{Config, Error, Report, is_c_source_name, library};
 use farfel_lang::diagnostic::any_errors;
@@ -114,6 +115,8 @@ pub(crate) struct Beside {
     pub passed: BTreeMap<Name, String>,
     /// The names of main programs that are left out already.
     pub left_out: Vec<Name>,
+    /// Words of files that gfortran gets as they are, in upper case: what they call is among them.
+    pub mentioned: BTreeSet<String>,
 }
 
 /// Parses and resolves files into one program.
@@ -150,6 +153,16 @@ pub(crate) fn read(
             }
             !main
         });
+    }
+    if goal == Goal::First {
+        let of_first = sources
+            .iter()
+            .find(|(_, f)| Some(&f.name) == first.as_ref());
+        let mut mentioned = sources::words(files);
+        mentioned.extend(beside.mentioned);
+        let first = of_first.map(|(id, _)| id);
+        let passed = |name: &Name| beside.passed.contains_key(name);
+        reach::leave_out_variants(&mut program, &sources, first, passed, &mentioned);
     }
     if let Some(unit) = program.units.first_mut() {
         unit.given.extend(config.derivatives.iter().cloned());

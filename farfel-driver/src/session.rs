@@ -12,7 +12,7 @@
 //! Each stage reports all faults that it finds, and none begins after faults.
 
 use crate::ad::{self, Chosen};
-use crate::c_sources::Compiled;
+use crate::c_sources::{self, Compiled, Workshop};
 use crate::cache::Cache;
 use crate::gfortran::{self, Profile};
 use crate::names::Names;
@@ -160,6 +160,33 @@ impl Session {
         Ok(report)
     }
 
+    /// Compiles the C sources, to see whether the compiler takes them. Nothing is left but what the cache keeps.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Diagnostics`] with what it refuses; there is no C compiler.
+    pub fn check_c(&self) -> Result<(), Error> {
+        let files = self.sources.all();
+        if files.iter().any(|f| sources::is_c_source_name(f)) {
+            let profile = Profile {
+                opt_level: "2".into(),
+                debug: false,
+            };
+            let with = Workshop {
+                config: &self.config,
+                profile: &profile,
+                in_build_script: false,
+                cache: self.cache(),
+                shelf: &Shelf::default(),
+                workers: &self.workers,
+                recorder: &self.recorder,
+            };
+            c_sources::compile(&files, &with)?;
+            self.cache().finish();
+        }
+        Ok(())
+    }
+
     /// Compiles the files that gfortran gets as they are. What it warned of is added to `report`.
     pub(crate) fn compile_passed(
         &self,
@@ -232,6 +259,7 @@ impl Session {
             first: files.first().cloned(),
             passed: passed.externals(),
             left_out: passed.left_out.iter().map(|(n, _)| n.clone()).collect(),
+            mentioned: passed.words(),
         };
         files.retain(|f| !passed.has(f));
         let read = read::read(&files, &self.config, self.goal, beside, &mut included);

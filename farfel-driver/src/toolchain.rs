@@ -308,6 +308,31 @@ impl Compiler {
             .collect())
     }
 
+    /// Those of some flags that it knows.
+    #[must_use]
+    pub fn known(&self, flags: &[String]) -> Vec<String> {
+        let Ok(scratch) = Scratch::new() else {
+            return flags.to_vec();
+        };
+        let file = scratch.path().join("empty.f");
+        if crate::files::write_if_changed(&file, b"      END\n").is_err() {
+            return flags.to_vec();
+        }
+        let takes = |flags: &[String]| {
+            let mut command = self.command();
+            command.current_dir(scratch.path());
+            command.args(flags).arg("-fsyntax-only").arg(&file);
+            process::run(&mut command, &Limits::QUESTION).is_ok_and(|o| o.status.success())
+        };
+        match takes(flags) {
+            true => flags.to_vec(),
+            false => {
+                let each = flags.iter().filter(|f| takes(std::slice::from_ref(*f)));
+                each.cloned().collect()
+            }
+        }
+    }
+
     /// A command that runs the compiler, with messages in English.
     pub fn command(&self) -> Command {
         command(&self.path)

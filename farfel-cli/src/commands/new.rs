@@ -156,6 +156,13 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
             "flags of {file} that are not taken over: {flags}"
         ));
     }
+    if let (Some(file), false) = (found.build_file, found.needed.is_empty()) {
+        let names = found.needed.join(", ");
+        shell.warn(format_args!(
+            "{file} depends on {names}, which Farfel does not get: what uses their modules is left out unless their \
+             sources are in this folder"
+        ));
+    }
     show_by_reason("Passing on", &passed_by_reason(found), shell);
     show_by_reason("Leaving out", &found.left_out, shell);
     if found.is_empty {
@@ -211,20 +218,36 @@ fn passed_by_reason(found: &Existing) -> Vec<(PathBuf, String)> {
     found.passed.iter().map(reason).collect()
 }
 
-/// Says what becomes of sources. Many for one reason are said at once.
+/// Says what becomes of sources. Many for one reason are said at once, and then not where in each of them it is.
 fn show_by_reason(verb: &str, sources: &[(PathBuf, String)], shell: &mut Shell) {
     const FEW: usize = 5;
-    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<&str, Vec<(String, &str)>> = BTreeMap::new();
     for (file, why) in sources {
-        let files = by_reason.entry(why).or_default();
-        files.push(file.display().to_string());
+        let files = by_reason.entry(without_place(why)).or_default();
+        files.push((file.display().to_string(), why));
     }
-    for (why, files) in by_reason {
-        let shown = match files.len() {
-            count if count > FEW => format!("{count} files ({}, ...)", files[..3].join(", ")),
-            _ => files.join(", "),
+    for (reason, files) in by_reason {
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        let shown = match names.len() {
+            count if count > FEW => format!("{count} files ({}, ...)", names[..3].join(", ")),
+            _ => names.join(", "),
+        };
+        let why = match &files[..] {
+            [(_, why)] => why,
+            _ => reason,
         };
         shell.status(verb, format_args!("{shown}: {why}"));
+    }
+}
+
+/// A message without the file, line and column before it.
+fn without_place(message: &str) -> &str {
+    let (place, rest) = message.split_once(": ").unwrap_or(("", message));
+    let mut numbers = place.rsplit(':').take(2);
+    let is_place = numbers.all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    match is_place && place.contains(':') {
+        true => rest,
+        false => message,
     }
 }
 
@@ -457,5 +480,20 @@ fn warn_of_workspace(path: &Path, shell: &mut Shell) {
             "`{}` is a workspace: add the new package to its `members` or `exclude`",
             dir.join("Cargo.toml").display()
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        assert_eq!(
+            without_place("src/a.f:12:7: F0008 no: this"),
+            "F0008 no: this"
+        );
+        assert_eq!(without_place("not in Makefile"), "not in Makefile");
+        assert_eq!(without_place("a.f: b"), "a.f: b");
     }
 }

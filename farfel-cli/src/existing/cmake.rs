@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use super::paths;
 
 /// What the lists say.
 #[derive(Debug, Default)]
@@ -21,7 +23,13 @@ pub(super) struct Lists {
     targets: BTreeSet<String>,
     variables: BTreeMap<String, Vec<String>>,
     read: BTreeSet<PathBuf>,
+    /// The sources that there are, for patterns.
+    sources: Vec<PathBuf>,
+    steps: usize,
 }
+
+/// A command in lower case, and its words.
+type Command = (String, Vec<String>);
 
 const NAME: &str = "CMakeLists.txt";
 
@@ -29,9 +37,15 @@ const NAME: &str = "CMakeLists.txt";
 const MOST_WORDS: usize = 10_000;
 const MOST_LETTERS: usize = 10_000;
 
-/// The lists of a folder; `None` where there are none.
-pub(super) fn lists(dir: &Path) -> Option<Lists> {
-    let mut lists = Lists::default();
+/// So many commands are run, those in loops for each value.
+const MOST_STEPS: usize = 100_000;
+
+/// The lists of a folder with these sources; `None` where there are none.
+pub(super) fn lists(dir: &Path, sources: &[PathBuf]) -> Option<Lists> {
+    let mut lists = Lists {
+        sources: sources.to_owned(),
+        ..Lists::default()
+    };
     lists.folder(dir, Path::new(""))?;
     let plain = std::mem::take(&mut lists.named);
     let libraries = plain.into_iter().filter(|l| !lists.targets.contains(l));
@@ -46,12 +60,192 @@ impl Lists {
         if !self.read.insert(here.to_owned()) {
             return None;
         }
-        for (command, words) in commands(&String::from_utf8_lossy(&text)) {
-            let words = words.iter().flat_map(|w| self.expanded(w));
-            let words: Vec<String> = words.take(MOST_WORDS).collect();
-            self.command(&command, &words, dir, here);
-        }
+        self.run(&commands(&String::from_utf8_lossy(&text)), dir, here);
         Some(())
+    }
+
+    /// Runs commands: those of conditions that may hold, and those of loops for each value.
+    fn run(&mut self, commands: &[Command], dir: &Path, here: &Path) {
+        let mut at = 0;
+        while let Some((command, words)) = commands.get(at) {
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return;
+            }
+            let end = match command.as_str() {
+                "if" => block_end(commands, at, "if", "endif"),
+                "foreach" => block_end(commands, at, "foreach", "endforeach"),
+                _ => at,
+            };
+            match command.as_str() {
+                "if" => self.branches(&commands[at..end], dir, here),
+                "foreach" => self.each(words, commands.get(at + 1..end), dir, here),
+                _ => {
+                    let words = self.all_expanded(words);
+                    self.command(command, &words, dir, here);
+                }
+            }
+            at = end + 1;
+        }
+    }
+
+    fn all_expanded(&self, words: &[String]) -> Vec<String> {
+        let words = words.iter().flat_map(|w| self.expanded(w));
+        words.take(MOST_WORDS).collect()
+    }
+
+    /// The branches of an `if` that may be taken: all that are not known to be wrong, up to one that is known to
+    /// be right.
+    fn branches(&mut self, commands: &[Command], dir: &Path, here: &Path) {
+        let mut depth = 0;
+        let mut starts: Vec<usize> = Vec::new();
+        for (at, (command, _)) in commands.iter().enumerate() {
+            match command.as_str() {
+                "if" => depth += 1,
+                "endif" => depth -= 1,
+                _ => {}
+            }
+            if at == 0 || depth == 1 && (command == "elseif" || command == "else") {
+                starts.push(at);
+            }
+        }
+        for (i, start) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).copied().unwrap_or(commands.len());
+            let (command, words) = &commands[*start];
+            let holds = match command.as_str() {
+                "else" => Some(true),
+                _ => self.condition(words),
+            };
+            if holds != Some(false) {
+                self.run(&commands[start + 1..end], dir, here);
+            }
+            if holds == Some(true) {
+                break;
+            }
+        }
+    }
+
+    fn each(&mut self, words: &[String], body: Option<&[Command]>, dir: &Path, here: &Path) {
+        let (Some((name, rest)), Some(body)) = (words.split_first(), body) else {
+            return;
+        };
+        let values = match rest.first().map(String::as_str) {
+            Some("IN") => {
+                let lists = rest.iter().skip(1);
+                let lists = lists.flat_map(|w| match self.variables.get(w) {
+                    Some(value) => value.clone(),
+                    None => self.expanded(w),
+                });
+                lists.filter(|w| w != "LISTS" && w != "ITEMS").collect()
+            }
+            Some("RANGE") => Vec::new(),
+            _ => self.all_expanded(rest),
+        };
+        for value in values.into_iter().take(MOST_WORDS) {
+            self.variables.insert(name.clone(), vec![value]);
+            self.run(body, dir, here);
+        }
+        self.variables.remove(name);
+    }
+
+    /// Whether a condition holds for gfortran on this system; `None` where that cannot be said.
+    fn condition(&self, words: &[String]) -> Option<bool> {
+        let at = |word: &str| {
+            let mut depth = 0;
+            words.iter().position(|w| {
+                depth += match w.as_str() {
+                    "(" => 1,
+                    ")" => -1,
+                    _ => 0,
+                };
+                depth == 0 && w == word
+            })
+        };
+        if let Some(or) = at("OR") {
+            let (one, other) = (
+                self.condition(&words[..or]),
+                self.condition(&words[or + 1..]),
+            );
+            return match (one, other) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            };
+        }
+        if let Some(and) = at("AND") {
+            let (one, other) = (
+                self.condition(&words[..and]),
+                self.condition(&words[and + 1..]),
+            );
+            return match (one, other) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            };
+        }
+        let plain: Vec<&str> = words.iter().map(String::as_str).collect();
+        match plain[..] {
+            ["NOT", ..] => self.condition(&words[1..]).map(|holds| !holds),
+            ["(", .., ")"] => self.condition(&words[1..words.len() - 1]),
+            [name] => self.holds(name),
+            [one, "STREQUAL", other] => Some(self.value(one)? == self.value(other)?),
+            [one, "MATCHES", pattern] => {
+                let letter = |c: char| c.is_alphanumeric() || "_-|".contains(c);
+                let names = pattern.trim_start_matches(['^', '(']);
+                let names = names.trim_end_matches(['$', ')', '*', '.']);
+                let value = self.value(one)?;
+                let mut alternatives = names.split('|');
+                let is = alternatives.any(|name| value.contains(name));
+                names.chars().all(letter).then_some(is)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a variable or constant is true.
+    fn holds(&self, name: &str) -> Option<bool> {
+        let constant = |text: &str| match text.to_ascii_uppercase().as_str() {
+            "ON" | "YES" | "TRUE" | "Y" | "1" => Some(true),
+            "OFF" | "NO" | "FALSE" | "N" | "0" | "IGNORE" | "NOTFOUND" => Some(false),
+            _ => None,
+        };
+        let unix = !cfg!(windows);
+        match name {
+            "UNIX" => Some(unix),
+            "LINUX" => Some(cfg!(target_os = "linux")),
+            "WIN32" => Some(!unix),
+            "APPLE" => Some(cfg!(target_os = "macos")),
+            "CMAKE_COMPILER_IS_GNUG77" | "CMAKE_COMPILER_IS_GNUFC" => Some(true),
+            "MSVC" | "MINGW" | "CYGWIN" | "MSYS" | "BORLAND" => Some(false),
+            _ => constant(name).or_else(|| match self.variables.get(name) {
+                Some(value) => {
+                    let value = value.first().map_or("", String::as_str);
+                    Some(constant(value).unwrap_or(!value.is_empty()))
+                }
+                // What nobody has set is false, but for what CMake finds out by itself.
+                None => {
+                    let is_found = name.ends_with("_FOUND") || name.starts_with("HAVE_");
+                    (!is_found && !name.starts_with("CMAKE_") && !name.contains('$'))
+                        .then_some(false)
+                }
+            }),
+        }
+    }
+
+    /// What a word in a comparison stands for, if that is known.
+    fn value(&self, word: &str) -> Option<String> {
+        let expanded = self.expanded(word).join(";");
+        match expanded.trim_start_matches("${").trim_end_matches('}') {
+            "CMAKE_Fortran_COMPILER_ID" | "CMAKE_C_COMPILER_ID" => Some("GNU".into()),
+            "CMAKE_Fortran_COMPILER" | "Fortran_COMPILER_NAME" => Some("gfortran".into()),
+            "CMAKE_SYSTEM_NAME" if cfg!(target_os = "linux") => Some("Linux".into()),
+            _ if expanded.contains('$') => None,
+            name => match self.variables.get(name) {
+                Some(value) => Some(value.join(";")),
+                // A name of CMake's own is no text.
+                None => (!name.starts_with("CMAKE_") && !name.is_empty()).then(|| name.to_owned()),
+            },
+        }
     }
 
     fn command(&mut self, command: &str, words: &[String], dir: &Path, here: &Path) {
@@ -59,7 +253,13 @@ impl Lists {
             return;
         };
         match command {
-            "project" => self.name = self.name.take().or_else(|| Some(first.clone())),
+            "project" => {
+                let top = vec![format!("{TOP}{}", here.display())];
+                self.variables.insert(format!("{first}_SOURCE_DIR"), top);
+                self.variables
+                    .insert("PROJECT_NAME".into(), vec![first.clone()]);
+                self.name = self.name.take().or_else(|| Some(first.clone()));
+            }
             "set" => {
                 let value = rest
                     .iter()
@@ -70,6 +270,21 @@ impl Lists {
                 }
                 self.variables.insert(first.clone(), value);
             }
+            "unset" => {
+                self.variables.remove(first);
+            }
+            // It is off unless the list or somebody says otherwise.
+            "option" => {
+                let value = rest.get(1).cloned().unwrap_or_else(|| "OFF".into());
+                let entry = self.variables.entry(first.clone());
+                entry.or_insert_with(|| vec![value]);
+            }
+            "string"
+                if first == "APPEND"
+                    && rest.first().is_some_and(|n| n == "CMAKE_Fortran_FLAGS") =>
+            {
+                self.flags(&rest[1..]);
+            }
             "list" if first == "APPEND" => {
                 if let Some((name, more)) = rest.split_first() {
                     let list = self.variables.entry(name.clone()).or_default();
@@ -77,6 +292,13 @@ impl Lists {
                     list.truncate(MOST_WORDS);
                 }
             }
+            "file" if first.starts_with("GLOB") => {
+                if let Some((name, patterns)) = rest.split_first() {
+                    let found = self.globbed(patterns, first == "GLOB_RECURSE", here);
+                    self.variables.insert(name.clone(), found);
+                }
+            }
+            "include" if first.ends_with(".cmake") => self.included(first, dir, here),
             "add_subdirectory" => {
                 let _ = self.folder(dir, &joined(here, first));
             }
@@ -93,13 +315,61 @@ impl Lists {
             "target_compile_definitions" => self.defines(rest),
             "include_directories" => self.include(words, here),
             "target_include_directories" => self.include(rest, here),
+            "set_target_properties" => {
+                let at = words.iter().position(|w| w == "COMPILE_FLAGS");
+                if let Some(value) = at.and_then(|at| words.get(at + 1)) {
+                    self.flags(std::slice::from_ref(value));
+                }
+            }
             _ => {}
         }
     }
 
+    /// A file of commands that is read in place, but none of CMake's own.
+    fn included(&mut self, name: &str, dir: &Path, here: &Path) {
+        let file = joined(here, name);
+        if let Ok(text) = fs::read(dir.join(&file))
+            && self.read.insert(file)
+        {
+            self.run(&commands(&String::from_utf8_lossy(&text)), dir, here);
+        }
+    }
+
+    /// The sources that fit patterns, as paths from the top.
+    fn globbed(&self, patterns: &[String], recursive: bool, here: &Path) -> Vec<String> {
+        // What is relative comes first with RELATIVE and a folder.
+        let patterns = match patterns.iter().position(|p| p == "RELATIVE") {
+            Some(at) => patterns.get(at + 2..).unwrap_or_default(),
+            None => patterns,
+        };
+        let patterns = patterns.iter().map(|p| {
+            let path = joined(here, p).to_string_lossy().replace('\\', "/");
+            match path.rsplit_once('/') {
+                Some((folder, name)) if recursive => format!("{folder}/**{name}"),
+                None if recursive => format!("**{path}"),
+                _ => path,
+            }
+        });
+        let patterns: Vec<String> = patterns.collect();
+        let names = self
+            .sources
+            .iter()
+            .map(|s| s.to_string_lossy().replace('\\', "/"));
+        let fits = |name: &String| patterns.iter().any(|p| paths::matches(p, name));
+        names
+            .filter(fits)
+            .map(|name| format!("{TOP}{name}"))
+            .collect()
+    }
+
     fn flags(&mut self, words: &[String]) {
-        let words = words.iter().flat_map(|w| w.split_whitespace());
-        let flags = words.filter(|w| w.starts_with('-') && !w.contains('$'));
+        let words = words.iter().filter_map(|w| for_gfortran(w));
+        let words: Vec<&str> = words
+            .flat_map(|w| w.split(|c: char| c.is_whitespace() || c == ';'))
+            .collect();
+        let flags = words
+            .into_iter()
+            .filter(|w| w.starts_with('-') && !w.contains('$'));
         for flag in flags {
             if !self.flags.iter().any(|f| f == flag) {
                 self.flags.push(flag.to_owned());
@@ -162,26 +432,35 @@ impl Lists {
     }
 }
 
+/// What a word with a condition of CMake's own (`$<...:...>`) is where gfortran compiles: nothing where the condition
+/// is another one.
+fn for_gfortran(word: &str) -> Option<&str> {
+    let Some(inside) = word.strip_prefix("$<").and_then(|w| w.strip_suffix('>')) else {
+        return Some(word);
+    };
+    let (condition, value) = match inside.strip_prefix("$<") {
+        Some(inside) => inside.split_once(">:")?,
+        None => inside.split_once(':')?,
+    };
+    let is_ours = [
+        "BUILD_INTERFACE",
+        "COMPILE_LANGUAGE:Fortran",
+        "COMPILE_LANG_AND_ID:Fortran,GNU",
+        "Fortran_COMPILER_ID:GNU",
+    ];
+    let is_ours = is_ours.iter().any(|c| condition.starts_with(c));
+    (is_ours && !value.contains("$<")).then_some(value)
+}
+
 /// What stands for the folder of the whole project at the beginning of a path.
 const TOP: &str = "//";
 
 /// A path in a list, relative to the folder of the whole project.
 fn joined(here: &Path, word: &str) -> PathBuf {
-    let path = match word.strip_prefix(TOP) {
-        Some(inside) => PathBuf::from(inside.trim_start_matches('/')),
-        None => here.join(word),
-    };
-    let mut joined = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                joined.pop();
-            }
-            Component::CurDir => {}
-            part => joined.push(part),
-        }
+    match word.strip_prefix(TOP) {
+        Some(inside) => paths::joined(Path::new(""), inside.trim_start_matches('/')),
+        None => paths::joined(here, word),
     }
-    joined
 }
 
 /// A word that says for whom the others are.
@@ -201,7 +480,7 @@ fn is_scope(word: &str) -> bool {
 }
 
 /// The commands of a list, in lower case, with their words. What stands in quotes is one word.
-fn commands(text: &str) -> Vec<(String, Vec<String>)> {
+fn commands(text: &str) -> Vec<Command> {
     let mut commands = Vec::new();
     let mut letters = text.chars().peekable();
     let mut name = String::new();
@@ -209,8 +488,9 @@ fn commands(text: &str) -> Vec<(String, Vec<String>)> {
         match letter {
             '#' => while letters.next_if(|c| *c != '\n').is_some() {},
             '(' => {
-                let words = words(&mut letters);
-                commands.push((std::mem::take(&mut name).to_ascii_lowercase(), words));
+                let name = std::mem::take(&mut name).to_ascii_lowercase();
+                let words = words(&mut letters, name.ends_with("if"));
+                commands.push((name, words));
             }
             _ if letter.is_alphanumeric() || letter == '_' => name.push(letter),
             _ => {}
@@ -219,8 +499,24 @@ fn commands(text: &str) -> Vec<(String, Vec<String>)> {
     commands
 }
 
-/// The words up to the parenthesis that closes.
-fn words(letters: &mut std::iter::Peekable<std::str::Chars>) -> Vec<String> {
+/// Where a block ends that begins at a command: behind the last one if it does not.
+fn block_end(commands: &[Command], start: usize, opens: &str, closes: &str) -> usize {
+    let mut depth = 0;
+    for (at, (command, _)) in commands.iter().enumerate().skip(start) {
+        if command == opens {
+            depth += 1;
+        } else if command == closes {
+            depth -= 1;
+            if depth == 0 {
+                return at;
+            }
+        }
+    }
+    commands.len()
+}
+
+/// The words up to the parenthesis that closes. Those inside are words of conditions.
+fn words(letters: &mut std::iter::Peekable<std::str::Chars>, in_condition: bool) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut depth = 1;
@@ -238,11 +534,14 @@ fn words(letters: &mut std::iter::Peekable<std::str::Chars>) -> Vec<String> {
                 }
                 word.push_str(&quoted);
             }
-            '(' => depth += 1,
-            ')' => {
-                depth -= 1;
+            '(' | ')' => {
+                depth = if letter == '(' { depth + 1 } else { depth - 1 };
                 if depth == 0 {
                     break;
+                }
+                if in_condition {
+                    words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+                    words.push(letter.to_string());
                 }
             }
             _ if letter.is_whitespace() || letter == ';' => {
@@ -276,7 +575,7 @@ mod tests {
                     "set".to_owned(),
                     word(&["FLAGS", "-O2 -fbackslash", "b", "c"])
                 ),
-                ("if".to_owned(), word(&["NOT", "A", "OR", "B"])),
+                ("if".to_owned(), word(&["NOT", "(", "A", "OR", "B", ")"])),
                 ("endif".to_owned(), Vec::new()),
             ]
         );
@@ -304,13 +603,80 @@ mod tests {
              add_library(solve STATIC ${SRC} ${UNKNOWN})\ntarget_include_directories(solve PUBLIC inc)\n\
              target_compile_definitions(solve PRIVATE N=3)\nadd_subdirectory(..)\n",
         );
-        let lists = lists(dir.path()).unwrap();
+        let lists = lists(dir.path(), &[]).unwrap();
         assert_eq!(lists.name.as_deref(), Some("model"));
         for file in ["lib/a.f", "lib/b.f", "c.f", "d.f", "app/main.f"] {
             assert!(lists.files.contains(Path::new(file)), "{:?}", lists.files);
         }
         assert_eq!(lists.flags, ["-fdefault-real-8", "-Ilib/inc", "-DN=3"]);
         assert_eq!(lists.link, ["lapack", "fft"]);
+    }
+
+    #[test]
+    fn conditions_loops_and_patterns() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("cmake")).unwrap();
+        fs::write(
+            dir.path().join("cmake/flags.cmake"),
+            "if(CMAKE_Fortran_COMPILER_ID MATCHES \"^(Intel|PGI)$\")\n  set(CMAKE_Fortran_FLAGS -fpp)\n\
+             elseif(\"${CMAKE_Fortran_COMPILER_ID}\" STREQUAL GNU)\n  set(CMAKE_Fortran_FLAGS -fbackslash)\nelse()\n\
+             set(CMAKE_Fortran_FLAGS -fno)\nendif()\n",
+        )
+        .unwrap();
+        fs::write(
+            dir.path().join(NAME),
+            "project(x Fortran)\noption(OLD \"old\" OFF)\noption(NEW \"new\" ON)\ninclude(cmake/flags.cmake)\n\
+             set(TOOLS one two)\nforeach(TOOL ${TOOLS} three)\n  add_executable(${TOOL} tools/${TOOL}.f)\nendforeach()\n\
+             foreach(T IN LISTS TOOLS)\n  add_library(l${T} ${T}.f)\nendforeach()\n\
+             if(OLD)\n add_library(a old.f)\nelse()\n add_library(a new.f)\nendif()\n\
+             if(NEW AND NOT (OLD OR MSVC))\n if(UNKNOWN)\n  add_library(b may.f)\n else()\n  add_library(b be.f)\n endif()\nendif()\n\
+             file(GLOB G \"src/*.f\")\nadd_library(g ${G})\nfile(GLOB_RECURSE R deep/*.f90)\nadd_library(r ${R})\n\
+             target_compile_options(r PRIVATE $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-fcray-pointer> $<$<CONFIG:Debug>:-fcheck=all>)\n\
+             set_target_properties(r PROPERTIES COMPILE_FLAGS \"-fno-range-check -w\")\n",
+        )
+        .unwrap();
+        let sources = ["src/a.f", "src/sub/b.f", "deep/c.f90", "deep/er/d.f90"].map(PathBuf::from);
+        let lists = lists(dir.path(), &sources).unwrap();
+        let has = |file: &str| lists.files.contains(Path::new(file));
+        for file in [
+            "tools/one.f",
+            "tools/two.f",
+            "tools/three.f",
+            "one.f",
+            "two.f",
+            "new.f",
+            "may.f",
+            "be.f",
+            "src/a.f",
+            "deep/c.f90",
+            "deep/er/d.f90",
+        ] {
+            assert!(has(file), "{file}");
+        }
+        assert!(!has("old.f") && !has("src/sub/b.f"));
+        assert_eq!(
+            lists.flags,
+            ["-fbackslash", "-fcray-pointer", "-fno-range-check", "-w"]
+        );
+    }
+
+    #[test]
+    fn blocks_without_end_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let nested = "foreach(A 1 2 3 4 5 6 7 8 9)\n".repeat(40);
+        fs::write(
+            dir.path().join(NAME),
+            format!("{nested}if(A\nadd_library(x a.f)\n"),
+        )
+        .unwrap();
+        assert!(lists(dir.path(), &[]).is_some());
+        fs::write(
+            dir.path().join(NAME),
+            "endif()\nelse()\nendforeach()\nif(OR)\nadd_library(x a.f)\n",
+        )
+        .unwrap();
+        let lists = lists(dir.path(), &[]).unwrap();
+        assert!(lists.files.contains(Path::new("a.f")));
     }
 
     #[test]
@@ -322,7 +688,7 @@ mod tests {
         let text =
             format!("set(A a.f)\nset(B b)\n{words}{letters}{more}add_library(x ${{A}} ${{B}})\n");
         fs::write(dir.path().join(NAME), text).unwrap();
-        let lists = lists(dir.path()).unwrap();
+        let lists = lists(dir.path(), &[]).unwrap();
         assert!(lists.files.contains(Path::new("a.f")));
     }
 }

@@ -2,6 +2,9 @@
 //! lists say of them, as far as it is literal.
 
 mod cmake;
+mod includes;
+mod makefile;
+mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,6 +14,7 @@ use farfel_driver::messages::Message;
 use farfel_driver::{Config, Session};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
+use self::makefile::Makefile;
 use crate::error::Result;
 
 /// What was found.
@@ -24,6 +28,8 @@ pub struct Existing {
     pub taken: Vec<String>,
     /// Flags of that file that mean nothing here.
     pub dropped: Vec<String>,
+    /// Packages that it depends on, which are not brought.
+    pub needed: Vec<String>,
     /// All sources, relative to the folder.
     pub sources: Vec<PathBuf>,
     /// Those that have a main program.
@@ -35,6 +41,8 @@ pub struct Existing {
     /// No Fortran is left.
     pub is_empty: bool,
     settings: Settings,
+    /// What sources include, with those that include it.
+    included: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
 }
 
 /// What goes into the manifest.
@@ -58,12 +66,6 @@ struct Settings {
 /// Folders that hold no sources of the project itself.
 const NOT_OURS: [&str; 7] = ["target", "build", "_build", "bin", "obj", "test", "tests"];
 
-/// The names of makefiles, as `make` looks for them.
-const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
-
-/// Variables of makefiles with flags of the Fortran compiler.
-const FLAG_VARIABLES: [&str; 6] = ["FFLAGS", "FCFLAGS", "F77FLAGS", "F90FLAGS", "FOPTS", "FOPT"];
-
 /// Looks at a folder that becomes a library, or programs if there are any and `as_library` does not say
 /// otherwise. `None` where it has no Fortran.
 ///
@@ -86,12 +88,17 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
     if let Some(fpm) = read(dir, "fpm.toml").and_then(|text| text.parse::<DocumentMut>().ok()) {
         found.build_file = Some("fpm.toml");
         chosen = Some(found.fpm(&fpm));
-    } else if let Some(lists) = cmake::lists(dir).filter(|lists| found.has_any(lists)) {
+    } else if let Some(lists) =
+        cmake::lists(dir, &found.sources).filter(|lists| found.has_any(lists))
+    {
         found.build_file = Some("CMakeLists.txt");
         chosen = Some(found.cmake(dir, lists));
-    } else if let Some(name) = MAKEFILES.into_iter().find(|name| dir.join(name).is_file()) {
+    } else if let Some(name) = makefile::NAMES
+        .into_iter()
+        .find(|name| dir.join(name).is_file())
+    {
         found.build_file = Some(name);
-        chosen = Some(found.makefile(dir, &read(dir, name).unwrap_or_default()));
+        chosen = Some(found.makefile(dir));
     }
     // A file that names none by its name has patterns.
     let chosen = chosen.filter(|c| !c.is_empty());
@@ -102,7 +109,11 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
                 .push((source.clone(), format!("not in {file}")));
         }
     }
-    let chosen = chosen.unwrap_or_else(|| found.sources.iter().cloned().collect());
+    let mut chosen = chosen.unwrap_or_else(|| found.sources.iter().cloned().collect());
+    found.drop_flags_that_are_not_known();
+    found.one_form(&chosen);
+    found.look_for_directives(dir, &chosen);
+    found.look_for_includes(dir, &mut chosen);
     found.settings.sources = entries(&found.sources, &chosen);
     let config = found.config(dir);
     let absolute: Vec<PathBuf> = chosen.iter().map(|s| dir.join(s)).collect();
@@ -212,6 +223,12 @@ impl Existing {
             let many = many.filter_map(|l| l.as_str().map(str::to_owned));
             one.chain(many).for_each(|l| self.link(&l));
         }
+        if let Some(needed) = fpm.get("dependencies").and_then(Item::as_table_like) {
+            // These come with compilers.
+            let known = ["openmp", "mpi", "hdf5", "netcdf"];
+            let names = needed.iter().map(|(name, _)| name.to_owned());
+            self.needed = names.filter(|n| !known.contains(&n.as_str())).collect();
+        }
         let inside = |s: &&PathBuf| folders.iter().any(|f| s.starts_with(f));
         self.sources.iter().filter(inside).cloned().collect()
     }
@@ -235,23 +252,47 @@ impl Existing {
     }
 
     /// What a makefile says; the sources that it names.
-    fn makefile(&mut self, dir: &Path, text: &str) -> BTreeSet<PathBuf> {
-        let make = Makefile::parse(text);
-        for flag in make.flags() {
+    fn makefile(&mut self, dir: &Path) -> BTreeSet<PathBuf> {
+        let Some(make) = Makefile::of(dir, Path::new(""), &self.sources) else {
+            return BTreeSet::new();
+        };
+        for flag in make.flags(&self.sources) {
             self.flag(dir, &flag);
         }
-        let words = make.words();
+        let has_c = self
+            .sources
+            .iter()
+            .any(|s| farfel_driver::is_c_source_name(s));
+        for flag in make.flags_of_c(&self.sources).into_iter().filter(|_| has_c) {
+            if !self.taken.contains(&flag) {
+                self.flag(dir, &flag);
+            }
+        }
         let mut named = BTreeSet::new();
-        for word in &words {
+        // Objects may be made in another folder than that of their sources.
+        let mut elsewhere = Vec::new();
+        for word in make.words(&self.sources) {
             if let Some(library) = word.strip_prefix("-l") {
                 self.link(library);
             }
-            let path: PathBuf = Path::new(word).components().collect();
+            let path = PathBuf::from(word);
             if self.sources.contains(&path) {
                 named.insert(path);
             } else if path.extension().is_some_and(|e| e == "o") {
                 let same = |s: &&PathBuf| s.with_extension("") == path.with_extension("");
-                named.extend(self.sources.iter().find(same).cloned());
+                match self.sources.iter().find(same) {
+                    Some(source) => {
+                        named.insert(source.clone());
+                    }
+                    None => elsewhere.push(path),
+                }
+            }
+        }
+        for object in elsewhere {
+            let same = |s: &&PathBuf| s.file_stem() == object.file_stem();
+            let mut found = self.sources.iter().filter(same);
+            if let (Some(only), None) = (found.next(), found.next()) {
+                named.insert(only.clone());
             }
         }
         named
@@ -261,6 +302,11 @@ impl Existing {
         // Those of the compiler itself are linked in any case.
         let of_compiler = ["m", "c", "gfortran", "quadmath", "g2c", "f2c", "gcc"];
         let is_name = |c: char| c.is_alphanumeric() || "_-.+".contains(c);
+        let library = match library {
+            // The variable of CMake's own.
+            "${X11_LIBRARIES}" | "X11::X11" => "X11",
+            other => other,
+        };
         let known = self.settings.link.iter().any(|l| l == library);
         if !known
             && !library.is_empty()
@@ -293,7 +339,10 @@ impl Existing {
             _ => {
                 if let Some(define) = flag.strip_prefix("-D").filter(|d| !d.is_empty()) {
                     settings.defines.push(define.to_owned());
-                } else if let Some(folder) = flag.strip_prefix("-I").filter(|d| !d.is_empty()) {
+                } else if let Some(folder) = flag.strip_prefix("-I") {
+                    if folder.is_empty() {
+                        return;
+                    }
                     if !dir.join(folder).is_dir() {
                         return self.dropped.push(flag.to_owned());
                     }
@@ -306,7 +355,12 @@ impl Existing {
                 } else {
                     // Optimisation and debug information are those of cargo's profiles, and the standard is ours.
                     // Where module files go as well, and `-fimplicit-none` only complains.
+                    // What is for the linker is taken apart from these.
                     let of_profile = [
+                        "-o",
+                        "-l",
+                        "-L",
+                        "-module",
                         "-O",
                         "-g",
                         "-W",
@@ -327,6 +381,87 @@ impl Existing {
         self.taken.push(flag.to_owned());
     }
 
+    /// Flags of other compilers are none of gfortran's.
+    fn drop_flags_that_are_not_known(&mut self) {
+        let flags = &mut self.settings.flags;
+        if flags.is_empty() {
+            return;
+        }
+        if let Ok(compiler) = farfel_driver::toolchain::find(&Config::default()) {
+            let known = compiler.known(flags);
+            let unknown: Vec<String> = flags.extract_if(.., |f| !known.contains(f)).collect();
+            self.taken.retain(|f| !unknown.contains(f));
+            self.dropped.extend(unknown);
+        }
+    }
+
+    /// Flags that say how some of the sources are written say it of no others: their names do.
+    fn one_form(&mut self, chosen: &BTreeSet<PathBuf>) {
+        let is_free = |s: &&PathBuf| {
+            let ending = s.extension().unwrap_or_default().to_string_lossy();
+            matches!(&*ending.to_ascii_lowercase(), "f90" | "f95" | "f03" | "f08")
+        };
+        let fortran = || chosen.iter().filter(|s| farfel_driver::is_source_name(s));
+        if fortran().any(|s| is_free(&s)) && !fortran().all(|s| is_free(&s)) {
+            self.settings.form = None;
+        }
+    }
+
+    /// Sources with directives of the preprocessor want it, whatever their names say.
+    fn look_for_directives(&mut self, dir: &Path, chosen: &BTreeSet<PathBuf>) {
+        let words = ["if", "ifdef", "ifndef", "define", "include", "undef"];
+        let is_directive = |line: &[u8]| {
+            let Some(rest) = line.strip_prefix(b"#") else {
+                return false;
+            };
+            let rest = rest.trim_ascii_start();
+            let end = rest.iter().position(|b| !b.is_ascii_alphabetic());
+            let word = &rest[..end.unwrap_or(rest.len())];
+            words.iter().any(|w| w.as_bytes() == word)
+        };
+        let is_small = |s: &&PathBuf| {
+            let ending = s.extension().unwrap_or_default().to_string_lossy();
+            farfel_driver::is_source_name(s) && !ending.contains(|c: char| c.is_ascii_uppercase())
+        };
+        let mut small = chosen.iter().filter(is_small);
+        self.settings.preprocess |= small.any(|source| {
+            let text = fs::read(dir.join(source)).unwrap_or_default();
+            text.split(|b| *b == b'\n').any(is_directive)
+        });
+    }
+
+    /// The folders with what sources include; and what is included is no source of its own.
+    fn look_for_includes(&mut self, dir: &Path, chosen: &mut BTreeSet<PathBuf>) {
+        let included = includes::of(dir, chosen, &self.settings.include);
+        self.settings.include.extend(included.folders);
+        for (file, by) in &included.files {
+            if let Some(first) = by.first()
+                && chosen.remove(file)
+            {
+                let why = format!("{} includes it", first.display());
+                self.left_out.push((file.clone(), why));
+            }
+        }
+        self.included = included.files;
+    }
+
+    /// The sources that a file is, or is included in.
+    fn sources_with(&self, file: &Path) -> Vec<PathBuf> {
+        let mut found = BTreeSet::new();
+        let mut queue = vec![file.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(file) = queue.pop() {
+            match self.included.get(&file) {
+                Some(by) if seen.insert(file.clone()) => queue.extend(by.iter().cloned()),
+                Some(_) => {}
+                None => {
+                    found.extend(self.sources.contains(&file).then_some(file));
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+
     fn config(&self, dir: &Path) -> Config {
         let s = &self.settings;
         Config {
@@ -336,6 +471,7 @@ impl Existing {
             pass_through: s.pass_through.clone(),
             defines: s.defines.clone(),
             include: s.include.clone(),
+            flags: s.flags.clone(),
             real_kind: s.real_kind.unwrap_or(4),
             line_length: s.line_length.unwrap_or(72),
             form: s.form.map(|form| match form {
@@ -378,14 +514,18 @@ impl Existing {
     ) {
         loop {
             let mut found = false;
+            let mut in_round = BTreeSet::new();
             for message in self.errors(dir, chosen, as_library) {
                 let place = message.places.iter().find(|p| p.primary);
                 let Some(file) = place.map(|p| PathBuf::from(&p.file)) else {
                     continue;
                 };
-                if self.sources.contains(&file) && !self.settings.exclude.contains(&file) {
-                    self.refuse(dir, file, &message);
-                    found = true;
+                let all = self.sources_with(&file);
+                for file in all.into_iter().filter(|f| chosen.contains(f)) {
+                    if !self.settings.exclude.contains(&file) {
+                        let again = !in_round.insert(file.clone());
+                        found |= self.refuse(dir, file, &message, again);
+                    }
                 }
             }
             let excluded = &self.settings.exclude;
@@ -402,15 +542,14 @@ impl Existing {
     }
 
     /// A file with an error is passed through if Farfel cannot read it and it is none of Farfel's own, and else
-    /// left out.
-    fn refuse(&mut self, dir: &Path, file: PathBuf, message: &Message) {
+    /// left out. `again` says that it had an error in this round already. Whether anything has changed.
+    fn refuse(&mut self, dir: &Path, file: PathBuf, message: &Message, again: bool) -> bool {
         let named = self.settings.pass_through.iter().position(|p| *p == file);
         let first = self.passed.iter().position(|(p, _)| *p == file);
         let unread = message.code.starts_with("F000");
         let why = message.short("");
         match named {
-            // It came up in this round already.
-            Some(_) if unread => {}
+            Some(_) if unread && again => return false,
             None if unread && may_be_passed(&dir.join(&file)) => {
                 self.passed.push((file.clone(), Some(why)));
                 self.settings.pass_through.push(file);
@@ -425,6 +564,7 @@ impl Existing {
                 self.settings.exclude.push(file);
             }
         }
+        true
     }
 
     /// The errors in what is not left out: of each program with all that has none, as they are built, or of
@@ -434,11 +574,9 @@ impl Existing {
         let sessions = match as_library || self.programs.is_empty() {
             true => vec![Session::of_project(&config)],
             false => {
-                let common = chosen.iter().filter(|s| {
-                    farfel_driver::is_source_name(s)
-                        && !self.settings.exclude.contains(s)
-                        && !self.programs.contains(s)
-                });
+                let common = chosen
+                    .iter()
+                    .filter(|s| !self.settings.exclude.contains(*s) && !self.programs.contains(s));
                 let common: Vec<PathBuf> = common.map(|s| dir.join(s)).collect();
                 let with = |program: &PathBuf| {
                     let files = [&[dir.join(program)], &common[..]].concat();
@@ -451,6 +589,7 @@ impl Existing {
         for session in sessions {
             let checked = session.and_then(|session| {
                 session.check()?;
+                session.check_c()?;
                 session.check_passed_through()
             });
             if let Err(farfel_driver::Error::Diagnostics(report)) = checked {
@@ -564,95 +703,6 @@ fn lines(list: &[String]) -> Array {
         array.set_trailing_comma(true);
     }
     array
-}
-
-/// A makefile, as far as it is literal.
-struct Makefile {
-    variables: BTreeMap<String, String>,
-    rules: Vec<String>,
-}
-
-impl Makefile {
-    fn parse(text: &str) -> Makefile {
-        let mut make = Makefile {
-            variables: BTreeMap::new(),
-            rules: Vec::new(),
-        };
-        let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
-        for line in text.lines() {
-            let line = line.split('#').next().unwrap_or_default();
-            let assigned = line.split_once('=').filter(|_| !line.starts_with('\t'));
-            let Some((name, value)) = assigned else {
-                make.rules
-                    .push(line.trim().trim_start_matches('@').to_owned());
-                continue;
-            };
-            let adds = name.ends_with('+');
-            let name = name.trim_end_matches([':', '?', '+', '!']).trim();
-            let name = name.trim_start_matches("export ").trim();
-            let old = make.variables.entry(name.to_owned()).or_default();
-            match adds {
-                true => *old = format!("{old} {}", value.trim()),
-                // Of several, which conditions choose among, the first is as good as any.
-                false if old.is_empty() => *old = value.trim().to_owned(),
-                false => {}
-            }
-        }
-        make
-    }
-
-    /// A text with its variables replaced; what is none stays.
-    fn expanded(&self, text: &str, depth: usize) -> String {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at + 1..];
-            let close = match rest.chars().next() {
-                Some('(') => ')',
-                Some('{') => '}',
-                _ => {
-                    out.push('$');
-                    continue;
-                }
-            };
-            let Some(end) = rest.find(close) else {
-                break;
-            };
-            match self.variables.get(&rest[1..end]) {
-                Some(value) if depth < 10 => out.push_str(&self.expanded(value, depth + 1)),
-                _ => out.push('$'),
-            }
-            rest = &rest[end + 1..];
-        }
-        out.push_str(rest);
-        out
-    }
-
-    /// The words of flags for the Fortran compiler, each once.
-    fn flags(&self) -> Vec<String> {
-        let values = FLAG_VARIABLES.iter().filter_map(|n| self.variables.get(*n));
-        let texts: Vec<String> = values.map(|v| self.expanded(v, 0)).collect();
-        literal(&texts)
-    }
-
-    /// All words.
-    fn words(&self) -> Vec<String> {
-        let texts = self.variables.values().chain(&self.rules);
-        let texts: Vec<String> = texts.map(|t| self.expanded(t, 0)).collect();
-        literal(&texts)
-    }
-}
-
-/// The words without variables, each once.
-fn literal(texts: &[String]) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in texts.iter().flat_map(|t| t.split_whitespace()) {
-        if !word.contains('$') && !words.iter().any(|w| w == word) {
-            words.push(word.to_owned());
-        }
-    }
-    words
 }
 
 #[cfg(test)]

@@ -209,6 +209,17 @@ impl Passed {
         self.files.iter().flat_map(of).collect()
     }
 
+    /// The words in them, in upper case: the names of all subprograms that they call are among them.
+    pub(crate) fn words(&self) -> BTreeSet<String> {
+        let lines = self.files.iter().flat_map(|f| f.text.lines());
+        let code = lines.map(|l| l.split('!').next().unwrap_or_default());
+        let words = code.flat_map(|l| l.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+        words
+            .filter(|w| !w.is_empty())
+            .map(str::to_ascii_uppercase)
+            .collect()
+    }
+
     /// What there is to say of files that no setting names.
     pub(crate) fn note(&self) -> Option<String> {
         /// The most files that are named.

@@ -1,0 +1,587 @@
+//! A makefile: its variables and rules, with the functions that lists of files are made by.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::paths::{joined, matches};
+
+/// The names of makefiles, as `make` looks for them.
+pub(super) const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
+/// Variables with flags of the Fortran compiler, which rules that are not written down use.
+const FLAG_VARIABLES: [&str; 6] = ["FFLAGS", "FCFLAGS", "F77FLAGS", "F90FLAGS", "FOPTS", "FOPT"];
+
+/// Fortran compilers, without version and target.
+const COMPILERS: [&str; 16] = [
+    "gfortran",
+    "f77",
+    "g77",
+    "f90",
+    "f95",
+    "fort77",
+    "ifort",
+    "ifx",
+    "flang",
+    "nagfor",
+    "pgf77",
+    "pgf90",
+    "pgfortran",
+    "mpif77",
+    "mpif90",
+    "mpifort",
+];
+
+/// Texts that are longer are cut: a few lines can double a variable without end.
+const MOST_LETTERS: usize = 100_000;
+
+/// So many variables and functions are replaced in one text.
+const MOST_STEPS: usize = 100_000;
+
+/// Variables that name each other are followed so far.
+const DEEPEST: usize = 20;
+
+/// What a makefile says.
+#[derive(Debug, Default)]
+pub(super) struct Makefile {
+    /// The makefile's folder, relative to the project's.
+    here: PathBuf,
+    variables: BTreeMap<String, String>,
+    /// What has neither a variable nor a condition.
+    rules: Vec<String>,
+    read: BTreeSet<PathBuf>,
+    /// Variables and functions replaced in the text at hand.
+    steps: Cell<usize>,
+    /// Those of folders that it runs `make` in.
+    below: Vec<Makefile>,
+}
+
+impl Makefile {
+    /// The makefile of a folder of the project `root`, with those that it includes and runs; `None` where there
+    /// is none.
+    pub(super) fn of(root: &Path, here: &Path, sources: &[PathBuf]) -> Option<Makefile> {
+        Makefile::below(root, here, sources, 0)
+    }
+
+    fn below(root: &Path, here: &Path, sources: &[PathBuf], depth: usize) -> Option<Makefile> {
+        let folder = root.join(here);
+        let name = NAMES.into_iter().find(|name| folder.join(name).is_file())?;
+        let mut make = Makefile {
+            here: here.to_owned(),
+            ..Makefile::default()
+        };
+        make.read(root, &folder.join(name), sources);
+        if depth < 5 {
+            let folders = make.folders_of_makes(sources);
+            let below = folders.iter().filter(|f| *f != here);
+            let below = below.filter_map(|f| Makefile::below(root, f, sources, depth + 1));
+            make.below = below.collect();
+        }
+        Some(make)
+    }
+
+    fn read(&mut self, root: &Path, file: &Path, sources: &[PathBuf]) {
+        let Ok(text) = fs::read(file) else {
+            return;
+        };
+        if !self.read.insert(file.to_owned()) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&text).replace('\r', "");
+        let text = text.replace("\\\n", " ");
+        // Whether the lines inside each open condition count: `None` where that cannot be said.
+        let mut conditions: Vec<Option<bool>> = Vec::new();
+        let mut in_definition = false;
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default();
+            let (first, rest) = split_word(line);
+            if in_definition {
+                in_definition = first != "endef";
+                continue;
+            }
+            match first {
+                "define" => in_definition = true,
+                "ifeq" | "ifneq" | "ifdef" | "ifndef" => {
+                    conditions.push(self.condition(first, rest, sources));
+                }
+                "else" => {
+                    let before = conditions.pop().flatten();
+                    let (word, rest) = split_word(rest);
+                    conditions.push(match before {
+                        Some(true) => Some(false),
+                        Some(false) if !word.is_empty() => self.condition(word, rest, sources),
+                        other => other.map(|is| !is),
+                    });
+                }
+                "endif" => {
+                    conditions.pop();
+                }
+                _ if conditions.contains(&Some(false)) => {}
+                "include" | "-include" | "sinclude" => {
+                    for name in self.expanded(rest, sources).split_whitespace() {
+                        let file = root.join(&self.here).join(name);
+                        self.read(root, &file, sources);
+                    }
+                }
+                _ => self.line(line, conditions.contains(&None), sources),
+            }
+        }
+    }
+
+    /// A line that is no condition.
+    fn line(&mut self, line: &str, in_doubt: bool, sources: &[PathBuf]) {
+        let assigned = line.split_once('=').filter(|_| !line.starts_with('\t'));
+        let Some((name, text)) = assigned else {
+            let rule = line.trim().trim_start_matches(['@', '-']);
+            self.rules.push(rule.to_owned());
+            return;
+        };
+        let operator = name.trim_end_matches([':', '?', '+', '!']);
+        let adds = name.ends_with('+');
+        let only_unset = name.ends_with('?');
+        let at_once = name.ends_with(':');
+        let text = text.trim();
+        // Those of one target count if nothing else does.
+        let (name, of_target) = match operator.rsplit_once(':') {
+            Some((_, name)) => (name, true),
+            None => (operator, false),
+        };
+        let name = name.trim().trim_start_matches("export ").trim();
+        let name = name.trim_start_matches("override ").trim();
+        let old = self.variables.get(name).filter(|old| !old.is_empty());
+        let new = match old {
+            Some(old) if adds => format!("{old} {text}"),
+            Some(_) if in_doubt || only_unset || of_target => return,
+            _ => text.to_owned(),
+        };
+        // It may name itself.
+        let itself = [format!("$({name})"), format!("${{{name}}}")];
+        let new = match at_once || itself.iter().any(|i| new.contains(i)) {
+            true => self.expanded(&new, sources),
+            false => new,
+        };
+        if new.len() < MOST_LETTERS {
+            self.variables.insert(name.to_owned(), new);
+        }
+    }
+
+    /// Whether a condition holds, as far as it can be said.
+    fn condition(&self, word: &str, rest: &str, sources: &[PathBuf]) -> Option<bool> {
+        let is_set = |name: &str| self.variables.get(name).is_some_and(|v| !v.is_empty());
+        match word {
+            "ifdef" => return Some(is_set(rest.trim())),
+            "ifndef" => return Some(!is_set(rest.trim())),
+            "ifeq" | "ifneq" => {}
+            _ => return None,
+        }
+        let text = self.expanded(rest.trim(), sources);
+        if text.contains(UNKNOWN) {
+            return None;
+        }
+        let text = text.replace('$', "");
+        let inside = text.strip_prefix('(').and_then(|t| t.strip_suffix(')'));
+        let (one, other) = match inside {
+            Some(inside) => inside.split_once(',')?,
+            None => text.split_once(' ')?,
+        };
+        let plain = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+        Some((plain(one) == plain(other)) == (word == "ifeq"))
+    }
+
+    /// A text with its variables and functions replaced. A `$` stays where a variable has no value.
+    fn expanded(&self, text: &str, sources: &[PathBuf]) -> String {
+        let mut out = String::new();
+        self.steps.set(0);
+        self.expand(text, sources, 0, &mut out);
+        out
+    }
+
+    fn expand(&self, text: &str, sources: &[PathBuf], depth: usize, out: &mut String) {
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            let Some(end) = closing(rest) else {
+                out.push('$');
+                continue;
+            };
+            let inside = &rest[1..end];
+            rest = &rest[end + 1..];
+            self.steps.set(self.steps.get() + 1);
+            if depth > DEEPEST || out.len() > MOST_LETTERS || self.steps.get() > MOST_STEPS {
+                out.push('$');
+                continue;
+            }
+            match self.variables.get(inside) {
+                Some(value) => self.expand(value, sources, depth + 1, out),
+                None => self.call(inside, sources, depth, out),
+            }
+        }
+        out.push_str(rest);
+    }
+
+    /// A function, or a variable with one ending for another.
+    fn call(&self, inside: &str, sources: &[PathBuf], depth: usize, out: &mut String) {
+        let expand = |text: &str| {
+            let mut expanded = String::new();
+            self.expand(text, sources, depth + 1, &mut expanded);
+            expanded
+        };
+        if let Some((name, endings)) = inside.split_once(':')
+            && let Some((from, to)) = endings.split_once('=')
+        {
+            let value = match self.variables.contains_key(name) {
+                true => expand(&format!("$({name})")),
+                false => expand(name),
+            };
+            let (from, to) = (expand(from), expand(to));
+            let any = |text: &str| match text.contains('%') {
+                true => text.to_owned(),
+                false => format!("%{text}"),
+            };
+            return out.push_str(&each(&value, |w| Some(patsubst(w, &any(&from), &any(&to)))));
+        }
+        let (name, arguments) = split_word(inside);
+        if arguments.is_empty() {
+            return out.push('$');
+        }
+        let arguments: Vec<String> = arguments_of(arguments).into_iter().map(expand).collect();
+        let argument = |at: usize| arguments.get(at).map_or("", String::as_str);
+        let last = arguments.last().map_or("", String::as_str);
+        let stem = |w: &str| match w.rsplit_once('.') {
+            Some((stem, ending)) if !ending.contains('/') => stem.to_owned(),
+            _ => w.to_owned(),
+        };
+        let result = match name {
+            "wildcard" => {
+                let relative = |path: &PathBuf| {
+                    let path = path.strip_prefix(&self.here).ok()?;
+                    Some(path.to_string_lossy().into_owned())
+                };
+                // Folders that have sources are there, too.
+                let all = sources
+                    .iter()
+                    .flat_map(|s| s.ancestors().map(Path::to_owned));
+                let all: BTreeSet<PathBuf> = all.collect();
+                let named: Vec<String> = all.iter().filter_map(relative).collect();
+                let is_meant = |name: &&String| {
+                    let mut patterns = last.split_whitespace();
+                    let plain =
+                        |p: &str| p.trim_start_matches("./").trim_end_matches('/').to_owned();
+                    !name.is_empty() && patterns.any(|p| matches(&plain(p), name))
+                };
+                let found: Vec<&str> = named.iter().filter(is_meant).map(String::as_str).collect();
+                found.join(" ")
+            }
+            "patsubst" => each(last, |w| {
+                Some(patsubst(w, argument(0).trim(), argument(1).trim()))
+            }),
+            "subst" if !argument(0).is_empty() => last.replace(argument(0), argument(1)),
+            "addprefix" => each(last, |w| Some(format!("{}{w}", argument(0)))),
+            "addsuffix" => each(last, |w| Some(format!("{w}{}", argument(0)))),
+            "notdir" => each(last, |w| w.rsplit('/').next().map(str::to_owned)),
+            "basename" => each(last, |w| Some(stem(w))),
+            "filter" | "filter-out" => each(last, |w| {
+                let mut patterns = argument(0).split_whitespace();
+                let fits = patterns.any(|p| matches(&p.replace('%', "**"), w));
+                (fits == (name == "filter")).then(|| w.to_owned())
+            }),
+            "sort" | "strip" => each(last, |w| Some(w.to_owned())),
+            _ => UNKNOWN.to_owned(),
+        };
+        if out.len() + result.len() < MOST_LETTERS {
+            out.push_str(&result);
+        }
+    }
+
+    /// The folders in which rules run `make`.
+    fn folders_of_makes(&self, sources: &[PathBuf]) -> BTreeSet<PathBuf> {
+        let mut folders = BTreeSet::new();
+        for rule in &self.rules {
+            if !rule.contains("make") && !rule.contains("MAKE") {
+                continue;
+            }
+            let rule = rule.replace("$(MAKE)", "make").replace("${MAKE}", "make");
+            let rule = self.expanded(&rule, sources).replace(['(', ')'], " ");
+            let rule = rule.replace("&&", ";");
+            let mut inside = self.here.clone();
+            for command in rule.split(';') {
+                let words: Vec<&str> = command.split_whitespace().collect();
+                match words[..] {
+                    ["cd", folder, ..] => inside = joined(&inside, folder),
+                    ["make", ..] => {
+                        let option = words.iter().position(|w| *w == "-C");
+                        let named = option.and_then(|at| words.get(at + 1));
+                        let folder = named.map_or(inside.clone(), |f| joined(&inside, f));
+                        folders.insert(folder);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        folders
+    }
+
+    /// The flags that the Fortran compiler is run with, each once.
+    pub(super) fn flags(&self, sources: &[PathBuf]) -> Vec<String> {
+        let values = FLAG_VARIABLES.iter().filter_map(|n| self.variables.get(*n));
+        let mut texts: Vec<String> = values.map(|v| self.expanded(v, sources)).collect();
+        for text in self.variables.values().chain(&self.rules) {
+            let text = self.expanded(text, sources);
+            let (first, rest) = split_word(&text);
+            if is_compiler(first) {
+                let rest = rest.split([';', '&', '|', '>']).next().unwrap_or_default();
+                texts.push(rest.to_owned());
+            }
+        }
+        let mut flags = Vec::new();
+        for word in literal(&texts) {
+            // Paths are those that the makefile's folder sees.
+            let flag = match word.strip_prefix("-I").filter(|f| !f.is_empty()) {
+                Some(folder) => match joined(&self.here, folder) {
+                    here if here.as_os_str().is_empty() => "-I.".to_owned(),
+                    folder => format!("-I{}", folder.display()),
+                },
+                None => word,
+            };
+            if flag.starts_with('-') && !flags.contains(&flag) {
+                flags.push(flag);
+            }
+        }
+        for make in &self.below {
+            flags.extend(make.flags(sources));
+        }
+        let mut once = BTreeSet::new();
+        flags.retain(|f| once.insert(f.clone()));
+        flags
+    }
+
+    /// What the preprocessor is told for C sources.
+    pub(super) fn flags_of_c(&self, sources: &[PathBuf]) -> Vec<String> {
+        let values = ["CPPFLAGS", "CFLAGS"].map(|n| self.variables.get(n));
+        let values = values.iter().flatten();
+        let texts: Vec<String> = values.map(|v| self.expanded(v, sources)).collect();
+        let mut flags = literal(&texts);
+        flags.retain(|f| f.starts_with("-D"));
+        let below = self.below.iter().flat_map(|make| make.flags_of_c(sources));
+        flags.extend(below);
+        flags
+    }
+
+    /// All words that say what a file or a library is, each once: paths are relative to the project's folder.
+    pub(super) fn words(&self, sources: &[PathBuf]) -> Vec<String> {
+        let texts = self.variables.values().chain(&self.rules);
+        let texts: Vec<String> = texts.map(|t| self.expanded(t, sources)).collect();
+        let mut words: Vec<String> = Vec::new();
+        for word in literal(&texts) {
+            let word = word.trim_matches([':', '"', '\'', '(', ')', ';']);
+            words.push(match word.starts_with('-') {
+                true => word.to_owned(),
+                false => joined(&self.here, word).to_string_lossy().into_owned(),
+            });
+        }
+        words.extend(self.below.iter().flat_map(|make| make.words(sources)));
+        words
+    }
+}
+
+/// What stands for a function whose value is not known.
+const UNKNOWN: &str = "$?";
+
+/// Whether a word of a rule is a Fortran compiler.
+fn is_compiler(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let name = name.trim_end_matches('-');
+    COMPILERS.iter().any(|c| {
+        let target = name.strip_suffix(c);
+        // `f77` ends in digits that are no version.
+        word.rsplit('/').next() == Some(c)
+            || target.is_some_and(|t| t.is_empty() || t.ends_with('-'))
+    })
+}
+
+/// The first word, and the rest.
+fn split_word(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    text.split_once(char::is_whitespace).unwrap_or((text, ""))
+}
+
+/// Where the parenthesis that a text begins with closes.
+fn closing(text: &str) -> Option<usize> {
+    let (open, close) = match text.as_bytes().first()? {
+        b'(' => ('(', ')'),
+        b'{' => ('{', '}'),
+        _ => return None,
+    };
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        if letter == open {
+            depth += 1;
+        } else if letter == close {
+            depth -= 1;
+            if depth == 0 {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+/// The arguments of a function, at the commas outside of parentheses.
+fn arguments_of(text: &str) -> Vec<&str> {
+    let mut arguments = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                arguments.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    arguments.push(&text[start..]);
+    arguments
+}
+
+/// What becomes of each word.
+fn each(text: &str, change: impl Fn(&str) -> Option<String>) -> String {
+    let words: Vec<String> = text.split_whitespace().filter_map(change).collect();
+    words.join(" ")
+}
+
+/// A word by the pattern `to`, if it fits `from`.
+fn patsubst(word: &str, from: &str, to: &str) -> String {
+    let (before, after) = from.split_once('%').unwrap_or((from, ""));
+    let inner = word
+        .strip_prefix(before)
+        .and_then(|w| w.strip_suffix(after))
+        .filter(|inner| from.contains('%') || inner.is_empty());
+    match inner {
+        Some(inner) => to.replacen('%', inner, 1),
+        None => word.to_owned(),
+    }
+}
+
+/// The words without variables, each once.
+fn literal(texts: &[String]) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    let mut words: Vec<String> = Vec::new();
+    for word in texts.iter().flat_map(|t| t.split_whitespace()) {
+        if !word.contains('$') && known.insert(word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        dir
+    }
+
+    fn expanded(make: &str, text: &str) -> String {
+        let dir = folder(&[("Makefile", make)]);
+        let sources = ["a.f", "b.f", "sub/c.f90"].map(PathBuf::from);
+        let make = Makefile::of(dir.path(), Path::new(""), &sources).unwrap();
+        make.expanded(text, &sources)
+    }
+
+    #[test]
+    fn functions_of_lists() {
+        for (text, value) in [
+            ("$(wildcard *.f)", "a.f b.f"),
+            ("$(wildcard sub/*.f90 ./b*)", "b.f sub/c.f90"),
+            ("$(wildcard s*) $(wildcard none)", "sub "),
+            ("$(SRC:.f=.o)", "x.o y.f90"),
+            ("${SRC:%.f=obj/%.o}", "obj/x.o y.f90"),
+            ("$(patsubst %.f, $(DIR)/%.o, $(SRC))", "lib/x.o y.f90"),
+            ("$(addprefix $(DIR)/,$(SRC))", "lib/x.f lib/y.f90"),
+            ("$(addsuffix .o,$(basename $(SRC)))", "x.o y.o"),
+            ("$(notdir src/a.f b.f)", "a.f b.f"),
+            ("$(filter %.f,$(SRC)) $(filter-out x%,$(SRC))", "x.f y.f90"),
+            ("$(subst .f,.g,$(strip  x.f ))", "x.g"),
+            ("$(shell date)", "$?"),
+            ("$(NONE) $< $$x", "$ $< $$x"),
+            ("$(LOOP)", "$ a"),
+        ] {
+            let make = "SRC = x.f y.f90\nDIR := lib\nLOOP = $(LOOP) a\n";
+            assert_eq!(expanded(make, text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn conditions() {
+        let make = "FC ?= gfortran\nifeq ($(FC),ifort)\n  F = -fast\nelse ifeq ($(FC), gfortran)\n  F = -O2\nelse\n  F = -O1\nendif\n\
+                    ifdef DEBUG\n  F += -g\nendif\nifneq \"$(F)\" \"\"\nA = yes\nelse\nA = no\nendif\n\
+                    ifeq ($(shell uname),Linux)\nL = -lx\nelse\nL = -ly\nendif\nV = 1\nV = 2\n";
+        assert_eq!(expanded(make, "$(F) $(A) $(L) $(V)"), "-O2 yes -lx 2");
+    }
+
+    #[test]
+    fn makefiles_below_and_included() {
+        let dir = folder(&[
+            (
+                "Makefile",
+                "include config/gnu.inc none.inc Makefile\nall:\n\tcd lib && $(MAKE) all\n\t$(MAKE) -C app CC=cc\n",
+            ),
+            ("config/gnu.inc", "FC = gfortran-12 -fno-range-check\n"),
+            (
+                "lib/makefile",
+                "OBJ = one.o ../two.o\nlib.a: $(OBJ)\n\tar r $@ $^\n.f.o:\n\t@/usr/bin/f77 -fbackslash -I../inc -c $< > log -x\n\t$(CC) -fno\n",
+            ),
+            (
+                "app/GNUmakefile",
+                "p: main.f\n\t$(FC) -o $@ main.f -L../lib -lone\n\tmake -C ..\n",
+            ),
+        ]);
+        let make = Makefile::of(dir.path(), Path::new(""), &[]).unwrap();
+        assert_eq!(
+            make.flags(&[]),
+            ["-fno-range-check", "-fbackslash", "-Iinc", "-c"]
+        );
+        let words = make.words(&[]);
+        for word in ["lib/one.o", "two.o", "app/main.f", "-lone"] {
+            assert!(words.iter().any(|w| w == word), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn variables_that_double_without_end_end() {
+        let doubled = "A := $(A) $(A) a\n".repeat(60);
+        let later: String = (0..60)
+            .map(|i| format!("V{i} = $(V{0}) $(V{0})\n", i + 1))
+            .collect();
+        assert!(expanded(&doubled, "$(A)").len() <= MOST_LETTERS);
+        assert!(expanded(&later, "$(V0)").len() <= 3 * MOST_LETTERS);
+    }
+
+    #[test]
+    fn compilers() {
+        for word in [
+            "gfortran",
+            "f77",
+            "/usr/bin/gfortran-12",
+            "x86_64-linux-gnu-gfortran",
+            "gfortran12",
+        ] {
+            assert!(is_compiler(word), "{word}");
+        }
+        for word in ["gcc", "xgfortran", "ar", "", "77"] {
+            assert!(!is_compiler(word), "{word}");
+        }
+    }
+}
