@@ -84,6 +84,14 @@ pub enum Error {
     )]
     Undefined(Vec<String>),
 
+    /// Libraries that the settings name are not there.
+    #[error(
+        "neither the linker nor pkg-config finds {}, which the setting `link` names; {}",
+        libraries(.0),
+        how_to_get(.0)
+    )]
+    NoLibrary(Vec<String>),
+
     /// A source file cannot be laid out anew.
     #[error("{name} is left as it is: {reason}")]
     Format {
@@ -164,6 +172,7 @@ impl Error {
             | Error::NoSubprogram { .. }
             | Error::Format { .. }
             | Error::Undefined(_)
+            | Error::NoLibrary(_)
             | Error::NoFortranCompiler { .. }
             | Error::CCompiler(_)
             | Error::Install(_)
@@ -177,5 +186,27 @@ impl Error {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.into();
         move |source| Error::Io { path, source }
+    }
+}
+
+fn libraries(names: &[String]) -> String {
+    let what = if names.len() == 1 {
+        "the library"
+    } else {
+        "the libraries"
+    };
+    format!("{what} {}", names.join(", "))
+}
+
+/// How libraries get here.
+fn how_to_get(names: &[String]) -> String {
+    let packages = names.iter().filter_map(|n| crate::link::package_of(n));
+    let packages: Vec<&str> = packages.collect();
+    match packages.len() == names.len() {
+        true => format!(
+            "`farfel doctor --fix` installs what Debian calls {}",
+            packages.join(", ")
+        ),
+        false => "install what has it, or name its folder: `flags = [\"-L/opt/lib\"]`".into(),
     }
 }

@@ -238,6 +238,10 @@ fn run(
     if found.iter().any(Diagnostic::is_error) {
         return Err(Fault::Diagnostics(found));
     }
+    let missing = missing_libraries(&said);
+    if rest.is_empty() && !missing.is_empty() {
+        return Err(Error::NoLibrary(missing).into());
+    }
     let undefined = undefined(&said);
     if rest.is_empty() && !undefined.is_empty() {
         return Err(Error::Undefined(undefined).into());
@@ -295,6 +299,21 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
         }
     }
     (found, rest)
+}
+
+/// The libraries that the linker does not find.
+fn missing_libraries(said: &str) -> Vec<String> {
+    let mut names: Vec<String> = said
+        .lines()
+        .filter_map(|l| {
+            l.split_once("cannot find -l")
+                .or_else(|| l.split_once("library not found for -l"))
+        })
+        .map(|(_, rest)| rest.split([':', ' ']).next().unwrap_or_default().to_owned())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// The procedures that the linker misses, by their Fortran names.

@@ -82,6 +82,7 @@ mod identity;
 pub mod intents;
 mod legible;
 mod library;
+pub mod link;
 mod lowered;
 pub mod messages;
 mod names;

@@ -262,6 +262,9 @@ impl Answer<'_> {
     fn link(&mut self, link: &Link, out: &Path) {
         self.add("rustc-link-search", format!("native={}", out.display()));
         self.add("rustc-link-lib", format!("static={}", link.library));
+        for d in &link.called_in {
+            self.add("rustc-link-search", format!("native={}", d.display()));
+        }
         // Before the libraries that they need themselves.
         for l in &link.called {
             self.add("rustc-link-lib", l);

@@ -308,6 +308,13 @@ impl Compiler {
             .collect())
     }
 
+    /// The folders in which its linker is told to look for libraries.
+    pub(crate) fn library_folders(&self) -> Vec<PathBuf> {
+        let said = answer(&self.path, "-print-search-dirs").unwrap_or_default();
+        let line = said.lines().find_map(|l| l.strip_prefix("libraries: ="));
+        std::env::split_paths(line.unwrap_or_default()).collect()
+    }
+
     /// Those of some flags that it knows.
     #[must_use]
     pub fn known(&self, flags: &[String]) -> Vec<String> {
@@ -354,6 +361,8 @@ struct Manager {
     command: &'static str,
     refresh: &'static [&'static str],
     install: &'static [&'static str],
+    /// The packages with gfortran.
+    gfortran: &'static [&'static str],
     /// Runs as the user, not as root.
     as_user: bool,
 }
@@ -362,46 +371,54 @@ const MANAGERS: &[Manager] = &[
     Manager {
         command: "apt-get",
         refresh: &["update"],
-        install: &["install", "--yes", "--no-install-recommends", "gfortran"],
+        install: &["install", "--yes", "--no-install-recommends"],
+        gfortran: &["gfortran"],
         as_user: false,
     },
     Manager {
         command: "dnf",
         refresh: &[],
-        install: &["install", "--assumeyes", "gcc-gfortran"],
+        install: &["install", "--assumeyes"],
+        gfortran: &["gcc-gfortran"],
         as_user: false,
     },
     Manager {
         command: "pacman",
         refresh: &[],
-        install: &[
-            "--sync",
-            "--refresh",
-            "--needed",
-            "--noconfirm",
-            "gcc-fortran",
-        ],
+        install: &["--sync", "--refresh", "--needed", "--noconfirm"],
+        gfortran: &["gcc-fortran"],
         as_user: false,
     },
     Manager {
         command: "zypper",
         refresh: &[],
-        install: &["--non-interactive", "install", "gcc-fortran"],
+        install: &["--non-interactive", "install"],
+        gfortran: &["gcc-fortran"],
         as_user: false,
     },
     Manager {
         command: "apk",
         refresh: &[],
-        install: &["add", "gfortran", "musl-dev"],
+        install: &["add"],
+        gfortran: &["gfortran", "musl-dev"],
         as_user: false,
     },
     Manager {
         command: "brew",
         refresh: &[],
-        install: &["install", "gcc"],
+        install: &["install"],
+        gfortran: &["gcc"],
         as_user: true,
     },
 ];
+
+impl Manager {
+    /// The command that installs packages.
+    fn line(&self, packages: &[&str]) -> String {
+        let words = [&[self.command], self.install, packages].concat();
+        words.join(" ")
+    }
+}
 
 /// The package manager of this system.
 fn manager() -> Option<&'static Manager> {
@@ -415,9 +432,8 @@ fn how_to_install() -> String {
         Some(m) => {
             let sudo = if m.as_user { "" } else { "sudo " };
             format!(
-                "install it with `farfel doctor --fix` or `{sudo}{} {}`, let the build do it with FARFEL_INSTALL=1, {set}",
-                m.command,
-                m.install.join(" ")
+                "install it with `farfel doctor --fix` or `{sudo}{}`, let the build do it with FARFEL_INSTALL=1, {set}",
+                m.line(m.gfortran)
             )
         }
         None => format!("install GNU Fortran (gfortran), {set}"),
@@ -433,6 +449,23 @@ fn how_to_install() -> String {
 ///
 /// [`Error::Install`] when there is no package manager, no permission, or a command fails.
 pub fn install(say: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    install_by(|manager| manager.gfortran.to_vec(), say)
+}
+
+/// Installs packages of Debian as [`install`] does. `None` where the system has no such packages.
+///
+/// # Errors
+///
+/// As of [`install`].
+pub fn install_debian(packages: &[&str], say: &mut dyn FnMut(&str)) -> Option<Result<(), Error>> {
+    let is_debian = manager().is_some_and(|m| m.command == "apt-get");
+    is_debian.then(|| install_by(|_| packages.to_vec(), say))
+}
+
+fn install_by<'a>(
+    packages: impl Fn(&Manager) -> Vec<&'a str>,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
     let Some(manager) = manager() else {
         let known: Vec<&str> = MANAGERS.iter().map(|m| m.command).collect();
         return Err(Error::Install(format!(
@@ -440,8 +473,10 @@ pub fn install(say: &mut dyn FnMut(&str)) -> Result<(), Error> {
             known.join(", ")
         )));
     };
-    let prefix = prefix(manager)?;
-    for (args, required) in [(manager.refresh, false), (manager.install, true)] {
+    let packages = packages(manager);
+    let prefix = prefix(manager, &packages)?;
+    let install = [manager.install, &packages].concat();
+    for (args, required) in [(manager.refresh, false), (&install[..], true)] {
         if args.is_empty() {
             continue;
         }
@@ -470,7 +505,7 @@ pub fn install(say: &mut dyn FnMut(&str)) -> Result<(), Error> {
 }
 
 /// What to put before the package manager's command to have its permissions.
-fn prefix(manager: &Manager) -> Result<Vec<&'static str>, Error> {
+fn prefix(manager: &Manager, packages: &[&str]) -> Result<Vec<&'static str>, Error> {
     let quiet = |words: &[&str]| {
         Command::new(words[0])
             .args(&words[1..])
@@ -489,9 +524,8 @@ fn prefix(manager: &Manager) -> Result<Vec<&'static str>, Error> {
         Ok(vec!["sudo", "-n", "env", "DEBIAN_FRONTEND=noninteractive"])
     } else {
         Err(Error::Install(format!(
-            "`{} {}` needs root, and `sudo -n` is not possible here",
-            manager.command,
-            manager.install.join(" ")
+            "`{}` needs root, and `sudo -n` is not possible here",
+            manager.line(packages)
         )))
     }
 }

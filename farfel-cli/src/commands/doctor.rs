@@ -1,10 +1,11 @@
 //! `farfel doctor`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstyle::{AnsiColor, Style};
-use farfel_driver::{CacheSettings, Config, cache as build_cache, toolchain, tools};
+use farfel_driver::{CacheSettings, Config, cache as build_cache, link, toolchain, tools};
 
 use super::cache;
 use crate::args::Doctor;
@@ -14,7 +15,7 @@ use crate::{cargo, compiler, manifest};
 
 /// One thing that Farfel uses.
 struct Finding {
-    name: &'static str,
+    name: String,
     state: State,
 }
 
@@ -37,11 +38,14 @@ pub fn run(args: &Doctor, shell: &mut Shell) -> Result {
         compiler::install(shell)?;
         findings = examine()?;
     }
+    if args.fix && install_libraries(shell)? {
+        findings = examine()?;
+    }
     shell
         .out(&table(&findings))
         .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))?;
     let mut missing = findings.iter().filter_map(|finding| match &finding.state {
-        State::Missing { fix, .. } => Some((finding.name, fix)),
+        State::Missing { fix, .. } => Some((&finding.name, fix)),
         _ => None,
     });
     match missing.next() {
@@ -62,18 +66,18 @@ fn examine() -> Result<Vec<Finding>> {
     let config = Config::load(&manifest_dir())?;
     let mut findings = vec![
         Finding {
-            name: "cargo",
+            name: "cargo".into(),
             state: match cargo::find() {
                 Ok(path) => there(&path, "--version"),
                 Err(error) => missing(error.to_string(), RUSTUP),
             },
         },
         Finding {
-            name: "rustc",
+            name: "rustc".into(),
             state: needed_on_path("rustc", "--version", RUSTUP),
         },
         Finding {
-            name: "C compiler",
+            name: "C compiler".into(),
             state: needed_on_path(
                 "cc",
                 "--version",
@@ -84,7 +88,7 @@ fn examine() -> Result<Vec<Finding>> {
     match toolchain::find(&config) {
         Ok(compiler) => {
             findings.push(Finding {
-                name: GFORTRAN,
+                name: GFORTRAN.into(),
                 state: State::There(format!(
                     "{} ({})",
                     compiler.version,
@@ -92,7 +96,7 @@ fn examine() -> Result<Vec<Finding>> {
                 )),
             });
             findings.push(Finding {
-                name: "Fortran run-time library",
+                name: "Fortran run-time library".into(),
                 state: match compiler.runtime_libraries().0.first() {
                     Some(path) => State::There(path.display().to_string()),
                     None => missing("the compiler does not know where it is", FIX),
@@ -100,13 +104,65 @@ fn examine() -> Result<Vec<Finding>> {
             });
         }
         Err(error) => findings.push(Finding {
-            name: GFORTRAN,
+            name: GFORTRAN.into(),
             state: missing(error.to_string(), FIX),
         }),
     }
+    let libraries = libraries(&config).into_iter();
+    findings.extend(libraries.map(|(name, state)| Finding {
+        name: format!("library {name}"),
+        state,
+    }));
     findings.extend(ad_tools(&config));
     findings.extend(caches(&config.cache));
     Ok(findings)
+}
+
+/// The libraries that the setting `link` names.
+fn libraries(config: &Config) -> Vec<(&String, State)> {
+    let Ok(compiler) = toolchain::find(config) else {
+        return Vec::new();
+    };
+    let state = |name: &String| match link::look(&compiler, name, &config.flags) {
+        Some(link::Place::Linker(file)) => State::There(file.display().to_string()),
+        Some(link::Place::PkgConfig { folders, libraries }) => {
+            let folders = folders.iter().map(|f| format!("-L{}", f.display()));
+            let words = folders.chain(libraries.iter().map(|l| format!("-l{l}")));
+            let words: Vec<String> = words.collect();
+            State::There(format!("{}, by pkg-config", words.join(" ")))
+        }
+        None => missing(
+            "neither the linker nor pkg-config finds it",
+            &match link::package_of(name) {
+                Some(package) => {
+                    format!("{FIX} where there is apt-get: `apt-get install {package}`")
+                }
+                None => {
+                    "install what has it, or name its folder: `flags = [\"-L/opt/lib\"]`".into()
+                }
+            },
+        ),
+    };
+    config.link.iter().map(|name| (name, state(name))).collect()
+}
+
+/// Installs the packages of Debian that have libraries which are missing. Whether there were any.
+fn install_libraries(shell: &mut Shell) -> Result<bool> {
+    let config = Config::load(&manifest_dir())?;
+    let missing = libraries(&config).into_iter();
+    let missing = missing.filter(|(_, state)| matches!(state, State::Missing { .. }));
+    let packages: BTreeSet<&str> = missing
+        .filter_map(|(name, _)| link::package_of(name))
+        .collect();
+    let packages: Vec<&str> = packages.into_iter().collect();
+    if packages.is_empty() {
+        return Ok(false);
+    }
+    let mut say = |line: &str| shell.status("Installing", line);
+    match toolchain::install_debian(&packages, &mut say) {
+        Some(installed) => installed.map(|()| true).map_err(Error::from),
+        None => Ok(false),
+    }
 }
 
 /// Where results are kept. Builds work without.
@@ -122,12 +178,12 @@ fn caches(settings: &CacheSettings) -> Vec<Finding> {
         Err(error) => State::Optional(format!("not used: {error}")),
     };
     let mut findings = vec![Finding {
-        name: "cache",
+        name: "cache".into(),
         state: here,
     }];
     if let Some((address, reached)) = build_cache::reach_remote(settings) {
         findings.push(Finding {
-            name: "remote cache",
+            name: "remote cache".into(),
             state: match reached {
                 Ok(took) => State::There(format!("answers in {} ms ({address})", took.as_millis())),
                 Err(why) => State::Optional(format!("not used: {why} ({address})")),
@@ -163,7 +219,10 @@ fn ad_tools(config: &Config) -> Vec<Finding> {
             Err(error) if chosen => missing(error.to_string(), "mend it, or choose another tool"),
             Err(error) => State::Optional(error.to_string()),
         };
-        findings.push(Finding { name, state });
+        findings.push(Finding {
+            name: name.into(),
+            state,
+        });
     }
     let java_is_needed = config.ad_tool == "tapenade";
     let state = match tools::java() {
@@ -173,7 +232,7 @@ fn ad_tools(config: &Config) -> Vec<Finding> {
         Err(why) => State::Optional(format!("{why}; only Tapenade needs it")),
     };
     findings.push(Finding {
-        name: "Java",
+        name: "Java".into(),
         state,
     });
     findings

@@ -23,6 +23,10 @@ pub(super) struct Lists {
     targets: BTreeSet<String>,
     variables: BTreeMap<String, Vec<String>>,
     read: BTreeSet<PathBuf>,
+    /// Functions and macros: their arguments and commands.
+    functions: BTreeMap<String, (Vec<String>, Vec<Command>)>,
+    /// So many of them are being called.
+    depth: usize,
     /// The sources that there are, for patterns.
     sources: Vec<PathBuf>,
     steps: usize,
@@ -75,11 +79,25 @@ impl Lists {
             let end = match command.as_str() {
                 "if" => block_end(commands, at, "if", "endif"),
                 "foreach" => block_end(commands, at, "foreach", "endforeach"),
+                "function" => block_end(commands, at, "function", "endfunction"),
+                "macro" => block_end(commands, at, "macro", "endmacro"),
                 _ => at,
             };
             match command.as_str() {
                 "if" => self.branches(&commands[at..end], dir, here),
                 "foreach" => self.each(words, commands.get(at + 1..end), dir, here),
+                "function" | "macro" => {
+                    if let (Some((name, parameters)), Some(body)) =
+                        (words.split_first(), commands.get(at + 1..end))
+                    {
+                        let function = (parameters.to_vec(), body.to_vec());
+                        self.functions.insert(name.to_ascii_lowercase(), function);
+                    }
+                }
+                _ if self.functions.contains_key(command) => {
+                    let words = self.all_expanded(words);
+                    self.call(command, &words, dir, here);
+                }
                 _ => {
                     let words = self.all_expanded(words);
                     self.command(command, &words, dir, here);
@@ -123,6 +141,26 @@ impl Lists {
                 break;
             }
         }
+    }
+
+    /// Runs a function with its arguments as variables.
+    fn call(&mut self, name: &str, words: &[String], dir: &Path, here: &Path) {
+        const DEEPEST: usize = 20;
+        let Some((parameters, body)) = self.functions.get(name).cloned() else {
+            return;
+        };
+        if self.depth == DEEPEST {
+            return;
+        }
+        for (parameter, word) in parameters.iter().zip(words) {
+            self.variables.insert(parameter.clone(), vec![word.clone()]);
+        }
+        let rest = words.get(parameters.len()..).unwrap_or_default();
+        self.variables.insert("ARGN".into(), rest.to_vec());
+        self.variables.insert("ARGV".into(), words.to_vec());
+        self.depth += 1;
+        self.run(&body, dir, here);
+        self.depth -= 1;
     }
 
     fn each(&mut self, words: &[String], body: Option<&[Command]>, dir: &Path, here: &Path) {
@@ -270,6 +308,22 @@ impl Lists {
                 }
                 self.variables.insert(first.clone(), value);
             }
+            "get_filename_component" => {
+                if let [word, part, ..] = rest {
+                    let path = Path::new(word);
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    let value = match part.as_str() {
+                        "NAME" => name.into_owned(),
+                        "NAME_WE" => name.split('.').next().unwrap_or_default().to_owned(),
+                        "DIRECTORY" | "PATH" => {
+                            let folder = path.parent().unwrap_or(Path::new(""));
+                            folder.to_string_lossy().into_owned()
+                        }
+                        _ => word.clone(),
+                    };
+                    self.variables.insert(first.clone(), vec![value]);
+                }
+            }
             "unset" => {
                 self.variables.remove(first);
             }
@@ -408,27 +462,30 @@ impl Lists {
 
     /// A word with the variables that are known replaced; one variable alone may be several words.
     fn expanded(&self, word: &str) -> Vec<String> {
-        if let Some(name) = word.strip_prefix("${").and_then(|w| w.strip_suffix('}'))
-            && let Some(value) = self.variables.get(name)
-        {
-            return value.clone();
-        }
+        // What is not known stays, and is not looked at again.
+        const UNKNOWN: char = '\u{1}';
         let mut text = word.to_owned();
-        for top in ["PROJECT_SOURCE_DIR", "CMAKE_SOURCE_DIR"] {
-            text = text.replace(&format!("${{{top}}}"), TOP);
-        }
-        let here = ["CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR"];
-        for name in here {
-            text = text.replace(&format!("${{{name}}}"), ".");
-        }
-        for (name, value) in &self.variables {
-            let wanted = format!("${{{name}}}");
-            let letters = text.len() + value.iter().map(String::len).sum::<usize>();
-            if letters < MOST_LETTERS && text.contains(&wanted) {
-                text = text.replace(&wanted, &value.join(" "));
+        while let Some(end) = text.find('}') {
+            let Some(start) = text[..end].rfind("${") else {
+                text.replace_range(end..=end, "\u{2}");
+                continue;
+            };
+            let name = &text[start + 2..end];
+            let value = match name {
+                "PROJECT_SOURCE_DIR" | "CMAKE_SOURCE_DIR" => vec![TOP.to_owned()],
+                "CMAKE_CURRENT_SOURCE_DIR" | "CMAKE_CURRENT_LIST_DIR" => vec![".".to_owned()],
+                _ => match self.variables.get(name) {
+                    Some(value) if start == 0 && end + 1 == text.len() => return value.clone(),
+                    Some(value) => value.clone(),
+                    None => vec![format!("{UNKNOWN}{name}\u{2}")],
+                },
+            };
+            text.replace_range(start..=end, &value.join(" "));
+            if text.len() > MOST_LETTERS {
+                break;
             }
         }
-        vec![text]
+        vec![text.replace(UNKNOWN, "${").replace('\u{2}', "}")]
     }
 }
 
@@ -629,7 +686,7 @@ mod tests {
              set(TOOLS one two)\nforeach(TOOL ${TOOLS} three)\n  add_executable(${TOOL} tools/${TOOL}.f)\nendforeach()\n\
              foreach(T IN LISTS TOOLS)\n  add_library(l${T} ${T}.f)\nendforeach()\n\
              if(OLD)\n add_library(a old.f)\nelse()\n add_library(a new.f)\nendif()\n\
-             if(NEW AND NOT (OLD OR MSVC))\n if(UNKNOWN)\n  add_library(b may.f)\n else()\n  add_library(b be.f)\n endif()\nendif()\n\
+             if(NEW AND NOT (OLD OR MSVC))\n if(UNKNOWN_FOUND)\n  add_library(b may.f)\n else()\n  add_library(b be.f)\n endif()\nendif()\n\
              file(GLOB G \"src/*.f\")\nadd_library(g ${G})\nfile(GLOB_RECURSE R deep/*.f90)\nadd_library(r ${R})\n\
              target_compile_options(r PRIVATE $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-fcray-pointer> $<$<CONFIG:Debug>:-fcheck=all>)\n\
              set_target_properties(r PROPERTIES COMPILE_FLAGS \"-fno-range-check -w\")\n",
@@ -658,6 +715,26 @@ mod tests {
             lists.flags,
             ["-fbackslash", "-fcray-pointer", "-fno-range-check", "-w"]
         );
+    }
+
+    #[test]
+    fn functions_and_what_is_never_set() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "project(arp Fortran)\n\
+                    function(tests list_name extra)\n  foreach(l ${${list_name}})\n    get_filename_component(lwe ${l} NAME_WE)\n\
+                    add_executable(${lwe} ${arp_SOURCE_DIR}/tst/${l} ${lwe}.inc)\n    target_link_libraries(${lwe} ${extra})\n\
+                    endforeach()\nendfunction(tests)\n\
+                    set(all_list a.f b.f)\ntests(all_list lapack)\n\
+                    function(never)\n  add_executable(n n.f)\n  target_link_libraries(n nothing)\nendfunction()\n\
+                    if(MPI)\n  add_executable(p p.f)\nendif()\nmacro(again)\n  again()\nendmacro()\nagain()\n";
+        fs::write(dir.path().join(NAME), text).unwrap();
+        let lists = lists(dir.path(), &[]).unwrap();
+        let files: Vec<&Path> = lists.files.iter().map(PathBuf::as_path).collect();
+        assert_eq!(
+            files,
+            ["a.inc", "b.inc", "tst/a.f", "tst/b.f"].map(Path::new)
+        );
+        assert_eq!(lists.link, ["lapack", "lapack"]);
     }
 
     #[test]

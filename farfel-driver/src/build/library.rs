@@ -5,6 +5,7 @@ use crate::c_sources::{self, Compiled, Workshop};
 use crate::cache::Key;
 use crate::gfortran::{self, Profile};
 use crate::library;
+use crate::link::Linked;
 use crate::lowered::{Context, Lowered};
 use crate::names::Names;
 use crate::partitions::{self, Memo, Notes, Planning, Ready};
@@ -45,6 +46,8 @@ pub struct Link {
     pub libraries: Vec<&'static str>,
     /// The libraries that the sources call.
     pub called: Vec<String>,
+    /// Directories with these that the linker does not know.
+    pub called_in: Vec<PathBuf>,
     /// What else the linker must be told.
     pub arguments: Vec<String>,
 }
@@ -248,6 +251,7 @@ impl Session {
         std::mem::forget(to_make);
         std::mem::forget(lowered);
         let (directories, libraries) = compiler.runtime_libraries();
+        let called = Linked::of(config.link.iter(), &compiler, &config.flags);
         let mut report = Report {
             sources,
             diagnostics,
@@ -261,7 +265,8 @@ impl Session {
                 library: names.library(),
                 directories: directories.to_vec(),
                 libraries: libraries.collect(),
-                called: config.link.clone(),
+                called: called.libraries,
+                called_in: called.folders,
                 arguments,
             }),
             notices,

@@ -3,6 +3,7 @@
 use crate::c_sources::{self, Workshop};
 use crate::checks::Block;
 use crate::gfortran::{self, Profile};
+use crate::link::Linked;
 use crate::plan::objects::{self, Means, Objects, Target};
 use crate::plan::shelf::Shelf;
 use crate::read::has_main;
@@ -72,7 +73,8 @@ impl Session {
         let mut flags = gfortran::flags(config, &profile);
         let linked = config.libraries.iter().flat_map(|l| &l.config.link);
         let linked = config.link.iter().chain(linked);
-        flags.extend(linked.map(|l| format!("-l{l}")));
+        let linked = Linked::of(linked, &compiler, &config.flags);
+        flags.extend(linked.flags());
         let beside: Vec<(String, Vec<u8>)> = beside
             .objects
             .into_iter()
@@ -88,7 +90,7 @@ impl Session {
             tool: &*ad.tool,
             tool_identity: &ad.identity,
             compiler: &compiler,
-            compiler_identity: &compiler.identity(&flags),
+            compiler_identity: &(compiler.identity(&flags) + &linked.identity()),
             flags: &flags,
             stack: &|| ad.stack(&compiler, self.cache()),
             cache: self.cache(),
