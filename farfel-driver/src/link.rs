@@ -3,8 +3,10 @@
 //! The linker finds most of them by itself. Those that it does not find are asked of `pkg-config` (`PKG_CONFIG` names
 //! another one), which may know a folder, or that the library is called otherwise.
 
+use crate::Config;
 use crate::process::{self, Limits};
 use crate::toolchain::Compiler;
+use std::collections::BTreeSet;
 use std::env;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -145,6 +147,46 @@ impl Linked {
     }
 }
 
+/// Those of some procedures that the libraries of the settings may have: names in their files that end so. Good for
+/// warnings, no more.
+pub(crate) fn may_have(config: &Config, procedures: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    if config.link.is_empty() || procedures.is_empty() {
+        return found;
+    }
+    let Ok(compiler) = crate::toolchain::find(config) else {
+        return found;
+    };
+    let wanted: BTreeSet<Vec<u8>> = procedures
+        .iter()
+        .map(|name| format!("{}_", name.to_ascii_lowercase()).into_bytes())
+        .collect();
+    for file in Linked::of(config.link.iter(), &compiler, &config.flags).files {
+        for name in names_in(&std::fs::read(file).unwrap_or_default(), &wanted) {
+            let name =
+                String::from_utf8_lossy(name.strip_suffix(b"_").unwrap_or(name)).into_owned();
+            found.insert(name.to_ascii_uppercase());
+        }
+    }
+    found
+}
+
+/// The wanted names that strings in a file end with.
+fn names_in<'a>(bytes: &[u8], wanted: &'a BTreeSet<Vec<u8>>) -> BTreeSet<&'a [u8]> {
+    let mut found = BTreeSet::new();
+    let longest = wanted.iter().map(Vec::len).max().unwrap_or(0);
+    for string in bytes.split(|b| *b == 0).filter(|s| s.ends_with(b"_")) {
+        // A string table has a name once that others end with.
+        let start = string.len().saturating_sub(longest);
+        for at in start..string.len() {
+            if let Some(name) = wanted.get(&string[at..]) {
+                found.insert(name.as_slice());
+            }
+        }
+    }
+    found
+}
+
 fn folders_in(flags: &[String]) -> Vec<PathBuf> {
     let named = flags.iter().filter_map(|f| f.strip_prefix("-L"));
     named.filter(|f| !f.is_empty()).map(PathBuf::from).collect()
@@ -221,6 +263,15 @@ mod tests {
         std::fs::write(&file, "two").unwrap();
         assert_ne!(before, linked().identity());
         assert_eq!(linked().flags(), ["-lmine"]);
+    }
+
+    #[test]
+    fn names_in_string_tables() {
+        let wanted = ["dscal_", "zdscal_", "none_", "al_"].map(|n| n.as_bytes().to_vec());
+        let wanted = BTreeSet::from(wanted);
+        let found = names_in(b"\0x\0zdscal_\0nones_\0none\0", &wanted);
+        let expected: [&[u8]; 3] = [b"al_", b"dscal_", b"zdscal_"];
+        assert_eq!(found, BTreeSet::from(expected));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::derive;
 use crate::parse::parse;
 use crate::reach;
 use crate::sources;
-use crate::{Config, Error, Report, is_c_source_name, library};
+use crate::{Config, Error, Report, is_c_source_name, library, link};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::diagnostic::rules::{DUPLICATE_UNIT, UNKNOWN_PROCEDURE};
 use farfel_lang::effects::procedure_dummies;
@@ -243,10 +243,17 @@ pub(crate) fn resolve(
         false => resolve_with(&mut program, &lints),
     };
     diagnostics.extend(found);
-    diagnostics.retain(|d| {
-        let name = || sources.text(d.span).to_ascii_uppercase();
-        d.rule.code != UNKNOWN_PROCEDURE.code || !elsewhere.contains(&name())
-    });
+    let unknown = |d: &Diagnostic| {
+        let is_one = d.rule.code == UNKNOWN_PROCEDURE.code;
+        let text = is_one.then(|| sources.text(d.span))?;
+        let name = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = name.map(str::to_ascii_uppercase).next()?;
+        (!elsewhere.contains(&name)).then_some(name)
+    };
+    diagnostics.retain(|d| d.rule.code != UNKNOWN_PROCEDURE.code || unknown(d).is_some());
+    let called: BTreeSet<String> = diagnostics.iter().filter_map(unknown).collect();
+    let linked = link::may_have(config, &called);
+    diagnostics.retain(|d| unknown(d).is_none_or(|name| !linked.contains(&name)));
     let report = settle(sources, diagnostics, &lints)?;
     let differentiating = differentiating(&program);
     let written = program
