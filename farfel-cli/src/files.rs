@@ -151,6 +151,26 @@ pub fn show_note(session: &Session, shell: &mut Shell) {
     }
 }
 
+/// Says which files a check has not read, because gfortran gets them as they are.
+pub fn show_passed(session: &Session, shell: &mut Shell) {
+    const NAMED: usize = 5;
+    let passed = session.passed_through().unwrap_or_default();
+    let names = passed.iter().take(NAMED).cloned().collect::<Vec<_>>();
+    let more = match passed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    if !names.is_empty() {
+        shell.status(
+            "Passing on",
+            format_args!(
+                "{}{more}, which gfortran compiles as they are in a build",
+                names.join(", ")
+            ),
+        );
+    }
+}
+
 /// Shows what is worth knowing of a program that was built.
 pub fn show_built(built: &farfel_driver::BuiltProgram, shell: &mut Shell) {
     shell.report(&built.report);

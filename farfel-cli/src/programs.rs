@@ -293,6 +293,7 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
         let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
         files::show_note(&session, shell);
+        files::show_passed(&session, shell);
         shell.status("Checked", &config.name);
         return Ok(());
     }
@@ -301,6 +302,7 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
         let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
         files::show_note(&session, shell);
+        files::show_passed(&session, shell);
         shell.status("Checked", &program.name);
     }
     Ok(())

@@ -100,6 +100,20 @@ fn checkable(manifest_dir: &Path, options: &CargoOptions) -> Result<Vec<(Member,
         .collect()
 }
 
+/// The Farfel sources of the packages that [`prepare`] reads.
+///
+/// # Errors
+///
+/// There is no project; its settings have faults.
+pub fn sessions(options: &CargoOptions) -> Result<Vec<Session>> {
+    let manifest_dir = manifest_dir(options.manifest_path.as_deref())?;
+    let packages = checkable(&manifest_dir, options)?;
+    let sessions = packages
+        .iter()
+        .map(|(_, config)| Session::of_project(config));
+    Ok(sessions.collect::<std::result::Result<Vec<_>, _>>()?)
+}
+
 /// What there is to look at in a project: of one without Rust the sources of its program, and
 /// its settings; otherwise only the settings of the one package that is meant.
 ///
@@ -200,6 +214,28 @@ fn metadata(manifest_dir: &Path) -> Result<Metadata> {
         .no_deps()
         .exec()
         .map_err(metadata_fault)
+}
+
+/// The packages of a project if it builds in a directory that is not its own, and that others may share therefore:
+/// what is theirs stays.
+///
+/// # Errors
+///
+/// As of [`target_dir`].
+pub fn packages_in_shared_target(options: &CargoOptions) -> Result<Option<Vec<String>>> {
+    let dir = manifest_dir(options.manifest_path.as_deref())?;
+    let known = metadata(&dir)?;
+    let root = known.workspace_root.as_std_path();
+    let target = match &options.target_dir {
+        Some(dir) => std::path::absolute(dir).unwrap_or_else(|_| dir.clone()),
+        None => known.target_directory.as_std_path().to_owned(),
+    };
+    let own = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if own(&target).starts_with(own(root)) {
+        return Ok(None);
+    }
+    let members = known.workspace_packages();
+    Ok(Some(members.iter().map(|p| p.name.to_string()).collect()))
 }
 
 /// Where cargo puts what it builds with these options.

@@ -138,6 +138,16 @@ impl Session {
         Ok(self.passed()?.note())
     }
 
+    /// The names of the files that gfortran gets as they are, whatever the reason.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::note`].
+    pub fn passed_through(&self) -> Result<Vec<String>, Error> {
+        let files = self.passed()?.files.iter().filter(|f| !f.of_library);
+        Ok(files.map(|f| f.name.clone()).collect())
+    }
+
     /// Has gfortran compile the files that it gets as they are, to see whether it takes them. Nothing is left
     /// but what the cache keeps.
     ///

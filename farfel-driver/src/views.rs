@@ -247,10 +247,10 @@ impl Session {
     pub fn plan(&self) -> Result<(graph::Graph, Report), Error> {
         let (staged, written) = self.staged()?;
         let graph = match has_main(&staged.program) {
-            true => view::graph(&staged, None),
+            true => view::graph(&staged, None, self.passed()?),
             false => {
                 let (_, exports) = self.exported(&staged, &written, false)?;
-                view::graph(&staged, Some(&exports))
+                view::graph(&staged, Some(&exports), self.passed()?)
             }
         };
         Ok((graph, staged.report))

@@ -20,6 +20,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         let report = watched::run(&session, shell, Session::check)?;
         shell.report(&report);
         files::show_note(&session, shell);
+        files::show_passed(&session, shell);
         shell.status("Checked", files::shown(&args.files));
         return Ok(());
     }
@@ -27,6 +28,9 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         return programs::check(&project, &args.lints, shell);
     }
     project::prepare(&args.cargo, Some(&args.lints), shell)?;
+    for session in project::sessions(&args.cargo)? {
+        files::show_passed(&session, shell);
+    }
     // In a directory of its own, for a build has objects in its OUT_DIRs and a check has none: so neither
     // undoes what the other one has done.
     let base = match (&args.cargo.profile, args.release) {
@@ -50,4 +54,4 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
 const REQUEST: &str = "FARFEL_REQUEST";
 
 /// The profile that cargo checks with.
-const PROFILE: &str = "farfel-check";
+pub const PROFILE: &str = "farfel-check";

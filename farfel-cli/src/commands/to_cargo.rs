@@ -1,6 +1,7 @@
 //! What cargo does: with the environment of our commands, and a word where there is no Rust.
 
 use super::build::faults;
+use super::check;
 use crate::args::{Bench, CargoOptions, Clean, Doc, Targets, ToCargo};
 use crate::error::{Error, Result};
 use crate::programs::Project;
@@ -78,8 +79,34 @@ pub fn clean(args: &Clean, shell: &mut Shell) -> Result {
     if let Some(project) = Project::find(&args.cargo, &Targets::default())? {
         return programs::clean(&project, args.release, &args.cargo, shell);
     }
-    let command = cargo::command("clean", args.release, &args.cargo, shell)?;
-    faults(cargo::status(command, shell)?)
+    let shared = match args.cargo.package.is_empty() {
+        true => project::packages_in_shared_target(&args.cargo)?,
+        false => None,
+    };
+    let Some(packages) = shared else {
+        let command = cargo::command("clean", args.release, &args.cargo, shell)?;
+        return faults(cargo::status(command, shell)?);
+    };
+    // By name, cargo cleans one profile at a time.
+    let profiles: &[&str] = match (&args.cargo.profile, args.release) {
+        (Some(_), _) => &[""],
+        (None, true) => &["release"],
+        (None, false) => &["dev", "release", check::PROFILE],
+    };
+    for profile in profiles {
+        let mut command = cargo::command("clean", false, &args.cargo, shell)?;
+        if !profile.is_empty() {
+            command.args(["--profile", profile]);
+        }
+        if *profile == check::PROFILE {
+            command.args(["--config", &format!("profile.{profile}.inherits=\"dev\"")]);
+        }
+        for package in &packages {
+            command.args(["--package", package]);
+        }
+        faults(cargo::status(command, shell)?)?;
+    }
+    Ok(())
 }
 
 /// `farfel watch`, which others do.

@@ -4,16 +4,18 @@ use super::digests::digests;
 use super::groups::{groups, whole};
 use crate::graph::calls::derivative_of;
 use crate::graph::{Edge, EdgeKind, Graph, Node, NodeKind};
+use crate::pass_through::{Passed, order};
 use crate::staged::Staged;
 use farfel_lang::ir::Name;
 use std::collections::BTreeSet;
 
-/// The steps that make a library with these exports, or without them a program.
+/// The steps that make a library with these exports, or without them a program; `passed` are those that gfortran gets
+/// as they are.
 ///
 /// Of each it is noted what it is made from: the beginning of a hash of the sources that it
 /// depends on. Compiler and flags are no part of that, so that it is the same on every
 /// machine and in every profile.
-pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
+pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) -> Graph {
     let Staged {
         program,
         requests,
@@ -100,6 +102,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
         let label = format!("compile {name}.f");
         objects.push(steps.add(NodeKind::Compile, label, vec![hash], &[text]));
     }
+    objects.extend(as_they_are(passed, &mut steps));
     if exports.is_some() {
         let notes = vec![count(objects.len(), "object")];
         steps.add(
@@ -112,6 +115,27 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>) -> Graph {
         steps.add(NodeKind::Bind, label.into(), Vec::new(), &[lowered]);
     }
     steps.0
+}
+
+/// The files that gfortran gets as they are, each after those whose modules it uses.
+fn as_they_are(passed: &Passed, steps: &mut Steps) -> Vec<usize> {
+    let needs = order::needs(&passed.files);
+    let first = steps.0.nodes.len();
+    let mut added = Vec::new();
+    for file in &passed.files {
+        let hash = short(&blake3::hash(file.text.as_bytes()));
+        let notes = vec!["as it is".into(), hash];
+        let label = format!("compile {}", file.name);
+        added.push(steps.add(NodeKind::Compile, label, notes, &[]));
+    }
+    for (at, needs) in needs.iter().enumerate() {
+        steps.0.edges.extend(needs.iter().map(|(to, _)| Edge {
+            from: first + at,
+            to: first + to,
+            kind: EdgeKind::Needs,
+        }));
+    }
+    added
 }
 
 /// The steps of those of some requests that no other one of them needs; lowering, where there
