@@ -200,7 +200,7 @@ fn libraries(names: &[String]) -> String {
 
 /// How libraries get here.
 fn how_to_get(names: &[String]) -> String {
-    let packages = names.iter().filter_map(|n| crate::link::package_of(n));
+    let packages = names.iter().filter_map(|n| crate::debian::package_of(n));
     let packages: Vec<&str> = packages.collect();
     match packages.len() == names.len() {
         true => format!(

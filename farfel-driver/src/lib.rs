@@ -15,6 +15,7 @@
 //! | | `preprocess` | text with lines for a preprocessor → text with line markers |
 //! | | `parse` | texts → programs, side by side |
 //! | | `derive` | subprograms and settings → subprograms that compute their derivatives |
+//! | | `reach` | files of a program → those that it reaches, where several define one subprogram |
 //! | | `read` | programs → one, with its libraries, names resolved |
 //! | staged | `staged` | program → lowered program, and the derivatives that it asks for |
 //! | | `lowered` | the same of a library, with what Rust can call |
@@ -42,6 +43,7 @@
 //! | [`render`], [`messages`], [`sarif`], `error`, `report` | faults → text; the same as data |
 //! | [`script`] | a request of a build script → what it asks for |
 //! | [`cache`], `remember`, `codec`, `identity` | what earlier builds have made; what tools say of themselves |
+//! | [`link`], [`debian`] | libraries that the settings name, and the packages that have them |
 //! | `process`, [`toolchain`], `files` | other programs within limits; gfortran; files |
 //! | `workers`, [`timings`], [`progress`] | what runs side by side, when it ran, and how far it is |
 //! | `passes`, `stage` | verifying passes; the stages that `farfel expand` shows |
@@ -70,6 +72,7 @@ mod checks;
 mod codec;
 mod config;
 pub mod copies;
+pub mod debian;
 mod derive;
 mod error;
 mod facts;

@@ -15,44 +15,6 @@ use std::process::Command;
 /// Where the linker looks by itself, besides what the compiler tells it.
 const OF_THE_LINKER: [&str; 4] = ["/usr/local/lib64", "/usr/local/lib", "/lib", "/usr/lib"];
 
-/// Libraries and the packages of Debian that they are in.
-const PACKAGES: [(&str, &str); 34] = [
-    ("arpack", "libarpack2-dev"),
-    ("blas", "libblas-dev"),
-    ("cblas", "libatlas-base-dev"),
-    ("cfitsio", "libcfitsio-dev"),
-    ("cholmod", "libsuitesparse-dev"),
-    ("cpgplot", "giza-dev"),
-    ("dmumps", "libmumps-seq-dev"),
-    ("fftw3", "libfftw3-dev"),
-    ("fftw3f", "libfftw3-dev"),
-    ("fftw3_threads", "libfftw3-dev"),
-    ("gsl", "libgsl-dev"),
-    ("gslcblas", "libgsl-dev"),
-    ("hdf5", "libhdf5-dev"),
-    ("hdf5_fortran", "libhdf5-dev"),
-    ("hdf5_hl", "libhdf5-dev"),
-    ("klu", "libsuitesparse-dev"),
-    ("lapack", "liblapack-dev"),
-    ("lapacke", "liblapacke-dev"),
-    ("metis", "libmetis-dev"),
-    ("ncurses", "libncurses-dev"),
-    ("netcdf", "libnetcdf-dev"),
-    ("netcdff", "libnetcdff-dev"),
-    ("nlopt", "libnlopt-dev"),
-    ("openblas", "libopenblas-dev"),
-    ("parpack", "libparpack2-dev"),
-    ("pgplot", "giza-dev"),
-    ("png", "libpng-dev"),
-    ("readline", "libreadline-dev"),
-    ("scalapack", "libscalapack-mpi-dev"),
-    ("sqlite3", "libsqlite3-dev"),
-    ("superlu", "libsuperlu-dev"),
-    ("umfpack", "libsuitesparse-dev"),
-    ("X11", "libx11-dev"),
-    ("z", "zlib1g-dev"),
-];
-
 /// Where a library is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
@@ -80,13 +42,6 @@ pub fn look(compiler: &Compiler, name: &str, flags: &[String]) -> Option<Place> 
     // It knows this machine only.
     let is_cross = env::var_os("TARGET").is_some_and(|target| Some(target) != env::var_os("HOST"));
     if is_cross { None } else { ask_pkg_config(name) }
-}
-
-/// The package of Debian that has a library, if it is a known one.
-#[must_use]
-pub fn package_of(library: &str) -> Option<&'static str> {
-    let found = PACKAGES.iter().find(|(name, _)| *name == library);
-    found.map(|(_, package)| *package)
 }
 
 /// How libraries are linked.
@@ -272,11 +227,5 @@ mod tests {
         let found = names_in(b"\0x\0zdscal_\0nones_\0none\0", &wanted);
         let expected: [&[u8]; 3] = [b"al_", b"dscal_", b"zdscal_"];
         assert_eq!(found, BTreeSet::from(expected));
-    }
-
-    #[test]
-    fn packages_are_in_order() {
-        let names = PACKAGES.map(|(name, _)| name.to_ascii_lowercase());
-        assert!(names.is_sorted_by_key(|n| n.replace('_', "")), "{names:?}");
     }
 }

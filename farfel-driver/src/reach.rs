@@ -33,7 +33,7 @@ pub(crate) fn leave_out_variants(
 ) {
     let mut files: BTreeMap<FileId, File> = BTreeMap::new();
     for unit in &program.units {
-        let file = files.entry(unit.span.file).or_default();
+        let file = files.entry(unit.end_span.file).or_default();
         file.has_data |= unit.kind == UnitKind::BlockData;
         if matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
             let names = unit.entry_points().map(|e| e.name.clone());
@@ -100,7 +100,7 @@ pub(crate) fn leave_out_variants(
             taken.extend(found);
         }
     }
-    program.units.retain(|u| taken.contains(&u.span.file));
+    program.units.retain(|u| taken.contains(&u.end_span.file));
 }
 
 /// The names in a unit and what is nested in it that may be subprograms of other files.

@@ -145,7 +145,8 @@ pub(crate) fn read(
     let first = beside.first.map(|f| sources::shown(config, &f));
     if goal != Goal::Program {
         program.units.retain(|u| {
-            let of = || sources.get(u.span.file).map(|f| &f.name);
+            // It may begin in an INCLUDE file.
+            let of = || sources.get(u.end_span.file).map(|f| &f.name);
             let main =
                 u.kind == UnitKind::Program && (goal == Goal::Library || of() != first.as_ref());
             if main {

@@ -246,7 +246,8 @@ impl Session {
     /// Those of [`Session::call_graph`]; for a library also [`Error::Export`].
     pub fn plan(&self) -> Result<(graph::Graph, Report), Error> {
         let (staged, written) = self.staged()?;
-        let graph = match has_main(&staged.program) {
+        let mut passed = self.passed()?.files.iter();
+        let graph = match has_main(&staged.program) || passed.any(|f| f.has_main()) {
             true => view::graph(&staged, None, self.passed()?),
             false => {
                 let (_, exports) = self.exported(&staged, &written, false)?;

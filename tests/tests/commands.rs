@@ -25,7 +25,6 @@ fn cargo_does_what_it_can() {
     let demo = dir.path().join("demo");
     package(&demo, "demo");
     let target = dir.path().join("target");
-    // A directory of its own: one of these commands empties it.
     let run = |arguments: &[&str]| {
         let command = farfel(dir.path()).env("CARGO_TARGET_DIR", &target);
         command
@@ -56,7 +55,8 @@ fn cargo_does_what_it_can() {
         .join(format!("demo{}", std::env::consts::EXE_SUFFIX));
     assert!(installed.is_file());
     run(&["clean", "-q"]);
-    assert!(!target.exists());
+    let demo = format!("debug/demo{}", std::env::consts::EXE_SUFFIX);
+    assert!(!target.join(demo).exists());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstyle::{AnsiColor, Style};
-use farfel_driver::{CacheSettings, Config, cache as build_cache, link, toolchain, tools};
+use farfel_driver::{CacheSettings, Config, cache as build_cache, debian, link, toolchain, tools};
 
 use super::cache;
 use crate::args::Doctor;
@@ -133,7 +133,7 @@ fn libraries(config: &Config) -> Vec<(&String, State)> {
         }
         None => missing(
             "neither the linker nor pkg-config finds it",
-            &match link::package_of(name) {
+            &match debian::package_of(name) {
                 Some(package) => {
                     format!("{FIX} where there is apt-get: `apt-get install {package}`")
                 }
@@ -152,7 +152,7 @@ fn install_libraries(shell: &mut Shell) -> Result<bool> {
     let missing = libraries(&config).into_iter();
     let missing = missing.filter(|(_, state)| matches!(state, State::Missing { .. }));
     let packages: BTreeSet<&str> = missing
-        .filter_map(|(name, _)| link::package_of(name))
+        .filter_map(|(name, _)| debian::package_of(name))
         .collect();
     let packages: Vec<&str> = packages.into_iter().collect();
     if packages.is_empty() {

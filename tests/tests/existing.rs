@@ -1,0 +1,358 @@
+//! Folders of Fortran as they are found: what `farfel init` makes of them builds and runs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use farfel_tests::{farfel, fixed, sandbox, write};
+
+/// A farfel command in a project that builds in its own directory.
+fn command(dir: &Path, args: &[&str]) -> snapbox::cmd::Command {
+    farfel(dir).env_remove("CARGO_TARGET_DIR").args(args)
+}
+
+/// What a command that succeeds says, standard output and standard error.
+fn said(dir: &Path, args: &[&str]) -> (String, String) {
+    let done = command(dir, args).assert().success();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let output = done.get_output();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part}\nis not in\n{text}");
+    }
+}
+
+fn init(dir: &Path) -> String {
+    said(dir, &["init", "--vcs", "none", "--name", "model"]).1
+}
+
+fn ran(dir: &Path, program: &str) -> String {
+    let program = dir.join("target/debug").join(program);
+    let output = Command::new(program).current_dir(dir).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Sources, objects and makefiles in folders of their own, flags with the compiler, C that wants a definition.
+#[test]
+fn a_makefile_with_functions_and_folders() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "Makefile",
+        "include config/gnu.mk\nSRC = $(wildcard src/*.f)\nOBJ = $(patsubst src/%.f,$(ODIR)/%.o,$(SRC)) obj/half.o\n\
+         CFLAGS = -DUNDERSCORE -O2\nifeq ($(COMPILER),ifort)\nFC = ifort -r8\nendif\n\
+         all: libs $(OBJ)\n\t$(FC) -o model $(OBJ) -Llib -lown\nlibs:\n\tcd lib && $(MAKE)\n\
+         $(ODIR)/%.o: src/%.f\n\t$(FC) -Icommon -c $< -o $@\n",
+    );
+    write(
+        dir,
+        "config/gnu.mk",
+        "COMPILER = gnu\nODIR := obj\nFC = gfortran -ffixed-line-length-none\n",
+    );
+    write(
+        dir,
+        "lib/makefile",
+        "OBJ = third.o\nlibown.a: $(OBJ)\n\tar r $@ $(OBJ)\n",
+    );
+    write(
+        dir,
+        "lib/third.f",
+        fixed("SUBROUTINE THIRD(X)\nX = X/3\nEND\n"),
+    );
+    write(
+        dir,
+        "lib/unused.f",
+        fixed("SUBROUTINE THIRD(X)\nX = 0\nEND\n"),
+    );
+    let long = " ".repeat(80);
+    write(
+        dir,
+        "src/main.f",
+        fixed(&format!(
+            "INCLUDE 'size.inc'\nX = {long}N\nCALL HALF(X)\nCALL THIRD(X)\nPRINT '(F4.1)', X\nEND\n"
+        )),
+    );
+    write(dir, "common/size.inc", fixed("PARAMETER (N = 12)\n"));
+    write(
+        dir,
+        "src/half.c",
+        "#ifdef UNDERSCORE\nvoid half_(float *x) { *x /= 2; }\n#endif\n",
+    );
+    let text = init(dir);
+    contains(
+        &text,
+        &[
+            "-ffixed-line-length-none",
+            "-DUNDERSCORE",
+            "lib/unused.f: not in Makefile",
+        ],
+    );
+    // The library is made of its sources.
+    let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("include = [\"common\"]"), "{manifest}");
+    let manifest = manifest.replace("link = [\"own\"]\n", "");
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    said(dir, &["build"]);
+    assert_eq!(ran(dir, "model"), " 2.0\n");
+}
+
+/// Files that are passed through and refused all the same came up again and again.
+#[test]
+fn what_is_passed_through_and_refused_is_left_out() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "one.f", fixed("PROGRAM ONE\nPRINT *, 'one'\nEND\n"));
+    write(
+        dir,
+        "two.f",
+        fixed(
+            "PROGRAM TWO\nINTERFACE\nSUBROUTINE S\nEND\nEND INTERFACE\nINCLUDE 'none.inc'\nEND\n",
+        ),
+    );
+    contains(&init(dir), &["Leaving out two.f: two.f:2:7: F0008"]);
+    said(dir, &["build"]);
+    assert_eq!(ran(dir, "model"), " one\n");
+}
+
+/// Several programs have subprograms of the same name, some of them modern Fortran; and some are called alike.
+#[test]
+fn programs_get_the_files_that_they_reach() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let program = |more: &str| fixed(&format!("I = 1\nCALL SHOW(I)\nEND\n{more}"));
+    let show = |n: i32| format!("SUBROUTINE SHOW(I)\nCALL MORE(I)\nPRINT *, I + {n}\nEND\n");
+    write(dir, "a.f", program(&show(10)));
+    write(dir, "b/run.f", program(""));
+    write(dir, "b/show.f", fixed(&show(20)));
+    write(dir, "c/run.f", program(""));
+    write(dir, "c/show.f", fixed(&show(30)));
+    write(
+        dir,
+        "d.f90",
+        "program d\n  type cell\n    integer :: i\n  end type\n  i = 1\n  call show(i)\nend program\nsubroutine show(i)\n  call more(i)\n  \
+         print *, i + 40\nend subroutine\n",
+    );
+    write(
+        dir,
+        "more.f",
+        fixed("SUBROUTINE MORE(I)\nCOMMON /K/ K\nI = K\nEND\n"),
+    );
+    write(
+        dir,
+        "data.f",
+        fixed("BLOCK DATA\nCOMMON /K/ K\nDATA K /1000/\nEND\n"),
+    );
+    let text = init(dir);
+    assert!(!text.contains("Leaving out"), "{text}");
+    let (_, text) = said(dir, &["check"]);
+    contains(&text, &["Checked b-run", "Passing on d.f90"]);
+    said(dir, &["build"]);
+    for (program, shown) in [("a", 1010), ("b-run", 1020), ("c-run", 1030), ("d", 1040)] {
+        assert_eq!(ran(dir, program).trim(), shown.to_string(), "{program}");
+    }
+    // Nothing says which one is meant.
+    write(dir, "e.f", program(""));
+    let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
+    let manifest = manifest.replace("sources = [", "sources = [\"e.f\", ");
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    let refused = command(dir, &["build", "--bin", "e"]).assert().failure();
+    let text = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    contains(&text, &["F0105", "there are two program units named SHOW"]);
+}
+
+/// Lists with functions, loops, conditions, patterns, and flags of another compiler; an INCLUDE file that Farfel does
+/// not read.
+#[test]
+fn cmake_with_functions_and_conditions() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "CMakeLists.txt",
+        "project(model Fortran C)\noption(WITH_OLD \"old\" OFF)\n\
+         if(CMAKE_Fortran_COMPILER_ID MATCHES Intel)\n  set(CMAKE_Fortran_FLAGS \"-fp-model precise\")\nelse()\n\
+         set(CMAKE_Fortran_FLAGS \"${CMAKE_Fortran_FLAGS} -frecursive -fno-such-flag\")\nendif()\n\
+         file(GLOB LIB lib/*.f)\nadd_library(own STATIC ${LIB})\n\
+         function(programs list)\n  foreach(p ${${list}})\n    add_executable(${p} ${model_SOURCE_DIR}/app/${p}.f)\n\
+         target_link_libraries(${p} own)\n  endforeach()\nendfunction()\nset(all one two)\nprograms(all)\n\
+         if(WITH_OLD)\n  add_executable(three app/three.f)\nendif()\n\
+         if(WIN32)\n  add_library(win win.c)\nelse()\n  add_library(unix unix.c)\nendif()\n",
+    );
+    let program = |n: i32| {
+        fixed(&format!(
+            "INCLUDE 'own.inc'\nCALL OWN({n}, I)\nPRINT *, I\nEND\n"
+        ))
+    };
+    for (name, n) in [("one", 1), ("two", 2), ("three", 3)] {
+        write(dir, &format!("app/{name}.f"), program(n));
+    }
+    write(
+        dir,
+        "lib/own.inc",
+        fixed("INTERFACE\nSUBROUTINE OWN(N, I)\nINTEGER N, I\nEND SUBROUTINE\nEND INTERFACE\n"),
+    );
+    write(
+        dir,
+        "lib/own.f",
+        fixed("SUBROUTINE OWN(N, I)\nI = 7*N\nEND\n"),
+    );
+    write(dir, "win.c", "#include <no_such_file.h>\n");
+    write(dir, "unix.c", "int unused_here;\n");
+    let text = init(dir);
+    contains(
+        &text,
+        &[
+            "2 main programs (app/one.f, app/two.f)",
+            "not taken over: -fno-such-flag",
+            "F0008 Farfel does not know INTERFACE blocks",
+            "Leaving out app/three.f, win.c: not in CMakeLists.txt",
+        ],
+    );
+    assert!(!text.contains("-fp-model"), "{text}");
+    said(dir, &["build"]);
+    assert_eq!(
+        (ran(dir, "one").trim(), ran(dir, "two").trim()),
+        ("7", "14")
+    );
+    let (steps, _) = said(dir, &["graph", "--plan", "app/one.f", "lib/own.f"]);
+    assert!(!steps.contains("make the library"), "{steps}");
+    contains(&steps, &["compile app/one.f  (as it is; "]);
+}
+
+/// C that does not compile, say of an interface to R, does not keep the rest from building.
+#[test]
+fn c_that_does_not_compile_is_left_out() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "main.f", fixed("PRINT *, 5\nEND\n"));
+    write(dir, "glue.c", "#include <no_such_file.h>\n");
+    contains(&init(dir), &["Leaving out glue.c: glue.c:1:1: F0401"]);
+    said(dir, &["build"]);
+    assert_eq!(ran(dir, "model").trim(), "5");
+}
+
+/// Directives in files whose names do not ask for the preprocessor.
+#[test]
+fn directives_want_the_preprocessor() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let text = "#ifdef NEVER\n      INCLUDE 'none.inc'\n#endif\n      PRINT *, 6\n      END\n";
+    write(dir, "main.f", text);
+    init(dir);
+    let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("preprocess = true"), "{manifest}");
+    said(dir, &["build"]);
+    assert_eq!(ran(dir, "model").trim(), "6");
+}
+
+/// A library with one subprogram.
+#[cfg(unix)]
+fn library(dir: &Path, name: &str, value: i32) {
+    fs::create_dir_all(dir).unwrap();
+    let source = dir.join("own.f");
+    fs::write(
+        &source,
+        fixed(&format!("SUBROUTINE OWN(I)\nI = {value}\nEND\n")),
+    )
+    .unwrap();
+    let object = dir.join("own.o");
+    let run = |program: &str, args: &[&Path]| {
+        let status = Command::new(program).args(args).status().unwrap();
+        assert!(status.success(), "{program}");
+    };
+    run(
+        "gfortran",
+        &["-c".as_ref(), "-o".as_ref(), &object, &source],
+    );
+    let archive = dir.join(format!("lib{name}.a"));
+    let _ = fs::remove_file(&archive);
+    run("ar", &["rcs".as_ref(), &archive, &object]);
+}
+
+#[cfg(unix)]
+#[test]
+fn libraries_are_found_by_pkg_config_and_linked_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = sandbox();
+    let dir = dir.path();
+    let lib = dir.join("opt/lib");
+    library(&lib, "ownlib", 11);
+    let pkg_config = dir.join("pkg-config");
+    let says = format!(
+        "#!/bin/sh\n[ \"$2\" = own ] && echo \"-L{} -lownlib\"\n",
+        lib.display()
+    );
+    fs::write(&pkg_config, says).unwrap();
+    fs::set_permissions(&pkg_config, fs::Permissions::from_mode(0o755)).unwrap();
+    write(
+        dir,
+        "p/Cargo.toml",
+        "[package]\nname = \"model\"\nversion = \"0.1.0\"\n[package.metadata.farfel]\nlink = [\"own\"]\n",
+    );
+    write(dir, "p/src/main.f", fixed("CALL OWN(I)\nPRINT *, I\nEND\n"));
+    let project = dir.join("p");
+    let with = |args: &[&str]| command(&project, args).env("PKG_CONFIG", &pkg_config);
+    let built = with(&["build"]).assert().success();
+    // It is known, though no source has it.
+    let text = String::from_utf8_lossy(&built.get_output().stderr).into_owned();
+    assert!(!text.contains("F0107"), "{text}");
+    assert_eq!(ran(&project, "model").trim(), "11");
+    library(&lib, "ownlib", 12);
+    with(&["build"]).assert().success();
+    assert_eq!(ran(&project, "model").trim(), "12");
+    let doctor = with(&["doctor"]).assert().success();
+    let text = String::from_utf8_lossy(&doctor.get_output().stdout).into_owned();
+    contains(&text, &["library own", "-lownlib, by pkg-config"]);
+    // Nobody has it.
+    let without = |args: &[&str]| {
+        let failed = command(&project, args).env("PKG_CONFIG", "/no/such/pkg-config");
+        let failed = failed.assert().code(1);
+        String::from_utf8_lossy(&failed.get_output().stderr).into_owned()
+    };
+    contains(
+        &without(&["build"]),
+        &[
+            "error: neither the linker nor pkg-config finds the library own, which the setting `link` names",
+        ],
+    );
+    contains(&without(&["doctor"]), &["error: library own is missing"]);
+}
+
+#[test]
+fn clean_leaves_what_other_projects_have_in_a_shared_directory() {
+    let dir = sandbox();
+    let target = dir.path().join("target");
+    let package = |name: &str| {
+        let manifest =
+            format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
+        write(dir.path(), &format!("{name}/Cargo.toml"), manifest);
+        write(dir.path(), &format!("{name}/src/main.rs"), "fn main() {}\n");
+        let run = |args: &[&str]| {
+            let command = farfel(&dir.path().join(name)).env("CARGO_TARGET_DIR", &target);
+            command.args(args).assert().success();
+        };
+        run(&["build", "-q"]);
+        run(&["build", "-q", "--release"]);
+    };
+    package("one");
+    package("two");
+    let one = farfel(&dir.path().join("one")).env("CARGO_TARGET_DIR", &target);
+    one.args(["clean", "-q"]).assert().success();
+    let exists = |name: &str| {
+        target
+            .join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+            .exists()
+    };
+    assert!(!exists("debug/one") && !exists("release/one"));
+    assert!(exists("debug/two") && exists("release/two"));
+    // One of its own goes as a whole.
+    let own = farfel(&dir.path().join("two")).env_remove("CARGO_TARGET_DIR");
+    own.args(["build", "-q"]).assert().success();
+    let own = farfel(&dir.path().join("two")).env_remove("CARGO_TARGET_DIR");
+    own.args(["clean", "-q"]).assert().success();
+    assert!(!dir.path().join("two/target").exists());
+}
