@@ -94,3 +94,46 @@ fn wrong_calls_are_errors() {
         }
     }
 }
+
+/// To linkers, BLOCK DATA says how large a COMMON block is that it initialises, whatever other objects declare. So all who
+/// use such a block are in one object with it, where the longest declaration counts.
+#[test]
+fn blocks_are_as_large_as_any_unit_declares_them() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let fortran = "      BLOCK DATA START
+      COMMON /SHORT/ A(2), /VICTIM/ V(6)
+      DOUBLE PRECISION A, V
+      DATA A /1D0, 2D0/, V /6*7D0/
+      END
+      SUBROUTINE FILL(X)
+      COMMON /SHORT/ A(5), K
+      DOUBLE PRECISION A, X
+      DO 10 I = 3, 5
+   10 A(I) = X
+      K = 8
+      END
+      DOUBLE PRECISION FUNCTION TOTAL()
+      COMMON /SHORT/ A(5), K, /VICTIM/ V(6)
+      DOUBLE PRECISION A, V
+      TOTAL = SUM(V) + 100*A(2) + 1000*A(5)
+      END
+";
+    let main = "#![forbid(unsafe_code)]
+mod fortran {
+    farfel_runtime::include_bindings!();
+}
+fn main() {
+    fortran::fill(3.0);
+    println!(\"{}\", fortran::total());
+}
+";
+    // In a library of some size subprograms have objects of their own.
+    let lines = "      X = X + 1\n".repeat(450);
+    let fortran = format!("{fortran}      SUBROUTINE LONG(X)\n{lines}      END\n");
+    project(dir, "blocks", &fortran, main, "");
+    let (program, built) = build(dir, "blocks", false);
+    assert!(built.contains("F0511"), "{built}");
+    let ran = command(&program, dir).assert().success();
+    assert_eq!(String::from_utf8_lossy(&ran.get_output().stdout), "3242\n");
+}
