@@ -55,6 +55,7 @@ pub struct Derivative {
     /// Without any, it is the function's own.
     of: Option<Vec<String>>,
     by: Vec<String>,
+    reverse: bool,
 }
 
 impl Derivative {
@@ -64,6 +65,7 @@ impl Derivative {
             subprogram: subprogram.into(),
             of: None,
             by: Vec::new(),
+            reverse: false,
         }
     }
 
@@ -74,7 +76,8 @@ impl Derivative {
     }
 
     /// The derivatives of arguments by arguments: a forward sweep with as many directions as there are numbers to
-    /// differentiate by.
+    /// differentiate by, or with [`reverse`](Derivative::reverse) a reverse sweep with as many as there are to
+    /// differentiate.
     #[must_use]
     pub fn jacobian(subprogram: impl Into<String>) -> Self {
         Self::new("jacobian", subprogram)
@@ -109,6 +112,20 @@ impl Derivative {
     #[must_use]
     pub fn of(mut self, argument: impl Into<String>) -> Self {
         self.of.get_or_insert_default().push(argument.into());
+        self
+    }
+
+    /// All rows of a Jacobian in one reverse sweep: faster where they are few, and columns many.
+    ///
+    /// ```no_run
+    /// use farfel_build::{Build, Derivative};
+    ///
+    /// let rows = Derivative::jacobian("model").of("f").by("x").reverse();
+    /// Build::new().derive("model_jacobian", rows).compile();
+    /// ```
+    #[must_use]
+    pub fn reverse(mut self) -> Self {
+        self.reverse = true;
         self
     }
 
@@ -262,6 +279,7 @@ impl Build {
             derivative.kind: derivative.subprogram,
             "of": derivative.of,
             "by": derivative.by,
+            "reverse": derivative.reverse,
         });
         self.set(&format!("derive.{}", name.as_ref()), value)
     }

@@ -65,6 +65,8 @@ pub struct Derived {
     of: Vec<Variable>,
     /// The independent variables.
     by: Vec<Variable>,
+    /// A Jacobian by its rows: reverse mode.
+    reverse: bool,
 }
 
 /// An argument, with the bounds that its declaration does not tell: `x(n)`.
@@ -86,6 +88,8 @@ pub(crate) struct Settings {
     hvp: Option<String>,
     of: Option<Names>,
     by: Names,
+    #[serde(default)]
+    reverse: bool,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +137,9 @@ impl Settings {
             None => vec![subprogram.clone()],
         };
         let (of, by) = (variables(of)?, variables(self.by.list())?);
+        if self.reverse && kind != Kind::Jacobian {
+            return Err("`reverse` is for a Jacobian: the others have one mode".into());
+        }
         if of.is_empty() || by.is_empty() {
             return Err("`of` and `by` must each name a variable".into());
         }
@@ -142,6 +149,7 @@ impl Settings {
             subprogram,
             of,
             by,
+            reverse: self.reverse,
         })
     }
 }
@@ -253,6 +261,7 @@ struct Maker {
     actual: Vec<SymId>,
     of: Vec<SymId>,
     by: Vec<SymId>,
+    reverse: bool,
 }
 
 impl Maker {
@@ -331,6 +340,7 @@ impl Maker {
             actual,
             of,
             by,
+            reverse: wanted.reverse,
         })
     }
 
@@ -554,26 +564,40 @@ impl Maker {
                 self.listed(&all),
             ),
         ]);
+        // What has unit seeds, in one direction for each element.
+        let (mode, word) = match self.reverse {
+            false => ("ADF", "TANGENT"),
+            true => ("ADR", "COTANGENT"),
+        };
+        let seeded = if self.reverse { &of } else { &by };
+        let counts = |m: &Maker, s: SymId| match m.reverse {
+            false => columns[..rank(m, s)].to_vec(),
+            true => rows[..rank(m, s)].to_vec(),
+        };
         let mut opening = Vec::new();
-        for (i, x) in by.iter().enumerate() {
-            let columns = &columns[..rank(self, *x)];
-            let seed = format!("TANGENT({}) = 1", self.seeded(*x, columns, &by[..i]));
-            opening.push(self.counted(seed, &[(*x, columns)]));
+        for (i, x) in seeded.iter().enumerate() {
+            let own = counts(self, *x);
+            let seed = format!("{word}({}) = 1", self.seeded(*x, &own, &seeded[..i]));
+            opening.push(self.counted(seed, &[(*x, &own)]));
         }
         let mut closing = Vec::new();
         for (y, x, result) in results {
             let (rows, columns) = (&rows[..rank(self, y)], &columns[..rank(self, x)]);
-            let before = by.iter().position(|s| *s == x).unwrap_or_default();
+            let (of, at, seed, along) = match self.reverse {
+                false => (y, rows, x, columns),
+                true => (x, columns, y, rows),
+            };
+            let before = seeded.iter().position(|s| *s == seed).unwrap_or_default();
             let element = format!(
-                "{} = TANGENT({})",
+                "{} = {word}({})",
                 self.element(result, &[rows, columns].concat()),
-                self.seeded_as(y, rows, x, columns, &by[..before])
+                self.seeded_as(of, at, seed, along, &seeded[..before])
             );
             closing.push(self.counted(element, &[(y, rows), (x, columns)]));
         }
-        let sizes: Vec<String> = by.iter().map(|x| self.size(*x)).collect();
+        let sizes: Vec<String> = seeded.iter().map(|x| self.size(*x)).collect();
         format!(
-            "ADF(DIRECTIONS = {}, &\n  {})\n{}\nEND ADF({})\n",
+            "{mode}(DIRECTIONS = {}, &\n  {})\n{}\nEND {mode}({})\n",
             sizes.join(" + "),
             opening.join(", &\n  "),
             self.call(),

@@ -12,11 +12,13 @@ cost_gradient = { gradient = 'cost', by = 'x(n)' }
 cost_hessian = { hessian = 'cost', by = 'x(n)' }
 cost_hvp = { hvp = 'cost', by = 'x(n)' }
 resid_jacobian = { jacobian = 'resid', of = ['f', 's'], by = ['x', 'p', 'c'] }
+resid_rows = { jacobian = 'resid', of = ['f', 's'], by = ['x', 'p', 'c'], reverse = true }
 resid_jvp = { jvp = 'resid', of = ['f', 's'], by = ['x', 'p', 'c'] }
 resid_vjp = { vjp = 'resid', of = ['f', 's'], by = ['x', 'p', 'c'] }
 sum_gradient = { gradient = 'resid', of = 's', by = 'p' }
 scale_jvp = { jvp = 'scale', of = 'x', by = ['x', 'a'] }
 scale_jacobian = { jacobian = 'scale', of = 'x', by = ['x', 'a'] }
+scale_rows = { jacobian = 'scale', of = 'x', by = ['x', 'a'], reverse = true }
 power_vjp = { vjp = 'power', by = ['z', 'r'] }
 mean_gradient = { gradient = 'mean', by = ['y', 'w'] }
 ";
@@ -138,6 +140,17 @@ fn main() {
     for j in 0..6 { close(sp[j], of_sum[n + j]) }
     close(sc, of_sum[n + 6]);
 
+    // The same by its rows.
+    let forward = (fx, fp, fc, sx, sp, sc);
+    fortran::resid_rows(
+        2, &x, &p, c, 3, &mut f, &mut s,
+        &mut fx, &mut fp, &mut fc, &mut sx, &mut sp, &mut sc,
+    ).unwrap();
+    let columns = forward.0.iter().chain(&forward.1).chain(&forward.2).chain(&forward.3).chain(&forward.4);
+    let rows = fx.iter().chain(&fp).chain(&fc).chain(&sx).chain(&sp);
+    columns.zip(rows).for_each(|(a, b)| close(*a, *b));
+    close(sc, forward.5);
+
     // Products with it.
     let (xt, pt, ct) = ([0.3, 0.8], [0.1, -0.2, 0.3, 0.7, -0.5, 0.6], 0.9);
     let along: Vec<f64> = xt.iter().chain(&pt).chain([&ct]).copied().collect();
@@ -168,6 +181,11 @@ fn main() {
     }
     let (mut x, mut n, mut by_x, mut by_a) = (x0, 2, [7.0; 4], [7.0; 2]);
     fortran::scale_jacobian(&mut n, &mut x, a, &mut by_x, &mut by_a).unwrap();
+    assert_eq!(n, 0);
+    assert_eq!(by_x, [2.0 * a * x0[0], 0.0, 0.0, 2.0 * a * x0[1]]);
+    assert_eq!(by_a, [x0[0] * x0[0], x0[1] * x0[1]]);
+    let (mut x, mut n, mut by_x, mut by_a) = (x0, 2, [7.0; 4], [7.0; 2]);
+    fortran::scale_rows(&mut n, &mut x, a, &mut by_x, &mut by_a).unwrap();
     assert_eq!(n, 0);
     assert_eq!(by_x, [2.0 * a * x0[0], 0.0, 0.0, 2.0 * a * x0[1]]);
     assert_eq!(by_a, [x0[0] * x0[0], x0[1] * x0[1]]);

@@ -133,6 +133,10 @@ fn faults_say_what_is_wrong() {
             "X has the bounds n and 2",
         ),
         (
+            "a = { jvp = 'model', of = 'f', by = 'x', reverse = true }",
+            "`reverse` is for a Jacobian",
+        ),
+        (
             "a = { gradient = 'model', of = 'f', by = 'x' }",
             "it is of one number",
         ),
