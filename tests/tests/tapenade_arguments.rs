@@ -631,6 +631,48 @@ C     Simpson's rule
     agree(dir, &files, 9, 1e-12);
 }
 
+/// What has a second ENTRY that nobody calls is not copied for the function that it takes.
+#[test]
+fn common_of_passed_procedures_is_not_lost_silently() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let text = "      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y
+      CALL BELOW(X, Y)
+      Y = Y + X
+      END
+      SUBROUTINE BELOW(X, Y)
+      DOUBLE PRECISION X, Y, A, G
+      EXTERNAL G
+      COMMON /P/ A
+      A = X
+      CALL QUAD(G, Y)
+      END
+      DOUBLE PRECISION FUNCTION G(T)
+      DOUBLE PRECISION T, A
+      COMMON /P/ A
+      G = A*T
+      END
+      SUBROUTINE QUAD(F, S)
+      DOUBLE PRECISION F, S
+      S = F(1D0)
+      ENTRY SUM(F, S)
+      S = S + F(2D0)
+      END
+";
+    write(dir, "all.f", text);
+    let ran = tapenade(dir, &["-d", "-head", "head(y)/(x)", "all.f"]).success();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    let wanted =
+        "derivatives that go through COMMON /P/ are left out where G is called as an argument";
+    assert!(said.contains("F0313") && said.contains(wanted), "{said}");
+    // Nothing changes what G reads.
+    write(dir, "all.f", text.replacen("      A = X\n", "", 1));
+    let ran = tapenade(dir, &["-d", "-head", "head(y)/(x)", "all.f"]).success();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(!said.contains("F0313"), "{said}");
+}
+
 /// A procedure gets an element of an array, which it reads, and the array, which it assigns.
 #[test]
 fn an_element_beside_its_array() {

@@ -36,8 +36,8 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    ExprKind, Given, Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Unit, UnitKind,
-    for_each_reference, for_each_symbol, unused_name, walk_block,
+    ExprKind, Given, Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Type, Unit,
+    UnitKind, for_each_reference, for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::print::{Options as PrintOptions, print_program};
@@ -305,7 +305,7 @@ fn units(
         let run = Run::of(options, program, *adjoint).with_regions()?;
         let regions = run.copies.clone();
         let run = run.with_own_state(&entries);
-        let mut run = run.with_passed_by_name(&regions);
+        let mut run = run.with_passed_by_name(&regions, warnings);
         let mut derived = run.derivatives(&mut messages, warnings);
         if let Err(faults) = &derived
             && faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON)
@@ -416,15 +416,18 @@ impl<'a> Run<'a> {
 
     /// The same, or with procedures that are passed as arguments called by their names, where derivatives
     /// go through COMMON variables of these: whoever calls an argument knows of its arguments only.
-    fn with_passed_by_name(self, regions: &[Name]) -> Self {
+    fn with_passed_by_name(self, regions: &[Name], warnings: &mut Vec<Diagnostic>) -> Self {
         let passed = self.passed_with_common();
         if passed.is_empty() {
             return self;
         }
-        let by_name = self.passed_by_name(regions);
-        match by_name.filter(|run| run.goes_through_common_of(&passed)) {
-            Some(run) => run,
-            None => self,
+        match self.passed_by_name(regions) {
+            Some(run) if run.goes_through_common_of(&passed) => run,
+            Some(_) => self,
+            None => {
+                warnings.extend(self.changed_common_of(&passed));
+                self
+            }
         }
     }
 
@@ -451,6 +454,50 @@ impl<'a> Run<'a> {
             state: run.state,
             adjoint: self.adjoint,
         })
+    }
+
+    /// Says which of these procedures use COMMON variables with derivatives that the program changes.
+    fn changed_common_of(&self, procedures: &HashSet<Name>) -> Vec<Diagnostic> {
+        let program = &*self.program;
+        let blocks = |u: &Unit, which: &dyn Fn(SymId) -> bool| -> HashSet<Name> {
+            let differentiable = |s: &Symbol| s.ty.is_some_and(Type::is_differentiable);
+            let members = u
+                .symbols
+                .iter()
+                .filter(|(id, s)| differentiable(s) && which(*id));
+            let block = |s: &Symbol| match &s.place {
+                Place::Common(block) => Some(block.clone()),
+                _ => None,
+            };
+            members.filter_map(|(_, s)| block(s)).collect()
+        };
+        let assigned = Assigned::of(program);
+        let mut changed: HashSet<Name> = HashSet::new();
+        for u in &program.units {
+            let here = assigned.in_unit(u);
+            changed.extend(blocks(u, &|s| here.contains(&s)));
+        }
+        let graph = CallGraph::of(program);
+        let mut found = Vec::new();
+        for unit in program
+            .units
+            .iter()
+            .filter(|u| procedures.contains(&u.name))
+        {
+            let reached = graph.reached(graph.index(&unit.name));
+            let mut used = reached
+                .iter()
+                .flat_map(|i| blocks(&program.units[*i], &|_| true));
+            if let Some(block) = used.find(|b| changed.contains(b)) {
+                let message = format!(
+                    "derivatives that go through COMMON /{block}/ are left out where {} is called as an argument",
+                    unit.name
+                );
+                let d = Diagnostic::warning(&rules::AD_PASSED_COMMON, unit.name_span, message);
+                found.push(d.help("pass on what it has in COMMON as an argument, too"));
+            }
+        }
+        found
     }
 
     /// The procedures with text that are passed as arguments and use COMMON.
