@@ -772,3 +772,37 @@ fn parts_of_a_work_array() {
     );
     agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 4, 1e-12);
 }
+
+/// The value of a function comes last in its derivative: it would be taken for the argument that is missing.
+#[test]
+fn calls_with_other_numbers_of_arguments_are_refused() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y, F
+      IF (X .GT. 1) THEN
+      Y = F(X)
+      ELSE
+      Y = F(X, 2)
+      END IF
+      END
+      DOUBLE PRECISION FUNCTION F(X, N)
+      DOUBLE PRECISION X
+      F = X
+      IF (X .GT. 0) F = N*X
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        let ran = tapenade(dir, &[mode, "-head", "head(y)/(x)", "all.f"]).failure();
+        let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+        assert!(
+            said.contains("F0305") && said.contains("passes 1 of the 2 arguments of F"),
+            "{said}"
+        );
+        assert!(!said.contains("F0901"), "{said}");
+    }
+}

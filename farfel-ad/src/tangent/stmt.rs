@@ -566,6 +566,21 @@ impl Gen<'_> {
             return;
         };
         let unit = &self.engine.program.units[unit];
+        if context.is_some() && unit.name == *name && args.len() != unit.args.len() {
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    self.span,
+                    format!(
+                        "derivatives would go through this call, which passes {} of the {} arguments of {name}",
+                        args.len(),
+                        unit.args.len()
+                    ),
+                )
+                .related(unit.name_span, "defined here")
+                .help("pass as many as it has"),
+            );
+        }
         for (i, (a, dummy)) in args.iter().zip(&unit.args).enumerate() {
             let Some(wanted) = dummy.sym().map(|s| &unit.symbols[s]) else {
                 continue;
