@@ -84,6 +84,20 @@ pub enum Error {
     )]
     Undefined(Vec<String>),
 
+    /// Procedures are in files that the settings leave out.
+    #[error(
+        "{} {} in {}, which the setting `exclude` leaves out: build it again without that to see what is wrong there",
+        names.join(", "),
+        if names.len() == 1 { "is" } else { "are" },
+        files.join(", ")
+    )]
+    LeftOut {
+        /// The procedures.
+        names: Vec<String>,
+        /// The files.
+        files: Vec<String>,
+    },
+
     /// Libraries that the settings name are not there.
     #[error(
         "neither the linker nor pkg-config finds {}, which the setting `link` names; {}",
@@ -172,6 +186,7 @@ impl Error {
             | Error::NoSubprogram { .. }
             | Error::Format { .. }
             | Error::Undefined(_)
+            | Error::LeftOut { .. }
             | Error::NoLibrary(_)
             | Error::NoFortranCompiler { .. }
             | Error::CCompiler(_)

@@ -235,6 +235,28 @@ fn c_that_does_not_compile_is_left_out() {
     assert_eq!(ran(dir, "model").trim(), "5");
 }
 
+/// What is left out because of an error may be needed.
+#[test]
+fn what_a_program_lacks_may_be_left_out() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "main.f", fixed("CALL ONE(X)\nEND\n"));
+    write(
+        dir,
+        "one.f",
+        fixed(
+            "SUBROUTINE ONE(X)\nX = TWO(1.0)\nEND\nDOUBLE PRECISION FUNCTION TWO(X)\nTWO = X\nEND\n",
+        ),
+    );
+    contains(&init(dir), &["Leaving out one.f: one.f:2:11: F0104"]);
+    let failed = command(dir, &["build"]).assert().code(1);
+    let text = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    contains(
+        &text,
+        &["error: ONE is in one.f, which the setting `exclude` leaves out"],
+    );
+}
+
 /// Directives in files whose names do not ask for the preprocessor.
 #[test]
 fn directives_want_the_preprocessor() {

@@ -254,25 +254,18 @@ impl Makefile {
             _ => w.to_owned(),
         };
         let result = match name {
-            "wildcard" => {
-                let relative = |path: &PathBuf| {
-                    let path = path.strip_prefix(&self.here).ok()?;
-                    Some(path.to_string_lossy().into_owned())
+            "wildcard" => self.matching(last.split_whitespace(), sources),
+            // Of what is listed by the shell, the patterns are known.
+            "shell" if ["ls", "find"].contains(&split_word(argument(0)).0) => {
+                let anywhere = split_word(argument(0)).0 == "find";
+                let words = arguments.iter().flat_map(|a| a.split_whitespace());
+                let words = words.map(|w| w.trim_matches(['"', '\'', '\\']));
+                let patterns = words.filter(|w| w.contains('*'));
+                let patterns: Vec<String> = match anywhere {
+                    true => patterns.map(|p| format!("**{p}")).collect(),
+                    false => patterns.map(str::to_owned).collect(),
                 };
-                // Folders that have sources are there, too.
-                let all = sources
-                    .iter()
-                    .flat_map(|s| s.ancestors().map(Path::to_owned));
-                let all: BTreeSet<PathBuf> = all.collect();
-                let named: Vec<String> = all.iter().filter_map(relative).collect();
-                let is_meant = |name: &&String| {
-                    let mut patterns = last.split_whitespace();
-                    let plain =
-                        |p: &str| p.trim_start_matches("./").trim_end_matches('/').to_owned();
-                    !name.is_empty() && patterns.any(|p| matches(&plain(p), name))
-                };
-                let found: Vec<&str> = named.iter().filter(is_meant).map(String::as_str).collect();
-                found.join(" ")
+                self.matching(patterns.iter().map(String::as_str), sources)
             }
             "patsubst" => each(last, |w| {
                 Some(patsubst(w, argument(0).trim(), argument(1).trim()))
@@ -293,6 +286,24 @@ impl Makefile {
         if out.len() + result.len() < MOST_LETTERS {
             out.push_str(&result);
         }
+    }
+
+    /// The sources, and folders with some, that fit one of the patterns, as this makefile names them.
+    fn matching<'a>(&self, patterns: impl Iterator<Item = &'a str>, sources: &[PathBuf]) -> String {
+        let plain = |p: &'a str| p.trim_start_matches("./").trim_end_matches('/');
+        let patterns: Vec<&str> = patterns.map(plain).collect();
+        let relative = |path: &PathBuf| {
+            let path = path.strip_prefix(&self.here).ok()?;
+            Some(path.to_string_lossy().into_owned())
+        };
+        let all = sources
+            .iter()
+            .flat_map(|s| s.ancestors().map(Path::to_owned));
+        let all: BTreeSet<PathBuf> = all.collect();
+        let names = all.iter().filter_map(relative);
+        let is_meant =
+            |name: &String| !name.is_empty() && patterns.iter().any(|p| matches(p, name));
+        names.filter(is_meant).collect::<Vec<String>>().join(" ")
     }
 
     /// The folders in which rules run `make`.
@@ -515,6 +526,8 @@ mod tests {
             ("$(filter %.f,$(SRC)) $(filter-out x%,$(SRC))", "x.f y.f90"),
             ("$(subst .f,.g,$(strip  x.f ))", "x.g"),
             ("$(shell date)", "$?"),
+            ("$(shell ls -1 *.f | grep -v x)", "a.f b.f"),
+            ("$(shell find . -name '*.f90')", "sub/c.f90"),
             ("$(NONE) $< $$x", "$ $< $$x"),
             ("$(LOOP)", "$ a"),
         ] {

@@ -9,8 +9,8 @@ use crate::plan::shelf::Shelf;
 use crate::read::has_main;
 use crate::session::Session;
 use crate::timings::Timings;
-use crate::{Error, Report, files, toolchain, verify};
-use std::path::Path;
+use crate::{Config, Error, Report, files, sources, toolchain, verify};
+use std::path::{Path, PathBuf};
 
 /// A program that was built.
 #[derive(Debug)]
@@ -100,7 +100,8 @@ impl Session {
             beside: &beside,
         };
         let keys = objects.keys(&means);
-        let made = objects::make(&[(objects, keys)], &means, &mut diagnostics)?;
+        let made = objects::make(&[(objects, keys)], &means, &mut diagnostics);
+        let made = made.map_err(|error| with_left_out(error, config))?;
         if let Some(program) = made.first() {
             files::write_program(out, &program.code)?;
         }
@@ -119,4 +120,37 @@ impl Session {
             report,
         })
     }
+}
+
+/// What a program lacks may be in a file that the settings leave out.
+fn with_left_out(error: Error, config: &Config) -> Error {
+    let Error::Undefined(names) = error else {
+        return error;
+    };
+    let excluded = config.exclude.iter();
+    let excluded = excluded.filter(|f| sources::is_source_name(f));
+    let has = |file: &&PathBuf| {
+        let text = sources::read(&config.root.join(file)).unwrap_or_default();
+        text.lines().any(|line| names.contains(&defined_in(line)))
+    };
+    let files: Vec<String> = excluded
+        .filter(has)
+        .map(|f| f.display().to_string())
+        .collect();
+    match files.is_empty() {
+        true => Error::Undefined(names),
+        false => Error::LeftOut { names, files },
+    }
+}
+
+/// The subprogram whose first line a line may be, in upper case.
+fn defined_in(line: &str) -> String {
+    let line = line.to_ascii_uppercase();
+    let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let mut words = words.filter(|w| !w.is_empty());
+    let header = ["SUBROUTINE", "FUNCTION", "ENTRY"];
+    let name = words
+        .find(|w| header.contains(w))
+        .and_then(|_| words.next());
+    name.unwrap_or_default().to_owned()
 }
