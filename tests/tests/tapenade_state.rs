@@ -518,3 +518,38 @@ fn sweeps_declare_what_they_use() {
     );
     agree(dir, &["main.f", "all.f", "all_b.f"], 1, 1e-12);
 }
+
+/// A derivative keeps what it has computed last, and asks a procedure that the program calls, too, whether that
+/// is still good: a note says so.
+#[test]
+fn what_is_shared_with_the_program_is_told() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let text = "      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y, LAST
+      LOGICAL NEW
+      SAVE LAST
+      IF (NEW(X)) LAST = SIN(X)
+      Y = X*LAST
+      END
+      LOGICAL FUNCTION NEW(X)
+      DOUBLE PRECISION X, OLD
+      SAVE OLD
+      DATA OLD /0D0/
+      NEW = X .NE. OLD
+      OLD = X
+      END
+";
+    let told = "(AD15) derivatives and the program share what new keeps from call to call";
+    for (text, wanted) in [
+        (text.to_owned(), true),
+        (text.replace("      OLD = X\n", ""), false),
+    ] {
+        write(dir, "all.f", text);
+        for mode in ["-d", "-b"] {
+            let ran = tapenade(dir, &[mode, "-head", "head(y)/(x)", "all.f"]).success();
+            let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+            assert_eq!(said.contains(told), wanted, "{said}");
+        }
+    }
+}

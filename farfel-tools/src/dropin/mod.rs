@@ -592,6 +592,25 @@ impl<'a> Run<'a> {
         divided.map(|u| u.name.clone()).collect()
     }
 
+    /// The units that keep what they change from call to call and that derivatives call as they are, where
+    /// derivatives keep something of their own, too: what the program's own calls leave in one is not in the other.
+    fn shared_with_program(&self, units: &[Derived]) -> Vec<Name> {
+        let (program, graph) = (&*self.program, CallGraph::of(&self.program));
+        let assigned = Assigned::of(program);
+        let derived: HashSet<&Name> = units.iter().map(|d| &d.of).collect();
+        let keeps = |u: &Unit| !kept(&assigned, u).is_empty();
+        let own = |u: &Unit| !self.moved(u).is_empty() || derived.contains(&u.name) && keeps(u);
+        if !program.units.iter().any(own) {
+            return Vec::new();
+        }
+        let calls = units.iter().flat_map(|d| d.unit.symbols.iter());
+        let calls = calls.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+        let called = graph.reached(calls.filter_map(|(_, s)| graph.index(&s.name)));
+        let called = called.into_iter().map(|i| &program.units[i]);
+        let shared = called.filter(|u| !self.copies.contains(&u.name) && !own(u) && keeps(u));
+        shared.map(|u| u.name.clone()).collect()
+    }
+
     fn layout(&self) -> Layout {
         let options = self.options;
         let names = match self.adjoint {
@@ -738,6 +757,13 @@ impl<'a> Run<'a> {
                 );
                 say(messages, message);
             }
+        }
+        for unit in self.shared_with_program(&units) {
+            let message = format!(
+                "(AD15) derivatives and the program share what {} keeps from call to call",
+                unit.to_lowercase()
+            );
+            say(messages, message);
         }
         let made = units.iter_mut().map(|d| &mut d.unit);
         made.for_each(|u| call_entries(u, &legal.notes.entries));
