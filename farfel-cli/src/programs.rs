@@ -201,7 +201,7 @@ pub fn build(
         let out = folder
             .join(&program.name)
             .with_extension(std::env::consts::EXE_EXTENSION);
-        let session = Session::of_main(&program.files, &config)?;
+        let session = Session::of_main(&program.files, &config)?.with_times_in(times_of(&out));
         let built = watched::run(&session, shell, |s| s.build_program(&out))?;
         files::show_built(&built, shell);
         made.push(out);
@@ -243,6 +243,10 @@ pub fn clean(
             let file = folder
                 .join(name)
                 .with_extension(std::env::consts::EXE_EXTENSION);
+            // What the next build would have expected.
+            let times = times_of(&file);
+            let _ = std::fs::remove_dir_all(&times);
+            let _ = times.parent().map(std::fs::remove_dir);
             match std::fs::remove_file(&file) {
                 Ok(()) => removed += 1,
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -357,6 +361,7 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
             .join(&name)
             .with_extension(std::env::consts::EXE_EXTENSION);
         let session = Session::of_main(&with(test, &common), &config)?;
+        let session = session.with_times_in(times_of(&out));
         let built = watched::run(&session, shell, |s| s.build_program(&out))?;
         files::show_built(&built, shell);
         if args.no_run {
@@ -408,6 +413,12 @@ fn say(shell: &mut Shell, text: &str) -> Result {
     shell
         .out(text)
         .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+}
+
+/// Where the build of an executable notes what took how long: beside it.
+fn times_of(out: &Path) -> PathBuf {
+    let name = out.file_stem().unwrap_or_default();
+    out.with_file_name(".farfel").join(name)
 }
 
 /// A source before others.

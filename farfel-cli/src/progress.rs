@@ -167,6 +167,9 @@ fn moving(now: &Now, verb: &str, name: &str, width: usize, color: bool) -> Strin
         if now.kept > 0 {
             rest += &format!(", {} from the cache", now.kept);
         }
+        if let Some(left) = now.left_text() {
+            rest += &format!(", {left}");
+        }
         if !now.running.is_empty() {
             rest += ": ";
         }
@@ -204,6 +207,7 @@ mod tests {
             steps: 20,
             kept: 2,
             running: vec!["compiling SOLVE".into(), "differentiating ROOT".into()],
+            left: None,
         }
     }
 
@@ -218,6 +222,15 @@ mod tests {
         assert_eq!(
             visible(&line),
             "    Building [======>                  ] 5/20, 2 from the cache: compiling SOLVE, differentiating ROOT"
+        );
+        let late = Now {
+            left: Some(42),
+            ..now()
+        };
+        let line = moving(&late, "Building", "", 60, false);
+        assert_eq!(
+            visible(&line),
+            "    Building 5/20, 2 from the cache, about 42 s left: co..."
         );
         let line = moving(&now(), "Building", "demo", 40, false);
         assert_eq!(visible(&line), "    Building demo 5/20, 2 from the c...");

@@ -184,6 +184,7 @@ impl File {
         if let Some((about, code, modules, from)) = found(&name, &key, with) {
             let warnings = messages::from_text(&about.messages, &passed.sources);
             if let Some(warnings) = warnings {
+                step.saved_ms = Some(about.took_ms);
                 with.recorder.end(step, from);
                 if from != From::Fresh {
                     with.shelf.put(&name, &code, &packed(&modules))?;

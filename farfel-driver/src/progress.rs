@@ -3,8 +3,9 @@
 //! A build notes what it does; nothing waits for those who look. What counts as a step is what takes long:
 //! an object file, a derivative, a part of a large library.
 
-use crate::timings::From;
+use crate::timings::{From, StepTime, Timings};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a build notes of itself.
@@ -20,6 +21,10 @@ struct State {
     steps: usize,
     /// What each worker does now.
     running: Vec<Option<String>>,
+    /// How long steps took in the last build that are not over in this one, in milliseconds, by their kinds and names.
+    expected: BTreeMap<(String, String), f64>,
+    /// How many run side by side.
+    jobs: usize,
 }
 
 /// How far a build is at one moment.
@@ -33,6 +38,9 @@ pub struct Now {
     pub kept: usize,
     /// What is being done.
     pub running: Vec<String>,
+    /// In how many seconds it may be over, by what the steps that are left took in the last build.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<u64>,
 }
 
 impl Progress {
@@ -44,7 +52,25 @@ impl Progress {
             steps: state.steps.max(state.done),
             kept: state.kept,
             running: state.running.iter().flatten().cloned().collect(),
+            left: state.left(),
         }
+    }
+
+    /// The steps of the last build, which may have to be done again.
+    pub(crate) fn expect(&self, last: &Timings, jobs: usize) {
+        let time = |s: &StepTime| s.saved_ms.unwrap_or_else(|| s.duration_ms());
+        let steps = last.steps.iter();
+        let mut state = self.lock();
+        state.expected = steps
+            .map(|s| ((s.kind.clone(), s.name.clone()), time(s)))
+            .collect();
+        state.jobs = jobs;
+    }
+
+    /// A step is over, whether it counts or not.
+    pub(crate) fn over(&self, kind: &str, name: &str) {
+        let step = (kind.to_owned(), name.to_owned());
+        self.lock().expected.remove(&step);
     }
 
     /// There are more steps to do.
@@ -80,7 +106,26 @@ impl Progress {
     }
 }
 
+impl State {
+    /// In how many seconds it may be over; nothing where that is soon.
+    fn left(&self) -> Option<u64> {
+        const WORTH_SAYING: f64 = 3.0;
+        let expected: f64 = self.expected.values().sum();
+        let seconds = expected / 1e3 / self.jobs.max(1) as f64;
+        let is_over = self.steps > 0 && self.done >= self.steps;
+        (seconds >= WORTH_SAYING && !is_over).then_some(seconds as u64)
+    }
+}
+
 impl Now {
+    /// `about 40 s left`, where that is known.
+    pub fn left_text(&self) -> Option<String> {
+        Some(match self.left? {
+            seconds if seconds < 100 => format!("about {seconds} s left"),
+            seconds => format!("about {} min left", (seconds + 30) / 60),
+        })
+    }
+
     /// On one line: `12 of 40 steps, 3 from the cache: compiling SOLVE, differentiating F`.
     pub fn text(&self) -> String {
         let Now {
@@ -88,12 +133,16 @@ impl Now {
             steps,
             kept,
             running,
+            left: _,
         } = self;
         let mut text = String::new();
         if *steps > 0 {
             text = format!("{done} of {steps} steps");
             if *kept > 0 {
                 text += &format!(", {kept} from the cache");
+            }
+            if let Some(left) = self.left_text() {
+                text += &format!(", {left}");
             }
         }
         if !running.is_empty() {
@@ -130,5 +179,41 @@ mod tests {
         assert_eq!(progress.now().running, ["compiling B"]);
         let now = progress.now();
         assert_eq!((now.done, now.steps, now.kept), (2, 3, 1));
+    }
+
+    #[test]
+    fn what_is_left_is_what_it_took_last_time() {
+        let step = |name: &str, ms: f64, saved_ms| StepTime {
+            name: name.into(),
+            kind: "compile".into(),
+            start_ms: 0.0,
+            end_ms: ms,
+            from: From::Ran,
+            worker: 0,
+            reason: None,
+            saved_ms,
+        };
+        let last = Timings {
+            // The second one was there already.
+            steps: vec![
+                step("A", 20_000.0, None),
+                step("B", 1.0, Some(300_000.0)),
+                step("C", 8_000.0, None),
+            ],
+            ..Timings::default()
+        };
+        let progress = Progress::default();
+        assert_eq!(progress.now().left, None);
+        progress.expect(&last, 2);
+        progress.announce(3);
+        assert_eq!(progress.now().left, Some(164));
+        assert_eq!(progress.now().text(), "0 of 3 steps, about 3 min left");
+        progress.over("compile", "B");
+        assert_eq!(progress.now().text(), "0 of 3 steps, about 14 s left");
+        progress.over("parse", "A");
+        progress.over("compile", "A");
+        assert_eq!(progress.now().left, Some(4));
+        progress.over("compile", "C");
+        assert_eq!(progress.now().left, None);
     }
 }

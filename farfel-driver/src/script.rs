@@ -38,7 +38,7 @@
 //! |---|---|---|
 //! | `cargo` | `key`, `value` | a line for cargo, `cargo::KEY=VALUE` |
 //! | `diagnostic` | those of [`messages`](crate::messages) | an error or warning in the sources |
-//! | `progress` | `done`, `steps`, `kept`, `running` | how far it is, every ten seconds: see [`Now`] |
+//! | `progress` | `done`, `steps`, `kept`, `running`, `left` | how far it is, every ten seconds: see [`Now`] |
 //! | `finished` | `library`, `bindings` | the last line: the files that were made |
 //! | `failed` | `headline`, `text` | the last line: why there are none, on one line; what people see besides, coloured where standard error is a terminal |
 //!

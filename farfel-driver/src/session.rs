@@ -24,13 +24,13 @@ use crate::progress::Progress;
 use crate::read::{self, Beside, Goal, Read};
 use crate::sources::{self, Found};
 use crate::staged::{self, Staged};
-use crate::timings::From;
+use crate::timings::{From, Timings};
 use crate::toolchain::Compiler;
 use crate::workers::Workers;
 use crate::{Config, Error, Report, toolchain};
 use farfel_ad::schedule::Derivatives;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Settings and sources, and what all stages share.
@@ -43,6 +43,8 @@ pub struct Session {
     cache: OnceLock<Arc<Cache>>,
     reached: Mutex<BTreeSet<PathBuf>>,
     passed: OnceLock<Passed>,
+    /// Where a program's build notes what took how long.
+    pub(crate) times: Option<PathBuf>,
 }
 
 impl Session {
@@ -104,6 +106,7 @@ impl Session {
             cache: OnceLock::new(),
             reached: Mutex::new(reached),
             passed: OnceLock::new(),
+            times: None,
         }
     }
 
@@ -234,6 +237,24 @@ impl Session {
     /// How far the build is, also for those who look from other threads.
     pub fn progress(&self) -> Arc<Progress> {
         self.recorder.progress.clone()
+    }
+
+    /// The build of a program notes in a directory what took how long, so that the next one can say how long it may
+    /// take. A library's does so by itself.
+    #[must_use]
+    pub fn with_times_in(self, directory: PathBuf) -> Session {
+        Session {
+            times: Some(directory),
+            ..self
+        }
+    }
+
+    /// What the last build in a directory took is what this one may take.
+    pub(crate) fn expect_as_in(&self, directory: &Path) {
+        // Without that there is no estimate.
+        if let Ok(Some(last)) = Timings::read(directory) {
+            self.recorder.progress.expect(&last, self.workers.count());
+        }
     }
 
     pub(crate) fn add_reached(&self, files: impl IntoIterator<Item = PathBuf>) {

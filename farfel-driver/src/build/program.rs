@@ -10,6 +10,7 @@ use crate::read::has_main;
 use crate::session::Session;
 use crate::timings::Timings;
 use crate::{Config, Error, Report, files, sources, toolchain, verify};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A program that was built.
@@ -40,6 +41,9 @@ impl Session {
             recorder,
             ..
         } = self;
+        if let Some(times) = &self.times {
+            self.expect_as_in(times);
+        }
         let mut read = self.read()?;
         let profile = Profile {
             opt_level: "2".into(),
@@ -105,6 +109,11 @@ impl Session {
         if let Some(program) = made.first() {
             files::write_program(out, &program.code)?;
         }
+        let timings = recorder.timings(workers.count());
+        if let Some(times) = &self.times {
+            // They are for estimates alone.
+            let _ = fs::create_dir_all(times).map(|()| timings.write(times));
+        }
         self.cache().finish();
         let mut notices = self.cache().notices();
         notices.extend(self.note()?);
@@ -115,7 +124,7 @@ impl Session {
         report.extend(warned);
         Ok(BuiltProgram {
             blocks: staged.verify.map(|p| p.blocks).unwrap_or_default(),
-            timings: recorder.timings(workers.count()),
+            timings,
             notices,
             report,
         })

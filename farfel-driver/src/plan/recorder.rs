@@ -54,6 +54,7 @@ impl Recorder {
     /// A step is over. Returns how long it took, in milliseconds.
     pub(crate) fn end(&self, step: Step, from: From) -> f64 {
         self.progress.end(step.worker);
+        self.progress.over(step.kind, &step.name);
         if counts(step.kind) {
             self.progress.done(from);
         }
