@@ -104,7 +104,9 @@ impl Reader {
                     class::BLANK => self.gap = true,
                     class::NEWLINE => break Stop::Line(column),
                     class::QUOTE => {
+                        // Nothing has come after that constant.
                         if column == 7
+                            && st.text.last() == Some(&CHAR)
                             && self.quote_at_end.take() == Some(c)
                             && let Some(s) = st.strings.pop()
                         {

@@ -75,6 +75,9 @@ fn constants_over_lines() {
     let sixty = "x".repeat(60);
     let text = format!("      C = '{sixty}'\n     +'y'\n      END\n");
     assert_eq!(constant(&text), format!("\"{sixty}'y\""));
+    // Not where something stands between them, on a line of its own.
+    let text = format!("      C = '{sixty}'\n     +//\n     +'y'\n      END\n");
+    assert_eq!(constant(&text), format!("(concat \"{sixty}\" \"y\")"));
     // Columns count characters: 60 of two bytes each still end in column 72.
     let wide = "ä".repeat(60);
     let text = format!("      C = '{wide}é\n     +'\n      END\n");
