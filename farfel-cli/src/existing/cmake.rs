@@ -25,7 +25,7 @@ pub(super) struct Lists {
     read: BTreeSet<PathBuf>,
     /// Functions and macros: their arguments and commands.
     functions: BTreeMap<String, (Vec<String>, Vec<Command>)>,
-    /// So many of them are being called.
+    /// So many conditions, loops and functions are being run, one in the other.
     depth: usize,
     /// The sources that there are, for patterns.
     sources: Vec<PathBuf>,
@@ -41,8 +41,13 @@ const NAME: &str = "CMakeLists.txt";
 const MOST_WORDS: usize = 10_000;
 const MOST_LETTERS: usize = 10_000;
 
-/// So many commands are run, those in loops for each value.
-const MOST_STEPS: usize = 100_000;
+/// What may be done in all: a step is a command that is looked at, or a hundred letters.
+const MOST_STEPS: usize = 1_000_000;
+const LETTERS_IN_A_STEP: usize = 100;
+
+/// So deep may conditions, loops and functions stand in each other, and so long may a condition be.
+const DEEPEST: usize = 100;
+const LONGEST_CONDITION: usize = 1000;
 
 /// The lists of a folder with these sources; `None` where there are none.
 pub(super) fn lists(dir: &Path, sources: &[PathBuf]) -> Option<Lists> {
@@ -70,9 +75,16 @@ impl Lists {
 
     /// Runs commands: those of conditions that may hold, and those of loops for each value.
     fn run(&mut self, commands: &[Command], dir: &Path, here: &Path) {
+        if self.depth < DEEPEST {
+            self.depth += 1;
+            self.run_all(commands, dir, here);
+            self.depth -= 1;
+        }
+    }
+
+    fn run_all(&mut self, commands: &[Command], dir: &Path, here: &Path) {
         let mut at = 0;
         while let Some((command, words)) = commands.get(at) {
-            self.steps += 1;
             if self.steps > MOST_STEPS {
                 return;
             }
@@ -83,6 +95,7 @@ impl Lists {
                 "macro" => block_end(commands, at, "macro", "endmacro"),
                 _ => at,
             };
+            self.steps += 1 + (end - at);
             match command.as_str() {
                 "if" => self.branches(&commands[at..end], dir, here),
                 "foreach" => self.each(words, commands.get(at + 1..end), dir, here),
@@ -107,9 +120,16 @@ impl Lists {
         }
     }
 
-    fn all_expanded(&self, words: &[String]) -> Vec<String> {
+    fn all_expanded(&mut self, words: &[String]) -> Vec<String> {
         let words = words.iter().flat_map(|w| self.expanded(w));
-        words.take(MOST_WORDS).collect()
+        let mut letters = 0;
+        let few = words.take(MOST_WORDS).take_while(|w| {
+            letters += w.len();
+            letters < LETTERS_IN_A_STEP * MOST_LETTERS
+        });
+        let few = few.collect();
+        self.steps += letters / LETTERS_IN_A_STEP;
+        few
     }
 
     /// The branches of an `if` that may be taken: all that are not known to be wrong, up to one that is known to
@@ -145,22 +165,17 @@ impl Lists {
 
     /// Runs a function with its arguments as variables.
     fn call(&mut self, name: &str, words: &[String], dir: &Path, here: &Path) {
-        const DEEPEST: usize = 20;
         let Some((parameters, body)) = self.functions.get(name).cloned() else {
             return;
         };
-        if self.depth == DEEPEST {
-            return;
-        }
+        self.steps += body.len();
         for (parameter, word) in parameters.iter().zip(words) {
             self.variables.insert(parameter.clone(), vec![word.clone()]);
         }
         let rest = words.get(parameters.len()..).unwrap_or_default();
         self.variables.insert("ARGN".into(), rest.to_vec());
         self.variables.insert("ARGV".into(), words.to_vec());
-        self.depth += 1;
         self.run(&body, dir, here);
-        self.depth -= 1;
     }
 
     fn each(&mut self, words: &[String], body: Option<&[Command]>, dir: &Path, here: &Path) {
@@ -188,6 +203,9 @@ impl Lists {
 
     /// Whether a condition holds for gfortran on this system; `None` where that cannot be said.
     fn condition(&self, words: &[String]) -> Option<bool> {
+        if words.len() > LONGEST_CONDITION {
+            return None;
+        }
         let at = |word: &str| {
             let mut depth = 0;
             words.iter().position(|w| {
@@ -462,8 +480,12 @@ impl Lists {
 
     /// A word with the variables that are known replaced; one variable alone may be several words.
     fn expanded(&self, word: &str) -> Vec<String> {
-        // What is not known stays, and is not looked at again.
+        // What is not known stays. Values are not looked at again: `set(A "${A} b")` leaves a name in them.
         const UNKNOWN: char = '\u{1}';
+        if word.len() > MOST_LETTERS {
+            return vec![word.to_owned()];
+        }
+        let done = |text: &str| text.replace("${", "\u{1}").replace('}', "\u{2}");
         let mut text = word.to_owned();
         while let Some(end) = text.find('}') {
             let Some(start) = text[..end].rfind("${") else {
@@ -480,7 +502,7 @@ impl Lists {
                     None => vec![format!("{UNKNOWN}{name}\u{2}")],
                 },
             };
-            text.replace_range(start..=end, &value.join(" "));
+            text.replace_range(start..=end, &done(&value.join(" ")));
             if text.len() > MOST_LETTERS {
                 break;
             }
@@ -617,6 +639,7 @@ fn words(letters: &mut std::iter::Peekable<std::str::Chars>, in_condition: bool)
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::folder;
     use super::*;
 
     #[test]
@@ -640,26 +663,71 @@ mod tests {
         assert_eq!(commands("set(A \"b").len(), 1);
     }
 
+    /// Such files are nobody's, but for the first: a variable that names itself while it has no value.
+    #[test]
+    fn whatever_is_written_comes_to_an_end() {
+        let many = |text: &str, times| text.repeat(times);
+        for (text, files) in [
+            (
+                "set(A \"${A}\")\nset(B \"x${A}\")\nset(B \"${B}.f\")\nadd_library(l ${B} b.f)\n"
+                    .to_owned(),
+                1,
+            ),
+            (
+                format!(
+                    "if({}A)\nendif()\nadd_library(l b.f)\n",
+                    many("NOT ", 100_000)
+                ),
+                1,
+            ),
+            (
+                format!("{}add_library(l b.f)\n", many("if(UNIX)\n", 50_000)),
+                0,
+            ),
+            (
+                format!("set(A \"{}\")\nadd_library(l b.f)\n", many("}", 200_000)),
+                1,
+            ),
+            (
+                format!(
+                    "set(V {})\nforeach(A ${{V}})\nforeach(B ${{V}})\nif(OFF)\n{}endif()\nendforeach()\nendforeach()\n",
+                    many("a ", 5000),
+                    many("x()\n", 1000)
+                ),
+                0,
+            ),
+            (
+                format!(
+                    "set(A {})\n{}",
+                    "x".repeat(9000),
+                    many("set(A \"${A}${A}\" ${A} ${A})\n", 2000)
+                ),
+                0,
+            ),
+        ] {
+            let dir = folder(&[(NAME, &text)]);
+            let lists = lists(dir.path(), &[]).unwrap();
+            let found = lists.files.iter().filter(|f| f.ends_with("b.f")).count();
+            assert_eq!(found, files, "{}", &text[..60]);
+        }
+    }
+
     #[test]
     fn lists_of_folders() {
-        let dir = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            let path = dir.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write(
-            NAME,
-            "project(model Fortran)\nset(CMAKE_Fortran_FLAGS \"${CMAKE_Fortran_FLAGS} -fdefault-real-8\")\n\
+        let dir = folder(&[
+            (
+                NAME,
+                "project(model Fortran)\nset(CMAKE_Fortran_FLAGS \"${CMAKE_Fortran_FLAGS} -fdefault-real-8\")\n\
              find_package(LAPACK)\nadd_subdirectory(lib)\nadd_subdirectory(none)\n\
              add_executable(main app/main.f)\ntarget_link_libraries(main PRIVATE solve LAPACK::LAPACK fft)\n",
-        );
-        write(
-            "lib/CMakeLists.txt",
-            "set(SRC a.f)\nlist(APPEND SRC ${CMAKE_CURRENT_SOURCE_DIR}/b.f ${PROJECT_SOURCE_DIR}/c.f ../d.f)\n\
+            ),
+            (
+                "lib/CMakeLists.txt",
+                "set(SRC a.f)\nlist(APPEND SRC ${CMAKE_CURRENT_SOURCE_DIR}/b.f ${PROJECT_SOURCE_DIR}/c.f ../d.f)\n\
              add_library(solve STATIC ${SRC} ${UNKNOWN})\ntarget_include_directories(solve PUBLIC inc)\n\
              target_compile_definitions(solve PRIVATE N=3)\nadd_subdirectory(..)\n",
-        );
+            ),
+        ]);
         let lists = lists(dir.path(), &[]).unwrap();
         assert_eq!(lists.name.as_deref(), Some("model"));
         for file in ["lib/a.f", "lib/b.f", "c.f", "d.f", "app/main.f"] {

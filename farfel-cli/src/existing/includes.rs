@@ -121,6 +121,7 @@ fn all_files(dir: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::folder;
     use super::*;
 
     #[test]
@@ -142,21 +143,17 @@ mod tests {
 
     #[test]
     fn folders_are_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            let path = dir.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        write(
-            "src/a.f",
-            " include 'one.inc'\n include 'beside.inc'\n include 'twice.inc'\n",
-        );
-        write("src/beside.inc", "");
-        write("common/inc/one.inc", " include 'inc/two.inc'\n");
-        write("common/inc/two.inc", " include 'one.inc'\n");
-        write("x/twice.inc", "");
-        write("y/twice.inc", "");
+        let dir = folder(&[
+            (
+                "src/a.f",
+                " include 'one.inc'\n include 'beside.inc'\n include 'twice.inc'\n",
+            ),
+            ("src/beside.inc", ""),
+            ("common/inc/one.inc", " include 'inc/two.inc'\n"),
+            ("common/inc/two.inc", " include 'one.inc'\n"),
+            ("x/twice.inc", ""),
+            ("y/twice.inc", ""),
+        ]);
         let sources = BTreeSet::from([PathBuf::from("src/a.f")]);
         let included = of(dir.path(), &sources, &[]);
         assert_eq!(

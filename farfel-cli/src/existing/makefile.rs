@@ -37,7 +37,10 @@ const COMPILERS: [&str; 16] = [
 const MOST_LETTERS: usize = 100_000;
 
 /// So many variables and functions are replaced in one text.
-const MOST_STEPS: usize = 100_000;
+const MOST_STEPS: usize = 10_000;
+
+/// Functions whose arguments have a larger product of letters are not carried out.
+const MOST_WORK: usize = 100_000_000;
 
 /// Variables that name each other are followed so far.
 const DEEPEST: usize = 20;
@@ -191,6 +194,9 @@ impl Makefile {
 
     /// A text with its variables and functions replaced. A `$` stays where a variable has no value.
     fn expanded(&self, text: &str, sources: &[PathBuf]) -> String {
+        if text.len() > MOST_LETTERS {
+            return text.to_owned();
+        }
         let mut out = String::new();
         self.steps.set(0);
         self.expand(text, sources, 0, &mut out);
@@ -204,6 +210,10 @@ impl Makefile {
             rest = &rest[at + 1..];
             let Some(end) = closing(rest) else {
                 out.push('$');
+                if rest.starts_with(['(', '{']) {
+                    // It does not end: the rest stays as it is.
+                    break;
+                }
                 continue;
             };
             let inside = &rest[1..end];
@@ -253,7 +263,9 @@ impl Makefile {
             Some((stem, ending)) if !ending.contains('/') => stem.to_owned(),
             _ => w.to_owned(),
         };
+        let work = last.len() * (argument(0).len() + argument(1).len() + 1);
         let result = match name {
+            _ if arguments.len() > 1 && work > MOST_WORK => UNKNOWN.to_owned(),
             "wildcard" => self.matching(last.split_whitespace(), sources),
             // Of what is listed by the shell, the patterns are known.
             "shell" if ["ls", "find"].contains(&split_word(argument(0)).0) => {
@@ -492,17 +504,8 @@ fn literal(texts: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::folder;
     use super::*;
-
-    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = dir.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        dir
-    }
 
     fn expanded(make: &str, text: &str) -> String {
         let dir = folder(&[("Makefile", make)]);
@@ -579,6 +582,10 @@ mod tests {
             .map(|i| format!("V{i} = $(V{0}) $(V{0})\n", i + 1))
             .collect();
         assert!(expanded(&doubled, "$(A)").len() <= MOST_LETTERS);
+        let letters = |letter: &str| letter.repeat(90_000);
+        let long = format!("A = {}\nB = {}\n", letters("a"), letters("b"));
+        assert_eq!(expanded(&long, "$(subst a,$(B),$(A))"), UNKNOWN);
+        assert_eq!(expanded("A = b", &"$(".repeat(40_000)).len(), 80_000);
         assert!(expanded(&later, "$(V0)").len() <= 3 * MOST_LETTERS);
     }
 

@@ -709,7 +709,8 @@ fn lines(list: &[String]) -> Array {
 mod tests {
     use super::*;
 
-    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    /// A folder with some files.
+    pub(super) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = dir.path().join(name);
