@@ -57,7 +57,7 @@ impl Progress {
     }
 
     /// The steps of the last build, which may have to be done again.
-    pub(crate) fn expect(&self, last: &Timings, jobs: usize) {
+    pub(crate) fn estimate_from(&self, last: &Timings, jobs: usize) {
         let time = |s: &StepTime| s.saved_ms.unwrap_or_else(|| s.duration_ms());
         let steps = last.steps.iter();
         let mut state = self.lock();
@@ -204,7 +204,7 @@ mod tests {
         };
         let progress = Progress::default();
         assert_eq!(progress.now().left, None);
-        progress.expect(&last, 2);
+        progress.estimate_from(&last, 2);
         progress.announce(3);
         assert_eq!(progress.now().left, Some(164));
         assert_eq!(progress.now().text(), "0 of 3 steps, about 3 min left");

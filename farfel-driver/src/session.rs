@@ -250,10 +250,12 @@ impl Session {
     }
 
     /// What the last build in a directory took is what this one may take.
-    pub(crate) fn expect_as_in(&self, directory: &Path) {
+    pub(crate) fn estimate_from(&self, directory: &Path) {
         // Without that there is no estimate.
         if let Ok(Some(last)) = Timings::read(directory) {
-            self.recorder.progress.expect(&last, self.workers.count());
+            self.recorder
+                .progress
+                .estimate_from(&last, self.workers.count());
         }
     }
 

@@ -138,7 +138,7 @@ impl Session {
         let place = Place::new(out, &names);
         let memo = Memo::open(out);
         let shelf = Shelf::open(out)?;
-        self.expect_as_in(out);
+        self.estimate_from(out);
 
         // Read, and meanwhile unchanged: what it is compiled with, and the objects of C.
         let read = self.read_partitions(&memo)?;

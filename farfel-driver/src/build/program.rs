@@ -42,7 +42,7 @@ impl Session {
             ..
         } = self;
         if let Some(times) = &self.times {
-            self.expect_as_in(times);
+            self.estimate_from(times);
         }
         let mut read = self.read()?;
         let profile = Profile {
