@@ -135,7 +135,9 @@ fn reverse_mode_is_forward_mode() {
     assert!(blocks > 20);
 }
 
-/// Every `ADR(y) … END ADR(d = COTANGENT(x))` as `ADF(x) … END ADF(d = TANGENT(y))`.
+/// Every `ADR(y) … END ADR(d = COTANGENT(x))` as `ADF(x) … END ADF(d = TANGENT(y))`. In several directions,
+/// `ADR(DIRECTIONS = n, COTANGENT(y, k) = 1) … END ADR(d = COTANGENT(x, l))` is
+/// `ADF(DIRECTIONS = n, TANGENT(x, k) = 1) … END ADF(d = TANGENT(y, l))`: the derivative where k is l, zero elsewhere.
 fn forward_only(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut open = Vec::new();
@@ -149,8 +151,17 @@ fn forward_only(text: &str) -> String {
             && let Some((at, y)) = open.pop()
         {
             let x = x.trim_end_matches(')');
-            lines[at] = format!("      ADF({x})");
-            lines[i] = format!("{label}END ADF({dest} = TANGENT({y}))");
+            let along = |v: &str, k: &str| format!("{v}, {k}");
+            let (opening, of) = match (y.split_once(", COTANGENT("), x.split_once(", ")) {
+                (Some((directions, given)), Some((x, l))) => {
+                    let (y, k) = given.trim_end_matches(") = 1").split_once(", ").unwrap();
+                    let given = along(x, k);
+                    (format!("{directions}, TANGENT({given}) = 1"), along(y, l))
+                }
+                _ => (x.to_owned(), y),
+            };
+            lines[at] = format!("      ADF({opening})");
+            lines[i] = format!("{label}END ADF({dest} = TANGENT({of}))");
         }
     }
     lines.join("\n") + "\n"
