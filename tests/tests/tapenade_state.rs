@@ -553,3 +553,57 @@ fn what_is_shared_with_the_program_is_told() {
         }
     }
 }
+
+/// A block that units declare longer and shorter changes nothing for the variables of other blocks that the heads
+/// name, in both modes.
+#[test]
+fn heads_name_variables_of_common_beside_blocks_of_several_lengths() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE HEAD
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      COMMON /B/ P
+      COMMON /C/ X, Y, Z
+      P = X*X
+      CALL G
+      Y = P*Z
+      END
+      SUBROUTINE G
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      COMMON /B/ P, Q
+      SAVE T, J
+      T = 2
+      J = J + 1
+      Q = P*T
+      P = SIN(Q)
+      END
+",
+    );
+    for mode in ["-b", "-d"] {
+        tapenade(dir, &[mode, "-head", "head(y)/(x)", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      COMMON /C/ X, Y, Z
+      COMMON /C_D/ XD, YD
+      COMMON /C_B/ XB, YB
+      X = 0.5D0
+      Z = 3
+      XD = 1
+      CALL HEAD_D
+      YB = 1
+      XB = 0
+      CALL HEAD_B
+      PRINT *, XB, 2*X*2*COS(2*X*X)*Z
+      PRINT *, YD, XB
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "all_b.f", "all_d.f"], 2, 1e-12);
+}

@@ -93,6 +93,7 @@ pub fn differentiate_heads(
 ) -> Result<Adjoints, Vec<Diagnostic>> {
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
     let closure = prepare::prepare_heads(program, &names)?;
+    crate::verify::same_commons("legalise", program, &closure.program, &names)?;
     let made = tangent::differentiate_heads(&closure.program, heads, layout, warnings)?;
     let is_head = |t: &Tangent| heads.iter().any(|h| h.unit == t.of);
     let passed = passed(&made.units);

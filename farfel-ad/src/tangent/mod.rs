@@ -339,6 +339,7 @@ pub fn differentiate_heads(
         let roots: Vec<(Name, Context)> = heads.iter().map(root).collect();
         needs::needed(&engine, &roots, lacks)
     })?;
+    crate::verify::same_commons("legalise", program, &legal, &names)?;
     of_heads(&legal, heads, layout, warnings)
 }
 

@@ -106,8 +106,9 @@ pub(super) struct Chosen {
     pub messages: Vec<String>,
 }
 
-/// The forms that heads are chosen in. The engine sees to all others that derivatives need.
-const FORMS: Forms = Forms::of(&[Form::NoCalledEntries, Form::FixedTapes]);
+/// The forms that heads are chosen in. The engine sees to all others that derivatives need; none of these changes the
+/// variables of COMMON, which the contexts of heads number.
+const FORMS: Forms = Forms::of(&[Form::NoCalledEntries, Form::FixedTapes, Form::EqualBlocks]);
 
 /// The program as heads are chosen in it, with a subprogram for each ENTRY point below these, where
 /// one is called.
