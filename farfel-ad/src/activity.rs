@@ -364,13 +364,13 @@ impl<'a> Problem<'a> {
                 }
             }
         }
-        if c.outputs.is_clear() {
+        let callee = &unit.symbols[call.callee];
+        if c.outputs.is_clear()
+            && !(callee.class == Class::Subroutine && self.dependence.undone.contains(&callee.name))
+        {
             return None;
         }
-        Some(Site::Known((self.admit)(
-            &unit.symbols[call.callee].name,
-            c,
-        )))
+        Some(Site::Known((self.admit)(&callee.name, c)))
     }
 
     /// A variable at a location that others share in a way for which derivatives, `several` in

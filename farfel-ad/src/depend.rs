@@ -17,7 +17,7 @@ use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Stmt, SymId, Symbol, Type, Unit};
 use farfel_lang::solve::{Graph, forward_each};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// For each slot of a unit, the slots that its value on exit depends on.
 ///
@@ -126,6 +126,9 @@ pub struct Dependence {
     pub commons: Commons,
     /// The derivatives that are given.
     pub rules: Rules,
+    /// Subroutines whose calls without derivatives are made like those with, for backward sweeps to undo them: only they
+    /// know what they overwrite ([`crate::reverse`]).
+    pub undone: HashSet<Name>,
     summaries: HashMap<Name, Summary>,
 }
 
@@ -163,6 +166,7 @@ impl Dependence {
         let mut d = Dependence {
             commons,
             rules,
+            undone: HashSet::new(),
             summaries: HashMap::new(),
         };
         let parts: Vec<(&Unit, Space, Flow)> = graph

@@ -121,13 +121,31 @@ pub(crate) fn made(
     made: &[Unit],
     primals: &Primals,
 ) -> Result<(), Vec<Diagnostic>> {
+    made_of(pass, program, None, made, primals)
+}
+
+/// The same of units that were made of the program in other forms.
+///
+/// # Errors
+///
+/// What they break.
+pub(crate) fn made_of(
+    pass: &str,
+    program: &Program,
+    legal: Option<&Program>,
+    made: &[Unit],
+    primals: &Primals,
+) -> Result<(), Vec<Diagnostic>> {
     if !is_on() {
         return Ok(());
     }
     let new: HashSet<&Name> = made.iter().map(|u| &u.name).collect();
     let mut all = program.clone();
     all.units.retain(|u| !new.contains(&u.name));
-    let verifier = Verifier::always(&all);
+    let mut verifier = Verifier::always(&all);
+    if let Some(legal) = legal {
+        verifier.derives_from(legal);
+    }
     all.units.extend(made.iter().cloned());
     let is_new = |u: &Unit| new.contains(&u.name);
     let found = verifier.new_units(pass, &all, Level::Staged, &is_new, primals);

@@ -970,3 +970,70 @@ fn what_is_called_may_be_passed_besides() {
     assert!(!said.contains("AD09"), "{said}");
     agree(dir, &["main.f", "s.f", "s_b.f"], 4, 1e-7);
 }
+
+/// Work arrays `W(*)` that subroutines without derivatives overwrite: they keep themselves what was there, one below
+/// the other, and with several cotangents.
+#[test]
+fn work_arrays_that_passive_subroutines_overwrite() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let source = "      SUBROUTINE HEAD(X, N, Y, W)
+      DOUBLE PRECISION X(N), Y, W(*)
+      Y = 0
+      DO I = 1, 3
+        CALL SETUP(W(2), I, N)
+        DO J = 1, N
+          Y = SIN(Y) + X(J)**2*W(J + 1)
+        END DO
+      END DO
+      END
+      SUBROUTINE SETUP(W, K, N)
+      DOUBLE PRECISION W(*)
+      IF (K .EQ. 1) CALL FILL(W, N)
+      DO J = K, N
+        W(J) = W(J)*(1 + 0.1D0*J)
+      END DO
+      END
+      SUBROUTINE FILL(W, N)
+      DOUBLE PRECISION W(*)
+      J = 1
+   10 W(J) = 1D0/J
+      J = J + 1
+      IF (J .LE. N) GOTO 10
+      END
+";
+    write(dir, "all.f", source);
+    sizes(dir, &[("NBDIRSMAX", 2)]);
+    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    tapenade(dir, &["-b", "-multi", "-head", "head(y)/(x)", "all.f"]).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      INCLUDE 'DIFFSIZES.inc'
+      DOUBLE PRECISION X(4), XB(4), XV(NBDIRSMAX,4), Y, YB
+      DOUBLE PRECISION YV(NBDIRSMAX), W(5), YP, YM, H
+      H = 1D-5
+      DO I = 1, 4
+        X(I) = 0.3D0 + 0.1D0*I
+      END DO
+      YB = 1
+      CALL HEAD_B(X, XB, 4, Y, YB, W)
+      YV(1) = 1
+      YV(2) = -2
+      CALL HEAD_BV(X, XV, 4, Y, YV, W, 2)
+      DO I = 1, 4
+        X(I) = X(I) + H
+        CALL HEAD(X, 4, YP, W)
+        X(I) = X(I) - 2*H
+        CALL HEAD(X, 4, YM, W)
+        X(I) = X(I) + H
+        PRINT *, XB(I), (YP - YM)/(2*H)
+        PRINT *, XV(1, I), XB(I)
+        PRINT *, XV(2, I), -2*XB(I)
+      END DO
+      END
+",
+    );
+    agree(dir, &["main.f", "all.f", "all_b.f", "all_bv.f"], 12, 1e-8);
+}

@@ -12,7 +12,7 @@ use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
 use crate::layout::{GROWING, MOST_TAPE};
 use crate::locations::{Commons, Context, Set, common_members};
-use crate::tangent::{self, Head, Provide, Tangent};
+use crate::tangent::{self, Head, Provide, Tangent, Tangents};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -94,35 +94,32 @@ pub fn differentiate_heads(
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
     let closure = prepare::prepare_heads(program, &names)?;
     crate::verify::same_commons("legalise", program, &closure.program, &names)?;
-    let made = tangent::differentiate_heads(&closure.program, heads, layout, warnings)?;
-    let is_head = |t: &Tangent| heads.iter().any(|h| h.unit == t.of);
-    let passed = passed(&made.units);
-    let is_root = |t: &&Tangent| is_head(t) || passed.contains(&t.unit.name);
-    let order = Order {
-        span: Span::NONE,
-        roots: (made.units.iter().filter(is_root))
-            .map(|t| t.unit.name.clone())
-            .collect(),
-        suffix: Name::default(),
-        heads: true,
-        rules: Rules::assumed(&made.provide, &made.dependence.rules),
+    let mut undone = HashSet::new();
+    let (
+        Begun {
+            world,
+            contexts,
+            provide,
+            dependence,
+        },
+        known,
+    ) = loop {
+        let mut found = Vec::new();
+        let made = tangent::linear_heads(&closure.program, heads, layout, &undone, &mut found)?;
+        let mut begun = Begun::of(&closure.program, heads, layout, made)?;
+        let known = begun.world.known_with_declarations(&closure.program);
+        if !World::undo(&closure.program, &known, &mut undone) {
+            warnings.append(&mut found);
+            break (begun, known);
+        }
     };
-    let contexts: Vec<(Name, Context)> = (made.units.iter().filter(|t| is_head(t)))
-        .map(|t| (t.unit.name.clone(), t.context.clone()))
-        .collect();
-    let mut world = World::of(&closure.program, made.units, order)?;
-    world.most_growing = MOST_TAPE * GROWING;
-    world.state = state::of(&closure.program, &names, &world.commons, layout.real);
-    let mut known = world.known();
-    while world.declare(&closure.program, &known.swept) {
-        known = world.known();
-    }
     let made_units = world.units(&closure.program, known, warnings)?;
     let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
     closure.finish(&mut units, &Name::default());
     units.iter_mut().for_each(Unit::number);
-    crate::verify::made("reverse", program, &units, &Primals::default())?;
+    let legal = Some(&closure.program);
+    crate::verify::made_of("reverse", program, legal, &units, &Primals::default())?;
     // What was added is the derivative of nothing.
     of.extend(units[of.len()..].iter().map(|u| u.name.clone()));
     let adjoints = of.into_iter().zip(units).map(|(of, unit)| {
@@ -135,12 +132,64 @@ pub fn differentiate_heads(
     });
     Ok(Adjoints {
         units: adjoints.collect(),
-        provide: made.provide,
-        dependence: made.dependence,
+        provide,
+        dependence,
     })
 }
 
+/// What the adjoints of heads are made of.
+struct Begun {
+    world: World,
+    contexts: Vec<(Name, Context)>,
+    provide: Vec<Provide>,
+    dependence: crate::depend::Dependence,
+}
+
+impl Begun {
+    fn of(
+        closure: &Program,
+        heads: &[Head],
+        layout: &Layout,
+        made: Tangents,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
+        let is_head = |t: &Tangent| heads.iter().any(|h| h.unit == t.of);
+        let passed = passed(&made.units);
+        let is_root = |t: &&Tangent| is_head(t) || passed.contains(&t.unit.name);
+        let order = Order {
+            span: Span::NONE,
+            roots: (made.units.iter().filter(is_root))
+                .map(|t| t.unit.name.clone())
+                .collect(),
+            suffix: Name::default(),
+            heads: true,
+            rules: Rules::assumed(&made.provide, &made.dependence.rules),
+        };
+        let contexts = (made.units.iter().filter(|t| is_head(t)))
+            .map(|t| (t.unit.name.clone(), t.context.clone()))
+            .collect();
+        let mut world = World::of(closure, made.units, order)?;
+        world.most_growing = MOST_TAPE * GROWING;
+        world.state = state::of(closure, &names, &world.commons, layout.real);
+        Ok(Begun {
+            world,
+            contexts,
+            provide: made.provide,
+            dependence: made.dependence,
+        })
+    }
+}
+
 impl World {
+    /// The same, where the units declare all COMMON blocks that sweeps need names for.
+    fn known_with_declarations(&mut self, closure: &Program) -> Known {
+        let mut known = self.known();
+        while self.declare(closure, &known.swept) {
+            known = self.known();
+        }
+        known
+    }
+
     /// What the units keep for each other, and their sweeps.
     fn known(&mut self) -> Known {
         let facts = self.facts();

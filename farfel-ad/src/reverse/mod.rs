@@ -23,6 +23,10 @@
 //! the assignment can be undone (`I = I + K`), or if it is cheap to compute again where it is
 //! needed. What the forward sweep computes for nobody is taken out (`dead_code`).
 //!
+//! A call without derivatives is part of the forward sweep, and what it overwrites is kept before it. Of `A(*)` only the
+//! callee knows how much that is: where the value is needed, it gets sweeps like a subprogram with derivatives, and the
+//! backward sweep puts back what it has overwritten.
+//!
 //! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
 //! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic
 //! differentiation*, FGCS 21(8), 2005.
@@ -108,7 +112,8 @@ pub(crate) fn differentiate(
     let shipped = shipped::needed(program, &made);
     made.extend(shipped);
     made.iter_mut().for_each(Unit::number);
-    crate::verify::made("reverse", program, &made, &Primals::default())?;
+    let legal = Some(&closure.program);
+    crate::verify::made_of("reverse", program, legal, &made, &Primals::default())?;
     Ok(made)
 }
 
@@ -247,14 +252,21 @@ impl World {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<(prepare::Closure, Self, Known), Vec<Diagnostic>> {
         let closure = prepare::prepare(program, request)?;
-        let tangents = tangent::linear(&closure.program, request, warnings)?;
-        let order = Order::of(request, &closure.program);
-        let mut world = World::of(&closure.program, tangents, order)?;
-        let mut known = world.choose_joint(&closure.program, most_tape);
-        while world.declare(&closure.program, &known.swept) {
-            known = world.choose_joint(&closure.program, most_tape);
+        let mut undone = HashSet::new();
+        loop {
+            let mut found = Vec::new();
+            let tangents = tangent::linear(&closure.program, request, &undone, &mut found)?;
+            let order = Order::of(request, &closure.program);
+            let mut world = World::of(&closure.program, tangents, order)?;
+            let mut known = world.choose_joint(&closure.program, most_tape);
+            while world.declare(&closure.program, &known.swept) {
+                known = world.choose_joint(&closure.program, most_tape);
+            }
+            if !World::undo(&closure.program, &known, &mut undone) {
+                warnings.append(&mut found);
+                return Ok((closure, world, known));
+            }
         }
-        Ok((closure, world, known))
     }
 
     fn of(

@@ -21,8 +21,8 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId,
-    Symbol, Type,
+    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtId,
+    StmtKind, SymId, Symbol, Type,
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::{BTreeSet, HashMap};
@@ -40,6 +40,8 @@ pub(super) struct Sweeper<'w> {
     pub errors: Vec<Diagnostic>,
     /// The COMMON variables, by number, that need names and have none.
     pub undeclared: BTreeSet<usize>,
+    /// The subprograms of whose calls it cannot keep what they overwrite.
+    pub unkept: BTreeSet<Name>,
     /// Locations that the unit assigns somewhere.
     pub assigned: Set,
     /// The unit is the head: both sweeps are in one unit.
@@ -99,6 +101,7 @@ impl<'w> Sweeper<'w> {
             tapes: Tapes::default(),
             errors: Vec::new(),
             undeclared: BTreeSet::new(),
+            unkept: BTreeSet::new(),
             assigned: world.assigned_in(&p.make.unit, &p.space, &p.body),
             root: p.root,
             around: Vec::new(),
@@ -253,7 +256,7 @@ impl<'w> Sweeper<'w> {
             let loc = self.space.loc(var);
             let plain = !self.make.derivatives.contains(&var)
                 && !symbol.is_array()
-                && symbol.place == farfel_lang::ir::Place::Local
+                && symbol.place == Place::Local
                 && !self.space.tangled.contains(loc)
                 && type_of(&self.make.unit, value) == symbol.ty
                 && self.is_cheap(value)
@@ -626,7 +629,15 @@ impl<'w> Sweeper<'w> {
         let touched = self
             .world
             .touched_in(&self.make.unit, self.space, std::slice::from_ref(s));
+        let errors = self.errors.len();
         let (mut forward, backward) = self.overwrite_all(&touched.assigned, needs, s.span);
+        if let StmtKind::Call(callee, _) = &s.kind
+            && self.errors.len() > errors
+        {
+            let callee = &self.make.unit.symbols[*callee];
+            let global = callee.place == Place::Global;
+            self.unkept.extend(global.then(|| callee.name.clone()));
+        }
         self.changed(&touched.assigned, needs);
         forward.push(s.clone());
         Sweeps { forward, backward }

@@ -12,7 +12,8 @@ use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build;
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp, Unit,
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Type, UnOp,
+    Unit,
 };
 use farfel_lang::storage::constant;
 use std::cell::RefCell;
@@ -57,6 +58,8 @@ pub(super) struct Swept {
     pub replays: HashMap<SymId, Replay>,
     /// The COMMON variables, by number, for which the unit has no names and needs some.
     pub undeclared: BTreeSet<usize>,
+    /// The subprograms of whose calls the unit cannot keep what they overwrite.
+    pub unkept: BTreeSet<Name>,
     /// What was found out about its tapes.
     pub rooms: RefCell<HashMap<(Kind, Option<i64>), Room>>,
 }

@@ -14,7 +14,7 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Block, Expr, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit, for_each_symbol,
+    Block, Expr, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit, UnitKind, for_each_symbol,
 };
 use farfel_lang::lower::{join_declarations, without_unused};
 use farfel_lang::verify::{Primals, is_on};
@@ -212,10 +212,24 @@ impl World {
                 made,
                 replays: sweeper.replays,
                 undeclared: sweeper.undeclared,
+                unkept: sweeper.unkept,
                 rooms: RefCell::default(),
             }
         };
         (0..self.parts.len()).map(one).collect()
+    }
+
+    /// Adds the subroutines that have to keep themselves what they overwrite, since their callers cannot. True where
+    /// there are more of these, and the tangents have to be made once more.
+    pub(super) fn undo(closure: &Program, known: &Known, undone: &mut HashSet<Name>) -> bool {
+        let before = undone.len();
+        let unkept = known.swept.iter().flat_map(|s| &s.unkept);
+        let is_subroutine = |n: &&Name| {
+            let unit = closure.unit(n);
+            unit.is_some_and(|u| u.kind == UnitKind::Subroutine)
+        };
+        undone.extend(unkept.filter(is_subroutine).cloned());
+        undone.len() > before
     }
 
     /// Declares the COMMON blocks that sweeps need names for, where that can be. True where they
@@ -367,7 +381,11 @@ impl World {
         body.extend(backward);
         make.unit.name = p.backward_name.clone();
         make.unit.body = body;
-        make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
+        make.unit.comments =
+            match p.derivative_args.contains(&true) || !p.make.derivatives.is_empty() {
+                true => vec![title("Adjoint", &make.unit.comments)],
+                false => vec![format!(" Puts back what {} has overwritten", p.of)],
+            };
         make.unit
     }
 

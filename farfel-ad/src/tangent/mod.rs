@@ -82,7 +82,7 @@ pub(crate) fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let (legal, resized) = legal(program, request)?;
-    let made = run(&legal, request, false, warnings, &mut |_, _| ())?;
+    let made = run(&legal, request, None, warnings, &mut |_, _| ())?;
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
     let called = Called {
         legal: &legal,
@@ -158,7 +158,7 @@ pub(crate) fn look_into(
     look: Look,
 ) -> Result<(), Vec<Diagnostic>> {
     let (legal, _) = legal(program, request)?;
-    run(&legal, request, false, &mut Vec::new(), look).map(|_| ())
+    run(&legal, request, None, &mut Vec::new(), look).map(|_| ())
 }
 
 /// The same of the tangents that an adjoint is made from, of a program in its forms.
@@ -167,7 +167,8 @@ pub(crate) fn look_into_linear(
     request: &Request,
     look: Look,
 ) -> Result<(), Vec<Diagnostic>> {
-    run(program, request, true, &mut Vec::new(), look).map(|_| ())
+    let undone = HashSet::new();
+    run(program, request, Some(&undone), &mut Vec::new(), look).map(|_| ())
 }
 
 /// Looks at a run and what it has made.
@@ -176,7 +177,7 @@ type Look<'l> = &'l mut dyn FnMut(&Engine, &[Tangent]);
 fn run(
     program: &Program,
     request: &Request,
-    linear: bool,
+    linear: Option<&HashSet<Name>>,
     warnings: &mut Vec<Diagnostic>,
     look: Look,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
@@ -189,7 +190,8 @@ fn run(
         request.span,
     );
     engine.head = request.head.clone();
-    engine.linear = linear;
+    engine.linear = linear.is_some();
+    engine.dependence.undone = linear.cloned().unwrap_or_default();
     engine.names.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
@@ -223,12 +225,15 @@ fn verified(program: &Program, made: &[Tangent]) -> Result<(), Vec<Diagnostic>> 
 
 /// The tangents of a request's head and of what is active below it, in the form that
 /// reverse mode transposes: each statement is either without derivatives or linear in them.
+///
+/// `undone`: subroutines that get a tangent even where none of their arguments has a derivative.
 pub(crate) fn linear(
     program: &Program,
     request: &Request,
+    undone: &HashSet<Name>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
-    run(program, request, true, warnings, &mut |_, _| ())
+    run(program, request, Some(undone), warnings, &mut |_, _| ())
 }
 
 /// The warnings about input and output in what a request reaches. Adjoints are made of a program
@@ -241,7 +246,7 @@ pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Di
     let mut found = Vec::new();
     // What else is the matter, the adjoint says of its own program.
     if let Ok((legal, _)) = legal(program, request) {
-        let _ = run(&legal, request, false, &mut found, &mut |_, _| ());
+        let _ = run(&legal, request, None, &mut found, &mut |_, _| ());
     }
     let code = farfel_lang::diagnostic::rules::AD_OUTPUT.code;
     found.retain(|d| d.rule.code == code);
@@ -321,6 +326,17 @@ pub fn differentiate_heads(
     layout: &Layout,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
+    linear_heads(program, heads, layout, &HashSet::new(), warnings)
+}
+
+/// The same for adjoints, where [`Layout::adjoint`] says so. `undone`: as for [`linear`].
+pub(crate) fn linear_heads(
+    program: &Program,
+    heads: &[Head],
+    layout: &Layout,
+    undone: &HashSet<Name>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Tangents, Vec<Diagnostic>> {
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
     let goal = Goal {
         heads: &names,
@@ -340,18 +356,20 @@ pub fn differentiate_heads(
         needs::needed(&engine, &roots, lacks)
     })?;
     crate::verify::same_commons("legalise", program, &legal, &names)?;
-    of_heads(&legal, heads, layout, warnings)
+    of_heads(&legal, heads, layout, undone, warnings)
 }
 
 fn of_heads(
     program: &Program,
     heads: &[Head],
     layout: &Layout,
+    undone: &HashSet<Name>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
     let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
     let mut engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
     engine.linear = layout.adjoint;
+    engine.dependence.undone.clone_from(undone);
     engine.outermost = heads.iter().map(|h| h.unit.clone()).collect();
     let called = graph.units.iter().flat_map(|u| references(u));
     called.for_each(|name| {

@@ -460,7 +460,13 @@ impl Gen<'_> {
             }
             Some(Site::Known(c)) => {
                 let (derivative, actuals) = self.active_call(callee, args, &c);
-                vec![Stmt::call(derivative, actuals, span)]
+                let passive = c.inputs.is_clear() && c.outputs.is_clear();
+                let zeros = match passive {
+                    true => self.zero_constants(callee, args, node),
+                    false => Vec::new(),
+                };
+                let call = Stmt::call(derivative, actuals, span);
+                [call].into_iter().chain(zeros).collect()
             }
         }
     }

@@ -148,6 +148,18 @@ impl Verifier {
         }
     }
 
+    /// Derivatives are made of a program in other forms: what is read there without a value, they read so too. Without
+    /// its STOPs a program goes on where nothing was set.
+    pub fn derives_from(&mut self, legal: &Program) {
+        if self.on {
+            let open = &mut self.open;
+            dataflow::doubts(legal, &mut |_, unit, found| {
+                let unset = found.iter().filter(|d| d.never);
+                open.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
+            });
+        }
+    }
+
     /// The program after a pass.
     ///
     /// # Errors
