@@ -33,6 +33,14 @@ struct Found {
     passed: Vec<(Target, Name, usize)>,
     /// A dummy argument, by position, that is passed on.
     passed_on: Vec<(usize, Name, usize)>,
+    /// What calls of dummy arguments, by position, pass.
+    passed_through: Vec<(usize, Passed, usize)>,
+}
+
+/// A procedure that is passed.
+enum Passed {
+    Named(Target),
+    Dummy(usize),
 }
 
 impl Targets {
@@ -80,6 +88,23 @@ impl Targets {
                     && let Some(u) = units.get(callee)
                 {
                     open.push((*u, *at, target.clone()));
+                }
+            }
+            for (called, passed, at) in &found[unit].passed_through {
+                // What it calls now gets what is passed, and what was called gets it.
+                if *called == position
+                    && let Some(u) = units.get(&target.name)
+                {
+                    let all = match passed {
+                        Passed::Named(t) => std::slice::from_ref(t),
+                        Passed::Dummy(d) => dummies[unit].get(*d).map_or(&[][..], Vec::as_slice),
+                    };
+                    open.extend(all.iter().map(|t| (*u, *at, t.clone())));
+                }
+                if matches!(passed, Passed::Dummy(d) if *d == position) {
+                    let called = dummies[unit].get(*called).into_iter().flatten();
+                    let called = called.filter_map(|c| units.get(&c.name));
+                    open.extend(called.map(|u| (*u, *at, target.clone())));
                 }
             }
         }
@@ -137,25 +162,38 @@ fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found
             Place::Result => Some(&unit.name),
             _ => None,
         };
+        let passed = args.iter().enumerate().filter_map(|(i, a)| {
+            let ExprKind::Var(v) = a.kind else {
+                return None;
+            };
+            let actual = &unit.symbols[v];
+            if !actual.class.is_procedure() {
+                return None;
+            }
+            let named = || Target {
+                name: actual.name.clone(),
+                passed: a.span,
+            };
+            let passed = match actual.place {
+                Place::Global => Passed::Named(named()),
+                _ => Passed::Dummy(position(v)?),
+            };
+            Some((passed, i))
+        });
         let Some(name) = global else {
-            found.called_dummies.extend(position(callee));
+            if let Some(dummy) = position(callee) {
+                found.called_dummies.push(dummy);
+                found
+                    .passed_through
+                    .extend(passed.map(|(p, i)| (dummy, p, i)));
+            }
             return;
         };
         found.called.push(name.clone());
-        for (i, a) in args.iter().enumerate() {
-            let ExprKind::Var(v) = a.kind else { continue };
-            let actual = &unit.symbols[v];
-            if !actual.class.is_procedure() {
-                continue;
-            }
-            if actual.place == Place::Global {
-                let target = Target {
-                    name: actual.name.clone(),
-                    passed: a.span,
-                };
-                found.passed.push((target, name.clone(), i));
-            } else if let Some(p) = position(v) {
-                found.passed_on.push((p, name.clone(), i));
+        for (passed, i) in passed {
+            match passed {
+                Passed::Named(t) => found.passed.push((t, name.clone(), i)),
+                Passed::Dummy(p) => found.passed_on.push((p, name.clone(), i)),
             }
         }
     };

@@ -1,8 +1,9 @@
 //! Which procedures are passed to which dummy procedures.
 
 use super::calls::{Constant, for_each_call, global};
+use crate::callgraph::UnitIndex;
 use crate::effects::procedure_dummies;
-use crate::ir::{ExprKind, Name, Program};
+use crate::ir::{Expr, ExprKind, Name, Program, SymId, Unit};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A dummy procedure: the position of its unit in the program, and its own.
@@ -11,8 +12,14 @@ type Dummy = (usize, usize);
 /// What calls pass to dummy procedures.
 pub(super) struct Passed<'p> {
     program: &'p Program,
+    /// The units with dummy procedures, and where these stand.
+    takers: HashMap<&'p Name, (usize, Vec<usize>)>,
     /// To each dummy procedure: procedures, and those dummy procedures that are handed on.
     to: BTreeMap<Dummy, Sources>,
+    /// What calls of dummy procedures pass: to whom depends on what these stand for.
+    through: Vec<Through>,
+    /// The units with dummy procedures that code outside of the program gets.
+    leaving: BTreeSet<usize>,
     /// Those that get a closure as an argument, which only copies that know them can pass.
     follow: BTreeSet<Dummy>,
 }
@@ -21,6 +28,18 @@ pub(super) struct Passed<'p> {
 struct Sources {
     constants: BTreeSet<Constant>,
     dummies: BTreeSet<Dummy>,
+}
+
+/// An argument of a call of a dummy procedure.
+struct Through {
+    called: Dummy,
+    position: usize,
+    source: Source,
+}
+
+enum Source {
+    Constant(Constant),
+    Dummy(Dummy),
 }
 
 impl<'p> Passed<'p> {
@@ -33,43 +52,80 @@ impl<'p> Passed<'p> {
                 takers.insert(&u.name, (i, positions));
             }
         }
-        let mut to: BTreeMap<Dummy, Sources> = BTreeMap::new();
-        let mut follow = BTreeSet::new();
-        if takers.is_empty() {
-            return Passed {
-                program,
-                to,
-                follow,
+        let mut found = Passed {
+            program,
+            takers,
+            to: BTreeMap::new(),
+            through: Vec::new(),
+            leaving: BTreeSet::new(),
+            follow: BTreeSet::new(),
+        };
+        if !found.takers.is_empty() {
+            let index = UnitIndex::of(program);
+            for (i, unit) in program.units.iter().enumerate().filter(|(i, _)| look[*i]) {
+                for_each_call(&unit.body, &mut |callee, args| {
+                    found.call(&index, (i, unit), callee, args);
+                });
+            }
+        }
+        found
+    }
+
+    fn call(&mut self, index: &UnitIndex, (i, unit): (usize, &Unit), callee: SymId, args: &[Expr]) {
+        let source = |a: &Expr| {
+            let ExprKind::Var(s) = a.kind else {
+                return None;
+            };
+            match Constant::of(&unit.symbols, s) {
+                Some(c) => Some(Source::Constant(c)),
+                None => unit.arg_position(s).map(|own| Source::Dummy((i, own))),
+            }
+        };
+        if let Some(own) = unit.arg_position(callee) {
+            let called = (i, own);
+            for (position, a) in args.iter().enumerate() {
+                if matches!(a.kind, ExprKind::Closure(..)) {
+                    self.follow.insert(called);
+                }
+                self.through.extend(source(a).map(|source| Through {
+                    called,
+                    position,
+                    source,
+                }));
+            }
+            return;
+        }
+        let Some(name) = global(&unit.symbols, callee) else {
+            return;
+        };
+        let Some((target, positions)) = self.takers.get(name) else {
+            if index.unit(self.program, name).is_none() {
+                let passed = args.iter().filter_map(source);
+                let leaving = passed.filter_map(|s| match s {
+                    Source::Constant(c) => self.taker(&c).map(|(unit, _)| *unit),
+                    Source::Dummy(_) => None,
+                });
+                self.leaving.extend(leaving.collect::<Vec<_>>());
+            }
+            return;
+        };
+        for p in positions {
+            let Some(source) = args.get(*p).and_then(source) else {
+                continue;
+            };
+            let sources = self.to.entry((*target, *p)).or_default();
+            match source {
+                Source::Constant(c) => sources.constants.insert(c),
+                Source::Dummy(d) => sources.dummies.insert(d),
             };
         }
-        for (i, unit) in program.units.iter().enumerate().filter(|(i, _)| look[*i]) {
-            for_each_call(&unit.body, &mut |callee, args| {
-                if let Some(own) = unit.arg_position(callee)
-                    && args.iter().any(|a| matches!(a.kind, ExprKind::Closure(..)))
-                {
-                    follow.insert((i, own));
-                }
-                let target = global(&unit.symbols, callee).and_then(|n| takers.get(n));
-                let Some((target, positions)) = target else {
-                    return;
-                };
-                for p in positions {
-                    let Some(ExprKind::Var(s)) = args.get(*p).map(|a| &a.kind) else {
-                        continue;
-                    };
-                    let sources = to.entry((*target, *p)).or_default();
-                    if let Some(c) = Constant::of(&unit.symbols, *s) {
-                        sources.constants.insert(c);
-                    } else if let Some(own) = unit.arg_position(*s) {
-                        sources.dummies.insert((i, own));
-                    }
-                }
-            });
-        }
-        Passed {
-            program,
-            to,
-            follow,
+    }
+
+    /// The unit with dummy procedures that a procedure is.
+    fn taker(&self, procedure: &Constant) -> Option<&(usize, Vec<usize>)> {
+        match procedure {
+            Constant::Global(name) => self.takers.get(name),
+            _ => None,
         }
     }
 
@@ -85,16 +141,28 @@ impl<'p> Passed<'p> {
     /// The dummy procedures that get different procedures from different calls, those that get
     /// closures, and those that hand theirs on to such.
     pub fn crowded(&self, roots: &HashSet<Name>) -> HashSet<(Name, usize)> {
-        let mut open: Vec<Dummy> = self
-            .found(roots)
-            .into_iter()
+        let found = self.found(roots);
+        let mut open: Vec<Dummy> = found
+            .iter()
             .filter(|(dummy, values)| values.len() > 1 || self.follow.contains(dummy))
-            .map(|(dummy, _)| dummy)
+            .map(|(dummy, _)| *dummy)
             .collect();
+        let mut through: HashMap<Dummy, Vec<Dummy>> = HashMap::new();
+        for t in &self.through {
+            let Source::Dummy(from) = t.source else {
+                continue;
+            };
+            for target in found.get(&t.called).into_iter().flatten() {
+                if let Some((unit, _)) = self.taker(target) {
+                    through.entry((*unit, t.position)).or_default().push(from);
+                }
+            }
+        }
         let mut crowded: BTreeSet<Dummy> = BTreeSet::new();
         while let Some(dummy) = open.pop() {
             if crowded.insert(dummy) {
                 open.extend(self.to.get(&dummy).iter().flat_map(|s| &s.dummies));
+                open.extend(through.get(&dummy).into_iter().flatten());
             }
         }
         crowded.into_iter().map(|d| self.named(d)).collect()
@@ -105,39 +173,80 @@ impl<'p> Passed<'p> {
     }
 
     fn found(&self, roots: &HashSet<Name>) -> BTreeMap<Dummy, BTreeSet<Constant>> {
-        let mut values: BTreeMap<Dummy, BTreeSet<Constant>> = BTreeMap::new();
+        let mut found = Found::default();
         for (i, unit) in self.program.units.iter().enumerate() {
-            if roots.contains(&unit.name) {
+            if roots.contains(&unit.name) || self.leaving.contains(&i) {
                 for (p, _) in procedure_dummies(unit) {
-                    values.entry((i, p)).or_default().insert(Constant::Outside);
+                    found.add((i, p), [Constant::Outside]);
                 }
             }
         }
         let mut handed_on: HashMap<Dummy, Vec<Dummy>> = HashMap::new();
         for (to, sources) in &self.to {
-            values
-                .entry(*to)
-                .or_default()
-                .extend(sources.constants.iter().cloned());
+            found.add(*to, sources.constants.iter().cloned());
             for from in &sources.dummies {
                 handed_on.entry(*from).or_default().push(*to);
             }
         }
-        let mut open: Vec<Dummy> = values.keys().copied().collect();
-        while let Some(from) = open.pop() {
-            let Some(targets) = handed_on.get(&from) else {
-                continue;
-            };
-            let new = values.get(&from).cloned().unwrap_or_default();
-            for to in targets {
-                let known = values.entry(*to).or_default();
-                let before = known.len();
-                known.extend(new.iter().cloned());
-                if known.len() > before {
-                    open.push(*to);
-                }
+        // The calls of each dummy procedure, and those that hand it on.
+        let mut through: HashMap<Dummy, Vec<&Through>> = HashMap::new();
+        for t in &self.through {
+            through.entry(t.called).or_default().push(t);
+            if let Source::Dummy(from) = t.source {
+                through.entry(from).or_default().push(t);
             }
         }
-        values
+        while let Some(from) = found.open.pop() {
+            let new = found.values.get(&from).cloned().unwrap_or_default();
+            for to in handed_on.get(&from).into_iter().flatten() {
+                found.add(*to, new.iter().cloned());
+            }
+            for t in through.get(&from).into_iter().flatten() {
+                self.pass_through(t, &mut found);
+            }
+        }
+        found.values
+    }
+
+    /// What a call of a dummy procedure passes, to all that it may stand for.
+    fn pass_through(&self, t: &Through, found: &mut Found) {
+        let values = |d: &Dummy| found.values.get(d).cloned().unwrap_or_default();
+        let passed = match &t.source {
+            Source::Constant(c) => BTreeSet::from([c.clone()]),
+            Source::Dummy(d) => values(d),
+        };
+        for called in values(&t.called) {
+            match self.taker(&called) {
+                Some((unit, positions)) if positions.contains(&t.position) => {
+                    found.add((*unit, t.position), passed.iter().cloned());
+                }
+                _ if called == Constant::Outside => {
+                    for (unit, positions) in passed.iter().filter_map(|c| self.taker(c)) {
+                        let dummies = positions.iter().map(|p| (*unit, *p));
+                        dummies.for_each(|d| found.add(d, [Constant::Outside]));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What dummy procedures may stand for, as far as that is known.
+#[derive(Default)]
+struct Found {
+    values: BTreeMap<Dummy, BTreeSet<Constant>>,
+    /// Those that have been found to stand for more, which has not been handed on.
+    open: Vec<Dummy>,
+}
+
+impl Found {
+    fn add(&mut self, dummy: Dummy, new: impl IntoIterator<Item = Constant>) {
+        let known = self.values.entry(dummy).or_default();
+        let before = known.len();
+        known.extend(new);
+        if known.len() > before {
+            self.open.push(dummy);
+        }
     }
 }
