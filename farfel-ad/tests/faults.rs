@@ -387,3 +387,32 @@ fn units_of_one_name_from_two_requests_are_a_fault_of_farfel() {
     assert!(said.contains("F0901"), "{said}");
     assert!(said.contains("two requests made a SAME each"), "{said}");
 }
+
+/// One array by two arguments that are both assigned: values that are overwritten by one name are kept for that one only.
+#[test]
+fn arrays_that_a_call_assigns_by_two_arguments() {
+    let faults = |call: &str| {
+        let text = format!(
+            "      SUBROUTINE MAIN(X, K, D)
+      DOUBLE PRECISION X, Y, D, W(20)
+      ADR(Y)
+      W(K) = X
+      {call}
+      END ADR(D = COTANGENT(X))
+      END
+      SUBROUTINE F(A, B, Y)
+      DOUBLE PRECISION A(2, *), B(*), Y
+      Y = A(2, 1)**2
+      A(2, 2) = Y*A(1, 2)
+      B(1) = SIN(B(1))
+      END
+"
+        );
+        expand(&text).err().unwrap_or_default()
+    };
+    let two = "F0305 5:20 the call assigns this array by two arguments\n";
+    assert_eq!(faults("CALL F(W(K), W(K), Y)"), two);
+    let two = "F0305 5:17 the call assigns this array by two arguments\n";
+    assert_eq!(faults("CALL F(W, W(1), Y)"), two);
+    assert_eq!(faults("CALL F(W(1), W(5), Y)"), "");
+}

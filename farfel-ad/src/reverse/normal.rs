@@ -13,8 +13,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::sum;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId,
-    Symbol, Type, Unit,
+    BinOp, Block, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Origin, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::storage::constant::{Constants, integer};
 use farfel_lang::types::{rank, type_of};
@@ -404,8 +404,34 @@ impl Normalizer<'_> {
             return;
         };
         let scalar = |i: usize| scalars.get(i).copied().unwrap_or(false);
+        let differentiable = |t: Type| t.is_differentiable();
+        // Values that are overwritten by one name are kept for that name only.
+        let written = |e: &Expr| {
+            let of = e.base().map(|s| (s, &self.make.unit.symbols[s]));
+            of.is_some_and(|(s, of)| {
+                of.origin == Origin::Written && !self.make.derivatives.contains(&s)
+            })
+        };
+        let assigned: Vec<usize> = (0..args.len())
+            .filter(|i| !scalar(*i) && effect.assigned.contains(*i) && written(&args[*i]))
+            .filter(|i| type_of(&self.make.unit, &args[*i]).is_some_and(differentiable))
+            .collect();
+        for (n, i) in assigned.iter().enumerate() {
+            let same = |j: &&usize| begin_alike(&self.make.unit, &args[*i], &args[**j]);
+            let Some(j) = assigned[n + 1..].iter().find(same) else {
+                continue;
+            };
+            self.errors.push(
+                Diagnostic::error(
+                    &rules::AD_UNSUPPORTED,
+                    args[*j].span.or(span),
+                    "the call assigns this array by two arguments",
+                )
+                .help("give the subprogram one argument for it, or pass a copy"),
+            );
+            return;
+        }
         for i in 0..args.len() {
-            let differentiable = |t: Type| t.is_differentiable();
             if !matches!(args[i].kind, ExprKind::Var(_) | ExprKind::Element(..))
                 || effect.assigned.contains(i)
                 || !type_of(&self.make.unit, &args[i]).is_some_and(differentiable)
@@ -445,26 +471,29 @@ impl Normalizer<'_> {
     }
 }
 
+/// Do two arguments begin at the same place?
+fn begin_alike(unit: &Unit, a: &Expr, b: &Expr) -> bool {
+    a.reads_as(b) || a.base() == b.base() && begins(unit, a) && begins(unit, b)
+}
+
 /// Is an argument an element of an array that another one passes from its beginning?
 fn is_within(unit: &Unit, element: &Expr, array: &Expr) -> bool {
-    let (ExprKind::Element(of, _), Some(base)) = (&element.kind, array.base()) else {
-        return false;
-    };
-    *of == base
-        && match &array.kind {
-            ExprKind::Var(_) => true,
-            ExprKind::Element(_, subscripts) => {
-                let dims = unit.symbols[base].dims.iter();
-                let lower = |d: &Dim| {
-                    d.lower
-                        .clone()
-                        .unwrap_or_else(|| Expr::int(1, element.span))
-                };
-                let mut pairs = subscripts.iter().zip(dims);
-                pairs.all(|(s, d)| s.reads_as(&lower(d)))
-            }
-            _ => false,
+    matches!(element.kind, ExprKind::Element(of, _) if array.base() == Some(of))
+        && begins(unit, array)
+}
+
+/// Does an argument begin where its variable does?
+fn begins(unit: &Unit, a: &Expr) -> bool {
+    match &a.kind {
+        ExprKind::Var(_) => true,
+        ExprKind::Element(s, subscripts) => {
+            let dims = unit.symbols[*s].dims.iter();
+            let lower = |d: &Dim| d.lower.clone().unwrap_or_else(|| Expr::int(1, a.span));
+            let mut pairs = subscripts.iter().zip(dims);
+            pairs.all(|(s, d)| s.reads_as(&lower(d)))
         }
+        _ => false,
+    }
 }
 
 /// An argument of which the backward sweep does not know what it was.
