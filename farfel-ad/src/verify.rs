@@ -1,7 +1,5 @@
 //! What was generated, verified.
 
-use crate::locations::Commons;
-use farfel_lang::callgraph::Below;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Expr, ExprKind, Level, Name, Program, StmtKind, SymId, Unit, walk_block};
 use farfel_lang::verify::{Primals, Verifier, is_on};
@@ -78,36 +76,6 @@ impl Reads {
             }
         });
     }
-}
-
-/// Verifies that COMMON below heads has the same variables in a program and in the forms that derivatives are made of:
-/// the contexts of heads number them. It always does, since otherwise other derivatives would come out than were asked for.
-///
-/// # Errors
-///
-/// A block that is divided otherwise.
-pub(crate) fn same_commons(
-    pass: &str,
-    program: &Program,
-    legal: &Program,
-    heads: &[&str],
-) -> Result<(), Vec<Diagnostic>> {
-    let variables = |program: &Program| {
-        let below = Below::of(program, heads.iter().copied());
-        let vars = Commons::of(&below.units).vars.into_iter();
-        vars.map(|v| (v.block, v.position)).collect::<Vec<_>>()
-    };
-    let (before, after) = (variables(program), variables(legal));
-    if before == after {
-        return Ok(());
-    }
-    let mut numbers = before.iter().zip(&after);
-    let other = numbers.position(|(a, b)| a != b);
-    let at = other.unwrap_or(before.len().min(after.len()));
-    let block = before.get(at).or(after.get(at)).map_or("", |v| &v.0);
-    let fault =
-        format!("the variables of COMMON /{block}/ are others than those that heads number");
-    said(pass, &[fault])
 }
 
 /// Verifies the units that a pass has made, or replaced, in a program.

@@ -554,8 +554,8 @@ fn what_is_shared_with_the_program_is_told() {
     }
 }
 
-/// A block that units declare longer and shorter changes nothing for the variables of other blocks that the heads
-/// name, in both modes.
+/// A block that units declare longer and shorter, and what an ENTRY keeps that nobody uses, change nothing for the
+/// variables of other blocks that the heads name, in both modes.
 #[test]
 fn heads_name_variables_of_common_beside_blocks_of_several_lengths() {
     let dir = sandbox();
@@ -579,6 +579,12 @@ fn heads_name_variables_of_common_beside_blocks_of_several_lengths() {
       J = J + 1
       Q = P*T
       P = SIN(Q)
+      CALL AENTRY
+      END
+      SUBROUTINE A
+      INTEGER K
+      DATA K /1/
+      ENTRY AENTRY
       END
 ",
     );

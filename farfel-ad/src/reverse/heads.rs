@@ -93,7 +93,7 @@ pub fn differentiate_heads(
 ) -> Result<Adjoints, Vec<Diagnostic>> {
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
     let closure = prepare::prepare_heads(program, &names)?;
-    crate::verify::same_commons("legalise", program, &closure.program, &names)?;
+    let heads = &tangent::renumbered(heads, program, &closure.program)?[..];
     let mut undone = HashSet::new();
     let (
         Begun {

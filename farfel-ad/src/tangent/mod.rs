@@ -46,7 +46,7 @@ use crate::depend::Dependence;
 use crate::flow::Flow;
 use crate::layout::Layout;
 use crate::legal::called::Called;
-use crate::locations::{Context, Set, Space};
+use crate::locations::{Commons, Context, Set, Space};
 use crate::passes::{self, Form, Forms, Goal};
 use farfel_lang::Span;
 use farfel_lang::callgraph::{Below, CallGraph, UnitIndex, references};
@@ -355,8 +355,67 @@ pub(crate) fn linear_heads(
         let roots: Vec<(Name, Context)> = heads.iter().map(root).collect();
         needs::needed(&engine, &roots, lacks)
     })?;
-    crate::verify::same_commons("legalise", program, &legal, &names)?;
-    of_heads(&legal, heads, layout, undone, warnings)
+    let heads = renumbered(heads, program, &legal)?;
+    of_heads(&legal, &heads, layout, undone, warnings)
+}
+
+/// Heads of a program for what it is in other forms, in which there may be other COMMON variables: their contexts number
+/// these. What is not there any more, nothing depends on.
+///
+/// # Errors
+///
+/// A block that units divided differently and now do not: which of its variables are meant is not known.
+pub(crate) fn renumbered(
+    heads: &[Head],
+    program: &Program,
+    legal: &Program,
+) -> Result<Vec<Head>, Vec<Diagnostic>> {
+    let commons = |program: &Program| {
+        let below = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
+        Commons::of(&below.units)
+    };
+    let (from, to) = (commons(program), commons(legal));
+    let slots = |h: &Head, program: &Program| {
+        let unit = program.unit(&h.unit);
+        unit.map_or(0, |u| u.args.len() + 1)
+    };
+    let mut lost = Vec::new();
+    let made = heads.iter().map(|h| {
+        let (first, first_now) = (slots(h, program), slots(h, legal));
+        let mut set = |old: &Set| {
+            let mut new = Set::with_capacity(first_now + to.vars.len());
+            for slot in old.ones() {
+                let Some(var) = slot.checked_sub(first).and_then(|k| from.vars.get(k)) else {
+                    new.insert(slot);
+                    continue;
+                };
+                let whole = |commons: &Commons| commons.irregular.contains(&var.block);
+                match to.find(&var.block, var.position) {
+                    Some(_) if whole(&from) && !whole(&to) => lost.push(var.block.clone()),
+                    Some(k) => new.insert(first_now + k),
+                    None => {}
+                }
+            }
+            new
+        };
+        Head {
+            unit: h.unit.clone(),
+            context: Context {
+                inputs: set(&h.context.inputs),
+                outputs: set(&h.context.outputs),
+            },
+        }
+    });
+    let made: Vec<Head> = made.collect();
+    match lost.first() {
+        None => Ok(made),
+        Some(block) => Err(vec![farfel_lang::verify::fault(
+            "legalise",
+            &[format!(
+                "COMMON /{block}/ has other variables than heads number"
+            )],
+        )]),
+    }
 }
 
 fn of_heads(
