@@ -211,9 +211,12 @@ impl<'a> Problem<'a> {
             let Some(Site::Known(c)) = self.site(call, varied, &out, wanted) else {
                 continue;
             };
-            let args = match self.dependence.callee(self.unit, call.callee) {
-                Some(callee) => callee.args,
-                None => call.args.len(),
+            let known = self.dependence.callee(self.unit, call.callee);
+            let args = known.map_or(call.args.len(), |callee| callee.args);
+            // Another call of a procedure without text may pass more arguments.
+            let common = |slot: usize| {
+                let number = slot.checked_sub(args + 1).filter(|_| known.is_some())?;
+                Some(self.space.common(number))
             };
             for o in c.outputs.ones() {
                 if c.inputs.contains(o) || !certain {
@@ -226,11 +229,10 @@ impl<'a> Problem<'a> {
                             out.remove(loc);
                         }
                     }
-                } else if o > args {
-                    let loc = self.space.common(o - args - 1);
-                    if !self.space.weak.contains(loc) {
-                        out.remove(loc);
-                    }
+                } else if let Some(loc) = common(o)
+                    && !self.space.weak.contains(loc)
+                {
+                    out.remove(loc);
                 }
             }
             for x in c.inputs.ones() {
@@ -248,8 +250,8 @@ impl<'a> Problem<'a> {
                         // So are those of the functions in it.
                         wanted |= !from.is_clear();
                     }
-                } else if x > args {
-                    out.insert(self.space.common(x - args - 1));
+                } else {
+                    out.extend(common(x));
                 }
             }
         }

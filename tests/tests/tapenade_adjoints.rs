@@ -972,7 +972,7 @@ fn what_is_called_may_be_passed_besides() {
 }
 
 /// Work arrays `W(*)` that subroutines without derivatives overwrite: they keep themselves what was there, one below
-/// the other, and with several cotangents.
+/// the other, also where one is passed as an argument, and with several cotangents.
 #[test]
 fn work_arrays_that_passive_subroutines_overwrite() {
     let dir = sandbox();
@@ -988,11 +988,16 @@ fn work_arrays_that_passive_subroutines_overwrite() {
       END DO
       END
       SUBROUTINE SETUP(W, K, N)
+      EXTERNAL FILL
       DOUBLE PRECISION W(*)
-      IF (K .EQ. 1) CALL FILL(W, N)
+      IF (K .EQ. 1) CALL FIRST(FILL, W, N)
       DO J = K, N
         W(J) = W(J)*(1 + 0.1D0*J)
       END DO
+      END
+      SUBROUTINE FIRST(F, W, N)
+      DOUBLE PRECISION W(*)
+      CALL F(W, N)
       END
       SUBROUTINE FILL(W, N)
       DOUBLE PRECISION W(*)

@@ -547,7 +547,7 @@ C     Y = 2 X(1) + 2 X(1) X(2) + 2 X(2)**2
 }
 
 /// Nothing but the COMMON block of a passed function connects X with Y: in the head, and below it. What
-/// takes the function has constants by DATA, of which its copy has its own.
+/// takes the function has constants by DATA, of which its copy has its own, and an ENTRY; so has what the function calls.
 #[test]
 fn common_of_passed_procedures_is_the_only_way() {
     let dir = sandbox();
@@ -581,14 +581,22 @@ fn common_of_passed_procedures_is_the_only_way() {
       CALL BELOW(X, Y)
       END
       DOUBLE PRECISION FUNCTION G(T)
-      DOUBLE PRECISION T, A
+      DOUBLE PRECISION T, A, SAME
       COMMON /P/ A
-      G = A*A*T
+      G = A*A*SAME(T)
+      END
+      DOUBLE PRECISION FUNCTION TWICE(T)
+      DOUBLE PRECISION T, SAME
+      TWICE = 2*T
+      RETURN
+      ENTRY SAME(T)
+      SAME = T
       END
 C     Simpson's rule
       SUBROUTINE QUAD(F, B, S)
       DOUBLE PRECISION F, B, S, W(3)
       DATA W /1D0, 4D0, 1D0/
+      ENTRY QUAD2(F, B, S)
       S = 0
       DO 10 I = 1, 3
    10 S = S + W(I)*F(B*(I - 1)/2)*B/6

@@ -308,11 +308,17 @@ fn units(
         let mut run = run.with_passed_by_name(&regions, warnings);
         let mut derived = run.derivatives(&mut messages, warnings);
         if let Err(faults) = &derived
-            && faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON)
+            && faults.iter().any(of_passed)
             && let Some(by_name) = run.passed_by_name(&regions)
         {
-            derived = by_name.derivatives(&mut messages, warnings);
-            run = by_name;
+            let required = faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON);
+            let (mut more, mut found) = (messages.clone(), Vec::new());
+            let made = by_name.derivatives(&mut more, &mut found);
+            if required || made.is_ok() {
+                (derived, run) = (made, by_name);
+                messages = more;
+                warnings.append(&mut found);
+            }
         }
         while let Ok(units) = &derived {
             let (divided, known) = (run.divided(units), run.state.len());
@@ -338,6 +344,8 @@ struct Run<'a> {
     /// The COMMON blocks where derivatives, and copies of what they call, keep what the subprograms
     /// of the sources keep in variables of their own.
     state: HashSet<Name>,
+    /// The subprogram in the program that stands for each ENTRY point of the sources.
+    entries: HashMap<Name, Name>,
     adjoint: bool,
 }
 
@@ -369,6 +377,7 @@ impl<'a> Run<'a> {
             program: Cow::Borrowed(program),
             copies: Vec::new(),
             state: HashSet::new(),
+            entries: HashMap::new(),
             adjoint,
         }
     }
@@ -439,19 +448,26 @@ impl<'a> Run<'a> {
             program: Cow::Borrowed(&*self.program),
             copies: Vec::new(),
             state: self.state.clone(),
+            entries: HashMap::new(),
             adjoint: self.adjoint,
         };
         let run = run.with_own_state(&self.takers_with_state());
         let bind = |program: &Program| farfel_lang::lower::bind_passed(program, self.tag());
-        // Entries are subprograms of their own then.
-        let divided = || heads::legal(&run.program, &self.options.heads).ok();
-        let bound = bind(&run.program).or_else(|| bind(&divided()?.program));
-        let (program, copies) = bound?;
+        let (bound, entries) = match bind(&run.program) {
+            Some(bound) => (bound, HashMap::new()),
+            None => {
+                // Entries are subprograms of their own then.
+                let divided = heads::legal(&run.program, &self.options.heads).ok()?;
+                (bind(&divided.program)?, divided.notes.entries)
+            }
+        };
+        let (program, copies) = bound;
         Some(Run {
             options: self.options,
             program: Cow::Owned(program),
             copies: [&copies[..], regions].concat(),
             state: run.state,
+            entries,
             adjoint: self.adjoint,
         })
     }
@@ -766,7 +782,10 @@ impl<'a> Run<'a> {
             say(messages, message);
         }
         let made = units.iter_mut().map(|d| &mut d.unit);
-        made.for_each(|u| call_entries(u, &legal.notes.entries));
+        made.for_each(|u| {
+            call_entries(u, &legal.notes.entries);
+            call_entries(u, &self.entries);
+        });
         // In the order of the sources, as their readers expect; what they do not have comes last.
         let order: HashMap<Name, usize> = program
             .units
@@ -912,6 +931,12 @@ fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
     });
     let called = called.into_iter().filter(|(id, _)| used.contains(id));
     called.map(|(_, name)| name).collect()
+}
+
+/// May a fault be none where passed procedures are called by their names? What those that may be anything overwrite
+/// cannot be kept.
+fn of_passed(d: &Diagnostic) -> bool {
+    [&rules::AD_PASSED_COMMON, &rules::AD_UNSUPPORTED].contains(&d.rule)
 }
 
 /// The program has its ENTRY points, and not what was made of them: calls without derivatives are
