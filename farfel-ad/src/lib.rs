@@ -26,6 +26,7 @@
 //! | `tool` | the interface, [`AdTool`] |
 //! | `affine` | sums of integer variables |
 //! | `numbers` | where in storage numbers lie |
+//! | `subscripts` | where elements are in their arrays |
 //! | `matrix`, [`spans`] | sets for many rows; places of whole units |
 //! | `verify` | what passes have changed and what was generated, looked at |
 
@@ -56,6 +57,7 @@ pub mod reverse;
 pub mod schedule;
 pub mod simplify;
 pub mod spans;
+mod subscripts;
 pub mod tangent;
 mod tool;
 mod verify;

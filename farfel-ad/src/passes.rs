@@ -49,7 +49,7 @@ use crate::legal::structure::{
     calls_entries, has_alternate_returns, has_entries, has_jumps, has_open_saves, name_all_saved,
     split_entries, without_alternate_returns, without_jumps,
 };
-use crate::legal::{cleared, common_sizes, fixed_tapes, input_output, reroll};
+use crate::legal::{cleared, common_sizes, fixed_tapes, input_output, one_name, reroll};
 use crate::simplify::loops::speed_up;
 use crate::simplify::one_direction::in_one_direction;
 use crate::simplify::preaccumulate::collect;
@@ -93,6 +93,8 @@ pub enum Form {
     Rolled,
     /// Array statements whose derivative does not go element by element are DO loops.
     Elements,
+    /// No call passes an array by two arguments, one of which is assigned, where that can be.
+    OneName,
     /// What ALLOCATE makes are local arrays of subroutines.
     LocalArrays,
     /// Tapes of adjoints in the program end with what says that they do.
@@ -295,8 +297,8 @@ fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<()
 
 use Form::{
     Elements, EntryBounds, EqualBlocks, FixedTapes, LocalArrays, NoAlternateReturns,
-    NoCalledEntries, NoEntries, NoJumps, PlainConditions, PlainCounters, ReductionsCalled, Rolled,
-    SavedByName, Silent, TapesEnd, WholeIterations,
+    NoCalledEntries, NoEntries, NoJumps, OneName, PlainConditions, PlainCounters, ReductionsCalled,
+    Rolled, SavedByName, Silent, TapesEnd, WholeIterations,
 };
 
 /// The passes that legalise.
@@ -398,6 +400,13 @@ const LEGALISE: &[Pass] = &[
         establishes: Forms::of(&[Elements]),
         applies: |p, _| has_arrays(p),
         run: |p, goal, _, _| by_elements(p, goal.is_pattern()),
+    },
+    Pass {
+        name: "one name",
+        requires: Forms::of(&[EntryBounds, Elements]),
+        establishes: Forms::of(&[OneName]),
+        applies: |p, _| one_name::has_arrays_twice(p),
+        run: |p, goal, _, _| one_name::with_one_name(p, goal.suffix()),
     },
     Pass {
         name: "local arrays",

@@ -388,7 +388,8 @@ fn units_of_one_name_from_two_requests_are_a_fault_of_farfel() {
     assert!(said.contains("two requests made a SAME each"), "{said}");
 }
 
-/// One array by two arguments that are both assigned: values that are overwritten by one name are kept for that one only.
+/// One array by two arguments that are both assigned, where it is used as a whole: values that are overwritten by one name
+/// would be kept for that one only.
 #[test]
 fn arrays_that_a_call_assigns_by_two_arguments() {
     let faults = |call: &str| {
@@ -402,7 +403,7 @@ fn arrays_that_a_call_assigns_by_two_arguments() {
       END
       SUBROUTINE F(A, B, Y)
       DOUBLE PRECISION A(2, *), B(*), Y
-      Y = A(2, 1)**2
+      Y = A(2, 1)**2 + SUM(B(1:3))
       A(2, 2) = Y*A(1, 2)
       B(1) = SIN(B(1))
       END

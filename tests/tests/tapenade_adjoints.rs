@@ -1042,3 +1042,80 @@ fn work_arrays_that_passive_subroutines_overwrite() {
     );
     agree(dir, &["main.f", "all.f", "all_b.f", "all_bv.f"], 12, 1e-8);
 }
+
+/// One array by two arguments that are both assigned, as ODEPACK passes its history: the adjoint has one name for it, and
+/// is that of the same program with one argument. A subprogram that uses the array as a whole is refused.
+#[test]
+fn one_array_by_two_arguments() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let source = |call: &str| {
+        format!(
+            "      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y, W(20)
+      DO I = 1, 7
+        W(I) = X*I
+      END DO
+      L = 2
+      CALL {call}
+      Y = W(3)*W(4) + W(6)
+      END
+"
+        )
+    };
+    let twice = source("STEP(W(L), W(L), 2, L)")
+        + "      SUBROUTINE STEP(YH, YH1, NYH, L)
+      DOUBLE PRECISION YH(NYH,*), YH1(*)
+      DO J = 1, 2
+        YH(2,J) = YH(2,J)*YH1(3)
+        CALL SCALE(YH1(J), YH, NYH, 2)
+        YH1(4) = SIN(YH1(4))
+        L = NYH
+        NYH = 2
+      END DO
+      END
+      SUBROUTINE SCALE(A, YH, N, M)
+      DOUBLE PRECISION A, YH(N,M)
+      YH(1,M) = YH(1,1) + YH(1,M)**2
+      END
+";
+    write(dir, "all.f", &twice);
+    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    let once = source("STEP1(W(L), 2, L)").replace("HEAD", "ONCE")
+        + "      SUBROUTINE STEP1(A, NYH, L)
+      DOUBLE PRECISION A(*)
+      DO J = 1, 2
+        A(2*J) = A(2*J)*A(3)
+        A(3) = A(1) + A(3)**2
+        A(4) = SIN(A(4))
+        L = NYH
+      END DO
+      END
+";
+    write(dir, "once.f", &once);
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, YB, YP, YM, H
+      X = 0.3D0
+      H = 1D-5
+      YB = 1
+      CALL HEAD_B(X, XB, YP, YB)
+      CALL ONCE(X + H, YP)
+      CALL ONCE(X - H, YM)
+      PRINT *, XB, (YP - YM)/(2*H)
+      END
+",
+    );
+    agree(dir, &["main.f", "once.f", "all_b.f"], 1, 1e-8);
+    let sum = "YH(1,1) = SUM(YH1(1:3))";
+    let whole = twice.replace("YH1(4) = SIN(YH1(4))", sum);
+    let whole = whole.replace("        NYH = 2\n", "");
+    write(dir, "all.f", &whole);
+    let refused = tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).failure();
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("all.f:7:23"), "{said}");
+    let why = "reads this array by one argument and assigns it by another";
+    assert!(said.contains(why), "{said}");
+}

@@ -13,6 +13,7 @@
 //! | `scalarize` | array statements as DO loops |
 //! | `regions` | what ALLOCATE makes, as local arrays |
 //! | `cleared` | tapes of adjoints that end |
+//! | `one_name` | calls that pass one array by two arguments |
 //! | `common_sizes` | COMMON blocks that all units declare whole |
 
 pub(crate) mod called;
@@ -22,6 +23,7 @@ pub(crate) mod entry_bounds;
 pub(crate) mod fixed_tapes;
 pub(crate) mod input_output;
 pub(crate) mod loop_control;
+pub(crate) mod one_name;
 
 pub(crate) mod regions;
 pub(crate) mod reroll;

@@ -18,6 +18,7 @@ use super::made::Made;
 use super::maker::zero;
 use super::transpose::is_derivative;
 use super::{Part, World};
+use crate::subscripts::{extent, lower, minus, paren, plus};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, increment};
@@ -324,46 +325,6 @@ pub(super) fn twice(span: Span) -> Diagnostic {
         "the same array is passed twice, and both get a cotangent",
     )
     .help("copy one of them to another array first")
-}
-
-fn lower(d: &Dim, span: Span) -> Expr {
-    d.lower.clone().unwrap_or_else(|| Expr::int(1, span))
-}
-
-fn paren(e: Expr) -> Expr {
-    match e.kind {
-        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Element(..) | ExprKind::Paren(_) => e,
-        kind => {
-            let span = e.span;
-            Expr::parens(Expr::new(kind, span), span)
-        }
-    }
-}
-
-fn minus(a: Expr, b: Expr) -> Expr {
-    match (&a.kind, &b.kind) {
-        (_, ExprKind::Int(0)) => a,
-        (ExprKind::Int(x), ExprKind::Int(y)) if x >= y => Expr::int(x - y, a.span),
-        _ => binary(BinOp::Sub, paren(a), paren(b)),
-    }
-}
-
-fn plus(a: Expr, b: Expr) -> Expr {
-    match (&a.kind, &b.kind) {
-        (_, ExprKind::Int(0)) => a,
-        (_, ExprKind::Int(n)) if *n < 0 => minus(a, Expr::int(-n, b.span)),
-        _ => binary(BinOp::Add, a, b),
-    }
-}
-
-/// The number of elements along a dimension.
-fn extent(d: &Dim, span: Span) -> Expr {
-    let upper = d.upper.clone().unwrap_or_else(|| Expr::int(1, span));
-    let low = lower(d, span);
-    match low.kind {
-        ExprKind::Int(1) => upper,
-        _ => plus(minus(upper, low), Expr::int(1, span)),
-    }
 }
 
 /// How many elements of its array come before an actual argument.

@@ -9,12 +9,13 @@ use super::World;
 use super::maker::Maker;
 use super::transpose::is_derivative;
 use crate::locations::{Set, Space};
+use crate::subscripts::{begin_alike, begins};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::sum;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Dim, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Origin, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit,
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Origin, Stmt, StmtKind,
+    SymId, Symbol, Type, Unit,
 };
 use farfel_lang::storage::constant::{Constants, integer};
 use farfel_lang::types::{rank, type_of};
@@ -471,29 +472,10 @@ impl Normalizer<'_> {
     }
 }
 
-/// Do two arguments begin at the same place?
-fn begin_alike(unit: &Unit, a: &Expr, b: &Expr) -> bool {
-    a.reads_as(b) || a.base() == b.base() && begins(unit, a) && begins(unit, b)
-}
-
 /// Is an argument an element of an array that another one passes from its beginning?
 fn is_within(unit: &Unit, element: &Expr, array: &Expr) -> bool {
     matches!(element.kind, ExprKind::Element(of, _) if array.base() == Some(of))
         && begins(unit, array)
-}
-
-/// Does an argument begin where its variable does?
-fn begins(unit: &Unit, a: &Expr) -> bool {
-    match &a.kind {
-        ExprKind::Var(_) => true,
-        ExprKind::Element(s, subscripts) => {
-            let dims = unit.symbols[*s].dims.iter();
-            let lower = |d: &Dim| d.lower.clone().unwrap_or_else(|| Expr::int(1, a.span));
-            let mut pairs = subscripts.iter().zip(dims);
-            pairs.all(|(s, d)| s.reads_as(&lower(d)))
-        }
-        _ => false,
-    }
 }
 
 /// An argument of which the backward sweep does not know what it was.

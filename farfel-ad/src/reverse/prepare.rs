@@ -31,6 +31,7 @@ const FORMS: Forms = Forms::of(&[
     Form::EntryBounds,
     Form::Rolled,
     Form::Elements,
+    Form::OneName,
     Form::LocalArrays,
     Form::TapesEnd,
     Form::EqualBlocks,

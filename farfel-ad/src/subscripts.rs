@@ -1,0 +1,91 @@
+//! Where elements are in their arrays.
+
+use farfel_lang::Span;
+use farfel_lang::ir::build::binary;
+use farfel_lang::ir::{BinOp, Dim, Expr, ExprKind, Unit};
+
+/// Do two arguments begin at the same place?
+pub(crate) fn begin_alike(unit: &Unit, a: &Expr, b: &Expr) -> bool {
+    a.reads_as(b) || a.base() == b.base() && begins(unit, a) && begins(unit, b)
+}
+
+/// Does an argument begin where its variable does?
+pub(crate) fn begins(unit: &Unit, a: &Expr) -> bool {
+    match &a.kind {
+        ExprKind::Var(_) => true,
+        ExprKind::Element(s, subscripts) => {
+            let dims = unit.symbols[*s].dims.iter();
+            let mut pairs = subscripts.iter().zip(dims);
+            pairs.all(|(s, d)| s.reads_as(&lower(d, a.span)))
+        }
+        _ => false,
+    }
+}
+
+/// Where a dimension begins.
+pub(crate) fn lower(d: &Dim, span: Span) -> Expr {
+    d.lower.clone().unwrap_or_else(|| Expr::int(1, span))
+}
+
+/// An operand of a product or a difference.
+pub(crate) fn paren(e: Expr) -> Expr {
+    match e.kind {
+        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Element(..) | ExprKind::Paren(_) => e,
+        kind => {
+            let span = e.span;
+            Expr::parens(Expr::new(kind, span), span)
+        }
+    }
+}
+
+/// A difference of INTEGERs.
+pub(crate) fn minus(a: Expr, b: Expr) -> Expr {
+    match (&a.kind, &b.kind) {
+        (_, ExprKind::Int(0)) => a,
+        (ExprKind::Int(x), ExprKind::Int(y)) if x >= y => Expr::int(x - y, a.span),
+        _ => binary(BinOp::Sub, paren(a), paren(b)),
+    }
+}
+
+/// A sum of INTEGERs.
+pub(crate) fn plus(a: Expr, b: Expr) -> Expr {
+    match (&a.kind, &b.kind) {
+        (_, ExprKind::Int(0)) => a,
+        (_, ExprKind::Int(n)) if *n < 0 => minus(a, Expr::int(-n, b.span)),
+        _ => binary(BinOp::Add, a, b),
+    }
+}
+
+/// The number of elements along a dimension.
+pub(crate) fn extent(d: &Dim, span: Span) -> Expr {
+    let upper = d.upper.clone().unwrap_or_else(|| Expr::int(1, span));
+    let low = lower(d, span);
+    match low.kind {
+        ExprKind::Int(1) => upper,
+        _ => plus(minus(upper, low), Expr::int(1, span)),
+    }
+}
+
+/// How many elements come before one, by its subscripts. None where the extent of a dimension is not known.
+pub(crate) fn elements_before(dims: &[Dim], subscripts: &[Expr], span: Span) -> Option<Expr> {
+    let closed = |d: &Dim| d.upper.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
+    let (_, leading) = dims.split_last()?;
+    if dims.len() != subscripts.len() || !leading.iter().all(closed) {
+        return None;
+    }
+    let mut sum = Expr::int(0, span);
+    for (k, (s, d)) in subscripts.iter().zip(dims).enumerate() {
+        let mut steps = minus(s.clone(), lower(d, span));
+        if steps.kind == ExprKind::Int(0) {
+            continue;
+        }
+        for d in &dims[..k] {
+            steps = binary(BinOp::Mul, paren(steps), paren(extent(d, span)));
+        }
+        sum = match sum.kind {
+            ExprKind::Int(0) => steps,
+            _ => plus(sum, steps),
+        };
+    }
+    Some(sum)
+}
