@@ -8,7 +8,7 @@ use super::build::Program;
 use std::path::{Path, PathBuf};
 
 /// The programs, and where the routines are that they differentiate.
-pub const PROGRAMS: [(&str, &[&str]); 8] = [
+pub const PROGRAMS: [(&str, &[&str]); 9] = [
     (
         "cdflib",
         &["scipy/scipy/special/cdflib/", "scipy/scipy/stats/"],
@@ -45,6 +45,20 @@ pub const PROGRAMS: [(&str, &[&str]); 8] = [
     (
         "ode",
         &["scipy/scipy/integrate/dop/", "scipy/scipy/integrate/tests/"],
+    ),
+    (
+        "solvers",
+        &[
+            "scipy/scipy/integrate/odepack/",
+            "scipy/scipy/integrate/mach/",
+            "lapack/BLAS/SRC/",
+            "lapack/SRC/d",
+            "lapack/SRC/ieeeck.f",
+            "lapack/SRC/il",
+            "lapack/SRC/iparmq.f",
+            "lapack/INSTALL/dlamch.f",
+            "lapack/SRC/xerbla.f",
+        ],
     ),
     ("calculix", &["calculix/"]),
 ];
