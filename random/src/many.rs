@@ -3,7 +3,8 @@
 use crate::generated::{Case, Kind, smaller};
 use crate::interpreter::Outcome;
 use crate::trial::{
-    Carried, Made, Verdict, agrees, command, examine, fortran, is_refusal, prints, sort, source,
+    Carried, Made, Verdict, agrees, command, examine, fortran, is_gfortrans, is_refusal, prints,
+    sort, source,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -319,9 +320,11 @@ impl<'s> Bundle<'s> {
                     lock(tally).count(&format!("passed over ({made}): {why}"), 1);
                 }
                 Verdict::Wrong(e) => {
-                    let fault = self.fault(at, made, Carried::Interpreted, format!("invalid: {e}"));
-                    found(&fault);
-                    lock(tally).faults.push(fault);
+                    let said = format!("invalid: {e}");
+                    if let Some(fault) = self.fault(at, made, Carried::Interpreted, said) {
+                        found(&fault);
+                        lock(tally).faults.push(fault);
+                    }
                 }
             }
         }
@@ -389,7 +392,10 @@ impl<'s> Bundle<'s> {
                     }
                 };
                 wrong.push(*at);
-                let fault = self.fault(*at, made, decided, said);
+                let Some(fault) = self.fault(*at, made, decided, said) else {
+                    lock(tally).count("wrong by gfortran -O3 alone, without us", 1);
+                    continue;
+                };
                 found(&fault);
                 lock(tally).faults.push(fault);
                 if lock(tally).faults.len() >= self.settings.faults {
@@ -437,8 +443,8 @@ impl<'s> Bundle<'s> {
         fine.iter().map(|(at, ..)| *at).collect()
     }
 
-    /// A smaller program that fails like this one.
-    fn fault(&self, at: usize, made: Made, carried: Carried, said: String) -> Fault {
+    /// A smaller program that fails like this one. None where gfortran alone makes the same of it.
+    fn fault(&self, at: usize, made: Made, carried: Carried, said: String) -> Option<Fault> {
         let (number, case) = &self.cases[at];
         let kind = self.kind;
         let fails = |case: &Case, carried, wanted: &str| {
@@ -460,13 +466,16 @@ impl<'s> Bundle<'s> {
         let quick = quick
             .filter(|small| carried == Carried::Interpreted || fails(small, carried, &sort(&said)));
         let small = quick.unwrap_or_else(|| smaller_by(carried, &sort(&said), attempts));
+        if carried == Carried::Fast && is_gfortrans(&small, kind, made) {
+            return None;
+        }
         let says = agrees(&small, kind, made, carried).err();
         let mut text = source(&[&small], kind, made);
         if let Made::Tapenade(driver) = made {
             let line = command(&small, driver).join(" ");
             text = format!("C     farfel tapenade {line}\n{text}");
         }
-        Fault {
+        Some(Fault {
             number: *number,
             kind,
             made,
@@ -474,6 +483,6 @@ impl<'s> Bundle<'s> {
             said,
             says: says.unwrap_or_default(),
             text,
-        }
+        })
     }
 }

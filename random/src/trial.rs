@@ -325,6 +325,30 @@ pub fn agrees(case: &Case, kind: Kind, made: Made, carried: Carried) -> Result<(
     }
 }
 
+/// Is the program without its blocks wrong, too, when gfortran alone makes it, with all its optimisations? Only what is
+/// plain Fortran can tell.
+pub fn is_gfortrans(case: &Case, kind: Kind, made: Made) -> bool {
+    let plain = whole(case, kind, made).without_blocks();
+    let mut text = program(&[plain]);
+    if kind.flat {
+        // Nothing else has a value without the blocks.
+        let print = format!("      PRINT *, '{}', ", case.name);
+        let lines = text.lines().map(|l| match l.strip_prefix(&print) {
+            Some(_) => format!("{print}YO\n"),
+            None => format!("{l}\n"),
+        });
+        text = lines.collect();
+    }
+    let Ok(read) = read(&text) else {
+        return false;
+    };
+    let Ok(expected) = interpreter::run(&read.program, &options(kind)) else {
+        return false;
+    };
+    let said = prints(&text, &expected, kind, Carried::Fast);
+    said.is_err_and(|e| !e.starts_with("gfortran"))
+}
+
 /// Does the compiler say what it does not do? That it is at fault itself (F0901) is no refusal.
 pub fn is_refusal(error: &str) -> bool {
     !error.starts_with("F09") && (error.starts_with("F0") || error.starts_with("AD"))
