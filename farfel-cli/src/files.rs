@@ -140,7 +140,22 @@ pub fn shown(files: &[PathBuf]) -> String {
         .iter()
         .map(|file| file.display().to_string())
         .collect();
-    names.join(", ")
+    few(&names)
+}
+
+/// Names of files, where these are not many; else how many there are, and the first.
+pub fn few<N: AsRef<str>>(names: &[N]) -> String {
+    let listed = |names: &[N]| {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        names.join(", ")
+    };
+    match names {
+        [a, b, c, _, _, _, ..] => {
+            let first = [a, b, c].map(AsRef::as_ref).join(", ");
+            format!("{} files ({first}, ...)", names.len())
+        }
+        _ => listed(names),
+    }
 }
 
 /// Shows what is worth knowing of sources that are not built.
@@ -176,5 +191,20 @@ pub fn show_built(built: &farfel_driver::BuiltProgram, shell: &mut Shell) {
     shell.report(&built.report);
     for notice in &built.notices {
         shell.warn(notice);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::few;
+
+    #[test]
+    fn many_files_are_counted() {
+        assert_eq!(few(&["a.f", "b.f"]), "a.f, b.f");
+        assert_eq!(few(&["a", "b", "c", "d", "e"]), "a, b, c, d, e");
+        assert_eq!(
+            few(&["a", "b", "c", "d", "e", "f"]),
+            "6 files (a, b, c, ...)"
+        );
     }
 }

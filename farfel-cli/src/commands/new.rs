@@ -11,6 +11,7 @@ use crate::args::{Init, New, NewOptions, Vcs};
 use crate::dependency::Source;
 use crate::error::{Error, Result};
 use crate::existing::{self, Existing};
+use crate::files;
 use crate::package_name;
 use crate::shell::Shell;
 use crate::template::{self, Template, Values};
@@ -220,7 +221,6 @@ fn passed_by_reason(found: &Existing) -> Vec<(PathBuf, String)> {
 
 /// Says what becomes of sources. Many for one reason are said at once, and then not where in each of them it is.
 fn show_by_reason(verb: &str, sources: &[(PathBuf, String)], shell: &mut Shell) {
-    const FEW: usize = 5;
     let mut by_reason: BTreeMap<&str, Vec<(String, &str)>> = BTreeMap::new();
     for (file, why) in sources {
         let files = by_reason.entry(without_place(why)).or_default();
@@ -228,10 +228,7 @@ fn show_by_reason(verb: &str, sources: &[(PathBuf, String)], shell: &mut Shell) 
     }
     for (reason, files) in by_reason {
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        let shown = match names.len() {
-            count if count > FEW => format!("{count} files ({}, ...)", names[..3].join(", ")),
-            _ => names.join(", "),
-        };
+        let shown = files::few(&names);
         let why = match &files[..] {
             [(_, why)] => why,
             _ => reason,
