@@ -197,6 +197,8 @@ pub struct Notes {
     /// The units whose arguments are tapes that do not grow any more: they take others than callers of the
     /// program itself pass.
     pub resized: HashSet<Name>,
+    /// Warnings about the program, where it does not say what derivatives take it to say.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A pass from program to program.
@@ -406,7 +408,10 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[EntryBounds, Elements]),
         establishes: Forms::of(&[OneName]),
         applies: |p, _| one_name::has_arrays_twice(p),
-        run: |p, goal, _, _| one_name::with_one_name(p, goal.suffix()),
+        run: |p, goal, notes, _| {
+            let twice = one_name::with_one_name(p, goal.suffix());
+            notes.warnings.extend(twice);
+        },
     },
     Pass {
         name: "local arrays",

@@ -1080,7 +1080,9 @@ fn one_array_by_two_arguments() {
       END
 ";
     write(dir, "all.f", &twice);
-    tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    let made = tapenade(dir, &["-b", "-head", "head(y)/(x)", "all.f"]).success();
+    let said = String::from_utf8_lossy(&made.get_output().stderr).into_owned();
+    assert!(said.contains("STEP gets this array twice"), "{said}");
     let once = source("STEP1(W(L), 2, L)").replace("HEAD", "ONCE")
         + "      SUBROUTINE STEP1(A, NYH, L)
       DOUBLE PRECISION A(*)

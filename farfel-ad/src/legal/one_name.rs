@@ -15,6 +15,7 @@
 use crate::legal::structure::taken_names;
 use crate::subscripts::{begin_alike, elements_before, lower, plus};
 use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
     Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Type, Unit,
@@ -47,9 +48,10 @@ fn same_as_earlier(unit: &Unit, args: &[Expr], j: usize) -> Option<usize> {
         .flatten()
 }
 
-/// Lets such calls go to copies with one argument for the array, whose names end in `suffix`. Subprograms that use their
-/// arrays as a whole stay as they are.
-pub(crate) fn with_one_name(program: &mut Program, suffix: &str) {
+/// Lets such calls go to copies with one argument for the array, whose names end in `suffix`; a warning for each.
+/// Subprograms that use their arrays as a whole stay as they are.
+pub(crate) fn with_one_name(program: &mut Program, suffix: &str) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
     let mut assigned = Assigned::of(program);
     let mut taken = taken_names(program);
     let mut copies: HashMap<(Name, Vec<Pair>), Option<Name>> = HashMap::new();
@@ -79,6 +81,9 @@ pub(crate) fn with_one_name(program: &mut Program, suffix: &str) {
                     Some(name)
                 });
             let Some(copy) = copy else { return };
+            for (_, j) in &pairs {
+                warnings.extend(warning(&name, args[*j].span));
+            }
             let mut position = 0;
             args.retain(|_| {
                 position += 1;
@@ -94,6 +99,19 @@ pub(crate) fn with_one_name(program: &mut Program, suffix: &str) {
         }
         at += 1;
     }
+    warnings
+}
+
+/// What the user is told, where the call is one of the sources.
+fn warning(name: &Name, at: Span) -> Option<Diagnostic> {
+    (at != Span::NONE).then(|| {
+        Diagnostic::warning(
+            &rules::SHARED_ARGUMENT,
+            at,
+            format!("{name} gets this array twice, and sets it: its adjoint takes the two for one"),
+        )
+        .help("Fortran forbids it, and compilers may take them for two: pass it once")
+    })
 }
 
 /// What a call of a subroutine passes twice, where one of the two may be assigned.

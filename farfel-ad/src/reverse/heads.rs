@@ -109,6 +109,7 @@ pub fn differentiate_heads(
         let mut begun = Begun::of(&closure.program, heads, layout, made)?;
         let known = begun.world.known_with_declarations(&closure.program);
         if !World::undo(&closure.program, &known, &mut undone) {
+            warnings.extend(closure.warnings.iter().cloned());
             warnings.append(&mut found);
             break (begun, known);
         }

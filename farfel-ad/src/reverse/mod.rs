@@ -263,6 +263,7 @@ impl World {
                 known = world.choose_joint(&closure.program, most_tape);
             }
             if !World::undo(&closure.program, &known, &mut undone) {
+                warnings.extend(closure.warnings.iter().cloned());
                 warnings.append(&mut found);
                 return Ok((closure, world, known));
             }

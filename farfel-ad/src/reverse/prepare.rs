@@ -17,6 +17,8 @@ pub(super) struct Closure {
     changed: HashSet<Name>,
     /// The units that the program has not got.
     added: HashSet<Name>,
+    /// What is to be said of the program.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// The forms that adjoints need.
@@ -89,7 +91,7 @@ fn closure(
     let below = Program { units };
     let made = passes::legalise(Cow::Owned(below), forms, goal)?;
     let (legal, mut changed) = (made.program.into_owned(), made.notes.silenced);
-    let resized = made.notes.resized;
+    let (resized, warnings) = (made.notes.resized, made.notes.warnings);
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = legal.units.iter().map(|u| &u.name);
     let added: HashSet<Name> = units.filter(|n| !known.contains(n)).cloned().collect();
@@ -110,6 +112,7 @@ fn closure(
         program: legal,
         changed,
         added,
+        warnings,
     })
 }
 
