@@ -416,4 +416,24 @@ fn arrays_that_a_call_assigns_by_two_arguments() {
     let two = "F0305 5:17 the call assigns this array by two arguments\n";
     assert_eq!(faults("CALL F(W, W(1), Y)"), two);
     assert_eq!(faults("CALL F(W(1), W(5), Y)"), "");
+    // Subscripts are needed again, too.
+    let text = "      SUBROUTINE MAIN(X, K, D)
+      DOUBLE PRECISION X(3), Y, D(3)
+      INTEGER K(6)
+      ADR(Y)
+      CALL F(X, K, K, Y)
+      END ADR(D = COTANGENT(X))
+      END
+      SUBROUTINE F(X, K, L, Y)
+      DOUBLE PRECISION X(3), Y
+      INTEGER K(2, *), L(*)
+      L(1) = 1
+      Y = X(K(1, 1))**2
+      K(1, 2) = SUM(L(1:2))
+      L(1) = 2
+      Y = Y*X(L(1))
+      END
+";
+    let two = "F0305 5:20 the call assigns this array by two arguments\n";
+    assert_eq!(expand(text).err().unwrap_or_default(), two);
 }

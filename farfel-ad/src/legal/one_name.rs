@@ -135,10 +135,14 @@ fn twice(
     let pairs = (1..args.len()).filter_map(|j| {
         let i = same_as_earlier(caller, args, j)?;
         let alike = dummy(i)?.ty == dummy(j)?.ty && dummy(i)?.ty != Some(Type::Character);
-        let writes = || [i, j].iter().any(|k| assigned.argument(&of.name, *k));
-        (array(i) && array(j) && alike && writes()).then_some((i, j))
+        (array(i) && array(j) && alike).then_some((i, j))
     });
-    let pairs: Vec<Pair> = pairs.collect();
+    let mut pairs: Vec<Pair> = pairs.collect();
+    // Of three names for an array, one may be assigned.
+    let writes = |k: usize| assigned.argument(&of.name, k);
+    let written = pairs.iter().filter(|(i, j)| writes(*i) || writes(*j));
+    let written: HashSet<usize> = written.map(|(i, _)| *i).collect();
+    pairs.retain(|(i, _)| written.contains(i));
     (!pairs.is_empty()).then(|| (of.name.clone(), pairs))
 }
 

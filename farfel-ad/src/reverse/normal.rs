@@ -406,27 +406,41 @@ impl Normalizer<'_> {
         };
         let scalar = |i: usize| scalars.get(i).copied().unwrap_or(false);
         let differentiable = |t: Type| t.is_differentiable();
-        // Values that are overwritten by one name are kept for that name only.
-        let written = |e: &Expr| {
+        // Values that are overwritten by one name are kept for that name only, whatever their type.
+        let is_array = |e: &Expr| {
             let of = e.base().map(|s| (s, &self.make.unit.symbols[s]));
             of.is_some_and(|(s, of)| {
-                of.origin == Origin::Written && !self.make.derivatives.contains(&s)
+                let own = of.origin == Origin::Written && !self.make.derivatives.contains(&s);
+                own && of.is_array()
             })
         };
-        let assigned: Vec<usize> = (0..args.len())
-            .filter(|i| !scalar(*i) && effect.assigned.contains(*i) && written(&args[*i]))
-            .filter(|i| type_of(&self.make.unit, &args[*i]).is_some_and(differentiable))
-            .collect();
-        for (n, i) in assigned.iter().enumerate() {
-            let same = |j: &&usize| begin_alike(&self.make.unit, &args[*i], &args[**j]);
-            let Some(j) = assigned[n + 1..].iter().find(same) else {
+        let assigned = |i: usize| effect.assigned.contains(i);
+        let arrays = (0..args.len()).filter(|i| !scalar(*i) && is_array(&args[*i]));
+        let arrays: Vec<usize> = arrays.collect();
+        for (n, j) in arrays.iter().enumerate() {
+            let same = |i: &&usize| {
+                let set = assigned(**i) || assigned(*j);
+                set && begin_alike(&self.make.unit, &args[**i], &args[*j])
+            };
+            let Some(i) = arrays[..n].iter().find(same) else {
                 continue;
+            };
+            let (at, what) = match (assigned(*i), assigned(*j)) {
+                (true, true) => (j, "assigns this array by two arguments"),
+                (false, _) => (
+                    i,
+                    "reads this array by one argument and assigns it by another",
+                ),
+                (_, false) => (
+                    j,
+                    "reads this array by one argument and assigns it by another",
+                ),
             };
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_UNSUPPORTED,
-                    args[*j].span.or(span),
-                    "the call assigns this array by two arguments",
+                    args[*at].span.or(span),
+                    format!("the call {what}"),
                 )
                 .help("give the subprogram one argument for it, or pass a copy"),
             );

@@ -56,8 +56,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     closure(program, units, &goal, forms)
 }
 
-/// Copies what some heads reach, with all that it reads and writes. COMMON stays as it is: the contexts of heads
-/// number its variables.
+/// Copies what some heads reach, with all that it reads and writes.
 pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure, Vec<Diagnostic>> {
     let goal = Goal {
         heads,

@@ -106,8 +106,8 @@ pub(super) struct Chosen {
     pub messages: Vec<String>,
 }
 
-/// The forms that heads are chosen in. The engine sees to all others that derivatives need; none of these changes the
-/// variables of COMMON, which the contexts of heads number.
+/// The forms that heads are chosen in. The engine sees to all others that derivatives need, and numbers the variables of
+/// COMMON anew in these; but of a block that units declare longer and shorter, it cannot tell which is meant.
 const FORMS: Forms = Forms::of(&[Form::NoCalledEntries, Form::FixedTapes, Form::EqualBlocks]);
 
 /// The program as heads are chosen in it, with a subprogram for each ENTRY point below these, where
