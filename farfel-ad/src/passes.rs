@@ -49,7 +49,9 @@ use crate::legal::structure::{
     calls_entries, has_alternate_returns, has_entries, has_jumps, has_open_saves, name_all_saved,
     split_entries, without_alternate_returns, without_jumps,
 };
-use crate::legal::{cleared, common_sizes, fixed_tapes, input_output, one_name, reroll};
+use crate::legal::{
+    cleared, common_sizes, fixed_tapes, input_output, one_name, reroll, shared_elements,
+};
 use crate::simplify::loops::speed_up;
 use crate::simplify::one_direction::in_one_direction;
 use crate::simplify::preaccumulate::collect;
@@ -69,6 +71,8 @@ use std::collections::{HashMap, HashSet};
 pub enum Form {
     /// Tapes of adjoints in the program do not grow.
     FixedTapes,
+    /// No scalar is another name of an element of an array that the unit uses, too.
+    ElementsByName,
     /// No input, output, STOP or PAUSE.
     Silent,
     /// PRODUCT, MAXVAL and MINVAL of whole arrays are calls of functions in Fortran.
@@ -298,9 +302,9 @@ fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<()
 }
 
 use Form::{
-    Elements, EntryBounds, EqualBlocks, FixedTapes, LocalArrays, NoAlternateReturns,
-    NoCalledEntries, NoEntries, NoJumps, OneName, PlainConditions, PlainCounters, ReductionsCalled,
-    Rolled, SavedByName, Silent, TapesEnd, WholeIterations,
+    Elements, ElementsByName, EntryBounds, EqualBlocks, FixedTapes, LocalArrays,
+    NoAlternateReturns, NoCalledEntries, NoEntries, NoJumps, OneName, PlainConditions,
+    PlainCounters, ReductionsCalled, Rolled, SavedByName, Silent, TapesEnd, WholeIterations,
 };
 
 /// The passes that legalise.
@@ -311,6 +315,13 @@ const LEGALISE: &[Pass] = &[
         establishes: Forms::of(&[FixedTapes]),
         applies: |p, _| fixed_tapes::grows(p),
         run: |p, _, notes, _| notes.resized.extend(fixed_tapes::fix(p)),
+    },
+    Pass {
+        name: "shared elements",
+        requires: Forms::of(&[]),
+        establishes: Forms::of(&[ElementsByName]),
+        applies: |p, _| shared_elements::are_there(p),
+        run: |p, _, _, _| shared_elements::by_element(p),
     },
     Pass {
         name: "input and output",

@@ -2,8 +2,8 @@
 
 mod support;
 use insta::assert_snapshot;
-use support::jacobian::{Case, check_cases};
-use support::{check, expand_warning};
+use support::jacobian::{Case, check_cases, check_cases_with};
+use support::{CHECKED, FAST, check, expand_warning};
 
 const CASES: &[(&str, &str)] = &[
     (
@@ -304,6 +304,59 @@ fn constructs() {
         })
         .collect();
     check_cases(&cases, 1e-7);
+}
+
+/// gfortran 12 vectorises loops over Q as if Q(2) could not be E, at -O2: derivatives name it Q(2).
+#[test]
+fn scalars_over_elements() {
+    let texts = [
+        (
+            "in_common",
+            "
+      SUBROUTINE F@(X, Y)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION X(3), Y(3), D(3)
+      COMMON /KE@/ P, Q(3)
+      EQUIVALENCE (Q(2), E)
+      P = 0.7D0*X(1)
+      DO 5 I = 1, 3
+    5 D(I) = 0.57D0 + 0.117D0*I
+      E = 0.85D0 + 0.7D0*X(3)
+      DO 10 I = 1, 3
+   10 Q(I) = COS(D(I)*(0.015D0 + 0.25D0*E**2))
+      DO 20 I = 1, 3
+   20 Y(I) = X(2)*X(I)
+      Y(3) = Y(3) + Q(3)/(1.5D0 + ABS(P - 0.0171D0))
+      END
+",
+        ),
+        (
+            "of_a_matrix",
+            "
+      SUBROUTINE F@(X, Y)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION X(3), Y(3), A(0:1, -1:1), V(6), C(2)
+      EQUIVALENCE (A(0, -1), V(1)), (A(1, 0), S), (V(5), T, C(1))
+      DO 10 J = -1, 1
+      DO 10 I = 0, 1
+   10 A(I, J) = X(J + 2)*(I + 1.3D0) + X(1)*J
+      S = S*T + C(2)
+      T = SIN(S)*C(1)
+      DO 20 I = 1, 6
+      V(I) = V(I)*S
+   20 S = S - V(7 - I)*T
+      Y(1) = S + A(0, 1)
+      Y(2) = T*V(2)
+      Y(3) = C(2) + V(4)
+      END
+",
+        ),
+    ];
+    let cases = texts.map(|(name, text)| Case {
+        name,
+        text: text.into(),
+    });
+    check_cases_with(&cases, 1e-7, &[CHECKED, FAST, &["-O2"]]);
 }
 
 /// Where functions have no derivative, both modes take what the README says, without NaN.

@@ -335,12 +335,12 @@ fn whole_arrays_in_several_directions() {
 fn temporaries_of_what_has_two_names() {
     let text = "
       SUBROUTINE F(X, Y, K)
-      DOUBLE PRECISION X(3), Y, B(3), E
-      EQUIVALENCE (E, B(1))
+      DOUBLE PRECISION X(3), Y, B(3), E(2)
+      EQUIVALENCE (E(1), B(1))
       ADR(Y)
       B = X*X
       L = K
-      Y = MINVAL(-(-(B(1:L)*E)))
+      Y = MINVAL(-(-(B(1:L)*E(1))))
       END ADR(X = COTANGENT(X))
       END
 ";

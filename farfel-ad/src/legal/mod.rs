@@ -14,6 +14,7 @@
 //! | `regions` | what ALLOCATE makes, as local arrays |
 //! | `cleared` | tapes of adjoints that end |
 //! | `one_name` | calls that pass one array by two arguments |
+//! | `shared_elements` | scalars that EQUIVALENCE puts over elements of arrays |
 //! | `common_sizes` | COMMON blocks that all units declare whole |
 
 pub(crate) mod called;
@@ -28,4 +29,5 @@ pub(crate) mod one_name;
 pub(crate) mod regions;
 pub(crate) mod reroll;
 pub(crate) mod scalarize;
+pub(crate) mod shared_elements;
 pub(crate) mod structure;

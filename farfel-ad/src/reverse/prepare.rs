@@ -24,6 +24,7 @@ pub(super) struct Closure {
 /// The forms that adjoints need.
 const FORMS: Forms = Forms::of(&[
     Form::FixedTapes,
+    Form::ElementsByName,
     Form::ReductionsCalled,
     Form::WholeIterations,
     Form::PlainCounters,

@@ -63,8 +63,12 @@ pub const MOST_CONTEXTS: usize = 8;
 
 /// The forms that tangents of AD blocks are made of. Where derivatives have a dimension more than values, tapes
 /// do not grow. A pattern does not ask which element is the largest.
-const FORMS: Forms = Forms::of(&[Form::ReductionsCalled]);
-const FORMS_OF_SEVERAL: Forms = Forms::of(&[Form::FixedTapes, Form::ReductionsCalled]);
+const FORMS: Forms = Forms::of(&[Form::ElementsByName, Form::ReductionsCalled]);
+const FORMS_OF_SEVERAL: Forms = Forms::of(&[
+    Form::FixedTapes,
+    Form::ElementsByName,
+    Form::ReductionsCalled,
+]);
 const FORMS_OF_PATTERNS: Forms = Forms::of(&[Form::FixedTapes]);
 
 /// The forms that some tangents cannot be made without ([`needs`]).
@@ -343,11 +347,11 @@ pub(crate) fn linear_heads(
         request: None,
     };
     // What adjoints are made of comes in its forms.
-    let at_need = match layout.adjoint {
-        true => Forms::default(),
-        false => AT_NEED,
+    let (forms, at_need) = match layout.adjoint {
+        true => (Forms::default(), Forms::default()),
+        false => (Forms::of(&[Form::ElementsByName]), AT_NEED),
     };
-    let legal = passes::legalise(Cow::Borrowed(program), Forms::default(), &goal)?.program;
+    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?.program;
     let legal = with_needed(legal, at_need, &goal, &|program, lacks| {
         let graph = Below::of(program, names.iter().copied());
         let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
