@@ -5,7 +5,7 @@ mod support;
 use insta::assert_snapshot;
 use std::borrow::Cow;
 use support::jacobian::{Case, check_cases};
-use support::{check, expand, run};
+use support::{CHECKED, check, expand, run};
 
 const ARRAYS: &[Case] = &[
     Case {
@@ -400,4 +400,43 @@ fn blocks_do_not_share_what_stands_for_entry_points() {
 ";
     let out = run(&check(text, 1e-12), &[]);
     assert_eq!(out.matches("called").count(), 2, "{out}");
+}
+
+/// What a reduction is made of is called once for each element, though the size is asked for, too.
+#[test]
+fn functions_in_reductions_are_called_once() {
+    let text = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(3), D(3), F, G, Y, Z
+      COMMON /CNT/ N
+      DO 5 I = 1, 3
+    5 X(I) = 0.2D0 + 0.1D0*I
+      N = 0
+      ADF(TANGENT(X(2)) = 1)
+      Y = PRODUCT((/ F(X(1)), (F(X(2))*X(K), K = 1, 3) /))
+      Y = Y + MAXVAL(X(1:2)*F(X(2)))
+      END ADF(D(1) = TANGENT(Y))
+      PRINT *, N
+      N = 0
+      ADR(Z)
+      Z = PRODUCT((/ F(X(1)), (F(X(2))*X(K), K = 1, 3) /))
+      Z = Z + MAXVAL(X(1:2)*F(X(2)))
+      END ADR(D(2:3) = COTANGENT(X(2:3)))
+      PRINT *, N
+      PRINT *, D(1) - D(2), Y - Z
+      END
+      DOUBLE PRECISION FUNCTION F(X)
+      DOUBLE PRECISION X
+      COMMON /CNT/ N
+      N = N + 1
+      F = X*X
+      END
+";
+    let said = run(&expand(text).unwrap(), CHECKED);
+    let numbers: Vec<f64> = said
+        .split_whitespace()
+        .map(|n| n.parse().unwrap())
+        .collect();
+    assert_eq!(numbers[..2], [5.0, 5.0], "{said}");
+    assert!(numbers[2..].iter().all(|n| n.abs() < 1e-12), "{said}");
 }

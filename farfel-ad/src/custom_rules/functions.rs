@@ -3,11 +3,12 @@
 use super::shipped;
 use farfel_lang::callgraph::{Below, references};
 use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::build::zero;
 use farfel_lang::ir::{
     Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit, rewrite_exprs,
     walk_exprs,
 };
-use farfel_lang::types::type_of;
+use farfel_lang::types::{rank, type_of};
 use std::collections::HashSet;
 
 /// Are there references of PRODUCT, MAXVAL or MINVAL below some heads?
@@ -62,6 +63,7 @@ fn function(unit: &Unit, e: &Expr) -> Option<String> {
     };
     if !matches!(i.name, "PRODUCT" | "MAXVAL" | "MINVAL")
         || matches!(array.kind, ExprKind::Keyword(..))
+        || shape(unit, array).is_none()
     {
         return None;
     }
@@ -92,11 +94,52 @@ fn replace(unit: &mut Unit) {
         let function = symbol(unit, &name, Class::Function, ty);
         if let ExprKind::Call(s, args) = &mut e.kind {
             *s = function;
-            let size = Expr::call(size, args.clone(), e.span);
+            let shapes = args.iter().filter_map(|a| shape(unit, a)).collect();
+            let size = Expr::call(size, shapes, e.span);
             args.insert(0, size);
         }
     });
     unit.body = body;
+}
+
+/// An array of the same shape, in which nothing is called: functions may do more than give a value. None where what they
+/// give decides how large it is.
+fn shape(unit: &Unit, array: &Expr) -> Option<Expr> {
+    let calls = |e: &Expr| {
+        let mut found = false;
+        e.walk(&mut |e| found |= calls_unit(unit, e));
+        found
+    };
+    let mut sizes = true;
+    array.walk(&mut |e| match &e.kind {
+        ExprKind::Range(..) => sizes &= !calls(e),
+        ExprKind::ImpliedDo(d) => {
+            sizes &= ![&d.from, &d.to].into_iter().chain(&d.step).any(&calls);
+        }
+        _ => {}
+    });
+    let mut shape = array.clone();
+    shape.rewrite(&mut |e| {
+        if calls_unit(unit, e) {
+            let ty = type_of(unit, e).filter(|_| rank(unit, e) == 0);
+            *e = match ty {
+                Some(ty @ (Type::Real(_) | Type::Complex(_))) => zero(ty, e.span),
+                Some(Type::Integer(4)) => Expr::int(1, e.span),
+                Some(Type::Integer(8)) => Expr::long(1, e.span),
+                Some(Type::Logical(4)) => Expr::logical(true, e.span),
+                _ => {
+                    sizes = false;
+                    return;
+                }
+            };
+        }
+    });
+    sizes.then_some(shape)
+}
+
+/// Is it a call of a function that is not intrinsic, or of a statement function, which may call one?
+fn calls_unit(unit: &Unit, e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::Call(s, _) if !matches!(unit.symbols[s].class, Class::Intrinsic(_)))
 }
 
 /// The symbol of a global procedure, declared.
