@@ -207,6 +207,63 @@ fn passed_functions_whose_value_only_decides() {
     close(&found, &wanted, 1e-12);
 }
 
+/// The same where the text has all that the function can be.
+#[test]
+fn known_functions_whose_value_only_decides() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, V
+      EXTERNAL V
+      CALL U(V, X, Y)
+      END
+      SUBROUTINE U(G, X, Y)
+      DOUBLE PRECISION G, X, Y
+      Y = X*X
+      IF (G(X) .GT. 0.5D0) Y = 3*X
+      END
+      DOUBLE PRECISION FUNCTION V(X)
+      DOUBLE PRECISION X
+      V = 0.5D0*X
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "h(y)/(x)", "-o", "out", "all.f"]).success();
+    }
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XD, XB, Y, YD, YB
+      DO 10 I = 1, 2
+      X = I*0.8D0
+      XD = 1
+      CALL H_D(X, XD, Y, YD)
+      XB = 0
+      YB = 1
+      CALL H_B(X, XB, Y, YB)
+      PRINT *, YD, MAX(1.6D0*(2 - I), 3D0*(I - 1))
+      PRINT *, XB, YD
+   10 CONTINUE
+      END
+      SUBROUTINE V_D(X, XD, V)
+      DOUBLE PRECISION X, XD, V
+      V = 0.5D0*X
+      END
+      SUBROUTINE V_B(X, XB)
+      DOUBLE PRECISION X, XB
+      END
+",
+    );
+    let files = ["main.f", "all.f", "out_d.f", "out_b.f"];
+    let (found, wanted) = pairs(&numbers(dir, &files, ""));
+    close(&found, &wanted, 1e-12);
+}
+
 /// A size that a passed procedure gets, and does not change; COMMON that one uses; REAL and DOUBLE
 /// PRECISION as one type.
 const PASSED: &str = "      SUBROUTINE EVAL(X, F)

@@ -26,6 +26,8 @@ pub(super) struct KnownDummy {
     /// Of a derivative: how many arguments the procedure has, and which of them have a derivative;
     /// the one behind the last is the result.
     pub active: Option<(usize, Set)>,
+    /// It is a function, whose derivative gets the result as an argument in any case.
+    pub function: bool,
 }
 
 impl effects::KnownDummy for KnownDummy {
@@ -41,26 +43,29 @@ impl effects::KnownDummy for KnownDummy {
             return None;
         }
         let assigned = |i: usize| i == *args || own.assigned.contains(i);
-        Some(with_derivatives(&own, &|i| active.contains(i), &assigned))
+        let active = |i: usize| active.contains(i);
+        Some(with_derivatives(&own, &active, self.function, &assigned))
     }
 }
 
 /// The effect of a call which gets derivatives behind the arguments that have one. A result that has
-/// one is an argument, too.
+/// one is an argument, too; with `result` any is.
 fn with_derivatives(
     own: &Effect,
     active: &dyn Fn(usize) -> bool,
+    result: bool,
     assigned: &dyn Fn(usize) -> bool,
 ) -> Effect {
     let args = own.args;
     let has = |i: usize| usize::from(active(i));
-    let total = args + (0..args).map(has).sum::<usize>() + 2 * has(args);
+    let result = result || active(args);
+    let total = args + (0..=args).map(has).sum::<usize>() + usize::from(result);
     let mut made = Effect::nothing(total, own.read.len().saturating_sub(args + 1));
     made.besides = own.besides;
     let mut at = 0;
     for i in 0..=args {
         let derivative = active(i);
-        if i == args && !derivative {
+        if i == args && !result {
             break;
         }
         made.assigned.set(at, assigned(i));
@@ -101,7 +106,7 @@ fn given_effects<'r, 'k>(
         if own.args != rule.args {
             own = nothing;
         }
-        let mut effect = with_derivatives(&own, &active, &assigned);
+        let mut effect = with_derivatives(&own, &active, false, &assigned);
         effect.besides = Besides::Nothing;
         (procedure, effect)
     });

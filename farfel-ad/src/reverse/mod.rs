@@ -215,11 +215,15 @@ fn known_dummies(closure: &Program, tangents: &[Tangent], order: &Order) -> Vec<
             };
             let can_be = targets.of_dummy(&u.name, position).iter();
             let can_be: Vec<Name> = can_be.map(|t| t.name.clone()).collect();
+            let function = a
+                .sym()
+                .is_some_and(|s| u.symbols[s].class == farfel_lang::ir::Class::Function);
             let of = |unit: &Name, name: &Name, active| KnownDummy {
                 unit: unit.clone(),
                 name: name.clone(),
                 targets: can_be.clone(),
                 active,
+                function,
             };
             found.push(of(&u.name, &name, None));
             for t in tangents.iter().filter(|t| t.of == u.name) {
