@@ -27,20 +27,17 @@
 
 use crate::border::{BORDER, border, fixed_form};
 use crate::calls::{entries, for_each_call, procedures};
-use crate::guard::{is_support, support_module};
 use crate::names::Names;
+use crate::support::{self, Support};
 use farfel_lang::Sources;
 use farfel_lang::ir::{
-    Arg, Class, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, Stmt, StmtKind,
-    SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
+    Arg, Class, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId, Symbol,
+    Type, Unit, UnitKind,
 };
 use farfel_lang::print::{Options, print_program, print_unit};
 use farfel_lang::types::type_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
-
-/// What STOP calls in a library; see `farfel-runtime`.
-const STOP: &str = "FARFEL_STOP_V1";
 
 /// The text of a program that is run.
 pub(crate) fn program_text(program: &Program, sources: &Sources, every_line: bool) -> String {
@@ -90,7 +87,6 @@ impl Library {
     /// Arranges the units of one object file.
     pub(crate) fn new(mut program: Program, names: Names, links: &Links) -> Library {
         for unit in &mut program.units {
-            replace_stop(unit);
             rename_commons(unit, &names, &links.by_name);
         }
         let own = entries(&program);
@@ -152,7 +148,7 @@ impl Library {
         let all = self.inside.iter().chain(&self.outside);
         let support: BTreeSet<&str> = all.flat_map(support_of).collect();
         if !support.is_empty() {
-            text.push_str(&support_module(&self.support(), &support));
+            text.push_str(&support::module(&self.support(), &support));
         }
         let mut put = |statement: &str| text.push_str(&fixed_form(statement));
         put(&format!("MODULE {}", self.module));
@@ -206,7 +202,7 @@ fn support_of(unit: &Unit) -> impl Iterator<Item = &str> {
     let called = procedures(unit).filter(|(_, s)| s.place == Place::Global);
     called
         .map(|(_, s)| s.name.as_str())
-        .filter(|n| is_support(n))
+        .filter(|n| Support::is_name(n))
 }
 
 fn options(sources: &Sources, every_line: bool) -> Options<'_> {
@@ -215,33 +211,6 @@ fn options(sources: &Sources, every_line: bool) -> Options<'_> {
         every_line,
         ..Options::default()
     }
-}
-
-/// Turns STOP into a call that finds its way back to Rust.
-fn replace_stop(unit: &mut Unit) {
-    let mut stop = None;
-    let mut block = std::mem::take(&mut unit.body);
-    walk_block_mut(&mut block, &mut |s: &mut Stmt| {
-        let StmtKind::Stop(code) = &s.kind else {
-            return;
-        };
-        let callee = *stop.get_or_insert_with(|| {
-            let mut symbol = Symbol::new(STOP.into(), s.span);
-            symbol.class = Class::Subroutine;
-            symbol.place = Place::Global;
-            unit.symbols.add(symbol)
-        });
-        let span = s.span;
-        let zero = || Expr::int(0, span);
-        let blank = || Expr::text(" ", span);
-        let args = match code {
-            None => vec![zero(), blank()],
-            Some(e) if type_of(unit, e) == Some(Type::Character) => vec![zero(), e.clone()],
-            Some(e) => vec![e.clone(), blank()],
-        };
-        s.kind = StmtKind::Call(callee, args);
-    });
-    unit.body = block;
 }
 
 /// Gives COMMON blocks names that no other library has.

@@ -396,7 +396,8 @@ impl Bindings<'_> {
                 .filter_map(|a| a.length.as_ref())
                 .map(|l| format!("{l}: *const i64")),
         );
-        let abi = if stops || takes_closures {
+        let surprises = !stops && self.facts.surprises.contains(&unit.name);
+        let abi = if stops || surprises || takes_closures {
             "C-unwind"
         } else {
             "C"
@@ -434,7 +435,12 @@ impl Bindings<'_> {
             );
         }
         if locked {
-            t.push_str("    let farfel_guard = FARFEL_LOCK.lock();\n");
+            let lock = if fallible {
+                "lock()?"
+            } else {
+                "lock_or_panic()"
+            };
+            let _ = writeln!(t, "    let farfel_guard = FARFEL_LOCK.{lock};");
         }
         let mut actual: Vec<String> = args.iter().map(|a| a.actual.clone()).collect();
         actual.extend(lengths.iter().map(|n| format!("&{n}")));
@@ -456,8 +462,10 @@ impl Bindings<'_> {
         if stops {
             let _ = writeln!(
                 t,
-                "    let farfel_outcome = ::farfel_runtime::catch_stop(|| {call});"
+                "    let farfel_outcome = ::farfel_runtime::catch_end(|| {call});"
             );
+        } else if surprises {
+            let _ = writeln!(t, "    ::farfel_runtime::expect_no_end(|| {call});");
         } else {
             let _ = writeln!(t, "    {call};");
         }
@@ -720,7 +728,11 @@ impl Bindings<'_> {
                 );
             }
             if stops {
-                lines.push("When the program executes STOP.".into());
+                lines.push(
+                    "When the program executes STOP, or does what would end a Fortran program: input and output that fail, \
+                     a division by zero."
+                        .into(),
+                );
             }
         }
         for line in lines.iter().map(|l| crate::rustdoc::legal(l)) {

@@ -4,6 +4,7 @@
 mod state;
 
 use crate::calls::{entries, procedures, spread};
+use crate::ends::Ends;
 use crate::guard::Plan;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
@@ -21,10 +22,12 @@ pub(crate) struct Facts {
     /// May be run by one thread at a time: it, or what it calls, uses COMMON or saved
     /// variables that something may assign, input or output, or something unknown.
     pub shares_state: HashSet<Name>,
-    /// May execute STOP, itself or in what it calls.
+    /// May end the call, as by STOP, itself or in what it calls.
     pub stops: HashSet<Name>,
     /// A check of a subscript may fail, in the unit itself or in what it calls.
     pub fails: HashSet<Name>,
+    /// May end the call where nobody expects it: an output that is not there, a tape without memory.
+    pub surprises: HashSet<Name>,
     /// May be left half-way: by STOP, by a failed check, or by a panic of a closure that stands for a
     /// procedure.
     pub unwinds: HashSet<Name>,
@@ -55,6 +58,7 @@ impl Facts {
         let mut facts = Facts {
             shares_state: HashSet::new(),
             stops: HashSet::new(),
+            surprises: HashSet::new(),
             fails: HashSet::new(),
             unwinds: HashSet::new(),
             exposed: HashMap::new(),
@@ -78,12 +82,13 @@ impl Facts {
                     _ => {}
                 }
             }
-            let mut stops = false;
-            walk_block(&unit.body, &mut |s| match &s.kind {
-                StmtKind::Io(_) | StmtKind::Pause(_) => shares = true,
-                StmtKind::Stop(_) => stops = true,
-                _ => {}
+            walk_block(&unit.body, &mut |s| {
+                shares |= matches!(s.kind, StmtKind::Io(_) | StmtKind::Pause(_));
             });
+            let ends = Ends::of(unit, &entries);
+            if let Some(reason) = crate::ends::bar(unit) {
+                facts.exposed.insert(unit.name.clone(), reason);
+            }
             callees.insert(unit.name.clone(), known);
             if shares || state::has_any(unit, memory) {
                 having.insert(unit.name.clone());
@@ -91,10 +96,14 @@ impl Facts {
             if shares {
                 facts.shares_state.insert(unit.name.clone());
             }
-            if stops {
+            if ends.expected {
                 facts.stops.insert(unit.name.clone());
             }
-            if stops || unwinds {
+            // A derivative is not there yet.
+            if ends.printing || unit.origin == Origin::Derivative {
+                facts.surprises.insert(unit.name.clone());
+            }
+            if unwinds {
                 facts.unwinds.insert(unit.name.clone());
             }
         }
@@ -106,12 +115,14 @@ impl Facts {
         facts.shares_state.extend(careful.cloned());
         spread(&callees, &mut facts.shares_state);
         spread(&callees, &mut facts.stops);
+        spread(&callees, &mut facts.surprises);
         let checked = facts.plan.look(program);
         facts.fails = checked.fails;
         spread(&callees, &mut facts.fails);
-        facts.unwinds.extend(facts.fails.iter().cloned());
+        let ending = [&facts.stops, &facts.surprises, &facts.fails];
+        facts.unwinds.extend(ending.into_iter().flatten().cloned());
         spread(&callees, &mut facts.unwinds);
-        facts.exposed = checked.exposed;
+        facts.exposed.extend(checked.exposed);
         spread_reasons(&callees, &mut facts.exposed);
         facts
     }
@@ -336,7 +347,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(check(lines), (shares, false), "{lines:?}");
+            assert_eq!(check(lines).0, shares, "{lines:?}");
         }
     }
 
@@ -435,7 +446,7 @@ mod tests {
             let callees = callees.iter().flat_map(|c| c.lines());
             let unit = ["SUBROUTINE A(X)"].into_iter().chain(lines.iter().copied());
             let program: Vec<&str> = unit.chain(["END"]).chain(callees).collect();
-            assert_eq!(check(&program), (shares, false), "{lines:?}");
+            assert_eq!(check(&program).0, shares, "{lines:?}");
         }
     }
 
@@ -493,5 +504,55 @@ mod tests {
             "END",
         ];
         assert_eq!(check(&callee), (false, true));
+    }
+
+    /// Whatever ends a Fortran program ends a call.
+    #[test]
+    fn what_ends_a_call() {
+        for (lines, stops) in [
+            (&["X = X/Y"][..], false),
+            (&["PAUSE"], true),
+            (&["CALL EXIT(3)"], true),
+            (&["CALL ABORT"], true),
+            (&["EXTERNAL EXIT", "CALL EXIT(3)"], false),
+            // Output that is not there is a panic, as in Rust.
+            (&["PRINT *, X"], false),
+            (&["WRITE (*, *) X"], false),
+            (&["PRINT '(F5.2)', X"], true),
+            (&["WRITE (3) X"], true),
+            (&["WRITE (3, ERR=1) X", "1 X = 0"], false),
+            (&["WRITE (3, IOSTAT=I) X"], false),
+            (&["READ (3) X"], true),
+            (&["READ (3, END=1) X", "1 X = 0"], true),
+            (&["READ (3, ERR=1) X", "1 X = 0"], true),
+            (&["READ (3, END=1, ERR=1) X", "1 X = 0"], false),
+            (&["INQUIRE (IOLENGTH=I) X"], false),
+            (&["REWIND 3"], true),
+            (&["REAL, ALLOCATABLE :: W(:)", "ALLOCATE (W(3))"], true),
+            (
+                &["REAL, ALLOCATABLE :: W(:)", "ALLOCATE (W(3), STAT=I)"],
+                false,
+            ),
+            (&["REAL W(J)", "X = W(1)"], true),
+            (&["REAL W(9)", "X = W(1)"], false),
+            (&["I = I/J"], true),
+            (&["I = I/2"], false),
+            (&["PARAMETER (N = 7)", "I = MOD(I, N)"], false),
+            (&["I = MOD(I, J)"], true),
+            (&["I = MODULO(I, J)"], true),
+            (&["X = MOD(X, Y)"], false),
+            (&["I = I**J"], true),
+            (&["I = I**3"], false),
+            (&["I = (-1)**J"], false),
+            (&["X = X**J"], false),
+            (&["DO 1 I = 1, 9, J", "1 X = I"], true),
+            (&["DO 1 I = 9, 1, -1", "1 X = I"], false),
+            (&["IF (X .GT. 0) I = I/J"], true),
+            (&["Y(Z) = Z*(K/J)", "X = Y(X)"], true),
+        ] {
+            let unit = ["SUBROUTINE A(X, J)"].into_iter();
+            let program: Vec<&str> = unit.chain(lines.iter().copied()).chain(["END"]).collect();
+            assert_eq!(check(&program).1, stops, "{lines:?}");
+        }
     }
 }

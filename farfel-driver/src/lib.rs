@@ -24,6 +24,7 @@
 //! | | [`tools`] | settings → an AD tool that is a program of its own |
 //! | objects | `plan` | staged program → object files, each made only when what it reads has changed |
 //! | | `guard` | program → the same, which does not leave its arrays |
+//! | | `ends` | program → the same, which does not end the process; `support` has what it and `guard` call |
 //! | | `assemble` | program → the Fortran that is compiled |
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
 //! | | `gfortran` | Fortran → object file, messages → diagnostics |
@@ -74,6 +75,7 @@ mod config;
 pub mod copies;
 pub mod debian;
 mod derive;
+mod ends;
 mod error;
 mod facts;
 mod files;
@@ -112,6 +114,7 @@ mod sources;
 mod stage;
 mod staged;
 pub mod storage;
+mod support;
 pub mod timings;
 pub mod toolchain;
 pub mod tools;

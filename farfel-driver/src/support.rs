@@ -1,15 +1,44 @@
-//! The functions that checks call, as Fortran. They stand in a module before everything else in an
-//! object file, where gfortran sees them and puts them into their callers.
+//! The functions that generated code calls, as Fortran: those of checks ([`crate::guard`]), and those of what would end
+//! the process ([`crate::ends`]). They stand in a module before everything else in an object file, where gfortran sees
+//! them and puts them into their callers.
 
 use crate::border::fixed_form;
+use farfel_lang::Span;
+use farfel_lang::intrinsics::Intrinsic;
+use farfel_lang::ir::{Class, Origin, SymId, Symbol, Type, Unit};
 use std::collections::BTreeSet;
 
-/// What checks call.
+/// How a call ends, with the number by which `farfel-runtime` knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Stop = 1,
+    Pause = 2,
+    InputOutput = 3,
+    Memory = 4,
+    Division = 5,
+    Step = 6,
+}
+
+impl Ending {
+    /// The CALL, as text.
+    pub(crate) fn call(self, code: &str, text: &str, place: &str) -> String {
+        format!("CALL {END}({}, {code}, {text}, {place})", self as u8)
+    }
+}
+
+/// The subroutine of `farfel-runtime`.
+pub(crate) const END: &str = "FARFEL_END_V1";
+
+/// What generated code calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Support {
+pub(crate) enum Support {
     /// The last subscript, where all lead to an element: subscripts, the number of the element,
     /// how many there are, what is shown.
     Element(usize),
+    /// Like [`Support::Element`] and [`Support::Subscript`], in a statement that must come to its end: one of the subscripts, or
+    /// the lower bound of its dimension where they lead outside. Subscripts, the number of the element, how many
+    /// there are, what is shown, which subscript, the lower bound.
+    Later(usize),
     /// The subscript of an array with one dimension: it, the lower bound, how many elements there
     /// are, what is shown.
     Subscript,
@@ -25,27 +54,81 @@ pub(super) enum Support {
     /// Ends the call unless all of an array is there: the elements that its declaration asks for,
     /// how many there are, what is shown.
     Whole,
+    /// An operation on two INTEGERs of so many bytes: they, what is shown, where it stands.
+    Integers(Operation, u8, u8),
+    /// A step, which is not 0, of so many bytes: it, what is shown, where it stands.
+    Step(u8),
+    /// Counts a variable on: it.
+    Next,
+    /// Ends the call unless there is memory for an array: where it is, what is shown, where it stands.
+    There,
+}
+
+/// What has no value for some INTEGERs, where processors end the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Operation {
+    /// `I/J`
+    Quotient,
+    /// `MOD(I, J)`
+    Remainder,
+    /// `MODULO(I, J)`
+    Modulo,
+    /// `I**J`
+    Power,
+}
+
+impl Operation {
+    const ALL: [Operation; 4] = [
+        Operation::Quotient,
+        Operation::Remainder,
+        Operation::Modulo,
+        Operation::Power,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Operation::Quotient => "DIV",
+            Operation::Remainder => "MOD",
+            Operation::Modulo => "MODULO",
+            Operation::Power => "POW",
+        }
+    }
 }
 
 /// The most dimensions of an array.
-pub(super) const MOST_DIMENSIONS: usize = 7;
+pub(crate) const MOST_DIMENSIONS: usize = 7;
 
 impl Support {
-    pub(super) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Support::Element(rank) => format!("FARFEL_AT{rank}"),
             Support::Subscript => "FARFEL_AT1".into(),
+            Support::Later(rank) => format!("FARFEL_LATER{rank}"),
             Support::Section => "FARFEL_SECTION".into(),
             Support::Substring => "FARFEL_SUBSTRING".into(),
             Support::Rest => "FARFEL_REST".into(),
             Support::Count => "FARFEL_COUNT".into(),
             Support::Whole => "FARFEL_WHOLE".into(),
+            Support::Integers(operation, a, b) => format!("FARFEL_{}{a}{b}", operation.name()),
+            Support::Step(bytes) => format!("FARFEL_STEP{bytes}"),
+            Support::Next => "FARFEL_NEXT".into(),
+            Support::There => "FARFEL_THERE".into(),
+        }
+    }
+
+    /// What its result is.
+    pub(crate) fn ty(self) -> Option<Type> {
+        match self {
+            Support::Whole | Support::There => None,
+            Support::Integers(_, a, b) => Some(Type::Integer(a.max(b))),
+            Support::Step(bytes) => Some(Type::Integer(bytes)),
+            _ => Some(Type::Integer(8)),
         }
     }
 
     /// A subroutine, not a function.
-    pub(super) fn is_subroutine(self) -> bool {
-        self == Support::Whole
+    pub(crate) fn is_subroutine(self) -> bool {
+        matches!(self, Support::Whole | Support::There)
     }
 
     fn all() -> impl Iterator<Item = Support> {
@@ -56,18 +139,127 @@ impl Support {
             Support::Rest,
             Support::Count,
             Support::Whole,
+            Support::Next,
+            Support::There,
         ];
-        let ranks = (2..=MOST_DIMENSIONS).map(Support::Element);
-        others.into_iter().chain(ranks)
+        const BYTES: [u8; 4] = [1, 2, 4, 8];
+        let ranks = (2..=MOST_DIMENSIONS)
+            .map(Support::Element)
+            .chain((1..=MOST_DIMENSIONS).map(Support::Later));
+        let pairs = BYTES.into_iter().flat_map(|a| BYTES.map(|b| (a, b)));
+        let integers = pairs.flat_map(|(a, b)| Operation::ALL.map(|o| Support::Integers(o, a, b)));
+        let steps = BYTES.map(Support::Step);
+        others.into_iter().chain(ranks).chain(integers).chain(steps)
+    }
+
+    /// Which argument a check hands back that has this name.
+    pub(crate) fn checked(name: &str) -> Option<usize> {
+        if !name.starts_with("FARFEL_") {
+            return None;
+        }
+        match Support::all().find(|s| s.name() == name)? {
+            Support::Element(rank) => Some(rank - 1),
+            Support::Subscript | Support::Section | Support::Substring | Support::Step(_) => {
+                Some(0)
+            }
+            _ => None,
+        }
     }
 
     /// Is it the name of one?
     pub(crate) fn is_name(name: &str) -> bool {
-        Support::all().any(|s| s.name() == name)
+        name.starts_with("FARFEL_") && Support::all().any(|s| s.name() == name)
     }
 
-    /// Its text. `FARFEL_BOUNDS_V1` is in `farfel-runtime` and does not come back.
+    /// Its text. `FARFEL_BOUNDS_V1` and `FARFEL_END_V1` are in `farfel-runtime` and do not come back.
     fn text(self) -> String {
+        match self {
+            Support::Integers(operation, a, b) => self.of_integers(operation, a, b),
+            Support::Step(bytes) => {
+                let condition = format!("IF (I .EQ. 0) {}", Ending::Step.call("0", "WHAT", "AT"));
+                self.elemental(&[(bytes, "I")], &condition, "", "I")
+            }
+            Support::Next => {
+                let lines = [
+                    "INTEGER*8 FUNCTION FARFEL_NEXT(K)",
+                    "INTEGER*8, INTENT(INOUT) :: K",
+                    "K = K + 1",
+                    "FARFEL_NEXT = K",
+                    "END FUNCTION",
+                ];
+                lines.map(fixed_form).concat()
+            }
+            Support::There => {
+                let condition = format!("IF (I .EQ. 0) {}", Ending::Memory.call("0", "WHAT", "AT"));
+                let lines = [
+                    "SUBROUTINE FARFEL_THERE(I, WHAT, AT)",
+                    "INTEGER*8, VALUE :: I",
+                    "CHARACTER(LEN=*), INTENT(IN) :: WHAT, AT",
+                    &condition,
+                    "END SUBROUTINE",
+                ];
+                lines.map(fixed_form).concat()
+            }
+            Support::Later(rank) => later(rank),
+            _ => self.of_arrays(),
+        }
+    }
+
+    /// An operation on INTEGERs. The smallest one divided by -1 is itself, as far as there are bits.
+    fn of_integers(self, operation: Operation, a: u8, b: u8) -> String {
+        let bytes = a.max(b);
+        let of = |x: &str| format!("INT({x}, {bytes})");
+        let (condition, special, value) = match operation {
+            Operation::Quotient => ("J .EQ. 0", format!("-{}", of("I")), "I/J".to_owned()),
+            Operation::Remainder => (
+                "J .EQ. 0",
+                "0".into(),
+                format!("MOD({}, {})", of("I"), of("J")),
+            ),
+            Operation::Modulo => (
+                "J .EQ. 0",
+                "0".into(),
+                format!("MODULO({}, {})", of("I"), of("J")),
+            ),
+            Operation::Power => ("I .EQ. 0 .AND. J .LT. 0", String::new(), "I**J".into()),
+        };
+        let condition = format!(
+            "IF ({condition}) {}",
+            Ending::Division.call("0", "WHAT", "AT")
+        );
+        self.elemental(&[(a, "I"), (b, "J")], &condition, &special, &value)
+    }
+
+    /// A function of each element of arrays. `special`: its value where J is -1.
+    fn elemental(self, args: &[(u8, &str)], condition: &str, special: &str, value: &str) -> String {
+        let name = self.name();
+        let bytes = args.iter().map(|(b, _)| *b).max().unwrap_or(4);
+        let names: Vec<&str> = args.iter().map(|(_, n)| *n).collect();
+        let mut text = String::new();
+        let mut put = |statement: String| text.push_str(&fixed_form(&statement));
+        put(format!(
+            "IMPURE ELEMENTAL INTEGER*{bytes} FUNCTION {name}({}, WHAT, AT)",
+            names.join(", ")
+        ));
+        for (bytes, name) in args {
+            put(format!("INTEGER*{bytes}, INTENT(IN) :: {name}"));
+        }
+        put("CHARACTER(LEN=*), INTENT(IN) :: WHAT, AT".into());
+        put(condition.into());
+        if special.is_empty() {
+            put(format!("{name} = {value}"));
+        } else {
+            put("IF (J .EQ. -1) THEN".into());
+            put(format!("{name} = {special}"));
+            put("ELSE".into());
+            put(format!("{name} = {value}"));
+            put("END IF".into());
+        }
+        put("END FUNCTION".into());
+        text
+    }
+
+    fn of_arrays(self) -> String {
         let name = self.name();
         let (args, shown, condition, values, result): (Vec<String>, bool, &str, String, &str) =
             match self {
@@ -121,6 +313,13 @@ impl Support {
                     String::new(),
                     "MAX(F - E + 1, 0_8)",
                 ),
+                Support::Integers(..)
+                | Support::Step(_)
+                | Support::Next
+                | Support::There
+                | Support::Later(_) => {
+                    return String::new();
+                }
             };
         let mut text = String::new();
         let mut put = |statement: String| text.push_str(&fixed_form(&statement));
@@ -144,6 +343,45 @@ impl Support {
         put(format!("END {}", kind.trim_start_matches("INTEGER*8 ")));
         text
     }
+}
+
+/// A check whose failure is told behind the statement. An array without elements has none to be used instead.
+fn later(rank: usize) -> String {
+    let subscripts: Vec<String> = (1..=rank).map(|i| format!("I{i}")).collect();
+    let subscripts = subscripts.join(", ");
+    let values = format!("{rank}, [{subscripts}], E, N, WHAT");
+    let lines = [
+        format!("INTEGER*8 FUNCTION FARFEL_LATER{rank}({subscripts}, E, N, WHAT, K, L)"),
+        format!("INTEGER*8, VALUE :: {subscripts}, E, N, K, L"),
+        "CHARACTER(LEN=*) :: WHAT".into(),
+        format!("INTEGER*8 ALL({rank})"),
+        format!("ALL = [{subscripts}]"),
+        "IF (BGE(E - 1, N)) THEN".into(),
+        format!("IF (N .LT. 1) CALL FARFEL_BOUNDS_V1(1, {values})"),
+        format!("CALL FARFEL_LATER_V1({values})"),
+        format!("FARFEL_LATER{rank} = L"),
+        "ELSE".into(),
+        format!("FARFEL_LATER{rank} = ALL(K)"),
+        "END IF".into(),
+        "END FUNCTION".into(),
+    ];
+    lines.iter().map(|l| fixed_form(l)).collect()
+}
+
+/// An intrinsic function of a unit, if its name means that there.
+pub(crate) fn intrinsic(unit: &mut Unit, name: &str) -> Option<SymId> {
+    let intrinsic = Intrinsic::find(name)?;
+    if let Some(id) = unit.symbols.find(name) {
+        let same = matches!(unit.symbols[id].class, Class::Intrinsic(i) if i == intrinsic);
+        return same.then_some(id);
+    }
+    let symbol = Symbol {
+        class: Class::Intrinsic(intrinsic),
+        ty: Some(Type::INTEGER),
+        origin: Origin::Generated,
+        ..Symbol::new(name.into(), Span::NONE)
+    };
+    Some(unit.symbols.add(symbol))
 }
 
 /// A module with those that are named.

@@ -92,7 +92,7 @@ C     Norm.
           SAVE /FARFEL_DEMO_1_0_0_LIMITS/
           INTEGER*8 X_N
           NORM = SQRT(DOT(N, X, X, X_N, X_N))
-          IF (NORM .GT. XMAX) CALL FARFEL_STOP_V1(0, 'TOO LARGE')
+          IF (NORM .GT. XMAX) CALL FARFEL_END_V1(1, 0, 'TOO LARGE', 'a.f:8')
           END
 
           DOUBLE PRECISION FUNCTION DOT(N, X, Y, X_N, Y_N)

@@ -4,6 +4,7 @@
 //! by. So the generated functions leave its address in a [`Slot`] of the thread while the call
 //! that got it lasts.
 
+use crate::lock::Inside;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::size_of;
@@ -62,6 +63,7 @@ impl Slot {
             std::process::abort();
         }
         let _back = Back(slot, closure);
+        let _inside = Inside::new();
         // SAFETY: the closure is an F, lives until its Given is dropped, and nobody else has it:
         // the slot is empty meanwhile.
         run(unsafe { &mut *closure.cast::<F>() })

@@ -1,55 +1,87 @@
-//! STOP without ending the process.
+//! What ends a call of Fortran code before its END, without ending the process.
 //!
-//! In a library, `STOP` is compiled to a call of [`farfel_stop_v1_`], which unwinds through
-//! the Fortran frames to [`catch_stop`] in the generated function.
+//! In a library, what would end the process is compiled to a call of [`farfel_end_v1_`] or [`farfel_bounds_v1_`], which
+//! unwinds through the Fortran frames to [`catch_end`] in the generated function.
 
 use crate::Error;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// What STOP throws.
-struct Stopped {
-    code: i32,
-    message: Option<String>,
-}
+/// What is thrown.
+struct Ended(Error);
 
-/// What a check throws that fails.
-struct Outside(Error);
-
-/// `CALL FARFEL_STOP_V1(CODE, TEXT)`: what STOP becomes. The number in the name is that of
-/// this calling sequence, so that two versions of this crate can be linked into one
-/// program.
+/// `CALL FARFEL_END_V1(KIND, CODE, TEXT, PLACE)`: what STOP becomes, and whatever else would end the process. The number in
+/// the name is that of this calling sequence, so that two versions of this crate can be linked into one program.
 ///
-/// In a program built with `panic = "abort"` there is no way back, and STOP ends the
-/// process as it does in a Fortran program.
+/// KIND is 1 for STOP, 2 for PAUSE, 3 for input and output (CODE is the IOSTAT), 4 for memory, 5 for a
+/// division by zero, 6 for a step of zero. PLACE is `src/a.f:12`.
+///
+/// In a program built with `panic = "abort"` there is no way back, and the process ends as a Fortran program does.
 ///
 /// # Safety
 ///
-/// `code` must point to an INTEGER and `text` to `length` characters, as a Fortran call
+/// `kind` and `code` must point to INTEGERs, `text` and `place` to as many characters as are said, as a Fortran call
 /// gives them.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
-pub unsafe extern "C-unwind" fn farfel_stop_v1_(
+pub unsafe extern "C-unwind" fn farfel_end_v1_(
+    kind: *const i32,
     code: *const i32,
     text: *const u8,
-    length: usize,
+    place: *const u8,
+    text_length: usize,
+    place_length: usize,
 ) -> ! {
-    // SAFETY: the caller is Fortran code that Farfel generated; it passes an INTEGER, a
-    // CHARACTER and its length.
-    let (code, text) = unsafe { (*code, std::slice::from_raw_parts(text, length)) };
-    let text = String::from_utf8_lossy(text);
-    let text = text.trim_end();
-    let message = (!text.is_empty()).then(|| text.to_owned());
-    if cfg!(panic = "abort") {
-        use std::io::Write as _;
-        // Nothing can be done where standard error is closed.
-        let _ = match &message {
-            Some(text) => writeln!(std::io::stderr(), "STOP {text}"),
-            None => writeln!(std::io::stderr(), "STOP {code}"),
-        };
-        std::process::exit(code);
-    }
-    // Not `panic!`: the program's panic hook has nothing to report.
-    resume_unwind(Box::new(Stopped { code, message }))
+    // SAFETY: the caller is Fortran code that Farfel generated; it passes two INTEGERs, and two CHARACTERs with their
+    // lengths.
+    let (kind, code, text, place) = unsafe {
+        (
+            *kind,
+            *code,
+            std::slice::from_raw_parts(text, text_length),
+            std::slice::from_raw_parts(place, place_length),
+        )
+    };
+    let text = String::from_utf8_lossy(text).trim_end().to_owned();
+    let (file, line) = place_of(&String::from_utf8_lossy(place));
+    let said = (!text.is_empty()).then(|| text.clone());
+    end(match kind {
+        1 => Error::Stop {
+            code,
+            message: said,
+            file,
+            line,
+        },
+        2 => Error::Pause {
+            message: said,
+            file,
+            line,
+        },
+        3 => Error::Io {
+            code,
+            message: text,
+            file,
+            line,
+        },
+        4 => Error::Memory {
+            statement: text,
+            file,
+            line,
+        },
+        5 => Error::DivisionByZero {
+            expression: text,
+            file,
+            line,
+        },
+        _ => Error::ZeroStep {
+            expression: text,
+            file,
+            line,
+        },
+    })
 }
 
 /// `CALL FARFEL_BOUNDS_V1(KIND, COUNT, SUBSCRIPTS, ELEMENT, ELEMENTS, WHAT)`: what a check calls that
@@ -73,6 +105,23 @@ pub unsafe extern "C-unwind" fn farfel_bounds_v1_(
     length: usize,
 ) -> ! {
     // SAFETY: the caller is Fortran code that Farfel generated; it passes these.
+    end(unsafe { outside(count, subscripts, elements, what, length) })
+}
+
+/// What a failed check tells.
+///
+/// # Safety
+///
+/// As for [`farfel_bounds_v1_`].
+#[allow(unsafe_code)]
+unsafe fn outside(
+    count: *const i32,
+    subscripts: *const i64,
+    elements: *const i64,
+    what: *const u8,
+    length: usize,
+) -> Error {
+    // SAFETY: what the caller promises.
     let (subscripts, elements, what) = unsafe {
         (
             std::slice::from_raw_parts(subscripts, usize::try_from(*count).unwrap_or(0)),
@@ -82,71 +131,246 @@ pub unsafe extern "C-unwind" fn farfel_bounds_v1_(
     };
     let what = String::from_utf8_lossy(what);
     let (reference, place) = what.rsplit_once(" at ").unwrap_or((&what, ""));
-    let (file, line) = match place.rsplit_once(':') {
-        Some((file, line)) => (file, line.trim_end().parse().unwrap_or(0)),
-        None => (place.trim_end(), 0),
-    };
-    let error = Error::Bounds {
+    let (file, line) = place_of(place);
+    Error::Bounds {
         reference: reference.to_owned(),
         subscripts: subscripts.to_vec(),
         elements,
-        file: file.to_owned(),
+        file,
         line,
+    }
+}
+
+/// `CALL FARFEL_LATER_V1(COUNT, SUBSCRIPTS, ELEMENT, ELEMENTS, WHAT)`: like [`farfel_bounds_v1_`] in a statement
+/// that must come to its end first. [`farfel_leave_v1_`] ends the call.
+///
+/// # Safety
+///
+/// As for [`farfel_bounds_v1_`].
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C" fn farfel_later_v1_(
+    count: *const i32,
+    subscripts: *const i64,
+    _element: *const i64,
+    elements: *const i64,
+    what: *const u8,
+    length: usize,
+) {
+    // SAFETY: the caller is Fortran code that Farfel generated; it passes these.
+    let error = unsafe { outside(count, subscripts, elements, what, length) };
+    LATER.with_borrow_mut(|first| {
+        first.get_or_insert(error);
+    });
+}
+
+/// The file and the line of `src/a.f:12`.
+fn place_of(place: &str) -> (String, u32) {
+    let place = place.trim_end();
+    match place.rsplit_once(':') {
+        Some((file, line)) => (file.to_owned(), line.parse().unwrap_or(0)),
+        None => (place.to_owned(), 0),
+    }
+}
+
+/// The files that a call which ended has left locked. gfortran's run-time library would wait for them for ever.
+static LOST: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+static ANY_LOST: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The files of the statements of input and output that this thread is in, one within the other.
+    static ENTERED: RefCell<Vec<i32>> = const { RefCell::new(Vec::new()) };
+
+    /// The first check that failed in one of them.
+    static LATER: RefCell<Option<Error>> = const { RefCell::new(None) };
+}
+
+/// `CALL FARFEL_ENTER_V1(UNIT)`: a statement begins in which a call may end.
+///
+/// # Safety
+///
+/// `unit` must point to an INTEGER.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C" fn farfel_enter_v1_(unit: *const i32) {
+    // SAFETY: the caller is Fortran code that Farfel generated.
+    let unit = unsafe { *unit };
+    ENTERED.with_borrow_mut(|e| e.push(unit));
+}
+
+/// `CALL FARFEL_LEAVE_V1`: the statement is over. Ends the call where a check has failed in it.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub extern "C-unwind" fn farfel_leave_v1_() {
+    ENTERED.with_borrow_mut(|e| e.pop());
+    if let Some(error) = LATER.take() {
+        end(error)
+    }
+}
+
+/// `CALL FARFEL_UNIT_V1(UNIT)`: a statement that uses a file comes next. UNIT is -1 where the statement looks for a file by
+/// its name: the library then goes through all that are open.
+///
+/// # Safety
+///
+/// `unit` must point to an INTEGER.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C-unwind" fn farfel_unit_v1_(unit: *const i32) {
+    if !ANY_LOST.load(Ordering::Acquire) {
+        return;
+    }
+    // SAFETY: the caller is Fortran code that Farfel generated.
+    let unit = unsafe { *unit };
+    let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    let message = match (unit, lost.first()) {
+        (-1, Some(first)) => format!(
+            "an earlier call ended in the midst of a statement with unit {first}: no file can be opened any more"
+        ),
+        _ if lost.contains(&unit) => format!(
+            "an earlier call ended in the midst of a statement with unit {unit}, which cannot be used any more"
+        ),
+        _ => return,
     };
+    drop(lost);
+    end(Error::Io {
+        code: 1,
+        message,
+        file: String::new(),
+        line: 0,
+    })
+}
+
+/// Remembers which files a call has left that has ended.
+fn lose(depth: usize) {
+    let lost = ENTERED.with_borrow_mut(|e| e.split_off(depth.min(e.len())));
+    LATER.take();
+    if !lost.is_empty() {
+        LOST.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(lost);
+        ANY_LOST.store(true, Ordering::Release);
+    }
+}
+
+fn end(error: Error) -> ! {
     if cfg!(panic = "abort") {
         use std::io::Write as _;
         // Nothing can be done where standard error is closed.
         let _ = writeln!(std::io::stderr(), "{error}");
-        std::process::exit(2);
+        std::process::exit(match error {
+            Error::Stop { code, .. } => code,
+            _ => 2,
+        });
     }
     // Not `panic!`: the program's panic hook has nothing to report.
-    resume_unwind(Box::new(Outside(error)))
+    resume_unwind(Box::new(Ended(error)))
 }
 
-/// Calls Fortran code and turns its STOP, or a check that fails, into an error. For generated code.
+/// Calls Fortran code and turns what ends it, such as STOP or a check that fails, into an error. For generated code.
 ///
 /// # Errors
 ///
-/// [`Error::Stop`] when the code executes STOP, [`Error::Bounds`] when it leaves an array.
-pub fn catch_stop<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
+/// Any [`Error`] but [`Error::Extent`] and [`Error::Busy`], which come before the call.
+pub fn catch_end<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
+    let depth = ENTERED.with_borrow(Vec::len);
     // What the call changes is what Fortran code changes before STOP: it stays.
-    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| match payload.downcast::<Stopped>() {
-        Ok(stopped) => Error::Stop {
-            code: stopped.code,
-            message: stopped.message,
-        },
-        Err(other) => match other.downcast::<Outside>() {
-            Ok(outside) => outside.0,
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
+        lose(depth);
+        match payload.downcast::<Ended>() {
+            Ok(ended) => ended.0,
             Err(other) => resume_unwind(other),
-        },
+        }
     })
+}
+
+/// Calls Fortran code that does not end a call but where a Rust function would panic: `PRINT *` without an output, no
+/// memory for a tape. For generated code.
+///
+/// # Panics
+///
+/// With the message of the error.
+#[expect(clippy::panic, reason = "as `print!` does")]
+pub fn expect_no_end<T>(call: impl FnOnce() -> T) -> T {
+    match catch_end(call) {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
     #[allow(unsafe_code)]
-    fn stop_becomes_an_error() {
-        let result = catch_stop(|| {
-            let text = b"NO ROOT ";
-            // SAFETY: an integer and a text of the given length.
-            unsafe { farfel_stop_v1_(&3, text.as_ptr(), text.len()) }
-        });
+    fn end_with(kind: i32, code: i32, text: &[u8]) -> Result<(), Error> {
+        let place = b"src/a b.f:12";
+        catch_end(|| {
+            // SAFETY: two integers and two texts of the given lengths.
+            unsafe {
+                farfel_end_v1_(
+                    &kind,
+                    &code,
+                    text.as_ptr(),
+                    place.as_ptr(),
+                    text.len(),
+                    place.len(),
+                )
+            }
+        })
+    }
+
+    #[test]
+    fn what_ends_a_call_becomes_an_error() {
+        let file = || "src/a b.f".to_owned();
         assert_eq!(
-            result,
+            end_with(1, 3, b"NO ROOT "),
             Err(Error::Stop {
                 code: 3,
-                message: Some("NO ROOT".into())
+                message: Some("NO ROOT".into()),
+                file: file(),
+                line: 12,
             })
         );
-        assert_eq!(catch_stop(|| 7), Ok(7));
+        assert_eq!(
+            end_with(3, -1, b"End of file"),
+            Err(Error::Io {
+                code: -1,
+                message: "End of file".into(),
+                file: file(),
+                line: 12,
+            })
+        );
+        assert_eq!(
+            end_with(5, 0, b"I/J"),
+            Err(Error::DivisionByZero {
+                expression: "I/J".into(),
+                file: file(),
+                line: 12,
+            })
+        );
+        assert_eq!(catch_end(|| 7), Ok(7));
+    }
+
+    #[test]
+    fn where_nothing_should_end_it_panics() {
+        assert_eq!(expect_no_end(|| 7), 7);
+        let result = catch_unwind(|| {
+            expect_no_end(|| {
+                resume_unwind(Box::new(Ended(Error::Memory {
+                    statement: "ALLOCATE (W(N))".into(),
+                    file: "a.f".into(),
+                    line: 1,
+                })))
+            })
+        });
+        let said = result.unwrap_err().downcast::<String>().unwrap();
+        assert_eq!(*said, "ALLOCATE (W(N)) failed (a.f:1)");
     }
 
     #[test]
     fn other_panics_go_on() {
-        let result = catch_unwind(|| catch_stop(|| resume_unwind(Box::new(5i32))));
+        let result = catch_unwind(|| catch_end(|| resume_unwind(Box::new(5i32))));
         assert_eq!(*result.unwrap_err().downcast::<i32>().unwrap(), 5);
     }
 }

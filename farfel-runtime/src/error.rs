@@ -33,13 +33,85 @@ pub enum Error {
         /// The line in it; 0 where it is not known.
         line: u32,
     },
-    /// The program executed STOP. What the subprogram had assigned until then stands.
+    /// The program executed STOP, or `CALL EXIT`. What the subprogram had assigned until then stands, here and in all
+    /// that follow.
     Stop {
         /// `3` for `STOP 3`; 0 for a STOP with text or without anything.
         code: i32,
         /// The text of `STOP 'text'`.
         message: Option<String>,
+        /// The file, as the build names it.
+        file: String,
+        /// The line in it; 0 where it is not known.
+        line: u32,
     },
+    /// The program executed PAUSE: there is nobody to let it go on.
+    Pause {
+        /// The text of `PAUSE 'text'`.
+        message: Option<String>,
+        /// The file, as the build names it.
+        file: String,
+        /// The line in it; 0 where it is not known.
+        line: u32,
+    },
+    /// A READ, WRITE, OPEN or the like failed, and has neither IOSTAT nor a label for that. The unit can be used on.
+    Io {
+        /// What IOSTAT would be: -1 at the end of the file, positive for errors.
+        code: i32,
+        /// What gfortran's run-time library says.
+        message: String,
+        /// The file, as the build names it.
+        file: String,
+        /// The line in it; 0 where it is not known.
+        line: u32,
+    },
+    /// There is no memory for an array or a text; or what ALLOCATE shall make is there already, or what DEALLOCATE shall
+    /// free is not.
+    Memory {
+        /// What the program says, in Fortran: `ALLOCATE (W(N))`, or the declaration `W(N)`.
+        statement: String,
+        /// The file, as the build names it.
+        file: String,
+        /// The line in it; 0 where it is not known.
+        line: u32,
+    },
+    /// An INTEGER was divided by zero, or zero raised to a negative power.
+    DivisionByZero {
+        /// What the program says, in Fortran: `I/J`, `MOD(I, J)`, `I**J`.
+        expression: String,
+        /// The file, as the build names it.
+        file: String,
+        /// The line in it; 0 where it is not known.
+        line: u32,
+    },
+    /// The step of a loop or of a section was zero.
+    ZeroStep {
+        /// The step, in Fortran.
+        expression: String,
+        /// The file, as the build names it.
+        file: String,
+        /// The line in it; 0 where it is not known.
+        line: u32,
+    },
+    /// Another thread holds the library's COMMON and saved variables, and has been in one call of a closure for so long that
+    /// it seems to wait for this one. Nothing was called.
+    Busy {
+        /// For how long this thread has waited for that closure.
+        seconds: u64,
+    },
+}
+
+/// The place of an error, in parentheses.
+struct At<'a>(&'a str, u32);
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            0 if self.0.is_empty() => Ok(()),
+            0 => write!(f, " ({})", self.0),
+            line => write!(f, " ({}:{line})", self.0),
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -70,23 +142,62 @@ impl fmt::Display for Error {
                 };
                 write!(
                     f,
-                    "{reference} {is} {values} is outside: there are {elements} elements ({file}"
-                )?;
-                match line {
-                    0 => f.write_str(")"),
-                    line => write!(f, ":{line})"),
-                }
+                    "{reference} {is} {values} is outside: there are {elements} elements{}",
+                    At(file, *line)
+                )
             }
             Error::Stop {
                 code,
-                message: Some(text),
-            } if *code == 0 => write!(f, "Fortran program stopped: {text}"),
-            Error::Stop {
-                code,
-                message: Some(text),
-            } => write!(f, "Fortran program stopped with code {code}: {text}"),
-            Error::Stop { code: 0, .. } => f.write_str("Fortran program stopped"),
-            Error::Stop { code, .. } => write!(f, "Fortran program stopped with code {code}"),
+                message,
+                file,
+                line,
+            } => {
+                f.write_str("Fortran program stopped")?;
+                if *code != 0 {
+                    write!(f, " with code {code}")?;
+                }
+                if let Some(text) = message {
+                    write!(f, ": {text}")?;
+                }
+                write!(f, "{}", At(file, *line))
+            }
+            Error::Pause {
+                message,
+                file,
+                line,
+            } => {
+                f.write_str("Fortran program paused")?;
+                if let Some(text) = message {
+                    write!(f, ": {text}")?;
+                }
+                write!(f, "{}", At(file, *line))
+            }
+            Error::Io {
+                message,
+                file,
+                line,
+                ..
+            } => write!(f, "input or output failed: {message}{}", At(file, *line)),
+            Error::Memory {
+                statement,
+                file,
+                line,
+            } => write!(f, "{statement} failed{}", At(file, *line)),
+            Error::DivisionByZero {
+                expression,
+                file,
+                line,
+            } => write!(f, "{expression} divides by zero{}", At(file, *line)),
+            Error::ZeroStep {
+                expression,
+                file,
+                line,
+            } => write!(f, "the step {expression} is zero{}", At(file, *line)),
+            Error::Busy { seconds } => write!(
+                f,
+                "another thread has been in a closure that this library called for {seconds} seconds: closures cannot \
+                 wait for threads that call the library"
+            ),
         }
     }
 }
@@ -103,6 +214,8 @@ mod tests {
             Error::Stop {
                 code,
                 message: message.map(String::from),
+                file: "src/a.f".into(),
+                line: 7,
             }
             .to_string()
         };
@@ -128,9 +241,15 @@ mod tests {
             outside("W", &[12], 7),
             "W of size 12 is outside: there are 10 elements (src/a.f:7)"
         );
-        assert_eq!(stop(0, None), "Fortran program stopped");
-        assert_eq!(stop(3, None), "Fortran program stopped with code 3");
-        assert_eq!(stop(0, Some("NO ROOT")), "Fortran program stopped: NO ROOT");
+        assert_eq!(stop(0, None), "Fortran program stopped (src/a.f:7)");
+        assert_eq!(
+            stop(3, None),
+            "Fortran program stopped with code 3 (src/a.f:7)"
+        );
+        assert_eq!(
+            stop(0, Some("NO ROOT")),
+            "Fortran program stopped: NO ROOT (src/a.f:7)"
+        );
         let short = Error::Extent {
             function: "norm",
             argument: "x",

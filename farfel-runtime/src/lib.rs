@@ -27,9 +27,9 @@
 //!   thread at a time; all others by as many as there are.
 //! - A CHARACTER is a `&str`, without the blanks at its end. One that may be assigned is a `&mut String`, of which
 //!   Fortran sees as much as its declaration says, or, if that is `CHARACTER*(*)`, a `&mut [u8]`.
-//! - STOP becomes [`Error::Stop`]. What Fortran's run-time library finds wrong (a READ
-//!   without IOSTAT that fails) still ends the
-//!   process, as do STOP and a failed check in a program that is built with `panic = "abort"`.
+//! - What ends a Fortran program ends the call, with an [`Error`] that names the place in the source: STOP, PAUSE, a READ
+//!   without IOSTAT that fails, an ALLOCATE without STAT, an INTEGER that is divided by zero. `PRINT *` without an output panics,
+//!   as `print!` does. In a program that is built with `panic = "abort"`, all of it ends the process, with the message.
 //!
 //! # Closures
 //!
@@ -59,20 +59,20 @@
 
 mod arrays;
 mod closure;
+mod end;
 mod error;
 mod lock;
 pub mod sparse;
-mod stop;
 
 pub use arrays::{
     LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, string_of, text_of,
     to_logicals, truths,
 };
 pub use closure::{Area, Copied, Given, Lent, Slot};
+pub use end::{catch_end, expect_no_end};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};
-pub use stop::catch_stop;
 
 /// What stands in generated bindings at the border to Fortran. The word `unsafe` comes from here,
 /// so that bindings compile in a crate with `#![forbid(unsafe_code)]`: what such a crate forbids is

@@ -1,27 +1,45 @@
 //! The lock around subprograms that share state.
 
+use crate::Error;
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// For how long one call of a closure may keep another thread waiting. Whoever waits longer is taken to be what the
+/// closure itself waits for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After which time a thread that waits looks again, whether it was woken or not.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Lets one thread at a time into the subprograms of a library that use COMMON, saved
 /// variables or input and output.
 ///
 /// The thread that holds it may take it again, so that Fortran code may call back into
-/// Rust code that calls Fortran code.
+/// Rust code that calls Fortran code. Another thread waits. If it waits for a closure, which runs with the lock held, it does so
+/// for ten seconds: a closure that waits for a thread that waits for the lock would else never end.
 #[derive(Debug, Default)]
 pub struct Lock {
     /// Who holds the lock: the address of a variable that each thread has one of; 0 for
     /// nobody.
     owner: AtomicUsize,
     mutex: Mutex<()>,
+    /// How many closures run, one in the other, in the thread that holds it, and how often one has begun or ended.
+    closures: AtomicUsize,
+    changes: AtomicUsize,
+    /// How many threads wait, and what wakes them.
+    waiting: AtomicUsize,
+    door: Mutex<()>,
+    free: Condvar,
 }
 
 /// Holds a [`Lock`] until it is dropped.
 #[derive(Debug)]
-pub struct Guard<'a> {
+pub struct Guard {
     /// `None` where the thread already held the lock.
-    outermost: Option<(&'a Lock, MutexGuard<'a, ()>)>,
+    outermost: Option<(&'static Lock, MutexGuard<'static, ()>)>,
     /// Stays on the thread that took it, also when nested.
     not_send: PhantomData<*const ()>,
 }
@@ -32,6 +50,11 @@ impl Lock {
         Lock {
             owner: AtomicUsize::new(0),
             mutex: Mutex::new(()),
+            closures: AtomicUsize::new(0),
+            changes: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            door: Mutex::new(()),
+            free: Condvar::new(),
         }
     }
 
@@ -39,31 +62,144 @@ impl Lock {
     ///
     /// A panic or STOP while it was held does not poison it: Fortran's variables are as
     /// the program left them, which is what Fortran programs expect.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] when another thread has been in one call of a closure for ten seconds.
+    pub fn lock(&'static self) -> Result<Guard, Error> {
+        self.lock_within(PATIENCE)
+    }
+
+    /// The same for functions that return no errors.
+    ///
+    /// # Panics
+    ///
+    /// With the message of the error.
     #[must_use = "the lock is released when the guard is dropped"]
-    pub fn lock(&self) -> Guard<'_> {
+    #[expect(
+        clippy::panic,
+        reason = "the thread that is waited for cannot go on otherwise"
+    )]
+    pub fn lock_or_panic(&'static self) -> Guard {
+        match self.lock() {
+            Ok(guard) => guard,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn lock_within(&'static self, patience: Duration) -> Result<Guard, Error> {
         let me = this_thread();
         // Only this thread stores its own address, so no other order is needed.
         if self.owner.load(Ordering::Relaxed) == me {
-            return Guard {
+            return Ok(Guard {
                 outermost: None,
                 not_send: PhantomData,
-            };
+            });
         }
-        let held = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = match self.try_lock() {
+            Some(held) => held,
+            None => self.wait(patience)?,
+        };
         self.owner.store(me, Ordering::Relaxed);
-        Guard {
+        HELD.with_borrow_mut(|h| h.push(self));
+        Ok(Guard {
             outermost: Some((self, held)),
             not_send: PhantomData,
+        })
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.mutex.try_lock() {
+            Ok(held) => Some(held),
+            Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn wait(&self, patience: Duration) -> Result<MutexGuard<'_, ()>, Error> {
+        struct Waits<'a>(&'a AtomicUsize);
+        impl Drop for Waits<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let _waits = Waits(&self.waiting);
+        let mut since: Option<(usize, Instant)> = None;
+        let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(held) = self.try_lock() {
+                return Ok(held);
+            }
+            // While this number stays, the owner is in one call of a closure.
+            let changes = self.changes.load(Ordering::Relaxed);
+            let inside = self.closures.load(Ordering::Relaxed) > 0;
+            since = match since {
+                _ if !inside => None,
+                Some((then, at)) if then == changes => Some((then, at)),
+                _ => Some((changes, Instant::now())),
+            };
+            if since.is_some_and(|(_, at)| at.elapsed() >= patience) {
+                return Err(Error::Busy {
+                    seconds: patience.as_secs(),
+                });
+            }
+            (door, _) = self
+                .free
+                .wait_timeout(door, LOOK)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A closure begins to run, or ends, in the thread that holds the lock.
+    fn closure(&self, more: bool) {
+        // Nobody else changes these.
+        let count = self.closures.load(Ordering::Relaxed);
+        let count = if more {
+            count + 1
+        } else {
+            count.saturating_sub(1)
+        };
+        self.closures.store(count, Ordering::Relaxed);
+        let changes = self.changes.load(Ordering::Relaxed);
+        self.changes
+            .store(changes.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+/// Says to the locks that this thread holds that a closure runs, until it is dropped.
+pub(crate) struct Inside(());
+
+impl Inside {
+    pub(crate) fn new() -> Inside {
+        HELD.with_borrow(|held| held.iter().for_each(|l| l.closure(true)));
+        Inside(())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // What was taken in the closure was given back there.
+        HELD.with_borrow(|held| held.iter().for_each(|l| l.closure(false)));
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some((lock, held)) = self.outermost.take() {
+            HELD.with_borrow_mut(|h| h.retain(|l| !std::ptr::eq(*l, lock)));
+            lock.owner.store(0, Ordering::Relaxed);
+            drop(held);
+            if lock.waiting.load(Ordering::SeqCst) > 0 {
+                lock.free.notify_one();
+            }
         }
     }
 }
 
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if let Some((lock, _)) = &self.outermost {
-            lock.owner.store(0, Ordering::Relaxed);
-        }
-    }
+thread_local! {
+    /// The locks that this thread holds.
+    static HELD: RefCell<Vec<&'static Lock>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A number that no other living thread has; never 0.
@@ -74,8 +210,8 @@ fn this_thread() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Lock;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use super::*;
+    use std::sync::Barrier;
 
     #[test]
     fn one_thread_at_a_time_and_the_same_thread_again() {
@@ -85,8 +221,8 @@ mod tests {
             for _ in 0..8 {
                 s.spawn(|| {
                     for _ in 0..200 {
-                        let _outer = LOCK.lock();
-                        drop(LOCK.lock());
+                        let _outer = LOCK.lock_or_panic();
+                        drop(LOCK.lock_or_panic());
                         assert_eq!(INSIDE.fetch_add(1, Ordering::SeqCst), 0);
                         std::thread::yield_now();
                         assert_eq!(INSIDE.fetch_sub(1, Ordering::SeqCst), 1);
@@ -100,12 +236,50 @@ mod tests {
     fn a_panic_releases_it() {
         static LOCK: Lock = Lock::new();
         let result = std::panic::catch_unwind(|| {
-            let _guard = LOCK.lock();
+            let _guard = LOCK.lock_or_panic();
             std::panic::resume_unwind(Box::new(()));
         });
         assert!(result.is_err());
         std::thread::scope(|s| {
-            s.spawn(|| drop(LOCK.lock()));
+            s.spawn(|| drop(LOCK.lock_or_panic()));
         });
+    }
+
+    /// A closure that waits for another thread, which waits for the lock.
+    #[test]
+    fn closures_do_not_wait_for_what_waits_for_them() {
+        static LOCK: Lock = Lock::new();
+        let _guard = LOCK.lock_or_panic();
+        let _inside = Inside::new();
+        let patience = Duration::from_millis(50);
+        let result = std::thread::scope(|s| {
+            let other = s.spawn(|| LOCK.lock_within(patience).map(drop));
+            other.join().unwrap()
+        });
+        assert_eq!(result, Err(Error::Busy { seconds: 0 }));
+    }
+
+    /// Who waits for many calls of closures, each of them short, or for Fortran code, has patience.
+    #[test]
+    fn others_wait_as_long_as_it_takes() {
+        static LOCK: Lock = Lock::new();
+        let patience = Duration::from_millis(200);
+        for closures in [false, true] {
+            let begin = Barrier::new(2);
+            std::thread::scope(|s| {
+                let guard = LOCK.lock_or_panic();
+                let other = s.spawn(|| {
+                    begin.wait();
+                    LOCK.lock_within(patience).map(drop)
+                });
+                begin.wait();
+                for _ in 0..50 {
+                    let _inside = closures.then(Inside::new);
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                drop(guard);
+                assert_eq!(other.join().unwrap(), Ok(()));
+            });
+        }
     }
 }

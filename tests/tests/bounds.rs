@@ -80,7 +80,7 @@ fn wrong_calls_are_errors() {
         );
         assert_eq!(
             line("phases unset: "),
-            "Fortran program stopped: GOTO NEXT at fortran/arrays.f:268 has no label"
+            "Fortran program stopped: GOTO NEXT has no label (fortran/arrays.f:268)"
         );
         assert_eq!(line("done"), "");
         if valgrind() {

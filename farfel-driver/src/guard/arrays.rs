@@ -2,7 +2,7 @@
 //! the unit gets from its callers or sets when it is entered.
 
 use super::poly::Poly;
-use super::support::Support;
+use crate::support::Support;
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Attribute, BinOp, Class, Expr, ExprKind, Origin, Place, Stmt, SymId, Symbol, Type, Unit,

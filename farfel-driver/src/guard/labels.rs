@@ -1,7 +1,6 @@
 //! Assigned GOTO, without places to jump to: ASSIGN gives its variable the number of a label among those that
 //! it can have, and the jump looks that up. A variable that nobody set ends the call.
 
-use farfel_lang::Span;
 use farfel_lang::ir::{
     Block, Expr, Label, Place, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
 };
@@ -9,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rewrites the jumps of a unit and what they depend on, except where a label is that of a FORMAT. `said`: what
 /// a jump says that has no label. Returns whether there was one.
-pub(super) fn number(unit: &Unit, body: &mut Block, said: &dyn Fn(SymId, Span) -> String) -> bool {
+pub(super) fn number(unit: &Unit, body: &mut Block, said: &dyn Fn(SymId) -> String) -> bool {
     let mut labels: BTreeMap<SymId, BTreeSet<Label>> = BTreeMap::new();
     walk_block(body, &mut |s| match &s.kind {
         StmtKind::AssignLabel(label, var) => {
@@ -60,7 +59,7 @@ pub(super) fn number(unit: &Unit, body: &mut Block, said: &dyn Fn(SymId, Span) -
 struct Numbers<'a> {
     /// The labels that each variable can have, in order.
     labels: BTreeMap<SymId, Vec<Label>>,
-    said: &'a dyn Fn(SymId, Span) -> String,
+    said: &'a dyn Fn(SymId) -> String,
     jumps: bool,
 }
 
@@ -94,7 +93,7 @@ impl Numbers<'_> {
             StmtKind::AssignedGoto(var, _) => {
                 let labels = self.labels.get(var)?.clone();
                 self.jumps = true;
-                let end = Stmt::stop(Expr::text((self.said)(*var, span), span), span);
+                let end = Stmt::stop(Expr::text((self.said)(*var), span), span);
                 let jump = StmtKind::ComputedGoto(labels.clone(), Expr::var(*var, span));
                 match labels.is_empty() {
                     true => Some(vec![end]),

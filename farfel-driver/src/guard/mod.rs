@@ -28,7 +28,6 @@ mod points;
 mod poly;
 mod prove;
 mod rewrite;
-mod support;
 
 use crate::calls::{entries, for_each_call, procedures, spread};
 use farfel_lang::Sources;
@@ -38,18 +37,12 @@ use farfel_lang::ir::{
 };
 use farfel_lang::storage::Constants;
 use lasting::Lasting;
-use rewrite::{Work, place_of};
+use rewrite::Work;
+pub(crate) use rewrite::{place_of, unlabel_loops};
 use std::collections::{BTreeSet, HashMap, HashSet};
-
-pub(crate) use support::module as support_module;
 
 /// The reason where the settings leave out checks.
 pub(crate) const UNCHECKED: &str = "the settings leave out its checks";
-
-/// Is it the name of a function that checks call?
-pub(crate) fn is_support(name: &str) -> bool {
-    support::Support::is_name(name)
-}
 
 /// What is settled for a whole library before any of its objects is made.
 #[derive(Debug, Default)]
@@ -253,7 +246,8 @@ fn bytes(ty: Type, real: u8) -> Option<i64> {
 
 /// Procedures of gfortran that are called like those of the program, and touch only what they get.
 fn is_harmless(symbol: &Symbol) -> bool {
-    const HARMLESS: [&str; 12] = [
+    const HARMLESS: [&str; 13] = [
+        "ABORT",
         "CPU_TIME",
         "DATE_AND_TIME",
         "DTIME",
@@ -313,13 +307,9 @@ impl<'a> Guard<'a> {
             return (unit, false, BTreeSet::new());
         }
         let mut body = std::mem::take(&mut unit.body);
-        let place = |span| match self.sources.and_then(|s| place_of(s, span)) {
-            Some(place) => format!(" at {place}"),
-            None => String::new(),
-        };
-        let jumps = labels::number(&unit, &mut body, &|var, span| {
+        let jumps = labels::number(&unit, &mut body, &|var| {
             let name = &unit.symbols[var].name;
-            format!("GOTO {name}{} has no label", place(span))
+            format!("GOTO {name} has no label")
         });
         let mut work = Work::new(self, unit);
         work.fails = jumps;

@@ -1,14 +1,13 @@
 //! The statements of one unit, with checks.
 
 use super::Guard;
-use super::arrays::{Array, Arrays, Length, Setting, is_plain, long, variable};
+use super::arrays::{Array, Arrays, Length, Setting, is_plain, long};
 use super::frames::Frame;
 use super::poly::Poly;
-use super::support::{MOST_DIMENSIONS, Support};
-use farfel_lang::intrinsics::Intrinsic;
+use crate::support::{MOST_DIMENSIONS, Support, intrinsic};
 use farfel_lang::ir::{
-    Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, IoKind, Name, Origin, Place, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, walk_block_mut,
+    Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Place, Stmt, StmtKind,
+    SymId, Symbol, Type, Unit, walk_block_mut,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::{Constants, UnitStorage};
@@ -252,17 +251,7 @@ impl<'a> Work<'a> {
             }
             StmtKind::Io(io) => {
                 io.control.iter_mut().for_each(|c| self.expr(c, Use::Value));
-                let mut read = HashSet::new();
-                for item in &mut io.items {
-                    self.expr(item, Use::Value);
-                    let ahead = self.ahead(item, &read);
-                    self.before.extend(ahead);
-                    if io.kind == IoKind::Read {
-                        item.for_each_symbol(&mut |s| {
-                            read.insert(s);
-                        });
-                    }
-                }
+                io.items.iter_mut().for_each(|i| self.expr(i, Use::Value));
             }
             StmtKind::ArithmeticIf(e, _)
             | StmtKind::ComputedGoto(_, e)
@@ -292,46 +281,6 @@ impl<'a> Work<'a> {
             | StmtKind::Cycle(_)
             | StmtKind::Exit(_)
             | StmtKind::Entry(_) => {}
-        }
-    }
-
-    /// The checks of an item of input or output, for before the statement: one that fails in it would
-    /// leave the file locked. Not where they depend on what is read before, in the same statement.
-    fn ahead(&mut self, item: &Expr, read: &HashSet<SymId>) -> Block {
-        let mut alone = true;
-        item.walk(&mut |e| match &e.kind {
-            ExprKind::Call(s, _) if self.support.values().any(|x| x == s) => {}
-            ExprKind::Call(..) => alone &= is_plain(&self.unit, e),
-            ExprKind::Var(s) | ExprKind::Element(s, _) => alone &= !read.contains(s),
-            _ => {}
-        });
-        match alone {
-            true => self.ahead_of(item),
-            false => Vec::new(),
-        }
-    }
-
-    fn ahead_of(&mut self, item: &Expr) -> Block {
-        match &item.kind {
-            ExprKind::ImpliedDo(d) => {
-                let body: Block = d.items.iter().flat_map(|i| self.ahead_of(i)).collect();
-                let (ends, step) = ([d.from.clone(), d.to.clone()], d.step.clone());
-                let repeated = Stmt::count(d.var, ends, step, body, item.span);
-                let empty = matches!(&repeated.kind, StmtKind::Do(d) if d.body.is_empty());
-                if empty { Vec::new() } else { vec![repeated] }
-            }
-            ExprKind::Call(s, _) if self.support.values().any(|x| x == s) => {
-                let to = match self.unit.symbols.find("FARFEL_K") {
-                    Some(to) => to,
-                    None => variable(&mut self.unit, "FARFEL_K"),
-                };
-                let to = Expr::var(to, item.span);
-                vec![Stmt::assign(to, item.clone(), item.span)]
-            }
-            _ => {
-                let children = item.children().into_iter().cloned().collect::<Vec<Expr>>();
-                children.iter().flat_map(|c| self.ahead_of(c)).collect()
-            }
         }
     }
 
@@ -843,7 +792,7 @@ impl<'a> Work<'a> {
         let length = match length {
             Some(n) => Expr::long(n, span),
             None => {
-                let Some(len) = self.intrinsic("LEN") else {
+                let Some(len) = intrinsic(&mut self.unit, "LEN") else {
                     return self.reason(format!("the length of {shown} is not known"));
                 };
                 let whole = match &base.kind {
@@ -862,26 +811,6 @@ impl<'a> Work<'a> {
         let high = to.as_ref().map_or(length.clone(), |e| long((**e).clone()));
         let args = vec![low, high, length, self.what(shown, span)];
         *from = Some(Box::new(self.call_support(Support::Substring, args, span)));
-    }
-
-    /// An intrinsic function, if its name means that here.
-    fn intrinsic(&mut self, name: &str) -> Option<SymId> {
-        let intrinsic = Intrinsic::find(name)?;
-        match self.unit.symbols.find(name) {
-            Some(id) => {
-                matches!(self.unit.symbols[id].class, Class::Intrinsic(i) if i == intrinsic)
-                    .then_some(id)
-            }
-            None => {
-                let symbol = Symbol {
-                    class: Class::Intrinsic(intrinsic),
-                    ty: Some(Type::INTEGER),
-                    origin: Origin::Generated,
-                    ..Symbol::new(name.into(), Span::NONE)
-                };
-                Some(self.unit.symbols.add(symbol))
-            }
-        }
     }
 
     /// A whole array is used.
@@ -1222,7 +1151,7 @@ fn number(subscripts: &[Expr], array: &Array, span: Span) -> Expr {
 }
 
 /// Where a statement stands, for people.
-pub(super) fn place_of(sources: &Sources, span: Span) -> Option<String> {
+pub(crate) fn place_of(sources: &Sources, span: Span) -> Option<String> {
     if span.is_none() {
         return None;
     }
@@ -1235,7 +1164,7 @@ pub(super) fn place_of(sources: &Sources, span: Span) -> Option<String> {
 }
 
 /// Ends every loop with END DO. What ended it stays, with its label, its last statement.
-fn unlabel_loops(body: &mut Block) {
+pub(crate) fn unlabel_loops(body: &mut Block) {
     walk_block_mut(body, &mut |s| {
         if let StmtKind::Do(d) = &mut s.kind
             && matches!(d.end, DoEnd::Label(_))

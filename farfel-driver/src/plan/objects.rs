@@ -10,6 +10,7 @@ use crate::assemble::{self, Library, Links};
 use crate::cache::{Cache, Entry, Key, Origin};
 use crate::calls::entries;
 use crate::checks::Plan;
+use crate::ends;
 use crate::facts::Facts;
 use crate::gfortran::{self, Fault};
 use crate::names::Names;
@@ -289,8 +290,11 @@ impl<'a> Objects<'a> {
         let unwinds = match &self.target {
             Target::Library { facts, .. } => {
                 let units = group.reads.iter();
-                let mut units = units.map(|i| &self.staged.program.units[*i].name);
-                units.any(|n| facts.unwinds.contains(n))
+                let units = units.map(|i| &self.staged.program.units[*i].name);
+                let derivatives = group.requests.iter();
+                let derivatives = derivatives.map(|r| &self.staged.requests[*r].derivative);
+                let mut all = units.chain(derivatives);
+                all.any(|n| facts.unwinds.contains(n))
             }
             Target::Program => false,
         };
@@ -472,6 +476,7 @@ impl<'a> Objects<'a> {
                 facts
                     .plan
                     .protect(&mut program, &self.staged.program, sources);
+                ends::replace(&mut program, &self.staged.program, sources);
                 Library::new(program, (*names).clone(), &links).text(
                     &group.exports,
                     sources,

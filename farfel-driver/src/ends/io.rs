@@ -1,0 +1,438 @@
+//! Input and output: what fails ends the call, and nothing ends it in the midst of a statement.
+//!
+//! gfortran's run-time library locks a file for as long as a statement uses it. A call that ended meanwhile, by
+//! STOP in a function of the list, a check of a subscript, or a closure's panic, would leave it locked for ever. So
+//! functions are called before the statement, and subscripts are checked before it. What depends on a value that the
+//! statement itself has read stays where it is; `farfel-runtime` is told of such a statement, and then knows which files
+//! are lost when a call ends in it. It is asked before others.
+
+use super::Work;
+use crate::support::{Ending, Support};
+use farfel_lang::Span;
+use farfel_lang::ir::{
+    Allocation, BinOp, Block, Class, Expr, ExprKind, Io, IoKind, Label, Name, Place, Stmt,
+    StmtKind, SymId, Type, Unit,
+};
+use farfel_lang::storage::constant;
+use farfel_lang::types::{rank, type_of};
+use std::collections::HashSet;
+
+/// A loop around an item.
+type Loop = (SymId, [Expr; 2], Option<Expr>);
+
+impl Work<'_> {
+    /// A statement of input or output, and what stands behind it.
+    pub(super) fn input_output(&mut self, mut s: Stmt) -> Block {
+        let span = s.span;
+        let StmtKind::Io(io) = &mut s.kind else {
+            return vec![s];
+        };
+        io.control.iter_mut().for_each(|c| self.expr(c));
+        let mut behind = Vec::new();
+        let mut read = HashSet::new();
+        let mut left = false;
+        for item in &mut io.items {
+            self.expr(item);
+            if matches!(io.kind, IoKind::Write | IoKind::Print) {
+                self.call_before(item, &mut Vec::new());
+            }
+            match self.is_alone(item, &read) {
+                true => {
+                    let checks = self.checks(item);
+                    self.before.extend(checks);
+                }
+                false => {
+                    left |= calls_functions(&self.unit, item) || has_checks(&self.unit, item);
+                    if io.kind == IoKind::Read {
+                        self.check_later(item);
+                    }
+                }
+            }
+            if io.kind == IoKind::Read {
+                item.for_each_symbol(&mut |s| {
+                    read.insert(s);
+                });
+            }
+        }
+        let file = file_of(io, &self.unit, span);
+        let named =
+            matches!(io.kind, IoKind::Open) || (io.kind == IoKind::Inquire && has(io, "FILE"));
+        if named {
+            let ask = self.tell("FARFEL_UNIT_V1", vec![Expr::int(-1, span)], span);
+            self.before.push(ask);
+        } else if let Some(file) = file.clone().filter(|_| !is_standard_output(io)) {
+            let ask = self.tell("FARFEL_UNIT_V1", vec![file], span);
+            self.before.push(ask);
+        }
+        let file = file.filter(|_| left);
+        if ends_the_process(io) || file.is_some() {
+            match is_print(io) {
+                true => self.ends.printing = true,
+                false => self.ends.expected = true,
+            }
+            in_parentheses(io);
+            if let Some(file) = &file {
+                let enter = self.tell("FARFEL_ENTER_V1", vec![file.clone()], span);
+                self.before.push(enter);
+                behind.push(self.tell("FARFEL_LEAVE_V1", Vec::new(), span));
+            }
+            let given = io.control.iter().find_map(|c| match &c.kind {
+                ExprKind::Keyword(k, e) if k == "IOSTAT" => Some((**e).clone()),
+                _ => None,
+            });
+            // Where it leads is looked at behind it: it has to be left first.
+            let jumps = match file.is_some() {
+                true => jumps(io),
+                false => Vec::new(),
+            };
+            let asks = given.is_some() || !ends_the_process_but(io, &jumps);
+            let status = match given {
+                Some(e) => e,
+                None => self.status("IOSTAT", &mut io.control, span),
+            };
+            for (key, label) in &jumps {
+                let op = match key.as_str() {
+                    "END" => BinOp::Eq,
+                    _ => BinOp::Gt,
+                };
+                let code = if key == "END" { -1 } else { 0 };
+                let is = Expr::binary(op, status.clone(), Expr::int(code, span));
+                let jump = Stmt::goto(*label, span);
+                behind.push(Stmt::logical_if(is, jump, span));
+            }
+            if !asks {
+                let text = self.variable("FARFEL_M", Type::Character, Some(Expr::int(200, span)));
+                let text = Expr::var(text, span);
+                io.control.push(Expr::keyword("IOMSG", text.clone(), span));
+                behind.push(self.asked(Ending::InputOutput, status, text, span));
+            }
+        }
+        std::iter::once(s).chain(behind).collect()
+    }
+
+    /// A call of what is in `farfel-runtime`.
+    fn tell(&mut self, name: &str, args: Vec<Expr>, span: Span) -> Stmt {
+        let callee = self.procedure(name, Class::Subroutine, None);
+        Stmt::call(callee, args, span)
+    }
+
+    /// Calls the functions in an item of output before the statement. `loops` are around it.
+    fn call_before(&mut self, item: &mut Expr, loops: &mut Vec<Loop>) {
+        if !calls_functions(&self.unit, item) {
+            return;
+        }
+        if let ExprKind::ImpliedDo(d) = &mut item.kind {
+            let bounds = [&d.from, &d.to].into_iter().chain(&d.step);
+            if bounds.into_iter().any(|e| calls_functions(&self.unit, e)) {
+                return;
+            }
+            loops.push((d.var, [d.from.clone(), d.to.clone()], d.step.clone()));
+            let items = d.items.iter_mut();
+            items.for_each(|i| self.call_before(i, loops));
+            loops.pop();
+            return;
+        }
+        if !matches!(item.kind, ExprKind::Call(..)) || !is_outer_call(&self.unit, item) {
+            let operands = item.children_mut().into_iter();
+            operands.for_each(|c| self.call_before(c, loops));
+            return;
+        }
+        let span = item.span;
+        let Some(ty) = type_of(&self.unit, item).filter(|_| rank(&self.unit, item) == 0) else {
+            return;
+        };
+        let length = match (&item.kind, ty) {
+            (ExprKind::Call(f, _), Type::Character) => {
+                let declared = self.unit.symbols[*f].length.clone();
+                match declared {
+                    Some(e) => match constant::integer(&self.unit, &e) {
+                        Some(n) => Some(Expr::int(n, span)),
+                        None => return,
+                    },
+                    None => None,
+                }
+            }
+            _ => None,
+        };
+        if loops.is_empty() {
+            let value = self.new_variable("FARFEL_F", ty, length, 0);
+            let value = Expr::var(value, span);
+            let item = std::mem::replace(item, value.clone());
+            self.before.push(Stmt::assign(value, item, span));
+            return;
+        }
+        let values = self.new_variable("FARFEL_F", ty, length, 1);
+        let count = self.new_variable("FARFEL_K", Type::Integer(8), None, 0);
+        let count = || Expr::var(count, span);
+        let none = || Stmt::assign(count(), Expr::long(0, span), span);
+        let more = Expr::binary(BinOp::Add, count(), Expr::long(1, span));
+        let more = Stmt::assign(count(), more, span);
+        let next = self.support(Support::Next, vec![count()], span);
+        let item = std::mem::replace(item, Expr::element(values, vec![next], span));
+        let set = Stmt::assign(Expr::element(values, vec![count()], span), item, span);
+        self.before.push(none());
+        self.before.push(nest(loops, vec![more.clone()]));
+        self.free(values);
+        let room = Expr::element(values, vec![count()], span);
+        let mut control = Vec::new();
+        let status = self.status("STAT", &mut control, span);
+        self.before.push(allocation(false, room, control));
+        let shown = Expr::text("the output list", span);
+        let end = self.asked(Ending::Memory, status, shown, span);
+        self.before.extend([end, none()]);
+        self.before.push(nest(loops, vec![more, set]));
+        self.before.push(none());
+        self.ends.expected = true;
+    }
+
+    /// Frees an array that may be there, from last time.
+    fn free(&mut self, values: SymId) {
+        let span = Span::NONE;
+        let mut control = Vec::new();
+        self.status("STAT", &mut control, span);
+        let free = allocation(true, Expr::var(values, span), control);
+        self.before.push(free);
+    }
+
+    /// Has the checks of elements that are read tell of failure behind the statement, as far as the first element of
+    /// an array is known.
+    fn check_later(&mut self, item: &mut Expr) {
+        item.children_mut()
+            .into_iter()
+            .for_each(|c| self.check_later(c));
+        let ExprKind::Element(array, subscripts) = &mut item.kind else {
+            return;
+        };
+        let Some((last, others)) = subscripts.split_last_mut() else {
+            return;
+        };
+        let ExprKind::Call(f, args) = &last.kind else {
+            return;
+        };
+        let rank = others.len() + 1;
+        let subscript = self.unit.symbols[*f].name == Support::Subscript.name();
+        let element = rank > 1 && self.unit.symbols[*f].name == Support::Element(rank).name();
+        let dims = &self.unit.symbols[*array].dims;
+        let lowers: Option<Vec<i64>> = dims
+            .iter()
+            .map(|d| match &d.lower {
+                Some(e) => constant::integer(&self.unit, e),
+                None => Some(1),
+            })
+            .collect();
+        let Some(lowers) = lowers.filter(|l| l.len() == rank && (subscript || element)) else {
+            return;
+        };
+        let span = last.span;
+        let args = match (subscript, &args[..]) {
+            (true, [i, l, n, what]) => {
+                let before = Expr::binary(BinOp::Sub, i.clone(), l.clone());
+                let number = Expr::binary(BinOp::Add, before, Expr::long(1, span));
+                vec![i.clone(), number, n.clone(), what.clone()]
+            }
+            _ => args.clone(),
+        };
+        let all = others.iter_mut().chain([last]);
+        for (k, (s, low)) in all.zip(lowers).enumerate() {
+            let mut args = args.clone();
+            args.push(Expr::long(k as i64 + 1, span));
+            args.push(Expr::long(low, span));
+            let later = Support::Later(rank);
+            *s = self.support(later, args, span);
+        }
+    }
+
+    /// Can the checks of an item be made before the statement? Not where they depend on what it reads.
+    fn is_alone(&self, item: &Expr, read: &HashSet<SymId>) -> bool {
+        let mut alone = !calls_functions(&self.unit, item);
+        item.walk(&mut |e| {
+            if let ExprKind::Var(s) | ExprKind::Element(s, _) = &e.kind {
+                alone &= !read.contains(s);
+            }
+        });
+        alone
+    }
+
+    /// The checks of an item.
+    fn checks(&mut self, item: &Expr) -> Block {
+        match &item.kind {
+            ExprKind::ImpliedDo(d) => {
+                let body: Block = d.items.iter().flat_map(|i| self.checks(i)).collect();
+                let ends = [d.from.clone(), d.to.clone()];
+                let bounds = [&d.from, &d.to].into_iter().chain(&d.step);
+                let mut made: Block = bounds.flat_map(|e| self.checks(e)).collect();
+                if !body.is_empty() {
+                    made.push(nest(&[(d.var, ends, d.step.clone())], body));
+                }
+                made
+            }
+            ExprKind::Call(f, _) if self.unit.symbols[*f].name == Support::Next.name() => {
+                Vec::new()
+            }
+            ExprKind::Call(f, _) if is_check(&self.unit, *f) => {
+                let to = self.variable("FARFEL_C", Type::Integer(8), None);
+                vec![Stmt::assign(
+                    Expr::var(to, item.span),
+                    item.clone(),
+                    item.span,
+                )]
+            }
+            _ => {
+                let children: Vec<Expr> = item.children().into_iter().cloned().collect();
+                children.iter().flat_map(|c| self.checks(c)).collect()
+            }
+        }
+    }
+}
+
+/// Statements in loops, the outermost first.
+fn nest(loops: &[Loop], body: Block) -> Stmt {
+    let span = Span::NONE;
+    let mut body = body;
+    for (var, ends, step) in loops.iter().rev() {
+        body = vec![Stmt::count(*var, ends.clone(), step.clone(), body, span)];
+    }
+    body.pop().unwrap_or_else(|| Stmt::continues(span))
+}
+
+fn allocation(free: bool, object: Expr, control: Vec<Expr>) -> Stmt {
+    let span = object.span;
+    let allocation = Allocation {
+        free,
+        objects: vec![object],
+        control,
+    };
+    Stmt::new(StmtKind::Allocation(Box::new(allocation)), span)
+}
+
+/// Does an expression call functions of the program, or of Rust?
+fn calls_functions(unit: &Unit, e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| {
+        if let ExprKind::Call(f, _) = &e.kind {
+            found |= match &unit.symbols[*f].class {
+                Class::Intrinsic(_) => false,
+                Class::StatementFunction(_, value) => calls_functions(unit, value),
+                _ => !is_check(unit, *f),
+            };
+        }
+    });
+    found
+}
+
+fn is_check(unit: &Unit, function: SymId) -> bool {
+    let symbol = &unit.symbols[function];
+    symbol.place == Place::Global && Support::is_name(&symbol.name)
+}
+
+fn has(io: &Io, key: &str) -> bool {
+    let is = |c: &Expr| matches!(&c.kind, ExprKind::Keyword(k, _) if k == key);
+    io.control.iter().any(is)
+}
+
+/// Does nobody ask what happened?
+fn ends_the_process(io: &Io) -> bool {
+    ends_the_process_but(io, &[])
+}
+
+/// The same, where some labels are jumped to by another statement.
+fn ends_the_process_but(io: &Io, jumps: &[(Name, Label)]) -> bool {
+    let leads = |key: &str| has(io, key) || jumps.iter().any(|(k, _)| k == key);
+    if has(io, "IOSTAT") {
+        return false;
+    }
+    match io.kind {
+        IoKind::Read => !leads("ERR") || !leads("END") || has(io, "ADVANCE"),
+        IoKind::Inquire if has(io, "IOLENGTH") => false,
+        _ => !leads("ERR"),
+    }
+}
+
+/// Takes out the labels that a statement leads to.
+fn jumps(io: &mut Io) -> Vec<(Name, Label)> {
+    let mut found = Vec::new();
+    io.control.retain(|c| match &c.kind {
+        ExprKind::Keyword(key, e) if matches!(key.as_str(), "END" | "ERR") => {
+            let label = match e.kind {
+                ExprKind::Int(n) => Label::try_from(n).ok(),
+                _ => None,
+            };
+            found.extend(label.map(|l| (key.clone(), l)));
+            label.is_none()
+        }
+        _ => true,
+    });
+    found
+}
+
+/// The number of the file that a statement uses, if it does.
+fn file_of(io: &Io, unit: &Unit, span: Span) -> Option<Expr> {
+    let standard = || match io.kind {
+        IoKind::Read => Some(Expr::int(5, span)),
+        IoKind::Write | IoKind::Print => Some(Expr::int(6, span)),
+        _ => None,
+    };
+    if matches!(io.kind, IoKind::Read | IoKind::Print) && !io.parens {
+        return standard();
+    }
+    let number = io.unit()?;
+    match (&number.kind, type_of(unit, number)) {
+        (ExprKind::Star, _) => standard(),
+        (_, Some(Type::Integer(4))) => Some(number.clone()),
+        _ => None,
+    }
+}
+
+/// `PRINT`, `WRITE (*, …)`
+fn is_standard_output(io: &Io) -> bool {
+    let star = || io.unit().is_some_and(|u| u.kind == ExprKind::Star);
+    io.kind == IoKind::Print || (io.kind == IoKind::Write && star())
+}
+
+/// Are there checks in an expression?
+fn has_checks(unit: &Unit, e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| found |= matches!(e.kind, ExprKind::Call(f, _) if is_check(unit, f)));
+    found
+}
+
+/// Is it a call of a function of the program, or of a statement function with one in it?
+fn is_outer_call(unit: &Unit, e: &Expr) -> bool {
+    let ExprKind::Call(f, _) = &e.kind else {
+        return false;
+    };
+    match &unit.symbols[*f].class {
+        Class::Intrinsic(_) => false,
+        Class::StatementFunction(_, value) => calls_functions(unit, value),
+        _ => !is_check(unit, *f),
+    }
+}
+
+/// `PRINT *` and `WRITE (*, *)`
+fn is_print(io: &Io) -> bool {
+    let star = |e: Option<&Expr>| match e.map(|e| &e.kind) {
+        Some(ExprKind::Keyword(_, e)) => e.kind == ExprKind::Star,
+        Some(kind) => *kind == ExprKind::Star,
+        None => false,
+    };
+    match io.kind {
+        IoKind::Print => star(io.control.first()),
+        IoKind::Write => io.control.len() == 2 && io.control.iter().all(|e| star(Some(e))),
+        _ => false,
+    }
+}
+
+/// `READ f, …` as `READ (*, f) …`, and so on.
+fn in_parentheses(io: &mut Io) {
+    if io.parens {
+        return;
+    }
+    io.parens = true;
+    if matches!(io.kind, IoKind::Read | IoKind::Print) {
+        let span = io.control.first().map_or(Span::NONE, |e| e.span);
+        io.control.insert(0, Expr::new(ExprKind::Star, span));
+    }
+    if io.kind == IoKind::Print {
+        io.kind = IoKind::Write;
+    }
+}

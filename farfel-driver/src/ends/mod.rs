@@ -1,0 +1,362 @@
+//! What would end the process, in a library: it ends the call instead.
+//!
+//! A pass over the final program of a library, behind [`guard`](crate::guard). Each of these calls
+//! `farfel-runtime`, which unwinds to the Rust function, with the place in the source:
+//!
+//! | | what is done |
+//! |---|---|
+//! | STOP, PAUSE, CALL EXIT, CALL ABORT | the call stands there instead |
+//! | input and output | gets IOSTAT and IOMSG where it has no IOSTAT, and is asked after ([`io`]) |
+//! | ALLOCATE and DEALLOCATE | get STAT where they have none, and are asked after |
+//! | arrays whose size the call decides | are asked after when the unit is entered |
+//! | `I/J`, MOD, MODULO, `I**J` of INTEGERs | functions that look at J, where it is no constant |
+//! | steps of loops and sections | the same |
+
+mod arithmetic;
+mod io;
+
+use crate::calls::entries;
+use crate::guard::{place_of, unlabel_loops};
+use crate::support::{END, Ending, Support, intrinsic};
+use farfel_lang::ir::{
+    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Name, Origin, Place, Program,
+    Stmt, StmtKind, SymId, Symbol, Type, Unit,
+};
+use farfel_lang::print::print_expr;
+use farfel_lang::storage::constant::{self, extents};
+use farfel_lang::types::type_of;
+use farfel_lang::{Sources, Span};
+use std::collections::HashMap;
+
+/// How a unit may end a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Ends {
+    /// In a way that its callers must expect.
+    pub expected: bool,
+    /// Because `PRINT *` finds no output: as Rust's `print!` panics.
+    pub printing: bool,
+}
+
+impl Ends {
+    /// Of a unit, apart from what it calls.
+    pub(crate) fn of(unit: &Unit, own: &HashMap<Name, Name>) -> Ends {
+        let mut work = Work::new(unit.clone(), own, None);
+        work.run();
+        work.ends
+    }
+}
+
+/// Why its declarations may end the process, where nothing can be done about it.
+pub(crate) fn bar(unit: &Unit) -> Option<String> {
+    let divides = |e: &Expr| {
+        let mut found = false;
+        e.walk(&mut |e| found |= arithmetic::may_fail(unit, e).is_some());
+        found
+    };
+    // gfortran has such a text on the stack.
+    let on_stack = |s: &Symbol| {
+        let open = s
+            .length
+            .as_ref()
+            .is_some_and(|e| e.kind != ExprKind::Star && constant::integer(unit, e).is_none());
+        s.place == Place::Local && !s.is_array() && open
+    };
+    let variables = || unit.symbols.iter().filter(|(_, s)| s.is_variable());
+    let sizes = |s: &Symbol| {
+        let bounds = s.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
+        bounds.flatten().chain(&s.length).any(&divides)
+    };
+    if let Some((_, s)) = variables().find(|(_, s)| sizes(s)) {
+        return Some(format!("the size of {} is a quotient", s.name));
+    }
+    let (_, s) = variables().find(|(_, s)| on_stack(s))?;
+    Some(format!("the call decides how long the text {} is", s.name))
+}
+
+/// Puts calls of `farfel-runtime` where the units of a library would end the process.
+/// `library`: all its units.
+pub(crate) fn replace(program: &mut Program, library: &Program, sources: &Sources) {
+    let own = entries(library);
+    for unit in std::mem::take(&mut program.units) {
+        let mut work = Work::new(unit, &own, Some(sources));
+        work.run();
+        program.units.push(work.unit);
+    }
+}
+
+/// A unit that is being worked on. Its body has been taken out.
+struct Work<'a> {
+    unit: Unit,
+    /// The names of what the library has.
+    own: &'a HashMap<Name, Name>,
+    sources: Option<&'a Sources>,
+    ends: Ends,
+    /// Statements for before the one that is being looked at.
+    before: Block,
+    /// Variables for what statements report.
+    reports: HashMap<&'static str, SymId>,
+}
+
+impl<'a> Work<'a> {
+    fn new(unit: Unit, own: &'a HashMap<Name, Name>, sources: Option<&'a Sources>) -> Work<'a> {
+        Work {
+            unit,
+            own,
+            sources,
+            ends: Ends::default(),
+            before: Vec::new(),
+            reports: HashMap::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let mut body = std::mem::take(&mut self.unit.body);
+        unlabel_loops(&mut body);
+        for id in self.unit.symbols.ids() {
+            if let Class::StatementFunction(args, value) = self.unit.symbols[id].class.clone() {
+                let mut value = *value;
+                self.expr(&mut value);
+                self.unit.symbols[id].class = Class::StatementFunction(args, Box::new(value));
+            }
+        }
+        let mut body = self.block(body);
+        let there = self.automatic_arrays();
+        // An ENTRY point begins where its statement stands.
+        let entries = body.iter().enumerate().rev();
+        let entries = entries.filter(|(_, s)| matches!(s.kind, StmtKind::Entry(_)));
+        let entries: Vec<usize> = entries.map(|(i, _)| i + 1).collect();
+        for at in entries.into_iter().chain([0]) {
+            body.splice(at..at, there.iter().cloned());
+        }
+        self.unit.body = body;
+    }
+
+    /// Asks of arrays whose size the call decides whether there is memory for them. gfortran does not.
+    fn automatic_arrays(&mut self) -> Block {
+        let automatic = |unit: &Unit, s: &Symbol| {
+            let own = s.place == Place::Local && s.is_variable() && s.is_array();
+            own && s.dims.iter().all(|d| d.upper.is_some()) && extents(unit, &s.dims).is_none()
+        };
+        let ids: Vec<SymId> = self.unit.symbols.ids().collect();
+        let arrays = ids
+            .into_iter()
+            .filter(|id| automatic(&self.unit, &self.unit.symbols[*id]));
+        let arrays: Vec<SymId> = arrays.collect();
+        let mut found = Vec::new();
+        for id in arrays {
+            let Some(loc) = intrinsic(&mut self.unit, "LOC") else {
+                continue;
+            };
+            let (span, name) = (
+                self.unit.symbols[id].span,
+                self.unit.symbols[id].name.clone(),
+            );
+            let at = Expr::call(loc, vec![Expr::var(id, span)], span);
+            let shown = Expr::text(format!("making room for {name}"), span);
+            let there = Support::There;
+            let callee = self.procedure(&there.name(), Class::Subroutine, None);
+            let args = vec![at, shown, self.place(span)];
+            found.push(Stmt::call(callee, args, span));
+            self.ends.expected = true;
+        }
+        found
+    }
+
+    fn block(&mut self, block: Block) -> Block {
+        let mut made = Vec::with_capacity(block.len());
+        for s in block {
+            let outer = std::mem::take(&mut self.before);
+            let (label, span) = (s.label, s.span);
+            let mut all = self.statement(s);
+            if !self.before.is_empty() || (label.is_some() && all.len() > 1) {
+                if let Some(first) = all.first_mut() {
+                    first.label = None;
+                }
+                let at = label.map(|l| Stmt::labelled(Some(l), StmtKind::Continue, span));
+                made.extend(at);
+            }
+            made.append(&mut self.before);
+            made.append(&mut all);
+            self.before = outer;
+        }
+        made
+    }
+
+    /// A statement, and what stands behind it.
+    fn statement(&mut self, mut s: Stmt) -> Block {
+        let span = s.span;
+        match &mut s.kind {
+            StmtKind::Stop(code) => {
+                let code = code.take();
+                s.kind = self.stop(Ending::Stop, code, span);
+            }
+            StmtKind::Pause(text) => {
+                let text = text.take();
+                s.kind = self.stop(Ending::Pause, text, span);
+            }
+            StmtKind::Call(callee, args) if self.is_gnu(*callee, "EXIT") && args.len() <= 1 => {
+                let code = args.pop();
+                s.kind = self.stop(Ending::Stop, code, span);
+            }
+            StmtKind::Call(callee, args) if self.is_gnu(*callee, "ABORT") && args.is_empty() => {
+                let text = Expr::text("ABORT", span);
+                s.kind = self.stop(Ending::Stop, Some(text), span);
+            }
+            StmtKind::Io(_) => return self.input_output(s),
+            StmtKind::Allocation(a) => {
+                let given = |c: &Expr| matches!(&c.kind, ExprKind::Keyword(k, _) if k == "STAT");
+                let objects = a.objects.iter_mut().chain(&mut a.control);
+                objects.for_each(|e| self.expr(e));
+                if !a.control.iter().any(given) {
+                    let shown: Vec<String> = a
+                        .objects
+                        .iter()
+                        .map(|e| print_expr(&self.unit, e))
+                        .collect();
+                    let word = if a.free { "DEALLOCATE" } else { "ALLOCATE" };
+                    let shown = Expr::text(format!("{word} ({})", shown.join(", ")), span);
+                    let status = self.status("STAT", &mut a.control, span);
+                    self.ends.expected = true;
+                    return vec![s, self.asked(Ending::Memory, status, shown, span)];
+                }
+            }
+            StmtKind::LogicalIf(condition, inner) => {
+                self.expr(condition);
+                let inner = std::mem::replace(&mut **inner, Stmt::continues(span));
+                let mut arm = self.block(vec![inner]);
+                let condition = std::mem::replace(condition, Expr::logical(true, span));
+                s.kind = match (arm.len(), arm.pop()) {
+                    (1, Some(one)) if !matches!(one.kind, StmtKind::If(_)) => {
+                        StmtKind::LogicalIf(condition, Box::new(one))
+                    }
+                    (_, last) => {
+                        arm.extend(last);
+                        Stmt::branches(vec![(condition, arm)], None, span).kind
+                    }
+                };
+            }
+            StmtKind::Where(_) => {
+                // Its statements are one with it.
+                s.walk_mut(&mut |s| s.for_each_own_expr_mut(&mut |e| self.expr(e)));
+            }
+            _ => {
+                s.for_each_own_expr_mut(&mut |e| self.expr(e));
+                if let StmtKind::Do(d) = &mut s.kind
+                    && let DoControl::Count {
+                        step: Some(step), ..
+                    } = &mut d.control
+                {
+                    self.step(step);
+                }
+                for block in s.blocks_mut() {
+                    let inside = std::mem::take(block);
+                    *block = self.block(inside);
+                }
+            }
+        }
+        vec![s]
+    }
+
+    /// A call that ends the call, with a number or a text.
+    fn stop(&mut self, ending: Ending, code: Option<Expr>, span: Span) -> StmtKind {
+        self.ends.expected = true;
+        let (number, text) = match code {
+            None => (Expr::int(0, span), Expr::text(" ", span)),
+            Some(mut e) => {
+                self.expr(&mut e);
+                match type_of(&self.unit, &e) {
+                    Some(Type::Character) => (Expr::int(0, span), e),
+                    _ => (e, Expr::text(" ", span)),
+                }
+            }
+        };
+        self.end(ending, number, text, span).kind
+    }
+
+    fn end(&mut self, ending: Ending, code: Expr, text: Expr, span: Span) -> Stmt {
+        let callee = self.procedure(END, Class::Subroutine, None);
+        let number = Expr::int(ending as i64, span);
+        let place = self.place(span);
+        Stmt::call(callee, vec![number, code, text, place], span)
+    }
+
+    /// Ends the call where what a statement says of how it went is not zero.
+    fn asked(&mut self, ending: Ending, status: Expr, text: Expr, span: Span) -> Stmt {
+        let failed = Expr::binary(BinOp::Ne, status.clone(), Expr::int(0, span));
+        let end = self.end(ending, status, text, span);
+        Stmt::logical_if(failed, end, span)
+    }
+
+    /// Lets a statement say in a variable how it went.
+    fn status(&mut self, key: &'static str, control: &mut Vec<Expr>, span: Span) -> Expr {
+        let status = self.variable("FARFEL_S", Type::INTEGER, None);
+        let status = Expr::var(status, span);
+        control.push(Expr::keyword(key, status.clone(), span));
+        status
+    }
+
+    /// A variable of the unit that is not the user's.
+    fn variable(&mut self, name: &'static str, ty: Type, length: Option<Expr>) -> SymId {
+        if let Some(found) = self.reports.get(name) {
+            return *found;
+        }
+        let id = self.new_variable(name, ty, length, 0);
+        self.reports.insert(name, id);
+        id
+    }
+
+    /// Another one.
+    fn new_variable(&mut self, name: &str, ty: Type, length: Option<Expr>, rank: usize) -> SymId {
+        let name = self.unit.symbols.unused(name, &|_| false);
+        let open = || Dim {
+            lower: None,
+            upper: None,
+        };
+        let mut symbol = Symbol {
+            length,
+            dims: (0..rank).map(|_| open()).collect(),
+            origin: Origin::Generated,
+            ..Symbol::variable(name, ty, Span::NONE)
+        };
+        if rank > 0 {
+            symbol.attributes.insert(Attribute::Allocatable);
+        }
+        let id = self.unit.symbols.add(symbol);
+        self.unit.declare(id);
+        id
+    }
+
+    /// A procedure that is not the user's.
+    fn procedure(&mut self, name: &str, class: Class, ty: Option<Type>) -> SymId {
+        if let Some(found) = self.unit.symbols.find(name) {
+            return found;
+        }
+        let symbol = Symbol {
+            class,
+            ty,
+            place: Place::Global,
+            origin: Origin::Generated,
+            ..Symbol::new(name.into(), Span::NONE)
+        };
+        self.unit.symbols.add(symbol)
+    }
+
+    /// A call of a function that looks at its arguments.
+    fn support(&mut self, support: Support, args: Vec<Expr>, span: Span) -> Expr {
+        let function = self.procedure(&support.name(), Class::Function, support.ty());
+        Expr::call(function, args, span)
+    }
+
+    /// Where something stands, as a text.
+    fn place(&self, span: Span) -> Expr {
+        let place = self.sources.and_then(|s| place_of(s, span));
+        Expr::text(place.unwrap_or_else(|| self.unit.name.to_string()), span)
+    }
+
+    /// Is it a subroutine of gfortran?
+    fn is_gnu(&self, callee: SymId, name: &str) -> bool {
+        let symbol = &self.unit.symbols[callee];
+        let global = symbol.place == Place::Global && !symbol.external;
+        symbol.name == name && global && !self.own.contains_key(name)
+    }
+}

@@ -1,0 +1,53 @@
+//! What would end the process, or never end, when Rust calls it.
+
+mod support;
+use support::Project;
+
+#[test]
+fn calls_end_and_the_process_goes_on() {
+    let p = Project::new("ends", "ends");
+    p.file("fortran/ends.f", include_str!("../ends/ends.f"))
+        .file("src/main.rs", include_str!("../ends/main.rs"));
+    let folder = tempfile::tempdir().unwrap();
+    for profile in [&["run", "-q"][..], &["run", "-q", "--release"]] {
+        let path = folder.path().to_str().unwrap();
+        let ran = p.cargo(&[profile, &["--", path]].concat());
+        assert!(
+            ran.ok && ran.stdout.ends_with("fine\n"),
+            "{}\n{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+}
+
+/// What cannot be seen to is `unsafe`.
+#[test]
+fn what_is_left_is_unsafe() {
+    let p = Project::new("unsafe_ends", "unsafe_ends");
+    let source = "\
+      SUBROUTINE SIZE1(N, K, X)
+      REAL W(N/K), X
+      W(1) = 7
+      X = W(1)
+      END
+      SUBROUTINE TEXT(N, M)
+      CHARACTER*(N) T
+      T = 'A'
+      M = ICHAR(T)
+      END
+";
+    p.file("fortran/a.f", source)
+        .file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
+    let ran = p.cargo(&["build"]);
+    assert!(ran.ok, "{}", ran.stderr);
+    let bindings = p.bindings();
+    for reason in [
+        "the size of W is a quotient",
+        "the call decides how long the text T is",
+    ] {
+        assert!(ran.stderr.contains(reason), "{}", ran.stderr);
+        assert!(bindings.contains(reason), "{bindings}");
+    }
+    assert!(!bindings.contains("pub fn"), "{bindings}");
+}
