@@ -264,6 +264,85 @@ fn known_functions_whose_value_only_decides() {
     close(&found, &wanted, 1e-12);
 }
 
+/// A function that is passed first and called behind that gets the number of directions, too.
+#[test]
+fn passed_and_called_in_several_directions() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, F, G
+      EXTERNAL F
+      Y = G(F, X)
+      Y = Y*F(X)
+      END
+      DOUBLE PRECISION FUNCTION G(F, X)
+      DOUBLE PRECISION F, X
+      G = F(X)
+      END
+      DOUBLE PRECISION FUNCTION F(X)
+      DOUBLE PRECISION X
+      F = X*X
+      END
+",
+    );
+    let mut options = vec!["-d", "-multi", "-nbdirsmax", "2", "-fixinterface"];
+    options.extend(["-noisize", "-head", "h(y)/(x)", "-o", "out", "all.f"]);
+    tapenade(dir, &options).success();
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XD(2), Y, YD(2)
+      X = 1.5D0
+      XD(1) = 1
+      XD(2) = -2
+      CALL H_DV(X, XD, Y, YD, 2)
+      PRINT *, YD(1), 4*X**3
+      PRINT *, YD(2), -8*X**3
+      END
+",
+    );
+    let (found, wanted) = pairs(&numbers(dir, &["main.f", "all.f", "out_dv.f"], ""));
+    close(&found, &wanted, 1e-12);
+}
+
+/// What an ENTRY point keeps without a derivative makes no COMMON block without variables.
+#[test]
+fn entry_points_that_keep_what_has_no_derivative() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "all.f",
+        "      DOUBLE PRECISION FUNCTION F()
+      DOUBLE PRECISION X, G, T, E(3)
+      SAVE
+      DATA K /1/
+      ENTRY G(X)
+      T = 0.8D0
+      E(3) = 0.3D0
+      T = E(3)/X
+      E = T
+      F = SIN(T)**K
+      END
+      SUBROUTINE H(X, Y)
+      DOUBLE PRECISION X, Y, G
+      Y = X
+      Y = X + NINT(SIN(G(Y)))
+      END
+",
+    );
+    for mode in ["-d", "-b"] {
+        tapenade(dir, &[mode, "-head", "h(y)/(x)", "-o", "out", "all.f"]).success();
+        let text = read(dir, if mode == "-d" { "out_d.f" } else { "out_b.f" });
+        let empty = |l: &str| l.contains("COMMON") && l.trim_end().ends_with('/');
+        assert!(!text.lines().any(empty), "{text}");
+    }
+}
+
 /// A size that a passed procedure gets, and does not change; COMMON that one uses; REAL and DOUBLE
 /// PRECISION as one type.
 const PASSED: &str = "      SUBROUTINE EVAL(X, F)

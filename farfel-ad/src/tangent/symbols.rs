@@ -301,7 +301,11 @@ impl Gen<'_> {
         self.common_spec(name, entities);
     }
 
+    /// Declares a COMMON block of derivatives; none where it has no variables.
     pub(super) fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
+        if entities.is_empty() {
+            return;
+        }
         self.insert_spec(SpecKind::Common(vec![(name, entities)]));
     }
 
@@ -435,6 +439,8 @@ impl Gen<'_> {
         };
         if let Some(s) = self.unit.symbols.find(&name) {
             if self.unit.symbols[s].class == class {
+                // It may have been passed only until now.
+                self.called.insert(s);
                 return s;
             }
             // A variable got this name before the procedure did.
