@@ -27,6 +27,7 @@
 
 use crate::border::{BORDER, border, fixed_form};
 use crate::calls::{entries, for_each_call, procedures};
+use crate::guard::number_labels;
 use crate::names::Names;
 use crate::support::{self, Support};
 use farfel_lang::Sources;
@@ -53,6 +54,13 @@ pub(crate) fn program_text(program: &Program, sources: &Sources, every_line: boo
         for id in hidden {
             unit.symbols[id].external = true;
             unit.declare(id);
+        }
+        // gfortran 12 loses labels whose place ASSIGN has stored in what is kept between calls.
+        let keeps = |s: &Spec| matches!(s.kind, SpecKind::Save(_) | SpecKind::Data(_));
+        if unit.specs.iter().any(keeps) {
+            let mut body = std::mem::take(&mut unit.body);
+            number_labels(unit, &mut body);
+            unit.body = body;
         }
     }
     print_program(&program, &options(sources, every_line))

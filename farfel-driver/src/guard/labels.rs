@@ -1,14 +1,14 @@
 //! Assigned GOTO, without places to jump to: ASSIGN gives its variable the number of a label among those that
-//! it can have, and the jump looks that up. A variable that nobody set ends the call.
+//! it can have, and the jump looks that up. A variable that nobody set ends the call, or the program.
 
 use farfel_lang::ir::{
     Block, Expr, Label, Place, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rewrites the jumps of a unit and what they depend on, except where a label is that of a FORMAT. `said`: what
-/// a jump says that has no label. Returns whether there was one.
-pub(super) fn number(unit: &Unit, body: &mut Block, said: &dyn Fn(SymId) -> String) -> bool {
+/// Rewrites the jumps of a unit and what they depend on, except where a label is that of a FORMAT. Returns
+/// whether there was one.
+pub(crate) fn number(unit: &Unit, body: &mut Block) -> bool {
     let mut labels: BTreeMap<SymId, BTreeSet<Label>> = BTreeMap::new();
     walk_block(body, &mut |s| match &s.kind {
         StmtKind::AssignLabel(label, var) => {
@@ -35,7 +35,7 @@ pub(super) fn number(unit: &Unit, body: &mut Block, said: &dyn Fn(SymId) -> Stri
     let variables: Vec<SymId> = labels.keys().copied().collect();
     let mut numbers = Numbers {
         labels,
-        said,
+        unit,
         jumps: false,
     };
     numbers.block(body);
@@ -59,7 +59,7 @@ pub(super) fn number(unit: &Unit, body: &mut Block, said: &dyn Fn(SymId) -> Stri
 struct Numbers<'a> {
     /// The labels that each variable can have, in order.
     labels: BTreeMap<SymId, Vec<Label>>,
-    said: &'a dyn Fn(SymId) -> String,
+    unit: &'a Unit,
     jumps: bool,
 }
 
@@ -93,7 +93,8 @@ impl Numbers<'_> {
             StmtKind::AssignedGoto(var, _) => {
                 let labels = self.labels.get(var)?.clone();
                 self.jumps = true;
-                let end = Stmt::stop(Expr::text((self.said)(*var), span), span);
+                let text = format!("GOTO {} has no label", self.unit.symbols[*var].name);
+                let end = Stmt::stop(Expr::text(text, span), span);
                 let jump = StmtKind::ComputedGoto(labels.clone(), Expr::var(*var, span));
                 match labels.is_empty() {
                     true => Some(vec![end]),

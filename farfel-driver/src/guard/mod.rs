@@ -36,6 +36,7 @@ use farfel_lang::ir::{
     SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
 };
 use farfel_lang::storage::Constants;
+pub(crate) use labels::number as number_labels;
 use lasting::Lasting;
 use rewrite::Work;
 pub(crate) use rewrite::{place_of, unlabel_loops};
@@ -307,10 +308,7 @@ impl<'a> Guard<'a> {
             return (unit, false, BTreeSet::new());
         }
         let mut body = std::mem::take(&mut unit.body);
-        let jumps = labels::number(&unit, &mut body, &|var| {
-            let name = &unit.symbols[var].name;
-            format!("GOTO {name} has no label")
-        });
+        let jumps = labels::number(&unit, &mut body);
         let mut work = Work::new(self, unit);
         work.fails = jumps;
         work.checks = self.plan.is_checked(&work.unit.name);
