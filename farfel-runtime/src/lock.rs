@@ -1,7 +1,7 @@
 //! The lock around subprograms that share state.
 
 use crate::Error;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -39,9 +39,17 @@ pub struct Lock {
 #[derive(Debug)]
 pub struct Guard {
     /// `None` where the thread already held the lock.
-    outermost: Option<(&'static Lock, MutexGuard<'static, ()>)>,
+    outermost: Option<Outermost>,
     /// Stays on the thread that took it, also when nested.
     not_send: PhantomData<*const ()>,
+}
+
+#[derive(Debug)]
+struct Outermost {
+    lock: &'static Lock,
+    held: MutexGuard<'static, ()>,
+    /// The lock that the thread took before.
+    before: Option<&'static Lock>,
 }
 
 impl Lock {
@@ -101,9 +109,12 @@ impl Lock {
             None => self.wait(patience)?,
         };
         self.owner.store(me, Ordering::Relaxed);
-        HELD.with_borrow_mut(|h| h.push(self));
         Ok(Guard {
-            outermost: Some((self, held)),
+            outermost: Some(Outermost {
+                lock: self,
+                held,
+                before: HELD.replace(Some(self)),
+            }),
             not_send: PhantomData,
         })
     }
@@ -167,27 +178,27 @@ impl Lock {
     }
 }
 
-/// Says to the locks that this thread holds that a closure runs, until it is dropped.
-pub(crate) struct Inside(());
+/// Says to the lock that this thread took last that a closure runs, until it is dropped.
+pub(crate) struct Inside(Option<&'static Lock>);
 
 impl Inside {
     pub(crate) fn new() -> Inside {
-        HELD.with_borrow(|held| held.iter().for_each(|l| l.closure(true)));
-        Inside(())
+        let held = HELD.get();
+        held.inspect(|l| l.closure(true));
+        Inside(held)
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // What was taken in the closure was given back there.
-        HELD.with_borrow(|held| held.iter().for_each(|l| l.closure(false)));
+        self.0.inspect(|l| l.closure(false));
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some((lock, held)) = self.outermost.take() {
-            HELD.with_borrow_mut(|h| h.retain(|l| !std::ptr::eq(*l, lock)));
+        if let Some(Outermost { lock, held, before }) = self.outermost.take() {
+            HELD.set(before);
             lock.owner.store(0, Ordering::Relaxed);
             drop(held);
             if lock.waiting.load(Ordering::SeqCst) > 0 {
@@ -198,8 +209,8 @@ impl Drop for Guard {
 }
 
 thread_local! {
-    /// The locks that this thread holds.
-    static HELD: RefCell<Vec<&'static Lock>> = const { RefCell::new(Vec::new()) };
+    /// The lock that this thread took last, of those that it holds.
+    static HELD: Cell<Option<&'static Lock>> = const { Cell::new(None) };
 }
 
 /// A number that no other living thread has; never 0.
