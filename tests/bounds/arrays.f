@@ -296,3 +296,12 @@ C     Not to be checked: X is nowhere behind PEEK.
       ENTRY PEEK(N)
       IF (N .GT. 0) X(1) = N
       END
+C     Sections with steps: a bound that no step meets may lie outside.
+      SUBROUTINE STEPS(N, M, X, Y)
+      REAL X(N), Y(0:3, N)
+      X(M:1:-2) = 7
+      X(2:M+1:3) = 8
+      Y(2:0:-1, 1:M) = 5
+      Y(2::-1, 1:M) = 4
+      Y(M:1:2, N) = 6
+      END

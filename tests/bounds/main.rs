@@ -117,6 +117,17 @@ fn main() {
         wrong("fetch local", f::keeps(1, &[1.0; 2], 5, &mut [0.0; 9], &mut [0.0; 12]));
         wrong("fetch common", f::keeps(2, &[1.0; 2], 3, &mut y, z));
     });
+    fenced(0.0, 9.0, 5, |x| {
+        let mut y = [0.0; 20];
+        wrong("steps", f::steps(5, 6, x, &mut y));
+        wrong("steps below", f::steps(5, -1, &mut x[..2], &mut y).and_then(|()| f::steps(5, 7, x, &mut y)));
+        x.fill(0.0);
+        f::steps(5, 5, x, &mut y).unwrap();
+        assert_eq!(x, [7.0, 8.0, 7.0, 0.0, 8.0]);
+        assert_eq!(y[..4], [5.0, 5.0, 5.0, 0.0]);
+        f::steps(5, 4, x, &mut y).unwrap();
+        assert_eq!(x, [7.0, 8.0, 7.0, 7.0, 8.0]);
+    });
     println!("done");
 }
 

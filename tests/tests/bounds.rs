@@ -61,7 +61,7 @@ fn wrong_calls_are_errors() {
         );
         let ran = command(&program, dir).assert().success();
         let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
-        assert_eq!(said.lines().count(), 72, "{said}");
+        assert_eq!(said.lines().count(), 74, "{said}");
         let line = |call: &str| {
             let found = said.lines().find_map(|l| l.strip_prefix(call));
             found.unwrap_or_else(|| panic!("no {call} in {said}"))

@@ -286,7 +286,9 @@ impl<'a> Work<'a> {
 
     /// Arrays that meet in a statement must have the same shape: compilers do not look.
     fn agree(&mut self, operands: &[&Expr]) {
-        if operands.iter().all(|e| rank(&self.unit, e) == 0) {
+        // A scalar goes into what has any shape.
+        let arrays = operands.iter().filter(|e| rank(&self.unit, e) > 0).count();
+        if arrays == 0 {
             return;
         }
         let mut shapes: BTreeSet<Vec<String>> = BTreeSet::new();
@@ -323,7 +325,7 @@ impl<'a> Work<'a> {
                 _ => {}
             });
         }
-        if shapes.len() > 1 || (!known && operands.len() > 1) {
+        if shapes.len() > 1 || (!known && arrays > 1) {
             self.reason("arrays meet of which it is not known that they have the same shape");
         }
     }
@@ -687,32 +689,29 @@ impl<'a> Work<'a> {
         let Some(bounds) = self.section_bounds(sym, subscripts, array, span) else {
             return self.reason(format!("the section {shown} is not simple"));
         };
-        let [first, last]: [Vec<Expr>; 2] = [0, 1].map(|i| {
-            let side = bounds.iter().map(|b| b[i].clone());
-            side.collect()
-        });
+        let first: Vec<Expr> = bounds.iter().map(|b| b.lowest.clone()).collect();
+        let last: Vec<Expr> = bounds.iter().map(|b| b.highest.clone()).collect();
         let count = self.section_count(&bounds, subscripts, span);
         let what = self.what(shown, span);
         let (e, f) = (number(&first, array, span), number(&last, array, span));
         self.fails = true;
         for (s, bounds) in subscripts.iter_mut().zip(bounds) {
             if let ExprKind::Range(from, ..) = &mut s.kind {
-                let [start, _] = bounds;
-                let args = vec![long(start), e, f, length.expr(span), count, what];
+                let args = vec![long(bounds.from), e, f, length.expr(span), count, what];
                 *from = Some(Box::new(self.call_support(Support::Section, args, span)));
                 return;
             }
         }
     }
 
-    /// The lowest and the highest subscript of each dimension of a section.
+    /// The subscripts of each dimension of a section.
     fn section_bounds(
         &mut self,
         sym: SymId,
         subscripts: &[Expr],
         array: &Array,
         span: Span,
-    ) -> Option<Vec<[Expr; 2]>> {
+    ) -> Option<Vec<Bounds>> {
         let mut bounds = Vec::new();
         for (k, s) in subscripts.iter().enumerate() {
             if !is_plain(&self.unit, s) {
@@ -722,37 +721,39 @@ impl<'a> Work<'a> {
                 if rank(&self.unit, s) > 0 {
                     return None;
                 }
-                bounds.push([s.clone(), s.clone()]);
+                bounds.push(Bounds::one(s));
                 continue;
             };
             let constants = Constants::of(&self.unit);
-            let forward = step
-                .as_ref()
-                .is_none_or(|s| constants.integer(s).is_some_and(|s| s > 0));
-            if !forward {
-                return None;
-            }
-            let low = match from {
-                Some(e) => (**e).clone(),
-                None => array.lowers[k].expr(span),
+            let step = match step {
+                Some(s) => constants.integer(s).filter(|s| *s != 0)?,
+                None => 1,
             };
-            let high = match (to, &self.unit.symbols[sym].dims[k].upper) {
-                (Some(e), _) => (**e).clone(),
-                // What bounds the array may have changed since the unit was entered.
-                (None, Some(e)) => Expr::long(constants.integer(e)?, span),
-                (None, None) => return None,
+            let lower = || Some(array.lowers[k].expr(span));
+            // What bounds the array may have changed since the unit was entered.
+            let upper = || {
+                let upper = self.unit.symbols[sym].dims[k].upper.as_ref()?;
+                Some(Expr::long(constants.integer(upper)?, span))
             };
-            bounds.push([low, high]);
+            let given = |e: &Option<Box<Expr>>| e.as_ref().map(|e| (**e).clone());
+            // Whichever way it goes.
+            let from = given(from).or_else(lower)?;
+            let to = given(to).or_else(upper)?;
+            bounds.push(Bounds::of(from, to, step, span));
         }
         Some(bounds)
     }
 
-    fn section_count(&mut self, bounds: &[[Expr; 2]], subscripts: &[Expr], span: Span) -> Expr {
+    fn section_count(&mut self, bounds: &[Bounds], subscripts: &[Expr], span: Span) -> Expr {
         let mut product: Option<Expr> = None;
-        for ([low, high], s) in bounds.iter().zip(subscripts) {
+        for (b, s) in bounds.iter().zip(subscripts) {
             if !matches!(s.kind, ExprKind::Range(..)) {
                 continue;
             }
+            let [low, high] = match b.forward {
+                true => [&b.from, &b.to],
+                false => [&b.to, &b.from],
+            };
             let args = vec![long(low.clone()), long(high.clone())];
             let count = self.call_support(Support::Count, args, span);
             product = Some(match product {
@@ -1099,6 +1100,61 @@ impl<'a> Work<'a> {
                 self.reason(format!("{shown} is passed for an array"));
                 None
             }
+        }
+    }
+}
+
+/// The subscripts of one dimension of a section.
+struct Bounds {
+    /// As written, or what stands for that.
+    from: Expr,
+    to: Expr,
+    forward: bool,
+    /// Of those that there are.
+    lowest: Expr,
+    highest: Expr,
+}
+
+impl Bounds {
+    fn one(subscript: &Expr) -> Bounds {
+        Bounds {
+            from: subscript.clone(),
+            to: subscript.clone(),
+            forward: true,
+            lowest: subscript.clone(),
+            highest: subscript.clone(),
+        }
+    }
+
+    fn of(from: Expr, to: Expr, step: i64, span: Span) -> Bounds {
+        use farfel_lang::ir::BinOp::{Add, Div, Mul, Sub};
+        // The bound itself need not be met.
+        let last = match step {
+            1 | -1 => to.clone(),
+            _ => {
+                let step = || match step {
+                    1.. => Expr::long(step, span),
+                    _ => Expr::parens(Expr::minus(Expr::long(-step, span), span), span),
+                };
+                let long_way =
+                    Expr::binary(Sub, long(to.clone()), Expr::parens(from.clone(), span));
+                let rounds = Expr::binary(Div, Expr::parens(long_way, span), step());
+                let way = Expr::binary(Mul, Expr::parens(rounds, span), step());
+                let last = Expr::binary(Add, long(from.clone()), way);
+                Expr::parens(last, span)
+            }
+        };
+        let forward = step > 0;
+        let (lowest, highest) = match forward {
+            true => (from.clone(), last),
+            false => (last, from.clone()),
+        };
+        Bounds {
+            from,
+            to,
+            forward,
+            lowest,
+            highest,
         }
     }
 }
