@@ -103,6 +103,12 @@ pub(crate) fn choose_among(
             Some(unit) => obstacle(program, unit, config, plan),
             None => Some("it is not in the program".into()),
         };
+        if let Some(unit) = program.unit(name) {
+            let points = unit.entry_points().filter(|e| e.name != name);
+            let reason = format!("{ENTRY} of {name}");
+            let skipped = points.map(|e| (e.name.clone(), reason.clone()));
+            exports.skipped.extend(skipped);
+        }
         match obstacle {
             None => exports.names.push(name.clone()),
             Some(reason) if wanted.is_some() => {
@@ -116,6 +122,9 @@ pub(crate) fn choose_among(
     }
     Ok(exports)
 }
+
+/// How the reason begins why an ENTRY point cannot be called from Rust.
+const ENTRY: &str = "it is an ENTRY point";
 
 /// Why a unit cannot be called from Rust.
 fn obstacle(program: &Program, unit: &Unit, config: &Config, plan: &Plan) -> Option<String> {
@@ -238,9 +247,13 @@ impl Part {
     /// What Rust cannot call at all, or not safely, with what to do about it: a line each.
     pub(crate) fn notices(&self) -> Vec<String> {
         let skipped = self.skipped.iter().map(|(name, reason)| {
+            let by = match reason.starts_with(ENTRY) {
+                true => "a Fortran subprogram",
+                false => "a Fortran subprogram without such arguments",
+            };
             format!(
-                "{name} cannot be called from Rust: {reason}; call it from a Fortran subprogram without such \
-                 arguments, or name what you need in the setting `exports`"
+                "{name} cannot be called from Rust: {reason}; call it from {by}, or name what you need in the \
+                 setting `exports`"
             )
         });
         let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();

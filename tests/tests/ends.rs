@@ -21,7 +21,7 @@ fn calls_end_and_the_process_goes_on() {
     }
 }
 
-/// What cannot be seen to is `unsafe`.
+/// What cannot be seen to is `unsafe`, and what is left out is said.
 #[test]
 fn what_is_left_is_unsafe() {
     let p = Project::new("unsafe_ends", "unsafe_ends");
@@ -36,6 +36,12 @@ fn what_is_left_is_unsafe() {
       T = 'A'
       M = ICHAR(T)
       END
+      SUBROUTINE FIRST(I)
+      I = 1
+      RETURN
+      ENTRY SECOND(I)
+      I = 2
+      END
 ";
     p.file("fortran/a.f", source)
         .file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
@@ -49,5 +55,8 @@ fn what_is_left_is_unsafe() {
         assert!(ran.stderr.contains(reason), "{}", ran.stderr);
         assert!(bindings.contains(reason), "{bindings}");
     }
-    assert!(!bindings.contains("pub fn"), "{bindings}");
+    assert_eq!(bindings.matches("pub fn").count(), 1, "{bindings}");
+    let entry = "SECOND cannot be called from Rust: it is an ENTRY point of FIRST";
+    assert!(ran.stderr.contains(entry), "{}", ran.stderr);
+    assert!(bindings.contains(entry), "{bindings}");
 }

@@ -305,13 +305,19 @@ impl<'a> Objects<'a> {
         if self.fails(group) {
             // What is compared is what is used, whatever the program computes: no number is known to
             // be of one sign because it would be too large otherwise, no array to end where its
-            // declaration says, and the second operand of `.AND.` is not looked at in vain.
+            // declaration says, and the second operand of `.AND.` is not looked at in vain. Automatic arrays are where
+            // it can be seen that there is no room for them.
             let safe = [
+                "-fno-stack-arrays",
                 "-fwrapv",
                 "-fno-aggressive-loop-optimizations",
                 "-ffrontend-optimize",
             ];
             flags.extend(safe.map(str::to_owned));
+            // Who needs too much of the stack meets its end, and not what lies behind.
+            if cfg!(target_os = "linux") {
+                flags.push("-fstack-clash-protection".into());
+            }
         }
         // Extensions that gfortran must be asked for.
         let units = &self.staged.program.units;
