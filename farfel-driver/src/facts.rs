@@ -100,7 +100,7 @@ impl Facts {
                 facts.stops.insert(unit.name.clone());
             }
             // A derivative is not there yet.
-            if ends.printing || unit.origin == Origin::Derivative {
+            if ends.surprising || unit.origin == Origin::Derivative {
                 facts.surprises.insert(unit.name.clone());
             }
             if unwinds {

@@ -56,7 +56,7 @@ pub unsafe extern "C-unwind" fn farfel_end_v1_(
             line,
         },
         2 => Error::Pause {
-            message: said,
+            message: said.or_else(|| (code != 0).then(|| code.to_string())),
             file,
             line,
         },

@@ -47,7 +47,7 @@ pub enum Error {
     },
     /// The program executed PAUSE: there is nobody to let it go on.
     Pause {
-        /// The text of `PAUSE 'text'`.
+        /// The text of `PAUSE 'text'`, or the number of `PAUSE 3`.
         message: Option<String>,
         /// The file, as the build names it.
         file: String,

@@ -125,6 +125,17 @@ C     The size is known only when the record is read.
       CLOSE (21)
       END
 
+      SUBROUTINE INTERN(TEXT, N, X)
+      CHARACTER*(*) TEXT
+      REAL X(3)
+      READ (TEXT, *) N, (X(I), I = 1, N)
+      END
+      SUBROUTINE WAITS(K)
+      INTEGER*1 K
+      IF (K .EQ. 7) STOP K
+      PAUSE 12
+      END
+
       SUBROUTINE CALLS(F, X)
       EXTERNAL F
       COMMON /STATE/ S

@@ -126,6 +126,14 @@ fn main() {
     let lost = fortran::record(&file, &mut n, &mut x).unwrap_err().to_string();
     assert!(lost.contains("no file can be opened any more"), "{lost}");
 
+    // A text is no file.
+    let said = "X(I) with subscript 4 is outside: there are 3 elements";
+    check(fortran::intern("4 1 2 3 4", &mut n, &mut x), 131, said);
+    assert_eq!((n, x), (4, [1.0, 2.0, 3.0]));
+    assert_eq!(fortran::intern("1 9", &mut n, &mut x), Ok(()));
+    check(fortran::waits(7), 135, "Fortran program stopped with code 7");
+    check(fortran::waits(8), 136, "Fortran program paused: 12");
+
     // A closure that waits for a thread which waits for the lock.
     let caught = catch_unwind(AssertUnwindSafe(|| {
         fortran::calls(

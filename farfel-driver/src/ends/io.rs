@@ -31,6 +31,7 @@ impl Work<'_> {
         let mut behind = Vec::new();
         let mut read = HashSet::new();
         let mut left = false;
+        let file = file_of(io, &self.unit, span);
         for item in &mut io.items {
             self.expr(item);
             if matches!(io.kind, IoKind::Write | IoKind::Print) {
@@ -43,7 +44,7 @@ impl Work<'_> {
                 }
                 false => {
                     left |= calls_functions(&self.unit, item) || has_checks(&self.unit, item);
-                    if io.kind == IoKind::Read {
+                    if io.kind == IoKind::Read && file.is_some() {
                         self.check_later(item);
                     }
                 }
@@ -54,9 +55,10 @@ impl Work<'_> {
                 });
             }
         }
-        let file = file_of(io, &self.unit, span);
         let named =
             matches!(io.kind, IoKind::Open) || (io.kind == IoKind::Inquire && has(io, "FILE"));
+        // Also where the statement says itself how it went.
+        self.ends.surprising |= named || file.is_some();
         if named {
             let ask = self.tell("FARFEL_UNIT_V1", vec![Expr::int(-1, span)], span);
             self.before.push(ask);
@@ -67,7 +69,7 @@ impl Work<'_> {
         let file = file.filter(|_| left);
         if ends_the_process(io) || file.is_some() {
             match is_print(io) {
-                true => self.ends.printing = true,
+                true => self.ends.surprising = true,
                 false => self.ends.expected = true,
             }
             in_parentheses(io);
@@ -375,10 +377,14 @@ fn file_of(io: &Io, unit: &Unit, span: Span) -> Option<Expr> {
     if matches!(io.kind, IoKind::Read | IoKind::Print) && !io.parens {
         return standard();
     }
-    let number = io.unit()?;
+    let number = io.unit().filter(|e| !calls_functions(unit, e))?;
     match (&number.kind, type_of(unit, number)) {
         (ExprKind::Star, _) => standard(),
-        (_, Some(Type::Integer(4))) => Some(number.clone()),
+        (_, Some(Type::Integer(4 | 8))) => Some(number.clone()),
+        (_, Some(Type::Integer(_))) => {
+            let zero = Expr::int(0, span);
+            Some(Expr::binary(BinOp::Add, zero, number.clone()))
+        }
         _ => None,
     }
 }

@@ -33,8 +33,9 @@ use std::collections::HashMap;
 pub(crate) struct Ends {
     /// In a way that its callers must expect.
     pub expected: bool,
-    /// Because `PRINT *` finds no output: as Rust's `print!` panics.
-    pub printing: bool,
+    /// In a way that is none of their business: `PRINT *` finds no output, where Rust's `print!` panics; a file was lost
+    /// in an earlier call.
+    pub surprising: bool,
 }
 
 impl Ends {
@@ -266,6 +267,11 @@ impl<'a> Work<'a> {
                 self.expr(&mut e);
                 match type_of(&self.unit, &e) {
                     Some(Type::Character) => (Expr::int(0, span), e),
+                    // It is passed as it is: four bytes.
+                    Some(Type::Integer(1 | 2)) => {
+                        let number = Expr::binary(BinOp::Add, Expr::int(0, span), e);
+                        (number, Expr::text(" ", span))
+                    }
                     _ => (e, Expr::text(" ", span)),
                 }
             }
