@@ -85,7 +85,7 @@ impl Facts {
             walk_block(&unit.body, &mut |s| {
                 shares |= matches!(s.kind, StmtKind::Io(_) | StmtKind::Pause(_));
             });
-            let ends = Ends::of(unit, &entries);
+            let ends = Ends::of(unit, &|name| entries.contains_key(name));
             if let Some(reason) = crate::ends::bar(unit) {
                 facts.exposed.insert(unit.name.clone(), reason);
             }

@@ -1,6 +1,8 @@
-//! What would end the process, or never end, when Rust calls it.
+//! What would end the process, or never end, when Rust calls it; labels in programs.
 
 mod support;
+use farfel_driver::{Config, Session};
+use std::path::Path;
 use support::Project;
 
 #[test]
@@ -59,4 +61,21 @@ fn what_is_left_is_unsafe() {
     let entry = "SECOND cannot be called from Rust: it is an ENTRY point of FIRST";
     assert!(ran.stderr.contains(entry), "{}", ran.stderr);
     assert!(bindings.contains(entry), "{bindings}");
+}
+
+/// gfortran 12 takes out labels of which ASSIGN has stored the place in what is kept between calls, where it optimises.
+#[test]
+fn labels_in_what_is_kept() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("ends/labels.ff");
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config {
+        flags: vec!["-O3".into(), "-march=native".into()],
+        ..Config::default()
+    };
+    config.cache.enabled = false;
+    let program = dir.path().join("labels");
+    let session = Session::of_files(&[source], &config).unwrap();
+    session.build_program(&program).unwrap();
+    let ran = std::process::Command::new(&program).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
 }

@@ -15,12 +15,11 @@
 mod arithmetic;
 mod io;
 
-use crate::calls::entries;
 use crate::guard::{place_of, unlabel_loops};
 use crate::support::{END, Ending, Support, intrinsic};
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Name, Origin, Place, Program,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Origin, Place, Program, Stmt,
+    StmtKind, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant::{self, extents};
@@ -40,12 +39,15 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// Of a unit, apart from what it calls.
-    pub(crate) fn of(unit: &Unit, own: &HashMap<Name, Name>) -> Ends {
+    pub(crate) fn of(unit: &Unit, own: Own) -> Ends {
         let mut work = Work::new(unit.clone(), own, None);
         work.run();
         work.ends
     }
 }
+
+/// Has the library a procedure of a name?
+pub(crate) type Own<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Why its declarations may end the process, where nothing can be done about it.
 pub(crate) fn bar(unit: &Unit) -> Option<String> {
@@ -77,7 +79,10 @@ pub(crate) fn bar(unit: &Unit) -> Option<String> {
 /// Puts calls of `farfel-runtime` where the units of a library would end the process.
 /// `library`: all its units.
 pub(crate) fn replace(program: &mut Program, library: &Program, sources: &Sources) {
-    let own = entries(library);
+    let own = |name: &str| {
+        let mut points = library.units.iter().flat_map(Unit::entry_points);
+        points.any(|e| e.name == name)
+    };
     for unit in std::mem::take(&mut program.units) {
         let mut work = Work::new(unit, &own, Some(sources));
         work.run();
@@ -88,8 +93,7 @@ pub(crate) fn replace(program: &mut Program, library: &Program, sources: &Source
 /// A unit that is being worked on. Its body has been taken out.
 struct Work<'a> {
     unit: Unit,
-    /// The names of what the library has.
-    own: &'a HashMap<Name, Name>,
+    own: Own<'a>,
     sources: Option<&'a Sources>,
     ends: Ends,
     /// Statements for before the one that is being looked at.
@@ -99,7 +103,7 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(unit: Unit, own: &'a HashMap<Name, Name>, sources: Option<&'a Sources>) -> Work<'a> {
+    fn new(unit: Unit, own: Own<'a>, sources: Option<&'a Sources>) -> Work<'a> {
         Work {
             unit,
             own,
@@ -363,6 +367,6 @@ impl<'a> Work<'a> {
     fn is_gnu(&self, callee: SymId, name: &str) -> bool {
         let symbol = &self.unit.symbols[callee];
         let global = symbol.place == Place::Global && !symbol.external;
-        symbol.name == name && global && !self.own.contains_key(name)
+        symbol.name == name && global && !(self.own)(name)
     }
 }
