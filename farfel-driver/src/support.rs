@@ -368,6 +368,15 @@ fn later(rank: usize) -> String {
     lines.iter().map(|l| fixed_form(l)).collect()
 }
 
+/// What a message shows of a program, as far as it can be read at a glance.
+pub(crate) fn shortened(mut shown: String) -> String {
+    if let Some((cut, _)) = shown.char_indices().nth(100) {
+        shown.truncate(cut);
+        shown.push('…');
+    }
+    shown
+}
+
 /// An intrinsic function of a unit, if its name means that there.
 pub(crate) fn intrinsic(unit: &mut Unit, name: &str) -> Option<SymId> {
     let intrinsic = Intrinsic::find(name)?;

@@ -125,6 +125,13 @@ C     The size is known only when the record is read.
       CLOSE (21)
       END
 
+      SUBROUTINE RATIOS(NAME, I, J)
+      CHARACTER*(*) NAME
+      KF(K) = I/(J - K)
+      OPEN (22, FILE=NAME)
+      WRITE (22, *) I, KF(0), (KF(K), K = 1, 2)
+      CLOSE (22)
+      END
       SUBROUTINE INTERN(TEXT, N, X)
       CHARACTER*(*) TEXT
       REAL X(3)

@@ -117,6 +117,12 @@ fn main() {
     assert_eq!(a, [6.0, 2.0, 3.0, 4.0]);
     check(fortran::matrix(&file, &mut a), 117, said);
 
+    // Statement functions in an output list divide before the statement.
+    let ratios = format!("{folder}/ratios");
+    assert_eq!(fortran::ratios(&ratios, 12, 5), Ok(()));
+    check(fortran::ratios(&ratios, 12, 2), 130, "I/(J - K) divides by zero");
+    assert_eq!(fortran::ratios(&ratios, 12, 5), Ok(()));
+
     // Not where there is nothing to read into.
     let file = format!("{folder}/empty");
     std::fs::write(&file, "1 2\n").unwrap();
@@ -128,11 +134,11 @@ fn main() {
 
     // A text is no file.
     let said = "X(I) with subscript 4 is outside: there are 3 elements";
-    check(fortran::intern("4 1 2 3 4", &mut n, &mut x), 131, said);
+    check(fortran::intern("4 1 2 3 4", &mut n, &mut x), 138, said);
     assert_eq!((n, x), (4, [1.0, 2.0, 3.0]));
     assert_eq!(fortran::intern("1 9", &mut n, &mut x), Ok(()));
-    check(fortran::waits(7), 135, "Fortran program stopped with code 7");
-    check(fortran::waits(8), 136, "Fortran program paused: 12");
+    check(fortran::waits(7), 142, "Fortran program stopped with code 7");
+    check(fortran::waits(8), 143, "Fortran program paused: 12");
 
     // A closure that waits for a thread which waits for the lock.
     let caught = catch_unwind(AssertUnwindSafe(|| {

@@ -1,7 +1,7 @@
 //! Operations on INTEGERs that have no value, for which processors end the process.
 
 use super::Work;
-use crate::support::{Operation, Support};
+use crate::support::{Operation, Support, shortened};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Type, Unit};
 use farfel_lang::print::print_expr;
@@ -105,12 +105,7 @@ fn shown(unit: &Unit, e: &Expr) -> String {
             *e = inner;
         }
     });
-    let mut shown = print_expr(unit, &plain);
-    if let Some((cut, _)) = shown.char_indices().nth(100) {
-        shown.truncate(cut);
-        shown.push('…');
-    }
-    shown
+    shortened(print_expr(unit, &plain))
 }
 
 /// `0_8`, with or without its kind.

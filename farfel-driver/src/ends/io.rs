@@ -43,7 +43,7 @@ impl Work<'_> {
                     self.before.extend(checks);
                 }
                 false => {
-                    left |= calls_functions(&self.unit, item) || has_checks(&self.unit, item);
+                    left |= may_end(&self.unit, item);
                     if io.kind == IoKind::Read && file.is_some() {
                         self.check_later(item);
                     }
@@ -307,14 +307,14 @@ fn allocation(free: bool, object: Expr, control: Vec<Expr>) -> Stmt {
     Stmt::new(StmtKind::Allocation(Box::new(allocation)), span)
 }
 
-/// Does an expression call functions of the program, or of Rust?
+/// Does an expression call functions of the program, or of Rust, or statement functions in which a call may end?
 fn calls_functions(unit: &Unit, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| {
         if let ExprKind::Call(f, _) = &e.kind {
             found |= match &unit.symbols[*f].class {
                 Class::Intrinsic(_) => false,
-                Class::StatementFunction(_, value) => calls_functions(unit, value),
+                Class::StatementFunction(_, value) => may_end(unit, value),
                 _ => !is_check(unit, *f),
             };
         }
@@ -402,16 +402,21 @@ fn has_checks(unit: &Unit, e: &Expr) -> bool {
     found
 }
 
-/// Is it a call of a function of the program, or of a statement function with one in it?
+/// Is it such a call itself?
 fn is_outer_call(unit: &Unit, e: &Expr) -> bool {
     let ExprKind::Call(f, _) = &e.kind else {
         return false;
     };
     match &unit.symbols[*f].class {
         Class::Intrinsic(_) => false,
-        Class::StatementFunction(_, value) => calls_functions(unit, value),
+        Class::StatementFunction(_, value) => may_end(unit, value),
         _ => !is_check(unit, *f),
     }
+}
+
+/// May a call end while an expression is evaluated?
+fn may_end(unit: &Unit, e: &Expr) -> bool {
+    calls_functions(unit, e) || has_checks(unit, e)
 }
 
 /// `PRINT *` and `WRITE (*, *)`

@@ -15,7 +15,7 @@
 mod arithmetic;
 mod io;
 
-use crate::guard::{place_of, unlabel_loops};
+use crate::guard::{place_of, under, unlabel_loops};
 use crate::support::{END, Ending, Support, intrinsic};
 use farfel_lang::ir::{
     Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Origin, Place, Program, Stmt,
@@ -228,17 +228,9 @@ impl<'a> Work<'a> {
             StmtKind::LogicalIf(condition, inner) => {
                 self.expr(condition);
                 let inner = std::mem::replace(&mut **inner, Stmt::continues(span));
-                let mut arm = self.block(vec![inner]);
+                let arm = self.block(vec![inner]);
                 let condition = std::mem::replace(condition, Expr::logical(true, span));
-                s.kind = match (arm.len(), arm.pop()) {
-                    (1, Some(one)) if !matches!(one.kind, StmtKind::If(_)) => {
-                        StmtKind::LogicalIf(condition, Box::new(one))
-                    }
-                    (_, last) => {
-                        arm.extend(last);
-                        Stmt::branches(vec![(condition, arm)], None, span).kind
-                    }
-                };
+                s.kind = under(condition, arm, span);
             }
             StmtKind::Where(_) => {
                 // Its statements are one with it.

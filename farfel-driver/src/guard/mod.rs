@@ -39,7 +39,7 @@ use farfel_lang::storage::Constants;
 pub(crate) use labels::number as number_labels;
 use lasting::Lasting;
 use rewrite::Work;
-pub(crate) use rewrite::{place_of, unlabel_loops};
+pub(crate) use rewrite::{place_of, under, unlabel_loops};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The reason where the settings leave out checks.

@@ -4,7 +4,7 @@ use super::Guard;
 use super::arrays::{Array, Arrays, Length, Setting, is_plain, long};
 use super::frames::Frame;
 use super::poly::Poly;
-use crate::support::{MOST_DIMENSIONS, Support, intrinsic};
+use crate::support::{MOST_DIMENSIONS, Support, intrinsic, shortened};
 use farfel_lang::ir::{
     Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Place, Stmt, StmtKind,
     SymId, Symbol, Type, Unit, walk_block_mut,
@@ -231,17 +231,9 @@ impl<'a> Work<'a> {
                 self.expr(condition, Use::Value);
                 let span = inner.span;
                 let inner = std::mem::replace(&mut **inner, Stmt::continues(span));
-                let mut arm = self.nested(vec![inner]);
+                let arm = self.nested(vec![inner]);
                 let condition = std::mem::replace(condition, Expr::logical(true, span));
-                s.kind = match (arm.len(), arm.pop()) {
-                    (1, Some(one)) if !matches!(one.kind, StmtKind::If(_)) => {
-                        StmtKind::LogicalIf(condition, Box::new(one))
-                    }
-                    (_, last) => {
-                        arm.extend(last);
-                        Stmt::branches(vec![(condition, arm)], None, span).kind
-                    }
-                };
+                s.kind = under(condition, arm, span);
             }
             StmtKind::Call(callee, args) => {
                 let callee = *callee;
@@ -598,13 +590,7 @@ impl<'a> Work<'a> {
 
     /// What a failed check shows: the reference and where it stands.
     fn what(&self, shown: &str, span: Span) -> Expr {
-        let mut shown = shown.to_owned();
-        if shown.len() > 100
-            && let Some(cut) = (0..=100).rev().find(|i| shown.is_char_boundary(*i))
-        {
-            shown.truncate(cut);
-            shown.push('…');
-        }
+        let shown = shortened(shown.to_owned());
         let place = self.guard.sources.and_then(|s| place_of(s, span));
         let place = place.unwrap_or_else(|| self.unit.name.to_string());
         Expr::text(format!("{shown} at {place}"), span)
@@ -1217,6 +1203,19 @@ pub(crate) fn place_of(sources: &Sources, span: Span) -> Option<String> {
         file.name,
         file.line_column(span.start).line
     ))
+}
+
+/// `IF (condition) statement`, or a block where it takes more statements.
+pub(crate) fn under(condition: Expr, mut arm: Block, span: Span) -> StmtKind {
+    match (arm.len(), arm.pop()) {
+        (1, Some(one)) if !matches!(one.kind, StmtKind::If(_)) => {
+            StmtKind::LogicalIf(condition, Box::new(one))
+        }
+        (_, last) => {
+            arm.extend(last);
+            Stmt::branches(vec![(condition, arm)], None, span).kind
+        }
+    }
 }
 
 /// Ends every loop with END DO. What ended it stays, with its label, its last statement.
