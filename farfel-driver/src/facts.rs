@@ -26,7 +26,7 @@ pub(crate) struct Facts {
     pub stops: HashSet<Name>,
     /// A check of a subscript may fail, in the unit itself or in what it calls.
     pub fails: HashSet<Name>,
-    /// May end the call where nobody expects it: an output that is not there, a tape without memory.
+    /// May end the call where nobody expects it: `PRINT *` that fails, a tape without memory.
     pub surprises: HashSet<Name>,
     /// May be left half-way: by STOP, by a failed check, or by a panic of a closure that stands for a
     /// procedure.
@@ -515,7 +515,7 @@ mod tests {
             (&["CALL EXIT(3)"], true),
             (&["CALL ABORT"], true),
             (&["EXTERNAL EXIT", "CALL EXIT(3)"], false),
-            // Output that is not there is a panic, as in Rust.
+            // What fails there is a panic, as in Rust.
             (&["PRINT *, X"], false),
             (&["WRITE (*, *) X"], false),
             (&["PRINT '(F5.2)', X"], true),

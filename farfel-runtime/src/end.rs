@@ -284,7 +284,7 @@ pub fn catch_end<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
     })
 }
 
-/// Calls Fortran code that does not end a call but where a Rust function would panic: `PRINT *` without an output, no
+/// Calls Fortran code that does not end a call but where a Rust function would panic: `PRINT *` that fails, no
 /// memory for a tape. For generated code.
 ///
 /// # Panics

@@ -28,7 +28,7 @@
 //! - A CHARACTER is a `&str`, without the blanks at its end. One that may be assigned is a `&mut String`, of which
 //!   Fortran sees as much as its declaration says, or, if that is `CHARACTER*(*)`, a `&mut [u8]`.
 //! - What ends a Fortran program ends the call, with an [`Error`] that names the place in the source: STOP, PAUSE, a READ
-//!   without IOSTAT that fails, an ALLOCATE without STAT, an INTEGER that is divided by zero. `PRINT *` without an output panics,
+//!   without IOSTAT that fails, an ALLOCATE without STAT, an INTEGER that is divided by zero. `PRINT *` that fails panics,
 //!   as `print!` does. In a program that is built with `panic = "abort"`, all of it ends the process, with the message.
 //!
 //! # Closures

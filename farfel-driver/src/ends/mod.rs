@@ -32,7 +32,7 @@ use std::collections::HashMap;
 pub(crate) struct Ends {
     /// In a way that its callers must expect.
     pub expected: bool,
-    /// In a way that is none of their business: `PRINT *` finds no output, where Rust's `print!` panics; a file was lost
+    /// In a way that is none of their business: `PRINT *` fails, where Rust's `print!` panics; a file was lost
     /// in an earlier call.
     pub surprising: bool,
 }
