@@ -25,7 +25,10 @@ use farfel_ad::schedule::Derivatives;
 use farfel_lang::Diagnostic;
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::encoding::encode;
-use farfel_lang::ir::{Attribute, Name, Program, Request, SpecKind, UnitKind};
+use farfel_lang::ir::{
+    Attribute, ExprKind, Name, Program, Request, SpecKind, Unit, UnitKind, walk_exprs,
+};
+use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
@@ -324,6 +327,10 @@ impl<'a> Objects<'a> {
         let specs = || group.reads.iter().flat_map(|i| &units[*i].specs);
         if specs().any(|s| matches!(s.kind, SpecKind::Pointer(_))) {
             flags.push("-fcray-pointer".into());
+        }
+        if group.reads.iter().any(|i| goes_backwards(&units[*i])) {
+            // gfortran 12 adds up and assigns wrong elements of such sections, in plain Fortran, too.
+            flags.push("-fno-tree-loop-vectorize".into());
         }
         if specs().any(|s| matches!(s.kind, SpecKind::Attribute(Attribute::Automatic, _))) {
             flags.push("-fdec-static".into());
@@ -691,6 +698,17 @@ fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
         u.kind == UnitKind::BlockData || reached.contains(&(position - 1))
     });
     program
+}
+
+/// Is there a section of an array whose step is not known to be positive?
+fn goes_backwards(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_exprs(&unit.body, &mut |e| {
+        if let ExprKind::Range(_, _, Some(step)) = &e.kind {
+            found |= constant::integer(unit, step).is_none_or(|n| n < 0);
+        }
+    });
+    found
 }
 
 /// The name of a field in a line of a recipe.
