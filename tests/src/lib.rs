@@ -25,9 +25,12 @@ pub fn paper() -> PathBuf {
     repository().join("example-project/fortran-main/paper.ff")
 }
 
-/// Where the command is.
+/// Where the command is: that of these tests, or of the benches.
 pub fn farfel_path() -> PathBuf {
-    snapbox::cmd::cargo_bin("farfel-under-test")
+    match std::env::var_os("CARGO_BIN_EXE_farfel-benched") {
+        Some(path) => path.into(),
+        None => snapbox::cmd::cargo_bin("farfel-under-test"),
+    }
 }
 
 /// The command, to be run in `dir` with nothing of the caller's settings. Texts that it is
