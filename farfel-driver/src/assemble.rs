@@ -255,7 +255,7 @@ fn rename_commons(unit: &mut Unit, names: &Names, by_name: &BTreeSet<Name>) {
 fn external(program: &Program, own: &HashMap<Name, Name>, shared: &HashSet<Name>) -> HashSet<Name> {
     let mut external = shared.clone();
     for unit in &program.units {
-        if unit.kind == UnitKind::BlockData {
+        if unit.kind == UnitKind::BlockData || has_any_length(unit) {
             external.insert(unit.name.clone());
         }
         for_each_call(unit, &mut |callee, args| {
@@ -284,6 +284,16 @@ fn external(program: &Program, own: &HashMap<Name, Name>, shared: &HashSet<Name>
         }
     }
     external
+}
+
+/// Is a unit a function whose callers say how long its result is? No function of a module is.
+fn has_any_length(unit: &Unit) -> bool {
+    let star = |s: SymId| {
+        let symbol = &unit.symbols[s];
+        matches!(&symbol.length, Some(e) if e.kind == ExprKind::Star)
+    };
+    let mut points = unit.entry_points();
+    unit.kind == UnitKind::Function && points.any(|e| e.result.is_some_and(star))
 }
 
 /// Does a call fit the interface of what it calls, as a compiler that sees both wants it?

@@ -596,3 +596,35 @@ fn main() {
     );
     main.run();
 }
+
+/// A function whose callers say how long its result is cannot stand in a module.
+#[test]
+fn functions_of_any_length() {
+    let p = Project::new("any_length", "any_length");
+    p.file(
+        "fortran/a.f",
+        "\
+      SUBROUTINE SHOW(TEXT)
+      CHARACTER*(*) TEXT
+      CHARACTER*4 TWICE
+      TEXT = TWICE('ab')
+      END
+      CHARACTER*(*) FUNCTION TWICE(X)
+      CHARACTER*(*) X
+      TWICE = X//X
+      END
+",
+    )
+    .file(
+        "src/main.rs",
+        "mod fortran { farfel_runtime::include_bindings!(); }
+fn main() {
+    let mut text = [b'.'; 6];
+    // SAFETY: the function is as long as it is declared.
+    unsafe { fortran::show(&mut text) };
+    println!(\"{}\", String::from_utf8_lossy(&text));
+}
+",
+    );
+    assert_eq!(p.run(), "abab  \n");
+}
