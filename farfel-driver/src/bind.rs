@@ -4,6 +4,7 @@
 //! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
 //! into an error. It returns the value itself when none of that can fail, else a `Result`.
 
+mod instance;
 mod procedures;
 mod value;
 
@@ -20,7 +21,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
 /// The subprograms that Rust can call, and those that it cannot, each with the reason.
@@ -228,6 +229,8 @@ pub(crate) struct Bindings<'a> {
     pub config: &'a Config,
     pub facts: &'a Facts,
     pub assigned: &'a Assigned,
+    /// What C knows.
+    pub by_name: &'a BTreeSet<Name>,
 }
 
 /// What a part of a library gives to its bindings.
@@ -241,6 +244,8 @@ pub(crate) struct Part {
     pub exposed: Vec<(String, String)>,
     /// One of the functions takes the lock.
     pub locked: bool,
+    /// The type whose values have the state, if the settings ask for it.
+    pub instance: String,
 }
 
 impl Part {
@@ -301,6 +306,7 @@ impl Part {
                  static FARFEL_LOCK: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
             );
         }
+        text.push_str(&self.instance);
         for (_, function) in &self.functions {
             text.push('\n');
             text.push_str(function);
@@ -333,6 +339,9 @@ impl Bindings<'_> {
                 })
                 .collect(),
             locked: units.iter().any(|u| self.locked(u)),
+            instance: self.config.instance.as_ref().map_or(String::new(), |name| {
+                instance::instance(name, self.program, self.by_name, self.config, self.names)
+            }),
             functions: units
                 .into_iter()
                 .map(|u| (u.name.to_string(), self.function(u)))
@@ -345,7 +354,12 @@ impl Bindings<'_> {
     }
 
     fn function(&self, unit: &Unit) -> String {
-        let function = identifier(&unit.name);
+        let instance = self.config.instance.as_ref();
+        let instance = instance.filter(|_| self.facts.of_instance.contains(&unit.name));
+        let function = match instance {
+            Some(_) => method(&unit.name),
+            None => identifier(&unit.name),
+        };
         let args: Vec<Argument> = unit
             .args
             .iter()
@@ -365,6 +379,9 @@ impl Bindings<'_> {
         let locked = self.locked(unit);
 
         let mut t = String::new();
+        if let Some(name) = instance {
+            let _ = writeln!(t, "impl {name} {{");
+        }
         if exposed.is_some() {
             t.push_str("::farfel_runtime::exposed! {\n");
         }
@@ -374,14 +391,13 @@ impl Bindings<'_> {
         let visible = if exposed.is_some() { "" } else { "pub " };
         let _ = write!(t, "{visible}fn {function}(");
         // A procedure that is not called has no type.
-        let declared: Vec<String> = args
-            .iter()
-            .filter(|a| !a.rust.is_empty())
-            .map(|a| match a.said {
-                Some(_) => format!("mut {}: {}", a.name, a.rust),
-                None => format!("{}: {}", a.name, a.rust),
-            })
-            .collect();
+        let receiver = instance.map(|_| "&mut self".to_owned());
+        let arguments = args.iter().filter(|a| !a.rust.is_empty());
+        let arguments = arguments.map(|a| match a.said {
+            Some(_) => format!("mut {}: {}", a.name, a.rust),
+            None => format!("{}: {}", a.name, a.rust),
+        });
+        let declared: Vec<String> = receiver.into_iter().chain(arguments).collect();
         let value = result.map(|ty| rust_type(ty, self.config).unwrap_or("()"));
         let returned = match (value, fallible) {
             (Some(v), true) => format!(" -> ::core::result::Result<{v}, ::farfel_runtime::Error>"),
@@ -392,10 +408,9 @@ impl Bindings<'_> {
         let _ = writeln!(t, "{}){returned} {{", declared.join(", "));
 
         // The border.
-        let mut c_args: Vec<String> = args
-            .iter()
-            .map(|a| format!("{}: {}", a.name, a.border))
-            .collect();
+        let state = instance.map(|_| "farfel_state: *mut i8".to_owned());
+        let others = args.iter().map(|a| format!("{}: {}", a.name, a.border));
+        let mut c_args: Vec<String> = state.into_iter().chain(others).collect();
         let lengths: Vec<&str> = args.iter().filter_map(|a| a.count.as_deref()).collect();
         c_args.extend(lengths.iter().map(|n| format!("{n}: *const i64")));
         if let Some(ty) = result {
@@ -455,7 +470,9 @@ impl Bindings<'_> {
             };
             let _ = writeln!(t, "    let farfel_guard = FARFEL_LOCK.{lock};");
         }
-        let mut actual: Vec<String> = args.iter().map(|a| a.actual.clone()).collect();
+        let state = instance.map(|_| "self.farfel_state.as_mut_ptr()".to_owned());
+        let others = args.iter().map(|a| a.actual.clone());
+        let mut actual: Vec<String> = state.into_iter().chain(others).collect();
         actual.extend(lengths.iter().map(|n| format!("&{n}")));
         if result.is_some() {
             actual.push("&mut farfel_result".into());
@@ -507,6 +524,9 @@ impl Bindings<'_> {
         }
         t.push_str("}\n");
         if exposed.is_some() {
+            t.push_str("}\n");
+        }
+        if instance.is_some() {
             t.push_str("}\n");
         }
         t
@@ -832,6 +852,14 @@ fn identifier(name: &str) -> String {
         return format!("r#{name}");
     }
     name
+}
+
+/// The same for a method, which is not that of every instance.
+fn method(name: &str) -> String {
+    match identifier(name) {
+        name if matches!(name.as_str(), "new" | "clone" | "default") => format!("{name}_"),
+        name => name,
+    }
 }
 
 /// Rust's keywords of all editions, those reserved for the future too.

@@ -1,7 +1,8 @@
 //! Who calls whom, and with what.
 
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Program, StmtKind, SymId, Symbol, Unit, walk_block, walk_exprs,
+    Class, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Unit, walk_block,
+    walk_exprs,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -31,6 +32,22 @@ pub(crate) fn entries(program: &Program) -> HashMap<Name, Name> {
     entries
 }
 
+/// Who calls whom, of the units of a program.
+pub(crate) fn callees(program: &Program) -> HashMap<Name, HashSet<Name>> {
+    let own = entries(program);
+    let of = |unit: &Unit| {
+        procedures(unit)
+            .filter(|(_, s)| s.place == Place::Global)
+            .filter_map(|(_, s)| own.get(&s.name).cloned())
+            .collect()
+    };
+    program
+        .units
+        .iter()
+        .map(|u| (u.name.clone(), of(u)))
+        .collect()
+}
+
 /// The procedures that a unit calls or passes on, not intrinsic ones.
 pub(crate) fn procedures(unit: &Unit) -> impl Iterator<Item = (SymId, &Symbol)> {
     unit.symbols
@@ -58,4 +75,18 @@ pub(crate) fn for_each_call<'a>(unit: &'a Unit, f: &mut dyn FnMut(SymId, &'a [Ex
             value.walk(&mut function);
         }
     }
+}
+
+/// Calls `f` with the names of procedures that are passed on as arguments.
+pub(crate) fn for_each_passed(unit: &Unit, f: &mut dyn FnMut(&Name)) {
+    for_each_call(unit, &mut |_, args| {
+        for a in args {
+            if let ExprKind::Var(s) = a.kind {
+                let symbol = &unit.symbols[s];
+                if symbol.class.is_procedure() && symbol.place == Place::Global {
+                    f(&symbol.name);
+                }
+            }
+        }
+    });
 }

@@ -84,6 +84,9 @@ pub struct Config {
     /// `unchecked`: the subprograms whose subscripts are not checked: `true` for all, or a list of
     /// names. Functions that reach them are `unsafe`.
     pub unchecked: Unchecked,
+    /// `instance`: the name of a type in Rust. Its values have COMMON and saved variables of their own, and the
+    /// subprograms that use some are its methods.
+    pub instance: Option<String>,
     /// `max-copies`: how many copies of one subprogram there may be for the procedures that it
     /// gets as arguments. Without it [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
     pub max_copies: Option<usize>,
@@ -224,6 +227,7 @@ impl Default for Config {
             debug_lines: false,
             exports: None,
             unchecked: Unchecked::default(),
+            instance: None,
             max_copies: None,
             max_tape: None,
             verify_passes: false,
@@ -308,6 +312,7 @@ struct Settings {
     debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
     unchecked: Option<Unchecked>,
+    instance: Option<String>,
     max_copies: Option<usize>,
     max_tape: Option<u32>,
     flags: Option<Vec<String>>,
@@ -591,6 +596,7 @@ impl Config {
             debug_lines,
             exports,
             unchecked,
+            instance,
             max_copies,
             max_tape,
             flags,
@@ -634,6 +640,7 @@ impl Config {
         let derived = self.derive.iter().map(|d| d.name.clone());
         self.exports = exports.map(|named| named.into_iter().chain(derived).collect());
         self.unchecked = unchecked.unwrap_or_default();
+        self.instance = instance;
         self.max_copies = max_copies;
         self.max_tape = max_tape;
         self.flags = flags.unwrap_or_default();
@@ -815,6 +822,22 @@ impl Config {
                 "flags",
                 format!("`{flag}` changes what the types mean; `real-kind = 8` does that safely"),
             );
+        }
+        if let Some(name) = &self.instance {
+            // As Rust names types, and so neither a keyword nor a function.
+            let is_type = name.starts_with(|c: char| c.is_ascii_uppercase())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && name != "Self";
+            if !is_type {
+                let message =
+                    format!("`{name}` is not the name of a type in Rust, such as `Model`");
+                return fault("instance", message);
+            }
+            if self.is_static() {
+                let message = "it cannot be with `save-all`, or a flag that makes all variables static: say SAVE in \
+                               the subprograms that rely on it";
+                return fault("instance", message.into());
+            }
         }
         if let Some(level) = &self.opt_level
             && !["0", "1", "2", "3", "s", "z", "fast"].contains(&level.as_str())

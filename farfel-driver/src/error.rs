@@ -57,6 +57,17 @@ pub enum Error {
         reason: String,
     },
 
+    /// The state of a library cannot belong to instances, as `instance` asks.
+    #[error("`instance = \"{name}\"` cannot be, because of {unit}: {reason}")]
+    Instance {
+        /// What the settings call the type.
+        name: String,
+        /// The subprogram.
+        unit: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// A stage of the compiler has no subprogram of this name.
     #[error(
         "there is no subprogram {name} after the stage `{stage}`{}",
@@ -182,6 +193,7 @@ impl Error {
             | Error::ToolNotFound { .. }
             | Error::ToolBroken { .. }
             | Error::Export { .. }
+            | Error::Instance { .. }
             | Error::NoMainProgram
             | Error::NoSubprogram { .. }
             | Error::Format { .. }

@@ -3,6 +3,8 @@
 
 mod state;
 
+pub(crate) use state::{initialised, is_opaque, kept};
+
 use crate::calls::{entries, procedures, spread};
 use crate::ends::Ends;
 use crate::guard::Plan;
@@ -22,6 +24,8 @@ pub(crate) struct Facts {
     /// May be run by one thread at a time: it, or what it calls, uses COMMON or saved
     /// variables that something may assign, input or output, or something unknown.
     pub shares_state: HashSet<Name>,
+    /// Have state that belongs to an instance, or may have some: see [`crate::instances`].
+    pub of_instance: HashSet<Name>,
     /// May end the call, as by STOP, itself or in what it calls.
     pub stops: HashSet<Name>,
     /// A check of a subscript may fail, in the unit itself or in what it calls.
@@ -44,6 +48,8 @@ pub(crate) struct Memory<'a> {
     pub all_static: bool,
     /// The COMMON blocks that C knows, among other names.
     pub known_to_c: &'a BTreeSet<Name>,
+    /// COMMON and saved variables belong to instances.
+    pub by_instance: bool,
 }
 
 impl Facts {
@@ -51,12 +57,19 @@ impl Facts {
     /// `assigned` must be that of closures for dummy procedures.
     pub(crate) fn of(program: &Program, assigned: &Assigned, memory: Memory, plan: Plan) -> Facts {
         let entries = entries(program);
-        let changing = state::changing(program, assigned, memory);
+        let changing = match memory.by_instance {
+            true => state::of_others(program, memory),
+            false => state::changing(program, assigned, memory),
+        };
+        // The library of gfortran is made for threads, but for statements that a call may end in.
+        let lingers = |u: &Unit| Ends::of(u, &|name| entries.contains_key(name)).lingers;
+        let files_are_shared = !memory.by_instance || program.units.iter().any(lingers);
         // What has shared variables, whether they are assigned or not.
         let mut having = HashSet::new();
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
         let mut facts = Facts {
             shares_state: HashSet::new(),
+            of_instance: HashSet::new(),
             stops: HashSet::new(),
             surprises: HashSet::new(),
             fails: HashSet::new(),
@@ -83,7 +96,8 @@ impl Facts {
                 }
             }
             walk_block(&unit.body, &mut |s| {
-                shares |= matches!(s.kind, StmtKind::Io(_) | StmtKind::Pause(_));
+                let file = matches!(s.kind, StmtKind::Io(_) | StmtKind::Pause(_));
+                shares |= files_are_shared && file;
             });
             let ends = Ends::of(unit, &|name| entries.contains_key(name));
             if let Some(reason) = crate::ends::bar(unit) {
@@ -112,7 +126,18 @@ impl Facts {
         let derivatives = program.units.iter();
         let derivatives = derivatives.filter(|u| u.origin == Origin::Derivative);
         let careful = derivatives.map(|u| &u.name).filter(|n| having.contains(*n));
-        facts.shares_state.extend(careful.cloned());
+        match memory.by_instance {
+            true => {
+                facts.of_instance.clone_from(&having);
+                let derivatives = program.units.iter();
+                let derivatives = derivatives.filter(|u| u.origin == Origin::Derivative);
+                facts
+                    .of_instance
+                    .extend(derivatives.map(|u| u.name.clone()));
+                spread(&callees, &mut facts.of_instance);
+            }
+            false => facts.shares_state.extend(careful.cloned()),
+        }
         spread(&callees, &mut facts.shares_state);
         spread(&callees, &mut facts.stops);
         spread(&callees, &mut facts.surprises);
@@ -250,6 +275,7 @@ mod tests {
         let memory = Memory {
             all_static,
             known_to_c: &BTreeSet::from(["FROMC".into()]),
+            by_instance: false,
         };
         let plan = Plan::of(&program, memory.known_to_c, Some(HashSet::new()), 4);
         Facts::of(&program, &assigned, memory, plan)
@@ -535,6 +561,8 @@ mod tests {
             ),
             (&["REAL W(J)", "X = W(1)"], true),
             (&["REAL W(9)", "X = W(1)"], false),
+            // Also where the name of the function that is asked is a variable's.
+            (&["REAL W(J), LOC(2)", "LOC(1) = 1", "X = W(1)"], true),
             (&["I = I/J"], true),
             (&["I = I/2"], false),
             (&["PARAMETER (N = 7)", "I = MOD(I, N)"], false),

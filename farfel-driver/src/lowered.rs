@@ -3,6 +3,7 @@
 use crate::bind::{self, Bindings, Part};
 use crate::facts::{Facts, Memory};
 use crate::guard::Plan;
+use crate::instances;
 use crate::names::Names;
 use crate::plan::interfaces::interfaces;
 use crate::plan::objects::{Layout, Means, Objects, Target};
@@ -30,6 +31,7 @@ pub(crate) struct Lowered {
     facts: Facts,
     /// There is more of the library elsewhere.
     more: bool,
+    by_instance: bool,
 }
 
 impl Lowered {
@@ -72,6 +74,7 @@ impl Lowered {
         let memory = Memory {
             all_static: config.is_static(),
             known_to_c: &staged.by_name,
+            by_instance: config.instance.is_some(),
         };
         let plan = Plan::of(
             program,
@@ -80,6 +83,15 @@ impl Lowered {
             config.real_bytes(),
         );
         let facts = Facts::of(program, &assigned, memory, plan);
+        if let Some(name) = &config.instance
+            && let Some((unit, reason)) = instances::obstacle(program, &staged.by_name)
+        {
+            return Err(Error::Instance {
+                name: name.clone(),
+                unit: unit.to_ascii_lowercase(),
+                reason,
+            });
+        }
         let exports = match home {
             None => bind::choose(program, &written, config, &facts.plan)?,
             Some(_) => bind::choose_among(program, &written, config, &facts.plan)?,
@@ -92,6 +104,7 @@ impl Lowered {
             config,
             facts: &facts,
             assigned: &assigned,
+            by_name: &staged.by_name,
         }
         .part();
         staged.program.units.truncate(units);
@@ -104,6 +117,7 @@ impl Lowered {
             exports: exports.names,
             facts,
             more: home.is_some(),
+            by_instance: config.instance.is_some(),
         })
     }
 
@@ -113,6 +127,7 @@ impl Lowered {
             names,
             facts: &self.facts,
             part: self.more,
+            by_instance: self.by_instance,
         }
     }
 

@@ -5,7 +5,7 @@
 use crate::border::fixed_form;
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
-use farfel_lang::ir::{Class, Origin, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{Class, Origin, Place, SymId, Symbol, Type, Unit};
 use std::collections::BTreeSet;
 
 /// How a call ends, with the number by which `farfel-runtime` knows it.
@@ -62,6 +62,8 @@ pub(crate) enum Support {
     Next,
     /// Ends the call unless there is memory for an array: where it is, what is shown, where it stands.
     There,
+    /// Copies bytes: from where, to where, how many.
+    Copy,
 }
 
 /// What has no value for some INTEGERs, where processors end the process.
@@ -113,13 +115,14 @@ impl Support {
             Support::Step(bytes) => format!("FARFEL_STEP{bytes}"),
             Support::Next => "FARFEL_NEXT".into(),
             Support::There => "FARFEL_THERE".into(),
+            Support::Copy => "FARFEL_COPY".into(),
         }
     }
 
     /// What its result is.
     pub(crate) fn ty(self) -> Option<Type> {
         match self {
-            Support::Whole | Support::There => None,
+            Support::Whole | Support::There | Support::Copy => None,
             Support::Integers(_, a, b) => Some(Type::Integer(a.max(b))),
             Support::Step(bytes) => Some(Type::Integer(bytes)),
             _ => Some(Type::Integer(8)),
@@ -128,7 +131,7 @@ impl Support {
 
     /// A subroutine, not a function.
     pub(crate) fn is_subroutine(self) -> bool {
-        matches!(self, Support::Whole | Support::There)
+        matches!(self, Support::Whole | Support::There | Support::Copy)
     }
 
     fn all() -> impl Iterator<Item = Support> {
@@ -141,6 +144,7 @@ impl Support {
             Support::Whole,
             Support::Next,
             Support::There,
+            Support::Copy,
         ];
         const BYTES: [u8; 4] = [1, 2, 4, 8];
         let ranks = (2..=MOST_DIMENSIONS)
@@ -196,6 +200,22 @@ impl Support {
                     "INTEGER*8, VALUE :: I",
                     "CHARACTER(LEN=*), INTENT(IN) :: WHAT, AT",
                     &condition,
+                    "END SUBROUTINE",
+                ];
+                lines.map(fixed_form).concat()
+            }
+            Support::Copy => {
+                let lines = [
+                    "SUBROUTINE FARFEL_COPY(FROM, TO, N)",
+                    "INTEGER*8, VALUE :: FROM, TO, N",
+                    "INTEGER*8 I",
+                    "INTEGER*1 A(N), B(N)",
+                    "POINTER (FROM_P, A), (TO_P, B)",
+                    "FROM_P = FROM",
+                    "TO_P = TO",
+                    "DO I = 1, N",
+                    "B(I) = A(I)",
+                    "END DO",
                     "END SUBROUTINE",
                 ];
                 lines.map(fixed_form).concat()
@@ -317,6 +337,7 @@ impl Support {
                 | Support::Step(_)
                 | Support::Next
                 | Support::There
+                | Support::Copy
                 | Support::Later(_) => {
                     return String::new();
                 }
@@ -377,12 +398,20 @@ pub(crate) fn shortened(mut shown: String) -> String {
     shown
 }
 
-/// An intrinsic function of a unit, if its name means that there.
+/// An intrinsic function of a unit. A variable of that name gets another one; `None` where a procedure has it, or a
+/// NAMELIST shows it.
 pub(crate) fn intrinsic(unit: &mut Unit, name: &str) -> Option<SymId> {
     let intrinsic = Intrinsic::find(name)?;
     if let Some(id) = unit.symbols.find(name) {
-        let same = matches!(unit.symbols[id].class, Class::Intrinsic(i) if i == intrinsic);
-        return same.then_some(id);
+        if matches!(unit.symbols[id].class, Class::Intrinsic(i) if i == intrinsic) {
+            return Some(id);
+        }
+        if has_another(unit, name) {
+            return None;
+        }
+        // With its first letter, and so of its implicit type.
+        let other = unit.symbols.unused(name, &|_| false);
+        unit.symbols.rename(id, other);
     }
     let symbol = Symbol {
         class: Class::Intrinsic(intrinsic),
@@ -391,6 +420,24 @@ pub(crate) fn intrinsic(unit: &mut Unit, name: &str) -> Option<SymId> {
         ..Symbol::new(name.into(), Span::NONE)
     };
     Some(unit.symbols.add(symbol))
+}
+
+/// Does the name of an intrinsic function mean something else in a unit that cannot be renamed?
+pub(crate) fn has_another(unit: &Unit, name: &str) -> bool {
+    let Some(id) = unit.symbols.find(name) else {
+        return false;
+    };
+    let symbol = &unit.symbols[id];
+    let of_unit = match symbol.class {
+        Class::Variable | Class::Parameter(_) => symbol.place != Place::Result,
+        Class::StatementFunction(..) | Class::Intrinsic(_) => true,
+        _ => false,
+    };
+    let shown = unit
+        .symbols
+        .iter()
+        .any(|(_, s)| matches!(&s.class, Class::Namelist(group) if group.contains(&id)));
+    !of_unit || shown
 }
 
 /// A module with those that are named.

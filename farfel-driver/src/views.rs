@@ -146,6 +146,7 @@ impl Session {
                 names: &names,
                 facts: &facts,
                 part: false,
+                by_instance: self.config.instance.is_some(),
             }
         } else {
             Target::Program
@@ -181,6 +182,7 @@ impl Session {
         let memory = Memory {
             all_static: self.config.is_static(),
             known_to_c: &staged.by_name,
+            by_instance: self.config.instance.is_some(),
         };
         let plan = Plan::of(
             &program,

@@ -24,7 +24,8 @@
 //!   lead there is not checked. A function is `unsafe` where that cannot be done, as its documentation
 //!   says: it calls code whose text is not there, or has Cray pointers.
 //! - Subprograms that use COMMON, saved variables, or input and output are run by one
-//!   thread at a time; all others by as many as there are.
+//!   thread at a time; all others by as many as there are. With the setting `instance = "Model"`, COMMON and saved
+//!   variables belong to a value of `Model`, and the subprograms are its methods.
 //! - A CHARACTER is a `&str`, without the blanks at its end. One that may be assigned is a `&mut String`, of which
 //!   Fortran sees as much as its declaration says, or, if that is `CHARACTER*(*)`, a `&mut [u8]`.
 //! - What ends a Fortran program ends the call, with an [`Error`] that names the place in the source: STOP, PAUSE, a READ
@@ -63,6 +64,7 @@ mod end;
 mod error;
 mod lock;
 pub mod sparse;
+mod state;
 
 pub use arrays::{
     LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, string_of, text_of,
@@ -73,6 +75,7 @@ pub use end::{catch_end, expect_no_end};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};
+pub use state::State;
 
 /// What stands in generated bindings at the border to Fortran. The word `unsafe` comes from here,
 /// so that bindings compile in a crate with `#![forbid(unsafe_code)]`: what such a crate forbids is

@@ -277,9 +277,11 @@ impl Session {
     /// Reads a large library file by file. `None` where it is built as one program.
     fn read_partitions(&self, memo: &Memo) -> Result<Option<partitions::Library>, Error> {
         let config = &self.config;
-        // What keeps its values everywhere cannot be copied, and libraries are joined to one program.
+        // What keeps its values everywhere cannot be copied, the state of instances is one piece, and libraries are joined to
+        // one program.
         // What C calls is known only when C is compiled.
         let one = config.is_static()
+            || config.instance.is_some()
             || !config.libraries.is_empty()
             || config.verify
             || config.verify_passes

@@ -67,6 +67,7 @@ impl Work<'_> {
             self.before.push(ask);
         }
         let file = file.filter(|_| left);
+        self.ends.lingers |= file.is_some();
         if ends_the_process(io) || file.is_some() {
             match is_print(io) {
                 true => self.ends.surprising = true,

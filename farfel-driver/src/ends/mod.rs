@@ -16,7 +16,7 @@ mod arithmetic;
 mod io;
 
 use crate::guard::{place_of, under, unlabel_loops};
-use crate::support::{END, Ending, Support, intrinsic};
+use crate::support::{END, Ending, Support, has_another, intrinsic};
 use farfel_lang::ir::{
     Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Origin, Place, Program, Stmt,
     StmtKind, SymId, Symbol, Type, Unit,
@@ -35,6 +35,8 @@ pub(crate) struct Ends {
     /// In a way that is none of their business: `PRINT *` fails, where Rust's `print!` panics; a file was lost
     /// in an earlier call.
     pub surprising: bool,
+    /// In the midst of a statement that uses a file.
+    pub lingers: bool,
 }
 
 impl Ends {
@@ -72,8 +74,22 @@ pub(crate) fn bar(unit: &Unit) -> Option<String> {
     if let Some((_, s)) = variables().find(|(_, s)| sizes(s)) {
         return Some(format!("the size of {} is a quotient", s.name));
     }
-    let (_, s) = variables().find(|(_, s)| on_stack(s))?;
-    Some(format!("the call decides how long the text {} is", s.name))
+    if let Some((_, s)) = variables().find(|(_, s)| on_stack(s)) {
+        return Some(format!("the call decides how long the text {} is", s.name));
+    }
+    let (_, s) = variables().find(|(_, s)| is_automatic(unit, s))?;
+    has_another(unit, "LOC").then(|| {
+        format!(
+            "the call decides how large {} is, and LOC, which is asked for it, is the program's",
+            s.name
+        )
+    })
+}
+
+/// An array whose size the call decides.
+fn is_automatic(unit: &Unit, s: &Symbol) -> bool {
+    let own = s.place == Place::Local && s.is_variable() && s.is_array();
+    own && s.dims.iter().all(|d| d.upper.is_some()) && extents(unit, &s.dims).is_none()
 }
 
 /// Puts calls of `farfel-runtime` where the units of a library would end the process.
@@ -138,14 +154,10 @@ impl<'a> Work<'a> {
 
     /// Asks of arrays whose size the call decides whether there is memory for them. gfortran does not.
     fn automatic_arrays(&mut self) -> Block {
-        let automatic = |unit: &Unit, s: &Symbol| {
-            let own = s.place == Place::Local && s.is_variable() && s.is_array();
-            own && s.dims.iter().all(|d| d.upper.is_some()) && extents(unit, &s.dims).is_none()
-        };
         let ids: Vec<SymId> = self.unit.symbols.ids().collect();
         let arrays = ids
             .into_iter()
-            .filter(|id| automatic(&self.unit, &self.unit.symbols[*id]));
+            .filter(|id| is_automatic(&self.unit, &self.unit.symbols[*id]));
         let arrays: Vec<SymId> = arrays.collect();
         let mut found = Vec::new();
         for id in arrays {

@@ -34,6 +34,21 @@ pub(super) fn changing(program: &Program, assigned: &Assigned, memory: Memory) -
     named(shared.map(|(u, _)| u).collect())
 }
 
+/// The names of the units with variables that instances do not have: those that C knows, too, and what stands in files
+/// that are not there.
+pub(super) fn of_others(program: &Program, memory: Memory) -> HashSet<Name> {
+    let unknown = |u: &Unit| {
+        let mut specs = u.specs.iter();
+        specs.any(|s| matches!(s.kind, SpecKind::Use(_) | SpecKind::Include(_)))
+    };
+    let known = |u: &Unit| {
+        let blocks = common_blocks(u);
+        blocks.iter().any(|b| memory.known_to_c.contains(b))
+    };
+    let shared = program.units.iter().filter(|u| unknown(u) || known(u));
+    shared.map(|u| u.name.clone()).collect()
+}
+
 /// Does a unit have shared variables, assigned or not?
 pub(super) fn has_any(unit: &Unit, memory: Memory) -> bool {
     let declares = unit.specs.iter().any(|s| {
@@ -50,7 +65,7 @@ pub(super) fn has_any(unit: &Unit, memory: Memory) -> bool {
 }
 
 /// May something happen to variables, of whatever unit, that no statement shows?
-fn is_opaque(unit: &Unit) -> bool {
+pub(crate) fn is_opaque(unit: &Unit) -> bool {
     let is_hidden = |s: &Symbol| {
         matches!(s.place, Place::Pointee(_))
             || s.has(Attribute::Volatile)
@@ -95,7 +110,7 @@ impl Own {
 }
 
 /// The variables of a unit in static memory that is its own.
-fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
+pub(crate) fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
     let declared = declared(unit);
     let everything = unit
         .specs
@@ -133,8 +148,7 @@ fn declared(unit: &Unit) -> HashSet<SymId> {
     for spec in &unit.specs {
         match &spec.kind {
             SpecKind::Data(sets) => {
-                let targets = sets.iter().flat_map(|s| &s.targets);
-                targets.for_each(|t| initialised(t, &mut found));
+                found.extend(sets.iter().flat_map(|s| &s.targets).flat_map(initialised));
             }
             SpecKind::Save(items) => found.extend(items.iter().filter_map(|i| match i {
                 SaveItem::Var(s) => Some(*s),
@@ -146,10 +160,10 @@ fn declared(unit: &Unit) -> HashSet<SymId> {
     found
 }
 
-/// Adds the variables that get values where DATA names this; the one that counts gets none.
-fn initialised(target: &Expr, found: &mut HashSet<SymId>) {
+/// The variables that get values where DATA names this; the one that counts gets none.
+pub(crate) fn initialised(target: &Expr) -> HashSet<SymId> {
     match &target.kind {
-        ExprKind::ImpliedDo(d) => d.items.iter().for_each(|i| initialised(i, found)),
-        _ => found.extend(target.base()),
+        ExprKind::ImpliedDo(d) => d.items.iter().flat_map(initialised).collect(),
+        _ => target.base().into_iter().collect(),
     }
 }

@@ -3,8 +3,7 @@
 //! A closure that gets such a variable may reach it in another way meanwhile, by a further call of the
 //! library. So it gets a copy, while what the caller of the library has lent is lent on.
 
-use super::for_each_passed;
-use crate::calls::for_each_call;
+use crate::calls::{for_each_call, for_each_passed};
 use farfel_lang::ir::{Arg, EntryPoint, Expr, ExprKind, Name, Place, Program, SymId, Unit};
 use std::collections::{HashMap, HashSet};
 

@@ -29,7 +29,7 @@ mod poly;
 mod prove;
 mod rewrite;
 
-use crate::calls::{entries, for_each_call, procedures, spread};
+use crate::calls::{callees, entries, for_each_call, for_each_passed, spread};
 use farfel_lang::Sources;
 use farfel_lang::ir::{
     Arg, Attribute, Block, Class, Expr, ExprKind, Name, Origin, Place, Program, SpecKind, StmtKind,
@@ -155,6 +155,11 @@ impl Plan {
         !self.unmeasured.contains_key(unit)
     }
 
+    /// Bytes of a default REAL.
+    pub(crate) fn real(&self) -> u8 {
+        self.real
+    }
+
     /// Are the subscripts of a unit checked?
     pub(crate) fn is_checked(&self, unit: &str) -> bool {
         self.unchecked.as_ref().is_some_and(|u| !u.contains(unit))
@@ -213,22 +218,6 @@ impl Plan {
     }
 }
 
-/// Who calls whom, of the units of a program.
-pub(crate) fn callees(program: &Program) -> HashMap<Name, HashSet<Name>> {
-    let own = entries(program);
-    let of = |unit: &Unit| {
-        procedures(unit)
-            .filter(|(_, s)| s.place == Place::Global)
-            .filter_map(|(_, s)| own.get(&s.name).cloned())
-            .collect()
-    };
-    program
-        .units
-        .iter()
-        .map(|u| (u.name.clone(), of(u)))
-        .collect()
-}
-
 fn has_arrays(unit: &Unit) -> bool {
     let text = |s: &Symbol| s.ty == Some(Type::Character);
     unit.symbols
@@ -263,20 +252,6 @@ fn is_harmless(symbol: &Symbol) -> bool {
         "SYSTEM_CLOCK",
     ];
     !symbol.external && HARMLESS.contains(&symbol.name.as_str())
-}
-
-/// Calls `f` with the names of procedures that are passed on as arguments.
-fn for_each_passed(unit: &Unit, f: &mut dyn FnMut(&Name)) {
-    for_each_call(unit, &mut |_, args| {
-        for a in args {
-            if let ExprKind::Var(s) = a.kind {
-                let symbol = &unit.symbols[s];
-                if symbol.class.is_procedure() && symbol.place == Place::Global {
-                    f(&symbol.name);
-                }
-            }
-        }
-    });
 }
 
 impl<'a> Guard<'a> {

@@ -91,6 +91,7 @@ impl Memo {
                 skipped: from.list(pair)?,
                 functions: from.list(pair)?,
                 exposed: from.list(pair)?,
+                instance: String::new(),
                 locked: from.number()? != 0,
             },
             warnings: text(&mut from)?,
@@ -114,6 +115,8 @@ impl Notes {
                     functions,
                     exposed,
                     locked,
+                    // There are no partitions then.
+                    instance: _,
                 },
             warnings,
         } = outcome;
@@ -195,6 +198,7 @@ mod tests {
                 skipped: vec![pair("B", "why")],
                 functions: vec![pair("A", "fn a() {}\n")],
                 exposed: vec![pair("A", "it has ENTRY points")],
+                instance: String::new(),
                 locked: true,
             },
             warnings: "[]".into(),

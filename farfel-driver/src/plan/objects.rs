@@ -13,6 +13,7 @@ use crate::checks::Plan;
 use crate::ends;
 use crate::facts::Facts;
 use crate::gfortran::{self, Fault};
+use crate::instances;
 use crate::names::Names;
 use crate::staged::{References, Staged};
 use crate::timings::From;
@@ -53,6 +54,8 @@ pub(crate) enum Target<'a> {
         facts: &'a Facts,
         /// There is more of the library elsewhere.
         part: bool,
+        /// Its state belongs to instances.
+        by_instance: bool,
     },
     /// A program that is run.
     Program,
@@ -106,7 +109,11 @@ impl<'a> Objects<'a> {
     pub(crate) fn new(staged: &'a Staged, target: Target<'a>) -> Objects<'a> {
         let program = &staged.program;
         let groups = match &target {
-            Target::Library { exports, .. } if staged.verify.is_some() => {
+            Target::Library {
+                exports,
+                by_instance,
+                ..
+            } if staged.verify.is_some() || *by_instance => {
                 let mut all = whole(program, &staged.requests, exports);
                 let units = program.units.iter().enumerate();
                 let called = units.filter(|(_, u)| staged.by_name.contains(&u.name));
@@ -194,10 +201,19 @@ impl<'a> Objects<'a> {
             .field("farfel", crate::identity::identity())
             .field("compiler", means.compiler_identity)
             .field("flags", flags.join("\n"));
-        if let Target::Library { names, facts, .. } = &self.target {
+        if let Target::Library {
+            names,
+            facts,
+            by_instance,
+            ..
+        } = &self.target
+        {
             key = key
                 .field("package", &*names.module)
                 .field("checks", facts.plan.recipe());
+            if *by_instance {
+                key = key.field("state", "by instance");
+            }
         }
         key = key
             .field("object", if group.alone { "" } else { &group.name })
@@ -325,7 +341,14 @@ impl<'a> Objects<'a> {
         // Extensions that gfortran must be asked for.
         let units = &self.staged.program.units;
         let specs = || group.reads.iter().flat_map(|i| &units[*i].specs);
-        if specs().any(|s| matches!(s.kind, SpecKind::Pointer(_))) {
+        let by_instance = matches!(
+            self.target,
+            Target::Library {
+                by_instance: true,
+                ..
+            }
+        );
+        if by_instance || specs().any(|s| matches!(s.kind, SpecKind::Pointer(_))) {
             flags.push("-fcray-pointer".into());
         }
         if group.reads.iter().any(|i| goes_backwards(&units[*i])) {
@@ -465,7 +488,12 @@ impl<'a> Objects<'a> {
         }
         let text = match &self.target {
             Target::Program => assemble::program_text(&program, sources, every_line),
-            Target::Library { names, facts, .. } => {
+            Target::Library {
+                names,
+                facts,
+                by_instance,
+                ..
+            } => {
                 let unit_name = |i: &usize| self.staged.program.units[*i].name.clone();
                 let links = Links {
                     // A digit where no Fortran name has one.
@@ -490,11 +518,16 @@ impl<'a> Objects<'a> {
                     .plan
                     .protect(&mut program, &self.staged.program, sources);
                 ends::replace(&mut program, &self.staged.program, sources);
-                Library::new(program, (*names).clone(), &links).text(
-                    &group.exports,
-                    sources,
-                    every_line,
-                )
+                let mut exports = group.exports.clone();
+                if *by_instance {
+                    let with = exports.iter().filter(|n| facts.of_instance.contains(*n));
+                    let real = facts.plan.real();
+                    let with: HashSet<&Name> = with.collect();
+                    let lent = instances::lent_blocks(&self.staged.program, &links.by_name);
+                    instances::convert(&mut program, &with, &lent, &links.by_name, real);
+                    exports.extend([instances::BYTES.into(), instances::START.into()]);
+                }
+                Library::new(program, (*names).clone(), &links).text(&exports, sources, every_line)
             }
         };
         (text, needs_stack)

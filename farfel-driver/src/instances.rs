@@ -1,0 +1,680 @@
+//! State by instance: COMMON and saved variables lie in memory that each call gets.
+//!
+//! A pass over the final program of a library, behind [`guard`](crate::guard) and [`ends`](crate::ends), where the
+//! settings ask for it. Every subprogram that has state, or calls one that has, gets the memory as its first argument; a
+//! variable is a Cray pointee into it. So nothing else changes: EQUIVALENCE, blocks that subprograms divide in different
+//! ways, loops that count in COMMON all stay what they were, and gfortran makes as good code of it as of COMMON.
+//!
+//! ```text
+//! SUBROUTINE STEP(DT)                 SUBROUTINE STEP(FARFEL_STATE, DT)
+//! COMMON /FLOW/ U(100), T             INTEGER*1 FARFEL_STATE(*)
+//!                                     POINTER (P_U, U), (P_T, T)
+//!                                     P_U = LOC(FARFEL_STATE(1))
+//!                                     P_T = LOC(FARFEL_STATE(401))
+//! T = T + DT                          T = T + DT
+//! ```
+//!
+//! COMMON blocks come first, then the variables of each unit. Initial values stay static, in a subroutine for each unit
+//! that has some; [`START`] calls them for new memory. What nothing assigns, such as a table in DATA, stays static, too.
+
+#[cfg(test)]
+mod tests;
+
+use crate::calls::{callees, entries, for_each_passed, spread};
+use crate::facts::{initialised, is_opaque, kept};
+use crate::support::{Support, has_another, intrinsic};
+use farfel_lang::Span;
+use farfel_lang::effects::{Assigned, Dummies};
+use farfel_lang::ir::{
+    Arg, Attribute, Block, Class, Dim, Entity, Expr, ExprKind, Name, Origin, Place, Program, Spec,
+    SpecKind, Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, for_each_symbol, walk_block_mut,
+};
+use farfel_lang::storage::{Constants, UnitStorage, common_blocks};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// The subroutine that says how many bytes the state has.
+pub(crate) const BYTES: &str = "FARFEL_STATE_BYTES";
+
+/// The subroutine that puts the initial values into memory that is zero.
+pub(crate) const START: &str = "FARFEL_STATE_START";
+
+/// The argument with the memory.
+const STATE: &str = "FARFEL_STATE";
+
+/// Where blocks begin, as the types of all processors want it.
+const ALIGNMENT: i64 = 64;
+
+/// Why a program cannot have instances: the subprogram, and the reason. `by_name`: what C knows.
+pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(Name, String)> {
+    let own = entries(program);
+    let state = State::of(program, by_name, 4);
+    for unit in &program.units {
+        let because = |why: String| Some((unit.name.clone(), why));
+        let mut passed = None;
+        for_each_passed(unit, &mut |name| {
+            let owner = own.get(name);
+            if owner.is_some_and(|o| state.takes.contains(o)) {
+                passed.get_or_insert_with(|| name.clone());
+            }
+        });
+        if let Some(name) = passed {
+            return because(format!(
+                "it passes {name}, which has state, to code whose text is not there"
+            ));
+        }
+        if by_name.contains(&unit.name) && state.takes.contains(&unit.name) {
+            return because("C calls it, and it has state".into());
+        }
+        let Some(members) = state.members.get(&unit.name) else {
+            continue;
+        };
+        for name in ["LOC", "TRANSFER"] {
+            if has_another(unit, name) {
+                return because(format!("{name}, which is needed there, is the program's"));
+            }
+        }
+        let grows = |s: &&Symbol| s.has(Attribute::Allocatable) || s.has(Attribute::Growing);
+        let mut variables = members.iter().map(|m| &unit.symbols[m.sym]);
+        if let Some(s) = variables.find(grows) {
+            return because(format!("{} is allocated, and kept between calls", s.name));
+        }
+    }
+    let (unit, variable) = state.unknown?;
+    Some((unit, format!("{variable} has no constant size")))
+}
+
+/// The blocks that an instance lends to Rust, in the order in which [`BYTES`] names their places.
+pub(crate) fn lent_blocks(program: &Program, by_name: &BTreeSet<Name>) -> Vec<Name> {
+    let blocks: BTreeSet<Name> = program.units.iter().flat_map(common_blocks).collect();
+    blocks.difference(by_name).cloned().collect()
+}
+
+/// Gives the subprograms of a program the state as an argument. `exports` get it whether they need it or not, and `lent`
+/// are the blocks that Rust asks for. `real`: bytes of a default REAL.
+pub(crate) fn convert(
+    program: &mut Program,
+    exports: &HashSet<&Name>,
+    lent: &[Name],
+    by_name: &BTreeSet<Name>,
+    real: u8,
+) {
+    let mut state = State::of(program, by_name, real);
+    let named = exports.iter().map(|n| (*n).clone());
+    state.takes.extend(named);
+    let own = entries(program);
+    let takes = |name: &str| own.get(name).is_some_and(|o| state.takes.contains(o));
+    let mut made = Vec::new();
+    for unit in &mut program.units {
+        let members = state.members.get(&unit.name).map_or(&[][..], Vec::as_slice);
+        if unit.kind == UnitKind::BlockData {
+            let blocks = state.blocks_of(unit, real);
+            made.extend(initial(unit, blocks, made.len()));
+            continue;
+        }
+        let with_values = with_initial_values(unit, members);
+        if !with_values.is_empty() {
+            made.extend(initial(unit, with_values, made.len()));
+        }
+        if state.takes.contains(&unit.name) {
+            rewrite(unit, members, &takes);
+        }
+    }
+    let starts: Vec<Name> = made.iter().map(|u| u.name.clone()).collect();
+    program.units.append(&mut made);
+    program.units.push(says_bytes(&state, lent));
+    program.units.push(starts_all(&starts));
+}
+
+/// A variable that is state.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    sym: SymId,
+    /// Its first byte.
+    start: i64,
+    size: i64,
+}
+
+/// Where all that is state lies.
+#[derive(Debug, Default)]
+struct State {
+    /// The variables of each unit.
+    members: HashMap<Name, Vec<Member>>,
+    /// The units that get the memory.
+    takes: HashSet<Name>,
+    /// Where blocks begin.
+    blocks: BTreeMap<Name, i64>,
+    /// How large it is.
+    bytes: i64,
+    /// A unit and its variable whose size is not known.
+    unknown: Option<(Name, Name)>,
+}
+
+impl State {
+    fn of(program: &Program, by_name: &BTreeSet<Name>, real: u8) -> State {
+        let mut state = State::default();
+        let mut sizes: BTreeMap<Name, i64> = BTreeMap::new();
+        let storages: Vec<UnitStorage> = program
+            .units
+            .iter()
+            .map(|u| UnitStorage::within(&Constants::of(u).with_real(real)))
+            .collect();
+        for (unit, storage) in program.units.iter().zip(&storages) {
+            for area in storage.areas() {
+                let Some(block) = &area.block else { continue };
+                if by_name.contains(block) {
+                    continue;
+                }
+                let size = sizes.entry(block.clone()).or_default();
+                *size = area.size.max(*size);
+                if !area.exact {
+                    state.does_not_know(unit, area.members.iter().map(|m| m.sym));
+                }
+            }
+        }
+        for (block, size) in sizes {
+            let start = state.room(size);
+            state.blocks.insert(block, start);
+        }
+        let assigned = Assigned::with(program, Dummies::Closures);
+        // Something may be assigned by other means.
+        let opaque = program.units.iter().any(is_opaque);
+        for (unit, storage) in program.units.iter().zip(&storages) {
+            let mut members = Vec::new();
+            for area in storage.areas() {
+                let Some(start) = area.block.as_ref().and_then(|b| state.blocks.get(b)) else {
+                    continue;
+                };
+                members.extend(area.members.iter().map(|m| Member {
+                    sym: m.sym,
+                    start: start + m.start,
+                    size: m.size,
+                }));
+            }
+            if unit.kind != UnitKind::BlockData {
+                let assigned = (!opaque).then(|| assigned.in_unit(unit));
+                state.own(unit, storage, assigned.as_ref(), real, &mut members);
+            }
+            if !members.is_empty() {
+                state.members.insert(unit.name.clone(), members);
+            }
+        }
+        state.takes = state.members.keys().cloned().collect();
+        spread(&callees(program), &mut state.takes);
+        let data = |u: &&Unit| u.kind == UnitKind::BlockData;
+        for unit in program.units.iter().filter(data) {
+            state.takes.remove(&unit.name);
+        }
+        state
+    }
+
+    /// Makes room for a unit's own variables that keep their values. `assigned`: those that something may assign;
+    /// without it all.
+    fn own(
+        &mut self,
+        unit: &Unit,
+        storage: &UnitStorage,
+        assigned: Option<&HashSet<SymId>>,
+        real: u8,
+        members: &mut Vec<Member>,
+    ) {
+        let constants = Constants::of(unit).with_real(real);
+        let kept = kept(unit, storage);
+        let changes = |s: &SymId| assigned.is_none_or(|a| a.contains(s));
+        let wanted: HashSet<SymId> = together(unit, storage, &kept)
+            .into_iter()
+            .filter(|group| group.iter().any(changes))
+            .flatten()
+            .collect();
+        let mut areas: HashMap<usize, i64> = HashMap::new();
+        for sym in unit.symbols.ids().filter(|s| wanted.contains(s)) {
+            // Made for one call, whatever SAVE says.
+            let s = &unit.symbols[sym];
+            let lasts =
+                s.saved || s.init.is_some() || (s.is_array() && !s.has(Attribute::Allocatable));
+            if s.origin == Origin::Generated && !lasts && storage.spot(sym).is_none() {
+                continue;
+            }
+            let member = match storage.spot(sym) {
+                Some(spot) => {
+                    let area = &storage.areas()[spot.area];
+                    if !area.exact {
+                        self.does_not_know(unit, area.members.iter().map(|m| m.sym));
+                    }
+                    let start = *areas
+                        .entry(spot.area)
+                        .or_insert_with(|| self.room(area.size));
+                    Member {
+                        sym,
+                        start: start + spot.start,
+                        size: spot.end - spot.start,
+                    }
+                }
+                None => {
+                    let size = constants.size(sym).unwrap_or_else(|| {
+                        self.does_not_know(unit, std::iter::once(sym));
+                        0
+                    });
+                    let start = self.room(size);
+                    Member { sym, start, size }
+                }
+            };
+            members.push(member);
+        }
+    }
+
+    /// Room for so many bytes.
+    fn room(&mut self, bytes: i64) -> i64 {
+        let start = self.bytes;
+        let end = start.saturating_add(bytes.max(0));
+        self.bytes = end.saturating_add((ALIGNMENT - end % ALIGNMENT) % ALIGNMENT);
+        start
+    }
+
+    fn does_not_know(&mut self, unit: &Unit, mut variables: impl Iterator<Item = SymId>) {
+        let is_open = |s: &SymId| Constants::of(unit).size(*s).is_none();
+        let variable = variables.find(is_open).map(|s| &unit.symbols[s].name);
+        if let Some(variable) = variable {
+            self.unknown
+                .get_or_insert_with(|| (unit.name.clone(), variable.clone()));
+        }
+    }
+
+    /// The blocks that a BLOCK DATA unit gives values to, as their first variables.
+    fn blocks_of(&self, unit: &Unit, real: u8) -> Vec<Member> {
+        let storage = UnitStorage::within(&Constants::of(unit).with_real(real));
+        let areas = storage.areas().iter();
+        areas
+            .filter_map(|a| {
+                let start = *self.blocks.get(a.block.as_ref()?)?;
+                let first = a.members.first()?;
+                Some(Member {
+                    sym: first.sym,
+                    start,
+                    size: a.size,
+                })
+            })
+            .collect()
+    }
+}
+
+/// The variables of a unit that keep their values, in groups: what EQUIVALENCE puts together, and what one list of
+/// values in DATA is for.
+fn together(unit: &Unit, storage: &UnitStorage, kept: &HashSet<SymId>) -> Vec<HashSet<SymId>> {
+    let mut groups: Vec<HashSet<SymId>> = Vec::new();
+    let mut join = |group: HashSet<SymId>| {
+        let (mut joined, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut groups)
+            .into_iter()
+            .partition(|g| !g.is_disjoint(&group));
+        groups = rest;
+        joined.push(group);
+        groups.push(joined.into_iter().flatten().collect());
+    };
+    for s in kept {
+        join(HashSet::from([*s]));
+    }
+    for area in storage.areas().iter().filter(|a| a.block.is_none()) {
+        let group: HashSet<SymId> = area.members.iter().map(|m| m.sym).collect();
+        if !group.is_disjoint(kept) {
+            join(group);
+        }
+    }
+    for spec in &unit.specs {
+        let SpecKind::Data(sets) = &spec.kind else {
+            continue;
+        };
+        for set in sets {
+            let named = set.targets.iter().flat_map(initialised);
+            let group: HashSet<SymId> = named.filter(|s| kept.contains(s)).collect();
+            if group.len() > 1 {
+                join(group);
+            }
+        }
+    }
+    groups
+}
+
+/// The variables of a unit that are state and have initial values.
+fn with_initial_values(unit: &Unit, members: &[Member]) -> Vec<Member> {
+    let sets = unit.specs.iter().filter_map(|s| match &s.kind {
+        SpecKind::Data(sets) => Some(sets),
+        _ => None,
+    });
+    let declared: HashSet<SymId> = sets
+        .flatten()
+        .flat_map(|s| &s.targets)
+        .flat_map(initialised)
+        .collect();
+    let has = |m: &&Member| {
+        let symbol = &unit.symbols[m.sym];
+        symbol.init.is_some() || declared.contains(&m.sym)
+    };
+    members.iter().filter(has).copied().collect()
+}
+
+/// A subroutine that puts the initial values of variables, or blocks, of a unit into the memory. It has the declarations of
+/// the unit that they need.
+fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
+    if members.is_empty() {
+        return None;
+    }
+    let span = unit.span;
+    let data = unit.kind == UnitKind::BlockData;
+    let mut made = Unit {
+        origin: Origin::Generated,
+        kind: UnitKind::Subroutine,
+        name: format!("FARFEL_INITIAL_{}", number + 1).into(),
+        comments: Vec::new(),
+        remarks: Default::default(),
+        args: Vec::new(),
+        result: None,
+        typed_header: false,
+        recursive: false,
+        body: Vec::new(),
+        ..unit.clone()
+    };
+    // All of a BLOCK DATA unit but the values, which stay there.
+    let storage = UnitStorage::of(unit);
+    let wanted: HashSet<SymId> = members.iter().map(|m| m.sym).collect();
+    let near = |s: SymId| match storage.spot(s) {
+        Some(spot) => {
+            let area = &storage.areas()[spot.area];
+            area.members.iter().any(|m| wanted.contains(&m.sym))
+        }
+        None => wanted.contains(&s),
+    };
+    let stays = |s: SymId| {
+        let symbol = &unit.symbols[s];
+        let constant = matches!(symbol.class, Class::Parameter(_));
+        data || constant || near(s)
+    };
+    made.undeclare_all(&|s| !stays(s));
+    made.specs.retain_mut(|spec| match &mut spec.kind {
+        SpecKind::Data(sets) => {
+            let named = |e: &Expr| initialised(e).into_iter().any(near);
+            sets.retain(|s| s.targets.iter().any(named));
+            !data && !sets.is_empty()
+        }
+        SpecKind::Equivalence(groups) => {
+            groups.retain(|g| g.iter().filter_map(Expr::base).any(stays));
+            !groups.is_empty()
+        }
+        SpecKind::Common(blocks) => {
+            blocks.retain(|(_, l)| l.iter().any(|e| stays(e.sym)));
+            !blocks.is_empty()
+        }
+        SpecKind::Implicit
+        | SpecKind::Type(..)
+        | SpecKind::Dimension(_)
+        | SpecKind::Parameter(_) => true,
+        _ => false,
+    });
+    for id in made.symbols.ids() {
+        if data || !stays(id) {
+            made.symbols[id].init = None;
+        }
+    }
+    let state = state_argument(&mut made, span);
+    let loc = intrinsic(&mut made, "LOC")?;
+    let copy = Support::Copy;
+    let callee = made.symbols.unused(&copy.name(), &|_| false);
+    let callee = Symbol {
+        class: Class::Subroutine,
+        place: Place::Global,
+        origin: Origin::Generated,
+        ..Symbol::new(callee, span)
+    };
+    let callee = made.symbols.add(callee);
+    for m in members {
+        let from = Expr::call(loc, vec![Expr::var(m.sym, span)], span);
+        let to = Expr::call(loc, vec![at(state, m.start, span)], span);
+        let bytes = Expr::long(m.size, span);
+        made.body
+            .push(Stmt::call(callee, vec![from, to, bytes], span));
+    }
+    Some(made)
+}
+
+/// Makes the memory an argument of a unit and its variables parts of it.
+fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
+    let span = unit.span;
+    let state = state_argument(unit, span);
+    for s in &mut unit.body {
+        if let StmtKind::Entry(e) = &mut s.kind {
+            e.args.insert(0, Arg::Dummy(state));
+        }
+    }
+    let places: HashMap<SymId, Member> = members.iter().map(|m| (m.sym, *m)).collect();
+    sizes(unit, state, &places);
+    let used = used(unit);
+    let moved = |s: SymId| places.contains_key(&s);
+    for id in unit.symbols.ids().filter(|s| moved(*s)) {
+        let symbol = &mut unit.symbols[id];
+        symbol.saved = false;
+        symbol.init = None;
+        symbol.place = Place::Local;
+    }
+    unit.specs.retain_mut(|spec| match &mut spec.kind {
+        SpecKind::Common(blocks) => {
+            blocks.retain(|(_, l)| !l.iter().any(|e| moved(e.sym)));
+            !blocks.is_empty()
+        }
+        SpecKind::Equivalence(groups) => {
+            groups.retain(|g| !g.iter().filter_map(Expr::base).any(moved));
+            !groups.is_empty()
+        }
+        SpecKind::Data(sets) => {
+            let named = |e: &Expr| initialised(e).into_iter().any(moved);
+            sets.retain(|s| !s.targets.iter().any(named));
+            !sets.is_empty()
+        }
+        // What is saved is state, or constant.
+        SpecKind::Save(_) => false,
+        _ => true,
+    });
+    unit.undeclare_all(&|s| moved(s) && !used.contains(&s));
+    let mut pointers = Block::new();
+    let mut shown: Vec<&Member> = members.iter().filter(|m| used.contains(&m.sym)).collect();
+    shown.sort_by_key(|m| m.sym);
+    for m in shown {
+        let name = format!("P_{}", unit.symbols[m.sym].name);
+        let name = unit.symbols.unused(&name, &|_| false);
+        let pointer = Symbol {
+            typed: true,
+            ..Symbol::variable(name, Type::Integer(8), span)
+        };
+        let pointer = unit.symbols.add(pointer);
+        unit.declare(pointer);
+        unit.symbols[m.sym].place = Place::Pointee(pointer);
+        unit.declare(m.sym);
+        let Some(loc) = intrinsic(unit, "LOC") else {
+            continue;
+        };
+        let place = Expr::call(loc, vec![at(state, m.start, span)], span);
+        pointers.push(Stmt::assign(Expr::var(pointer, span), place, span));
+    }
+    let mut body = std::mem::take(&mut unit.body);
+    for id in unit.symbols.ids() {
+        if let Class::StatementFunction(args, value) = unit.symbols[id].class.clone() {
+            let mut value = *value;
+            value.rewrite(&mut |e| hand_on(unit, e, state, takes));
+            unit.symbols[id].class = Class::StatementFunction(args, Box::new(value));
+        }
+    }
+    walk_block_mut(&mut body, &mut |s| {
+        if let StmtKind::Call(callee, args) = &mut s.kind
+            && is_taken(unit, *callee, takes)
+        {
+            args.insert(0, Expr::var(state, s.span));
+        }
+        s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut |e| hand_on(unit, e, state, takes)));
+    });
+    let entries = body.iter().enumerate().rev();
+    let entries = entries.filter(|(_, s)| matches!(s.kind, StmtKind::Entry(_)));
+    let entries: Vec<usize> = entries.map(|(i, _)| i + 1).collect();
+    for i in entries.into_iter().chain([0]) {
+        body.splice(i..i, pointers.iter().cloned());
+    }
+    unit.body = body;
+}
+
+/// Passes the memory to a function.
+fn hand_on(unit: &Unit, e: &mut Expr, state: SymId, takes: &dyn Fn(&str) -> bool) {
+    let span = e.span;
+    if let ExprKind::Call(callee, args) = &mut e.kind
+        && is_taken(unit, *callee, takes)
+    {
+        args.insert(0, Expr::var(state, span));
+    }
+}
+
+fn is_taken(unit: &Unit, callee: SymId, takes: &dyn Fn(&str) -> bool) -> bool {
+    let symbol = &unit.symbols[callee];
+    let global = symbol.place == Place::Global || symbol.name == unit.name;
+    symbol.class.is_procedure() && global && takes(&symbol.name)
+}
+
+/// The argument with the memory, as the first of a unit.
+fn state_argument(unit: &mut Unit, span: Span) -> SymId {
+    let name = unit.symbols.unused(STATE, &|_| false);
+    let open = Dim {
+        lower: None,
+        upper: Some(Expr::star(span)),
+    };
+    let state = unit.symbols.add(Symbol {
+        typed: true,
+        place: Place::Dummy,
+        dims: vec![open],
+        ..Symbol::variable(name, Type::Integer(1), span)
+    });
+    unit.args.insert(0, Arg::Dummy(state));
+    // Bounds name it.
+    let first = |s: &Spec| matches!(s.kind, SpecKind::Use(_) | SpecKind::Implicit);
+    let place = unit.specs.iter().rposition(first).map_or(0, |i| i + 1);
+    let entity = Entity {
+        sym: state,
+        dims: true,
+    };
+    let kind = SpecKind::Type(Type::Integer(1), vec![entity]);
+    unit.specs.insert(place, Spec { kind, span });
+    state
+}
+
+/// A byte of the memory.
+fn at(state: SymId, start: i64, span: Span) -> Expr {
+    let number = start + 1;
+    let place = match i32::try_from(number) {
+        Ok(_) => Expr::int(number, span),
+        Err(_) => Expr::long(number, span),
+    };
+    Expr::element(state, vec![place], span)
+}
+
+/// Bounds and lengths that name variables in COMMON have their values before the pointers are set: they take them out of
+/// the memory.
+fn sizes(unit: &mut Unit, state: SymId, places: &HashMap<SymId, Member>) {
+    let named = |e: &Expr| {
+        let mut found = false;
+        e.for_each_symbol(&mut |s| found |= places.contains_key(&s));
+        found
+    };
+    for id in unit.symbols.ids() {
+        let symbol = &unit.symbols[id];
+        let bounds = symbol.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
+        if !bounds.flatten().chain(&symbol.length).any(named) {
+            continue;
+        }
+        let Some(transfer) = intrinsic(unit, "TRANSFER") else {
+            continue;
+        };
+        let mut symbol = unit.symbols[id].clone();
+        let bounds = symbol
+            .dims
+            .iter_mut()
+            .flat_map(|d| [&mut d.lower, &mut d.upper]);
+        for e in bounds.flatten().chain(&mut symbol.length) {
+            e.rewrite(&mut |e| {
+                let ExprKind::Var(s) = e.kind else { return };
+                let (Some(m), Some(Type::Integer(bytes))) = (places.get(&s), unit.symbols[s].ty)
+                else {
+                    return;
+                };
+                let first = Expr::long(m.start + 1, e.span);
+                let last = Expr::long(m.start + m.size, e.span);
+                let range = Expr::range(Some(first), Some(last), None, e.span);
+                let value = Expr::element(state, vec![range], e.span);
+                let kind = Expr::of_size(Expr::int(0, e.span), bytes, e.span);
+                *e = Expr::call(transfer, vec![value, kind], e.span);
+            });
+        }
+        unit.symbols[id] = symbol;
+    }
+}
+
+/// The symbols that the statements of a unit name, and what they stand for.
+fn used(unit: &Unit) -> HashSet<SymId> {
+    let mut used = HashSet::new();
+    for_each_symbol(&unit.body, &mut |s| {
+        used.insert(s);
+    });
+    for (_, s) in unit.symbols.iter() {
+        match &s.class {
+            Class::StatementFunction(_, value) => value.for_each_symbol(&mut |s| {
+                used.insert(s);
+            }),
+            Class::Namelist(group) => used.extend(group),
+            _ => {}
+        }
+    }
+    used
+}
+
+/// `SUBROUTINE FARFEL_STATE_BYTES(N, P)`: how many bytes there are, and where blocks begin.
+fn says_bytes(state: &State, lent: &[Name]) -> Unit {
+    let span = Span::NONE;
+    let mut unit = Unit::new(UnitKind::Subroutine, BYTES.into(), span);
+    unit.origin = Origin::Generated;
+    let mut argument = |name: &str, dims: Vec<Dim>| {
+        let id = unit.symbols.add(Symbol {
+            typed: true,
+            place: Place::Dummy,
+            dims,
+            ..Symbol::variable(name.into(), Type::Integer(8), span)
+        });
+        unit.args.push(Arg::Dummy(id));
+        unit.declare(id);
+        id
+    };
+    let open = Dim {
+        lower: None,
+        upper: Some(Expr::star(span)),
+    };
+    let bytes = argument("N", Vec::new());
+    let places = argument("P", vec![open]);
+    let set = |e: Expr, value: i64| Stmt::assign(e, Expr::long(value, span), span);
+    unit.body.push(set(Expr::var(bytes, span), state.bytes));
+    for (block, number) in lent.iter().zip(1..) {
+        let place = Expr::element(places, vec![Expr::int(number, span)], span);
+        let start = state.blocks.get(block).copied();
+        unit.body.push(set(place, start.unwrap_or(0)));
+    }
+    unit
+}
+
+/// `SUBROUTINE FARFEL_STATE_START(FARFEL_STATE)`
+fn starts_all(starts: &[Name]) -> Unit {
+    let span = Span::NONE;
+    let mut unit = Unit::new(UnitKind::Subroutine, START.into(), span);
+    unit.origin = Origin::Generated;
+    let state = state_argument(&mut unit, span);
+    for name in starts {
+        let callee = unit.symbols.add(Symbol {
+            class: Class::Subroutine,
+            place: Place::Global,
+            origin: Origin::Generated,
+            ..Symbol::new(name.clone(), span)
+        });
+        let call = Stmt::call(callee, vec![Expr::var(state, span)], span);
+        unit.body.push(call);
+    }
+    unit
+}

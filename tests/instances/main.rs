@@ -1,0 +1,132 @@
+#![forbid(unsafe_code)]
+//! Instances of a library do not know of each other.
+
+mod fortran {
+    farfel_runtime::include_bindings!();
+}
+use fortran::{Model, files, twice};
+
+fn main() {
+    initial_values_and_clones();
+    saved_variables();
+    closures_and_ends();
+    blocks();
+    side_by_side();
+    println!("fine");
+}
+
+fn initial_values_and_clones() {
+    let mut a = Model::new();
+    let mut b = Model::default();
+    assert_eq!(a.all4(), 9.81 + 5.0 + 4.0 + 1000.0);
+    a.setup(2.0, "other").unwrap();
+    assert_eq!(a.all4(), 2.0 + 2.0 + 4.0 + 6.0 + 4.0);
+    assert_eq!(b.all4(), 9.81 + 5.0 + 4.0 + 1000.0);
+    let mut c = a.clone();
+    a.setup(3.0, "third").unwrap();
+    assert_eq!(c.all4(), 18.0);
+    assert_eq!(a.sizes(&[1.0, 2.0, 3.0, 4.0]).unwrap(), 8.0);
+    // What the block says is checked.
+    a.common_par_mut().nmax = 5;
+    assert!(a.sizes(&[1.0, 2.0, 3.0, 4.0]).is_err());
+    assert_eq!(twice(2.0), 4.0);
+}
+
+fn saved_variables() {
+    let mut a = Model::new();
+    let (mut n, mut most) = (0, 0.0);
+    for x in [1.0, 3.0, 2.0] {
+        a.counts(x, &mut n, &mut most);
+    }
+    assert_eq!((n, most), (3, 3.0));
+    let mut b = a.clone();
+    Model::new().counts(5.0, &mut n, &mut most);
+    assert_eq!((n, most), (1, 5.0));
+    b.counts(0.0, &mut n, &mut most);
+    assert_eq!((n, most), (4, 3.0));
+    let mut k = 0;
+    a.push(&mut 7).unwrap();
+    b.push(&mut 8).unwrap();
+    b.push(&mut 9).unwrap();
+    a.top(&mut k).unwrap();
+    assert_eq!(k, 7);
+    b.top(&mut k).unwrap();
+    assert_eq!(k, 9);
+    assert!(Model::new().top(&mut k).is_err());
+    assert_eq!(a.works(3).unwrap(), 6.0);
+    assert!(a.works(20001).is_err());
+}
+
+fn closures_and_ends() {
+    let mut a = Model::new();
+    let mut b = Model::new();
+    b.setup(4.0, "b").unwrap();
+    let mut s = 0.0;
+    // A closure may use another instance, and what it was lent stays.
+    a.lends(
+        |v, g| {
+            b.setup(v[1] + g, "again").unwrap();
+            v[1] + b.all4()
+        },
+        &mut s,
+    );
+    let g = 5.0 + 9.81;
+    assert_eq!(s, 5.0 + g + (g + 2.0 * g + 3.0 * g) + 4.0);
+    let error = a.stops().unwrap_err();
+    assert!(error.to_string().contains("half-way"), "{error}");
+    assert_eq!(a.common_par().nmax, 7);
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        a.lends(|_, _| std::panic::resume_unwind(Box::new(1)), &mut s);
+    }));
+    assert!(panics.is_err());
+    assert_eq!(a.common_par().nmax, 7);
+}
+
+fn blocks() {
+    let mut a = Model::new();
+    assert_eq!(a.common_par().g, 9.81);
+    assert_eq!(a.common_par().a, [0.0, 5.0, 0.0]);
+    assert_eq!(&a.common_par().name, b"initial ");
+    a.common_par_mut().a = [1.0, 2.0, 3.0];
+    let x = [1.0, 1.0, 1.0];
+    let half = |d: f64| d * d / 2.0;
+    let expected = half(9.81 - 1.0) + half(9.81 - 2.0) + half(9.81 - 3.0);
+    assert!((a.energy(&x).unwrap() - expected).abs() < 1e-12);
+    assert_eq!(a.common_res().r[0], 9.81 - 1.0);
+}
+
+/// The gradient through COMMON, and files, in eight threads with instances of their own.
+fn side_by_side() {
+    let folder = std::env::args().nth(1).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let folder = &folder;
+            scope.spawn(move || {
+                let mut m = Model::new();
+                let g = 1.0 + f64::from(thread);
+                m.setup(g, "thread").unwrap();
+                for round in 0..200 {
+                    let x = [0.5, 1.0 + f64::from(round) / 100.0, -0.3];
+                    let mut gradient = [0.0; 3];
+                    let value = m.energy_gradient(&x, &mut gradient).unwrap();
+                    assert_eq!(value, m.energy(&x).unwrap());
+                    for i in 0..3 {
+                        let a = (i + 1) as f64 * g;
+                        let exact = (g * x[i] * x[i] - a) * 2.0 * g * x[i];
+                        assert!((gradient[i] - exact).abs() < 1e-12 * exact.abs().max(1.0));
+                    }
+                    let (mut n, mut most) = (0, 0.0);
+                    m.counts(f64::from(round), &mut n, &mut most);
+                    assert_eq!((n, most), (round + 1, f64::from(round)));
+                    assert_eq!(m.works(20000).unwrap(), 40001.0);
+                }
+                for _ in 0..5 {
+                    let mut total = 0.0;
+                    let path = format!("{folder}/{thread}.txt");
+                    files(20 + thread, &path, &mut total).unwrap();
+                    assert_eq!(total, 0.5 * 5050.0);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,145 @@
+//! Libraries whose COMMON and saved variables belong to instances.
+
+mod support;
+use support::Project;
+
+const SETTINGS: &str = "\
+[package.metadata.farfel]
+instance = \"Model\"
+derive = { energy_gradient = { gradient = \"energy\", by = \"x\" } }
+";
+
+#[test]
+fn instances_do_not_know_of_each_other() {
+    let p = Project::new("instances", "instances");
+    p.append("Cargo.toml", SETTINGS)
+        .file("fortran/state.f", include_str!("../instances/state.f"))
+        .file("src/main.rs", include_str!("../instances/main.rs"));
+    let folder = tempfile::tempdir().unwrap();
+    for profile in [&["run", "-q"][..], &["run", "-q", "--release"]] {
+        let path = folder.path().to_str().unwrap();
+        let ran = p.cargo(&[profile, &["--", path]].concat());
+        assert!(
+            ran.ok && ran.stdout.ends_with("fine\n"),
+            "{}\n{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+    let bindings = p.bindings();
+    // What has no state is a function, and nothing takes a lock.
+    assert!(bindings.contains("\npub fn twice("), "{bindings}");
+    assert!(!bindings.contains("FARFEL_LOCK"), "{bindings}");
+}
+
+/// What cannot belong to an instance is said, with what to do about it.
+#[test]
+fn what_cannot_belong_to_an_instance() {
+    let source = "\
+      SUBROUTINE KEEPS(N, X)
+      REAL, ALLOCATABLE :: W(:)
+      SAVE W
+      IF (.NOT. ALLOCATED(W)) ALLOCATE (W(N))
+      W(1) = W(1) + X
+      X = W(1)
+      END
+";
+    let named = |p: &Project, settings: &str| {
+        p.append(
+            "Cargo.toml",
+            &format!("[package.metadata.farfel]\n{settings}\n"),
+        );
+    };
+    let p = Project::new("no_instances", "no_instances");
+    named(&p, "instance = \"Model\"");
+    p.file("fortran/a.f", source)
+        .file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
+    let ran = p.cargo(&["build"]);
+    let reason = "`instance = \"Model\"` cannot be, because of keeps: W is allocated, and kept between calls";
+    assert!(!ran.ok && ran.stderr.contains(reason), "{}", ran.stderr);
+
+    for (settings, reason) in [
+        (
+            "instance = \"my model\"",
+            "`my model` is not the name of a type in Rust",
+        ),
+        (
+            "instance = \"M\"\nsave-all = true",
+            "cannot be with `save-all`",
+        ),
+    ] {
+        let p = Project::new("no_such_instance", "no_such_instance");
+        named(&p, settings);
+        p.file("fortran/a.f", source)
+            .file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
+        let ran = p.cargo(&["build"]);
+        assert!(!ran.ok && ran.stderr.contains(reason), "{}", ran.stderr);
+    }
+}
+
+/// Functions that are not checked are unsafe methods; code without text takes the lock, and what C knows is everybody's.
+#[test]
+fn unchecked_and_unknown() {
+    let p = Project::new("unchecked_instances", "unchecked_instances");
+    p.append(
+        "Cargo.toml",
+        "cc = '1'\n[package.metadata.farfel]\ninstance = \"Model\"\nunchecked = [\"raw\"]\n",
+    );
+    p.file(
+        "fortran/a.f",
+        "\
+      SUBROUTINE RAW(I, X)
+      COMMON /B/ A(10)
+      A(I) = A(I) + X
+      X = A(I)
+      END
+      SUBROUTINE NEW(X)
+      COMMON /B/ A(10)
+      A(1) = X
+      END
+      INTEGER FUNCTION COUNTC()
+      COMMON /SHARED/ K
+      CALL BUMP
+      COUNTC = K
+      END
+",
+    )
+    .file(
+        "fortran/c.c",
+        "extern struct { int k; } shared_;\nvoid bump_(void) { shared_.k++; }\n",
+    )
+    .file(
+        "src/main.rs",
+        "mod fortran { farfel_runtime::include_bindings!(); }
+fn main() {
+    let (mut a, mut b) = (fortran::Model::new(), fortran::Model::new());
+    let mut x = 1.0;
+    a.new_(5.0);
+    unsafe { a.raw(1, &mut x) };
+    assert_eq!(x, 6.0);
+    x = 1.0;
+    unsafe { b.raw(1, &mut x) };
+    assert_eq!(x, 1.0);
+    assert_eq!(a.common_b().a[0], 6.0);
+    // SAFETY: C keeps to its own variable.
+    assert_eq!(unsafe { a.countc() }, 1);
+    assert_eq!(unsafe { b.countc() }, 2);
+    println!(\"fine\");
+}
+",
+    );
+    let ran = p.cargo(&["run", "-q"]);
+    assert!(
+        ran.ok && ran.stdout == "fine\n",
+        "{}\n{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let bindings = p.bindings();
+    assert_eq!(
+        bindings.matches("FARFEL_LOCK.lock").count(),
+        1,
+        "{bindings}"
+    );
+    assert!(!bindings.contains("common_shared"), "{bindings}");
+}
