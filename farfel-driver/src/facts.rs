@@ -66,6 +66,8 @@ impl Facts {
         let files_are_shared = !memory.by_instance || program.units.iter().any(lingers);
         // What has shared variables, whether they are assigned or not.
         let mut having = HashSet::new();
+        // What has variables that EQUIVALENCE ties together: all of them are static where their derivatives are large.
+        let mut tied = HashSet::new();
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
         let mut facts = Facts {
             shares_state: HashSet::new(),
@@ -107,6 +109,9 @@ impl Facts {
             if shares || state::has_any(unit, memory) {
                 having.insert(unit.name.clone());
             }
+            if state::has_tied(unit) {
+                tied.insert(unit.name.clone());
+            }
             if shares {
                 facts.shares_state.insert(unit.name.clone());
             }
@@ -122,18 +127,16 @@ impl Facts {
             }
         }
         spread(&callees, &mut having);
+        spread(&callees, &mut tied);
         // What a derivative does with such variables is not known yet.
         let derivatives = program.units.iter();
         let derivatives = derivatives.filter(|u| u.origin == Origin::Derivative);
-        let careful = derivatives.map(|u| &u.name).filter(|n| having.contains(*n));
+        let careful = derivatives.map(|u| &u.name);
+        let careful = careful.filter(|n| having.contains(*n) || tied.contains(*n));
         match memory.by_instance {
             true => {
-                facts.of_instance.clone_from(&having);
-                let derivatives = program.units.iter();
-                let derivatives = derivatives.filter(|u| u.origin == Origin::Derivative);
-                facts
-                    .of_instance
-                    .extend(derivatives.map(|u| u.name.clone()));
+                facts.of_instance.extend(careful.cloned());
+                facts.of_instance.extend(having);
                 spread(&callees, &mut facts.of_instance);
             }
             false => facts.shares_state.extend(careful.cloned()),
@@ -196,7 +199,7 @@ pub(crate) fn keeps_state(unit: &Unit) -> bool {
 }
 
 /// A local variable of fixed size that is too large for the stack.
-fn is_large(unit: &Unit, symbol: &Symbol) -> bool {
+pub(crate) fn is_large(unit: &Unit, symbol: &Symbol) -> bool {
     let size = match (symbol.ty, &symbol.length) {
         (Some(Type::Integer(n) | Type::Real(n) | Type::Logical(n)), _) => u64::from(n),
         (Some(Type::Complex(n)), _) => 2 * u64::from(n),
@@ -495,10 +498,21 @@ mod tests {
             "COMMON /C/ Y",
             "X = Y",
             "END",
+            "SUBROUTINE H_D(X)",
+            "CALL H(X)",
+            "END",
+            "SUBROUTINE H(X)",
+            "DIMENSION V(9), W(9)",
+            "EQUIVALENCE (V, W)",
+            "V(1) = X",
+            "X = W(1)",
+            "END",
         ];
         let derivative = |program: &mut Program| {
-            let unit = program.unit_mut("F_D").expect("it is there");
-            unit.origin = Origin::Derivative;
+            for name in ["F_D", "H_D"] {
+                let unit = program.unit_mut(name).expect("it is there");
+                unit.origin = Origin::Derivative;
+            }
         };
         let shares = |facts: Facts| {
             let mut names: Vec<String> = facts.shares_state.iter().map(|n| n.to_string()).collect();
@@ -507,7 +521,7 @@ mod tests {
         };
         assert_eq!(shares(facts(&lines, |_| {}, false)), [""; 0]);
         let found = shares(facts(&lines, derivative, false));
-        assert_eq!(found, ["A", "F_D", "G"]);
+        assert_eq!(found, ["A", "F_D", "G", "H_D"]);
     }
 
     #[test]

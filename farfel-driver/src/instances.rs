@@ -89,18 +89,28 @@ pub(crate) fn lent_blocks(program: &Program, by_name: &BTreeSet<Name>) -> Vec<Na
     blocks.difference(by_name).cloned().collect()
 }
 
-/// Gives the subprograms of a program the state as an argument. `exports` get it whether they need it or not, and `lent`
-/// are the blocks that Rust asks for. `real`: bytes of a default REAL.
+/// What was settled before derivatives were there: which subprograms get the state whether they need it or not, as Rust
+/// calls them so, and which do not get it.
+#[derive(Debug, Default)]
+pub(crate) struct Settled<'a> {
+    pub with: HashSet<&'a Name>,
+    pub without: HashSet<&'a Name>,
+}
+
+/// Gives the subprograms of a program the state as an argument. `lent` are the blocks that Rust asks for. `real`: bytes of
+/// a default REAL.
 pub(crate) fn convert(
     program: &mut Program,
-    exports: &HashSet<&Name>,
+    settled: &Settled,
     lent: &[Name],
     by_name: &BTreeSet<Name>,
     real: u8,
 ) {
     let mut state = State::of(program, by_name, real);
-    let named = exports.iter().map(|n| (*n).clone());
-    state.takes.extend(named);
+    state.takes.retain(|n| !settled.without.contains(n));
+    state
+        .takes
+        .extend(settled.with.iter().map(|n| (*n).clone()));
     let own = entries(program);
     let takes = |name: &str| own.get(name).is_some_and(|o| state.takes.contains(o));
     let mut made = Vec::new();

@@ -25,6 +25,7 @@
 //! | objects | `plan` | staged program → object files, each made only when what it reads has changed |
 //! | | `guard` | program → the same, which does not leave its arrays |
 //! | | `ends` | program → the same, which does not end the process; `support` has what it and `guard` call |
+//! | | `locals` | program → the same, whose derivatives have no static arrays that threads would share |
 //! | | `instances` | program → the same, whose COMMON and saved variables each call gets, where the settings ask for it |
 //! | | `assemble` | program → the Fortran that is compiled |
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
@@ -90,6 +91,7 @@ pub mod intents;
 mod legible;
 mod library;
 pub mod link;
+mod locals;
 mod lowered;
 pub mod messages;
 mod names;

@@ -143,3 +143,51 @@ fn main() {
     );
     assert!(!bindings.contains("common_shared"), "{bindings}");
 }
+
+/// A derivative has larger arrays than what it is the derivative of. They are not in static memory, which threads share, and
+/// nothing takes a lock for them.
+#[test]
+fn derivatives_run_in_threads() {
+    let p = Project::new("derivatives_in_threads", "derivatives_in_threads");
+    p.append(
+        "Cargo.toml",
+        "[package.metadata.farfel]\nderive = { jac = { jacobian = \"model\", of = \"y\", by = \"x\" } }\n",
+    );
+    p.file(
+        "fortran/a.f",
+        "\
+      SUBROUTINE MODEL(X, Y)
+      DOUBLE PRECISION X(40), Y(40), W(3000)
+      DO 5 I = 1, 3000
+    5 W(I) = X(MOD(I,40)+1)*I
+      DO 10 K = 1, 10
+      DO 10 I = 2, 3000
+   10 W(I) = W(I) + 0.5D0*SIN(W(I-1))
+      DO 20 I = 1, 40
+   20 Y(I) = W(70*I)
+      END
+",
+    )
+    .file(
+        "src/main.rs",
+        "mod fortran { farfel_runtime::include_bindings!(); }
+fn one() -> Vec<f64> {
+    let x: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.01).collect();
+    let (mut y, mut jacobian) = (vec![0.0; 40], vec![0.0; 1600]);
+    fortran::jac(&x, &mut y, &mut jacobian).unwrap();
+    jacobian
+}
+fn main() {
+    let right = one();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..20).for_each(|_| assert!(one() == right)));
+        }
+    });
+    println!(\"fine\");
+}
+",
+    );
+    assert_eq!(p.run(), "fine\n");
+    assert!(!p.bindings().contains("FARFEL_LOCK"));
+}

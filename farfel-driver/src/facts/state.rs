@@ -64,6 +64,14 @@ pub(super) fn has_any(unit: &Unit, memory: Memory) -> bool {
         || !kept(unit, &UnitStorage::of(unit)).is_empty()
 }
 
+/// Does EQUIVALENCE tie variables of a unit together, outside of COMMON?
+pub(super) fn has_tied(unit: &Unit) -> bool {
+    UnitStorage::of(unit)
+        .areas()
+        .iter()
+        .any(|a| a.block.is_none())
+}
+
 /// May something happen to variables, of whatever unit, that no statement shows?
 pub(crate) fn is_opaque(unit: &Unit) -> bool {
     let is_hidden = |s: &Symbol| {

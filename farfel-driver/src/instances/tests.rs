@@ -1,6 +1,6 @@
 //! Programs whose main program became a subprogram with instances print what they print.
 
-use super::{BYTES, START, convert};
+use super::{BYTES, START, Settled, convert};
 use crate::assemble::{Library, Links};
 use crate::border::fixed_form;
 use crate::names::Names;
@@ -20,13 +20,11 @@ fn with_instance(fortran: &str) -> Result<String, String> {
     }
     let main = main_unit(&mut program)?;
     let exports = [main.clone(), BYTES.into(), START.into()];
-    convert(
-        &mut program,
-        &HashSet::from([&main]),
-        &[],
-        &BTreeSet::new(),
-        4,
-    );
+    let settled = Settled {
+        with: HashSet::from([&main]),
+        ..Settled::default()
+    };
+    convert(&mut program, &settled, &[], &BTreeSet::new(), 4);
     let names = Names::new("test", "1");
     let library = Library::new(program, names.clone(), &Links::default());
     let mut text = library.text(&exports, &Sources::new(), false);

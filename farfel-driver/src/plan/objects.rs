@@ -13,7 +13,8 @@ use crate::checks::Plan;
 use crate::ends;
 use crate::facts::Facts;
 use crate::gfortran::{self, Fault};
-use crate::instances;
+use crate::instances::{self, Settled};
+use crate::locals;
 use crate::names::Names;
 use crate::staged::{References, Staged};
 use crate::timings::From;
@@ -518,13 +519,24 @@ impl<'a> Objects<'a> {
                     .plan
                     .protect(&mut program, &self.staged.program, sources);
                 ends::replace(&mut program, &self.staged.program, sources);
+                let known = self.staged.program.units.iter().map(|u| &u.name);
+                locals::allocate(&mut program, &known.collect());
                 let mut exports = group.exports.clone();
                 if *by_instance {
-                    let with = exports.iter().filter(|n| facts.of_instance.contains(*n));
-                    let real = facts.plan.real();
-                    let with: HashSet<&Name> = with.collect();
+                    let of_instance = |n: &&Name| facts.of_instance.contains(*n);
+                    let known = self.staged.program.units.iter().map(|u| &u.name);
+                    let settled = Settled {
+                        with: exports.iter().filter(of_instance).collect(),
+                        without: known.filter(|n| !of_instance(n)).collect(),
+                    };
                     let lent = instances::lent_blocks(&self.staged.program, &links.by_name);
-                    instances::convert(&mut program, &with, &lent, &links.by_name, real);
+                    instances::convert(
+                        &mut program,
+                        &settled,
+                        &lent,
+                        &links.by_name,
+                        facts.plan.real(),
+                    );
                     exports.extend([instances::BYTES.into(), instances::START.into()]);
                 }
                 Library::new(program, (*names).clone(), &links).text(&exports, sources, every_line)
