@@ -26,7 +26,7 @@
 //! and COMMON blocks are renamed.
 
 use crate::border::{BORDER, border, fixed_form};
-use crate::calls::{entries, for_each_call, procedures};
+use crate::calls::{entered_at, entries, for_each_call, procedures};
 use crate::guard::number_labels;
 use crate::names::Names;
 use crate::support::{self, Support};
@@ -177,10 +177,14 @@ impl Library {
         }
         for name in exports {
             let global = self.renamed.get(name).unwrap_or(name);
-            if let Some(unit) = self.inside.iter().find(|u| u.name == *name) {
-                text.push_str(&border(unit, name, &self.names, false));
-            } else if let Some(unit) = self.outside.iter().find(|u| u.name == *global) {
-                text.push_str(&border(unit, name, &self.names, true));
+            let entered = |units: &[Unit], name: &Name| {
+                let unit = units.iter().find_map(|u| entered_at(u, name));
+                unit.map(|u| u.into_owned())
+            };
+            if let Some(unit) = entered(&self.inside, name) {
+                text.push_str(&border(&unit, name, &self.names, false));
+            } else if let Some(unit) = entered(&self.outside, global) {
+                text.push_str(&border(&unit, name, &self.names, true));
             }
         }
         let _ = writeln!(text, "      END MODULE");

@@ -9,6 +9,7 @@ mod procedures;
 mod value;
 
 use self::value::value;
+use crate::calls::{entered, entered_at};
 use crate::facts::Facts;
 use crate::guard::{Plan, UNCHECKED};
 use crate::names::Names;
@@ -21,6 +22,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
@@ -43,7 +45,10 @@ pub(crate) fn choose(
     config: &Config,
     plan: &Plan,
 ) -> Result<Exports, Error> {
-    exist(&mut written.iter().map(|w| w.name.as_str()), config)?;
+    let names = written
+        .iter()
+        .flat_map(|w| std::iter::once(&w.name).chain(&w.entries));
+    exist(&mut names.map(Name::as_str), config)?;
     choose_among(program, written, config, plan)
 }
 
@@ -87,38 +92,41 @@ pub(crate) fn choose_among(
         .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
     for Written {
         name,
+        entries,
         takes_procedures,
         differentiates,
     } in written
     {
-        if let Some(wanted) = &wanted
-            && !wanted.contains(name.as_str())
-        {
-            continue;
-        }
-        let obstacle = match program.unit(name) {
-            // What it is called with would have to be differentiated.
-            _ if *takes_procedures && *differentiates && wanted.is_none() => Some(
-                "it takes procedures, and there are AD blocks in it or in what it calls".into(),
-            ),
-            Some(unit) => obstacle(program, unit, config, plan),
-            None => Some("it is not in the program".into()),
-        };
-        if let Some(unit) = program.unit(name) {
-            let points = unit.entry_points().filter(|e| e.name != name);
-            let reason = format!("{ENTRY} of {name}");
-            let skipped = points.map(|e| (e.name.clone(), reason.clone()));
-            exports.skipped.extend(skipped);
-        }
-        match obstacle {
-            None => exports.names.push(name.clone()),
-            Some(reason) if wanted.is_some() => {
-                return Err(Error::Export {
-                    name: name.to_ascii_lowercase(),
-                    reason,
-                });
+        let is_wanted = |n: &Name| wanted.as_ref().is_none_or(|w| w.contains(n.as_str()));
+        // What it is called with would have to be differentiated.
+        let differentiates =
+            (*takes_procedures && *differentiates && wanted.is_none()).then(|| {
+                "it takes procedures, and there are AD blocks in it or in what it calls".to_owned()
+            });
+        let Some(unit) = program.unit(name) else {
+            if is_wanted(name) {
+                exports.note(name, differentiates.or(Some(GONE.into())), &wanted)?;
             }
-            Some(reason) => exports.skipped.push((name.clone(), reason)),
+            continue;
+        };
+        for point in unit.entry_points().filter(|e| is_wanted(e.name)) {
+            let Some(entered) = entered_at(unit, point.name) else {
+                continue;
+            };
+            let obstacle = match &differentiates {
+                Some(why) => Some(why.clone()),
+                None => obstacle(program, &entered, config, plan),
+            };
+            let obstacle = obstacle.map(|why| match point.statement {
+                Some(_) => format!("{ENTRY} of {name}, and {why}"),
+                None => why,
+            });
+            exports.note(point.name, obstacle, &wanted)?;
+        }
+        let has = |n: &Name| unit.entry_points().any(|e| e.name == n);
+        for gone in entries.iter().filter(|n| is_wanted(n) && !has(n)) {
+            let why = format!("{ENTRY} of {name}, which takes procedures");
+            exports.note(gone, Some(why), &wanted)?;
         }
     }
     Ok(exports)
@@ -127,6 +135,31 @@ pub(crate) fn choose_among(
 /// How the reason begins why an ENTRY point cannot be called from Rust.
 const ENTRY: &str = "it is an ENTRY point";
 
+/// Why a subprogram cannot be called that lowering has replaced.
+const GONE: &str = "it is not in the program";
+
+impl Exports {
+    /// Notes a name that Rust can call, or why it cannot.
+    fn note(
+        &mut self,
+        name: &Name,
+        obstacle: Option<String>,
+        wanted: &Option<HashSet<String>>,
+    ) -> Result<(), Error> {
+        match obstacle {
+            None => self.names.push(name.clone()),
+            Some(reason) if wanted.is_some() => {
+                return Err(Error::Export {
+                    name: name.to_ascii_lowercase(),
+                    reason,
+                });
+            }
+            Some(reason) => self.skipped.push((name.clone(), reason)),
+        }
+        Ok(())
+    }
+}
+
 /// Why a unit cannot be called from Rust.
 fn obstacle(program: &Program, unit: &Unit, config: &Config, plan: &Plan) -> Option<String> {
     if unit.name.contains('$') {
@@ -134,7 +167,7 @@ fn obstacle(program: &Program, unit: &Unit, config: &Config, plan: &Plan) -> Opt
     }
     for (position, arg) in unit.args.iter().enumerate() {
         let Arg::Dummy(id) = arg else {
-            return Some("it has alternate returns".into());
+            continue;
         };
         let s = &unit.symbols[*id];
         for attribute in [Attribute::Optional, Attribute::Allocatable] {
@@ -146,6 +179,9 @@ fn obstacle(program: &Program, unit: &Unit, config: &Config, plan: &Plan) -> Opt
             return Some(format!("its argument {} is a tape", s.name));
         }
         if s.class.is_procedure() {
+            if program.unit(&unit.name).is_none() {
+                return Some(format!("its argument {} is a procedure", s.name));
+            }
             match procedures::interface(program, unit, position, config, plan) {
                 Ok(_) => continue,
                 Err(reason) => return Some(reason),
@@ -318,11 +354,11 @@ impl Part {
 impl Bindings<'_> {
     /// What goes into `farfel_bindings.rs`.
     pub(crate) fn part(&self) -> Part {
-        let units: Vec<&Unit> = self
+        let units: Vec<Cow<Unit>> = self
             .exports
             .names
             .iter()
-            .filter_map(|n| self.program.unit(n))
+            .filter_map(|n| entered(self.program, n))
             .collect();
         Part {
             skipped: self
@@ -343,7 +379,7 @@ impl Bindings<'_> {
                 instance::instance(name, self.program, self.by_name, self.config, self.names)
             }),
             functions: units
-                .into_iter()
+                .iter()
                 .map(|u| (u.name.to_string(), self.function(u)))
                 .collect(),
         }
@@ -366,10 +402,14 @@ impl Bindings<'_> {
             .enumerate()
             .filter_map(|(i, a)| a.sym().map(|s| self.argument(unit, i, s)))
             .collect();
-        let result = unit
-            .result
-            .filter(|_| unit.kind == UnitKind::Function)
-            .map(|r| unit.symbols[r].ty);
+        let alternates = unit.args.iter().filter(|a| a.sym().is_none()).count();
+        let result = match unit.kind {
+            UnitKind::Function => unit.result.map(|r| unit.symbols[r].ty),
+            // The number of the alternate return.
+            _ if alternates > 0 => Some(Some(Type::Integer(4))),
+            _ => None,
+        };
+        let returns = (alternates > 0).then(|| format!("{}Return", camel(&unit.name)));
         let fails = self.facts.fails.contains(&unit.name);
         // A failed check ends a call as STOP does.
         let stops = fails || self.facts.stops.contains(&unit.name);
@@ -379,6 +419,9 @@ impl Bindings<'_> {
         let locked = self.locked(unit);
 
         let mut t = String::new();
+        if let Some(returns) = &returns {
+            t.push_str(&alternate_returns(returns, unit, alternates));
+        }
         if let Some(name) = instance {
             let _ = writeln!(t, "impl {name} {{");
         }
@@ -398,7 +441,10 @@ impl Bindings<'_> {
             None => format!("{}: {}", a.name, a.rust),
         });
         let declared: Vec<String> = receiver.into_iter().chain(arguments).collect();
-        let value = result.map(|ty| rust_type(ty, self.config).unwrap_or("()"));
+        let value = match &returns {
+            Some(returns) => Some(returns.as_str()),
+            None => result.map(|ty| rust_type(ty, self.config).unwrap_or("()")),
+        };
         let returned = match (value, fallible) {
             (Some(v), true) => format!(" -> ::core::result::Result<{v}, ::farfel_runtime::Error>"),
             (None, true) => " -> ::core::result::Result<(), ::farfel_runtime::Error>".into(),
@@ -508,10 +554,11 @@ impl Bindings<'_> {
         if stops {
             t.push_str("    farfel_outcome?;\n");
         }
-        let value = match result {
-            Some(Some(Type::Logical(_))) => "farfel_result != 0",
-            Some(_) => "farfel_result",
-            None => "()",
+        let value = match (&returns, result) {
+            (Some(returns), _) => format!("{returns}::farfel_of(farfel_result)"),
+            (None, Some(Some(Type::Logical(_)))) => "farfel_result != 0".into(),
+            (None, Some(_)) => "farfel_result".into(),
+            (None, None) => "()".into(),
         };
         match (fallible, result.is_some()) {
             (true, _) => {
@@ -771,6 +818,41 @@ impl Bindings<'_> {
         for line in lines.iter().map(|l| crate::rustdoc::legal(l)) {
             let _ = writeln!(text, "///{}{line}", if line.is_empty() { "" } else { " " });
         }
+    }
+}
+
+/// How a subroutine with alternate returns may return.
+fn alternate_returns(name: &str, unit: &Unit, count: usize) -> String {
+    let mut variants = String::new();
+    let mut arms = String::new();
+    for n in 1..=count {
+        let _ = writeln!(
+            variants,
+            "    /// By `RETURN {n}`: to the label that the alternate return number {n} stands for.\n    Alternate{n},"
+        );
+        if n < count {
+            let _ = writeln!(arms, "            {n} => {name}::Alternate{n},");
+        }
+    }
+    format!(
+        "/// How [`{}`] returned.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(dead_code)]\npub enum {name} {{\n    \
+         /// As other subroutines do.\n    Normal,\n{variants}}}\n\nimpl {name} {{\n    fn farfel_of(number: i32) -> Self {{\n        \
+         match number {{\n            0 => {name}::Normal,\n{arms}            _ => {name}::Alternate{count},\n        }}\n    }}\n}}\n\n",
+        identifier(&unit.name).trim_start_matches("r#")
+    )
+}
+
+/// A Fortran name as Rust names types.
+fn camel(name: &str) -> String {
+    let words = name.split(['_', '$']).filter(|w| !w.is_empty());
+    let words = words.map(|w| {
+        let (first, rest) = w.split_at(1);
+        first.to_owned() + &rest.to_ascii_lowercase()
+    });
+    let name: String = words.collect();
+    match name.as_str() {
+        "Self" | "" => format!("{name}_"),
+        _ => name,
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! 1. those of the subprogram, as addresses; of a CHARACTER that of its first letter,
 //!    of a procedure a function of C that takes addresses and returns a value;
-//! 2. the address of a function's result;
+//! 2. the address of a function's result, or of the number of the alternate return that was taken;
 //! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address,
 //!
 //! so that the calling sequence is the same on every machine. A text is not copied here: it may be
@@ -37,14 +37,18 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
         .result
         .filter(|_| unit.kind == UnitKind::Function)
         .and_then(|r| unit.symbols[r].ty);
+    let is_alternate = |i: &usize| unit.args[*i].sym().is_none();
+    let alternates: Vec<usize> = (0..types.len()).filter(is_alternate).collect();
     let dummy = |i: usize| format!("FARFEL_{}", i + 1);
     let length = |i: usize| format!("FARFEL_L{}", i + 1);
     let text_of = |i: usize| format!("FARFEL_T{}", i + 1);
     let count = 0..types.len();
     let characters: Vec<usize> = count.clone().filter(text_like).collect();
 
-    let mut all: Vec<String> = count.clone().map(dummy).collect();
-    all.extend(result.map(|_| "FARFEL_RESULT".to_owned()));
+    let given = count.clone().filter(|i| !is_alternate(i));
+    let mut all: Vec<String> = given.map(dummy).collect();
+    let returns = result.is_some() || !alternates.is_empty();
+    all.extend(returns.then(|| "FARFEL_RESULT".to_owned()));
     all.extend(characters.iter().map(|i| length(*i)));
 
     let mut text = String::new();
@@ -102,6 +106,8 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
     }
     if let Some(ty) = result {
         put(format!("{ty} FARFEL_RESULT"));
+    } else if returns {
+        put("INTEGER*4 FARFEL_RESULT".into());
     }
     if external {
         if let Some(ty) = result {
@@ -125,18 +131,31 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
     }
     let actual: Vec<String> = count
         .map(|i| match i {
+            i if is_alternate(&i) => format!("*{}", label(i)),
             i if text_like(&i) => text_of(i),
             i if procedures.contains(&i) => procedure(i),
             i => dummy(i),
         })
         .collect();
+    if !alternates.is_empty() {
+        put("FARFEL_RESULT = 0".into());
+    }
     let call = format!("{}({})", unit.name, actual.join(", "));
     put(match result {
         Some(_) => format!("FARFEL_RESULT = {call}"),
         None => format!("CALL {call}"),
     });
-    put("END SUBROUTINE".into());
+    for (i, number) in alternates.iter().zip(1..) {
+        text.push_str(&fixed_form("RETURN"));
+        let _ = writeln!(text, "{:<6}FARFEL_RESULT = {number}", label(*i));
+    }
+    text.push_str(&fixed_form("END SUBROUTINE"));
     text
+}
+
+/// The label at which an alternate return ends.
+fn label(argument: usize) -> usize {
+    argument + 1
 }
 
 /// A statement in columns 7 to 72, continued where it is longer.

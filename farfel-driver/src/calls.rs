@@ -1,9 +1,10 @@
 //! Who calls whom, and with what.
 
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Unit, walk_block,
+    Class, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId, Symbol, Unit, walk_block,
     walk_exprs,
 };
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Adds whoever calls something in the set, directly or not.
@@ -53,6 +54,43 @@ pub(crate) fn procedures(unit: &Unit) -> impl Iterator<Item = (SymId, &Symbol)> 
     unit.symbols
         .iter()
         .filter(|(_, s)| s.class.is_procedure() && s.name != unit.name)
+}
+
+/// A unit as callers see it who call it by a name: of an ENTRY point, with the name, arguments and result of that.
+pub(crate) fn entered<'p>(program: &'p Program, name: &str) -> Option<Cow<'p, Unit>> {
+    match program.unit(name) {
+        Some(unit) => Some(Cow::Borrowed(unit)),
+        None => program.units.iter().find_map(|u| entered_at(u, name)),
+    }
+}
+
+/// The same of one unit, if that is one of its names.
+pub(crate) fn entered_at<'u>(unit: &'u Unit, name: &str) -> Option<Cow<'u, Unit>> {
+    let point = unit.entry_points().find(|e| e.name == name)?;
+    let Some(entry) = point.statement else {
+        return Some(Cow::Borrowed(unit));
+    };
+    // What says what it is stands before it.
+    let here = |s: &Stmt| matches!(&s.kind, StmtKind::Entry(e) if e.name == entry.name);
+    let place = unit.body.iter().position(here).unwrap_or(0);
+    let before = unit.body[..place].iter().rev();
+    let mut comments: Vec<String> = before
+        .map_while(|s| match &s.kind {
+            StmtKind::Comment(text) => Some(text.to_string()),
+            _ => None,
+        })
+        .collect();
+    comments.reverse();
+    Some(Cow::Owned(Unit {
+        name: point.name.clone(),
+        span: point.span,
+        name_span: point.span,
+        args: entry.args.clone(),
+        result: point.result,
+        typed_header: false,
+        comments,
+        ..unit.clone()
+    }))
 }
 
 /// Calls `f` with every call of a unit: the procedure and its actual arguments.

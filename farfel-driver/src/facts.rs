@@ -152,7 +152,31 @@ impl Facts {
         spread(&callees, &mut facts.unwinds);
         facts.exposed.extend(checked.exposed);
         spread_reasons(&callees, &mut facts.exposed);
+        for (entry, unit) in entries {
+            facts.enter(&entry, &unit);
+        }
         facts
+    }
+}
+
+impl Facts {
+    /// What is known of a unit is known of its ENTRY points.
+    fn enter(&mut self, entry: &Name, unit: &Name) {
+        for set in [
+            &mut self.shares_state,
+            &mut self.of_instance,
+            &mut self.stops,
+            &mut self.surprises,
+            &mut self.fails,
+            &mut self.unwinds,
+        ] {
+            if set.contains(unit) {
+                set.insert(entry.clone());
+            }
+        }
+        if let Some(reason) = self.exposed.get(unit).cloned() {
+            self.exposed.insert(entry.clone(), reason);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::read::{Read, callable};
 use crate::staged::{self, Staged};
 use crate::{Config, Error};
 use farfel_lang::effects::{Assigned, Dummies};
-use farfel_lang::ir::Name;
+use farfel_lang::ir::{Name, Unit};
 use std::collections::BTreeSet;
 
 /// With what a library is lowered and made.
@@ -55,8 +55,12 @@ impl Lowered {
             Some(home) => {
                 written.retain(|w| home.contains(&*w.name));
                 let asked = |name: &str| {
-                    let named = |e: &String| e.eq_ignore_ascii_case(name);
-                    config.exports.as_ref().map(|l| l.iter().any(named))
+                    let exports = config.exports.as_ref()?;
+                    let unit = read.program.unit(name);
+                    let entries = unit.into_iter().flat_map(Unit::entry_points);
+                    let mut names = std::iter::once(name).chain(entries.map(|e| e.name.as_str()));
+                    let named = |n: &str| exports.iter().any(|e| e.eq_ignore_ascii_case(n));
+                    Some(names.any(named))
                 };
                 let callable: Vec<&Name> = callable(&written).map(|w| &w.name).collect();
                 let wanted = written

@@ -1,5 +1,6 @@
 //! From source files to one program whose names are resolved.
 
+use crate::calls::entries;
 use crate::derive;
 use crate::parse::parse;
 use crate::reach;
@@ -88,7 +89,12 @@ impl Read {
         let exports = exports.or(self.exports.as_deref());
         let exports = exports.or((!self.by_name.is_empty()).then_some(&[]));
         let by_name = || self.by_name.iter().cloned();
-        let upper = |n: &String| n.to_ascii_uppercase().into();
+        // An ENTRY point stays with its unit.
+        let owners = entries(&self.program);
+        let upper = |n: &String| {
+            let name = Name::from(n.to_ascii_uppercase());
+            owners.get(&name).cloned().unwrap_or(name)
+        };
         Options {
             exports: exports.map(|l| l.iter().map(upper).chain(by_name()).collect()),
             most_copies: self.most_copies,
@@ -101,6 +107,8 @@ impl Read {
 /// A top-level subprogram as the user wrote it.
 pub(crate) struct Written {
     pub name: Name,
+    /// Its ENTRY points. Lowering may have removed them since, too.
+    pub entries: Vec<Name>,
     /// It takes procedures as arguments. Lowering may have removed them since.
     pub takes_procedures: bool,
     /// It has AD blocks, or what it may call has.
@@ -263,6 +271,7 @@ pub(crate) fn resolve(
         .filter(|u| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function))
         .map(|u| Written {
             name: u.name.clone(),
+            entries: u.entry_points().skip(1).map(|e| e.name.clone()).collect(),
             takes_procedures: procedure_dummies(u).next().is_some(),
             differentiates: differentiating.contains(&u.name),
         })

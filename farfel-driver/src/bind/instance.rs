@@ -3,7 +3,7 @@
 //! For each COMMON block it lends a struct, laid out as the first subprogram divides the block that has it: variables
 //! at the same bytes, with fields for what lies between. `offset_of!` is asserted for each, so that a mistake does not compile.
 
-use super::{identifier, rust_type};
+use super::{camel, identifier, rust_type};
 use crate::Config;
 use crate::instances::{BYTES, START, lent_blocks};
 use crate::names::Names;
@@ -202,18 +202,4 @@ fn field_type(unit: &Unit, sym: SymId, size: i64, config: &Config) -> Option<Str
         ty = format!("[{ty}; {extent}]");
     }
     Some(ty)
-}
-
-/// A Fortran name as Rust names types.
-fn camel(name: &str) -> String {
-    let words = name.split(['_', '$']).filter(|w| !w.is_empty());
-    let words = words.map(|w| {
-        let (first, rest) = w.split_at(1);
-        first.to_owned() + &rest.to_ascii_lowercase()
-    });
-    let name: String = words.collect();
-    match name.as_str() {
-        "Self" | "" => format!("{name}_"),
-        _ => name,
-    }
 }

@@ -142,6 +142,12 @@ impl Plan {
                 leave(name, "it is passed on as an argument, without lengths");
             });
         }
+        // ENTRY points have what their units have.
+        for (entry, unit) in own {
+            if let Some(why) = unmeasured.get(&unit).cloned() {
+                unmeasured.insert(entry, why);
+            }
+        }
         Plan {
             unmeasured,
             unchecked,
@@ -284,9 +290,13 @@ impl<'a> Guard<'a> {
         }
         let mut body = std::mem::take(&mut unit.body);
         let jumps = labels::number(&unit, &mut body);
+        let checks = self.plan.is_checked(&unit.name);
+        if checks && self.plan.is_measured(&unit.name) {
+            points::leave_open(&mut unit, &body);
+        }
         let mut work = Work::new(self, unit);
         work.fails = jumps;
-        work.checks = self.plan.is_checked(&work.unit.name);
+        work.checks = checks;
         match self.plan.unmeasured.get(&work.unit.name) {
             Some(why) => work.no_lengths = Some(why.clone()),
             None => add_lengths(&mut work, &mut body),

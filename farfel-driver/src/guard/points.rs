@@ -1,10 +1,85 @@
 //! ENTRY points: each has arguments of its own, and those of the others are nowhere when the unit is entered
 //! there.
 
+use farfel_lang::Span;
 use farfel_lang::flow::Flow;
-use farfel_lang::ir::{Block, Class, Expr, ExprKind, Place, StmtKind, SymId, Unit};
+use farfel_lang::ir::{
+    Block, Class, Expr, ExprKind, Place, StmtKind, SymId, Symbol, Unit, walk_block,
+};
 use farfel_lang::storage::Constants;
 use std::collections::HashSet;
+
+/// Leaves open how long arrays are that have a variable as their last bound, in a unit with ENTRY points: it may be an argument of
+/// another one. That is not looked at where each subscript is compared with what there is. Where the array is more than its elements
+/// it stays as it is.
+pub(super) fn leave_open(unit: &mut Unit, body: &Block) {
+    if !body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_))) {
+        return;
+    }
+    let constants = Constants::of(unit);
+    let constant = |e: &Option<Expr>| e.as_ref().is_none_or(|e| constants.integer(e).is_some());
+    let is_open = |s: &Symbol| {
+        let Some((last, leading)) = s.dims.split_last() else {
+            return false;
+        };
+        let known = leading
+            .iter()
+            .all(|d| constant(&d.lower) && constant(&d.upper));
+        let star = last.upper.as_ref().is_none_or(|e| e.kind == ExprKind::Star);
+        known && constant(&last.lower) && !star && !constant(&last.upper)
+    };
+    let arrays = unit.symbols.iter();
+    let arrays = arrays.filter(|(_, s)| s.place == Place::Dummy && s.is_variable() && is_open(s));
+    let mut arrays: HashSet<SymId> = arrays.map(|(id, _)| id).collect();
+    for s in whole(unit, body) {
+        arrays.remove(&s);
+    }
+    for id in arrays {
+        if let Some(last) = unit.symbols[id].dims.last_mut() {
+            last.upper = Some(Expr::star(Span::NONE));
+        }
+    }
+}
+
+/// The arrays of which something needs the shape.
+fn whole(unit: &Unit, body: &Block) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    fn look(unit: &Unit, e: &Expr, found: &mut HashSet<SymId>) {
+        match &e.kind {
+            ExprKind::Var(s) => {
+                found.insert(*s);
+            }
+            ExprKind::Element(s, subscripts) => {
+                let open = |e: &Expr| matches!(e.kind, ExprKind::Range(_, None, _));
+                if subscripts.iter().any(open) {
+                    found.insert(*s);
+                }
+                subscripts.iter().for_each(|e| look(unit, e, found));
+            }
+            ExprKind::Call(f, args) if unit.symbols[*f].class.is_procedure() => {
+                args.iter().for_each(|a| argument(unit, a, found));
+            }
+            _ => e.children().into_iter().for_each(|e| look(unit, e, found)),
+        }
+    }
+    fn argument(unit: &Unit, e: &Expr, found: &mut HashSet<SymId>) {
+        if !matches!(e.kind, ExprKind::Var(_)) {
+            look(unit, e, found);
+        }
+    }
+    walk_block(body, &mut |s| match &s.kind {
+        StmtKind::Call(_, args) => args.iter().for_each(|a| argument(unit, a, &mut found)),
+        _ => s.for_each_own_expr(&mut |e| look(unit, e, &mut found)),
+    });
+    for (_, s) in unit.symbols.iter() {
+        match &s.class {
+            Class::Namelist(members) => found.extend(members),
+            Class::StatementFunction(_, value) => look(unit, value, &mut found),
+            _ => {}
+        }
+    }
+    found
+}
 
 /// Why the checks do not cover a unit with ENTRY points. Its body has been taken out.
 pub(super) fn bar(unit: &Unit, body: &Block) -> Option<String> {

@@ -355,7 +355,8 @@ pub(crate) fn plan(
     context: &Context,
 ) -> Result<Option<Planning>, Error> {
     let written = library.units.iter().filter(|u| u.subprogram);
-    bind::exist(&mut written.map(|u| u.name.as_str()), context.config)?;
+    let defined = written.flat_map(|u| &u.defines);
+    bind::exist(&mut defined.map(String::as_str), context.config)?;
     let surroundings = surroundings(context);
     let mut partitions = divide::divide(&library.units);
     let mut states: BTreeMap<Partition, State> = BTreeMap::new();
@@ -418,7 +419,7 @@ pub(crate) fn plan(
         .units
         .iter()
         .enumerate()
-        .map(|(i, u)| (u.name.as_str(), i))
+        .flat_map(|(i, u)| u.defines.iter().map(move |n| (n.as_str(), i)))
         .collect();
     for partition in &partitions {
         let Some(state) = states.get(partition) else {

@@ -82,13 +82,18 @@ pub(crate) fn groups(
         .iter()
         .filter_map(|n| place.get(n).copied())
         .collect();
-    let mut roots: Vec<usize> = exports
-        .iter()
-        .filter_map(|n| place.get(n).copied())
-        .collect();
-    let more = called_by_name
-        .iter()
-        .filter(|i| !exports.contains(&units[**i].name));
+    let mut roots: Vec<usize> = Vec::new();
+    // An ENTRY point is where its unit is.
+    let points = units.iter().enumerate();
+    let points = points.flat_map(|(i, u)| u.entry_points().map(move |e| (e.name, i)));
+    let points: HashMap<&Name, usize> = points.collect();
+    for i in exports.iter().filter_map(|n| points.get(n).copied()) {
+        if !roots.contains(&i) {
+            roots.push(i);
+        }
+    }
+    let more = called_by_name.iter().filter(|i| !roots.contains(i));
+    let more: Vec<usize> = more.copied().collect();
     roots.extend(more);
     let initialised = initialised(program);
     let size: usize = units.iter().map(statements).sum();
@@ -176,7 +181,9 @@ pub(crate) fn groups(
             .copied()
             .filter(|i| (wanted.contains(i) || called_by_name.contains(i)) && !copied(*i))
             .collect();
-        g.exports.retain(|n| exports.contains(n));
+        let names = g.exports.iter().filter_map(|n| place.get(n));
+        let points = names.flat_map(|i| units[*i].entry_points().map(|e| e.name.clone()));
+        g.exports = points.filter(|n| exports.contains(n)).collect();
     }
     groups
 }

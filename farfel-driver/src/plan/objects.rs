@@ -734,8 +734,9 @@ enum Task {
 /// Without the units that only the AD tool had to see.
 fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
     let references = References::of(&program, &[]);
-    let wanted = |name: &Name| group.exports.contains(name) || links.shared.contains(name);
-    let roots = (0..program.units.len()).filter(|i| wanted(&program.units[*i].name));
+    let called = |u: &Unit| u.entry_points().any(|e| group.exports.contains(e.name));
+    let wanted = |u: &Unit| called(u) || links.shared.contains(&u.name);
+    let roots = (0..program.units.len()).filter(|i| wanted(&program.units[*i]));
     let reached = references.reached(roots.collect::<Vec<_>>());
     let mut position = 0;
     program.units.retain(|u| {
