@@ -25,15 +25,17 @@
 //! Names that the linker sees bear the package's name and version: external subprograms
 //! and COMMON blocks are renamed.
 
-use crate::border::{BORDER, border, fixed_form};
+use crate::border::{Around, BORDER, border, fixed_form};
 use crate::calls::{entered_at, entries, for_each_call, procedures};
-use crate::guard::number_labels;
+use crate::config::Trap;
+use crate::guard::{number_labels, place_of};
 use crate::names::Names;
 use crate::support::{self, Support};
+use crate::traps;
 use farfel_lang::Sources;
 use farfel_lang::ir::{
-    Arg, Class, Expr, ExprKind, Name, Place, Program, SaveItem, Spec, SpecKind, SymId, Symbol,
-    Type, Unit, UnitKind,
+    Arg, Class, Expr, ExprKind, Name, Origin, Place, Program, SaveItem, Spec, SpecKind, SymId,
+    Symbol, Type, Unit, UnitKind,
 };
 use farfel_lang::print::{Options, print_program, print_unit};
 use farfel_lang::types::type_of;
@@ -150,7 +152,13 @@ impl Library {
     /// The text, with a `bind(C)` subroutine for each of `exports`, which are units of this
     /// object. `sources` adds the line markers that lead messages and debuggers to the
     /// user's lines.
-    pub(crate) fn text(&self, exports: &[Name], sources: &Sources, every_line: bool) -> String {
+    pub(crate) fn text(
+        &self,
+        exports: &[Name],
+        traps: &[Trap],
+        sources: &Sources,
+        every_line: bool,
+    ) -> String {
         let options = options(sources, every_line);
         let mut text = String::new();
         let all = self.inside.iter().chain(&self.outside);
@@ -181,10 +189,17 @@ impl Library {
                 let unit = units.iter().find_map(|u| entered_at(u, name));
                 unit.map(|u| u.into_owned())
             };
+            let around = |unit: &Unit| {
+                let place = place_of(sources, unit.span).unwrap_or_else(|| name.to_string());
+                match unit.origin {
+                    Origin::Generated => Around::default(),
+                    _ => traps::around(traps, &place),
+                }
+            };
             if let Some(unit) = entered(&self.inside, name) {
-                text.push_str(&border(&unit, name, &self.names, false));
+                text.push_str(&border(&unit, name, &self.names, false, around(&unit)));
             } else if let Some(unit) = entered(&self.outside, global) {
-                text.push_str(&border(&unit, name, &self.names, true));
+                text.push_str(&border(&unit, name, &self.names, true, around(&unit)));
             }
         }
         let _ = writeln!(text, "      END MODULE");

@@ -17,9 +17,24 @@ use std::fmt::Write as _;
 /// The name that messages of the compiler give for this code.
 pub(crate) const BORDER: &str = "<farfel bindings>";
 
+/// Statements around the call of a unit.
+#[derive(Debug, Default)]
+pub(crate) struct Around {
+    pub uses: Vec<String>,
+    pub declarations: Vec<String>,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
 /// The subroutine through which Rust calls a unit. `name` is the unit's name before it was
 /// made unique. `external`: it stands outside of the module, so that nothing is known of it there.
-pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> String {
+pub(crate) fn border(
+    unit: &Unit,
+    name: &str,
+    names: &Names,
+    external: bool,
+    around: Around,
+) -> String {
     let types: Vec<Option<Type>> = unit
         .args
         .iter()
@@ -79,7 +94,9 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
                 .into(),
         );
     }
+    around.uses.into_iter().for_each(&mut put);
     put("IMPLICIT NONE".into());
+    around.declarations.into_iter().for_each(&mut put);
     for (i, arg) in unit.args.iter().enumerate() {
         let Arg::Dummy(s) = arg else {
             continue;
@@ -140,15 +157,24 @@ pub(crate) fn border(unit: &Unit, name: &str, names: &Names, external: bool) -> 
     if !alternates.is_empty() {
         put("FARFEL_RESULT = 0".into());
     }
+    around.before.into_iter().for_each(&mut put);
     let call = format!("{}({})", unit.name, actual.join(", "));
     put(match result {
         Some(_) => format!("FARFEL_RESULT = {call}"),
         None => format!("CALL {call}"),
     });
+    let end = types.len() + 1;
     for (i, number) in alternates.iter().zip(1..) {
-        text.push_str(&fixed_form("RETURN"));
+        text.push_str(&fixed_form(&format!("GOTO {end}")));
         let _ = writeln!(text, "{:<6}FARFEL_RESULT = {number}", label(*i));
     }
+    if !alternates.is_empty() {
+        let _ = writeln!(text, "{end:<6}CONTINUE");
+    }
+    around
+        .after
+        .iter()
+        .for_each(|s| text.push_str(&fixed_form(s)));
     text.push_str(&fixed_form("END SUBROUTINE"));
     text
 }

@@ -84,6 +84,8 @@ pub struct Config {
     /// `unchecked`: the subprograms whose subscripts are not checked: `true` for all, or a list of
     /// names. Functions that reach them are `unsafe`.
     pub unchecked: Unchecked,
+    /// `float-errors`: the floating-point exceptions that make a call from Rust an error.
+    pub float_errors: Vec<Trap>,
     /// `instance`: the name of a type in Rust. Its values have COMMON and saved variables of their own, and the
     /// subprograms that use some are its methods.
     pub instance: Option<String>,
@@ -227,6 +229,7 @@ impl Default for Config {
             debug_lines: false,
             exports: None,
             unchecked: Unchecked::default(),
+            float_errors: Vec::new(),
             instance: None,
             max_copies: None,
             max_tape: None,
@@ -312,6 +315,7 @@ struct Settings {
     debug_lines: Option<bool>,
     exports: Option<Vec<String>>,
     unchecked: Option<Unchecked>,
+    float_errors: Option<Vec<Trap>>,
     instance: Option<String>,
     max_copies: Option<usize>,
     max_tape: Option<u32>,
@@ -403,6 +407,20 @@ impl From<LevelName> for Level {
 enum FormName {
     Fixed,
     Free,
+}
+
+/// What counts as an error, by the names of gfortran's option `-ffpe-trap`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trap {
+    /// An operation without a value: `0.0/0.0`, the root of a negative number.
+    Invalid,
+    /// A division of another number by zero.
+    Zero,
+    /// A result that is too large.
+    Overflow,
+    /// A result that is too small.
+    Underflow,
 }
 
 /// What `unchecked` names.
@@ -596,6 +614,7 @@ impl Config {
             debug_lines,
             exports,
             unchecked,
+            float_errors,
             instance,
             max_copies,
             max_tape,
@@ -640,6 +659,7 @@ impl Config {
         let derived = self.derive.iter().map(|d| d.name.clone());
         self.exports = exports.map(|named| named.into_iter().chain(derived).collect());
         self.unchecked = unchecked.unwrap_or_default();
+        self.float_errors = float_errors.unwrap_or_default();
         self.instance = instance;
         self.max_copies = max_copies;
         self.max_tape = max_tape;

@@ -50,6 +50,8 @@ pub(crate) struct Memory<'a> {
     pub known_to_c: &'a BTreeSet<Name>,
     /// COMMON and saved variables belong to instances.
     pub by_instance: bool,
+    /// Floating-point exceptions are errors.
+    pub float_errors: bool,
 }
 
 impl Facts {
@@ -115,7 +117,7 @@ impl Facts {
             if shares {
                 facts.shares_state.insert(unit.name.clone());
             }
-            if ends.expected {
+            if ends.expected || memory.float_errors {
                 facts.stops.insert(unit.name.clone());
             }
             // A derivative is not there yet.
@@ -303,6 +305,7 @@ mod tests {
             all_static,
             known_to_c: &BTreeSet::from(["FROMC".into()]),
             by_instance: false,
+            float_errors: false,
         };
         let plan = Plan::of(&program, memory.known_to_c, Some(HashSet::new()), 4);
         Facts::of(&program, &assigned, memory, plan)

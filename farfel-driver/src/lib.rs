@@ -28,7 +28,7 @@
 //! | | `locals` | program → the same, whose derivatives have no static arrays that threads would share |
 //! | | `instances` | program → the same, whose COMMON and saved variables each call gets, where the settings ask for it |
 //! | | `assemble` | program → the Fortran that is compiled |
-//! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls |
+//! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` has it look at floating-point exceptions |
 //! | | `gfortran` | Fortran → object file, messages → diagnostics |
 //! | | `c_sources` | C → object files, and what they call |
 //! | | `passed` | Fortran that gfortran gets as it is → object files and module files |
@@ -122,12 +122,13 @@ mod support;
 pub mod timings;
 pub mod toolchain;
 pub mod tools;
+mod traps;
 pub mod verify;
 mod views;
 mod workers;
 
 pub use build::{Built, BuiltProgram, Link};
-pub use config::{CacheSettings, Config, Library, ToolSettings};
+pub use config::{CacheSettings, Config, Library, ToolSettings, Trap};
 pub use derive::Derived;
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;

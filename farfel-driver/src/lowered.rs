@@ -1,6 +1,7 @@
 //! Libraries, or parts of them, lowered: with what Rust can call and the bindings for it.
 
 use crate::bind::{self, Bindings, Part};
+use crate::config::Trap;
 use crate::facts::{Facts, Memory};
 use crate::guard::Plan;
 use crate::instances;
@@ -32,6 +33,7 @@ pub(crate) struct Lowered {
     /// There is more of the library elsewhere.
     more: bool,
     by_instance: bool,
+    traps: Vec<Trap>,
 }
 
 impl Lowered {
@@ -79,6 +81,7 @@ impl Lowered {
             all_static: config.is_static(),
             known_to_c: &staged.by_name,
             by_instance: config.instance.is_some(),
+            float_errors: !config.float_errors.is_empty(),
         };
         let plan = Plan::of(
             program,
@@ -122,6 +125,7 @@ impl Lowered {
             facts,
             more: home.is_some(),
             by_instance: config.instance.is_some(),
+            traps: config.float_errors.clone(),
         })
     }
 
@@ -132,6 +136,7 @@ impl Lowered {
             facts: &self.facts,
             part: self.more,
             by_instance: self.by_instance,
+            traps: &self.traps,
         }
     }
 

@@ -17,6 +17,7 @@ pub(crate) enum Ending {
     Memory = 4,
     Division = 5,
     Step = 6,
+    Float = 7,
 }
 
 impl Ending {

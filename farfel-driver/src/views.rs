@@ -147,6 +147,7 @@ impl Session {
                 facts: &facts,
                 part: false,
                 by_instance: self.config.instance.is_some(),
+                traps: &self.config.float_errors,
             }
         } else {
             Target::Program
@@ -183,6 +184,7 @@ impl Session {
             all_static: self.config.is_static(),
             known_to_c: &staged.by_name,
             by_instance: self.config.instance.is_some(),
+            float_errors: !self.config.float_errors.is_empty(),
         };
         let plan = Plan::of(
             &program,

@@ -17,7 +17,7 @@ struct Ended(Error);
 /// the name is that of this calling sequence, so that two versions of this crate can be linked into one program.
 ///
 /// KIND is 1 for STOP, 2 for PAUSE, 3 for input and output (CODE is the IOSTAT), 4 for memory, 5 for a
-/// division by zero, 6 for a step of zero. PLACE is `src/a.f:12`.
+/// division by zero, 6 for a step of zero, 7 for floating-point exceptions. PLACE is `src/a.f:12`.
 ///
 /// In a program built with `panic = "abort"` there is no way back, and the process ends as a Fortran program does.
 ///
@@ -73,6 +73,11 @@ pub unsafe extern "C-unwind" fn farfel_end_v1_(
         },
         5 => Error::DivisionByZero {
             expression: text,
+            file,
+            line,
+        },
+        7 => Error::Float {
+            what: text,
             file,
             line,
         },

@@ -93,6 +93,16 @@ pub enum Error {
         /// The line in it; 0 where it is not known.
         line: u32,
     },
+    /// A floating-point operation had no result of use, and the settings make that an error (`float-errors`). What the subprogram
+    /// had assigned stands.
+    Float {
+        /// `a division by zero`, `an overflow`, `an invalid operation`, `an underflow`.
+        what: String,
+        /// The file of the subprogram that was called, as the build names it.
+        file: String,
+        /// The line where it begins; 0 where that is not known.
+        line: u32,
+    },
     /// Another thread holds the library's COMMON and saved variables, and has been in one call of a closure for so long that
     /// it seems to wait for this one. Nothing was called.
     Busy {
@@ -193,6 +203,9 @@ impl fmt::Display for Error {
                 file,
                 line,
             } => write!(f, "the step {expression} is zero{}", At(file, *line)),
+            Error::Float { what, file, line } => {
+                write!(f, "{what} in floating-point arithmetic{}", At(file, *line))
+            }
             Error::Busy { seconds } => write!(
                 f,
                 "another thread has been in a closure that this library called for {seconds} seconds: closures cannot \

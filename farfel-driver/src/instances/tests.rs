@@ -27,7 +27,7 @@ fn with_instance(fortran: &str) -> Result<String, String> {
     convert(&mut program, &settled, &[], &BTreeSet::new(), 4);
     let names = Names::new("test", "1");
     let library = Library::new(program, names.clone(), &Links::default());
-    let mut text = library.text(&exports, &Sources::new(), false);
+    let mut text = library.text(&exports, &[], &Sources::new(), false);
     let mut put = |s: String| text.push_str(&fixed_form(&s));
     put("PROGRAM FARFEL_MAIN".into());
     put("INTERFACE".into());

@@ -10,6 +10,7 @@ use crate::assemble::{self, Library, Links};
 use crate::cache::{Cache, Entry, Key, Origin};
 use crate::calls::entries;
 use crate::checks::Plan;
+use crate::config::Trap;
 use crate::ends;
 use crate::facts::Facts;
 use crate::gfortran::{self, Fault};
@@ -57,6 +58,8 @@ pub(crate) enum Target<'a> {
         part: bool,
         /// Its state belongs to instances.
         by_instance: bool,
+        /// Floating-point exceptions that are errors.
+        traps: &'a [Trap],
     },
     /// A program that is run.
     Program,
@@ -206,6 +209,7 @@ impl<'a> Objects<'a> {
             names,
             facts,
             by_instance,
+            traps,
             ..
         } = &self.target
         {
@@ -214,6 +218,9 @@ impl<'a> Objects<'a> {
                 .field("checks", facts.plan.recipe());
             if *by_instance {
                 key = key.field("state", "by instance");
+            }
+            if !traps.is_empty() {
+                key = key.field("float errors", format!("{traps:?}"));
             }
         }
         key = key
@@ -271,7 +278,9 @@ impl<'a> Objects<'a> {
             );
         }
         // Numbers of lines are in the object only where it can name them.
-        let names_lines = self.fails(group)
+        let traps = matches!(self.target, Target::Library { traps, .. } if !traps.is_empty());
+        let names_lines = traps
+            || self.fails(group)
             || group
                 .reads
                 .iter()
@@ -493,6 +502,7 @@ impl<'a> Objects<'a> {
                 names,
                 facts,
                 by_instance,
+                traps,
                 ..
             } => {
                 let unit_name = |i: &usize| self.staged.program.units[*i].name.clone();
@@ -539,7 +549,8 @@ impl<'a> Objects<'a> {
                     );
                     exports.extend([instances::BYTES.into(), instances::START.into()]);
                 }
-                Library::new(program, (*names).clone(), &links).text(&exports, sources, every_line)
+                Library::new(program, (*names).clone(), &links)
+                    .text(&exports, traps, sources, every_line)
             }
         };
         (text, needs_stack)
