@@ -73,6 +73,15 @@ pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(N
                 return because(format!("{name}, which is needed there, is the program's"));
             }
         }
+        let points = |id: SymId| {
+            let symbols = unit.symbols.iter();
+            let mut places = symbols.map(|(_, s)| &s.place);
+            places.any(|p| *p == Place::Pointee(id))
+        };
+        if let Some(m) = members.iter().find(|m| points(m.sym)) {
+            let name = &unit.symbols[m.sym].name;
+            return because(format!("{name} is a Cray pointer, and kept between calls"));
+        }
         let grows = |s: &&Symbol| s.has(Attribute::Allocatable) || s.has(Attribute::Growing);
         let mut variables = members.iter().map(|m| &unit.symbols[m.sym]);
         if let Some(s) = variables.find(grows) {
@@ -230,13 +239,24 @@ impl State {
         let constants = Constants::of(unit).with_real(real);
         let kept = kept(unit, storage);
         let changes = |s: &SymId| assigned.is_none_or(|a| a.contains(s));
+        let formal: HashSet<SymId> = unit
+            .symbols
+            .iter()
+            .filter_map(|(_, s)| match &s.class {
+                Class::StatementFunction(args, _) => Some(args),
+                _ => None,
+            })
+            .flatten()
+            .copied()
+            .collect();
         let wanted: HashSet<SymId> = together(unit, storage, &kept)
             .into_iter()
             .filter(|group| group.iter().any(changes))
             .flatten()
             .collect();
         let mut areas: HashMap<usize, i64> = HashMap::new();
-        for sym in unit.symbols.ids().filter(|s| wanted.contains(s)) {
+        let names = unit.symbols.ids();
+        for sym in names.filter(|s| wanted.contains(s) && !formal.contains(s)) {
             // Made for one call, whatever SAVE says.
             let s = &unit.symbols[sym];
             let lasts =
@@ -382,7 +402,6 @@ fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
         body: Vec::new(),
         ..unit.clone()
     };
-    // All of a BLOCK DATA unit but the values, which stay there.
     let storage = UnitStorage::of(unit);
     let wanted: HashSet<SymId> = members.iter().map(|m| m.sym).collect();
     let near = |s: SymId| match storage.spot(s) {
@@ -392,12 +411,25 @@ fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
         }
         None => wanted.contains(&s),
     };
+    // All of a BLOCK DATA unit but the values, which stay there.
     let stays = |s: SymId| {
         let symbol = &unit.symbols[s];
         let constant = matches!(symbol.class, Class::Parameter(_));
         data || constant || near(s)
     };
-    made.undeclare_all(&|s| !stays(s));
+    // What counts in DATA has a type.
+    let mut counts = HashSet::new();
+    for spec in &unit.specs {
+        if let SpecKind::Data(sets) = &spec.kind {
+            let targets = sets.iter().flat_map(|s| &s.targets);
+            targets.for_each(|t| {
+                t.for_each_symbol(&mut |s| {
+                    counts.insert(s);
+                });
+            });
+        }
+    }
+    made.undeclare_all(&|s| !stays(s) && !counts.contains(&s));
     made.specs.retain_mut(|spec| match &mut spec.kind {
         SpecKind::Data(sets) => {
             let named = |e: &Expr| initialised(e).into_iter().any(near);
@@ -482,6 +514,10 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
         _ => true,
     });
     unit.undeclare_all(&|s| moved(s) && !used.contains(&s));
+    // These have to stand behind the declarations of what they name.
+    let is_group = |s: &Spec| matches!(s.kind, SpecKind::Namelist(_));
+    let groups: Vec<Spec> = unit.specs.iter().filter(|s| is_group(s)).cloned().collect();
+    unit.specs.retain(|s| !is_group(s));
     let mut pointers = Block::new();
     let mut shown: Vec<&Member> = members.iter().filter(|m| used.contains(&m.sym)).collect();
     shown.sort_by_key(|m| m.sym);
@@ -501,6 +537,9 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
         };
         let place = Expr::call(loc, vec![at(state, m.start, span)], span);
         pointers.push(Stmt::assign(Expr::var(pointer, span), place, span));
+    }
+    for group in groups {
+        unit.add_spec(group.kind, group.span);
     }
     let mut body = std::mem::take(&mut unit.body);
     for id in unit.symbols.ids() {

@@ -9,6 +9,7 @@ use fortran::{Model, files, twice};
 fn main() {
     initial_values_and_clones();
     saved_variables();
+    declarations();
     closures_and_ends();
     blocks();
     side_by_side();
@@ -55,6 +56,41 @@ fn saved_variables() {
     assert!(Model::new().top(&mut k).is_err());
     assert_eq!(a.works(3).unwrap(), 6.0);
     assert!(a.works(20001).is_err());
+}
+
+/// DATA with a loop under IMPLICIT NONE, SAVE of everything, texts, NAMELIST, blank COMMON.
+fn declarations() {
+    let (mut a, mut b) = (Model::new(), Model::new());
+    let mut n = 10;
+    a.datas(&mut n);
+    assert_eq!(n, 36);
+    n = 1;
+    a.datas(&mut n);
+    assert_eq!(n, 39);
+    n = 10;
+    b.datas(&mut n);
+    assert_eq!(n, 36);
+    let mut y = 0.0;
+    for expected in [107.0, 9.0, 13.0] {
+        a.saves(2.0, &mut y);
+        assert_eq!(y, expected);
+    }
+    b.saves(2.0, &mut y);
+    assert_eq!(y, 107.0);
+    let mut text = String::new();
+    for (k, expected) in [(1, "none"), (2, "  1")] {
+        a.shown(&mut text, k).unwrap();
+        assert_eq!(text, expected);
+    }
+    b.shown(&mut text, 7).unwrap();
+    assert_eq!(text, "none");
+    let path = format!("{}/list.txt", std::env::args().nth(1).unwrap());
+    a.lists(&path).unwrap();
+    assert_eq!((a.common_nlc().ia, a.common_nlc().xb), (3, [1.5, 2.5]));
+    assert_eq!(b.common_nlc().ia, 0);
+    let mut x = 1.0;
+    a.blanks(&mut x);
+    assert_eq!((x, a.common_blank().a), (3.5, 1.0));
 }
 
 fn closures_and_ends() {

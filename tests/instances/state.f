@@ -126,3 +126,62 @@ C     No state at all.
       DOUBLE PRECISION X
       TWICE = 2*X
       END
+      SUBROUTINE DATAS(N)
+      IMPLICIT NONE
+      INTEGER T(3), I, N, M
+      PARAMETER (M=3)
+      DATA (T(I), I = 1, M) /1, 2, 3/
+      DO 10 I = 1, 3
+   10 T(I) = T(I) + N
+      N = T(1) + T(2) + T(3)
+      END
+      SUBROUTINE SAVES(X, Y)
+      SAVE
+      REAL X, Y, A(3), B, G, Z
+      LOGICAL L
+      COMPLEX C
+      CHARACTER*3 S, U(2)
+      DATA B /1.5/, L /.TRUE./, C /(1.0, 2.0)/, S /'abc'/, U /'x', 'y'/
+      G(Z) = Z*B
+      A(1) = X
+      IF (L) A(2) = G(X)
+      L = .NOT. L
+      C = C*2
+      S(2:2) = U(1)(1:1)
+      U(1) = S
+      Y = A(1) + A(2) + REAL(C)
+      IF (S .EQ. 'axc') Y = Y + 100
+      END
+      CHARACTER*8 FUNCTION NAMED(K)
+      CHARACTER*8 LAST
+      SAVE LAST
+      DATA LAST /'none'/
+      NAMED = LAST
+      WRITE (LAST, '(I3)') K
+      END
+      SUBROUTINE SHOWN(T, K)
+      CHARACTER*8 T, NAMED
+      T = NAMED(K)
+      END
+C     NAMELIST, by a file.
+      SUBROUTINE LISTS(PATH)
+      CHARACTER*(*) PATH
+      COMMON /NLC/ IA, XB(2)
+      NAMELIST /NL/ IA, XB
+      IA = 3
+      XB(1) = 1.5
+      XB(2) = 2.5
+      OPEN (77, FILE=PATH)
+      WRITE (77, NL)
+      REWIND 77
+      IA = 0
+      XB(2) = 0
+      READ (77, NL)
+      CLOSE (77, STATUS='DELETE')
+      END
+      SUBROUTINE BLANKS(X)
+      COMMON A, B
+      COMMON /NLC/ JA, YB(2)
+      A = A + X
+      X = A + YB(2)
+      END
