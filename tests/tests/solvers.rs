@@ -19,6 +19,7 @@ struct Case {
     name: &'static str,
     main: &'static str,
     sources: &'static [&'static str],
+    settings: &'static str,
     expected: &'static str,
 }
 
@@ -53,18 +54,27 @@ const LU: [&str; 24] = [
 const ODEPACK: &str = "scipy/scipy/integrate/odepack/";
 const MACH: &str = "scipy/scipy/integrate/mach/";
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 7] = [
     Case {
         name: "lsoda",
         main: include_str!("../solvers/lsoda.rs"),
         sources: &[ODEPACK, "scipy/scipy/integrate/mach/d1mach.f"],
+        settings: "",
         // The first twelve lines stand in ODEPACK's documentation.
         expected: include_str!("../solvers/lsoda.txt"),
+    },
+    Case {
+        name: "lsoda-instances",
+        main: include_str!("../solvers/lsoda_instances.rs"),
+        sources: &[ODEPACK, "scipy/scipy/integrate/mach/d1mach.f"],
+        settings: "instance = \"Lsoda\"",
+        expected: include_str!("../solvers/lsoda_instances.txt"),
     },
     Case {
         name: "dvode",
         main: include_str!("../solvers/dvode.rs"),
         sources: &["scipy/scipy/integrate/odepack/vode.f"],
+        settings: "",
         // What the example in its documentation prints as a Fortran program; a Cray had three digits like it.
         expected: include_str!("../solvers/dvode.txt"),
     },
@@ -72,6 +82,7 @@ const CASES: [Case; 6] = [
         name: "quadpack",
         main: include_str!("../solvers/quadpack.rs"),
         sources: &["scipy/scipy/integrate/quadpack/", MACH],
+        settings: "",
         // -4, pi, e - 1, and 1/8.
         expected: include_str!("../solvers/quadpack.txt"),
     },
@@ -79,6 +90,7 @@ const CASES: [Case; 6] = [
         name: "lbfgsb",
         main: include_str!("../solvers/lbfgsb.rs"),
         sources: &["scipy/scipy/optimize/lbfgsb_src/"],
+        settings: "",
         // The first line is what the authors' own driver says.
         expected: include_str!("../solvers/lbfgsb.txt"),
     },
@@ -86,12 +98,14 @@ const CASES: [Case; 6] = [
         name: "cdflib",
         main: include_str!("../solvers/cdflib.rs"),
         sources: &["scipy/scipy/special/cdflib/"],
+        settings: "",
         expected: include_str!("../solvers/cdflib.txt"),
     },
     Case {
         name: "slsqp",
         main: include_str!("../solvers/slsqp.rs"),
         sources: &["scipy/scipy/optimize/slsqp/"],
+        settings: "",
         expected: include_str!("../solvers/slsqp.txt"),
     },
 ];
@@ -130,6 +144,8 @@ fn check(case: &Case) -> Result<(), Failed> {
             copy(&p, &path)?;
         }
     }
+    let settings = format!("[package.metadata.farfel]\n{}\n", case.settings);
+    p.append("Cargo.toml", &settings);
     p.file("src/main.rs", case.main);
     let printed = p.run();
     same("what it prints", &printed, case.expected)?;

@@ -122,7 +122,7 @@ fn programs_of_the_tests_print_the_same() {
 fn random_programs_print_the_same() {
     let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0) % 1_000_000;
     let mut compared = 0;
-    for bundle in 0..4 {
+    for bundle in 0..2 {
         let cases: Vec<Case> = (0..25)
             .map(|i| Case::new(seed, bundle * 25 + i, FLAT))
             .collect();
@@ -144,7 +144,7 @@ fn random_programs_print_the_same() {
         }
         compared += fine.len();
     }
-    assert!(compared > 40, "seed {seed}: {compared}");
+    assert!(compared > 20, "seed {seed}: {compared}");
 }
 
 fn made(case: &Case) -> Result<String, String> {
