@@ -3,6 +3,7 @@
 use super::{BYTES, START, Settled, convert};
 use crate::assemble::{Library, Links};
 use crate::border::fixed_form;
+use crate::guard::number_labels;
 use crate::names::Names;
 use farfel_lang::Sources;
 use farfel_lang::ir::{Program, UnitKind};
@@ -19,6 +20,12 @@ fn with_instance(fortran: &str) -> Result<String, String> {
         return Err(format!("{unit}: {why}"));
     }
     let main = main_unit(&mut program)?;
+    // As the checks do before: labels lie nowhere but in variables of gfortran's own.
+    for unit in &mut program.units {
+        let mut body = std::mem::take(&mut unit.body);
+        number_labels(unit, &mut body);
+        unit.body = body;
+    }
     let exports = [main.clone(), BYTES.into(), START.into()];
     let settled = Settled {
         with: HashSet::from([&main]),
