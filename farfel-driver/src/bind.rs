@@ -125,7 +125,10 @@ pub(crate) fn choose_among(
         }
         let has = |n: &Name| unit.entry_points().any(|e| e.name == n);
         for gone in entries.iter().filter(|n| is_wanted(n) && !has(n)) {
-            let why = format!("{ENTRY} of {name}, which takes procedures");
+            let why = match takes_procedures {
+                true => format!("{ENTRY} of {name}, which takes procedures"),
+                false => format!("{ENTRY} of {name}, and {GONE}"),
+            };
             exports.note(gone, Some(why), &wanted)?;
         }
     }
@@ -813,6 +816,9 @@ impl Bindings<'_> {
                      a division by zero."
                         .into(),
                 );
+            }
+            if !self.config.float_errors.is_empty() {
+                lines.push("When a floating-point operation in it has no result of use.".into());
             }
         }
         for line in lines.iter().map(|l| crate::rustdoc::legal(l)) {

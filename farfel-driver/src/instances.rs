@@ -68,10 +68,16 @@ pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(N
         let Some(members) = state.members.get(&unit.name) else {
             continue;
         };
-        for name in ["LOC", "TRANSFER"] {
-            if has_another(unit, name) {
+        let (sizes, unclear) = named_in_sizes(unit, members);
+        for (name, needed) in [("LOC", true), ("TRANSFER", sizes)] {
+            if needed && has_another(unit, name) {
                 return because(format!("{name}, which is needed there, is the program's"));
             }
+        }
+        if let Some(name) = unclear {
+            return because(format!(
+                "the size of {name} depends on a variable in COMMON that is no INTEGER, or an array"
+            ));
         }
         let points = |id: SymId| {
             let symbols = unit.symbols.iter();
@@ -616,6 +622,34 @@ fn at(state: SymId, start: i64, span: Span) -> Expr {
         Err(_) => Expr::long(number, span),
     };
     Expr::element(state, vec![place], span)
+}
+
+/// Do bounds or lengths name variables that are state; and what has one that is not an INTEGER variable, which [`sizes`] cannot
+/// take out of the memory?
+fn named_in_sizes(unit: &Unit, members: &[Member]) -> (bool, Option<Name>) {
+    let mut named = false;
+    for (_, symbol) in unit.symbols.iter() {
+        let mut unclear = false;
+        let bounds = symbol.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
+        for e in bounds.flatten().chain(&symbol.length) {
+            e.walk(&mut |e| {
+                let used = match &e.kind {
+                    ExprKind::Var(s) | ExprKind::Element(s, _) => *s,
+                    _ => return,
+                };
+                if members.iter().any(|m| m.sym == used) {
+                    named = true;
+                    let symbol = &unit.symbols[used];
+                    let plain = matches!(symbol.ty, Some(Type::Integer(_))) && !symbol.is_array();
+                    unclear |= !plain;
+                }
+            });
+        }
+        if unclear {
+            return (named, Some(symbol.name.clone()));
+        }
+    }
+    (named, None)
 }
 
 /// Bounds and lengths that name variables in COMMON have their values before the pointers are set: they take them out of

@@ -58,6 +58,24 @@ fn what_cannot_belong_to_an_instance() {
     let reason = "`instance = \"Model\"` cannot be, because of keeps: W is allocated, and kept between calls";
     assert!(!ran.ok && ran.stderr.contains(reason), "{}", ran.stderr);
 
+    let p = Project::new("no_sizes", "no_sizes");
+    named(&p, "instance = \"Model\"");
+    let sizes = "\
+      SUBROUTINE SIZED(X)
+      COMMON /N/ N(2), M
+      REAL W(M), V(N(2))
+      W(1) = X
+      V(1) = W(1)
+      X = V(1)
+      END
+";
+    p.file("fortran/a.f", sizes)
+        .file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
+    let ran = p.cargo(&["build"]);
+    assert!(!ran.ok, "{}", ran.stderr);
+    let said = "the size of V depends on a variable in COMMON that is no INTEGER, or an array";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+
     for (settings, reason) in [
         (
             "instance = \"my model\"",
