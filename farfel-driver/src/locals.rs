@@ -27,8 +27,15 @@ fn of_unit(unit: &mut Unit) {
     if arrays.is_empty() {
         return;
     }
-    let (Some(allocated), span) = (intrinsic(unit, "ALLOCATED"), unit.span) else {
-        return;
+    let span = unit.span;
+    // ENTRY points are passed on the way from the first one.
+    let has_entries = unit.entry_points().nth(1).is_some();
+    let allocated = match has_entries {
+        true => match intrinsic(unit, "ALLOCATED") {
+            None => return,
+            function => function,
+        },
+        false => None,
     };
     let status = unit.symbols.unused("FARFEL_S", &|_| false);
     let status = Symbol::variable(status, Type::INTEGER, span);
@@ -69,13 +76,13 @@ fn of_unit(unit: &mut Unit) {
             })),
             span,
         );
-        let is_there = Expr::call(allocated, vec![Expr::var(id, span)], span);
-        // ENTRY points are passed on the way from the first one.
-        made.push(Stmt::logical_if(
-            Expr::not(is_there, span),
-            allocation,
-            span,
-        ));
+        made.push(match allocated {
+            Some(function) => {
+                let is_there = Expr::call(function, vec![Expr::var(id, span)], span);
+                Stmt::logical_if(Expr::not(is_there, span), allocation, span)
+            }
+            None => allocation,
+        });
         let failed = Expr::binary(BinOp::Ne, state.clone(), Expr::int(0, span));
         let shown = format!("making room for {name}");
         let args = vec![
