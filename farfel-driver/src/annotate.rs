@@ -1,20 +1,8 @@
 //! Derivatives with comments that say which line of the source each statement comes from, and what
 //! it does for that.
 
-use crate::side_by_side::SideBySide;
+use crate::side_by_side::{Kind, SideBySide};
 use farfel_lang::Sources;
-
-/// How a title of what the AD engine makes begins or ends.
-const FORWARD: &str = "with what its adjoint will need on the tape";
-
-/// What a unit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Source,
-    Tangent,
-    Adjoint,
-    Forward,
-}
 
 /// Generated Fortran in fixed form with line markers, as text for people: without markers, and in
 /// derivatives with a comment before the statements of each line of the source.
@@ -23,24 +11,19 @@ pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
     let lines = both.sources.iter().map(|(_, text)| text.lines().collect());
     let lines: Vec<Vec<&str>> = lines.collect();
     let mut out = String::with_capacity(text.len());
-    let mut kind = Kind::Source;
-    let mut title = Kind::Source;
+    let mut kind = Kind::Primal;
+    let mut title = Kind::Primal;
     let mut said: Option<((usize, usize), &'static str)> = None;
     for (i, line) in both.lines.iter().enumerate() {
         let code = line.text.trim();
         if line.text.starts_with('C') {
             let words = line.text.get(1..).unwrap_or_default().trim();
-            title = match words {
-                w if w.starts_with("Tangent of ") => Kind::Tangent,
-                w if w.starts_with("Adjoint of ") => Kind::Adjoint,
-                w if w.ends_with(FORWARD) => Kind::Forward,
-                _ => title,
-            };
+            title = Kind::of_title(words).unwrap_or(title);
         } else if line.unit.is_some() {
-            kind = std::mem::replace(&mut title, Kind::Source);
+            kind = std::mem::replace(&mut title, Kind::Primal);
             said = None;
         } else if let (true, Some(from)) = (
-            kind != Kind::Source && !continues(&line.text) && is_executable(code),
+            kind != Kind::Primal && !continues(&line.text) && is_executable(code),
             line.from,
         ) {
             let known = said.filter(|(at, _)| *at == from).map(|(_, role)| role);

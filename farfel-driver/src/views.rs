@@ -11,7 +11,7 @@ use crate::plan::objects::{Objects, Target};
 use crate::plan::view;
 use crate::read::{Goal, Read, Written, has_main, settle};
 use crate::session::Session;
-use crate::side_by_side::SideBySide;
+use crate::side_by_side::{ByUnits, Outline};
 use crate::stage::ExpandStage;
 use crate::staged::{self, References, Staged};
 use crate::{Error, Report, verify};
@@ -52,7 +52,7 @@ impl Session {
     /// Those of [`Session::check`].
     pub fn expand(&self, stage: ExpandStage) -> Result<(String, Report), Error> {
         let Some(until) = stage.lowered() else {
-            return self.expand_final(false);
+            return self.expand_read(self.read()?, false);
         };
         let (program, _, report) = staged::lower_to(self.read()?, until, None)?;
         Ok((print_program(&program, &Options::default()), report))
@@ -116,20 +116,20 @@ impl Session {
         Ok((text, report))
     }
 
-    /// The program as [`ExpandStage::Final`] has it, with the lines of the sources that it comes
-    /// from.
+    /// The program as [`ExpandStage::Final`] has it beside its sources, both by program units, with the
+    /// lines of the sources that each line comes from.
     ///
     /// # Errors
     ///
     /// Those of [`Session::expand`].
-    pub fn expand_by_lines(&self) -> Result<(SideBySide, Report), Error> {
-        let (text, report) = self.expand_final(true)?;
-        let lines = SideBySide::of(&text, &report.sources);
-        Ok((lines, report))
+    pub fn expand_by_units(&self) -> Result<(ByUnits, Report), Error> {
+        let read = self.read()?;
+        let outline = Outline::of(&read.program, &read.report.sources);
+        let (text, report) = self.expand_read(read, true)?;
+        Ok((ByUnits::of(&text, &report.sources, &outline), report))
     }
 
-    fn expand_final(&self, line_markers: bool) -> Result<(String, Report), Error> {
-        let mut read = self.read()?;
+    fn expand_read(&self, mut read: Read, line_markers: bool) -> Result<(String, Report), Error> {
         let is_library = !has_main(&read.program);
         let exports = self.config.exports.as_deref().filter(|_| is_library);
         let written = std::mem::take(&mut read.written);

@@ -1,5 +1,7 @@
 //! `farfel graph`, `farfel storage`, `farfel intents` and `farfel build --timings`, from outside.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::fs;
 use std::path::Path;
 
@@ -848,43 +850,73 @@ fn what_is_written_replaces_no_source() {
     assert!(!dir.path().join("other.F").exists());
 }
 
-/// What has the same key leads to each other.
+/// What is in an element of a page of `expand --html`.
+fn part(page: &str, id: &str) -> serde_json::Value {
+    let begin = format!(" id=\"{id}\">");
+    let text = page.split_once(&begin).unwrap().1;
+    let text = text.split_once("</script>").unwrap().0;
+    if id == "index" {
+        return serde_json::from_str(text).unwrap();
+    }
+    let bytes = STANDARD.decode(text).unwrap();
+    let bytes = miniz_oxide::inflate::decompress_to_vec(&bytes).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+/// A line of the source leads to all that was made of it, and is found from there.
 #[test]
 fn source_and_derivatives_side_by_side() {
     let dir = sandbox();
-    write(dir.path(), "main.ff", fixed(CONTEXTS));
+    let hostile = fixed(CONTEXTS).replace("PRINT *, D", "PRINT *, D, '</script><b>'");
+    write(dir.path(), "main.ff", hostile);
     farfel(dir.path())
         .args(["expand", "--html", "page.html", "main.ff"])
         .assert()
         .success()
         .stdout_eq("");
     let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
-    let of = |key: &str| -> Vec<&str> {
-        let key = format!("data-k=\"{key}\"");
-        let lines = page.lines().filter(|l| l.contains(&key));
-        lines
-            .map(|l| {
-                l.split_once('>')
-                    .unwrap()
-                    .1
-                    .trim_end_matches("</li>")
-                    .trim()
-            })
-            .collect()
-    };
-    let sine = [
-        "U = SIN(B)",
-        "U = SIN(B)",
-        "U_G1 = COS(B)*B_G1",
-        "U = SIN(B)",
-    ];
-    assert_eq!(of("0-15"), sine);
-    // A comment comes from nowhere.
-    assert!(
-        page.contains("<li data-n=\"41\">C Tangent of STEP"),
-        "{page}"
+    let index = part(&page, "index");
+    let step = &index["sources"][0]["parts"][1];
+    assert_eq!(step["name"], "STEP");
+    assert_eq!(step["lines"], serde_json::json!([10, 19]));
+    assert_eq!(
+        index["sources"][0]["parts"][0]["blocks"],
+        serde_json::json!([[4, 8, "ADF"]])
     );
-    assert!(page.contains("<option value="), "{page}");
-    // It loads nothing.
-    assert!(!page.contains("://"), "{page}");
+
+    let source = part(&page, "s0");
+    assert_eq!(source[14].as_str().unwrap().trim(), "U = SIN(B)");
+    assert!(source[8].as_str().unwrap().contains("</script><b>"));
+    let mut sine = Vec::new();
+    for unit in step["used"].as_array().unwrap() {
+        let entry = &index["generated"][unit.as_u64().unwrap() as usize];
+        let unit = part(&page, &format!("g{unit}"));
+        let lines = unit["text"].as_array().unwrap();
+        for (text, from) in lines.iter().zip(unit["from"].as_array().unwrap()) {
+            if from == 15 {
+                let text = text.as_str().unwrap().trim();
+                sine.push(format!("{} {text}", entry["kind"].as_str().unwrap()));
+            }
+        }
+    }
+    assert_eq!(
+        sine,
+        [
+            "primal U = SIN(B)",
+            "tangent U_G1 = COS(B)*B_G1",
+            "tangent U = SIN(B)"
+        ]
+    );
+    // A comment comes from nowhere, and is the title of what follows.
+    let generated = index["generated"].as_array().unwrap();
+    let at = generated.iter().position(|g| g["name"] == "STEP_G1");
+    let at = at.unwrap();
+    assert_eq!(generated[at]["home"], serde_json::json!([0, 1]));
+    let title = "Tangent of STEP: derivative of B, S with respect to A";
+    assert_eq!(generated[at]["title"], title);
+    let unit = part(&page, &format!("g{at}"));
+    assert_eq!(unit["text"][1], format!("C {title}"));
+    assert_eq!(unit["from"][1], 0);
+    // It loads nothing, and nothing of the program is part of the page.
+    assert!(!page.contains("://") && !page.contains("<b>"), "{page}");
 }

@@ -35,7 +35,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         )
     };
     if let Some(page) = &args.html {
-        let (both, report) = Session::of_files(&sources, &config)?.expand_by_lines()?;
+        let (both, report) = Session::of_files(&sources, &config)?.expand_by_units()?;
         shell.report(&report);
         let title = match args.files.is_empty() {
             true => config.name.clone(),
