@@ -14,7 +14,7 @@ pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut fault = |span, what: String, why: &str, help: &str| {
         found.push(
-            Diagnostic::error(&rules::AD_UNSUPPORTED, span, what)
+            Diagnostic::error(&rules::AD_POINTER, span, what)
                 .label(why)
                 .help(help),
         );
@@ -62,7 +62,7 @@ pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut fault = |span, what: String, why: &str, help: &str| {
         found.push(
-            Diagnostic::error(&rules::AD_UNSUPPORTED, span, what)
+            Diagnostic::error(&rules::AD_ALLOCATION, span, what)
                 .label(why)
                 .help(help),
         );
@@ -129,7 +129,7 @@ pub fn refuse_allocations(unit: &Unit, active: &dyn Fn(SymId) -> bool) -> Vec<Di
                 let name = &unit.symbols[base].name;
                 found.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_ALLOCATION,
                         o.span,
                         format!("{name} has a derivative, and cannot be allocated here"),
                     )

@@ -196,6 +196,18 @@ pub mod rules {
         AD_OUTPUT = "F0311", "active-output", Warn;
         LOOP_MARK = "F0312", "loop-mark";
         AD_PASSED_COMMON = "F0313", "ad-passed-common";
+        AD_ARGUMENT = "F0314", "ad-argument", Warn;
+        AD_SIZE = "F0315", "ad-size";
+        AD_POINTER = "F0316", "ad-pointer";
+        AD_INPUT = "F0317", "ad-input";
+        AD_DIRECTIONS = "F0318", "ad-directions";
+        AD_LOOP = "F0319", "ad-loop";
+        AD_ALIAS = "F0320", "ad-alias";
+        AD_ALLOCATION = "F0321", "ad-allocation";
+        AD_GIVEN = "F0322", "ad-given";
+        AD_STORAGE = "F0323", "ad-storage", Warn;
+        AD_OTHER_TOOL = "F0324", "ad-other-tool", Warn;
+        AD_CONTROL = "F0325", "ad-control";
         COMPILER = "F0401", "compiler", Warn;
         UNKNOWN_LINT = "F0500", "unknown-lint";
         SUSPICIOUS_LAYOUT = "F0501", "suspicious-layout", Warn;
@@ -224,6 +236,24 @@ pub mod rules {
         UNKNOWN_DIRECTIVE = "F0528", "unknown-directive", Warn;
         FAULT_OF_FARFEL = "F0901", "fault-of-farfel";
     }
+
+    /// Those of what an AD tool cannot differentiate.
+    pub static AD_REFUSED: &[&Rule] = &[
+        &AD_UNSUPPORTED,
+        &AD_PASSED_COMMON,
+        &AD_ARGUMENT,
+        &AD_SIZE,
+        &AD_POINTER,
+        &AD_INPUT,
+        &AD_DIRECTIONS,
+        &AD_LOOP,
+        &AD_ALIAS,
+        &AD_ALLOCATION,
+        &AD_GIVEN,
+        &AD_STORAGE,
+        &AD_OTHER_TOOL,
+        &AD_CONTROL,
+    ];
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
     if unit.constant {
         let message = "the AD tool does not know of statements that are constant";
-        let d = Diagnostic::error(&rules::AD_UNSUPPORTED, unit.span, message);
+        let d = Diagnostic::error(&rules::AD_OTHER_TOOL, unit.span, message);
         return vec![d.help("use the built-in engine, or take the directive out")];
     }
     let given = unit.given.iter().map(|g| (g.span, &g.procedure));
@@ -26,7 +26,7 @@ fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
     let all = given.chain(constants.map(|s| (s.span, &s.name)));
     all.map(|(span, name)| {
         let message = format!("the AD tool does not know what is said of the derivative of {name}");
-        Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+        Diagnostic::error(&rules::AD_OTHER_TOOL, span, message)
             .help("use the built-in engine, or take the directive out")
     })
     .collect()
@@ -51,7 +51,7 @@ pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
         {
             found.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_OTHER_TOOL,
                     e.span,
                     format!("the derivative of {} is not known to the tool", i.name),
                 )
@@ -61,7 +61,7 @@ pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
     });
     let mut fault = |span, what: &str, help: &str| {
         let message = format!("the AD tool reads FORTRAN 77, which has no {what}");
-        found.push(Diagnostic::error(&rules::AD_UNSUPPORTED, span, message).help(help));
+        found.push(Diagnostic::error(&rules::AD_OTHER_TOOL, span, message).help(help));
     };
     walk_block(&unit.body, &mut |s| match &s.kind {
         StmtKind::Select(_) => fault(
@@ -111,7 +111,7 @@ pub(crate) fn refuse_two_names(unit: &Unit, assigned: &Assigned) -> Vec<Diagnost
     let fault = |(a, b): (SymId, SymId)| {
         let (a, b) = (&unit.symbols[a], &unit.symbols[b]);
         Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_OTHER_TOOL,
             a.span,
             format!(
                 "{} is assigned, lies in COMMON and has the name {}, too, so that the AD tool cannot follow it",

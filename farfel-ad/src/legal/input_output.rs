@@ -256,7 +256,7 @@ impl Silencer<'_, '_, '_> {
 
 fn reads(unit: &Unit, s: &Stmt, request: &Request) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_INPUT,
         s.span,
         format!(
             "{} reads, and an ADR block computes its statements twice",

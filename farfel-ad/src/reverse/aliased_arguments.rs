@@ -320,7 +320,7 @@ fn variable(unit: &mut Unit, wanted: &str, ty: Type) -> SymId {
 /// The error where the cotangents of one array cannot be told apart.
 pub(super) fn twice(span: Span) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_ALIAS,
         span,
         "the same array is passed twice, and both get a cotangent",
     )

@@ -181,7 +181,7 @@ impl Sweeper<'_> {
                 if carries && self.trial == 0 {
                     let message = "the adjoint of an array expression as an argument is not known";
                     self.errors.push(
-                        Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+                        Diagnostic::error(&rules::AD_ARGUMENT, span, message)
                             .help("assign it to an array first"),
                     );
                 }

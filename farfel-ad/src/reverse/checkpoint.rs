@@ -66,7 +66,7 @@ impl Sweeper<'_> {
                 if self.trial == 0 {
                     self.errors.push(
                         Diagnostic::error(
-                            &rules::AD_UNSUPPORTED,
+                            &rules::AD_LOOP,
                             *at,
                             "the number of iterations of this loop is not known when it begins, so that states cannot be spread over it",
                         )
@@ -100,7 +100,7 @@ impl Sweeper<'_> {
                 if self.trial == 0 {
                     self.errors.push(
                         Diagnostic::error(
-                            &rules::AD_UNSUPPORTED,
+                            &rules::AD_LOOP,
                             *at,
                             "the adjoint of the adjoint of a loop with this directive is not known",
                         )

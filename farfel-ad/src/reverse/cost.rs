@@ -194,7 +194,7 @@ impl World {
 
 fn cannot(of: &Name, span: Span) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_LOOP,
         span,
         format!("calls of {of} cannot be carried out again"),
     )

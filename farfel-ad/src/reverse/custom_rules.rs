@@ -207,7 +207,7 @@ impl<'w> Sweeper<'w> {
         if moving && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_GIVEN,
                     span,
                     "an argument of this call decides which element another one is, and changes",
                 )
@@ -341,7 +341,7 @@ impl<'w> Sweeper<'w> {
 
     fn refuse(&mut self, at: Span, message: &str, help: &str) {
         if self.trial == 0 {
-            let fault = Diagnostic::error(&rules::AD_UNSUPPORTED, at, message).help(help);
+            let fault = Diagnostic::error(&rules::AD_GIVEN, at, message).help(help);
             self.errors.push(fault);
         }
     }

@@ -224,7 +224,7 @@ impl Sweeper<'_> {
             for (why, help) in faults {
                 self.errors.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_LOOP,
                         at,
                         format!("whether the adjoint of this loop has come to its end cannot be seen: {why}"),
                     )

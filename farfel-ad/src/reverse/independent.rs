@@ -146,7 +146,7 @@ impl Sweeper<'_> {
             return;
         }
         let mut fault = Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_LOOP,
             at,
             format!("these iterations are not proven to be independent: {why}"),
         )

@@ -154,7 +154,7 @@ fn value_at(of: Expr, counters: &[SymId], text: bool, span: Span) -> Expr {
 
 fn cannot(symbol: &Symbol, span: Span) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_SIZE,
         span,
         format!(
             "the backward sweep needs a value of {} that is overwritten here, and cannot keep it, which has {}",

@@ -168,7 +168,7 @@ impl Sweeper<'_> {
         if !restore.is_empty() && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_CONTROL,
                     c.span,
                     "a function in the condition of DO WHILE changes what the backward sweep needs",
                 )

@@ -405,7 +405,7 @@ impl World {
                 let s = &make.unit.symbols[*d];
                 errors.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_STORAGE,
                         make.unit.span,
                         format!("{} would keep its cotangent from call to call", s.name),
                     )
@@ -420,7 +420,7 @@ impl World {
                 let s = &make.unit.symbols[s];
                 errors.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_SIZE,
                         s.span,
                         format!(
                             "bounds of arrays depend on {}, which {} changes: its backward sweep would have other ones",
@@ -515,7 +515,7 @@ fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
     let fault = |(s, at): (SymId, Span)| {
         let name = &unit.symbols[s].name;
         Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_ALLOCATION,
             at,
             format!("reverse mode cannot follow {name}, which is allocated by assignments"),
         )

@@ -118,7 +118,7 @@ impl Normalizer<'_> {
             | StmtKind::Exit(_)
             | StmtKind::Ad(_) => self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_CONTROL,
                     span,
                     "reverse mode cannot follow this jump",
                 )
@@ -292,7 +292,7 @@ impl Normalizer<'_> {
             DoControl::While(_) => {}
             DoControl::Forever => self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_CONTROL,
                     span,
                     "reverse mode cannot follow a loop without an end",
                 )
@@ -438,7 +438,7 @@ impl Normalizer<'_> {
             };
             self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_ALIAS,
                     args[*at].span.or(span),
                     format!("the call {what}"),
                 )
@@ -464,7 +464,7 @@ impl Normalizer<'_> {
             if !scalar(i) || rank(&self.make.unit, &args[i]) > 0 {
                 self.errors.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_ALIAS,
                         args[i].span,
                         "the call reads this array by one argument and assigns it by another",
                     )
@@ -495,7 +495,7 @@ fn is_within(unit: &Unit, element: &Expr, array: &Expr) -> bool {
 /// An argument of which the backward sweep does not know what it was.
 fn moving_text(span: Span) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_ARGUMENT,
         span,
         "the call changes what this argument is made of, and its length is not known before",
     )

@@ -262,7 +262,7 @@ impl Sweeper<'_> {
                             s.openness()
                         );
                         self.errors.push(
-                            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+                            Diagnostic::error(&rules::AD_LOOP, span, message)
                                 .related(s.span, "declared here")
                                 .help(format!("declare the bounds of {}", s.name)),
                         );
@@ -288,7 +288,7 @@ impl Sweeper<'_> {
         if (touched.besides == Besides::Once || allocates) && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_LOOP,
                     span,
                     "iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate",
                 )

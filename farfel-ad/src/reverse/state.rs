@@ -172,7 +172,7 @@ fn left(unit: &Unit, name: &Name) -> Diagnostic {
         "{} keeps {name} from call to call, and its adjoint leaves another value there",
         unit.name
     );
-    Diagnostic::warning(&rules::AD_UNSUPPORTED, unit.name_span, message)
+    Diagnostic::warning(&rules::AD_STORAGE, unit.name_span, message)
         .help("set it again before the next call")
 }
 

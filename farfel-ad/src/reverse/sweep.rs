@@ -505,7 +505,7 @@ impl<'w> Sweeper<'w> {
         self.undeclared.extend(self.space.common_at(loc));
         let message = format!("{why}, and this unit does not declare its block");
         self.errors.push(
-            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+            Diagnostic::error(&rules::AD_STORAGE, span, message)
                 .help("declare the COMMON block in this unit"),
         );
     }
@@ -571,7 +571,7 @@ impl<'w> Sweeper<'w> {
             StmtKind::Allocation(_) => {
                 self.errors.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_SIZE,
                         span,
                         "reverse mode cannot follow this: it has, or needs, an array whose size is known at run time",
                     )
@@ -725,7 +725,7 @@ pub(super) fn is_tape(s: &Symbol) -> bool {
 /// A tape whose values are overwritten before the adjoint of the adjoint has used them.
 pub(super) fn twice_reversed(span: Span) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_LOOP,
         span,
         "the adjoint of the adjoint of what is carried out again here is not known",
     )

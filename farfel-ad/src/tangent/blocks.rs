@@ -69,7 +69,7 @@ impl Gen<'_> {
                     if self.here().counts_active(&d.control) {
                         self.errors.push(
                             Diagnostic::error(
-                                &rules::AD_UNSUPPORTED,
+                                &rules::AD_CONTROL,
                                 from.span,
                                 "derivatives would go through the loop variable",
                             )
@@ -92,7 +92,7 @@ impl Gen<'_> {
                 if active {
                     self.errors.push(
                         Diagnostic::error(
-                            &rules::AD_UNSUPPORTED,
+                            &rules::AD_CONTROL,
                             c.span,
                             "derivatives would go through a function call in the condition of DO WHILE",
                         )

@@ -17,7 +17,7 @@ impl Gen<'_> {
         let rule = self.engine.dependence.rule(self.source, callee)?.clone();
         let name = self.source.symbols[callee].name.clone();
         let mut fault = |message: String, help: &str| {
-            let d = Diagnostic::error(&rules::AD_UNSUPPORTED, self.span, message).help(help);
+            let d = Diagnostic::error(&rules::AD_GIVEN, self.span, message).help(help);
             let d = match rule.span.is_none() {
                 true => d,
                 false => d.related(rule.span, "given here"),
@@ -100,7 +100,7 @@ impl Gen<'_> {
                 let message = format!(
                     "derivatives would go through this argument, which is {given} here and {wanted} in {name}"
                 );
-                let d = Diagnostic::error(&rules::AD_UNSUPPORTED, a.span, message)
+                let d = Diagnostic::error(&rules::AD_ARGUMENT, a.span, message)
                     .help("declare both with the same type");
                 self.errors.push(self.engine.asked_by(d));
             }
@@ -127,7 +127,7 @@ impl Gen<'_> {
                 "{} is constant, but derivatives go through this argument of {callee} elsewhere",
                 symbol.name
             );
-            let d = Diagnostic::error(&rules::AD_UNSUPPORTED, a.span, message)
+            let d = Diagnostic::error(&rules::AD_ARGUMENT, a.span, message)
                 .help("pass an array that is not constant, and copy it");
             self.errors.push(self.engine.asked_by(d));
         }
@@ -176,13 +176,13 @@ impl Gen<'_> {
                     );
                     // By Tapenade's conventions, derivatives stay as they are where that is so.
                     if !constant && self.engine.layout.unknown == Unknown::Provided {
-                        let d = Diagnostic::warning(&rules::AD_UNSUPPORTED, args[i].span, message)
+                        let d = Diagnostic::warning(&rules::AD_ARGUMENT, args[i].span, message)
                             .label("their derivatives are left as they are");
                         let d = self.engine.asked_by(d);
                         self.engine.warnings.borrow_mut().push(d);
                         continue;
                     }
-                    let d = Diagnostic::error(&rules::AD_UNSUPPORTED, args[i].span, message)
+                    let d = Diagnostic::error(&rules::AD_ARGUMENT, args[i].span, message)
                         .help("pass a whole array");
                     self.errors.push(self.engine.asked_by(d));
                 }
@@ -270,7 +270,7 @@ impl Gen<'_> {
                     true => "let a subroutine do that, and make it constant",
                     false => "let a subroutine do that",
                 };
-                let d = Diagnostic::error(&rules::AD_UNSUPPORTED, self.span, message).help(help);
+                let d = Diagnostic::error(&rules::AD_GIVEN, self.span, message).help(help);
                 self.errors.push(self.engine.asked_by(d));
             }
         }

@@ -115,7 +115,7 @@ impl Gen<'_> {
             }
             if self.is_varied(from) || step.is_some_and(|s| self.is_varied(s)) {
                 let fault = Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_INPUT,
                     from.span,
                     "derivatives would go through the variable of an implied DO",
                 )
@@ -143,7 +143,7 @@ impl Gen<'_> {
         };
         let name = &self.source.symbols[*s].name;
         let fault = Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_INPUT,
             self.span,
             format!("{name} keeps its derivative or loses it, as the input decides"),
         )

@@ -132,7 +132,7 @@ impl Gen<'_> {
             refused |= found.iter().any(|t| rank(&self.unit, t) > to);
             if refused {
                 let fault = Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_DIRECTIONS,
                     s.span,
                     "patterns do not go through array constructors and the like",
                 );

@@ -53,7 +53,7 @@ pub(super) fn generate(
     if let Some((s, way)) = problem.refused(&activity, engine.layout.vector, engine.linear) {
         let s = &source.symbols[s];
         let fault = Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_STORAGE,
             s.span,
             format!(
                 "derivatives{} would go through {}, which shares its storage with other variables",
@@ -575,7 +575,7 @@ impl Gen<'_> {
         if context.is_some() && unit.name == *name && args.len() != unit.args.len() {
             self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_ARGUMENT,
                     self.span,
                     format!(
                         "derivatives would go through this call, which passes {} of the {} arguments of {name}",
@@ -604,7 +604,7 @@ impl Gen<'_> {
             if active || self.is_varied(a) {
                 self.errors.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_ARGUMENT,
                         a.span,
                         format!(
                             "derivatives would go through this argument, which is {given} here and {ty} in {}",
@@ -665,7 +665,7 @@ impl Gen<'_> {
             if lacks_variable(array, result, self.engine.layout.vector) {
                 self.errors.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_ARGUMENT,
                         a.span,
                         "derivatives would go through an array expression as an argument",
                     )

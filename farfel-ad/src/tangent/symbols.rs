@@ -91,7 +91,7 @@ impl Gen<'_> {
             // Only an argument of the head that the request does not pair with a derivative.
             self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_SIZE,
                     of.span,
                     format!(
                         "{} has {}, so that its tangent cannot be stored",
@@ -224,7 +224,7 @@ impl Gen<'_> {
                 (Some(l), Some(h)) => elements = elements.saturating_mul(h - l + 1),
                 _ => {
                     self.errors.push(Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_SIZE,
                         span,
                         format!("the size of {}, which is saved, is not constant", of.name),
                     ));
@@ -585,7 +585,7 @@ impl Gen<'_> {
         if !self.engine.layout.ask_sizes {
             self.errors.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_SIZE,
                     of.span,
                     format!(
                         "{} has assumed size, so that its derivative cannot be set to zero",

@@ -185,7 +185,7 @@ impl Gen<'_> {
         };
         let (span, name) = (first.span, &first.name);
         let fault = Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_DIRECTIONS,
             span,
             format!("derivatives in several directions would go through {name}, which is in COMMON or EQUIVALENCE or keeps its value between calls"),
         )

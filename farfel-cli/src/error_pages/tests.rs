@@ -20,6 +20,10 @@ const NO_PROGRAM: &[(&str, &str)] = &[
         "what Tapenade or ADIFOR say, which have to be installed",
     ),
     (
+        "F0324",
+        "what Tapenade or ADIFOR cannot do, which have to be chosen",
+    ),
+    (
         "F0401",
         "what a compiler says of its flags, of C, or of what Farfel takes",
     ),

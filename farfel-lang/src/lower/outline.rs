@@ -219,7 +219,7 @@ impl Outline<'_> {
             if let Some(what) = s.handover_bar() {
                 self.diagnostics.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_ALLOCATION,
                         span,
                         format!("{} is {what}, and cannot be used in an AD block", s.name),
                     )

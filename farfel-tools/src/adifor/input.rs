@@ -218,7 +218,7 @@ fn strip_block(block: &mut Vec<Stmt>) {
 fn check_language(unit: &Unit, options: &Options, faults: &mut Vec<Diagnostic>) {
     faults.extend(crate::refuse::refuse_for_tool(unit, false));
     let mut refuse = |span: Span, message: &str, help: &str| {
-        let d = Diagnostic::error(&rules::AD_UNSUPPORTED, span.or(unit.span), message);
+        let d = Diagnostic::error(&rules::AD_OTHER_TOOL, span.or(unit.span), message);
         faults.push(d.help(help));
     };
     let not_77 = "ADIFOR 2 reads FORTRAN 77 only; the built-in engine reads this";

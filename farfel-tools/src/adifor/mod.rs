@@ -186,7 +186,7 @@ pub fn read(
 fn no_reverse_mode(request: &Request) -> Option<Diagnostic> {
     (request.mode == AdMode::Reverse).then(|| {
         Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_OTHER_TOOL,
             request.span,
             "ADIFOR 2 has no reverse mode",
         )

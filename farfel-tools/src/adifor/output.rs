@@ -252,7 +252,7 @@ impl Reader<'_> {
                 if result || unit.symbols.find(&names.derivative(name)).is_some() {
                     let message =
                         format!("READ sets {name}, and ADIFOR leaves its derivative as it was");
-                    let d = Diagnostic::error(&rules::AD_UNSUPPORTED, span, message);
+                    let d = Diagnostic::error(&rules::AD_OTHER_TOOL, span, message);
                     faults.push(d.help("read into another variable, and assign that"));
                 }
             }
@@ -359,7 +359,7 @@ impl Reader<'_> {
                 (Arg::Dummy(p), Some(_)) => {
                     let name = names.original(&unit.symbols[p].name);
                     let d = Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_SIZE,
                         request.span,
                         format!("{name} has assumed size, so that its tangent cannot be stored"),
                     );

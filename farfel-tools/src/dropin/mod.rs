@@ -936,7 +936,7 @@ fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
 /// May a fault be none where passed procedures are called by their names? What those that may be anything overwrite
 /// cannot be kept.
 fn of_passed(d: &Diagnostic) -> bool {
-    [&rules::AD_PASSED_COMMON, &rules::AD_UNSUPPORTED].contains(&d.rule)
+    rules::AD_REFUSED.contains(&d.rule)
 }
 
 /// The program has its ENTRY points, and not what was made of them: calls without derivatives are
@@ -995,7 +995,7 @@ fn two_states(unit: &Unit) -> Diagnostic {
         "{} keeps variables from call to call, and its derivative keeps others",
         unit.name
     );
-    Diagnostic::warning(&rules::AD_UNSUPPORTED, unit.name_span, message)
+    Diagnostic::warning(&rules::AD_STORAGE, unit.name_span, message)
         .help("put what it keeps into a COMMON block")
 }
 

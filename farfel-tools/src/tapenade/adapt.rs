@@ -64,7 +64,7 @@ fn root(p: &Prepared, request: &Request, made: &[Made]) -> Result<usize, Vec<Dia
 fn directions(p: &Prepared, request: &Request, unit: &Unit, fault: &vector::Fault) -> Diagnostic {
     match fault {
         vector::Fault::Static(name) => Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_DIRECTIONS,
             request.span,
             format!(
                 "{} of {} outlives the call, so its size cannot depend on the number of directions",
@@ -122,7 +122,7 @@ fn stack_pairs(
         }
         if request.vector && !plain.is_empty() {
             return Err(vec![Diagnostic::error(
-                &rules::AD_UNSUPPORTED,
+                &rules::AD_DIRECTIONS,
                 request.span,
                 "several directions through an adjoint of Tapenade's are not possible yet",
             )]);

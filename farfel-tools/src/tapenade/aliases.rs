@@ -119,7 +119,7 @@ impl Pass<'_> {
                     Some(e) => args[k] = e,
                     None => self.faults.push(
                         Diagnostic::error(
-                            &rules::AD_UNSUPPORTED,
+                            &rules::AD_ALIAS,
                             span,
                             format!("{name} gets one variable as two arguments, and its adjoint would add to one derivative in two ways"),
                         )

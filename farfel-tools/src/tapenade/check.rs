@@ -46,7 +46,7 @@ pub(super) fn check(
             .find(|u| stack::calls(u).contains(stub))
             .map_or(Span::NONE, |u| u.name_span);
         let d = Diagnostic::error(
-            &rules::AD_UNSUPPORTED,
+            &rules::AD_OTHER_TOOL,
             request.span,
             "Tapenade cannot differentiate its own adjoints in reverse mode",
         )
@@ -200,9 +200,9 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
                         "{name} changes variables, and Tapenade would not follow that here"
                     );
                     let d = if allowed(options, name) {
-                        Diagnostic::warning(&rules::AD_UNSUPPORTED, s.span, text)
+                        Diagnostic::warning(&rules::AD_OTHER_TOOL, s.span, text)
                     } else {
-                        Diagnostic::error(&rules::AD_UNSUPPORTED, s.span, text)
+                        Diagnostic::error(&rules::AD_OTHER_TOOL, s.span, text)
                             .help(format!("assign the result of {name} to a variable first"))
                     };
                     found.push(d.related(request.span, "for this AD block"));

@@ -148,7 +148,7 @@ fn unpaired(request: &Request, head: &Unit, i: usize) -> Diagnostic {
     let s = head.args[i].sym().map(|s| &head.symbols[s]);
     let (name, span) = s.map_or(("?", request.span), |s| (s.name.as_str(), s.span));
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_SIZE,
         span.or(request.span),
         format!("the derivative of {name} is needed, but its size is not known"),
     )

@@ -40,7 +40,7 @@ pub(crate) fn split(
             let (unit, name) = (&u.name, &u.symbols[s].name);
             let message = format!("{unit}, which has ENTRY points, keeps {name} from call to call");
             errors.push(
-                Diagnostic::error(&rules::AD_UNSUPPORTED, u.symbols[s].span, message)
+                Diagnostic::error(&rules::AD_STORAGE, u.symbols[s].span, message)
                     .label("each ENTRY gets a derivative of its own, which would keep another one")
                     .help(format!("put {name} into a COMMON block")),
             );

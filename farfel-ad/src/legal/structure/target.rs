@@ -21,7 +21,7 @@ pub(super) enum Target {
 
 /// A fault of something that cannot be done.
 pub(super) fn unsupported(span: Span, what: String) -> Diagnostic {
-    Diagnostic::error(&rules::AD_UNSUPPORTED, span, what)
+    Diagnostic::error(&rules::AD_CONTROL, span, what)
         .label("reverse mode cannot follow it")
         .help("write it with IF (…) THEN and DO")
 }

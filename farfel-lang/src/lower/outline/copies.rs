@@ -159,7 +159,7 @@ impl Outline<'_> {
             if fault {
                 self.diagnostics.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_STORAGE,
                         span,
                         "a function in the opening could change the COMMON variable that the block is differentiated by",
                     )

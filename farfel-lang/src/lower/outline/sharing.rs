@@ -133,7 +133,7 @@ impl Sharing {
         let storage = UnitStorage::of(unit);
         let name = |s: SymId| &unit.symbols[s].name;
         let fault = |message: String| {
-            Diagnostic::error(&rules::AD_UNSUPPORTED, span, message)
+            Diagnostic::error(&rules::AD_STORAGE, span, message)
                 .label("AD block")
                 .help("use one name for it in the block, or a variable of its own")
         };

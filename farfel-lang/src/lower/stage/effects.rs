@@ -164,7 +164,7 @@ impl<'p> Search<'p> {
                 let s = &unit.symbols[*s];
                 effects.faults.push(
                     Diagnostic::error(
-                        &rules::AD_UNSUPPORTED,
+                        &rules::AD_STORAGE,
                         s.span.or(span),
                         format!("{} keeps its value from call to call and shares its storage, so that ADR cannot put it back", s.name),
                     )
@@ -244,7 +244,7 @@ impl<'p> Search<'p> {
             };
             return Err(Box::new(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_STORAGE,
                     span,
                     format!(
                         "{name}, which this block changes, {why}, so that ADR cannot put it back"

@@ -93,7 +93,7 @@ pub(super) fn statements(unit: &Unit) -> Vec<Span> {
 /// A statement gets what the derivative of a block cannot get.
 pub(super) fn fault(at: Span, block: Span) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_UNSUPPORTED,
+        &rules::AD_INPUT,
         at,
         "the derivative of an ADR block cannot read again what this statement gets",
     )

@@ -367,7 +367,7 @@ impl<'a> Stager<'a> {
             };
             self.diagnostics.push(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_SIZE,
                     call.request.span,
                     format!(
                         "{} has {}, so that its {what} cannot be stored",

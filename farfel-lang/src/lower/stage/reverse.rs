@@ -170,7 +170,7 @@ impl Stager<'_> {
         };
         self.diagnostics.push(
             Diagnostic::error(
-                &rules::AD_UNSUPPORTED,
+                &rules::AD_SIZE,
                 span,
                 format!(
                     "{} has {}, so that its values from before the block cannot be kept",

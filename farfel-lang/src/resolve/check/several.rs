@@ -21,7 +21,7 @@ impl Checker<'_, '_> {
         if mode == AdMode::Reverse && several.pattern {
             self.error(
                 Diagnostic::error(
-                    &rules::AD_UNSUPPORTED,
+                    &rules::AD_DIRECTIONS,
                     count.span,
                     format!("ADR blocks have no {word}"),
                 )
