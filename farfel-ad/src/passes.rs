@@ -555,7 +555,7 @@ fn marks(program: &Program) -> Vec<Span> {
 /// A loop that its end alone does not end.
 fn jumps_out(mark: Span) -> Diagnostic {
     Diagnostic::error(
-        &rules::AD_CONTROL,
+        &rules::AD_LOOP,
         mark,
         "something jumps out of this loop, so that its adjoint cannot be made as the directive says",
     )

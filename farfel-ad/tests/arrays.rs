@@ -275,9 +275,9 @@ fn arguments_of_other_types() {
       W = I(1)
       END
 "), @r"
-    F0305 13:17 derivatives would go through this argument, which is DOUBLE PRECISION here and COMPLEX*16 in PAIR
-    F0305 15:18 derivatives would go through this argument, which is COMPLEX*16 here and DOUBLE PRECISION in PAIR2
-    F0305 16:17 derivatives would go through this argument, which is DOUBLE PRECISION here and INTEGER in WORK
+    F0314 13:17 derivatives would go through this argument, which is DOUBLE PRECISION here and COMPLEX*16 in PAIR
+    F0314 15:18 derivatives would go through this argument, which is COMPLEX*16 here and DOUBLE PRECISION in PAIR2
+    F0314 16:17 derivatives would go through this argument, which is DOUBLE PRECISION here and INTEGER in WORK
     ");
 }
 

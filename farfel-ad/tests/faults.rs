@@ -103,11 +103,11 @@ fn shared_storage() {
         expand(&text).map_or_else(|e| e, |_| "no faults".to_owned())
     };
     let gradient = block("ADR(Y)", "END ADR(D = COTANGENT(X(1)))", units);
-    assert_snapshot!(gradient, @"F0305 8:33 derivatives would go through A, which shares its storage with other variables");
+    assert_snapshot!(gradient, @"F0323 8:33 derivatives would go through A, which shares its storage with other variables");
     // CHARACTER, and complex numbers over real ones.
     let units = units.replace("Y, A(4)", "Y\n      COMPLEX*16 A(2)");
     let units = units.replace("A(1)*A(2)", "DBLE(A(1)**2)");
-    assert_snapshot!(faults(&units), @"F0305 8:33 derivatives would go through A, which shares its storage with other variables");
+    assert_snapshot!(faults(&units), @"F0323 8:33 derivatives would go through A, which shares its storage with other variables");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn namelist_input() {
       END
 ";
     let errors = support::expand(text.trim_start_matches('\n')).unwrap_err();
-    assert_snapshot!(errors, @"F0305 4:7 X keeps its derivative or loses it, as the input decides");
+    assert_snapshot!(errors, @"F0317 4:7 X keeps its derivative or loses it, as the input decides");
 }
 
 /// The faults of a block with several directions.
@@ -246,8 +246,8 @@ fn derivatives_of_no_constant_number() {
         "no faults"
     );
     assert_snapshot!(several("DIRECTIONS = N, TANGENT(X, 1) = 1", closing, common), @r"
-    F0305 13:36 derivatives in several directions would go through C, which is in COMMON or EQUIVALENCE or keeps its value between calls
-    F0305 19:27 derivatives in several directions would go through C, which is in COMMON or EQUIVALENCE or keeps its value between calls
+    F0318 13:36 derivatives in several directions would go through C, which is in COMMON or EQUIVALENCE or keeps its value between calls
+    F0318 19:27 derivatives in several directions would go through C, which is in COMMON or EQUIVALENCE or keeps its value between calls
     ");
     let saved = "
       SUBROUTINE F(X, Y)
@@ -261,7 +261,7 @@ fn derivatives_of_no_constant_number() {
         several("DIRECTIONS = 2, TANGENT(X, 1) = 1", closing, saved),
         "no faults"
     );
-    assert_snapshot!(several("DIRECTIONS = N, TANGENT(X, 1) = 1", closing, saved), @"F0305 13:36 derivatives in several directions would go through T, which is in COMMON or EQUIVALENCE or keeps its value between calls");
+    assert_snapshot!(several("DIRECTIONS = N, TANGENT(X, 1) = 1", closing, saved), @"F0318 13:36 derivatives in several directions would go through T, which is in COMMON or EQUIVALENCE or keeps its value between calls");
     let mixed = "
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y(3), T(2)
@@ -273,7 +273,7 @@ fn derivatives_of_no_constant_number() {
       Y(1) = T(2)
       END
 ";
-    let said = "F0305 13:36 derivatives in several directions would go through T, which shares its storage with other variables";
+    let said = "F0323 13:36 derivatives in several directions would go through T, which shares its storage with other variables";
     let opening = "DIRECTIONS = 2, TANGENT(X, 1) = 1";
     assert_eq!(several(opening, closing, mixed).trim_end(), said);
     let closing = closing.replace("D = TANGENT(Y(1), 1)", "L = TANGENT(Y(1), 1)");
@@ -344,7 +344,7 @@ fn temporaries_of_what_has_two_names() {
       END ADR(X = COTANGENT(X))
       END
 ";
-    assert_snapshot!(expand(text).unwrap_err(), @"F0305 8:7 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time");
+    assert_snapshot!(expand(text).unwrap_err(), @"F0315 8:7 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time");
 }
 
 /// A tool that gives what it makes for each request the same name.
@@ -411,9 +411,9 @@ fn arrays_that_a_call_assigns_by_two_arguments() {
         );
         expand(&text).err().unwrap_or_default()
     };
-    let two = "F0305 5:20 the call assigns this array by two arguments\n";
+    let two = "F0320 5:20 the call assigns this array by two arguments\n";
     assert_eq!(faults("CALL F(W(K), W(K), Y)"), two);
-    let two = "F0305 5:17 the call assigns this array by two arguments\n";
+    let two = "F0320 5:17 the call assigns this array by two arguments\n";
     assert_eq!(faults("CALL F(W, W(1), Y)"), two);
     assert_eq!(faults("CALL F(W(1), W(5), Y)"), "");
     // Subscripts are needed again, too.
@@ -434,6 +434,6 @@ fn arrays_that_a_call_assigns_by_two_arguments() {
       Y = Y*X(L(1))
       END
 ";
-    let two = "F0305 5:20 the call assigns this array by two arguments\n";
+    let two = "F0320 5:20 the call assigns this array by two arguments\n";
     assert_eq!(expand(text).err().unwrap_or_default(), two);
 }

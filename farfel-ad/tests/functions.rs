@@ -282,22 +282,22 @@ fn what_derivatives_cannot_follow() {
       P = LOC(X(2))
       Y = X(1) + A
 "), @r"
-    F0305 9:24 derivatives cannot follow the Cray pointer to A
-    F0305 11:11 derivatives cannot follow what LOC hands over
+    F0316 9:24 derivatives cannot follow the Cray pointer to A
+    F0316 11:11 derivatives cannot follow what LOC hands over
     ");
     assert_snapshot!(faults("
       EXTERNAL G
       CALL G(%VAL(X(1)), %REF(Y))
 "), @r"
-    F0305 10:14 derivatives cannot follow what %VAL hands over
-    F0305 10:26 derivatives cannot follow what %REF hands over
+    F0316 10:14 derivatives cannot follow what %VAL hands over
+    F0316 10:26 derivatives cannot follow what %REF hands over
     ");
     assert_snapshot!(faults("
       DOUBLE PRECISION, ALLOCATABLE, SAVE :: W(:)
       ALLOCATE (W(3))
       W = X
       Y = W(2)
-"), @"F0305 9:46 W is kept from call to call, where its derivative could not be");
+"), @"F0321 9:46 W is kept from call to call, where its derivative could not be");
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn what_would_need_an_explicit_interface() {
       END ADF(D = TANGENT(Y))
       END
 ";
-    assert_snapshot!(expand(text).unwrap_err(), @"F0305 5:7 W is ALLOCATABLE, and cannot be used in an AD block");
+    assert_snapshot!(expand(text).unwrap_err(), @"F0321 5:7 W is ALLOCATABLE, and cannot be used in an AD block");
 }
 
 #[test]

@@ -279,9 +279,9 @@ C     farfel: derivative(tangent = COUNTS_D, in = A, out = ())
       B = A
       END
 "), @r"
-    F0305 9:16 derivatives would go through this argument, which is REAL here and DOUBLE PRECISION in EXT
-    F0305 12:7 derivatives would go through B of COUNTS, and the derivative that is given does not tell of it
-    F0305 13:7 derivatives would go through BACK, of which only the adjoint is given
+    F0314 9:16 derivatives would go through this argument, which is REAL here and DOUBLE PRECISION in EXT
+    F0322 12:7 derivatives would go through B of COUNTS, and the derivative that is given does not tell of it
+    F0322 13:7 derivatives would go through BACK, of which only the adjoint is given
     ");
 }
 
@@ -657,5 +657,5 @@ C     farfel: library(DAXPY)
     let made = expand(text).unwrap();
     assert!(made.contains("CALL FARFEL_DAXPY_D(N, 2D0, "), "{made}");
     let made = expand(&text.replace("DAXPY", "MYAXPY"));
-    assert_snapshot!(made.unwrap_err(), @"F0305 5:7 no derivative of MYAXPY comes along");
+    assert_snapshot!(made.unwrap_err(), @"F0322 5:7 no derivative of MYAXPY comes along");
 }

@@ -301,12 +301,12 @@ fn loops_that_cannot_be_carried_out_again() {
         faults(&format!("{start}{body}      END\n"))
     });
     assert_snapshot!(faults.concat(), @r"
-    F0305 10:1 something jumps out of this loop, so that its adjoint cannot be made as the directive says
-    F0305 10:1 the number of iterations of this loop is not known when it begins, so that states cannot be spread over it
-    F0305 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
-    F0305 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
-    F0305 10:1 these iterations are not proven to be independent: one may read what another assigns to X
-    F0305 10:1 these iterations are not proven to be independent: one may read what another assigns to Y
+    F0319 10:1 something jumps out of this loop, so that its adjoint cannot be made as the directive says
+    F0319 10:1 the number of iterations of this loop is not known when it begins, so that states cannot be spread over it
+    F0319 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
+    F0315 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
+    F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to X
+    F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to Y
     no faults
     ");
 }
@@ -326,9 +326,9 @@ fn adjoints_of_adjoints_of_marked_loops_are_refused() {
       END ADR(E = COTANGENT(X))
       END
 ";
-    assert_snapshot!(expand(text).unwrap_err(), @"F0305 6:1 the adjoint of the adjoint of a loop with this directive is not known");
+    assert_snapshot!(expand(text).unwrap_err(), @"F0319 6:1 the adjoint of the adjoint of a loop with this directive is not known");
     let text = text.replace("checkpoint(3)", "fixed-point");
-    assert_snapshot!(expand(&text).unwrap_err(), @"F0305 6:1 the adjoint of the adjoint of a loop with this directive is not known");
+    assert_snapshot!(expand(&text).unwrap_err(), @"F0319 6:1 the adjoint of the adjoint of a loop with this directive is not known");
 }
 
 /// 100 states of 12 values that depend on each other.

@@ -401,15 +401,15 @@ fn refused() {
       IF (ALLOCATED(W)) DEALLOCATE (W)
 ";
     assert_snapshot!(reverse(text), @r"
-    F0305 10:24 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time
-    F0305 14:25 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time
+    F0315 10:24 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time
+    F0315 14:25 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time
     ");
     // Allocated by the assignment.
     let text = "
       W = X*X
       Y = W*X
 ";
-    assert_snapshot!(reverse(text), @"F0305 10:7 reverse mode cannot follow W, which is allocated by assignments");
+    assert_snapshot!(reverse(text), @"F0321 10:7 reverse mode cannot follow W, which is allocated by assignments");
     let text = "
       Y = TRANSFER(X*X, Y)
 ";

@@ -630,7 +630,7 @@ fn array_values_in_conditions_are_refused() {
     let ran = tapenade(dir, &["-b", "-head", "h", "-fixinterface", "all.f"]).failure();
     let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
     assert!(
-        said.contains("F0305") && said.contains("assign it to an array first"),
+        said.contains("F0314") && said.contains("assign it to an array first"),
         "{said}"
     );
 }
@@ -944,7 +944,7 @@ fn calls_with_other_numbers_of_arguments_are_refused() {
         let ran = tapenade(dir, &[mode, "-head", "head(y)/(x)", "all.f"]).failure();
         let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
         assert!(
-            said.contains("F0305") && said.contains("passes 1 of the 2 arguments of F"),
+            said.contains("F0314") && said.contains("passes 1 of the 2 arguments of F"),
             "{said}"
         );
         assert!(!said.contains("F0901"), "{said}");

@@ -852,15 +852,16 @@ fn what_is_written_replaces_no_source() {
 
 /// What is in an element of a page of `expand --html`.
 fn part(page: &str, id: &str) -> serde_json::Value {
-    let begin = format!(" id=\"{id}\">");
-    let text = page.split_once(&begin).unwrap().1;
+    let element = if id == "index" { id } else { "p0" };
+    let text = page.split_once(&format!(" id=\"{element}\">")).unwrap().1;
     let text = text.split_once("</script>").unwrap().0;
     if id == "index" {
         return serde_json::from_str(text).unwrap();
     }
     let bytes = STANDARD.decode(text).unwrap();
     let bytes = miniz_oxide::inflate::decompress_to_vec(&bytes).unwrap();
-    serde_json::from_slice(&bytes).unwrap()
+    let pack: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    pack[id].clone()
 }
 
 /// A line of the source leads to all that was made of it, and is found from there.

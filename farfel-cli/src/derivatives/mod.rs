@@ -1,7 +1,7 @@
 //! The page of `farfel expand --html`: sources on the left, the Fortran made of them on the right.
 //!
-//! The page has the names of all program units as JSON, and each text compressed in an element of its own, which is
-//! read when somebody looks at it: a library of two thousand units opens in a second.
+//! The page has the names of all program units as JSON, and the texts compressed in packs, which are read when somebody
+//! looks at one of them: a library of two thousand units opens in a second.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,6 +9,7 @@ use farfel_driver::graph::text::shown;
 use farfel_driver::side_by_side::{ByUnits, Generated, Kind, Line, Part, Source};
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Serialize;
+use std::fmt::Write as _;
 
 use crate::error::{Error, Result};
 
@@ -17,6 +18,9 @@ use crate::error::{Error, Result};
 struct Index {
     sources: Vec<SourceEntry>,
     generated: Vec<GeneratedEntry>,
+    /// The packs in which their texts are.
+    source_packs: Vec<usize>,
+    generated_packs: Vec<usize>,
 }
 
 #[derive(Serialize)]
@@ -84,20 +88,22 @@ pub fn page(title: &str, both: &ByUnits) -> Result<String> {
     environment
         .add_template("page.html", include_str!("page.html"))
         .map_err(cannot)?;
-    let sources: Vec<String> = both
-        .sources
-        .iter()
-        .map(source_text)
-        .collect::<Result<_>>()?;
-    let generated: Vec<String> = both.generated.iter().map(lines).collect::<Result<_>>()?;
+    let mut packs = Packs::default();
+    for (number, source) in both.sources.iter().enumerate() {
+        let lines: Vec<String> = source.text.lines().map(clean).collect();
+        packs.add(&format!("s{number}"), &lines)?;
+    }
+    for (number, unit) in both.generated.iter().enumerate() {
+        packs.add(&format!("g{number}"), &lines(unit))?;
+    }
+    packs.close();
     let template = environment.get_template("page.html").map_err(cannot)?;
     template
         .render(context! {
             title => shown(title),
             version => env!("CARGO_PKG_VERSION"),
-            index => json(&index(both))?,
-            sources,
-            generated,
+            index => json(&index(both, &packs))?,
+            packs => packs.done,
         })
         .map_err(cannot)
 }
@@ -112,7 +118,7 @@ fn json(value: &impl Serialize) -> Result<String> {
     Ok(text.replace('<', "\\u003c"))
 }
 
-fn index(both: &ByUnits) -> Index {
+fn index(both: &ByUnits, packs: &Packs) -> Index {
     let mut first = 1;
     let generated = both.generated.iter().map(|unit| {
         let at = first;
@@ -149,6 +155,8 @@ fn index(both: &ByUnits) -> Index {
     Index {
         sources: both.sources.iter().zip(used).map(source).collect(),
         generated: generated.collect(),
+        source_packs: packs.of[..both.sources.len()].to_vec(),
+        generated_packs: packs.of[both.sources.len()..].to_vec(),
     }
 }
 
@@ -169,25 +177,52 @@ fn used(both: &ByUnits) -> Vec<Vec<Vec<usize>>> {
     used
 }
 
-fn source_text(source: &Source) -> Result<String> {
-    compressed(&source.text.lines().map(clean).collect::<Vec<_>>())
-}
-
-fn lines(unit: &Generated) -> Result<String> {
+fn lines(unit: &Generated) -> Lines {
     let home = unit.home.map(|(source, _)| source);
     let from = |line: &Line| match line.from {
         None => From::Home(0),
         Some((source, line)) if Some(source) == home => From::Home(line),
         Some((source, line)) => From::Other(source, line),
     };
-    compressed(&Lines {
+    Lines {
         text: unit.lines.iter().map(|l| clean(&l.text)).collect(),
         from: unit.lines.iter().map(from).collect(),
-    })
+    }
 }
 
-/// JSON, deflated, in base64.
-fn compressed(value: &impl Serialize) -> Result<String> {
-    let text = serde_json::to_vec(value).map_err(cannot)?;
-    Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec(&text, 6)))
+/// Texts by their names, compressed some at a time: what is small apart costs the browser more than what it saves.
+#[derive(Default)]
+struct Packs {
+    /// Objects in JSON, deflated, in base64.
+    done: Vec<String>,
+    /// The next one, as far as it is.
+    open: String,
+    /// In which pack each text is.
+    of: Vec<usize>,
+}
+
+impl Packs {
+    /// As many bytes are compressed together.
+    const SIZE: usize = 1 << 20;
+
+    fn add(&mut self, name: &str, value: &impl Serialize) -> Result {
+        self.of.push(self.done.len());
+        let text = serde_json::to_string(value).map_err(cannot)?;
+        self.open.push(if self.open.is_empty() { '{' } else { ',' });
+        let _ = write!(self.open, "\"{name}\":{text}");
+        if self.open.len() >= Packs::SIZE {
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if self.open.is_empty() {
+            return;
+        }
+        self.open.push('}');
+        let bytes = miniz_oxide::deflate::compress_to_vec(self.open.as_bytes(), 6);
+        self.done.push(STANDARD.encode(bytes));
+        self.open.clear();
+    }
 }

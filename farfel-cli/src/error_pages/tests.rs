@@ -24,6 +24,10 @@ const NO_PROGRAM: &[(&str, &str)] = &[
         "what Tapenade or ADIFOR cannot do, which have to be chosen",
     ),
     (
+        "F0325",
+        "what `farfel tapenade` is asked for, which no program does",
+    ),
+    (
         "F0401",
         "what a compiler says of its flags, of C, or of what Farfel takes",
     ),
