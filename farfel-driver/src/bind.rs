@@ -281,8 +281,8 @@ pub(crate) struct Part {
     pub functions: Vec<(String, String)>,
     /// The functions that are `unsafe`, with the reasons.
     pub exposed: Vec<(String, String)>,
-    /// One of the functions takes the lock.
-    pub locked: bool,
+    /// How many locks the functions take.
+    pub locks: usize,
     /// The type whose values have the state, if the settings ask for it.
     pub instance: String,
 }
@@ -339,10 +339,12 @@ impl Part {
         for (name, reason) in &self.skipped {
             let _ = writeln!(text, "// {name} cannot be called from Rust: {reason}.");
         }
-        if self.locked {
-            text.push_str(
+        for number in 0..self.locks {
+            let _ = write!(
+                text,
                 "\n// Held by functions that share COMMON, saved variables or input and output.\n\
-                 static FARFEL_LOCK: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
+                 static {}: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
+                lock_name(number)
             );
         }
         text.push_str(&self.instance);
@@ -351,6 +353,14 @@ impl Part {
             text.push_str(function);
         }
         text
+    }
+}
+
+/// What a lock is called in bindings.
+fn lock_name(number: usize) -> String {
+    match number {
+        0 => "FARFEL_LOCK".to_owned(),
+        _ => format!("FARFEL_LOCK_{}", number + 1),
     }
 }
 
@@ -377,7 +387,11 @@ impl Bindings<'_> {
                     Some((u.name.to_string(), reason.clone()))
                 })
                 .collect(),
-            locked: units.iter().any(|u| self.locked(u)),
+            locks: units
+                .iter()
+                .filter_map(|u| Some(self.lock(u)? + 1))
+                .max()
+                .unwrap_or(0),
             instance: self.config.instance.as_ref().map_or(String::new(), |name| {
                 instance::instance(name, self.program, self.by_name, self.config, self.names)
             }),
@@ -388,8 +402,9 @@ impl Bindings<'_> {
         }
     }
 
-    fn locked(&self, unit: &Unit) -> bool {
-        self.facts.shares_state.contains(&unit.name)
+    /// The number of the lock that a unit takes.
+    fn lock(&self, unit: &Unit) -> Option<usize> {
+        self.facts.locks.get(&unit.name).copied()
     }
 
     fn function(&self, unit: &Unit) -> String {
@@ -419,7 +434,7 @@ impl Bindings<'_> {
         let exposed = self.facts.exposed.get(&unit.name);
         let takes_closures = args.iter().any(|a| a.said.is_some());
         let fallible = stops || args.iter().any(|a| a.check.is_some());
-        let locked = self.locked(unit);
+        let lock = self.lock(unit);
 
         let mut t = String::new();
         if let Some(returns) = &returns {
@@ -431,7 +446,7 @@ impl Bindings<'_> {
         if exposed.is_some() {
             t.push_str("::farfel_runtime::exposed! {\n");
         }
-        self.documentation(&mut t, unit, &args, locked);
+        self.documentation(&mut t, unit, &args, lock.is_some());
         t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         // The macro says that it is public and unsafe.
         let visible = if exposed.is_some() { "" } else { "pub " };
@@ -511,13 +526,14 @@ impl Bindings<'_> {
                 "    let mut farfel_result: {ty} = ::core::default::Default::default();"
             );
         }
-        if locked {
-            let lock = if fallible {
+        if let Some(number) = lock {
+            let take = if fallible {
                 "lock()?"
             } else {
                 "lock_or_panic()"
             };
-            let _ = writeln!(t, "    let farfel_guard = FARFEL_LOCK.{lock};");
+            let name = lock_name(number);
+            let _ = writeln!(t, "    let farfel_guard = {name}.{take};");
         }
         let state = instance.map(|_| "self.farfel_state.as_mut_ptr()".to_owned());
         let others = args.iter().map(|a| a.actual.clone());
@@ -548,7 +564,7 @@ impl Bindings<'_> {
         } else {
             let _ = writeln!(t, "    {call};");
         }
-        if locked {
+        if lock.is_some() {
             t.push_str("    ::core::mem::drop(farfel_guard);\n");
         }
         for a in &args {

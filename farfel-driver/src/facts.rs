@@ -1,6 +1,7 @@
 //! What subprograms do that their callers in Rust must know: do they share state, can
 //! they STOP.
 
+mod locks;
 mod state;
 
 pub(crate) use state::{initialised, is_opaque, kept};
@@ -24,6 +25,8 @@ pub(crate) struct Facts {
     /// May be run by one thread at a time: it, or what it calls, uses COMMON or saved
     /// variables that something may assign, input or output, or something unknown.
     pub shares_state: HashSet<Name>,
+    /// The numbers of the locks of these: those that share no state take different ones.
+    pub locks: HashMap<Name, usize>,
     /// Have state that belongs to an instance, or may have some: see [`crate::instances`].
     pub of_instance: HashSet<Name>,
     /// May end the call, as by STOP, itself or in what it calls.
@@ -52,6 +55,8 @@ pub(crate) struct Memory<'a> {
     pub by_instance: bool,
     /// Floating-point exceptions are errors.
     pub float_errors: bool,
+    /// There is more of the library elsewhere.
+    pub part: bool,
 }
 
 impl Facts {
@@ -71,8 +76,10 @@ impl Facts {
         // What has variables that EQUIVALENCE ties together: all of them are static where their derivatives are large.
         let mut tied = HashSet::new();
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
+        let mut shared = locks::Shared::default();
         let mut facts = Facts {
             shares_state: HashSet::new(),
+            locks: HashMap::new(),
             of_instance: HashSet::new(),
             stops: HashSet::new(),
             surprises: HashSet::new(),
@@ -91,18 +98,28 @@ impl Facts {
                         Some(owner) => {
                             known.insert(owner.clone());
                         }
-                        None => shares = true,
+                        None => {
+                            shares = true;
+                            shared.unknown = true;
+                        }
                     },
                     // A closure that Rust gives, on whose thread it runs: no other can be
                     // left when all is lowered.
-                    Place::Dummy => unwinds = true,
+                    Place::Dummy => {
+                        unwinds = true;
+                        shared.closures.insert(unit.name.clone());
+                    }
                     _ => {}
                 }
             }
+            let mut files = false;
             walk_block(&unit.body, &mut |s| {
-                let file = matches!(s.kind, StmtKind::Io(_) | StmtKind::Pause(_));
-                shares |= files_are_shared && file;
+                files |= matches!(s.kind, StmtKind::Io(_) | StmtKind::Pause(_));
             });
+            if files && files_are_shared {
+                shares = true;
+                shared.files.insert(unit.name.clone());
+            }
             let ends = Ends::of(unit, &|name| entries.contains_key(name));
             if let Some(reason) = crate::ends::bar(unit) {
                 facts.exposed.insert(unit.name.clone(), reason);
@@ -144,6 +161,8 @@ impl Facts {
             false => facts.shares_state.extend(careful.cloned()),
         }
         spread(&callees, &mut facts.shares_state);
+        spread(&callees, &mut shared.closures);
+        facts.locks = locks::locks(program, &facts.shares_state, &callees, &shared, memory);
         spread(&callees, &mut facts.stops);
         spread(&callees, &mut facts.surprises);
         let checked = facts.plan.look(program);
@@ -178,6 +197,9 @@ impl Facts {
         }
         if let Some(reason) = self.exposed.get(unit).cloned() {
             self.exposed.insert(entry.clone(), reason);
+        }
+        if let Some(lock) = self.locks.get(unit).copied() {
+            self.locks.insert(entry.clone(), lock);
         }
     }
 }
@@ -287,6 +309,15 @@ mod tests {
 
     /// The facts of a program with something done to it. C knows the block /FROMC/.
     fn facts(lines: &[&str], change: impl Fn(&mut Program), all_static: bool) -> Facts {
+        facts_of(lines, change, all_static, false)
+    }
+
+    fn facts_of(
+        lines: &[&str],
+        change: impl Fn(&mut Program),
+        all_static: bool,
+        part: bool,
+    ) -> Facts {
         let label = |l: &&str| l.len() - l.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let line = |l: &&str| format!("{:<6}{}\n", &l[..label(l)], l[label(l)..].trim_start());
         let text: String = lines.iter().map(line).collect();
@@ -302,6 +333,7 @@ mod tests {
         change(&mut program);
         let assigned = Assigned::with(&program, Dummies::Closures);
         let memory = Memory {
+            part,
             all_static,
             known_to_c: &BTreeSet::from(["FROMC".into()]),
             by_instance: false,
@@ -309,6 +341,91 @@ mod tests {
         };
         let plan = Plan::of(&program, memory.known_to_c, Some(HashSet::new()), 4);
         Facts::of(&program, &assigned, memory, plan)
+    }
+
+    /// Which subprograms take one lock: groups of names, in the order of the program.
+    #[test]
+    fn what_shares_a_lock() {
+        const FLOW: [&str; 4] = ["SUBROUTINE A(X)", "COMMON /FLOW/ U", "U = X", "END"];
+        const GRID: [&str; 4] = ["SUBROUTINE B(X)", "COMMON /GRID/ D", "D = X", "END"];
+        const COUNT: [&str; 4] = ["SUBROUTINE C(X)", "DATA N /0/", "N = N + 1", "END"];
+        let one = |name: &'static str, lines: &[&'static str]| -> Vec<&'static str> {
+            [&[name], lines, &["END"]].concat()
+        };
+        for (more, groups) in [
+            (vec![], "A|B|C"),
+            // One that calls two joins them; what it calls may lie below something without state.
+            (
+                one("SUBROUTINE D(X)", &["CALL A(X)", "CALL B(X)"]),
+                "A B D|C",
+            ),
+            (
+                [
+                    one(
+                        "SUBROUTINE D(X)",
+                        &["COMMON /GRID/ E", "E = 1", "CALL P(X)"],
+                    ),
+                    one("SUBROUTINE P(X)", &["CALL C(X)"]),
+                ]
+                .concat(),
+                "A|B C D P",
+            ),
+            // Blocks with other names of their variables are the same, and a unit without any is in no group.
+            (
+                one("SUBROUTINE D(X)", &["COMMON /FLOW/ Z(1)", "Z(1) = X"]),
+                "A D|B|C",
+            ),
+            (one("SUBROUTINE D(X)", &["X = 1"]), "A|B|C"),
+            // Files are one state.
+            (
+                [
+                    one("SUBROUTINE D(X)", &["COMMON /GRID/ E", "WRITE (7, *) E"]),
+                    one("SUBROUTINE E(X)", &["READ (8, *) X"]),
+                ]
+                .concat(),
+                "A|B D E|C",
+            ),
+            // While closures run, one lock is held, and not two that others take the other way round.
+            (
+                [
+                    one(
+                        "SUBROUTINE D(F)",
+                        &["COMMON /GRID/ E", "E = 1", "CALL F(1.0)"],
+                    ),
+                    one("SUBROUTINE E(F)", &["EXTERNAL F", "CALL C(Z)", "CALL P(F)"]),
+                    one("SUBROUTINE P(F)", &["CALL F(1.0)"]),
+                ]
+                .concat(),
+                "A|B C D E",
+            ),
+            // Nobody knows what code without text uses.
+            (
+                one("SUBROUTINE D(X)", &["EXTERNAL Q", "CALL Q(X)"]),
+                "A B C D",
+            ),
+            (
+                one("SUBROUTINE D(X)", &["POINTER (P, Y)", "Y = X"]),
+                "A B C",
+            ),
+        ] {
+            let lines = [&FLOW[..], &GRID, &COUNT, &more].concat();
+            for whole in [true, false] {
+                let facts = facts_of(&lines, |_| {}, false, !whole);
+                let mut found: Vec<Vec<String>> = Vec::new();
+                let mut names: Vec<_> = facts.locks.iter().collect();
+                names.sort();
+                for (name, number) in names {
+                    found.resize(found.len().max(number + 1), Vec::new());
+                    found[*number].push(name.to_string());
+                }
+                let found: Vec<String> = found.iter().map(|g| g.join(" ")).collect();
+                match whole {
+                    true => assert_eq!(found.join("|"), groups, "{lines:?}"),
+                    // A part of a library does not know what the others share.
+                    false => assert_eq!(found.len(), 1, "{lines:?}"),
+                }
+            }
+        }
     }
 
     #[test]

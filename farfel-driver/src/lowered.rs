@@ -81,6 +81,7 @@ impl Lowered {
             all_static: config.is_static(),
             known_to_c: &staged.by_name,
             by_instance: config.instance.is_some(),
+            part: home.is_some(),
             float_errors: !config.float_errors.is_empty(),
         };
         let plan = Plan::of(

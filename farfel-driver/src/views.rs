@@ -184,6 +184,7 @@ impl Session {
             all_static: self.config.is_static(),
             known_to_c: &staged.by_name,
             by_instance: self.config.instance.is_some(),
+            part: false,
             float_errors: !self.config.float_errors.is_empty(),
         };
         let plan = Plan::of(

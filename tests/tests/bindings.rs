@@ -463,10 +463,55 @@ fn stop_and_shared_state() {
     let locked: Vec<&str> = bindings
         .split("pub fn ")
         .skip(1)
-        .filter(|f| f.contains("FARFEL_LOCK.lock"))
+        .filter(|f| f.contains("FARFEL_LOCK"))
         .filter_map(|f| f.split('(').next())
         .collect();
     assert_eq!(locked, ["add", "get", "next"]);
+}
+
+/// A closure waits for a thread that calls a subprogram with other state, and goes on: with one lock for all, both would wait.
+#[test]
+fn other_state_has_another_lock() {
+    let p = Project::new("locks", "locks");
+    p.file(
+        "src/state.f",
+        "      SUBROUTINE MEAN(F, N, R)
+      EXTERNAL F
+      COMMON /SUMS/ S
+      S = 0
+      DO 10 I = 1, N
+   10 S = S + F(I)
+      R = S/N
+      END
+
+      INTEGER FUNCTION COUNTER()
+      SAVE N
+      DATA N /0/
+      N = N + 1
+      COUNTER = N
+      END
+",
+    )
+    .file(
+        "src/main.rs",
+        r#"
+mod fortran { farfel_runtime::include_bindings!(); }
+
+fn main() {
+    let mut mean = 0.0;
+    let begun = std::time::Instant::now();
+    let f = |_| std::thread::spawn(fortran::counter).join().unwrap() as f32;
+    fortran::mean(f, 4, &mut mean);
+    assert_eq!(mean, 2.5);
+    assert!(begun.elapsed().as_secs() < 9);
+    println!("fine");
+}
+"#,
+    );
+    assert_eq!(p.run(), "fine\n");
+    let bindings = p.bindings();
+    assert!(bindings.contains("FARFEL_LOCK.lock"), "{bindings}");
+    assert!(bindings.contains("FARFEL_LOCK_2.lock"), "{bindings}");
 }
 
 /// What the standard forbids and compilers took: a whole array for a scalar.

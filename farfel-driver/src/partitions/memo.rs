@@ -92,7 +92,7 @@ impl Memo {
                 functions: from.list(pair)?,
                 exposed: from.list(pair)?,
                 instance: String::new(),
-                locked: from.number()? != 0,
+                locks: from.number()?.try_into().ok()?,
             },
             warnings: text(&mut from)?,
         })
@@ -114,7 +114,7 @@ impl Notes {
                     skipped,
                     functions,
                     exposed,
-                    locked,
+                    locks,
                     // There are no partitions then.
                     instance: _,
                 },
@@ -132,7 +132,7 @@ impl Notes {
                 to.text(text);
             });
         }
-        to.number(u64::from(*locked));
+        to.number(*locks as u64);
         to.text(warnings);
         self.partitions.insert(digest, to.0);
     }
@@ -199,7 +199,7 @@ mod tests {
                 functions: vec![pair("A", "fn a() {}\n")],
                 exposed: vec![pair("A", "it has ENTRY points")],
                 instance: String::new(),
-                locked: true,
+                locks: 1,
             },
             warnings: "[]".into(),
         };

@@ -433,7 +433,7 @@ pub(crate) fn plan(
         order.extend(part.functions.iter().map(place));
         skipped.extend(part.skipped.iter().map(place));
         exposed.extend(part.exposed.iter().map(place));
-        bindings.locked |= part.locked;
+        bindings.locks = bindings.locks.max(part.locks);
         let warnings = match state {
             State::Noted(noted) => messages::from_text(&noted.warnings, &library.sources),
             State::Lowered(lowered, _) => Some(lowered.0.staged.report.diagnostics.clone()),

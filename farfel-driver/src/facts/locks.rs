@@ -1,0 +1,116 @@
+//! Which subprograms take one lock: those that share state, directly or by what they call.
+//!
+//! Subprograms with different COMMON blocks and saved variables run at the same time. Files are one state, since a unit number
+//! says nothing of the file behind it; and where code without text is called, all state is one.
+//!
+//! A closure may take another lock while its caller holds one. Subprograms that call closures have one lock for all of
+//! them, so that what waits for a lock never waits for what waits for it.
+
+use super::{Memory, state};
+use farfel_lang::ir::{Name, Origin, Program, Unit};
+use farfel_lang::storage::common_blocks;
+use std::collections::{HashMap, HashSet};
+
+/// What threads cannot use at the same time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum State {
+    /// Units of input and output.
+    Files,
+    /// The lock that is held while closures run.
+    Closures,
+    /// What derivatives keep. Which variables that are is not known before they are made.
+    Derivatives,
+    /// A COMMON block.
+    Block(Name),
+    /// A unit's own variables, and what it is joined to for others.
+    Unit(Name),
+}
+
+/// What the units of a program do that concerns others, apart from their variables.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// They have input and output.
+    pub files: HashSet<Name>,
+    /// They, or what they call, call closures.
+    pub closures: HashSet<Name>,
+    /// Some call what is not in the program.
+    pub unknown: bool,
+}
+
+/// The numbers of the locks, from 0 on, of all units that share state.
+pub(super) fn locks(
+    program: &Program,
+    shares: &HashSet<Name>,
+    callees: &HashMap<Name, HashSet<Name>>,
+    shared: &Shared,
+    memory: Memory,
+) -> HashMap<Name, usize> {
+    let sharing = || program.units.iter().filter(|u| shares.contains(&u.name));
+    let one = memory.part
+        || memory.all_static
+        || shared.unknown
+        || program.units.iter().any(state::is_opaque);
+    if one {
+        return sharing().map(|u| (u.name.clone(), 0)).collect();
+    }
+    let mut sets = Sets::default();
+    for unit in sharing() {
+        let own = State::Unit(unit.name.clone());
+        for other in uses(unit, shared) {
+            sets.join(&own, &other);
+        }
+        let called = callees.get(&unit.name).into_iter().flatten();
+        for callee in called.filter(|c| shares.contains(*c)) {
+            sets.join(&own, &State::Unit(callee.clone()));
+        }
+    }
+    // In the order of the program, so that the same program has the same locks.
+    let mut numbers: HashMap<State, usize> = HashMap::new();
+    let mut found = HashMap::new();
+    for unit in sharing() {
+        let root = sets.root(&State::Unit(unit.name.clone()));
+        let next = numbers.len();
+        let number = *numbers.entry(root).or_insert(next);
+        found.insert(unit.name.clone(), number);
+    }
+    found
+}
+
+/// What a unit shares with others by itself.
+fn uses(unit: &Unit, shared: &Shared) -> Vec<State> {
+    let blocks = common_blocks(unit).into_iter();
+    let mut found: Vec<State> = blocks.map(State::Block).collect();
+    if shared.files.contains(&unit.name) {
+        found.push(State::Files);
+    }
+    if shared.closures.contains(&unit.name) {
+        found.push(State::Closures);
+    }
+    if unit.origin == Origin::Derivative {
+        found.push(State::Derivatives);
+    }
+    found
+}
+
+/// Disjoint sets, each with a root.
+#[derive(Default)]
+struct Sets {
+    above: HashMap<State, State>,
+}
+
+impl Sets {
+    fn root(&self, of: &State) -> State {
+        let mut at = of;
+        while let Some(above) = self.above.get(at) {
+            at = above;
+        }
+        at.clone()
+    }
+
+    fn join(&mut self, a: &State, b: &State) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            self.above.insert(a, b);
+        }
+    }
+}
