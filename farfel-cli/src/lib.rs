@@ -19,7 +19,7 @@
 //! | `unchanged` | whether anything has changed since all was in order |
 //! | `template`, `package_name`, `dependency` | what `farfel new` writes |
 //! | `existing` | what is in a folder that `farfel init` makes a project of |
-//! | `drawing`, `timings`, `derivatives` | pictures and pages |
+//! | `drawing`, `timings`, `derivatives`, `links` | pictures and pages; their links to sources |
 //!
 //! Exit codes: 0 fine; 1 what the user can mend, faults in the code above all; 2 a wrong
 //! command line, or farfel itself could not work.
@@ -43,6 +43,7 @@ mod error_pages;
 mod existing;
 mod files;
 mod libraries;
+mod links;
 mod lints;
 mod manifest;
 mod package_name;

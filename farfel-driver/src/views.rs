@@ -239,7 +239,8 @@ impl Session {
     /// Those of [`Session::check`], but for what the AD tool would find.
     pub fn call_graph(&self) -> Result<(graph::Graph, Report), Error> {
         let (staged, _) = self.staged()?;
-        let graph = graph::Graph::of_calls(&staged.program, &staged.requests);
+        let sources = &staged.report.sources;
+        let graph = graph::Graph::of_calls(&staged.program, &staged.requests, sources);
         Ok((graph, staged.report))
     }
 

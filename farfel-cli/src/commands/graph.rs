@@ -8,7 +8,7 @@ use farfel_driver::graph::{dot, mermaid, text, tree};
 use crate::args::{Graph, GraphFormat};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{drawing, files, project};
+use crate::{drawing, files, links, project};
 
 /// Prints the call graph of a program with its derivatives, or the steps of a build.
 pub fn run(args: &Graph, shell: &mut Shell) -> Result {
@@ -47,11 +47,14 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
     if graph.nodes.is_empty() {
         shell.note("there are no subprograms");
     }
+    links::to_sources(&mut graph, &config.root, args.output.as_deref());
     let written = match args.format {
         GraphFormat::Tree => in_letters_of_the_terminal(tree::render(&graph)),
         GraphFormat::Mermaid => mermaid::render(&graph),
         GraphFormat::Dot => dot::render(&graph),
         GraphFormat::Svg => drawing::svg(&graph),
+ drawing::page::page(&graph)?,
+=>=> drawing::page::page(&graph)?,
     };
     match &args.output {
         Some(out) => {

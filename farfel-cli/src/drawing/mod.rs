@@ -5,7 +5,7 @@ mod layout;
 use std::fmt::Write as _;
 
 use farfel_driver::graph::text::{shown, xml};
-use farfel_driver::graph::{EdgeKind, Graph, Node, NodeKind};
+use farfel_driver::graph::{EdgeKind, Graph, Node, NodeKind, Place};
 
 /// What a letter of the typeface takes, as wide as any monospaced one is at this size.
 const LETTER: f64 = 7.8;
@@ -95,6 +95,7 @@ text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#11
 .bind .box{fill:#fbe0e9;stroke:#b0305f}
 .edge{fill:none;stroke:#64748b;stroke-width:1.2}
 .differentiates{stroke:#2e7d32;stroke-dasharray:6 3}
+a:hover .box{stroke-width:2.5}
 .edge:hover{stroke:#d00;stroke-width:2.5}
 .head{fill:#475569}
 @media (prefers-color-scheme:dark){
@@ -152,6 +153,10 @@ fn box_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64))
         .chain(&node.notes)
         .map(String::as_str)
         .collect();
+    let link = node.place.as_ref().and_then(Place::address);
+    if let Some(link) = &link {
+        let _ = write!(out, "<a href=\"{}\">", xml(link));
+    }
     let _ = write!(
         out,
         "<g class=\"{}\"><title>{}</title>\
@@ -172,7 +177,10 @@ fn box_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64))
             xml(&cut(note))
         );
     }
-    *out += "</g>\n";
+    *out += match link {
+        Some(_) => "</g></a>\n",
+        None => "</g>\n",
+    };
 }
 
 /// At every point in the direction in which edges go, so that they leave and reach nodes
@@ -273,6 +281,7 @@ mod tests {
                     label: (*label).to_owned(),
                     kind: NodeKind::ALL[i % NodeKind::ALL.len()],
                     notes: vec![(*label).to_owned()],
+                    place: None,
                 })
                 .collect(),
             edges: edges

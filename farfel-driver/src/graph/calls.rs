@@ -1,6 +1,7 @@
 //! The call graph of a lowered program with the derivatives that it asks for.
 
-use super::{Edge, EdgeKind, Graph, Node, NodeKind};
+use super::{Edge, EdgeKind, Graph, Node, NodeKind, Place};
+use farfel_lang::Sources;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::ir::{AdMode, Name, Program, Request, UnitKind};
 use std::collections::HashMap;
@@ -9,11 +10,12 @@ impl Graph {
     /// Who calls whom in a program after [`farfel_lang::lower::Stage::Stage`], and which
     /// derivatives it calls: those are not in the program yet, but each is a node with an
     /// edge to the subroutine that it is the derivative of. `requests` are in the order in
-    /// which the AD tool carries them out.
+    /// which the AD tool carries them out. Units stand where they begin in the `sources`, derivatives
+    /// at the AD block that asks for them.
     ///
     /// Nodes are in the order of the program, then derivatives in that of the requests, then
     /// what the program calls and does not have.
-    pub fn of_calls(program: &Program, requests: &[Request]) -> Graph {
+    pub fn of_calls(program: &Program, requests: &[Request], sources: &Sources) -> Graph {
         let mut graph = Graph::default();
         // Units have the same numbers here and there.
         let calls = CallGraph::of(program);
@@ -29,6 +31,7 @@ impl Graph {
                     UnitKind::BlockData => vec!["block data".to_owned()],
                     _ => Vec::new(),
                 },
+                Place::of(unit.span, sources),
             ));
         }
         for (i, request) in requests.iter().enumerate() {
@@ -37,15 +40,19 @@ impl Graph {
                 format!("run {} of {}", i + 1, requests.len()),
                 derivative_of(program, request),
             ];
-            graph
-                .nodes
-                .push(node(&request.derivative, NodeKind::Derivative, notes));
+            let place = Place::of(request.span, sources);
+            graph.nodes.push(node(
+                &request.derivative,
+                NodeKind::Derivative,
+                notes,
+                place,
+            ));
         }
         for from in 0..calls.len() {
             for name in calls.references(from) {
                 let to = calls.index(name).unwrap_or_else(|| {
                     *places.entry(name.clone()).or_insert_with(|| {
-                        let external = node(name, NodeKind::External, Vec::new());
+                        let external = node(name, NodeKind::External, Vec::new(), None);
                         graph.nodes.push(external);
                         graph.nodes.len() - 1
                     })
@@ -66,12 +73,13 @@ impl Graph {
     }
 }
 
-fn node(name: &Name, kind: NodeKind, notes: Vec<String>) -> Node {
+fn node(name: &Name, kind: NodeKind, notes: Vec<String>, place: Option<Place>) -> Node {
     Node {
         id: name.to_string(),
         label: name.to_string(),
         kind,
         notes,
+        place,
     }
 }
 

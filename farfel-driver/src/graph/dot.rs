@@ -1,7 +1,7 @@
 //! As DOT, for Graphviz.
 
 use super::text::shown;
-use super::{EdgeKind, Graph, NodeKind};
+use super::{EdgeKind, Graph, NodeKind, Place};
 
 /// The graph in the language of Graphviz: `farfel graph --format dot | dot -Tpdf`.
 pub fn render(graph: &Graph) -> String {
@@ -17,10 +17,13 @@ pub fn render(graph: &Graph) -> String {
             .chain(&node.notes)
             .map(String::as_str)
             .collect();
+        let link = node.place.as_ref().and_then(Place::address);
+        let link = link.map(|link| format!(", URL={}", quoted(&link)));
         text += &format!(
-            "  n{i} [label={}, fillcolor=\"{}\"];\n",
+            "  n{i} [label={}, fillcolor=\"{}\"{}];\n",
             joined(&lines),
-            colour(node.kind)
+            colour(node.kind),
+            link.unwrap_or_default()
         );
     }
     for e in graph.sound_edges() {

@@ -12,6 +12,7 @@
 //!     label: id.into(),
 //!     kind,
 //!     notes: Vec::new(),
+//!     place: None,
 //! };
 //! let graph = Graph {
 //!     title: "calls".into(),
@@ -37,6 +38,7 @@ pub mod tree;
 #[cfg(test)]
 mod tests;
 
+use farfel_lang::{Sources, Span};
 use std::collections::{BTreeSet, HashMap};
 
 /// Things and what they need of each other.
@@ -62,6 +64,37 @@ pub struct Node {
     pub kind: NodeKind,
     /// What there is to know besides: `run 3 of 5`, the short hash of a step.
     pub notes: Vec<String>,
+    /// Where it stands in the sources; nothing for what no line stands for.
+    pub place: Option<Place>,
+}
+
+/// A line of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as it is shown to people.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The file as a link from where the graph is written: see [`Graph::link`].
+    pub link: Option<String>,
+}
+
+impl Place {
+    /// Where a span begins; nothing for [`Span::NONE`].
+    pub(crate) fn of(span: Span, sources: &Sources) -> Option<Place> {
+        let file = sources.get(span.file)?;
+        Some(Place {
+            file: file.name.clone(),
+            line: file.line_column(span.start).line,
+            link: None,
+        })
+    }
+
+    /// The link, with the line: browsers of repositories go there, others to the file.
+    pub fn address(&self) -> Option<String> {
+        let link = self.link.as_ref()?;
+        Some(format!("{link}#L{}", self.line))
+    }
 }
 
 /// What one node needs of another. Edges that point at no node are not shown.
@@ -174,6 +207,16 @@ impl EdgeKind {
 }
 
 impl Graph {
+    /// Links the places to their files. `address` is asked once for each file; it returns nothing for what is no
+    /// file that a reader could open.
+    pub fn link(&mut self, mut address: impl FnMut(&str) -> Option<String>) {
+        let mut known: HashMap<String, Option<String>> = HashMap::new();
+        for place in self.nodes.iter_mut().filter_map(|n| n.place.as_mut()) {
+            let link = known.entry(place.file.clone());
+            place.link = link.or_insert_with(|| address(&place.file)).clone();
+        }
+    }
+
     /// The edges that point at nodes, each once, in order.
     pub fn sound_edges(&self) -> Vec<Edge> {
         let mut seen = std::collections::HashSet::new();

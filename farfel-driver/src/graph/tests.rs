@@ -35,6 +35,7 @@ fn node(label: &str, kind: NodeKind, notes: &[&str]) -> Node {
         label: label.into(),
         kind,
         notes: notes.iter().map(|n| (*n).to_owned()).collect(),
+        place: None,
     }
 }
 

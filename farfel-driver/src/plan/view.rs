@@ -3,7 +3,7 @@
 use super::digests::digests;
 use super::groups::{groups, whole};
 use crate::graph::calls::derivative_of;
-use crate::graph::{Edge, EdgeKind, Graph, Node, NodeKind};
+use crate::graph::{Edge, EdgeKind, Graph, Node, NodeKind, Place};
 use crate::pass_through::{Passed, order};
 use crate::staged::Staged;
 use farfel_lang::ir::Name;
@@ -42,7 +42,9 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) 
         let hash = blake3::hash(file.text.as_bytes());
         all.update(hash.as_bytes());
         let label = format!("parse {}", file.name);
-        parsed.push(steps.add(NodeKind::Parse, label, vec![short(&hash)], &parsed[..0]));
+        let step = steps.add(NodeKind::Parse, label, vec![short(&hash)], &[]);
+        steps.stands_at(step, beginning(&file.name));
+        parsed.push(step);
     }
     let notes = vec![short(&all.finalize())];
     let lowered = steps.add(NodeKind::Lower, "lower".into(), notes, &parsed);
@@ -68,7 +70,9 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) 
             short(&hasher.finalize()),
         ];
         let label = format!("differentiate {}", request.derivative);
-        made.push(steps.add(NodeKind::Request, label, notes, &needs));
+        let step = steps.add(NodeKind::Request, label, notes, &needs);
+        steps.stands_at(step, Place::of(request.span, &report.sources));
+        made.push(step);
     }
 
     let groups = match exports {
@@ -126,7 +130,9 @@ fn as_they_are(passed: &Passed, steps: &mut Steps) -> Vec<usize> {
         let hash = short(&blake3::hash(file.text.as_bytes()));
         let notes = vec!["as it is".into(), hash];
         let label = format!("compile {}", file.name);
-        added.push(steps.add(NodeKind::Compile, label, notes, &[]));
+        let step = steps.add(NodeKind::Compile, label, notes, &[]);
+        steps.stands_at(step, beginning(&file.name));
+        added.push(step);
     }
     for (at, needs) in needs.iter().enumerate() {
         steps.0.edges.extend(needs.iter().map(|(to, _)| Edge {
@@ -174,6 +180,7 @@ impl Steps {
             label,
             kind,
             notes,
+            place: None,
         });
         self.0.edges.extend(needs.iter().map(|to| Edge {
             from,
@@ -182,6 +189,18 @@ impl Steps {
         }));
         from
     }
+
+    fn stands_at(&mut self, step: usize, place: Option<Place>) {
+        self.0.nodes[step].place = place;
+    }
+}
+
+fn beginning(file: &str) -> Option<Place> {
+    Some(Place {
+        file: file.to_owned(),
+        line: 1,
+        link: None,
+    })
 }
 
 fn short(hash: &blake3::Hash) -> String {
