@@ -31,6 +31,11 @@ const SWEEPS: usize = 12;
 /// More bends than this are not worth their time; edges then go straight.
 const MOST_BENDS: usize = 20_000;
 
+/// Drawings go to the right up to this width, which most screens show whole. Callers on the left and what they call on
+/// the right reads like text, and names are wide and low: columns of them take less room than rows. Only what is wider
+/// goes downwards, where that is narrower, as pages are scrolled down.
+const WIDE: f64 = 1600.0;
+
 /// Where everything is.
 pub struct Layout {
     /// Edges go downwards, not to the right.
@@ -44,11 +49,13 @@ pub struct Layout {
     pub size: (f64, f64),
 }
 
-/// Places nodes of these sizes (width, height) with these edges (tail, head), to the right or
-/// downwards: what is narrower, as pages are scrolled down. Edges from a node to itself have
-/// no points.
+/// Places nodes of these sizes (width, height) with these edges (tail, head), to the right, or
+/// downwards where that would be too wide. Edges from a node to itself have no points.
 pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     let right = to_the_right(sizes, edges);
+    if right.size.0 <= WIDE {
+        return right;
+    }
     let swap = |(x, y): (f64, f64)| (y, x);
     let turned: Vec<(f64, f64)> = sizes.iter().copied().map(swap).collect();
     let down = to_the_right(&turned, edges);
@@ -457,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_as_narrow_as_can_be() {
+    fn it_goes_sideways_unless_that_is_too_wide() {
         let chain: Vec<(usize, usize)> = (1..20).map(|i| (i - 1, i)).collect();
         let sizes = [(80.0, 20.0); 20];
         let deep = layout(&sizes, &chain);
@@ -465,6 +472,9 @@ mod tests {
         assert_eq!(deep.size.0, 80.0);
         assert!(deep.edges[0][0].1 < deep.edges[0][1].1);
         none_overlap(&sizes, &deep);
+        let short = layout(&sizes[..5], &chain[..4]);
+        assert!(!short.downwards);
+        assert!(short.nodes[0].0 < short.nodes[4].0);
         let star: Vec<(usize, usize)> = (1..20).map(|i| (0, i)).collect();
         let wide = layout(&sizes, &star);
         assert!(!wide.downwards);

@@ -14,7 +14,7 @@ const MARGIN: f64 = 24.0;
 /// Labels that are longer are cut; all of them is in the tooltip.
 const MOST_LETTERS: usize = 72;
 
-/// The graph as a drawing: arrows to the right or downwards, what is narrower. It is the same
+/// The graph as a drawing: arrows to the right, or downwards where that would be too wide. It is the same
 /// text on every machine, and follows the light or dark mode of the page it is shown in.
 pub fn svg(graph: &Graph) -> String {
     let sizes: Vec<(f64, f64)> = graph.nodes.iter().map(size).collect();
