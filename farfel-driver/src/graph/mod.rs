@@ -1,7 +1,7 @@
 //! The plan and the call graph, to be looked at.
 //!
 //! A [`Graph`] is data; [`tree`], [`mermaid`] and [`dot`] write it as text, and the command
-//! draws it. The texts depend on the graph alone: the same graph gives the same bytes
+//! draws it; [`groups`] says what a page of a large one shows as one box. The texts depend on the graph alone: the same graph gives the same bytes
 //! everywhere.
 //!
 //! ```
@@ -31,6 +31,7 @@
 
 pub(crate) mod calls;
 pub mod dot;
+pub mod groups;
 pub mod mermaid;
 pub mod text;
 pub mod tree;
