@@ -618,7 +618,8 @@ pub enum LetterCase {
     farfel graph                          the project's subprograms, as a tree\n  \
     farfel graph --root solve             what SOLVE calls\n  \
     farfel graph --plan                   the steps of a build\n  \
-    farfel graph --format svg -o calls.svg   a drawing")]
+    farfel graph --format svg -o calls.svg   a drawing\n  \
+    farfel graph --format html -o calls.html   a page to search, fold and follow, for large programs")]
 pub struct Graph {
     /// What to read, as one program; without, the sources of the project
     #[arg(value_name = "FILE")]
@@ -629,7 +630,7 @@ pub struct Graph {
     /// Only what is needed for this subprogram or step
     #[arg(long, value_name = "NAME")]
     pub root: Vec<String>,
-    /// As what: tree, mermaid, dot or svg
+    /// As what: tree, mermaid, dot, svg or html
     #[arg(long, value_name = "FORMAT", default_value = "tree")]
     #[arg(hide_possible_values = true)]
     pub format: GraphFormat,
@@ -648,6 +649,7 @@ pub enum GraphFormat {
     Mermaid,
     Dot,
     Svg,
+    Html,
 }
 
 #[derive(Debug, Args)]

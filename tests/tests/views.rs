@@ -139,6 +139,7 @@ fn every_format_is_written_to_a_file() {
         ),
         ("dot", "digraph farfel {\n"),
         ("svg", "<svg xmlns="),
+        ("html", "<!DOCTYPE html>\n"),
     ] {
         let args = ["graph", "slopes.ff", "--format", format];
         let printed = stdout(&farfel(dir.path()).args(args).assert().success());
@@ -268,7 +269,7 @@ fn a_hostile_file_name_is_text() {
     let dir = sandbox();
     let name = "a\"]; <b> & %%{init}%% \u{202e}31m.ff";
     write(dir.path(), name, fixed(SLOPES));
-    for format in ["tree", "mermaid", "dot", "svg"] {
+    for format in ["tree", "mermaid", "dot", "svg", "html"] {
         let output = farfel(dir.path())
             .args([
                 "graph", name, "--plan", "--format", format, "--color", "always",
@@ -278,8 +279,101 @@ fn a_hostile_file_name_is_text() {
         let text = stdout(&output);
         assert!(text.contains("31m.ff"), "{text}");
         assert!(!text.contains('\u{202e}'), "{text}");
-        assert!(format != "svg" || !text.contains("<b>"), "{text}");
+        let is_markup = ["svg", "html"].contains(&format);
+        assert!(!is_markup || !text.contains("<b>"), "{text}");
     }
+}
+
+/// What the script of a page reads.
+fn data_of(page: &str) -> serde_json::Value {
+    let (_, data) = page
+        .split_once("<script type=\"application/json\" id=\"data\">")
+        .unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+/// It needs nothing besides itself, and links to the sources from where it is written.
+#[test]
+fn the_page_of_a_graph() {
+    let dir = sandbox();
+    package(dir.path(), &[("fortran/slopes.ff", SLOPES)], "");
+    write(dir.path(), "out/x", "");
+    let out = "out/calls.html";
+    for plan in [&[][..], &["--plan"]] {
+        farfel(dir.path())
+            .args(["graph", "--format", "html", "-o", out])
+            .args(plan)
+            .assert()
+            .success()
+            .stdout_eq("")
+            .stderr_eq("");
+        let page = fs::read_to_string(dir.path().join(out)).unwrap();
+        assert!(!page.contains("://"), "nothing from elsewhere: {page}");
+        let data = data_of(&page);
+        let files = serde_json::json!([["fortran/slopes.ff", "../fortran/slopes.ff"]]);
+        assert_eq!(data["files"], files);
+        assert_eq!(data["plan"], !plan.is_empty());
+    }
+    farfel(dir.path())
+        .args(["graph", "--format", "html", "-o", out])
+        .assert()
+        .success();
+    let data = data_of(&fs::read_to_string(dir.path().join(out)).unwrap());
+    let nodes = data["nodes"].as_array().unwrap();
+    let lines: Vec<(&str, u64)> = nodes
+        .iter()
+        .map(|n| (n["label"].as_str().unwrap(), n["line"].as_u64().unwrap()))
+        .collect();
+    // The derivative is at its AD block.
+    let expected = [
+        ("SLOPE_ADF1", 5),
+        ("SLOPE", 4),
+        ("CUBE", 9),
+        ("SLOPE_ADF1_G1", 5),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(data["members"], serde_json::json!([0, 1, 2, 3]));
+    for (format, link) in [
+        ("svg", "<a href=\"../fortran/slopes.ff#L9\">"),
+        ("dot", ", URL=\"../fortran/slopes.ff#L9\"];"),
+    ] {
+        farfel(dir.path())
+            .args(["graph", "--format", format, "-o", "out/calls"])
+            .assert()
+            .success();
+        let text = fs::read_to_string(dir.path().join("out/calls")).unwrap();
+        assert!(text.contains(link), "{text}");
+    }
+}
+
+/// More than can be looked over is in groups: by folder, file and name.
+#[test]
+fn the_page_of_a_large_graph_has_groups() {
+    let dir = sandbox();
+    let mut units = String::new();
+    for i in 0..90 {
+        units += &format!("SUBROUTINE WORK{i}\nCALL OTHER{i}\nEND\n");
+    }
+    let other = units
+        .replace("CALL OTHER", "PRINT *, 1")
+        .replace("WORK", "OTHER");
+    write(dir.path(), "a/work.f", fixed(&units));
+    write(dir.path(), "b/other.f", fixed(&other));
+    let args = ["graph", "a/work.f", "b/other.f", "--format", "html"];
+    let page = stdout(&farfel(dir.path()).args(args).assert().success());
+    let data = data_of(&page);
+    let groups: Vec<(&str, &str)> = data["members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|g| (g["label"].as_str().unwrap(), g["kind"].as_str().unwrap()))
+        .collect();
+    assert_eq!(groups, [("a/work.f", "file"), ("b/other.f", "file")]);
+    let inside = data["members"][0]["members"].as_array().unwrap();
+    // WORK0 is alone with its beginning.
+    assert_eq!(inside[0], 0);
+    assert_eq!(inside[1]["label"], "WORK1…");
 }
 
 #[test]

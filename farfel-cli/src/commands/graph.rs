@@ -53,8 +53,7 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
         GraphFormat::Mermaid => mermaid::render(&graph),
         GraphFormat::Dot => dot::render(&graph),
         GraphFormat::Svg => drawing::svg(&graph),
- drawing::page::page(&graph)?,
-=>=> drawing::page::page(&graph)?,
+        GraphFormat::Html => drawing::page::page(&graph)?,
     };
     match &args.output {
         Some(out) => {

@@ -1,6 +1,7 @@
 //! Graphs as SVG, without any program that would have to be installed.
 
 mod layout;
+pub mod page;
 
 use std::fmt::Write as _;
 
