@@ -374,6 +374,12 @@ impl Lists {
             "add_subdirectory" => {
                 let _ = self.folder(dir, &joined(here, first));
             }
+            // As it was called once.
+            "subdirs" => {
+                for folder in words {
+                    let _ = self.folder(dir, &joined(here, folder));
+                }
+            }
             "add_library" | "add_executable" => {
                 self.targets.insert(first.clone());
                 self.files.extend(rest.iter().map(|w| joined(here, w)));
@@ -725,12 +731,22 @@ mod tests {
                 "lib/CMakeLists.txt",
                 "set(SRC a.f)\nlist(APPEND SRC ${CMAKE_CURRENT_SOURCE_DIR}/b.f ${PROJECT_SOURCE_DIR}/c.f ../d.f)\n\
              add_library(solve STATIC ${SRC} ${UNKNOWN})\ntarget_include_directories(solve PUBLIC inc)\n\
-             target_compile_definitions(solve PRIVATE N=3)\nadd_subdirectory(..)\n",
+             target_compile_definitions(solve PRIVATE N=3)\nadd_subdirectory(..)\nsubdirs(one two)\n",
             ),
+            ("lib/one/CMakeLists.txt", "add_executable(e e.f)\n"),
+            ("lib/two/CMakeLists.txt", "add_executable(f f.f)\n"),
         ]);
         let lists = lists(dir.path(), &[]).unwrap();
         assert_eq!(lists.name.as_deref(), Some("model"));
-        for file in ["lib/a.f", "lib/b.f", "c.f", "d.f", "app/main.f"] {
+        for file in [
+            "lib/a.f",
+            "lib/b.f",
+            "c.f",
+            "d.f",
+            "app/main.f",
+            "lib/one/e.f",
+            "lib/two/f.f",
+        ] {
             assert!(lists.files.contains(Path::new(file)), "{:?}", lists.files);
         }
         assert_eq!(lists.flags, ["-fdefault-real-8", "-Ilib/inc", "-DN=3"]);

@@ -34,6 +34,11 @@ pub(super) fn of(dir: &Path, sources: &BTreeSet<PathBuf>, known: &[PathBuf]) -> 
             let mut found = places()
                 .map(|folder| joined(folder, &name))
                 .find(|path| dir.join(path).is_file());
+            // Compilers that are run in the folder itself look there, too.
+            if found.is_none() && dir.join(&name).is_file() {
+                included.folders.push(PathBuf::from("."));
+                found = Some(joined(Path::new(""), &name));
+            }
             if found.is_none() {
                 let all = all.get_or_insert_with(|| all_files(dir));
                 let mut ending = all.iter().filter(|path| path.ends_with(&name));
@@ -153,7 +158,14 @@ mod tests {
             ("common/inc/two.inc", " include 'one.inc'\n"),
             ("x/twice.inc", ""),
             ("y/twice.inc", ""),
+            ("top/b.f", " include 'also.inc'\n"),
+            ("also.inc", ""),
+            ("old/also.inc", ""),
         ]);
+        let sources = BTreeSet::from([PathBuf::from("top/b.f")]);
+        let included = of(dir.path(), &sources, &[]);
+        assert_eq!(included.folders, [PathBuf::from(".")]);
+        assert!(included.files.contains_key(Path::new("also.inc")));
         let sources = BTreeSet::from([PathBuf::from("src/a.f")]);
         let included = of(dir.path(), &sources, &[]);
         assert_eq!(
