@@ -54,6 +54,8 @@ pub(super) struct Makefile {
     /// What has neither a variable nor a condition.
     rules: Vec<String>,
     read: BTreeSet<PathBuf>,
+    /// Lines that begin with a tab are commands: the last line that does not is the head of a rule.
+    in_rule: bool,
     /// Variables and functions replaced in the text at hand.
     steps: Cell<usize>,
     /// Those of folders that it runs `make` in.
@@ -134,7 +136,11 @@ impl Makefile {
 
     /// A line that is no condition.
     fn line(&mut self, line: &str, in_doubt: bool, sources: &[PathBuf]) {
-        let assigned = line.split_once('=').filter(|_| !line.starts_with('\t'));
+        let is_command = line.starts_with('\t') && self.in_rule;
+        let assigned = line.split_once('=').filter(|_| !is_command);
+        if !line.starts_with('\t') && !line.trim().is_empty() {
+            self.in_rule = assigned.is_none();
+        }
         let Some((name, text)) = assigned else {
             let rule = line.trim().trim_start_matches(['@', '-']);
             self.rules.push(rule.to_owned());
@@ -396,6 +402,7 @@ impl Makefile {
     pub(super) fn words(&self, sources: &[PathBuf]) -> Vec<String> {
         let texts = self.variables.values().chain(&self.rules);
         let texts: Vec<String> = texts.map(|t| self.expanded(t, sources)).collect();
+        let texts = without_objects_that_nothing_needs(texts);
         let mut words: Vec<String> = Vec::new();
         for word in literal(&texts) {
             let word = word.trim_matches([':', '"', '\'', '(', ')', ';']);
@@ -404,9 +411,66 @@ impl Makefile {
                 false => joined(&self.here, word).to_string_lossy().into_owned(),
             });
         }
+        words.extend(self.made_by_patterns(&words, sources));
         words.extend(self.below.iter().flat_map(|make| make.words(sources)));
         words
     }
+
+    /// The sources of which rules with patterns, as `%.exe: %.f`, make what these words say.
+    fn made_by_patterns(&self, words: &[String], sources: &[PathBuf]) -> Vec<String> {
+        let mut made = BTreeSet::new();
+        for rule in self.rules.iter().filter(|rule| rule.contains('%')) {
+            let rule = self.expanded(rule, sources);
+            let Some((targets, needed)) = rule.rsplit_once(':') else {
+                continue;
+            };
+            let patterns = targets.split([':', ' ']).filter(|t| t.contains('%'));
+            let patterns = patterns.map(|t| joined(&self.here, t).to_string_lossy().into_owned());
+            for pattern in patterns {
+                for needed in needed.split_whitespace().filter(|n| n.contains('%')) {
+                    let needed = joined(&self.here, needed).to_string_lossy().into_owned();
+                    let source = |word: &String| {
+                        let source = PathBuf::from(made_from(word, &pattern, &needed)?);
+                        sources.contains(&source).then_some(source)
+                    };
+                    made.extend(words.iter().filter_map(source));
+                }
+            }
+        }
+        made.iter()
+            .map(|s| s.to_string_lossy().into_owned())
+            .collect()
+    }
+}
+
+/// Texts without the rules that only make an object which is named nowhere else, neither with its ending nor without.
+fn without_objects_that_nothing_needs(mut texts: Vec<String>) -> Vec<String> {
+    fn object(text: &str) -> Option<&str> {
+        let (target, _) = text.split_once(':')?;
+        let target = target.trim();
+        (target.ends_with(".o") && !target.contains(char::is_whitespace)).then_some(target)
+    }
+    let named = texts.iter().flat_map(|text| {
+        let needed = match object(text) {
+            Some(_) => text.split_once(':').map_or("", |(_, needed)| needed),
+            None => text,
+        };
+        needed.split(|c: char| c.is_whitespace() || c == ':')
+    });
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
+    let is_needed = |target: &str| {
+        let program = target.trim_end_matches(".o");
+        named.contains(target) || named.contains(program)
+    };
+    texts.retain(|text| object(text).is_none_or(is_needed));
+    texts
+}
+
+/// What a word that fits the pattern of a rule is made of.
+fn made_from(word: &str, pattern: &str, needed: &str) -> Option<String> {
+    let (before, after) = pattern.split_once('%')?;
+    let stem = word.strip_prefix(before)?.strip_suffix(after)?;
+    (!stem.is_empty()).then(|| needed.replace('%', stem))
 }
 
 /// What stands for a function whose value is not known.
@@ -573,6 +637,36 @@ mod tests {
         for word in ["lib/one.o", "two.o", "app/main.f", "-lone"] {
             assert!(words.iter().any(|w| w == word), "{words:?}");
         }
+    }
+
+    /// Lines that begin with a tab are commands below the head of a rule only.
+    #[test]
+    fn assignments_behind_tabs() {
+        let make = "ifeq (a, a)\n\tA = one\nendif\nx: y\n\tA=two $(FC)\n\nB = $(A)\n\tC = $(B)\n";
+        assert_eq!(expanded(make, "$(A) $(C)"), "one one");
+    }
+
+    #[test]
+    fn rules_with_patterns_name_sources() {
+        let make = "all: a.exe other.exe b\n%.exe: lib.f %.f\n\t$(FC) $^\n$(B): sub/%: sub/%.f90\nB = sub/c\n";
+        let dir = folder(&[("Makefile", make)]);
+        let sources = ["a.f", "b.f", "sub/c.f90"].map(PathBuf::from);
+        let make = Makefile::of(dir.path(), Path::new(""), &sources).unwrap();
+        let words = make.words(&sources);
+        let has = |word: &str| words.iter().any(|w| w == word);
+        assert!(has("a.f") && has("sub/c.f90"), "{words:?}");
+        assert!(!has("b.f") && !has("other.f"), "{words:?}");
+    }
+
+    #[test]
+    fn objects_that_nothing_needs() {
+        let make = "OBJ = a.o\nprog: $(OBJ)\n\t$(FC) -o $@ $(OBJ)\na.o: a.f\nold.o: old.f\nalone.o: alone.f\n\
+                    all: prog alone\n";
+        let dir = folder(&[("Makefile", make)]);
+        let make = Makefile::of(dir.path(), Path::new(""), &[]).unwrap();
+        let words = make.words(&[]);
+        let has = |word: &str| words.iter().any(|w| w == word);
+        assert!(has("a.f") && has("alone.f") && !has("old.f"), "{words:?}");
     }
 
     #[test]
