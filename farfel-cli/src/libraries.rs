@@ -101,6 +101,25 @@ pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Resul
     Ok(())
 }
 
+/// Adds the Fortran of the packages that a package with Rust depends on by path. Its other dependencies are
+/// Rust's.
+///
+/// # Errors
+///
+/// A manifest or a source cannot be read.
+pub fn of_package(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Result {
+    let mut found = ByPath::default();
+    for (name, path) in dependencies(manifest) {
+        if let Some(path) = path.filter(|_| name != RUNTIME)
+            && let Some(index) = found.add(&dir.join(path))?
+        {
+            found.libraries[index].direct = true;
+        }
+    }
+    config.libraries = found.libraries;
+    Ok(())
+}
+
 /// What was found so far.
 #[derive(Default)]
 struct ByPath {

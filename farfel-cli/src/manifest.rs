@@ -64,10 +64,16 @@ pub fn manifest_without_rust(dir: &Path) -> Option<DocumentMut> {
     if rust.iter().any(|file| dir.join(file).exists()) {
         return None;
     }
-    let text = std::fs::read_to_string(dir.join("Cargo.toml")).ok()?;
-    let manifest: DocumentMut = text.parse().ok()?;
+    let manifest = manifest_of_package(dir)?;
     let package = manifest.get("package").and_then(Item::as_table_like)?;
     let targets = ["lib", "bin", "example", "test", "bench"];
     let names_rust = targets.iter().any(|key| manifest.contains_key(key));
     (!names_rust && !package.contains_key("build")).then_some(manifest)
+}
+
+/// The manifest of a package; `None` where there is none that can be read.
+pub fn manifest_of_package(dir: &Path) -> Option<DocumentMut> {
+    let text = std::fs::read_to_string(dir.join("Cargo.toml")).ok()?;
+    let manifest: DocumentMut = text.parse().ok()?;
+    manifest.contains_key("package").then_some(manifest)
 }

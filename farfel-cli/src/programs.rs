@@ -2,7 +2,7 @@
 //!
 //! Cargo has nothing to build in such a project, and refuses it. So it is built here: each
 //! source with a main program becomes an executable, together with all sources that have none.
-//! Main programs under `tests/` are tests.
+//! Main programs under `tests/` and `test/` are tests, of packages with Rust, too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -46,39 +46,68 @@ impl Project {
             return Ok(None);
         };
         let mut config = Config::load(dir)?;
-        let sources = farfel_driver::source_files(&config)?;
-        if sources.is_empty() {
+        if farfel_driver::source_files(&config)?.is_empty() {
             return Ok(None);
         }
         libraries::by_path(&mut config, dir, &manifest)?;
+        Project::with_settings(config).map(Some)
+    }
+
+    /// The sources of a package with Rust, and its tests in Fortran, if it has any.
+    ///
+    /// # Errors
+    ///
+    /// Its settings or sources have faults.
+    pub fn beside_rust(options: &CargoOptions, targets: &Targets) -> Result<Option<Project>> {
+        let selected = [&options.package, &options.bin, &options.example];
+        if options.workspace
+            || selected.iter().any(|s| !s.is_empty())
+            || !cargo::parts(targets).is_empty()
+        {
+            return Ok(None);
+        }
+        let dir = manifest::manifest_dir(options.manifest_path.as_deref())?;
+        let Some(manifest) = manifest::manifest_of_package(&dir) else {
+            return Ok(None);
+        };
+        let helpers = manifest.get("build-dependencies");
+        if helpers
+            .and_then(|h| h.get(manifest::BUILD_HELPER))
+            .is_none()
+        {
+            return Ok(None);
+        }
+        let mut config = Config::load(&dir)?;
+        let tests = farfel_driver::test_files(&config)?;
+        if farfel_driver::main_programs(&tests, &config)?.is_empty() {
+            return Ok(None);
+        }
+        libraries::of_package(&mut config, &dir, &manifest)?;
+        Project::with_settings(config).map(Some)
+    }
+
+    fn with_settings(config: Config) -> Result<Project> {
+        let sources = farfel_driver::source_files(&config)?;
         let main = farfel_driver::main_programs(&sources, &config)?;
         let is_main = |file: &&PathBuf| main.contains(file);
         let mut common: Vec<PathBuf> = sources.iter().filter(|f| !is_main(f)).cloned().collect();
         common.extend(farfel_driver::c_source_files(&config)?);
         let names = match &main[..] {
             [_] => vec![config.name.clone()],
-            _ => names_of(&main, dir),
+            _ => names_of(&main, &config.root),
         };
         let programs = main.iter().zip(names).map(|(file, name)| Program {
             name,
             files: with(file, &common),
         });
-        let tests = match dir.join("tests").is_dir() {
-            true => farfel_driver::source_files(&Config {
-                sources: Some(vec!["tests".into()]),
-                // It may name others.
-                pass_through: Vec::new(),
-                ..config.clone()
-            })?,
-            false => Vec::new(),
-        };
-        Ok(Some(Project {
+        let tests = farfel_driver::test_files(&config)?;
+        Ok(Project {
             tests,
             programs: programs.collect(),
             config,
             sources,
             common,
-        }))
+        })
     }
 
     /// The project that is meant, if it is one without Rust.
@@ -329,7 +358,7 @@ pub fn to_verify(project: &Project, names: &[String]) -> Result<Vec<(String, Vec
     Ok(chosen.map(|p| (p.name.clone(), p.files.clone())).collect())
 }
 
-/// `farfel test`: each main program under `tests/` runs with the sources of the project, and
+/// `farfel test`: each main program under `tests/` and `test/` runs with the sources of the project, and
 /// passes if it ends with exit code 0.
 ///
 /// # Errors
@@ -339,7 +368,7 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
     let mut config = project.config(args.release, None)?;
     let tests = farfel_driver::main_programs(&project.tests, &config)?;
     if tests.is_empty() {
-        shell.note("there are no tests: a main program in `tests/` is one, and passes if it ends with exit code 0");
+        shell.note("there are no tests: a main program in `tests/` or `test/` is one, and passes if it ends with exit code 0");
         return Ok(());
     }
     compiler::ensure(&config, shell)?;

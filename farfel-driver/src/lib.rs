@@ -137,5 +137,7 @@ pub use pass_through::passed_through;
 pub use passes::{REPORT, VERIFY_PASSES, fault_of_farfel, verifies_passes, verify_passes};
 pub use report::Report;
 pub use session::{Session, main_programs};
-pub use sources::{c_source_files, is_c_source_name, is_source_name, read_file, source_files};
+pub use sources::{
+    c_source_files, is_c_source_name, is_source_name, read_file, source_files, test_files,
+};
 pub use stage::{ExpandStage, UnknownStage};

@@ -55,8 +55,8 @@ pub(crate) fn words(files: &[PathBuf]) -> BTreeSet<String> {
 /// Where sources are looked for without settings.
 const DIRECTORIES: [&str; 2] = ["src", "fortran"];
 
-/// Where the tests of a project without Rust are.
-const TESTS: &str = "tests";
+/// Where main programs that test the sources are.
+const TESTS: [&str; 2] = ["tests", "test"];
 
 /// The sources of a project.
 #[derive(Debug, Default)]
@@ -110,7 +110,9 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
     for path in &config.pass_through {
         let named = existing("pass-through", path, config)?;
         // Tests are none of the sources that are looked for here.
-        if !path.starts_with(TESTS) && !files.iter().any(|f| f.starts_with(&named)) {
+        if !TESTS.iter().any(|t| path.starts_with(t))
+            && !files.iter().any(|f| f.starts_with(&named))
+        {
             return Err(Error::Config {
                 origin: "setting `pass-through`".into(),
                 message: format!(
@@ -388,6 +390,28 @@ impl Loader for Includes<'_> {
 /// settings name does not exist.
 pub fn source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
     Ok(find(config)?.files)
+}
+
+/// The sources of tests, sorted: those under `tests` and `test` that are no sources of the project itself.
+///
+/// # Errors
+///
+/// As [`source_files`].
+pub fn test_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
+    let folders = TESTS.iter().map(PathBuf::from);
+    let folders: Vec<PathBuf> = folders.filter(|f| config.root.join(f).is_dir()).collect();
+    if folders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut tests = find(&Config {
+        sources: Some(folders),
+        // It may name others.
+        pass_through: Vec::new(),
+        ..config.clone()
+    })?;
+    let own = find(config)?.files;
+    tests.files.retain(|test| !own.contains(test));
+    Ok(tests.files)
 }
 
 /// The C sources of a project, sorted: those among what the settings name, else all under `src` and

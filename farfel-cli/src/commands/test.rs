@@ -6,7 +6,7 @@ use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{cargo, programs, project};
 
-/// Runs the tests of a project with cargo and ends as it ends.
+/// Runs the tests of a project with cargo and ends as it ends; then those in Fortran, if it ends well.
 pub fn run(args: &Test, shell: &mut Shell) -> Result {
     if let Some(project) = Project::find(&args.cargo, &args.targets)? {
         return programs::test(&project, args, shell);
@@ -22,7 +22,10 @@ pub fn run(args: &Test, shell: &mut Shell) -> Result {
     }
     command.args(&args.name).arg("--").args(&args.arguments);
     match cargo::code(cargo::status(command, shell)?) {
-        0 => Ok(()),
+        0 => match Project::beside_rust(&args.cargo, &args.targets)? {
+            Some(project) => programs::test(&project, args, shell),
+            None => Ok(()),
+        },
         code => Err(Error::Exit(code)),
     }
 }
