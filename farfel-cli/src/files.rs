@@ -1,5 +1,6 @@
 //! Single files, without a project.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use farfel_driver::{Config, Session};
@@ -9,6 +10,13 @@ use crate::args::{FileOptions, SourceForm};
 use crate::error::{Error, Result};
 use crate::libraries;
 use crate::shell::Shell;
+
+/// The executable of a program, whose name may have dots.
+pub fn executable(folder: &Path, name: impl AsRef<OsStr>) -> PathBuf {
+    let mut name = name.as_ref().to_owned();
+    name.push(std::env::consts::EXE_SUFFIX);
+    folder.join(name)
+}
 
 /// How `files` are read and compiled: by the settings of the project that the first one
 /// stands in, if it does, with its libraries, then those of the environment, then those of the command line.

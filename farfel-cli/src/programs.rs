@@ -227,9 +227,7 @@ pub fn build(
     for program in chosen {
         let what = format!("{} v{}", program.name, config.version);
         shell.status("Compiling", what);
-        let out = folder
-            .join(&program.name)
-            .with_extension(std::env::consts::EXE_EXTENSION);
+        let out = files::executable(&folder, &program.name);
         let session = Session::of_main(&program.files, &config)?.with_times_in(times_of(&out));
         let built = watched::run(&session, shell, |s| s.build_program(&out))?;
         files::show_built(&built, shell);
@@ -269,9 +267,7 @@ pub fn clean(
         }
         let folder = project.folder(release, options);
         for name in &names {
-            let file = folder
-                .join(name)
-                .with_extension(std::env::consts::EXE_EXTENSION);
+            let file = files::executable(&folder, name);
             // What the next build would have expected.
             let times = times_of(&file);
             let _ = std::fs::remove_dir_all(&times);
@@ -386,9 +382,7 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
         {
             continue;
         }
-        let out = folder
-            .join(&name)
-            .with_extension(std::env::consts::EXE_EXTENSION);
+        let out = files::executable(&folder, &name);
         let session = Session::of_main(&with(test, &common), &config)?;
         let session = session.with_times_in(times_of(&out));
         let built = watched::run(&session, shell, |s| s.build_program(&out))?;
@@ -446,7 +440,7 @@ fn say(shell: &mut Shell, text: &str) -> Result {
 
 /// Where the build of an executable notes what took how long: beside it.
 fn times_of(out: &Path) -> PathBuf {
-    let name = out.file_stem().unwrap_or_default();
+    let name = out.file_name().unwrap_or_default();
     out.with_file_name(".farfel").join(name)
 }
 

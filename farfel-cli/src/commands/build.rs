@@ -151,7 +151,7 @@ fn executable_for(source: &Path) -> Result<PathBuf> {
     let stem = source
         .file_stem()
         .ok_or_else(|| Error::cannot(format!("`{}` is not a source file", source.display())))?;
-    let out = PathBuf::from(stem).with_extension(std::env::consts::EXE_EXTENSION);
+    let out = files::executable(Path::new(""), stem);
     if out == source {
         return Err(Error::cannot(format!(
             "the executable would replace its source `{}`",
