@@ -71,6 +71,22 @@ pub fn check(name: &str) -> Result {
     Ok(())
 }
 
+/// A name that is as near to another as may be: what is not allowed is a `-`, and what is taken gets an ending.
+pub fn near(name: &str) -> String {
+    let allowed = |letter: char| match letter.is_ascii_alphanumeric() || letter == '_' {
+        true => letter,
+        false => '-',
+    };
+    let plain: String = name.chars().map(allowed).collect();
+    let plain = plain.trim_matches('-');
+    match plain.starts_with(|first: char| first.is_ascii_digit()) {
+        _ if plain.is_empty() => "fortran".into(),
+        true => format!("fortran-{plain}"),
+        false if check(plain).is_err() => format!("{plain}-fortran"),
+        false => plain.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +111,22 @@ mod tests {
         ] {
             let message = check(bad).unwrap_err().to_string();
             assert!(message.contains(why), "{bad}: {message}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_near() {
+        for (name, expected) in [
+            ("demo", "demo"),
+            ("specfun.f", "specfun-f"),
+            ("my model ", "my-model"),
+            ("2DStiff", "fortran-2DStiff"),
+            ("test", "test-fortran"),
+            ("...", "fortran"),
+        ] {
+            let found = near(name);
+            assert_eq!(found, expected);
+            check(&found).unwrap();
         }
     }
 }

@@ -257,6 +257,62 @@ fn what_a_program_lacks_may_be_left_out() {
     );
 }
 
+/// Names of programs with dots, which pattern rules make of their sources.
+#[test]
+fn programs_with_dots_in_their_names() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "makefile",
+        "all: one.old.exe one.new.exe\n%.exe: lib.f %.f\n\t$(FC) -o $@ $^\n",
+    );
+    write(dir, "lib.f", fixed("SUBROUTINE SHOW(I)\nPRINT *, I\nEND\n"));
+    for (name, i) in [("old", 1), ("new", 2), ("unused", 3)] {
+        write(
+            dir,
+            &format!("one.{name}.f"),
+            fixed(&format!("CALL SHOW({i})\nEND\n")),
+        );
+    }
+    contains(&init(dir), &["Leaving out one.unused.f: not in makefile"]);
+    said(dir, &["build"]);
+    assert_eq!(ran(dir, "one.old").trim(), "1");
+    assert_eq!(ran(dir, "one.new").trim(), "2");
+}
+
+/// A library in a folder whose name cannot be a package name, with tests as `fpm` has them.
+#[test]
+fn a_library_with_tests() {
+    let dir = sandbox();
+    let dir = &dir.path().join("2.model");
+    write(dir, "fpm.toml", "[build]\nauto-executables = false\n");
+    write(dir, "src/one.f", fixed("SUBROUTINE ONE(I)\nI = 1\nEND\n"));
+    let test = |n: i32| fixed(&format!("CALL ONE(I)\nIF (I .NE. {n}) STOP 1\nEND\n"));
+    write(dir, "test/good.f", test(1));
+    let (_, text) = said(dir, &["init", "--vcs", "none"]);
+    contains(
+        &text,
+        &[
+            "Found 1 source file, 1 test (test/good.f), fpm.toml",
+            "Naming the package `fortran-2-model`, as `2.model` cannot be a package name",
+            "`farfel test` runs the tests",
+        ],
+    );
+    let (text, _) = said(dir, &["test"]);
+    contains(
+        &text,
+        &["test good ... ok\n\ntest result: ok. 1 passed; 0 failed\n"],
+    );
+    write(dir, "test/bad.f", test(2));
+    let failed = command(dir, &["test", "bad"]).assert().code(1);
+    let text = String::from_utf8_lossy(&failed.get_output().stdout).into_owned();
+    contains(&text, &["test bad ... FAILED", "0 passed; 1 failed"]);
+    // What is said of one part of the package is cargo's.
+    let (text, _) = said(dir, &["test", "--lib"]);
+    assert!(!text.contains("test bad"), "{text}");
+}
+
 /// Directives in files whose names do not ask for the preprocessor.
 #[test]
 fn directives_want_the_preprocessor() {

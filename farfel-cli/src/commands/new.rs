@@ -132,19 +132,21 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
 /// program to run.
 fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> Result {
     let options = &args.options;
-    let name = match (&options.name, &found.name) {
-        (None, Some(name)) => {
-            package_name::check(name)?;
-            name.clone()
-        }
-        _ => name_of(path, options)?,
-    };
+    let name = name_of_existing(path, found, options)?;
     if let Some(file) = existing_manifest(path) {
         return Err(Error::fault(format!(
             "`{file}` exists already and would be replaced"
         )));
     }
     shell.status("Found", counted(found));
+    if let (None, Some(meant)) = (&options.name, meant_name(path, found))
+        && meant != name
+    {
+        shell.status(
+            "Naming",
+            format_args!("the package `{name}`, as `{meant}` cannot be a package name"),
+        );
+    }
     if let (Some(file), false) = (found.build_file, found.taken.is_empty()) {
         shell.status(
             "Taking",
@@ -198,8 +200,12 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
     } else {
         "the programs"
     };
+    let tests = match found.tests.is_empty() {
+        true => "",
+        false => ", `farfel test` runs the tests",
+    };
     shell.note(format_args!(
-        "`farfel check` looks for errors, `farfel build` builds {builds}"
+        "`farfel check` looks for errors, `farfel build` builds {builds}{tests}"
     ));
     warn_of_workspace(path, shell);
     Ok(())
@@ -267,6 +273,18 @@ fn counted(found: &Existing) -> String {
         text += &format!(
             ", {} ({})",
             many(names.len(), "main program"),
+            names.join(", ")
+        );
+    }
+    if !found.tests.is_empty() {
+        let first = found.tests.iter().take(3).map(|t| t.display().to_string());
+        let mut names: Vec<String> = first.collect();
+        if found.tests.len() > names.len() {
+            names.push("...".into());
+        }
+        text += &format!(
+            ", {} ({})",
+            many(found.tests.len(), "test"),
             names.join(", ")
         );
     }
@@ -367,6 +385,25 @@ fn chosen(options: &NewOptions) -> Template {
         (None, true) => Template::Lib,
         (None, false) => Template::Bin,
     }
+}
+
+/// The name of a package in a folder that was no project before: if that of the folder or of the file that says how it
+/// is built cannot be a package name, what comes next to it.
+fn name_of_existing(path: &Path, found: &Existing, options: &NewOptions) -> Result<String> {
+    match (&options.name, meant_name(path, found)) {
+        (None, Some(meant)) => {
+            let name = package_name::near(&meant);
+            package_name::check(&name)?;
+            Ok(name)
+        }
+        _ => name_of(path, options),
+    }
+}
+
+/// What a folder of Fortran is called.
+fn meant_name(path: &Path, found: &Existing) -> Option<String> {
+    let of_folder = || Some(path.file_name()?.to_string_lossy().into_owned());
+    found.name.clone().or_else(of_folder)
 }
 
 fn name_of(path: &Path, options: &NewOptions) -> Result<String> {

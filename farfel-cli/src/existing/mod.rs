@@ -34,6 +34,10 @@ pub struct Existing {
     pub sources: Vec<PathBuf>,
     /// Those that have a main program.
     pub programs: Vec<PathBuf>,
+    /// Main programs in the folders for tests.
+    pub tests: Vec<PathBuf>,
+    /// All sources in these folders.
+    test_sources: Vec<PathBuf>,
     /// Sources that gfortran gets as they are, and why where Farfel would refuse them.
     pub passed: Vec<(PathBuf, Option<String>)>,
     /// Sources that are left out, and why.
@@ -56,6 +60,9 @@ struct Settings {
     include: Vec<PathBuf>,
     flags: Vec<String>,
     real_kind: Option<u8>,
+    /// Levels of optimisation that its flags name.
+    levels: BTreeSet<String>,
+    unoptimized: bool,
     line_length: Option<usize>,
     form: Option<&'static str>,
     save_all: bool,
@@ -87,7 +94,7 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
     let mut chosen: Option<BTreeSet<PathBuf>> = None;
     if let Some(fpm) = read(dir, "fpm.toml").and_then(|text| text.parse::<DocumentMut>().ok()) {
         found.build_file = Some("fpm.toml");
-        chosen = Some(found.fpm(&fpm));
+        chosen = Some(found.fpm(&fpm, as_library));
     } else if let Some(lists) =
         cmake::lists(dir, &found.sources).filter(|lists| found.has_any(lists))
     {
@@ -110,6 +117,7 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
         }
     }
     let mut chosen = chosen.unwrap_or_else(|| found.sources.iter().cloned().collect());
+    found.take_no_optimisation();
     found.drop_flags_that_are_not_known();
     found.one_form(&chosen);
     found.look_for_directives(dir, &chosen);
@@ -119,6 +127,7 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
     let absolute: Vec<PathBuf> = chosen.iter().map(|s| dir.join(s)).collect();
     let programs = farfel_driver::main_programs(&absolute, &config).unwrap_or_default();
     found.programs = programs.iter().filter_map(|p| relative(dir, p)).collect();
+    found.look_for_tests(dir);
     found.leave_out_what_is_refused(dir, &chosen, as_library);
     found.name_what_is_passed(dir, &chosen);
     Ok(Some(found))
@@ -181,28 +190,22 @@ fn entries(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Option<Vec<PathBuf>> 
 
 impl Existing {
     /// What `fpm.toml` says; the sources.
-    fn fpm(&mut self, fpm: &DocumentMut) -> BTreeSet<PathBuf> {
+    fn fpm(&mut self, fpm: &DocumentMut, as_library: bool) -> BTreeSet<PathBuf> {
         self.name = fpm.get("name").and_then(Item::as_str).map(str::to_owned);
         let text = |table: &Item, key: &str| Some(table.get(key)?.as_str()?.to_owned());
         let mut folders = Vec::new();
         let library = fpm.get("library").and_then(|l| text(l, "source-dir"));
         folders.push(library.unwrap_or_else(|| "src".into()));
-        let executables = fpm.get("executable").and_then(Item::as_array_of_tables);
-        let mut named = executables.iter().flat_map(|e| e.iter()).peekable();
-        let build = fpm.get("build");
-        let of_itself = build.and_then(|b| b.get("auto-executables")?.as_bool());
-        if named.peek().is_none() && of_itself != Some(false) {
-            folders.push("app".into());
+        folders.extend(fpm_folders(fpm, "executable", "app"));
+        // A library for Rust does without.
+        if !as_library {
+            folders.extend(fpm_folders(fpm, "example", "example"));
         }
         self.settings.form = match fpm.get("fortran").and_then(|f| text(f, "source-form")) {
             Some(form) if form == "free" => Some("free"),
             Some(form) if form == "fixed" => Some("fixed"),
             _ => None,
         };
-        folders.extend(named.map(|e| {
-            let folder = e.get("source-dir").and_then(Item::as_str);
-            folder.unwrap_or("app").to_owned()
-        }));
         if let Some(cpp) = fpm.get("preprocess").and_then(|p| p.get("cpp")) {
             let texts = |key: &str| {
                 let list = cpp.get(key).and_then(Item::as_array);
@@ -312,6 +315,7 @@ impl Existing {
             && !library.is_empty()
             && library.chars().all(is_name)
             && !of_compiler.contains(&library)
+            && !is_of_measurement(library)
         {
             self.settings.link.push(library.to_owned());
             self.taken.push(format!("-l{library}"));
@@ -330,6 +334,11 @@ impl Existing {
             "-cpp" | "-fpp" => settings.preprocess = true,
             "-fd-lines-as-code" => settings.debug_lines = true,
             "-extend-source" => settings.line_length = Some(132),
+            // Cargo's profiles have a level of their own, but some programs work without optimisation only.
+            _ if flag.starts_with("-O") => {
+                settings.levels.insert(flag.to_owned());
+                return;
+            }
             _ if line_length.is_some() => {
                 let columns = line_length.and_then(|n| n.parse().ok());
                 // `none` and 0 mean as long as it likes.
@@ -349,6 +358,7 @@ impl Existing {
                     settings.include.push(folder.into());
                 } else if flag.starts_with("-f")
                     && !flag.starts_with("-fdefault-")
+                    && !is_of_measurement(flag)
                     && flag != "-fimplicit-none"
                 {
                     settings.flags.push(flag.to_owned());
@@ -361,7 +371,6 @@ impl Existing {
                         "-l",
                         "-L",
                         "-module",
-                        "-O",
                         "-g",
                         "-W",
                         "-w",
@@ -371,7 +380,7 @@ impl Existing {
                         "-J",
                         "-fimplicit-none",
                     ];
-                    if !of_profile.iter().any(|f| flag.starts_with(f)) {
+                    if !of_profile.iter().any(|f| flag.starts_with(f)) && !is_of_measurement(flag) {
                         self.dropped.push(flag.to_owned());
                     }
                     return;
@@ -379,6 +388,15 @@ impl Existing {
             }
         }
         self.taken.push(flag.to_owned());
+    }
+
+    /// Where `-O0` is the only level, the program may need it.
+    fn take_no_optimisation(&mut self) {
+        let settings = &mut self.settings;
+        settings.unoptimized = settings.levels.iter().eq(["-O0"]);
+        if settings.unoptimized {
+            self.taken.push("-O0".to_owned());
+        }
     }
 
     /// Flags of other compilers are none of gfortran's.
@@ -445,6 +463,18 @@ impl Existing {
         self.included = included.files;
     }
 
+    /// What is in the folders for tests. Files that cannot be read as Fortran are left out.
+    fn look_for_tests(&mut self, dir: &Path) {
+        let config = self.config(dir);
+        let mut sources = farfel_driver::test_files(&config).unwrap_or_default();
+        sources.retain(|file| {
+            farfel_driver::main_programs(std::slice::from_ref(file), &config).is_ok()
+        });
+        let tests = farfel_driver::main_programs(&sources, &config).unwrap_or_default();
+        self.tests = tests.iter().filter_map(|p| relative(dir, p)).collect();
+        self.test_sources = sources.iter().filter_map(|p| relative(dir, p)).collect();
+    }
+
     /// The sources that a file is, or is included in.
     fn sources_with(&self, file: &Path) -> Vec<PathBuf> {
         let mut found = BTreeSet::new();
@@ -455,7 +485,8 @@ impl Existing {
                 Some(by) if seen.insert(file.clone()) => queue.extend(by.iter().cloned()),
                 Some(_) => {}
                 None => {
-                    found.extend(self.sources.contains(&file).then_some(file));
+                    let is_ours = self.sources.contains(&file) || self.test_sources.contains(&file);
+                    found.extend(is_ours.then_some(file));
                 }
             }
         }
@@ -488,12 +519,14 @@ impl Existing {
     /// The setting `pass-through`, so that no build has a note of these files.
     fn name_what_is_passed(&mut self, dir: &Path, chosen: &BTreeSet<PathBuf>) {
         let kept = |s: &&PathBuf| !self.settings.exclude.contains(*s);
-        let absolute: Vec<PathBuf> = chosen.iter().filter(kept).map(|s| dir.join(s)).collect();
+        let files = chosen.iter().filter(kept).chain(&self.test_sources);
+        let absolute: Vec<PathBuf> = files.map(|s| dir.join(s)).collect();
         let config = self.config(dir);
         let passed = farfel_driver::passed_through(&absolute, &config).unwrap_or_default();
         let passed: BTreeSet<PathBuf> = passed.iter().filter_map(|p| relative(dir, p)).collect();
         let is_fortran = |s: &&PathBuf| farfel_driver::is_source_name(s);
-        let fortran: Vec<PathBuf> = self.sources.iter().filter(is_fortran).cloned().collect();
+        let fortran = self.sources.iter().chain(&self.test_sources);
+        let fortran: Vec<PathBuf> = fortran.filter(is_fortran).cloned().collect();
         self.settings.pass_through = whole_folders(&fortran, &passed);
         self.passed.retain(|(file, _)| passed.contains(file));
         for file in passed {
@@ -520,8 +553,9 @@ impl Existing {
                 let Some(file) = place.map(|p| PathBuf::from(&p.file)) else {
                     continue;
                 };
-                let all = self.sources_with(&file);
-                for file in all.into_iter().filter(|f| chosen.contains(f)) {
+                let mut all = self.sources_with(&file);
+                all.retain(|f| chosen.contains(f) || self.test_sources.contains(f));
+                for file in all {
                     if !self.settings.exclude.contains(&file) {
                         let again = !in_round.insert(file.clone());
                         found |= self.refuse(dir, file, &message, again);
@@ -530,6 +564,8 @@ impl Existing {
             }
             let excluded = &self.settings.exclude;
             self.programs.retain(|p| !excluded.contains(p));
+            self.tests.retain(|p| !excluded.contains(p));
+            self.test_sources.retain(|p| !excluded.contains(p));
             if !found {
                 break;
             }
@@ -571,20 +607,22 @@ impl Existing {
     /// the library.
     fn errors(&self, dir: &Path, chosen: &BTreeSet<PathBuf>, as_library: bool) -> Vec<Message> {
         let config = self.config(dir);
-        let sessions = match as_library || self.programs.is_empty() {
-            true => vec![Session::of_project(&config)],
-            false => {
-                let common = chosen
-                    .iter()
-                    .filter(|s| !self.settings.exclude.contains(*s) && !self.programs.contains(s));
-                let common: Vec<PathBuf> = common.map(|s| dir.join(s)).collect();
-                let with = |program: &PathBuf| {
-                    let files = [&[dir.join(program)], &common[..]].concat();
-                    Session::of_main(&files, &config)
-                };
-                self.programs.iter().map(with).collect()
-            }
+        let common = chosen
+            .iter()
+            .filter(|s| !self.settings.exclude.contains(*s) && !self.programs.contains(s));
+        let common: Vec<PathBuf> = common.map(|s| dir.join(s)).collect();
+        let with = |program: &PathBuf, others: &[PathBuf]| {
+            let files = [&[dir.join(program)], others].concat();
+            Session::of_main(&files, &config)
         };
+        let mut sessions: Vec<_> = match as_library || self.programs.is_empty() {
+            true => vec![Session::of_project(&config)],
+            false => self.programs.iter().map(|p| with(p, &common)).collect(),
+        };
+        let helpers = self.test_sources.iter().filter(|s| !self.tests.contains(s));
+        let mut beside_tests: Vec<PathBuf> = helpers.map(|s| dir.join(s)).collect();
+        beside_tests.splice(0..0, common.iter().cloned());
+        sessions.extend(self.tests.iter().map(|t| with(t, &beside_tests)));
         let mut errors: Vec<Message> = Vec::new();
         for session in sessions {
             let checked = session.and_then(|session| {
@@ -611,6 +649,8 @@ impl Existing {
             include,
             flags,
             real_kind,
+            levels: _,
+            unoptimized,
             line_length,
             form,
             save_all,
@@ -638,6 +678,9 @@ impl Existing {
         if let Some(bytes) = real_kind {
             table.insert("real-kind", value(i64::from(*bytes)));
         }
+        if *unoptimized {
+            table.insert("opt-level", value(0));
+        }
         if let Some(columns) = line_length {
             table.insert("line-length", value(*columns as i64));
         }
@@ -658,6 +701,30 @@ impl Existing {
         metadata.insert("farfel", Item::Table(table));
         manifest["package"]["metadata"] = Item::Table(metadata);
     }
+}
+
+/// The folders of the programs of one kind in `fpm.toml`: those that it names, else the usual one unless it says that
+/// there are none.
+fn fpm_folders(fpm: &DocumentMut, kind: &str, usual: &str) -> Vec<String> {
+    let tables = fpm.get(kind).and_then(Item::as_array_of_tables);
+    let folder = |table: &Table| {
+        let named = table.get("source-dir").and_then(Item::as_str);
+        named.unwrap_or(usual).to_owned()
+    };
+    let mut folders: Vec<String> = tables.iter().flat_map(|t| t.iter()).map(folder).collect();
+    let finds = fpm
+        .get("build")
+        .and_then(|b| b.get(format!("auto-{kind}s"))?.as_bool());
+    if folders.is_empty() && finds != Some(false) {
+        folders.push(usual.to_owned());
+    }
+    folders
+}
+
+/// Whether a flag or a library is for one of the targets that measure a program or look for its faults.
+fn is_of_measurement(flag: &str) -> bool {
+    let starts = ["-fprofile-", "-ftest-coverage", "--coverage", "-fsanitize"];
+    flag == "gcov" || starts.iter().any(|s| flag.starts_with(s))
 }
 
 /// Whether gfortran may take a file that Farfel refuses: one without AD blocks, if there is a gfortran.
@@ -752,6 +819,65 @@ mod tests {
         assert_eq!(found.dropped, ["-Inone", "-xHost"]);
         let old = (PathBuf::from("old.f"), "not in Makefile".to_owned());
         assert_eq!(found.left_out, [old]);
+    }
+
+    /// `-O0` counts where nothing else is said of it; flags for measurements never do.
+    #[test]
+    fn flags_that_optimise_and_measure() {
+        let make = |flags: &str| {
+            format!(
+                "FFLAGS = {flags}\ncov: main.f\n\tgfortran -ftest-coverage --coverage main.f -lgcov\n"
+            )
+        };
+        for (flags, expected) in [
+            ("-O0 -g", "sources = [\"main.f\"]\nopt-level = 0\n"),
+            ("-O0 -O2", "sources = [\"main.f\"]\n"),
+            ("-O3", "sources = [\"main.f\"]\n"),
+        ] {
+            let dir = folder(&[("Makefile", &make(flags)), ("main.f", MAIN)]);
+            let found = find(dir.path(), false).unwrap().unwrap();
+            assert_eq!(settings(&found), expected, "{flags}");
+            assert!(found.dropped.is_empty(), "{:?}", found.dropped);
+        }
+    }
+
+    /// Main programs in the folders for tests are listed, and those that need what is not there are left out.
+    #[test]
+    fn tests_beside_the_sources() {
+        let uses =
+            |module: &str| format!("program t\n  use {module}\n  call one(x)\nend program\n");
+        let fpm = "name = \"m\"\n[build]\nauto-executables = false\n[[example]]\nname = \"e\"\nsource-dir = \"show\"\n";
+        let files = [
+            ("fpm.toml", fpm),
+            ("src/one.f", ONE),
+            ("show/e.f", MAIN),
+            ("test/a.f", MAIN),
+            ("test/b.f90", &uses("helper")),
+            ("test/helper.f90", "module helper\nend module\n"),
+            ("test/c.f90", &uses("nowhere")),
+        ];
+        let dir = folder(&files);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(found.programs, [PathBuf::from("show/e.f")]);
+        assert_eq!(found.tests, ["test/a.f", "test/b.f90"].map(PathBuf::from));
+        assert_eq!(
+            settings(&found),
+            "sources = [\"show\", \"src\"]\nexclude = [\"test/c.f90\"]\n\
+             pass-through = [\"test/b.f90\", \"test/helper.f90\"]\n"
+        );
+        let [(file, why)] = &found.left_out[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(file, Path::new("test/c.f90"));
+        assert!(why.contains("F0401"), "{why}");
+        // A library has no examples.
+        let found = find(dir.path(), true).unwrap().unwrap();
+        assert!(
+            found
+                .left_out
+                .contains(&(PathBuf::from("show/e.f"), "not in fpm.toml".to_owned()))
+        );
+        assert_eq!(found.tests.len(), 2);
     }
 
     #[test]
