@@ -209,6 +209,23 @@ note: `cd member && farfel run` builds it and runs it
 }
 
 #[test]
+fn a_new_package_beside_a_workspace_is_not_in_it() {
+    let dir = sandbox();
+    let workspace = dir.path().join("workspace");
+    write(&workspace, "Cargo.toml", "[workspace]\nmembers = []\n");
+    farfel(&workspace)
+        .args(["new", "../beside", "--vcs", "none"])
+        .assert()
+        .success()
+        .stderr_eq(str![[r#"
+    Creating binary (application) `beside`
+       Using farfel-build and farfel-runtime in `[FARFEL]` (see --farfel-path)
+note: `cd ../beside && farfel run` builds it and runs it
+
+"#]]);
+}
+
+#[test]
 fn init_makes_a_project_of_a_directory() {
     let dir = sandbox();
     let project = dir.path().join("orbit");

@@ -509,7 +509,9 @@ fn outer_workspace(path: &Path) -> Option<&Path> {
 
 /// A package below a workspace that does not list it cannot be built.
 fn warn_of_workspace(path: &Path, shell: &mut Shell) {
-    if let Some(dir) = outer_workspace(path) {
+    // `../demo` is beside the directory in which it is said, not below it.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if let Some(dir) = outer_workspace(&path) {
         shell.warn(format_args!(
             "`{}` is a workspace: add the new package to its `members` or `exclude`",
             dir.join("Cargo.toml").display()
