@@ -6,7 +6,7 @@ mod includes;
 mod makefile;
 mod paths;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -186,6 +186,16 @@ fn entries(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Option<Vec<PathBuf>> 
     let default_folders = all.iter().filter_map(top).filter(by_default);
     let defaults: BTreeSet<PathBuf> = default_folders.collect();
     (entries != defaults).then(|| entries.into_iter().collect())
+}
+
+/// What is built of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Build {
+    Library,
+    /// A main program, by its source.
+    Program(PathBuf),
+    /// The same, of a test.
+    Test(PathBuf),
 }
 
 impl Existing {
@@ -545,29 +555,32 @@ impl Existing {
         chosen: &BTreeSet<PathBuf>,
         as_library: bool,
     ) {
-        loop {
-            let mut found = false;
-            let mut in_round = BTreeSet::new();
-            for message in self.errors(dir, chosen, as_library) {
-                let place = message.places.iter().find(|p| p.primary);
-                let Some(file) = place.map(|p| PathBuf::from(&p.file)) else {
-                    continue;
-                };
-                let mut all = self.sources_with(&file);
-                all.retain(|f| chosen.contains(f) || self.test_sources.contains(f));
-                for file in all {
-                    if !self.settings.exclude.contains(&file) {
-                        let again = !in_round.insert(file.clone());
-                        found |= self.refuse(dir, file, &message, again);
-                    }
-                }
+        // What is built, in an order in which each is looked at until it has no errors: a file that is left out costs
+        // another look at those that had none with it.
+        let mut open = VecDeque::from(self.builds(as_library));
+        let mut clean = Vec::new();
+        while let Some(build) = open.pop_front() {
+            if self.is_left_out(&build) {
+                continue;
             }
+            let refused = self.refuse_all(&self.errors(dir, chosen, &build), dir, chosen);
+            if refused.is_empty() {
+                clean.push(build);
+                continue;
+            }
+            let is_program = |f: &PathBuf| self.programs.contains(f) || self.tests.contains(f);
+            if !refused.iter().all(is_program) {
+                open.extend(clean.drain(..));
+            }
+            open.push_front(build);
             let excluded = &self.settings.exclude;
             self.programs.retain(|p| !excluded.contains(p));
             self.tests.retain(|p| !excluded.contains(p));
             self.test_sources.retain(|p| !excluded.contains(p));
-            if !found {
-                break;
+            let is_listed = open.contains(&Build::Library) || clean.contains(&Build::Library);
+            if self.programs.is_empty() && !is_listed {
+                // Without a program it is a library.
+                open.push_back(Build::Library);
             }
         }
         let kept = |s: &&PathBuf| !self.settings.exclude.contains(*s);
@@ -603,37 +616,79 @@ impl Existing {
         true
     }
 
-    /// The errors in what is not left out: of each program with all that has none, as they are built, or of
-    /// the library.
-    fn errors(&self, dir: &Path, chosen: &BTreeSet<PathBuf>, as_library: bool) -> Vec<Message> {
+    /// What is built of the folder: each program with all that has none, or the library; and the tests.
+    fn builds(&self, as_library: bool) -> Vec<Build> {
+        let mut builds = match as_library || self.programs.is_empty() {
+            true => vec![Build::Library],
+            false => self.programs.iter().cloned().map(Build::Program).collect(),
+        };
+        builds.extend(self.tests.iter().cloned().map(Build::Test));
+        builds
+    }
+
+    fn is_left_out(&self, build: &Build) -> bool {
+        match build {
+            Build::Library => false,
+            Build::Program(file) | Build::Test(file) => self.settings.exclude.contains(file),
+        }
+    }
+
+    /// Refuses the files with errors; which it has refused.
+    fn refuse_all(
+        &mut self,
+        errors: &[Message],
+        dir: &Path,
+        chosen: &BTreeSet<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let mut refused = Vec::new();
+        let mut seen = BTreeSet::new();
+        for message in errors {
+            let place = message.places.iter().find(|p| p.primary);
+            let Some(file) = place.map(|p| PathBuf::from(&p.file)) else {
+                continue;
+            };
+            let mut all = self.sources_with(&file);
+            all.retain(|f| chosen.contains(f) || self.test_sources.contains(f));
+            for file in all {
+                if !self.settings.exclude.contains(&file) {
+                    let again = !seen.insert(file.clone());
+                    if self.refuse(dir, file.clone(), message, again) {
+                        refused.push(file);
+                    }
+                }
+            }
+        }
+        refused
+    }
+
+    /// The errors in what is built, without what is left out.
+    fn errors(&self, dir: &Path, chosen: &BTreeSet<PathBuf>, build: &Build) -> Vec<Message> {
         let config = self.config(dir);
         let common = chosen
             .iter()
             .filter(|s| !self.settings.exclude.contains(*s) && !self.programs.contains(s));
-        let common: Vec<PathBuf> = common.map(|s| dir.join(s)).collect();
-        let with = |program: &PathBuf, others: &[PathBuf]| {
-            let files = [&[dir.join(program)], others].concat();
+        let common = common.map(|s| dir.join(s));
+        let helpers = self.test_sources.iter().filter(|s| !self.tests.contains(s));
+        let with = |program: &PathBuf, others: Vec<PathBuf>| {
+            let files = [&[dir.join(program)], &others[..]].concat();
             Session::of_main(&files, &config)
         };
-        let mut sessions: Vec<_> = match as_library || self.programs.is_empty() {
-            true => vec![Session::of_project(&config)],
-            false => self.programs.iter().map(|p| with(p, &common)).collect(),
+        let session = match build {
+            Build::Library => Session::of_project(&config),
+            Build::Program(program) => with(program, common.collect()),
+            Build::Test(test) => with(test, common.chain(helpers.map(|s| dir.join(s))).collect()),
         };
-        let helpers = self.test_sources.iter().filter(|s| !self.tests.contains(s));
-        let mut beside_tests: Vec<PathBuf> = helpers.map(|s| dir.join(s)).collect();
-        beside_tests.splice(0..0, common.iter().cloned());
-        sessions.extend(self.tests.iter().map(|t| with(t, &beside_tests)));
-        let mut errors: Vec<Message> = Vec::new();
-        for session in sessions {
-            let checked = session.and_then(|session| {
-                session.check()?;
-                session.check_c()?;
-                session.check_passed_through()
-            });
-            if let Err(farfel_driver::Error::Diagnostics(report)) = checked {
-                errors.extend(farfel_driver::messages::messages(&report));
+        let checked = session.and_then(|session| {
+            session.check()?;
+            session.check_c()?;
+            session.check_passed_through()
+        });
+        let mut errors = match checked {
+            Err(farfel_driver::Error::Diagnostics(report)) => {
+                farfel_driver::messages::messages(&report)
             }
-        }
+            _ => Vec::new(),
+        };
         errors.retain(|m| m.level == "error");
         errors
     }
