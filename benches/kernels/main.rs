@@ -28,11 +28,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use table::{Arg, KERNELS, Kernel};
 
-/// Flags, and how many times as long as the kernels tangents and adjoints may take, in the
+/// Flags, with that by which Farfel compiles objects with derivatives, and how many times as long as the
+/// kernels tangents and adjoints may take, in the
 /// geometric mean.
 const FLAGS: [(&[&str], [f64; 2]); 2] = [
-    (&["-O2"], [1.7, 2.5]),
-    (&["-O3", "-march=native"], [1.9, 3.5]),
+    (&["-O2", "-fno-tree-slp-vectorize"], [1.7, 2.5]),
+    (
+        &["-O3", "-march=native", "-fno-tree-slp-vectorize"],
+        [1.9, 3.5],
+    ),
 ];
 
 /// How far results may be off, relative to the largest: primal results beside tangents,
