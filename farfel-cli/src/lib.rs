@@ -19,11 +19,12 @@
 //! | `unchanged` | whether anything has changed since all was in order |
 //! | `template`, `package_name`, `dependency` | what `farfel new` writes |
 //! | `existing` | what is in a folder that `farfel init` makes a project of |
-//! | `drawing`, `timings`, `derivatives`, `links` | pictures and pages; their links to sources |
+//! | `drawing`, `timings`, `derivatives` | the graph, the report of a build, the sources beside what is generated |
+//! | `pages`, `links` | what their HTML pages have in common; links to sources |
 //!
-//! Exit codes: 0 fine; 1 what the user can mend, faults in the code above all; 2 a wrong
-//! command line, or farfel itself could not work.
-//! `run` and `test` hand on the exit code of what they run.
+//! Exit codes: 0 success; 1 what the user can correct, errors in the code above all; 2 an invalid
+//! command line, or farfel could not start.
+//! `run` and `test` return the exit code of what they run.
 
 // Whatever users do, they get a message.
 #![cfg_attr(
@@ -47,6 +48,7 @@ mod links;
 mod lints;
 mod manifest;
 mod package_name;
+mod pages;
 mod programs;
 mod progress;
 mod project;

@@ -7,11 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use farfel_driver::graph::text::shown;
 use farfel_driver::side_by_side::{ByUnits, Generated, Kind, Line, Part, Source};
-use minijinja::{Environment, UndefinedBehavior, context};
+use minijinja::context;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::pages;
 
 /// What there is: everything but the texts.
 #[derive(Serialize)]
@@ -82,12 +83,6 @@ fn clean(text: &str) -> String {
 ///
 /// None that depends on what is shown.
 pub fn page(title: &str, both: &ByUnits) -> Result<String> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Its name ends in html, so that what is filled in is escaped.
-    environment
-        .add_template("page.html", include_str!("page.html"))
-        .map_err(cannot)?;
     let mut packs = Packs::default();
     for (number, source) in both.sources.iter().enumerate() {
         let lines: Vec<String> = source.text.lines().map(clean).collect();
@@ -97,25 +92,13 @@ pub fn page(title: &str, both: &ByUnits) -> Result<String> {
         packs.add(&format!("g{number}"), &lines(unit))?;
     }
     packs.close();
-    let template = environment.get_template("page.html").map_err(cannot)?;
-    template
-        .render(context! {
-            title => shown(title),
-            version => env!("CARGO_PKG_VERSION"),
-            index => json(&index(both, &packs))?,
-            packs => packs.done,
-        })
-        .map_err(cannot)
-}
-
-fn cannot(error: impl std::fmt::Display) -> Error {
-    Error::cannot(format!("cannot write the page: {error}"))
-}
-
-/// JSON that can stand in a page: no tag begins or ends in it.
-fn json(value: &impl Serialize) -> Result<String> {
-    let text = serde_json::to_string(value).map_err(cannot)?;
-    Ok(text.replace('<', "\\u003c"))
+    let values = context! {
+        name => shown(title),
+        index => pages::json(&index(both, &packs))?,
+        packs => packs.done,
+    };
+    let title = format!("{} and its derivatives", shown(title));
+    pages::page(&title, include_str!("page.html"), values)
 }
 
 fn index(both: &ByUnits, packs: &Packs) -> Index {
@@ -207,7 +190,7 @@ impl Packs {
 
     fn add(&mut self, name: &str, value: &impl Serialize) -> Result {
         self.of.push(self.done.len());
-        let text = serde_json::to_string(value).map_err(cannot)?;
+        let text = pages::json(value)?;
         self.open.push(if self.open.is_empty() { '{' } else { ',' });
         let _ = write!(self.open, "\"{name}\":{text}");
         if self.open.len() >= Packs::SIZE {

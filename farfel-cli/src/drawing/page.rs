@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use farfel_driver::graph::groups::{self, Member};
 use farfel_driver::graph::text::shown;
 use farfel_driver::graph::{Edge, EdgeKind, Graph, NodeKind, Place};
-use minijinja::{Environment, UndefinedBehavior, Value, context};
+use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::said;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::pages;
 
 /// What the script reads. Its names are those in `page.js`.
 #[derive(Serialize)]
@@ -61,28 +62,14 @@ enum Entry {
 ///
 /// None that depends on what is shown.
 pub fn page(graph: &Graph) -> Result<String> {
-    let fault = |fault: minijinja::Error| Error::cannot(format!("cannot write the page: {fault}"));
-    let data = serde_json::to_string(&Data::of(graph))
-        .map_err(|fault| Error::cannot(format!("cannot write the page: {fault}")))?;
-    // Nothing in a string ends the element that it stands in.
-    let data = data.replace('<', "\\u003c");
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Its name ends in html, so that what is filled in is escaped.
-    environment
-        .add_template("page.html", include_str!("page.html"))
-        .map_err(fault)?;
-    let template = environment.get_template("page.html").map_err(fault)?;
-    template
-        .render(context! {
-            title => shown(&graph.title),
-            version => env!("CARGO_PKG_VERSION"),
-            style => Value::from_safe_string(include_str!("page.css").into()),
-            layout => Value::from_safe_string(include_str!("layout.js").into()),
-            script => Value::from_safe_string(include_str!("page.js").into()),
-            data => Value::from_safe_string(data),
-        })
-        .map_err(fault)
+    let title = shown(&graph.title);
+    let values = context! {
+        style => Value::from_safe_string(include_str!("page.css").into()),
+        layout => Value::from_safe_string(include_str!("layout.js").into()),
+        script => Value::from_safe_string(include_str!("page.js").into()),
+        data => Value::from_safe_string(pages::json(&Data::of(graph))?),
+    };
+    pages::page(&title, include_str!("page.html"), values)
 }
 
 impl Data {

@@ -2,10 +2,11 @@
 
 use farfel_driver::graph::text::shown;
 use farfel_driver::timings::{From, PassTime, StepTime, Timings};
-use minijinja::{Environment, UndefinedBehavior, context};
+use minijinja::context;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::pages;
 
 /// What was built, and how.
 pub struct Built {
@@ -23,23 +24,14 @@ pub struct Built {
 ///
 /// None that depends on what was built.
 pub fn page(title: &str, built: &[Built]) -> Result<String> {
-    let fault = |fault: minijinja::Error| Error::cannot(format!("cannot write the page: {fault}"));
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Its name ends in html, so that what is filled in is escaped.
-    environment
-        .add_template("page.html", include_str!("page.html"))
-        .map_err(fault)?;
     let sections: Vec<Section> = built.iter().map(Section::of).collect();
-    let template = environment.get_template("page.html").map_err(fault)?;
-    template
-        .render(context! {
-            title => shown(title),
-            several => built.len() > 1,
-            version => env!("CARGO_PKG_VERSION"),
-            sections => minijinja::Value::from(minijinja::value::Serde(&sections)),
-        })
-        .map_err(fault)
+    let values = context! {
+        name => shown(title),
+        several => built.len() > 1,
+        sections => minijinja::Value::from(minijinja::value::Serde(&sections)),
+    };
+    let title = format!("Timings of {}", shown(title));
+    pages::page(&title, include_str!("page.html"), values)
 }
 
 /// The kinds in the order of the plan.
