@@ -365,11 +365,6 @@ impl<'a> Objects<'a> {
             // gfortran 12 adds up and assigns wrong elements of such sections, in plain Fortran, too.
             flags.push("-fno-tree-loop-vectorize".into());
         }
-        if !group.requests.is_empty() {
-            // Two values that go to the tape side by side become one vector, which what computes the next of each then waits
-            // for: the adjoint of DNRM2 took 7.3 times the function instead of 3.0, at -O2 and -O3.
-            flags.push("-fno-tree-slp-vectorize".into());
-        }
         if specs().any(|s| matches!(s.kind, SpecKind::Attribute(Attribute::Automatic, _))) {
             flags.push("-fdec-static".into());
         }
@@ -442,7 +437,8 @@ impl<'a> Objects<'a> {
         let mut took_ms = means.recorder.end(step, From::Ran);
 
         let mut step = means.recorder.begin("compile", &group.name, worker);
-        step.reason = Some(reason(means.shelf.recipe(&group.name), key.recipe()));
+        let why = reason(means.shelf.recipe(&group.name), key.recipe());
+        means.recorder.works(&mut step, why);
         let mut others: Vec<Vec<u8>> = means.beside.iter().map(|(_, code)| code.clone()).collect();
         if needs_stack && matches!(self.target, Target::Program) {
             others.extend((means.stack)()?);
