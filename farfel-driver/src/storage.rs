@@ -68,7 +68,7 @@ impl Storage {
     pub fn of(program: &Program, real: u8) -> Self {
         let layout = Layout::with_real(program, real);
         let shape = |s: &farfel_lang::storage::Shape| Shape {
-            units: s.units.iter().map(|u| layout.name(*u).to_owned()).collect(),
+            units: s.units.iter().map(|u| named(layout.name(*u))).collect(),
             bytes: s.size,
             variables: s.parts.iter().map(of_part).collect(),
         };
@@ -83,7 +83,7 @@ impl Storage {
         for ((_, _, storage), unit) in layout.units().zip(units) {
             for area in storage.areas().iter().filter(|a| a.block.is_none()) {
                 equivalence.push(Class {
-                    unit: unit.name.to_string(),
+                    unit: named(&unit.name),
                     bytes: area.size,
                     variables: area.members.iter().map(|m| of_member(unit, m)).collect(),
                 });
@@ -173,6 +173,14 @@ fn bytes(n: i64) -> String {
     match n {
         1 => "1 byte".to_owned(),
         n => format!("{n} bytes"),
+    }
+}
+
+/// The name of a unit. Only BLOCK DATA may have none.
+fn named(unit: &str) -> String {
+    match unit {
+        "" => "BLOCK DATA".to_owned(),
+        name => name.to_owned(),
     }
 }
 

@@ -28,7 +28,7 @@ impl Graph {
                     _ => NodeKind::Subprogram,
                 },
                 match unit.kind {
-                    UnitKind::BlockData => vec!["block data".to_owned()],
+                    UnitKind::BlockData if !unit.name.is_empty() => vec!["block data".to_owned()],
                     _ => Vec::new(),
                 },
                 Place::of(unit.span, sources),
@@ -76,7 +76,11 @@ impl Graph {
 fn node(name: &Name, kind: NodeKind, notes: Vec<String>, place: Option<Place>) -> Node {
     Node {
         id: name.to_string(),
-        label: name.to_string(),
+        // Only BLOCK DATA may have no name.
+        label: match name.as_str() {
+            "" => "BLOCK DATA".to_owned(),
+            name => name.to_owned(),
+        },
         kind,
         notes,
         place,
