@@ -226,10 +226,9 @@ pub fn build(
     let mut made = Vec::new();
     for program in chosen {
         let what = format!("{} v{}", program.name, config.version);
-        shell.status("Compiling", what);
         let out = files::executable(&folder, &program.name);
         let session = Session::of_main(&program.files, &config)?.with_times_in(times_of(&out));
-        let built = watched::run(&session, shell, |s| s.build_program(&out))?;
+        let built = watched::build(&session, what, shell, |s| s.build_program(&out))?;
         files::show_built(&built, shell);
         made.push(out);
     }
@@ -304,7 +303,7 @@ pub fn run(
     let Some(program) = made.first() else {
         return Ok(0);
     };
-    let mut command = Command::new(program);
+    let mut command = Command::new(near(program));
     command.args(arguments);
     shell.status("Running", cargo::shown(&command));
     Ok(cargo::code(cargo::status(command, shell)?))
@@ -500,7 +499,7 @@ fn stem(file: &Path) -> String {
 }
 
 /// A path as people would write it here.
-fn near(path: &Path) -> PathBuf {
+pub fn near(path: &Path) -> PathBuf {
     let here = std::env::current_dir().ok();
     let inside = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
     inside.unwrap_or_else(|| path.to_owned())

@@ -9,6 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use farfel_driver::progress::{Now, Progress};
 
@@ -84,6 +85,16 @@ pub fn shown<T>(progress: &Progress, mode: Mode, color: bool, make: impl FnOnce(
         let _over = over;
         make()
     })
+}
+
+/// Writes a line that stays above the one that moves.
+pub fn line_above(line: &str, mode: Mode, color: ColorChoice) {
+    // One lock for both, and the second without colours where there are to be none.
+    let mut err = stderr().lock();
+    if mode == Mode::Moves {
+        let _ = write!(err, "{ERASE}");
+    }
+    let _ = writeln!(AutoStream::new(err, color), "{line}");
 }
 
 /// Takes a line that moves away.

@@ -94,11 +94,22 @@ impl Shell {
         }
     }
 
+    /// Whether and how to colour.
+    pub fn color(&self) -> ColorChoice {
+        self.color
+    }
+
     /// A status line as cargo writes it: a verb in twelve columns, then what it is about.
     pub fn status(&mut self, verb: &str, message: impl Display) {
-        if self.verbosity >= Verbosity::Normal {
-            self.say(format_args!("{STATUS}{verb:>12}{STATUS:#} {message}"));
+        if let Some(line) = self.status_line(verb, message) {
+            self.say(format_args!("{line}"));
         }
+    }
+
+    /// What [`Shell::status`] writes, without the end of the line; nothing where it must be quiet.
+    pub fn status_line(&self, verb: &str, message: impl Display) -> Option<String> {
+        (self.verbosity >= Verbosity::Normal)
+            .then(|| format!("{STATUS}{verb:>12}{STATUS:#} {message}"))
     }
 
     /// A status line that only `-v` shows.

@@ -1,5 +1,6 @@
 //! Builds whose progress is shown, and what Ctrl-C does.
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use farfel_driver::Session;
@@ -37,6 +38,29 @@ pub fn run<T>(session: &Session, shell: &Shell, work: impl FnOnce(&Session) -> T
     set(State::Build(progress.clone()));
     let made = progress::shown(&progress, mode, shell.colors_err(), || work(session));
     set(State::Idle);
+    made
+}
+
+/// Builds `what`, as [`run`] does. That it is compiled is said when there is something to compile, or errors.
+pub fn build<T, E>(
+    session: &Session,
+    what: impl Display,
+    shell: &mut Shell,
+    work: impl FnOnce(&Session) -> Result<T, E>,
+) -> Result<T, E> {
+    let status = Arc::new(Mutex::new(shell.status_line("Compiling", what)));
+    let (line, color, mode) = (status.clone(), shell.color(), mode(shell));
+    session.progress().on_work(move || {
+        if let Some(line) = line.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            progress::line_above(&line, mode, color);
+        }
+    });
+    let made = run(session, shell, work);
+    if made.is_err()
+        && let Some(line) = status.lock().unwrap_or_else(PoisonError::into_inner).take()
+    {
+        shell.rendered(&line);
+    }
     made
 }
 

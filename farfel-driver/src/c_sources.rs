@@ -250,7 +250,7 @@ impl Source<'_> {
         let (about, code, from) = match self.found(&name, &key, with) {
             Some(found) => found,
             None => {
-                step.reason = Some("C source".into());
+                with.recorder.works(&mut step, "C source".into());
                 let preprocessed = scratch.path().join("farfel.i");
                 let output = scratch.path().join("output.o");
                 files::write_if_changed(&preprocessed, &text)?;

@@ -196,7 +196,8 @@ impl File {
                 });
             }
         }
-        step.reason = Some(reason(with.shelf.recipe(&name), key.recipe()));
+        let why = reason(with.shelf.recipe(&name), key.recipe());
+        with.recorder.works(&mut step, why);
         let source = Source {
             name: match self.form {
                 Form::Free => "farfel.f90",

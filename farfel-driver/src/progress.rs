@@ -9,10 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a build notes of itself.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Progress {
     state: Mutex<State>,
+    on_work: Mutex<Option<Call>>,
 }
+
+/// What is called once, from any thread.
+type Call = Box<dyn FnOnce() + Send>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -53,6 +57,20 @@ impl Progress {
             kept: state.kept,
             running: state.running.iter().flatten().cloned().collect(),
             left: state.left(),
+        }
+    }
+
+    /// Calls this when the first step finds nothing to reuse and runs a tool. A build that finds everything in
+    /// place never calls it.
+    pub fn on_work(&self, call: impl FnOnce() + Send + 'static) {
+        *self.on_work.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(call));
+    }
+
+    /// A tool runs.
+    pub(crate) fn works(&self) {
+        let mut call = self.on_work.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(call) = call.take() {
+            call();
         }
     }
 
@@ -158,6 +176,8 @@ impl Now {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn steps_are_counted_and_what_runs_is_named() {
@@ -179,6 +199,21 @@ mod tests {
         assert_eq!(progress.now().running, ["compiling B"]);
         let now = progress.now();
         assert_eq!((now.done, now.steps, now.kept), (2, 3, 1));
+    }
+
+    #[test]
+    fn the_first_tool_is_announced_once() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let progress = Progress::default();
+        let counted = calls.clone();
+        progress.on_work(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        progress.done(From::Cache);
+        assert_eq!(calls.load(Ordering::Relaxed), 0);
+        progress.works();
+        progress.works();
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
     }
 
     #[test]

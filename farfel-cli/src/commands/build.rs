@@ -58,9 +58,10 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         }
         None => executable_for(&args.files[0])?,
     };
-    shell.status("Compiling", files::shown(&args.files));
     let session = Session::of_files(&args.files, &config)?;
-    let built = watched::run(&session, shell, |s| s.build_program(&out))?;
+    let built = watched::build(&session, files::shown(&args.files), shell, |s| {
+        s.build_program(&out)
+    })?;
     files::show_built(&built, shell);
     if args.timings {
         let mut name = out.file_name().unwrap_or_default().to_owned();

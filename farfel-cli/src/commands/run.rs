@@ -36,9 +36,10 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         .path()
         .join("program")
         .with_extension(std::env::consts::EXE_EXTENSION);
-    shell.status("Compiling", files::shown(&args.files));
     let session = Session::of_files(&args.files, &config)?;
-    let built = watched::run(&session, shell, |s| s.build_program(&program))?;
+    let built = watched::build(&session, files::shown(&args.files), shell, |s| {
+        s.build_program(&program)
+    })?;
     files::show_built(&built, shell);
 
     let mut command = Command::new(&program);

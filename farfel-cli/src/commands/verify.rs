@@ -111,9 +111,9 @@ impl Checks {
         shell: &mut Shell,
     ) -> Result<Done> {
         compiler::ensure(config, shell)?;
-        shell.status("Compiling", files::shown(&sources[..1]));
+        let what = programs::near(&sources[0]).display().to_string();
         let session = Session::of_main(sources, config)?;
-        let built = watched::run(&session, shell, |s| s.build_program(program))?;
+        let built = watched::build(&session, what, shell, |s| s.build_program(program))?;
         files::show_built(&built, shell);
         let mut command = Command::new(program);
         command.args(&args.arguments);

@@ -23,7 +23,7 @@ pub(crate) struct Step {
     kind: &'static str,
     name: String,
     worker: usize,
-    pub reason: Option<String>,
+    reason: Option<String>,
     pub saved_ms: Option<f64>,
 }
 
@@ -49,6 +49,13 @@ impl Recorder {
             reason: None,
             saved_ms: None,
         }
+    }
+
+    /// The result of a step is neither in the cache nor left from the last build, for this reason: a tool
+    /// makes it.
+    pub(crate) fn works(&self, step: &mut Step, reason: String) {
+        step.reason = Some(reason);
+        self.progress.works();
     }
 
     /// A step is over. Returns how long it took, in milliseconds.
