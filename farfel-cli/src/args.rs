@@ -9,19 +9,21 @@ use farfel_driver::ExpandStage;
 
 use crate::shell::{MessageFormat, Verbosity};
 
+/// The heading of the options that all commands have.
+const GLOBAL: &str = "Global options";
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::BrightGreen.on_default().bold())
     .usage(AnsiColor::BrightGreen.on_default().bold())
     .literal(AnsiColor::BrightCyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Builds programs of Farfel, Fortran and Rust
+/// Build system and project manager for Farfel, Fortran and Rust
 #[derive(Debug, Parser)]
 #[command(name = "farfel", bin_name = "farfel", version, styles = STYLES)]
 #[command(
-    after_help = "Exit codes: 0 fine; 1 faults in the code, the settings, files or tools;\n\
-    2 a wrong command line, or farfel itself could not work. `run` and `test`\n\
-    hand on the exit code of what they run."
+    after_help = "Exit codes: 0 success; 1 errors in code, settings, files or tools; 2 invalid command line, \
+    or farfel could not start. `run` and `test` return the exit code of the program or tests that they ran."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -32,25 +34,25 @@ pub struct Cli {
 
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Say what runs
-    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    /// Show the commands that run
+    #[arg(short, long, global = true, help_heading = GLOBAL, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
-    /// Say nothing but errors
-    #[arg(short, long, global = true)]
+    /// Print errors only
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     quiet: bool,
     /// Colours: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN", default_value = "auto")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     color: Color,
-    /// How errors and warnings are shown: human, short, json, github or sarif
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "human")]
+    /// Format of errors and warnings: human, short, json, github or sarif
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "FORMAT", default_value = "human")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub message_format: MessageFormat,
-    /// Work in this directory
-    #[arg(short = 'C', global = true, value_name = "DIR")]
+    /// Change to DIR before doing anything else
+    #[arg(short = 'C', global = true, help_heading = GLOBAL, value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Look for faults of Farfel itself after every pass, as FARFEL_VERIFY_PASSES=1
-    #[arg(long, global = true)]
+    /// Check the compiler itself after every pass, like FARFEL_VERIFY_PASSES=1
+    #[arg(long, global = true, help_heading = GLOBAL)]
     verify_passes: bool,
 }
 
@@ -70,7 +72,7 @@ impl Global {
         }
     }
 
-    /// The option, or the variable where it is not given.
+    /// Whether the option or the environment variable asks for the checks.
     pub fn verifies_passes(&self) -> bool {
         let asked = std::env::var(farfel_driver::VERIFY_PASSES);
         self.verify_passes || asked.is_ok_and(|v| !v.is_empty() && v != "0")
@@ -87,67 +89,67 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a new project in a new directory
+    /// Create a project in a new directory
     New(New),
-    /// Make the current directory a Farfel project
+    /// Create a project in an existing directory, with or without Fortran
     Init(Init),
-    /// Compile a project, or a main program in one file
+    /// Compile a project, or a program in a single file
     #[command(visible_alias = "b")]
     Build(Build),
-    /// Compile and run a project, or a main program in one file
+    /// Compile and run a project, or a program in a single file
     #[command(visible_alias = "r")]
     Run(Run),
     /// Run the tests of a project
     #[command(visible_alias = "t")]
     Test(Test),
-    /// Look for faults without compiling
+    /// Check for errors without compiling
     #[command(visible_alias = "c")]
     Check(Check),
     /// Run the benchmarks of a project
     Bench(Bench),
-    /// Write the documentation of a project, with the comments of its Fortran
+    /// Build the documentation of a project, including its Fortran comments
     Doc(Doc),
-    /// Remove what was built; the build cache stays
+    /// Remove build output but not the build cache
     Clean(Clean),
     /// Add a dependency: cargo add
     Add(ToCargo),
-    /// Take newer versions of dependencies: cargo update
+    /// Update dependencies: cargo update
     Update(ToCargo),
-    /// Show what the project depends on: cargo tree
+    /// Show the dependency tree: cargo tree
     Tree(ToCargo),
     /// Install the programs of a project: cargo install
     Install(ToCargo),
     /// Run a command again when a source changes
     #[command(hide = true)]
     Watch(ToCargo),
-    /// Hold the derivatives of all AD blocks against differences, where a program or tests come
+    /// Compare the derivatives of AD blocks with finite differences
     Verify(Verify),
-    /// Print the program after a stage of the compiler
+    /// Print the program after a compiler stage
     Expand(Expand),
-    /// Lay source text out: indentation, blanks, continuation lines, source form
+    /// Format source files: indentation, blanks, continuation lines, source form
     Fmt(Fmt),
-    /// Say what a fault is about and what to do, by its code or name
+    /// Explain an error or a warning, with examples
     Explain(Explain),
-    /// Show who calls whom and which derivatives that takes, or the steps of a build
+    /// Show the call graph with its derivatives, or the steps of a build
     Graph(Graph),
-    /// Show where variables lie in COMMON and EQUIVALENCE
+    /// Show the storage layout of COMMON and EQUIVALENCE
     Storage(Storage),
-    /// Show what procedures do with their arguments and with COMMON, through all calls
+    /// Show which arguments and COMMON variables each procedure reads and assigns
     Intents(Intents),
-    /// Differentiate Fortran 77 by Tapenade's command line, without Tapenade
+    /// Differentiate Fortran 77 with Tapenade's command line, without Tapenade
     Tapenade(Tapenade),
     /// Inspect and clean the build cache
     Cache(Cache),
-    /// Say which tools are there and which are missing
+    /// Report which tools are installed and which are missing
     Doctor(Doctor),
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man(Man),
     /// Serve a build script
     #[command(hide = true)]
     BuildScript(BuildScript),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
-        /// The shell to complete for
+        /// The shell
         shell: clap_complete::Shell,
     },
 }
@@ -161,16 +163,16 @@ pub struct BuildScript {
 
 #[derive(Debug, Args)]
 pub struct Man {
-    /// The directory for the pages of all commands
+    /// Write the pages of all commands to this directory
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
 
-/// What is handed on to cargo as it is.
+/// Arguments that are passed to cargo unchanged.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct ToCargo {
-    /// Options and arguments of cargo's command; `--help` shows them
+    /// Options and arguments of the cargo command; `--help` lists them
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -183,33 +185,33 @@ pub struct ToCargo {
 pub struct Bench {
     /// Only benchmarks whose names contain this
     pub name: Option<String>,
-    /// Compile, but do not run
+    /// Compile but do not run
     #[arg(long)]
     pub no_run: bool,
-    /// Optimise, as benchmarks always are
+    /// Build optimised (benchmarks always are)
     #[arg(short, long)]
     pub release: bool,
     #[command(flatten)]
     pub cargo: CargoOptions,
     #[command(flatten)]
     pub targets: Targets,
-    /// What the benchmarks get
+    /// Arguments for the benchmarks
     #[arg(last = true)]
     pub arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub struct Doc {
-    /// Open it in a browser
+    /// Open the documentation in a browser
     #[arg(long)]
     pub open: bool,
-    /// Leave dependencies out
+    /// Leave out dependencies
     #[arg(long)]
     pub no_deps: bool,
-    /// Private items, too
+    /// Include private items
     #[arg(long)]
     pub document_private_items: bool,
-    /// Optimise
+    /// Build optimised, with the release profile
     #[arg(short, long)]
     pub release: bool,
     #[command(flatten)]
@@ -218,7 +220,7 @@ pub struct Doc {
 
 #[derive(Debug, Args)]
 pub struct Clean {
-    /// Only what was optimised
+    /// Remove only the output of the release profile
     #[arg(short, long)]
     pub release: bool,
     #[command(flatten)]
@@ -227,7 +229,7 @@ pub struct Clean {
 
 #[derive(Debug, Args)]
 pub struct New {
-    /// Where to put the project; its last part is the project's name
+    /// The directory to create; its name becomes the project's name
     pub path: PathBuf,
     #[command(flatten)]
     pub options: NewOptions,
@@ -235,7 +237,7 @@ pub struct New {
 
 #[derive(Debug, Args)]
 pub struct Init {
-    /// The directory
+    /// The directory of the project
     #[arg(default_value = ".")]
     pub path: PathBuf,
     #[command(flatten)]
@@ -244,22 +246,22 @@ pub struct Init {
 
 #[derive(Debug, Args)]
 pub struct NewOptions {
-    /// A program, the default: the template `bin`
+    /// Use the template `bin`, a program (default)
     #[arg(long, conflicts_with = "template")]
     pub bin: bool,
-    /// A library: the template `lib`
+    /// Use the template `lib`, a library
     #[arg(long, conflicts_with_all = ["bin", "template"])]
     pub lib: bool,
-    /// What to start from
+    /// The template to start from
     #[arg(long, value_name = "NAME")]
     pub template: Option<crate::template::Template>,
-    /// The package's name, when it is not that of the directory
+    /// The package name [default: the directory name]
     #[arg(long)]
     pub name: Option<String>,
-    /// Version control: git unless the project lands in a repository
+    /// Version control [default: git, unless the directory is in a repository]
     #[arg(long, value_name = "VCS")]
     pub vcs: Option<Vcs>,
-    /// Directory with the farfel-build and farfel-runtime that the project shall use
+    /// Directory with the farfel-build and farfel-runtime crates to depend on
     #[arg(long, value_name = "DIR", env = "FARFEL_PATH", hide_env_values = true)]
     pub farfel_path: Option<PathBuf>,
 }
@@ -270,7 +272,7 @@ pub enum Vcs {
     None,
 }
 
-/// Which parts of the packages; without any, those that cargo's command takes by itself.
+/// Which targets of the packages; without any, cargo's default.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Targets {
     /// The library
@@ -288,12 +290,12 @@ pub struct Targets {
     /// All benchmarks
     #[arg(long, help_heading = "Project")]
     pub benches: bool,
-    /// All of these
+    /// All targets
     #[arg(long, help_heading = "Project")]
     pub all_targets: bool,
 }
 
-/// What cargo understands too and is handed on to it.
+/// Options that are passed to cargo.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CargoOptions {
     /// The project's Cargo.toml
@@ -305,7 +307,7 @@ pub struct CargoOptions {
     /// All packages of the workspace
     #[arg(long, help_heading = "Project")]
     pub workspace: bool,
-    /// All packages of the workspace but this one
+    /// All packages of the workspace except this one
     #[arg(
         long,
         value_name = "SPEC",
@@ -319,13 +321,13 @@ pub struct CargoOptions {
     /// Only this example
     #[arg(long, value_name = "NAME", help_heading = "Project")]
     pub example: Vec<String>,
-    /// Features to turn on
+    /// Features to activate
     #[arg(short = 'F', long, value_name = "FEATURES", help_heading = "Project")]
     pub features: Vec<String>,
-    /// Turn all features on
+    /// Activate all features
     #[arg(long, help_heading = "Project")]
     pub all_features: bool,
-    /// Leave the default features off
+    /// Do not activate the default features
     #[arg(long, help_heading = "Project")]
     pub no_default_features: bool,
     /// The profile to build with
@@ -336,24 +338,24 @@ pub struct CargoOptions {
         conflicts_with = "release"
     )]
     pub profile: Option<String>,
-    /// The machine to build for
+    /// The target triple to build for
     #[arg(long, value_name = "TRIPLE", help_heading = "Project")]
     pub target: Option<String>,
-    /// Where to put what is built
+    /// Directory for build output
     #[arg(long, value_name = "DIR", help_heading = "Project")]
     pub target_dir: Option<PathBuf>,
-    /// How many jobs at once
+    /// Number of parallel jobs
     #[arg(short, long, value_name = "N", help_heading = "Project")]
     pub jobs: Option<String>,
-    /// Use Cargo.lock as it is
+    /// Require that Cargo.lock stays unchanged
     #[arg(long, help_heading = "Project")]
     pub locked: bool,
-    /// Stay off the network
+    /// Do not access the network
     #[arg(long, help_heading = "Project")]
     pub offline: bool,
 }
 
-/// How single files are read and compiled; a project says so in its Cargo.toml.
+/// How single files are read and compiled; projects have settings in Cargo.toml.
 #[derive(Debug, Args)]
 pub struct FileOptions {
     /// Bytes of a REAL
@@ -365,7 +367,7 @@ pub struct FileOptions {
     )]
     #[arg(value_parser = real_kind)]
     pub real_kind: Option<u8>,
-    /// Source form, when it shall not be detected
+    /// Source form, instead of detecting it
     #[arg(long, requires = "files", help_heading = "Single files")]
     pub form: Option<SourceForm>,
     /// The Fortran compiler
@@ -376,7 +378,7 @@ pub struct FileOptions {
         help_heading = "Single files"
     )]
     pub fc: Option<PathBuf>,
-    /// Where INCLUDE looks after the directory of the including file
+    /// Search this directory for INCLUDE files, after that of the including file
     #[arg(
         short = 'I',
         long,
@@ -395,23 +397,23 @@ fn real_kind(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Levels of warnings. A name outdoes `all` and `warnings`, whatever the order.
+/// Levels of warnings. A name takes precedence over `all` and `warnings`, in any order.
 #[derive(Debug, Args)]
 pub struct LintOptions {
-    /// Do not show this warning; `farfel explain` lists them
+    /// Hide this warning; `farfel explain` lists the names
     #[arg(short = 'A', long, value_name = "NAME", help_heading = "Warnings")]
     pub allow: Vec<String>,
     /// Show this warning
     #[arg(short = 'W', long, value_name = "NAME", help_heading = "Warnings")]
     pub warn: Vec<String>,
-    /// Make this warning an error; `warnings` are all that are shown
+    /// Turn this warning into an error; `warnings` means all that are shown
     #[arg(short = 'D', long, value_name = "NAME", help_heading = "Warnings")]
     pub deny: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// Code or name of a fault; without, all are listed
+    /// A code such as F0107, or a name; lists all codes if omitted
     pub name: Option<String>,
 }
 
@@ -423,10 +425,10 @@ pub enum SourceForm {
 
 #[derive(Debug, Args)]
 pub struct Build {
-    /// A main program and what belongs to it; without, the project is built
+    /// The source files of one program, instead of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The executable to make of the files
+    /// The executable to write
     #[arg(
         short,
         long,
@@ -435,10 +437,10 @@ pub struct Build {
         help_heading = "Single files"
     )]
     pub output: Option<PathBuf>,
-    /// Optimise
+    /// Build optimised, with the release profile
     #[arg(short, long)]
     pub release: bool,
-    /// Write a page about what ran when and what came from the cache
+    /// Write an HTML report of build times and cache hits
     #[arg(long)]
     pub timings: bool,
     #[command(flatten)]
@@ -453,13 +455,13 @@ pub struct Build {
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// A main program and what belongs to it; without, the project is run
+    /// The source files of one program, instead of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// What the program gets
+    /// Arguments for the program
     #[arg(last = true)]
     pub arguments: Vec<OsString>,
-    /// Optimise
+    /// Build optimised, with the release profile
     #[arg(short, long)]
     pub release: bool,
     #[command(flatten)]
@@ -472,30 +474,30 @@ pub struct Run {
 pub struct Test {
     /// Only tests whose names contain this
     pub name: Option<String>,
-    /// Compile, but do not run
+    /// Compile but do not run
     #[arg(long)]
     pub no_run: bool,
-    /// Run all tests whether or not some fail
+    /// Run all tests even if some fail
     #[arg(long)]
     pub no_fail_fast: bool,
-    /// Optimise
+    /// Build optimised, with the release profile
     #[arg(short, long)]
     pub release: bool,
     #[command(flatten)]
     pub cargo: CargoOptions,
     #[command(flatten)]
     pub targets: Targets,
-    /// What the test programs get
+    /// Arguments for the test programs
     #[arg(last = true)]
     pub arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub struct Check {
-    /// What to read, as one program; without, the project is checked
+    /// Source files to check as one program, instead of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// As if optimising
+    /// Check with the release profile
     #[arg(short, long)]
     pub release: bool,
     #[command(flatten)]
@@ -510,36 +512,36 @@ pub struct Check {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each block is checked where it is executed: at the points that the program, or the\n\
-    tests of the project, come to. Its statements run at points around, in processes of\n\
-    their own; what they write goes nowhere. The exit code is 1 if a derivative is wrong.\n\n\
+    after_help = "Blocks are checked as the program, or the tests of the project, execute them: at the values \
+    that occur. For the differences, the statements of a block also run at nearby values, in separate \
+    processes, and their output is discarded. The exit code is 1 if a derivative is wrong.\n\n\
     Examples:\n  \
     farfel verify                         the tests of the project\n  \
     farfel verify model.ff -- 3 7         a program with its arguments\n  \
     farfel verify --points 10 model.ff    the first ten executions of each block"
 )]
 pub struct Verify {
-    /// A main program and what belongs to it; without, the tests of the project, or its
-    /// programs if there are none
+    /// The source files of one program, instead of the project's tests (or its programs, if it
+    /// has no tests)
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// How many executions of each block are checked, the first ones
+    /// Check the first N executions of each block
     #[arg(long, value_name = "N", default_value = "3")]
     pub points: u32,
-    /// After how many seconds a run of a block is given up
+    /// Abort a run of a block after N seconds
     #[arg(long, value_name = "N", default_value = "60")]
     pub seconds: u32,
-    /// Compile REAL as DOUBLE PRECISION, so that differences tell more
+    /// Compile REAL as DOUBLE PRECISION, for more accurate differences
     #[arg(long)]
     pub double: bool,
-    /// As what: text or json
+    /// Output format: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     #[arg(hide_possible_values = true)]
     pub format: TextFormat,
-    /// Optimise
+    /// Build optimised, with the release profile
     #[arg(short, long)]
     pub release: bool,
-    /// What the program, or the test programs, get
+    /// Arguments for the program or the tests
     #[arg(last = true)]
     pub arguments: Vec<OsString>,
     #[command(flatten)]
@@ -550,25 +552,25 @@ pub struct Verify {
 
 #[derive(Debug, Args)]
 pub struct Expand {
-    /// What to read, as one program; without, the sources of the project
+    /// Source files to read as one program, instead of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// After which stage: parse, lift, specialize, prune, outline, stage or final
+    /// The stage: parse, lift, specialize, prune, outline, stage or final
     #[arg(long, value_name = "STAGE", default_value = "final")]
     pub stage: ExpandStage,
-    /// Only this subprogram and what it needs, by its name after the stage
+    /// Only this subprogram and what it calls, by its name after the stage
     #[arg(long, value_name = "NAME", conflicts_with_all = ["html", "view"])]
     pub root: Vec<String>,
-    /// Instead of the program: which call made which copy of a subprogram, and why
+    /// Show which call made which copy of a subprogram, and why
     #[arg(long, conflicts_with = "stage", group = "view")]
     pub explain: bool,
-    /// Instead of the program: in which contexts subprograms are differentiated, and what is active
+    /// Show in which contexts subprograms are differentiated, and which variables are active
     #[arg(long, conflicts_with = "stage", group = "view")]
     pub analysis: bool,
-    /// Write a page with the sources and what is compiled side by side
+    /// Write an HTML page with the sources and the generated code side by side
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stage", "view"])]
     pub html: Option<PathBuf>,
-    /// With --explain or --analysis, as what: text or json
+    /// Output format of --explain and --analysis: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text", requires = "view")]
     #[arg(hide_possible_values = true)]
     pub format: TextFormat,
@@ -580,25 +582,25 @@ pub struct Expand {
 
 #[derive(Debug, Args)]
 pub struct Fmt {
-    /// What to lay out; without, the sources of the project
+    /// Source files to format, instead of those of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Write nothing; say which files would change, and fail if there are any
+    /// List the files that would change, and fail if there are any; write nothing
     #[arg(long, conflicts_with = "stdout")]
     pub check: bool,
-    /// Write nothing; show what would change
+    /// Show the changes as a diff; write nothing
     #[arg(long, conflicts_with = "stdout")]
     pub diff: bool,
-    /// Write to standard output, not to the files
+    /// Write to standard output instead of the files
     #[arg(long, requires = "files")]
     pub stdout: bool,
     /// Convert to this source form
     #[arg(long)]
     pub form: Option<SourceForm>,
-    /// The sources of all packages of the workspace
+    /// Format all packages of the workspace
     #[arg(long, conflicts_with_all = ["files", "package"], help_heading = "Project")]
     pub all: bool,
-    /// Letters of names and keywords: keep, lower or upper
+    /// Case of names and keywords: keep, lower or upper
     #[arg(long, value_name = "CASE", default_value = "keep")]
     #[arg(hide_possible_values = true)]
     pub case: LetterCase,
@@ -619,22 +621,22 @@ pub enum LetterCase {
     farfel graph --root solve             what SOLVE calls\n  \
     farfel graph --plan                   the steps of a build\n  \
     farfel graph --format svg -o calls.svg   a drawing\n  \
-    farfel graph --format html -o calls.html   a page to search, fold and follow, for large programs")]
+    farfel graph --format html -o calls.html   a page with search and folding, for large programs")]
 pub struct Graph {
-    /// What to read, as one program; without, the sources of the project
+    /// Source files to read as one program, instead of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The steps of a build, in place of subprograms
+    /// Show the steps of a build instead of subprograms
     #[arg(long)]
     pub plan: bool,
-    /// Only what is needed for this subprogram or step
+    /// Only this subprogram or step and what it needs
     #[arg(long, value_name = "NAME")]
     pub root: Vec<String>,
-    /// As what: tree, mermaid, dot, svg or html
+    /// Output format: tree, mermaid, dot, svg or html
     #[arg(long, value_name = "FORMAT", default_value = "tree")]
     #[arg(hide_possible_values = true)]
     pub format: GraphFormat,
-    /// The file to write, in place of standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -655,8 +657,8 @@ pub enum GraphFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     farfel storage                        the COMMON blocks of the project, unit by unit\n  \
-    farfel storage old.f more.f           those of files, as one program\n  \
-    farfel storage --format json          for other programs")]
+    farfel storage old.f more.f           those of these files, as one program\n  \
+    farfel storage --format json          machine-readable")]
 pub struct Storage {
     #[command(flatten)]
     pub view: View,
@@ -665,20 +667,20 @@ pub struct Storage {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     farfel intents                        in, out, inout or unused, for the project\n  \
-    farfel intents old.f more.f           those of files, as one program\n  \
-    farfel intents --format json          for other programs")]
+    farfel intents old.f more.f           these files, as one program\n  \
+    farfel intents --format json          machine-readable")]
 pub struct Intents {
     #[command(flatten)]
     pub view: View,
 }
 
-/// What a table is about, and how it is shown.
+/// The sources of a table and its output format.
 #[derive(Debug, Args)]
 pub struct View {
-    /// What to read, as one program; without, the sources of the project
+    /// Source files to read as one program, instead of the project
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// As what: text or json
+    /// Output format: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     #[arg(hide_possible_values = true)]
     pub format: TextFormat,
@@ -694,7 +696,7 @@ pub enum TextFormat {
     Json,
 }
 
-/// One package, for what shows things.
+/// The package, for commands that only show things.
 #[derive(Debug, Args)]
 pub struct OneProject {
     /// The project's Cargo.toml
@@ -705,7 +707,7 @@ pub struct OneProject {
         conflicts_with = "files"
     )]
     pub manifest_path: Option<PathBuf>,
-    /// The package, when the workspace has several
+    /// The package, if the workspace has several
     #[arg(
         short,
         long,
@@ -722,7 +724,7 @@ pub struct OneProject {
     override_usage = "farfel tapenade [OPTIONS] FILE..."
 )]
 pub struct Tapenade {
-    /// Options and files as Tapenade takes them; `-help` shows them
+    /// Options and files of Tapenade; `-help` lists them
     #[arg(last = true, value_name = "OPTIONS")]
     pub arguments: Vec<OsString>,
 }
@@ -735,13 +737,13 @@ pub struct Cache {
 
 #[derive(Debug, Subcommand)]
 pub enum CacheAction {
-    /// Show where it is, how large it is, and how often it helped
+    /// Show location, size and hit rate
     Stats,
-    /// Read every entry and remove those that are damaged
+    /// Read all entries and remove damaged ones
     Verify,
-    /// Remove what was used least recently until the rest is within the bound
+    /// Remove the least recently used entries until the rest fits the size limit
     Gc {
-        /// How many MiB may stay, when not as many as the settings say
+        /// The size limit in MiB, instead of the one in the settings
         #[arg(long, value_name = "MIB")]
         max_size: Option<u64>,
     },
@@ -751,7 +753,7 @@ pub enum CacheAction {
 
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Install what is missing and can be installed
+    /// Install missing tools where possible
     #[arg(long)]
     pub fix: bool,
 }

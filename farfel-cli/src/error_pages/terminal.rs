@@ -10,7 +10,7 @@ use super::{Block, Kind, blocks, page};
 
 /// How many columns a page takes at most.
 const WIDTH: usize = 80;
-/// What stands before lines of programs and messages.
+/// The indentation of lines of programs and messages.
 const INDENT: &str = "    ";
 
 const HEADING: Style = Style::new().bold();
@@ -101,8 +101,14 @@ fn line(text: &str) -> String {
     }
 }
 
+/// The columns that a page takes: fewer in a narrow terminal.
+fn width() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stdout());
+    size.map_or(WIDTH, |(columns, _)| WIDTH.min(columns.0.into()))
+}
+
 fn wrapped(text: &str, first: &str, further: &str) -> String {
-    let options = Options::new(WIDTH)
+    let options = Options::new(width())
         .initial_indent(first)
         .subsequent_indent(further)
         .word_separator(WordSeparator::AsciiSpace)
