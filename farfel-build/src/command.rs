@@ -134,7 +134,7 @@ impl Running {
         answer.outcome().unwrap_or_else(|| {
             let reason = match status {
                 Ok(status) => format!("it has ended without an answer, with {status}"),
-                Err(e) => format!("its end cannot be seen: {e}"),
+                Err(e) => format!("its exit status is not available: {e}"),
             };
             Err(Error::Command {
                 command: self.command,

@@ -136,7 +136,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     }
     if !path.exists() && path.extension().is_none() {
         return Err(Error::fault(format!("no such file `{name}`")).help(format!(
-            "arguments of the program stand after `--`: `-- {name}`"
+            "arguments for the program go after `--`: `-- {name}`"
         )));
     }
     farfel_driver::read_file(path).map_err(|source| Error::io("read", path, &source))

@@ -864,7 +864,7 @@ impl Config {
         {
             return fault(
                 "opt-level",
-                format!("`{level}` is none of 0, 1, 2, 3, s, z, fast"),
+                format!("`{level}` is not one of 0, 1, 2, 3, s, z, fast"),
             );
         }
         Ok(())
@@ -966,7 +966,7 @@ mod tests {
             ),
             (
                 r#"[{"set": ["lints.unknown-procedur", "deny"]}]"#,
-                "build.rs, setting `lints`: there is no warning `unknown-procedur`; did you mean",
+                "build.rs, setting `lints`: unknown warning `unknown-procedur`; did you mean",
             ),
         ] {
             let error = with(changes).unwrap_err().to_string();
@@ -999,7 +999,7 @@ mod tests {
             ("real-kind = 5", "setting `real-kind`: 5 is neither 4 nor 8"),
             (
                 "ad-tool = 'tapernade'",
-                "there is no AD tool `tapernade`; there are `builtin`, `tapenade` and `adifor`",
+                "unknown AD tool `tapernade`; use `builtin`, `tapenade` or `adifor`",
             ),
             (
                 "tapenade.timeout = 0",
@@ -1013,7 +1013,7 @@ mod tests {
                 "link = ['-llapack']",
                 "setting `link`: `-llapack` is not the name of a library, such as `lapack`",
             ),
-            ("opt-level = 7", "`7` is none of 0, 1, 2, 3, s, z, fast"),
+            ("opt-level = 7", "`7` is not one of 0, 1, 2, 3, s, z, fast"),
             ("sources = 'src'", "invalid type"),
             (
                 "lints.all = 'forbid'",
@@ -1021,7 +1021,7 @@ mod tests {
             ),
             (
                 "lints.unknown-procedur = 'deny'",
-                "Cargo.toml, setting `lints`: there is no warning `unknown-procedur`; did you mean `unknown-procedure`?",
+                "Cargo.toml, setting `lints`: unknown warning `unknown-procedur`; did you mean `unknown-procedure`?",
             ),
             (
                 "lints.syntax = 'allow'",

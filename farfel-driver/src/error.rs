@@ -23,7 +23,7 @@ pub enum Error {
     },
 
     /// There is no AD tool of this name.
-    #[error("there is no AD tool `{0}`; there are `builtin`, `tapenade` and `adifor`")]
+    #[error("unknown AD tool `{0}`; use `builtin`, `tapenade` or `adifor`")]
     AdTool(String),
 
     /// An AD tool that is a program of its own is not on this machine.

@@ -76,7 +76,7 @@ pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(N
         }
         if let Some(name) = unclear {
             return because(format!(
-                "the size of {name} depends on a variable in COMMON that is no INTEGER, or an array"
+                "the size of {name} depends on a variable in COMMON that is not an INTEGER, or an array"
             ));
         }
         let points = |id: SymId| {

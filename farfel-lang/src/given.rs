@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 const EXTERNAL: &str = "the form is `external(P(A, B, N), reads = (A, N), writes = (B))`";
 
 /// Where the forms of the directives are explained.
-const FORM: &str = "the form is `derivative(P(A, B, X), tangent = P_D, adjoint = P_B, in = (A, B), out = (X))`; without `P(…)` it is about the subprogram in which it stands";
+const FORM: &str = "the form is `derivative(P(A, B, X), tangent = P_D, adjoint = P_B, in = (A, B), out = (X))`; without `P(…)` it applies to the subprogram that contains it";
 
 fn fault(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(&rules::GIVEN_DERIVATIVE, span, message)
@@ -182,7 +182,7 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
             Some(names.map(Directive::Constant).ok_or_else(|| {
                 Box::new(
                     fault(span, "this directive is not understood")
-                        .help("the form is `constant(NAME, NAME)`, `constant` for the subprogram in which it stands, or `constant begin` and `constant end` around statements"),
+                        .help("the form is `constant(NAME, NAME)`, `constant` for the subprogram that contains it, or `constant begin` and `constant end` around statements"),
                 )
             }))
         }
@@ -686,7 +686,7 @@ fn fits(
         if wrong {
             let found = symbol.ty.map_or("of no type".to_owned(), |t| t.to_string());
             let message = format!(
-                "{}, which stands for {name} in the {kind} {}, is {found}",
+                "{}, which corresponds to {name} in the {kind} {}, is {found}",
                 symbol.name, derivative.name
             );
             let mut d = fault(span, message).related(symbol.span, "declared here");

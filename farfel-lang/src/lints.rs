@@ -24,7 +24,7 @@ use crate::source::{FileId, Span};
 /// lints.set("unknown-procedure", Level::Deny).unwrap();
 /// assert_eq!(lints.level(&rules::UNKNOWN_PROCEDURE), Level::Deny);
 /// let fault = lints.set("unknwon-procedure", Level::Deny).unwrap_err();
-/// assert_eq!(fault, "there is no warning `unknwon-procedure`; did you mean `unknown-procedure`?");
+/// assert_eq!(fault, "unknown warning `unknwon-procedure`; did you mean `unknown-procedure`?");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lints {
@@ -321,7 +321,7 @@ fn lint(name: &str, level: Level) -> Result<&'static Rule, String> {
             level.word()
         )),
         Err(_) => Err(format!(
-            "there is no warning `{name}`{}",
+            "unknown warning `{name}`{}",
             similar(&name.to_ascii_lowercase(), false)
         )),
     }

@@ -147,7 +147,7 @@ fn names_that_are_none() {
     );
     assert_eq!(
         lints.set("xyzzy", Level::Warn).unwrap_err(),
-        "there is no warning `xyzzy`; `farfel explain` lists them"
+        "unknown warning `xyzzy`; `farfel explain` lists them"
     );
     assert_eq!(rule("f0107"), Ok(&rules::UNKNOWN_PROCEDURE));
     assert_eq!(

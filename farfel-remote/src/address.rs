@@ -57,7 +57,7 @@ pub(crate) fn service(address: &str, timeout: Duration) -> Result<Service, Error
             url::ParseError::RelativeUrlWithoutBase => "it does not begin with `…://`",
             url::ParseError::InvalidPort => "the port is not a number",
             url::ParseError::EmptyHost => "there is no host",
-            _ => "it is no URL",
+            _ => "it is not a URL",
         })
     })?;
     let operator = match url.scheme() {
@@ -86,7 +86,7 @@ fn redis(url: &Url) -> Result<Service, Error> {
         "" => 0,
         number => number
             .parse()
-            .map_err(|_| Error::Address("after the host of a Redis server stands a number"))?,
+            .map_err(|_| Error::Address("the path of a Redis address must be a number"))?,
     };
     let service = Redis::default()
         .endpoint(&format!("{}://{host}:{port}", url.scheme()))

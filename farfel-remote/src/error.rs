@@ -10,7 +10,7 @@ pub enum Error {
     #[error("its address is wrong: {0}")]
     Address(&'static str),
     /// The address is of a kind that is not known.
-    #[error("`{0}://` is none of redis, rediss, s3, webdav, webdavs, http, https, file")]
+    #[error("`{0}://` is not one of redis, rediss, s3, webdav, webdavs, http, https, file")]
     Scheme(String),
     /// The address can be read but means nothing to the service.
     #[error("its address or its settings in the environment are wrong or incomplete")]

@@ -208,7 +208,7 @@ fn cmake_with_functions_and_conditions() {
         &[
             "2 main programs (app/one.f, app/two.f)",
             "not taken over: -fno-such-flag",
-            "F0008 Farfel does not know INTERFACE blocks",
+            "F0008 Farfel does not support INTERFACE blocks",
             "Leaving out app/three.f, win.c: not in CMakeLists.txt",
         ],
     );

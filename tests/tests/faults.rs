@@ -248,7 +248,7 @@ error: cannot read `no-such.ff`: no such file or directory
         .code(1)
         .stderr_eq(str![[r#"
 error: no such file `argument`
-help: arguments of the program stand after `--`: `-- argument`
+help: arguments for the program go after `--`: `-- argument`
 
 "#]]);
     farfel(dir.path())

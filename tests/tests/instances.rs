@@ -73,7 +73,7 @@ fn what_cannot_belong_to_an_instance() {
         .file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
     let ran = p.cargo(&["build"]);
     assert!(!ran.ok, "{}", ran.stderr);
-    let said = "the size of V depends on a variable in COMMON that is no INTEGER, or an array";
+    let said = "the size of V depends on a variable in COMMON that is not an INTEGER, or an array";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
 
     for (settings, reason) in [

@@ -286,11 +286,11 @@ fn addresses_that_mean_nothing() {
         ),
         (
             "gopher://secret@h/",
-            "`gopher://` is none of redis, rediss, s3, webdav, webdavs, http, https, file",
+            "`gopher://` is not one of redis, rediss, s3, webdav, webdavs, http, https, file",
         ),
         (
             "redis://:secret@h/x",
-            "its address is wrong: after the host of a Redis server stands a number",
+            "its address is wrong: the path of a Redis address must be a number",
         ),
         (
             "redis://h:secret",

@@ -104,7 +104,7 @@ impl Sweeper<'_> {
                             *at,
                             "the adjoint of the adjoint of a loop with this directive is not known",
                         )
-                        .help("take the directive out, or let an ADF block stand around the ADR block"),
+                        .help("take the directive out, or put an ADF block around the ADR block"),
                     );
                 }
                 None

@@ -226,7 +226,9 @@ impl Sweeper<'_> {
                     Diagnostic::error(
                         &rules::AD_LOOP,
                         at,
-                        format!("whether the adjoint of this loop has come to its end cannot be seen: {why}"),
+                        format!(
+                            "whether the adjoint of this loop has converged is not known: {why}"
+                        ),
                     )
                     .help(help),
                 );

@@ -729,7 +729,7 @@ pub(super) fn twice_reversed(span: Span) -> Diagnostic {
         span,
         "the adjoint of the adjoint of what is carried out again here is not known",
     )
-    .help("take the directive `checkpoint` or `independent` out, raise `max-tape` in Cargo.toml, or let an ADF block stand around the ADR block")
+    .help("take the directive `checkpoint` or `independent` out, raise `max-tape` in Cargo.toml, or put an ADF block around the ADR block")
 }
 
 pub(super) fn mentions(e: &Expr, s: SymId) -> bool {

@@ -262,7 +262,7 @@ impl Gen<'_> {
             Diagnostic::error(
                 &rules::AD_UNSUPPORTED,
                 span,
-                "the derivative of this WHERE needs statements that cannot stand in it",
+                "the derivative of this WHERE needs statements that WHERE cannot contain",
             )
             .help("write a DO loop over the elements, with IF"),
         );

@@ -74,7 +74,7 @@ impl Gen<'_> {
                 d: None,
             },
             Op::Convert => self.conversion(e, i, s, values, &types),
-            Op::Max | Op::Min => self.extremum(e, i.op, values, &types, ty),
+            Op::Max | Op::Min => self.extremum(e, i.op, values, ty),
             Op::Mod | Op::Modulo => {
                 let b = values.remove(1);
                 let a = values.remove(0);
@@ -360,14 +360,7 @@ impl Gen<'_> {
 
     /// MAX and MIN of any number of arguments: the value and the derivative of the chosen
     /// one, by a chain of comparisons before the statement.
-    fn extremum(
-        &mut self,
-        e: &Expr,
-        op: Op,
-        values: Vec<Value>,
-        types: &[Type],
-        ty: Type,
-    ) -> Value {
+    fn extremum(&mut self, e: &Expr, op: Op, values: Vec<Value>, ty: Type) -> Value {
         if values.iter().any(|v| self.is_array_valued(&v.p)) {
             return self.extremum_of_arrays(e, op, values, ty);
         }
@@ -388,7 +381,6 @@ impl Gen<'_> {
         let d = Expr::var(self.temporary(ty, true), span);
         let better = if op == Op::Max { BinOp::Gt } else { BinOp::Lt };
         for (k, v) in values.into_iter().enumerate() {
-            let _ = types;
             let value = if k == 0 { v.p } else { self.share(v.p) };
             let derivative = v.d.unwrap_or_else(|| self.zero(ty));
             let set = vec![

@@ -437,8 +437,5 @@ fn refused(
     }
     errors.next()?;
     let newer = scan.newer.as_ref()?;
-    Some(format!(
-        "line {}: Farfel does not know this statement",
-        line(newer)
-    ))
+    Some(format!("line {}: unrecognised statement", line(newer)))
 }

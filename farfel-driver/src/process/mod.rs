@@ -72,7 +72,7 @@ pub(crate) enum ProcessError {
     #[error("{0}")]
     NotStarted(#[from] std::io::Error),
     /// It took too long.
-    #[error("given up after {} s", limit.as_secs_f64())]
+    #[error("timed out after {} s", limit.as_secs_f64())]
     TimedOut {
         /// What it may take.
         limit: Duration,
@@ -80,7 +80,7 @@ pub(crate) enum ProcessError {
         said: Vec<u8>,
     },
     /// It cannot be ended, or the system cannot say how it ended.
-    #[error("its end cannot be seen: {0}")]
+    #[error("its exit status is not available: {0}")]
     Lost(std::io::Error),
 }
 
@@ -384,7 +384,7 @@ mod tests {
         };
         // A background process that has the stream, and one that waits for it.
         let error = shell("echo on; sleep 60 & sleep 60; wait", &short).unwrap_err();
-        assert_eq!(error.to_string(), "given up after 0.3 s");
+        assert_eq!(error.to_string(), "timed out after 0.3 s");
         assert!(matches!(error, ProcessError::TimedOut { said, .. } if said == b"on\n"));
         assert!(start.elapsed() < Duration::from_secs(30));
     }

@@ -234,7 +234,7 @@ fn labels(unit: &Unit, fault: &mut dyn FnMut(String)) {
         }
     });
     for label in twice {
-        fault(format!("the label {label} stands twice"));
+        fault(format!("the label {label} occurs twice"));
     }
     for label in ends {
         fault(format!(

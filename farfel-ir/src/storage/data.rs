@@ -182,7 +182,7 @@ impl Checker<'_> {
             self.diagnostics.push(Diagnostic::error(
                 &rules::NOT_CONSTANT,
                 n.span,
-                "how often a value is repeated is a constant INTEGER that is not negative",
+                "a repeat count must be a constant INTEGER that is not negative",
             ));
             return None;
         }

@@ -150,7 +150,7 @@ impl Checker<'_> {
                     &rules::NOT_CONSTANT,
                     e.span,
                     format!(
-                        "only a dummy argument can have `*` as its last bound, and {} is none",
+                        "only a dummy argument can have `*` as its last bound, and {} is not one",
                         s.name
                     ),
                 )

@@ -222,7 +222,7 @@ impl Regions<'_> {
                 StmtKind::Return(_) => Some("RETURN leaves"),
                 StmtKind::Entry(_) => Some("ENTRY leads into"),
                 StmtKind::AssignLabel(..) | StmtKind::AssignedGoto(..) => {
-                    Some("labels in variables cannot stand in")
+                    Some("labels in variables cannot be used in")
                 }
                 kind if kind.jumps().iter().any(|l| !inside.contains(l)) => Some("the jump leaves"),
                 _ => None,

@@ -250,7 +250,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
             Diagnostic::error(
                 &rules::TYPE_MISMATCH,
                 span,
-                format!("the values of CASE must be constants, but {name} is none"),
+                format!("the values of CASE must be constants, but {name} is not one"),
             )
             .help("compare it with IF (…) THEN and ELSE IF"),
         );

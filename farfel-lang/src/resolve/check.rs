@@ -343,7 +343,7 @@ impl<'p> Checker<'_, 'p> {
                     Diagnostic::error(
                         &rules::NOT_ASSIGNABLE,
                         target.span,
-                        format!("{name} is a function, so that {name}(…) cannot be assigned"),
+                        format!("{name} is a function, so {name}(…) cannot be assigned"),
                     )
                     .help(help),
                 );

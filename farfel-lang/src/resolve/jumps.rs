@@ -79,7 +79,7 @@ impl Found {
                 Diagnostic::error(
                     &rules::MISPLACED_STATEMENT,
                     s.span,
-                    "ENTRY may not stand inside of a block",
+                    "ENTRY is not allowed inside a block",
                 )
                 .help("put it before or after the block"),
             ),

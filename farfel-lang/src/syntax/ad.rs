@@ -30,7 +30,7 @@ impl Line<'_> {
                 AdMode::Reverse => "ADR",
             };
             fault.help = Some(format!(
-                "the variables stand in parentheses: `{word}({})`",
+                "put the variables in parentheses: `{word}({})`",
                 self.text(self.pos, self.name_end(self.pos))
             ));
             return Err(fault);
@@ -147,7 +147,7 @@ impl Line<'_> {
             let var = self.designator()?;
             if misplaced {
                 let mut fault = self.expected("`,` or `)`");
-                let help = "it stands first in the opening, not in an implied DO";
+                let help = "it comes first in the opening, not in an implied DO";
                 fault.help = Some(help.to_owned());
                 return Err(fault);
             }

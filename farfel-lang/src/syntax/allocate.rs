@@ -35,7 +35,8 @@ impl Line<'_> {
                 objects.push(self.designator()?);
                 if self.peek() == b':' {
                     let mut fault = self.expected("`,` or `)`");
-                    fault.help = Some("the type stands in the declaration of the array".to_owned());
+                    fault.help =
+                        Some("the type belongs in the declaration of the array".to_owned());
                     return Err(fault);
                 }
             }

@@ -142,7 +142,7 @@ impl Line<'_> {
                     Diagnostic::error(
                         &rules::UNSUPPORTED,
                         self.since(from),
-                        format!("Farfel does not know the attribute {word}"),
+                        format!("Farfel does not support the attribute {word}"),
                     )
                     .help(*help),
                 ));
@@ -261,7 +261,7 @@ impl Line<'_> {
         if self.peek() != b'(' {
             let mut fault = self.expected("`(`, the name of a pointer and that of its target");
             fault.help = Some(
-                "Farfel knows the pointers of Cray Fortran, `POINTER (P, A)`; for arrays whose \
+                "Farfel supports Cray pointers, `POINTER (P, A)`; for arrays whose \
                  size is decided at run time use ALLOCATABLE"
                     .to_owned(),
             );

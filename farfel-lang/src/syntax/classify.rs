@@ -70,7 +70,7 @@ pub(super) enum Kind {
     End,
     Contains,
     Use,
-    /// Statements that Farfel does not know, but Fortran does.
+    /// Statements that Farfel does not support, but Fortran does.
     Foreign,
     Unknown,
 }

@@ -49,7 +49,7 @@ fn of_constant(value: &str) -> Option<Fault> {
         return Some(reader.fault(
             0,
             to,
-            "a format stands in parentheses",
+            "a format must be in parentheses",
             Some("`'(I5, F8.3)'`"),
         ));
     }
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
                 Some("write the format into a CHARACTER variable and give that as format"),
             ),
             b'\\' => (
-                "`\\` is no edit descriptor".to_owned(),
+                "`\\` is not an edit descriptor".to_owned(),
                 Some("what keeps the line open is `$` here"),
             ),
             b'Q' => (
@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
                 format!("there is no edit descriptor {}", c as char),
                 Some("those that are: I, F, E, D, G, L, A, X, T, P, B, O, Z, H, /, : and the like"),
             ),
-            c => (format!("`{}` is no edit descriptor", c as char), None),
+            c => (format!("`{}` is not an edit descriptor", c as char), None),
         };
         self.fault(from, to, message, help)
     }

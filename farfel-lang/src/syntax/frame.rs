@@ -218,7 +218,7 @@ impl Frame {
         let there = self.labels.get(&label).copied();
         let fault = Diagnostic::error(&rules::BAD_LABEL, span, message).help(help);
         Some(match there {
-            Some(there) => fault.related(there, "the label stands here"),
+            Some(there) => fault.related(there, "the label is here"),
             None => fault,
         })
     }

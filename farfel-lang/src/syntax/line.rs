@@ -337,7 +337,7 @@ impl<'a> Line<'a> {
                 Diagnostic::error(
                     &rules::UNSUPPORTED,
                     self.here(),
-                    "Farfel does not know components of variables",
+                    "Farfel does not support components of variables",
                 )
                 .help("write a variable or an array for each component"),
             );

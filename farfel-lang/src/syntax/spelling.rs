@@ -25,7 +25,7 @@ pub(super) fn foreign(word: &str, statement: &str) -> Option<&'static str> {
     };
     let starts = |words: &[&str]| words.iter().any(|w| word.starts_with(w));
     if word.starts_with("ADF") || word.starts_with("ADR") {
-        Some("the variables stand in parentheses, as in `ADF(X)` and `ADR(Y)`")
+        Some("put the variables in parentheses, as in `ADF(X)` and `ADR(Y)`")
     } else if behind.starts_with(":=") {
         Some("an assignment is written with `=`")
     } else if behind.starts_with("==") {
@@ -36,11 +36,11 @@ pub(super) fn foreign(word: &str, statement: &str) -> Option<&'static str> {
     {
         Some("write the variable on both sides, as in `I = I + 1`")
     } else if behind.starts_with(['+', '-', '*', '/']) && behind.contains('=') {
-        Some("only a variable, an array element or a substring can stand left of `=`")
+        Some("the left side of `=` must be a variable, an array element or a substring")
     } else if word.starts_with("IF") && (statement.ends_with("THEN") || behind.contains('.')) {
-        Some("the condition stands in parentheses: `IF (…) THEN`")
+        Some("put the condition in parentheses: `IF (…) THEN`")
     } else if word.starts_with("DOWHILE") || statement.starts_with("DOWHILE") {
-        Some("the condition stands in parentheses: `DO WHILE (…)`")
+        Some("put the condition in parentheses: `DO WHILE (…)`")
     } else if (word.starts_with("FOR") && !word.starts_with("FORMAT")) || word == "WHILE" {
         Some("loops are written `DO I = 1, N` and `DO WHILE (…)`")
     } else if starts(&["ELIF"]) {

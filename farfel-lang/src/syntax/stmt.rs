@@ -31,7 +31,7 @@ impl Line<'_> {
                         Diagnostic::error(
                             &rules::UNSUPPORTED,
                             self.st.whole(),
-                            "Farfel does not know pointer assignments",
+                            "Farfel does not support pointer assignments",
                         )
                         .label("there are no Fortran 90 pointers")
                         .help("assign the value with `=`, or pass the variable as an argument"),
@@ -305,7 +305,7 @@ impl Line<'_> {
             return Ok(());
         }
         let span = self.st.span(self.pos, self.st.text.len());
-        let message = "a condition stands in parentheses";
+        let message = "the condition must be in parentheses";
         Err(Box::new(
             Diagnostic::error(&rules::SYNTAX, span, message).help(format!("write {right}")),
         ))
@@ -333,7 +333,7 @@ impl Line<'_> {
                 Diagnostic::error(
                     &rules::UNSUPPORTED,
                     span,
-                    "Farfel does not know DO CONCURRENT loops",
+                    "Farfel does not support DO CONCURRENT loops",
                 )
                 .label("its iterations have no order")
                 .help(

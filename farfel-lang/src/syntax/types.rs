@@ -216,7 +216,7 @@ impl Line<'_> {
             Diagnostic::error(
                 &rules::UNSUPPORTED,
                 span,
-                format!("IMPLICIT gives types, and {word} is none"),
+                format!("IMPLICIT gives types, and {word} is not a type"),
             )
             .help(help),
         )

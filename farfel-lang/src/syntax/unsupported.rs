@@ -46,7 +46,7 @@ impl Foreign {
         Diagnostic::error(
             &rules::UNSUPPORTED,
             span,
-            format!("Farfel does not know {} {what}", self.word),
+            format!("Farfel does not support {} {what}", self.word),
         )
         .label(self.why)
         .help(self.help)

@@ -337,7 +337,7 @@ pub fn fault(pass: &str, faults: &[String]) -> Diagnostic {
     Diagnostic::error(
         &rules::FAULT_OF_FARFEL,
         Span::NONE,
-        format!("a fault of Farfel: the pass {pass} has broken the program: {first}{more}"),
+        format!("a bug in Farfel: the pass {pass} has broken the program: {first}{more}"),
     )
     .help(format!(
         "please report it with this message and the source: {REPORT}"

@@ -66,7 +66,7 @@ fn each_kind_of_fault_is_found() {
             }),
         ),
         (
-            "the label 10 stands twice",
+            "the label 10 occurs twice",
             Box::new(|p| p.units[0].body[0].label = Some(10)),
         ),
         (

@@ -156,7 +156,7 @@ fn extra(
     for line in &options.extra {
         let Some((key, value)) = line.split_once('=') else {
             fault(format!(
-                "`{}` is no line of an ADIFOR script",
+                "`{}` is not a line of an ADIFOR script",
                 line.escape_debug()
             ));
             continue;
@@ -166,7 +166,7 @@ fn extra(
             key.starts_with("AD_") && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_key || value.is_empty() || value.chars().any(char::is_control) {
             fault(format!(
-                "`{}` is no line of an ADIFOR script",
+                "`{}` is not a line of an ADIFOR script",
                 line.escape_debug()
             ));
         } else if OURS.contains(&key.as_str()) || key == "AD_PMAX" && !request.vector {

@@ -64,7 +64,7 @@ pub(super) fn read(file: FileId, text: &str) -> Result<HashMap<Name, Description
                 let list = reader.list()?;
                 let Some((_, fields)) = &mut open else {
                     reader.word = begin;
-                    return Err(reader.fault("no `subroutine` or `function` stands before this"));
+                    return Err(reader.fault("no `subroutine` or `function` comes before this"));
                 };
                 let Some(list) = list else { continue };
                 if !fields.take(key, &list) {
@@ -326,7 +326,7 @@ mod tests {
         let says = fault("shape: (param 1)\n");
         assert_eq!(
             says,
-            "shape: no `subroutine` or `function` stands before this"
+            "shape: no `subroutine` or `function` comes before this"
         );
         let says = fault("subroutine a:\nshape: (param 1)\nReadNotWritten: (yes)\n");
         assert_eq!(says, "ReadNotWritten: zeros and ones are expected");

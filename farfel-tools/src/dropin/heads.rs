@@ -50,7 +50,7 @@ pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
         let name;
         (name, rest) = rest.split_at(end);
         if name.is_empty() {
-            return Err(fault("the name of a subprogram should stand here"));
+            return Err(fault("expected the name of a subprogram"));
         }
         let mut spec = Spec {
             unit: Some(name.to_ascii_uppercase()),
@@ -74,7 +74,7 @@ pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
         rest = rest.trim_start_matches(separator);
     }
     match heads.is_empty() {
-        true => Err(fault("the name of a subprogram should stand here")),
+        true => Err(fault("expected the name of a subprogram")),
         false => Ok(heads),
     }
 }

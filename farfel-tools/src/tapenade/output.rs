@@ -72,7 +72,7 @@ pub(super) fn read(
             f.text[from..].lines().next().unwrap_or("")
         });
         format!(
-            "Tapenade wrote what is no Fortran: {}: {}",
+            "the output of Tapenade is not Fortran: {}: {}",
             d.message,
             line.trim()
         )

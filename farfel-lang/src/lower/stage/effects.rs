@@ -166,7 +166,7 @@ impl<'p> Search<'p> {
                     Diagnostic::error(
                         &rules::AD_STORAGE,
                         s.span.or(span),
-                        format!("{} keeps its value from call to call and shares its storage, so that ADR cannot put it back", s.name),
+                        format!("{} keeps its value from call to call and shares its storage, so ADR cannot restore it", s.name),
                     )
                     .related(span, "for the derivative of this block")
                     .help("take it out of the EQUIVALENCE, or out of the SAVE"),
@@ -246,9 +246,7 @@ impl<'p> Search<'p> {
                 Diagnostic::error(
                     &rules::AD_STORAGE,
                     span,
-                    format!(
-                        "{name}, which this block changes, {why}, so that ADR cannot put it back"
-                    ),
+                    format!("{name}, which this block changes, {why}, so ADR cannot restore it"),
                 )
                 .label("ADR block")
                 .help(help),

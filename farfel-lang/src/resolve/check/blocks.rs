@@ -168,7 +168,7 @@ impl<'p> Checker<'_, 'p> {
                 &rules::AD_NOT_DIFFERENTIABLE,
                 a.var.span,
                 format!(
-                    "{} is not a variable, so that it has no {derivative}",
+                    "{} is not a variable, so it has no {derivative}",
                     symbol.name
                 ),
             );
@@ -180,7 +180,7 @@ impl<'p> Checker<'_, 'p> {
                 Diagnostic::error(
                     &rules::AD_NOT_DIFFERENTIABLE,
                     a.var.span,
-                    format!("{} is {t}, so that it has no {derivative}", symbol.name),
+                    format!("{} is {t}, so it has no {derivative}", symbol.name),
                 )
                 .related(symbol.span, "comes from here")
                 .help("only REAL, DOUBLE PRECISION and COMPLEX variables have derivatives"),

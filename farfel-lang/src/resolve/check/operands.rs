@@ -114,7 +114,7 @@ impl Checker<'_, '_> {
             Diagnostic::error(
                 &rules::RANK_MISMATCH,
                 span,
-                format!("{name} is an array, and a scalar variable is wanted here"),
+                format!("{name} is an array, but a scalar variable is expected here"),
             )
         } else {
             match symbol.ty {

@@ -290,7 +290,7 @@ impl Reader {
             Layout::LabelField => Diagnostic::error(
                 &rules::UNKNOWN_STATEMENT,
                 span,
-                "the statement begins in columns 1 to 5, where only a label may stand",
+                "the statement begins in columns 1 to 5, which are for labels",
             )
             .label("fixed form begins in column 7")
             .help(

@@ -205,7 +205,7 @@ impl Statement {
 
     /// What to say of the text at [`Statement::cut_off`].
     pub fn beyond(&self) -> String {
-        format!("what stands beyond column {} is not read", self.last_column)
+        format!("text beyond column {} is not read", self.last_column)
     }
 
     /// There was a blank before the letter (free form).

@@ -16,7 +16,7 @@ fn misspelt_keywords() {
         let got = faults(&fixed(text));
         let first: Vec<_> = got.lines().take(2).collect();
         assert!(
-            first[0].ends_with("F0002 Farfel does not know this statement")
+            first[0].ends_with("F0002 unrecognised statement")
                 && first[1] == format!("  help: did you mean {meant}?"),
             "{text}: {got}"
         );
@@ -54,7 +54,7 @@ fn all_at_once() {
   help: a parenthesis is not closed
 10:20-10:24 F0001 the character constant does not end
   help: close it with the same quote; a quote inside is written twice
-11:7-11:14 F0002 Farfel does not know this statement
+11:7-11:14 F0002 unrecognised statement
 13:18-13:18 F0001 expected a dummy argument, found the end of the statement
 "
     );
@@ -121,7 +121,7 @@ fn faults_in_statements() {
             "   10 FORMAT(I5) X",
             "expected the end of the statement, found `X`",
         ),
-        ("INTERFACE", "Farfel does not know INTERFACE blocks"),
+        ("INTERFACE", "Farfel does not support INTERFACE blocks"),
     ] {
         let got = faults(&fixed(&format!("X = 1\n{text}")));
         let message = got.lines().next().unwrap_or("");

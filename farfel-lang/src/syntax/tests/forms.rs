@@ -134,10 +134,7 @@ fn free_form() {
 fn blanks_matter_in_free_form() {
     table(
         &[
-            (
-                "x y = 3\nend\n",
-                "1:1-1:8 F0002 Farfel does not know this statement\n",
-            ),
+            ("x y = 3\nend\n", "1:1-1:8 F0002 unrecognised statement\n"),
             (
                 "x = y z\nend\n",
                 "1:7-1:8 F0001 expected the end of the statement, found `Z`\n",
@@ -152,11 +149,11 @@ fn blanks_matter_in_free_form() {
             ),
             (
                 "callf(x)\nend\n",
-                "1:1-1:9 F0002 Farfel does not know this statement\n  help: did you mean CALL?\n",
+                "1:1-1:9 F0002 unrecognised statement\n  help: did you mean CALL?\n",
             ),
             (
                 "call f(x)\ne nd\n",
-                "1:1-1:10 F0003 the main program has no END\n  2:5: the text ends here\n2:1-2:5 F0002 Farfel does not know this statement\n",
+                "1:1-1:10 F0003 the main program has no END\n  2:5: the text ends here\n2:1-2:5 F0002 unrecognised statement\n",
             ),
         ],
         faults_free,
@@ -215,11 +212,11 @@ fn layout_faults() {
     for (text, expected) in [
         (
             "  X = 1\n      END\n",
-            "1:3-1:4 F0002 the statement begins in columns 1 to 5, where only a label may stand\n  help: begin in column 7, or say that the file is in free form with a first line `!farfel: form=free`\n",
+            "1:3-1:4 F0002 the statement begins in columns 1 to 5, which are for labels\n  help: begin in column 7, or say that the file is in free form with a first line `!farfel: form=free`\n",
         ),
         (
             "DIMENSION A(3)\n      END\n",
-            "1:1-1:2 F0002 the statement begins in columns 1 to 5, where only a label may stand\n  help: begin in column 7, or say that the file is in free form with a first line `!farfel: form=free`\n",
+            "1:1-1:2 F0002 the statement begins in columns 1 to 5, which are for labels\n  help: begin in column 7, or say that the file is in free form with a first line `!farfel: form=free`\n",
         ),
         (
             "   10+X = 1\n      END\n",
@@ -235,7 +232,7 @@ fn layout_faults() {
         ),
         (
             "   10\n      END\n",
-            "1:4-1:6 F0004 the label stands on a line without a statement\n  help: a statement that does nothing is CONTINUE\n",
+            "1:4-1:6 F0004 this label is on a line without a statement\n  help: a statement that does nothing is CONTINUE\n",
         ),
         (
             "    0 X = 1\n      END\n",
@@ -243,11 +240,11 @@ fn layout_faults() {
         ),
         (
             "      X = (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15)\n      END\n",
-            "1:72-1:72 F0001 expected an expression, found the end of the statement\n  1:73: what stands beyond column 72 is not read\n  help: break the line before column 73 and continue it with a mark in column 6\n",
+            "1:72-1:72 F0001 expected an expression, found the end of the statement\n  1:73: text beyond column 72 is not read\n  help: break the line before column 73 and continue it with a mark in column 6\n",
         ),
         (
             "      C = 'a very long text that goes on and on and on, and beyond the cards'\n      END\n",
-            "1:11-1:78 F0001 the character constant does not end\n  1:73: what stands beyond column 72 is not read\n  help: close it with the same quote; a quote inside is written twice\n",
+            "1:11-1:78 F0001 the character constant does not end\n  1:73: text beyond column 72 is not read\n  help: close it with the same quote; a quote inside is written twice\n",
         ),
         (
             "#ifdef A\n      X = 1\n#endif\n      END\n",

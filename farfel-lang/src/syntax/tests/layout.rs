@@ -85,10 +85,7 @@ fn the_message_names_the_last_column() {
         "1 + ".repeat(18)
     );
     let told = faults(&text);
-    assert!(
-        told.contains("what stands beyond column 80 is not read"),
-        "{told}"
-    );
+    assert!(told.contains("text beyond column 80 is not read"), "{told}");
     assert!(told.contains("break the line before column 81"), "{told}");
 }
 

@@ -315,7 +315,7 @@ fn units_that_are_not_closed() {
             ),
             (
                 "      SUBROUTINE S\n      X = 1\n        FUNCTION T(X)\n        END\n      Y = T(X)\n      END\n",
-                "3:9-3:22 F0007 the executable statements of SUBROUTINE S have begun already\n  1:7: the unit begins here\n  help: nested subprograms stand after the specification statements and before the executable ones; or END is missing before this line\n",
+                "3:9-3:22 F0007 the executable statements of SUBROUTINE S have begun already\n  1:7: the unit begins here\n  help: nested subprograms go between the specification statements and the executable ones; or END is missing before this line\n",
             ),
             (
                 "      SUBROUTINE S\n      PROGRAM P\n      END\n",

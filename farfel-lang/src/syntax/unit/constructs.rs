@@ -138,12 +138,12 @@ impl Parser<'_> {
                 Kind::Assignment | Kind::Where => return,
                 _ if ends => return,
                 _ => (
-                    "only assignments may stand in WHERE",
+                    "WHERE may contain only assignments",
                     "close it with END WHERE before this statement",
                 ),
             },
             OpenKind::Select { current: None, .. } if !ends => (
-                "no statement may stand between SELECT CASE and its first CASE",
+                "no statement is allowed between SELECT CASE and its first CASE",
                 "write CASE (…) or CASE DEFAULT before it",
             ),
             _ => return,

@@ -35,7 +35,7 @@ impl Parser<'_> {
             return self.report(Diagnostic::error(
                 &rules::UNSUPPORTED,
                 st.whole(),
-                format!("Farfel does not know {word} statements"),
+                format!("Farfel does not support {word} statements"),
             ));
         };
         // `FORALL (…) assignment` and `TYPE (name) :: X` open nothing.
@@ -97,7 +97,7 @@ impl Parser<'_> {
             self.report(Diagnostic::error(
                 &rules::MISPLACED_STATEMENT,
                 span,
-                format!("CONTAINS may not stand here: {why}"),
+                format!("CONTAINS is not allowed here: {why}"),
             ));
         }
         self.frame.executable = true;
@@ -170,7 +170,7 @@ impl Parser<'_> {
             let report = Diagnostic::error(
                 &rules::MISPLACED_STATEMENT,
                 st.whole(),
-                "USE stands before all other specification statements, without a label",
+                "USE must come before all other specification statements, without a label",
             );
             let report = match before {
                 Some(first) => report.related(first, "specifications begin here"),

@@ -84,7 +84,7 @@ impl Parser<'_> {
                 )
                 .related(head, "the unit begins here")
                 .help(
-                    "nested subprograms stand after the specification statements and before \
+                    "nested subprograms go between the specification statements and \
                      the executable ones; or END is missing before this line",
                 ),
             );
@@ -348,7 +348,7 @@ impl Line<'_> {
                 let fault = Diagnostic::error(
                     &rules::UNSUPPORTED,
                     self.since(from),
-                    "Farfel does not know ELEMENTAL subprograms",
+                    "Farfel does not support ELEMENTAL subprograms",
                 )
                 .label("calls with whole arrays would be loops over their elements")
                 .help("leave the word out, and call it in a DO loop");

@@ -246,7 +246,7 @@ impl Parser<'_> {
                     Diagnostic::error(
                         &rules::BAD_LABEL,
                         span,
-                        "the label stands on a line without a statement",
+                        "this label is on a line without a statement",
                     )
                     .help("a statement that does nothing is CONTINUE"),
                 );
@@ -284,7 +284,7 @@ impl Parser<'_> {
                 Diagnostic::error(
                     &rules::MISPLACED_STATEMENT,
                     st.whole(),
-                    "only subprograms may stand between CONTAINS and END",
+                    "only subprograms are allowed between CONTAINS and END",
                 )
                 .help("move the statement in front of CONTAINS, or into a subprogram"),
             );
@@ -449,11 +449,8 @@ impl Parser<'_> {
         } else if word.is_empty() {
             *line.expected("a statement")
         } else {
-            let mut report = Diagnostic::error(
-                &rules::UNKNOWN_STATEMENT,
-                whole,
-                "Farfel does not know this statement",
-            );
+            let mut report =
+                Diagnostic::error(&rules::UNKNOWN_STATEMENT, whole, "unrecognised statement");
             let statement = std::str::from_utf8(line.rest()).unwrap_or("");
             let block = ["ADF", "ADR", "BLOCK", "ENDBLOCK"];
             let first = block.iter().any(|w| statement.starts_with(w));
