@@ -1,4 +1,4 @@
-//! Lines per second of the front end, on a generated program of 100,000 lines.
+//! Measures the lines per second of the front end, on a generated program of 100,000 lines.
 //!
 //! ```sh
 //! cargo bench -p farfel-lang
@@ -19,16 +19,15 @@ fn main() {
     divan::main();
 }
 
-/// Subprograms of about 40 lines that call one another, each with what programs are made
-/// of: declarations, loops, branches, long expressions, input and output, a nested
-/// subprogram and an AD block.
+/// Subprograms of about 40 lines that call one another, each with typical contents: declarations,
+/// loops, branches, long expressions, input and output, a nested subprogram and an AD block.
 fn program() -> String {
     let mut text = String::new();
     let mut lines = 0;
     let mut n = 0;
     while lines < LINES {
         let start = text.len();
-        // Each calls the one before; the first has none.
+        // Each calls the one before it; the first calls none.
         let call = match n {
             0 => "Y = 0.0".to_owned(),
             n => format!("CALL STEP{}(X, N, Y, G)", n - 1),

@@ -1,4 +1,4 @@
-//! What comments say of derivatives: which subprograms compute those of a procedure, and what
+//! Directives about derivatives: which subprograms compute the derivatives of a procedure, and what
 //! is constant for differentiation.
 //!
 //! ```fortran
@@ -8,15 +8,16 @@
 //! !farfel: external(EXCHANGE(A, N, WORK), reads = (A, N), writes = (A, WORK))
 //! ```
 //!
-//! The last one is about a procedure whose text is not part of the program: what it does with its arguments, so
-//! that it need not be taken to change them all. Tapenade's `C$AD DO-NOT-DIFF` and
-//! `C$AD END-DO-NOT-DIFF` are understood as well: statements between them are constant, and leave derivatives as
-//! they are, where ours make them zero.
+//! The last one describes a procedure whose source is not part of the program: what it does with
+//! its arguments, so that it need not be assumed to change all of them. Tapenade's
+//! `C$AD DO-NOT-DIFF` and `C$AD END-DO-NOT-DIFF` are understood as well: the statements between
+//! them are constant and leave derivatives unchanged, whereas Farfel's own regions set them to
+//! zero.
 //!
-//! A directive about a procedure may stand in any program unit, or before one; without the name
-//! of a procedure it is about the unit where it stands. `read` finds directives where a file
-//! is parsed; `settle` checks them when names are resolved, and hands each to the units that
-//! call the procedure, so that these reach its derivatives.
+//! A directive about a procedure may appear in any program unit, or before one; without the name of
+//! a procedure it applies to the unit in which it appears. `read` finds the directives when a file
+//! is parsed; `settle` checks them when names are resolved, and attaches each to the units that
+//! call the procedure, so that these can reach its derivatives.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
@@ -26,10 +27,10 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::BTreeMap;
 
-/// How it is said what a procedure without text does.
+/// The form of a directive about a procedure without source.
 const EXTERNAL: &str = "the form is `external(P(A, B, N), reads = (A, N), writes = (B))`";
 
-/// Where the forms of the directives are explained.
+/// The form of a directive about derivatives.
 const FORM: &str = "the form is `derivative(P(A, B, X), tangent = P_D, adjoint = P_B, in = (A, B), out = (X))`; without `P(…)` it applies to the subprogram that contains it";
 
 fn fault(span: Span, message: impl Into<String>) -> Diagnostic {
@@ -38,7 +39,7 @@ fn fault(span: Span, message: impl Into<String>) -> Diagnostic {
 
 // ---- Reading. ----
 
-/// Finds the directives in a unit's comments and in what is nested in it.
+/// Finds the directives in the comments of a unit and of the units nested in it.
 pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
     let mut constants = Vec::new();
@@ -67,7 +68,7 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
                     constants.extend(names.into_iter().map(|n| (n, span)));
                 }
                 Some(Err(d)) => faults.push(*d),
-                // Lowering looks at them.
+                // Lowering handles them.
                 Some(Ok(Directive::Region(_))) | None => {}
             }
         }
@@ -81,34 +82,34 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
     }
 }
 
-/// How the names of derivatives begin that come along.
+/// The prefix of the names of derivatives that Farfel itself provides.
 const OURS: &str = "FARFEL_";
 
 enum Directive {
     Derivative(Given),
-    /// What a procedure without text does with its arguments.
+    /// What a procedure without source does with its arguments.
     External(Given),
-    /// Procedures of libraries whose derivatives come along.
+    /// Library procedures whose derivatives Farfel provides.
     Library(Vec<Name>),
-    /// Without names: the unit itself.
+    /// Names that are constant; if there are none, the unit itself.
     Constant(Vec<Name>),
-    /// Here begins or ends a region that is constant.
+    /// The beginning or end of a constant region.
     Region(Border),
 }
 
-/// Where a region of statements that are constant begins or ends.
+/// Where a region of constant statements begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Border {
-    /// Behind this comment.
+    /// The region begins after this comment.
     Begin {
-        /// The derivatives of what the statements change stay as they are.
+        /// Whether the derivatives of the variables that the statements change stay unchanged.
         leaves: bool,
     },
-    /// Before it.
+    /// The region ends before this comment.
     End,
 }
 
-/// Does a comment begin or end a region?
+/// Returns the border of a region that a comment marks, if it does.
 pub(crate) fn border(text: &str) -> Option<Border> {
     let word = text.trim_start_matches(['!', ' ', '\t']);
     if let Some(tapenade) = word.strip_prefix('$') {
@@ -123,7 +124,7 @@ pub(crate) fn border(text: &str) -> Option<Border> {
     }
 }
 
-/// The same for what stands behind the `$` of Tapenade's directives.
+/// Like [`border`], for the text after the `$` of a Tapenade directive.
 fn tapenade_border(text: &str) -> Option<Border> {
     let mut words = text.split_ascii_whitespace();
     let ad = words.next()?;
@@ -136,7 +137,7 @@ fn tapenade_border(text: &str) -> Option<Border> {
     }
 }
 
-/// What a comment says; `None` where it is none of ours.
+/// Parses a comment; `None` if it is not one of these directives.
 fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>>> {
     let (word, rest) = text.split_once(':')?;
     if !word.trim().eq_ignore_ascii_case("farfel") {
@@ -253,7 +254,7 @@ fn external(words: &mut Words, span: Span) -> Option<Given> {
     })
 }
 
-/// Names and signs of a text, whose blanks and case do not matter.
+/// Reads names and symbols from a text, ignoring blanks and case.
 pub(crate) struct Words(Vec<char>);
 
 impl Words {
@@ -292,7 +293,7 @@ impl Words {
         Some(name.into())
     }
 
-    /// Digits, with what may stand in a real constant.
+    /// Reads digits and whatever else may be part of a real constant.
     pub(crate) fn number(&mut self) -> Option<String> {
         self.peek().filter(|c| c.is_ascii_digit() || *c == '.')?;
         let mut number = String::new();
@@ -307,7 +308,7 @@ impl Words {
         Some(number)
     }
 
-    /// `(A, B)`, or one name without parentheses.
+    /// Reads `(A, B)`, or a single name without parentheses.
     fn names(&mut self) -> Option<Vec<Name>> {
         if self.take('(').is_none() {
             return Some(vec![self.name()?]);
@@ -328,8 +329,8 @@ impl Words {
 
 // ---- Settling. ----
 
-/// Checks the directives of a resolved program, completes them, and gives each to the units
-/// that call the procedure.
+/// Checks the directives of a resolved program, completes them, and attaches each to the units that
+/// call the procedure.
 pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
     let mut written = Vec::new();
     for unit in &mut program.units {
@@ -362,8 +363,8 @@ pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Calls of procedures without text must have the arguments that a directive tells of: nobody else says
-/// what they do with others.
+/// Checks that calls of procedures without source have the arguments that the directive lists:
+/// nothing else says what such a procedure does with others.
 fn calls_fit(unit: &Unit, told: &BTreeMap<&Name, &Given>, faults: &mut Vec<Diagnostic>) {
     for_each_reference(&unit.body, &mut |call| {
         let symbol = &unit.symbols[call.procedure];
@@ -394,7 +395,7 @@ fn arguments(n: usize) -> String {
     }
 }
 
-/// Takes the directives about procedures, and carries out those about variables.
+/// Collects the directives about procedures, and applies those about variables.
 fn take(unit: &mut Unit, written: &mut Vec<Given>, faults: &mut Vec<Diagnostic>) {
     for given in std::mem::take(&mut unit.given) {
         let named = unit.symbols.find(&given.procedure);
@@ -417,7 +418,7 @@ fn take(unit: &mut Unit, written: &mut Vec<Given>, faults: &mut Vec<Diagnostic>)
     }
 }
 
-/// Why a variable cannot be constant for differentiation, and what to do.
+/// Returns why a variable cannot be constant for differentiation, and the help for it.
 fn bar(unit: &Unit, s: SymId) -> Option<(&'static str, &'static str)> {
     let symbol = &unit.symbols[s];
     let copy = "assign it to a variable of its own, and make that constant";
@@ -453,7 +454,7 @@ fn bar(unit: &Unit, s: SymId) -> Option<(&'static str, &'static str)> {
     ))
 }
 
-/// Does a unit, or one nested in it, call or pass on a global procedure?
+/// Whether a unit, or one nested in it, calls or passes on a global procedure.
 fn mentions(unit: &Unit, name: &str) -> bool {
     let symbol = unit.symbols.find(name).map(|s| &unit.symbols[s]);
     symbol.is_some_and(|s| s.place == Place::Global && s.class.is_procedure())
@@ -471,7 +472,7 @@ fn give(unit: &mut Unit, settled: &BTreeMap<Name, Given>) {
     }
 }
 
-/// Fills in what a directive leaves to the text of the procedure.
+/// Completes a directive from the source of the procedure.
 fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -> Option<Given> {
     let name = given.procedure.clone();
     let span = given.span;
@@ -547,7 +548,7 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
         };
         match program.unit(derivative) {
             Some(unit) => fits(&given, unit, text, adjoint, faults),
-            // It comes along.
+            // Farfel provides it.
             None if derivative.starts_with(OURS) => {}
             None => {
                 let message =
@@ -566,7 +567,7 @@ fn differentiable(s: &Symbol) -> bool {
     s.is_variable() && s.ty.is_some_and(Type::is_differentiable)
 }
 
-/// Arguments, and what is active by default, from the text of the procedure.
+/// Takes the arguments, and the default active ones, from the source of the procedure.
 fn from_text(given: &mut Given, unit: &Unit, faults: &mut Vec<Diagnostic>) {
     let span = given.span;
     let mut names = Vec::new();
@@ -616,7 +617,7 @@ fn from_text(given: &mut Given, unit: &Unit, faults: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The names of what a unit may assign.
+/// Returns the names of the variables that a unit may assign.
 fn assigned(unit: &Unit) -> Vec<Name> {
     let program = Program {
         units: vec![unit.clone()],
@@ -626,7 +627,7 @@ fn assigned(unit: &Unit) -> Vec<Name> {
     ids.map(|s| unit.symbols[s].name.clone()).collect()
 }
 
-/// Checks the argument list of a derivative whose text is known.
+/// Checks the argument list of a derivative whose source is known.
 fn fits(
     given: &Given,
     derivative: &Unit,
@@ -644,7 +645,7 @@ fn fits(
         );
         return faults.push(place(fault(span, message)));
     }
-    // What is expected: the name, and the type where it is known.
+    // The expected arguments: for each its name, and its type where that is known.
     let mut wanted: Vec<(String, Option<Option<Type>>, bool)> = Vec::new();
     for (i, name) in given.arguments.iter().flatten().enumerate() {
         let symbol = original.and_then(|u| Some(&u.symbols[u.args.get(i)?.sym()?]));

@@ -1,37 +1,38 @@
-//! The Farfel compiler: Fortran 77 with nested subprograms and AD blocks in,
-//! plain Fortran 77 and an ordered list of derivative requests out.
+//! The Farfel compiler: translates Fortran 77 with nested subprograms and AD blocks to plain
+//! Fortran 77 and an ordered list of derivative requests.
 //!
-//! The way of a program through this crate, each step a plain function:
+//! A program passes through this crate in these steps, each a plain function:
 //!
 //! | step | module | from → to |
 //! |---|---|---|
 //! | parse | [`syntax`] | text → [`ir::Program`], names not yet resolved |
-//! | resolve | [`resolve`] | scopes, types, who is a procedure; reports every fault |
+//! | resolve | [`resolve`] | scopes, types, which names are procedures; reports every error |
 //! | lower | [`lower`] | lift, specialize, prune, outline, stage |
 //! | print | [`mod@print`] | a program after any step → Fortran text |
 //!
-//! | module | besides |
+//! | module | purpose |
 //! |---|---|
-//! | [`given`], `marks` | what comments say of derivatives and of loops |
-//! | [`packages`] | programs of several packages in one |
-//! | [`lints`] | which warnings are shown |
-//! | [`mod@quote`] | generated statements, written as Fortran |
-//! | [`mod@format`] | source text, laid out anew |
-//! | [`verify`] | a program, looked at after each pass |
+//! | [`given`], `marks` | directives in comments about derivatives and loops |
+//! | [`packages`] | joins the programs of several packages into one |
+//! | [`lints`] | lint levels: which warnings are shown |
+//! | [`mod@quote`] | generated statements, written as Fortran text |
+//! | [`mod@format`] | the source formatter |
+//! | [`verify`] | checks the program after each pass |
 //! | [`timing`] | how long each pass takes |
-//! | `spelling` | names that may have been meant |
+//! | `spelling` | suggestions for misspelled names |
 //!
 //! **Invariant:** this crate does no input or output. It starts no process, opens no
 //! file and reads no environment variable; INCLUDE files come through a
 //! [`syntax::Loader`] that the caller supplies.
 
-// Whatever users do, they get a message.
+// Users must get a message for every error, never a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
-/// The version of this crate. Another version may make another program of the same source.
+/// The version of this crate. Different versions may generate different programs from the same
+/// source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod format;
@@ -48,7 +49,7 @@ pub mod syntax;
 pub mod timing;
 pub mod verify;
 
-// One door: whoever uses the compiler finds the representation and its analyses here too.
+// Re-exported so that users of the compiler find the representation and its analyses here as well.
 pub use farfel_analysis::{access, dataflow, effects, solve};
 pub use farfel_ir::{
     callgraph, diagnostic, encoding, flow, intrinsics, ir, source, storage, targets, types,

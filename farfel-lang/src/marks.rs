@@ -1,4 +1,4 @@
-//! What comments before loops say of their adjoints.
+//! Directives in comments before loops, about the adjoints of these loops.
 //!
 //! ```fortran
 //! !farfel: checkpoint(20)
@@ -6,28 +6,28 @@
 //! !farfel: fixed-point(tolerance = 1D-12, iterations = 500)
 //! ```
 //!
-//! Tapenade's directives that mean the same are understood as well: `C$AD FP-LOOP "Z" adj_reduction=1.e-6`,
-//! whose list of variables is not needed here, and `C$AD BINOMIAL-CKP 1000 20 1`, whose second number is that of
-//! `checkpoint`.
+//! Tapenade's directives with the same meaning are understood as well:
+//! `C$AD FP-LOOP "Z" adj_reduction=1.e-6`, whose list of variables is not needed here, and
+//! `C$AD BINOMIAL-CKP 1000 20 1`, whose second number corresponds to that of `checkpoint`.
 //!
-//! `!farfel: checkpoint` among the declarations of a subprogram is about its calls.
+//! `!farfel: checkpoint` among the declarations of a subprogram applies to calls of the subprogram.
 //!
-//! `read` finds them where a file is parsed and hangs them on the loops: from there on they are
-//! part of these, and no comments any more.
+//! `read` finds the directives when a file is parsed and attaches them to the loops. From then on
+//! they are part of the loops and no longer comments.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::given::Words;
 use crate::ir::{Block, LoopMark, LoopMarkKind, Name, SpecKind, Stmt, StmtKind, Unit, UnitKind};
 use crate::source::Span;
 
-/// The most values that can be asked for.
+/// The largest number that a directive accepts.
 const MOST: u32 = 1_000_000_000;
 
 fn fault(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error(&rules::LOOP_MARK, span, message)
 }
 
-/// Hangs the marks of a unit, and of what is nested in it, on its loops.
+/// Attaches the directives in a unit, and in the units nested in it, to their loops.
 pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
     let subprogram = matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function);
     for text in &unit.comments {
@@ -37,7 +37,7 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
             faults.push(misplaced(unit.name_span));
         }
     }
-    // Comments before the first statement count among the declarations.
+    // Comments before the first statement belong to the declarations.
     let mut first = None;
     let is_loop = |s: &Stmt| matches!(s.kind, StmtKind::Do(_));
     let mut stmts = unit.body.iter();
@@ -129,7 +129,7 @@ fn misplaced(span: Span) -> Diagnostic {
         .help("write it on a line of its own right before DO")
 }
 
-/// Is it about the calls of the subprogram in which it stands?
+/// Whether a comment is the directive about calls of the subprogram in which it appears.
 fn is_joint(text: &str) -> bool {
     let text = text.trim_start_matches(['!', ' ', '\t']);
     let Some((word, rest)) = text.split_once(':') else {
@@ -138,8 +138,8 @@ fn is_joint(text: &str) -> bool {
     word.trim().eq_ignore_ascii_case("farfel") && rest.trim().eq_ignore_ascii_case("checkpoint")
 }
 
-/// What a comment says of a loop, or the form that it should have; `None` where it is about
-/// something else.
+/// Parses a directive about a loop. Returns the correct form if the directive is malformed, and
+/// `None` if the comment is not about a loop.
 fn mark(text: &str) -> Option<Result<LoopMarkKind, &'static str>> {
     if let Some(tapenade) = text.trim_start_matches(['!', ' ', '\t']).strip_prefix('$') {
         return tapenade_mark(tapenade).map(Ok);
@@ -165,7 +165,7 @@ fn mark(text: &str) -> Option<Result<LoopMarkKind, &'static str>> {
     }
 }
 
-/// The same for what stands behind the `$` of Tapenade's directives.
+/// Like [`mark`], for the text after the `$` of a Tapenade directive.
 fn tapenade_mark(text: &str) -> Option<LoopMarkKind> {
     let (ad, rest) = text.trim().split_once(char::is_whitespace)?;
     if !ad.eq_ignore_ascii_case("AD") {
@@ -174,7 +174,7 @@ fn tapenade_mark(text: &str) -> Option<LoopMarkKind> {
     let (word, rest) = rest.trim().split_once(char::is_whitespace)?;
     match word.to_ascii_uppercase().as_str() {
         "FP-LOOP" => {
-            // Behind the names of what becomes stationary.
+            // The settings follow the names of the variables that become stationary.
             let (_, settings) = rest.rsplit_once('"').unwrap_or(("", rest));
             let mut tolerance = None;
             let mut words = Words::of(settings);
@@ -200,7 +200,7 @@ fn tapenade_mark(text: &str) -> Option<LoopMarkKind> {
     }
 }
 
-/// A constant between zero and one.
+/// Returns a constant if it is between zero and one.
 fn relative(number: String) -> Option<Name> {
     let value: f64 = number.replace('D', "E").parse().ok()?;
     (value > 0.0 && value < 1.0).then(|| number.into())

@@ -1,21 +1,22 @@
-//! Programs of several packages in one.
+//! Joins the programs of several packages into one.
 //!
-//! A package that uses the subprograms of another one is lowered together with them, so that
-//! derivatives go through both. Names stay apart nevertheless, as each package was written
-//! without knowing of the others:
+//! A package that uses subprograms of another one is lowered together with it, so that derivatives
+//! can cross the boundary. Names are nevertheless kept apart, as each package was written without
+//! knowledge of the others:
 //!
 //! | name | seen by |
 //! |---|---|
-//! | a subprogram | its own package, and those that use that package directly, where they call it or declare it EXTERNAL; one of their own goes first |
+//! | a subprogram | its own package, and the packages that use it directly, where they call the subprogram or declare it EXTERNAL; a package's own subprograms take precedence |
 //! | a COMMON block | its own package |
 //!
-//! So a subprogram of a library that is named as something else elsewhere gets a name that tells
-//! the package: `NORM_SOLVERS_0_1_0`. Names begin as before, and with them the types that
-//! IMPLICIT gives. A COMMON block that two packages have gets one as well; where one package uses
-//! the other, this is an error, for sharing may be what is meant.
+//! So if a name of a library's subprogram means something else in another package, the subprogram
+//! gets a name that includes its package: `NORM_SOLVERS_0_1_0`. The beginning of the name does not
+//! change, and so neither does the type that IMPLICIT gives it. A COMMON block that exists in two
+//! packages gets such a name as well; if one of the packages uses the other, this is an error,
+//! because the user may have meant to share it.
 //!
-//! Names of intrinsic functions are different: `ERF(X)` stays the intrinsic function, whatever
-//! a library defines, unless EXTERNAL says otherwise.
+//! Names of intrinsic functions are an exception: `ERF(X)` remains the intrinsic function, whatever
+//! a library defines, unless it is declared EXTERNAL.
 //!
 //! All this happens before names are resolved.
 
@@ -28,22 +29,24 @@ use crate::ir::{
 use crate::{Diagnostic, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A library as it was parsed.
+/// A library after parsing.
 #[derive(Debug, Clone, Default)]
 pub struct Package {
-    /// As messages name it.
+    /// The name used in messages.
     pub name: String,
-    /// What tells its names from those of others: `SOLVERS_0_1_0`.
+    /// The suffix that tells its names from those of other packages, as in `SOLVERS_0_1_0`.
     pub suffix: String,
-    /// Its units. Main programs are left out.
+    /// Its units. Main programs are ignored.
     pub program: Program,
-    /// The packages that it uses directly, by their positions in the list.
+    /// The packages that it uses directly, as indices into the list of libraries.
     pub uses: Vec<usize>,
 }
 
-/// Adds to `own` what it needs of the libraries, of which it uses some directly.
+/// Adds to `own` the units of the libraries that it needs. `uses` holds the indices of those that
+/// it uses directly.
 ///
-/// Returns the faults: names that two libraries offer, COMMON blocks that are not meant to be one.
+/// Returns the errors: names that two libraries offer, and COMMON blocks that may have been meant
+/// to be shared.
 pub fn join(own: &mut Program, uses: &[usize], libraries: Vec<Package>) -> Vec<Diagnostic> {
     let mut packages = vec![Facts::of("this package", "", own, uses)];
     packages.extend(
@@ -84,26 +87,27 @@ pub fn join(own: &mut Program, uses: &[usize], libraries: Vec<Package>) -> Vec<D
     faults
 }
 
-/// What is to be known of a package.
+/// The facts about a package.
 struct Facts {
     name: String,
     suffix: String,
-    /// Positions among all packages.
+    /// Indices into the list of all packages.
     uses: Vec<usize>,
     units: Vec<UnitFacts>,
-    /// Which unit defines a name.
+    /// The index of the unit that defines a name.
     defines: HashMap<Name, usize>,
 }
 
-/// What is to be known of a top-level unit, with all that is nested in it.
+/// The facts about a top-level unit, including the units nested in it.
 #[derive(Default)]
 struct UnitFacts {
     kind: Option<UnitKind>,
-    /// Its name and those of its entries.
+    /// Its name and those of its ENTRY points.
     defines: Vec<Name>,
     /// All names in it.
     mentions: BTreeSet<Name>,
-    /// What it calls or declares EXTERNAL, unless it is something of its own, with the place.
+    /// The names that it calls or declares EXTERNAL and does not define itself, with the place of
+    /// each.
     calls: BTreeMap<Name, Span>,
     commons: BTreeMap<Name, Span>,
     /// Members of NAMELIST groups.
@@ -122,7 +126,7 @@ impl Facts {
         Facts {
             name: name.to_owned(),
             suffix: suffix.to_owned(),
-            // The first one is whoever uses the libraries.
+            // The first package is the one that uses the libraries.
             uses: uses.iter().map(|u| u + 1).collect(),
             units,
             defines,
@@ -143,13 +147,13 @@ impl UnitFacts {
         facts
     }
 
-    /// The name is that of a variable, and output shows it.
+    /// Whether a name is that of a variable that appears in NAMELIST output.
     fn is_printed(&self, name: &Name) -> bool {
         self.listed.contains(name) && !self.calls.contains_key(name)
     }
 
-    /// Looks at a unit and what is nested in it. `local` gets what are arrays, constants and the
-    /// like, whatever is called so.
+    /// Collects the facts about a unit and the units nested in it. Adds to `local` the names of
+    /// arrays, constants and the like: a reference to such a name is not a call.
     fn look(&mut self, unit: &Unit, local: &mut HashSet<Name>) {
         let name = |id: SymId| &unit.symbols[id].name;
         self.mentions.insert(unit.name.clone());
@@ -203,7 +207,7 @@ impl UnitFacts {
                 self.calls.entry(s.name.clone()).or_insert(span);
             }
         };
-        // Statement functions call, too.
+        // Statement functions contain calls, too.
         for (_, s) in unit.symbols.iter() {
             if let Class::StatementFunction(_, value) = &s.class {
                 value.walk(&mut |e| {
@@ -231,12 +235,12 @@ impl UnitFacts {
     }
 }
 
-/// Looking names up in a list of [`Facts`].
+/// Name lookup in a list of [`Facts`].
 trait Scope {
-    /// The packages that a name in a unit of a package may mean, if it is a subprogram there.
+    /// Returns the packages whose subprogram a name in a unit may refer to.
     fn candidates(&self, package: usize, unit: usize, name: &Name) -> Vec<usize>;
 
-    /// The one that it means.
+    /// Returns the package that it refers to.
     fn target(&self, package: usize, unit: usize, name: &Name) -> Option<usize> {
         self.candidates(package, unit, name).first().copied()
     }
@@ -257,8 +261,8 @@ impl Scope for [Facts] {
     }
 }
 
-/// The units that are needed: all of the first package, and what they reach. BLOCK DATA is
-/// needed where something has its COMMON block.
+/// Returns the units that are needed: all of the first package, and everything they reach. A BLOCK
+/// DATA unit is needed if a unit that is needed uses its COMMON block.
 fn needed(packages: &[Facts], faults: &mut Vec<Diagnostic>) -> BTreeSet<(usize, usize)> {
     let mut open: Vec<(usize, usize)> = (0..packages[0].units.len()).map(|u| (0, u)).collect();
     let mut found: BTreeSet<(usize, usize)> = open.iter().copied().collect();
@@ -313,12 +317,12 @@ fn ambiguous(
     .help("write a subprogram in a package of its own that uses only one of the two, and call that")
 }
 
-/// The new names of subprograms, by package and old name.
+/// Chooses the new names of subprograms, by package and old name.
 fn final_names(
     packages: &[Facts],
     needed: &BTreeSet<(usize, usize)>,
 ) -> HashMap<(usize, Name), Name> {
-    // Who has which names in other meanings.
+    // The names of packages' subprograms that mean something else in other packages.
     let mut others: HashSet<(usize, &Name)> = HashSet::new();
     let mut all: HashSet<Name> = HashSet::new();
     for &(p, u) in needed {
@@ -345,7 +349,7 @@ fn final_names(
     names
 }
 
-/// The new names of COMMON blocks, by package and old name.
+/// Chooses the new names of COMMON blocks, by package and old name.
 fn common_names(
     packages: &[Facts],
     needed: &BTreeSet<(usize, usize)>,
@@ -392,7 +396,7 @@ fn shared_common(block: &Name, library: &str, span: Span, other: Span) -> Diagno
     .help("give the block another name; to reach what is in the library's, call subprograms of it")
 }
 
-/// One package uses the other, directly or not.
+/// Whether one package uses another, directly or indirectly.
 fn reaches(packages: &[Facts], from: usize, to: usize) -> bool {
     let mut open = packages[from].uses.clone();
     let mut seen = BTreeSet::new();
@@ -407,8 +411,8 @@ fn reaches(packages: &[Facts], from: usize, to: usize) -> bool {
     false
 }
 
-/// Gives a name another one in a unit and all that is nested in it, whatever it is there: that
-/// changes no meaning.
+/// Renames everything called `old` in a unit and the units nested in it, whatever it is there. This
+/// does not change the meaning.
 fn rename(unit: &mut Unit, old: &Name, new: &Name) {
     if unit.name == *old {
         unit.name = new.clone();

@@ -1,7 +1,8 @@
-//! Generated statements, written as Fortran.
+//! Generated statements, written as Fortran text.
 //!
-//! A fragment of text with *holes* becomes statements of a unit. [`quote!`](crate::quote!) makes a type
-//! of it, with a field for each hole, so that none is forgotten. The text is read by the parser, once:
+//! Turns a fragment of Fortran text with *holes* into statements of a unit.
+//! [`quote!`](crate::quote!) defines a type for the fragment, with a field for each hole, so that
+//! none can be forgotten. The text is parsed only once:
 //!
 //! ```
 //! use farfel_lang::Span;
@@ -25,21 +26,21 @@
 //! assert_eq!(made.len(), 2);
 //! ```
 //!
-//! What a hole is says the type of its field:
+//! The type of a field determines what its hole is:
 //!
 //! | type | in the text |
 //! |---|---|
-//! | [`SymId`] | a name, wherever names stand; with arguments an element or a call, whichever the symbol is for |
-//! | [`Expr`] | a name that stands for a value, or for what is assigned |
+//! | [`SymId`] | a name, wherever a name can appear; with arguments it is an array element or a call, depending on the symbol |
+//! | [`Expr`] | a name in place of a value, or of the target of an assignment |
 //! | [`Block`] | `CALL name`, which the statements replace |
 //!
-//! Every name is a hole, those of intrinsic functions too: in the unit they may mean something else.
-//! An operation that fills a hole gets parentheses as the functions of [`crate::ir::build`] put
-//! them, and IF and DO that turn out to be empty are left out, likewise. Comments are for who reads the
-//! text. There are no labels.
+//! Every name is a hole, even those of intrinsic functions, since they may mean something else in
+//! the unit. An operation that fills a hole gets parentheses where the functions of
+//! [`crate::ir::build`] would add them, and IF and DO statements whose bodies turn out to be empty
+//! are dropped, as these functions do. Comments in the text are for its readers only. Labels are not supported.
 //!
-//! `quote!` also makes a test, of the name of the type, that the text can be read and has the
-//! holes that the type has.
+//! `quote!` also generates a test, named after the type, which checks that the text can be parsed
+//! and has the holes that the type declares.
 
 use crate::ir::build::{choice, paren};
 use crate::ir::{
@@ -50,7 +51,7 @@ use crate::source::{Sources, Span};
 use crate::syntax::{Form, NoIncludes, parse};
 use std::sync::OnceLock;
 
-/// Makes a type of a fragment of Fortran: see [`mod@crate::quote`].
+/// Defines a type for a fragment of Fortran text: see [`mod@crate::quote`].
 #[macro_export]
 macro_rules! quote {
     (
@@ -72,7 +73,7 @@ macro_rules! quote {
                 &TEMPLATE
             }
 
-            /// The statements, for a unit with these symbols.
+            /// Returns the statements, for a unit with these symbols.
             $visible fn block(
                 self,
                 symbols: &$crate::ir::Symbols,
@@ -92,7 +93,7 @@ macro_rules! quote {
     };
 }
 
-/// What may fill a hole.
+/// The kinds of holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     /// A symbol.
@@ -103,7 +104,7 @@ pub enum Sort {
     Block,
 }
 
-/// What fills a hole.
+/// The contents of a hole.
 #[derive(Debug, Clone)]
 pub enum Filling {
     /// A symbol.
@@ -114,12 +115,12 @@ pub enum Filling {
     Block(Block),
 }
 
-/// Types of what fills a hole.
+/// Types that can fill a hole.
 pub trait Fill {
-    /// What such a hole may be filled with.
+    /// The kind of hole that a value of this type fills.
     const SORT: Sort;
 
-    /// It.
+    /// Returns the value as the contents of a hole.
     fn filling(self) -> Filling;
 }
 
@@ -147,7 +148,7 @@ impl Fill for Block {
     }
 }
 
-/// A text with holes, which is parsed when it is first used.
+/// A text with holes, which is parsed on first use.
 #[derive(Debug)]
 pub struct Template {
     text: &'static str,
@@ -158,14 +159,14 @@ pub struct Template {
 #[derive(Debug)]
 struct Parsed {
     body: Block,
-    /// For each hole the symbol of its name.
+    /// The symbol with the name of each hole.
     names: Vec<Option<SymId>>,
     /// What is wrong with the text.
     faults: Vec<String>,
 }
 
 impl Template {
-    /// A text with these holes.
+    /// Creates a template from a text and its holes.
     pub const fn new(text: &'static str, holes: &'static [(&'static str, Sort)]) -> Self {
         Template {
             text,
@@ -174,16 +175,16 @@ impl Template {
         }
     }
 
-    /// What is wrong with it: text that is no Fortran, names that are no holes and holes that are not
-    /// in the text, or not where such a hole can be.
+    /// Returns what is wrong with the template: text that is not Fortran, names that are not holes,
+    /// and holes that do not appear in the text or appear where that kind of hole cannot.
     pub fn faults(&self) -> &[String] {
         &self.parsed().faults
     }
 
-    /// The statements, with something in each hole, in the order of the holes.
+    /// Returns the statements with the holes filled; `fillings` are in the order of the holes.
     pub fn filled(&self, fillings: &[Filling], symbols: &Symbols, span: Span) -> Block {
         let parsed = self.parsed();
-        // The test that comes with each template excludes it. Going on would lose statements.
+        // The test of each template rules this out. Continuing would lose statements.
         debug_assert!(parsed.faults.is_empty(), "{:?}", parsed.faults);
         let filler = Filler {
             fillings,
@@ -197,7 +198,8 @@ impl Template {
     fn parsed(&self) -> &Parsed {
         self.parsed.get_or_init(|| {
             let mut sources = Sources::new();
-            // The first statement says that no declarations follow: `F(I) = X` is an assignment.
+            // After an executable statement no declarations follow, so `F(I) = X` is an assignment
+            // and not a statement function.
             let text = format!("subroutine quoted\ncontinue\n{}\nend\n", self.text);
             let file = sources.add("quoted", text);
             let read = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
@@ -287,7 +289,7 @@ impl Template {
     }
 }
 
-/// The blocks that are called where statements can take their place.
+/// Collects the holes for blocks: names that are called where statements can replace the call.
 fn blocks_called(block: &Block, found: &mut Vec<SymId>) {
     for s in block {
         if let Some(name) = called_block(s) {
@@ -320,7 +322,7 @@ impl Filler<'_> {
     fn symbol(&self, name: SymId) -> SymId {
         match self.filling(name) {
             Some(Filling::Symbol(s)) => *s,
-            // Excluded by the test of the template.
+            // The test of the template rules this out.
             _ => name,
         }
     }
@@ -441,7 +443,7 @@ impl Filler<'_> {
         }
     }
 
-    /// An operand: what fills a hole may be an operation itself.
+    /// Fills in an operand. The contents of a hole may be an operation, which gets parentheses.
     fn operand(&self, e: &Expr) -> Expr {
         match e.kind {
             ExprKind::Var(_) => paren(self.expr(e)),

@@ -1,33 +1,34 @@
-//! How long each pass takes.
+//! Measures how long each pass takes.
 //!
-//! What runs passes says so here, in all threads. Time is added up for the whole process: who wants to
-//! know of one build takes away what there was before ([`since`]).
+//! The code that runs passes reports to this module, from all threads. Times accumulate for the
+//! whole process; to get those of a single build, take the difference from an earlier table
+//! ([`since`]).
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a pass ran, and how long in all, without the passes that it ran itself.
+/// The number of runs of a pass and their total time, excluding passes that the pass itself ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// How often.
+    /// The number of runs.
     pub runs: u64,
-    /// How long in all.
+    /// The total time.
     pub time: Duration,
 }
 
-/// What passes have spent, by their names.
+/// The time spent in each pass, by name.
 pub type Table = BTreeMap<&'static str, Spent>;
 
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
 thread_local! {
-    /// What passes have taken that the pass at hand has run.
+    /// The time of the passes that the current pass has run.
     static WITHIN: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// Runs a pass.
+/// Runs a pass and records its time.
 ///
 /// ```
 /// use farfel_lang::timing;
@@ -45,7 +46,7 @@ pub fn pass<T>(name: &'static str, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A pass has taken some time.
+/// Records the time of one run of a pass.
 pub fn add(name: &'static str, time: Duration) {
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     let spent = table.entry(name).or_default();
@@ -53,13 +54,13 @@ pub fn add(name: &'static str, time: Duration) {
     spent.time += time;
 }
 
-/// What passes have spent so far.
+/// Returns the times so far.
 pub fn table() -> Table {
     let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     table.clone()
 }
 
-/// What passes have spent since the table was as it says.
+/// Returns the times since an earlier table.
 pub fn since(before: &Table) -> Table {
     let mut now = table();
     now.retain(|name, spent| {
@@ -98,7 +99,7 @@ mod tests {
         let (outer, inner) = (spent["timed outer"], spent["timed inner"]);
         assert_eq!((outer.runs, inner.runs), (1, 2));
         assert!(inner.time >= 2 * long && outer.time >= short, "{spent:?}");
-        // Nothing counts twice.
+        // No time is counted twice.
         assert!(outer.time + inner.time <= all, "{spent:?} in {all:?}");
         let later = since(&table());
         assert!(!later.contains_key("timed inner"), "{later:?}");

@@ -1,8 +1,8 @@
-//! Faulty programs: each line of the snapshot is `line:column code message | help`.
+//! Tests of programs with errors: each line of the snapshot is `line:column code message | help`.
 
 mod common;
 
-/// `what`, then the program.
+/// A description and a program.
 const CASES: &[(&str, &str)] = &[
     (
         "unknown function",

@@ -1,9 +1,9 @@
-//! Faulty programs, hundreds of small ones: what is reported, and where.
+//! Hundreds of small programs with errors: tests what is reported, and where.
 //!
-//! The files in `tests/faulty` hold programs. Each begins with a line `== what it is`, and
-//! after a line `--` stands what Farfel says: `line:column code message | help`. A program
-//! that is right has nothing there. `FARFEL_UPDATE=1 cargo test -p farfel-lang --test
-//! faulty` writes what is said now; read the difference.
+//! The files in `tests/faulty` contain programs. Each begins with a line `== description`, and
+//! after a line `--` follows what Farfel reports: `line:column code message | help`. For a correct
+//! program nothing follows. `FARFEL_UPDATE=1 cargo test -p farfel-lang --test faulty` writes the
+//! current messages; review the difference.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A program and what is to be said about it.
+/// A program and the expected messages.
 struct Case<'a> {
     title: &'a str,
     source: String,

@@ -1,4 +1,4 @@
-//! What fuzzing has found, and the texts by which it reaches everything, once more.
+//! Runs what fuzzing has found again, and the texts by which it reaches every part of the code.
 //!
 //! `fuzz/corpus` has a folder for each target of `fuzz/fuzz_targets`.
 
@@ -37,7 +37,7 @@ fn front_end() {
     replay("front_end", any_text::front_end);
 }
 
-/// The programs of the other tests have to go through as well.
+/// The programs of the other tests must pass as well.
 #[test]
 fn test_programs() {
     for folder in ["tests/programs", "../tests/programs"] {
@@ -53,8 +53,8 @@ fn test_programs() {
     }
 }
 
-/// Directives of all kinds of odd parts, which are the hardest to print so that they read the
-/// same.
+/// Directives made of all kinds of odd parts, which are the hardest to print so that they read back
+/// unchanged.
 #[test]
 fn directives() {
     const HEADS: [&str; 8] = [

@@ -1,4 +1,4 @@
-//! Levels of warnings: from settings, from comments, and what is always an error.
+//! Tests of lint levels: from settings, from comments, and what is always an error.
 
 use farfel_lang::diagnostic::{Level, rules};
 use farfel_lang::lints::{Lints, rule};
@@ -6,7 +6,7 @@ use farfel_lang::resolve::resolve_with;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Severity, Sources};
 
-/// `line severity message` for each fault.
+/// Returns `line severity message` for each diagnostic.
 fn found(text: &str, levels: &[(&str, Level)]) -> Vec<String> {
     let mut lints = Lints::default();
     lints.set_all(levels.iter().copied()).unwrap();
@@ -54,7 +54,7 @@ fn settings_decide() {
         );
     }
     assert!(found(THREE, &[("unknown-procedure", Level::Allow)]).is_empty());
-    // A name outdoes a group, wherever it stands.
+    // A name takes precedence over a group, wherever it appears.
     let both = [("unknown-procedure", Level::Warn), ("all", Level::Deny)];
     assert_eq!(found(THREE, &both), [warned]);
 }
@@ -109,7 +109,7 @@ C     farfel: constnt begin
     );
 }
 
-/// The list of directives is that of the documentation.
+/// The list of directives matches the documentation.
 #[test]
 fn directives_of_the_documentation_are_known() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -122,7 +122,7 @@ fn directives_of_the_documentation_are_known() {
         let page = std::fs::read_to_string(page).unwrap();
         let directives = page.split("!farfel:").skip(1);
         for d in directives.filter_map(|d| d.split(['\n', '`']).next()) {
-            // What there is to say of the rest is said elsewhere.
+            // Details about the others are documented elsewhere.
             let word = d.trim().split(['(', '=', ' ', ',']).next().unwrap();
             text += &format!("C     farfel: {word}\n");
         }
@@ -169,7 +169,7 @@ fn own_sources_are_held_to_more() {
     assert!(!resolve_with(&mut parsed(&mut sources), &lints)[0].is_error());
 }
 
-/// What nobody is told of unless asked for.
+/// Lints that are only reported on request.
 #[test]
 fn allowed_by_default() {
     let text = "\
@@ -202,7 +202,7 @@ fn allowed_by_default() {
     assert_eq!(named("obsolescent"), old);
 }
 
-/// With `real-kind = 8` a REAL takes eight bytes: what lies where is counted so.
+/// With `real-kind = 8`, a REAL takes eight bytes, and storage is counted accordingly.
 #[test]
 fn storage_is_counted_with_the_size_of_real() {
     let text = "      COMMON /C/ I, X\n      X = I\n      END\n";

@@ -1,4 +1,4 @@
-//! Every stage of lowering: what it prints, and that what it prints computes the same.
+//! Tests of every stage of lowering: what it prints, and that the result computes the same.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn paper_stages() {
     }
 }
 
-/// What is passed on need not be part of the program to get copies of its own.
+/// A procedure that is passed on need not be part of the program to get copies of its own.
 #[test]
 fn each_intrinsic_function_has_its_copy() {
     let lowered = lowered(
@@ -44,8 +44,8 @@ fn each_intrinsic_function_has_its_copy() {
     assert_eq!(units, ["P", "APPLY_1SIN", "APPLY_1COS"]);
 }
 
-/// A nested subprogram that needs nothing around it is passed to a procedure of which no
-/// text is known, as any other is.
+/// A nested subprogram that needs nothing from its host is passed to a procedure without source
+/// like any other procedure.
 #[test]
 fn nested_subprograms_reach_what_is_not_in_the_program() {
     let text = printed(
@@ -66,8 +66,7 @@ fn nested_subprograms_reach_what_is_not_in_the_program() {
     assert_eq!(run(&(text + library)).unwrap().trim(), "512");
 }
 
-/// The five requests, in the order of section 3.2 of the paper, with what they are
-/// differentiated by.
+/// The five requests, in the order of section 3.2 of the paper, with their independent variables.
 #[test]
 fn paper_requests() {
     let lowered = lowered(PAPER, Stage::Stage);
@@ -105,8 +104,8 @@ fn paper_requests() {
     );
 }
 
-/// Programs without AD blocks: what they print when lowered, against what the nested
-/// program means.
+/// Programs without AD blocks: compares the output of the lowered program with the meaning of the
+/// nested one.
 #[test]
 fn lowered_programs_compute_the_same() {
     let cases: &[(&str, &str, &str)] = &[
@@ -494,7 +493,7 @@ fn lowered_programs_compute_the_same() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Numbers apart by one blank; `5.00000000` as `5`.
+/// Returns the numbers separated by single blanks, with `5.00000000` as `5`.
 fn normal(out: &str) -> String {
     let words = out.split_whitespace().map(|w| match w.split_once('.') {
         Some((whole, rest)) if rest.chars().all(|c| c == '0') => whole.to_owned(),
@@ -503,7 +502,7 @@ fn normal(out: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Directives and comments go where their statements go.
+/// Directives and comments move with their statements.
 #[test]
 fn directives_move_with_their_statements() {
     let text = "      SUBROUTINE OUTER(X, N)
@@ -544,8 +543,8 @@ C$OMP END PARALLEL DO
     }
 }
 
-/// Copies of copies, as many as there are ways to pass ten procedures at three places, end
-/// at a limit, with an error at the call that goes beyond it.
+/// Copies of copies, as many as there are ways to pass ten procedures at three places, end at a
+/// limit, with an error at the call that exceeds it.
 #[test]
 fn copies_end_at_a_limit() {
     let mut text = String::from("      PROGRAM P\n");
@@ -575,7 +574,7 @@ fn copies_end_at_a_limit() {
     assert_eq!(said[0].span.start as usize, first);
 }
 
-/// Copies wait on a list, not on the stack.
+/// Copies wait on an explicit stack, not on the call stack.
 #[test]
 fn procedures_are_passed_down_long_chains() {
     let mut text = String::from(

@@ -1,4 +1,5 @@
-//! Names of what lowering makes: they stay when other code changes, and are distinct.
+//! Tests of the names that lowering chooses: they do not change when other code does, and they are
+//! distinct.
 
 mod common;
 
@@ -8,8 +9,7 @@ use farfel_lang::lower::Stage;
 use farfel_lang::print::{Options, print_unit};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What all users share: a function, one that takes a procedure, and one that
-/// differentiates it.
+/// What all users share: a function, one that takes a procedure, and one that differentiates it.
 const SHARED: &str = "
       FUNCTION CUBE(X)
       CUBE = X**3
@@ -31,7 +31,7 @@ const BLOCK: &str = "      ADF(X)
       END ADF(E = TANGENT(Z))
 ";
 
-/// A function that passes a nested one on, and differentiates twice.
+/// Returns a function that passes a nested one on, and differentiates twice.
 fn user(name: &str, nested: &str, first: &str) -> String {
     format!(
         "
@@ -49,8 +49,8 @@ fn user(name: &str, nested: &str, first: &str) -> String {
     )
 }
 
-/// Every request by its derivative: all that an AD tool gets for it, and in which order it
-/// comes with those that it needs.
+/// Returns every request by its derivative: everything that an AD tool receives for it, and its
+/// position among the requests that it needs.
 fn requests(source: &str) -> BTreeMap<String, String> {
     let lowered = lowered(source, Stage::Stage);
     let (program, requests) = (&lowered.program, &lowered.requests);
@@ -78,7 +78,7 @@ fn requests(source: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// Which requests are not the same in both.
+/// Returns the requests that differ between the two programs.
 fn changed(before: &str, after: &str) -> Vec<String> {
     let (before, after) = (requests(before), requests(after));
     let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -106,7 +106,7 @@ fn a_block_more_or_less_renames_no_other() {
     let new = user("AAA", "", "");
     let made = changed(&program(""), &program(&new));
     assert_eq!(made, ["AAA_ADF1_G1AAA", "SLOPE_1UM4F_ADF1_G1YGM9"]);
-    // One that uses the others, and comes before them.
+    // One that uses the others, and precedes them.
     let around = format!(
         "{new}{}",
         user("A", "", "").replace("CUBE(X)", "BBB(X) + CUBE(X)")
@@ -126,7 +126,7 @@ fn a_copy_more_or_less_renames_no_other() {
     let with = program(&user("AAA", nested, call));
     let made = changed(&without, &with);
     assert_eq!(made, ["SLOPE_1EFRM_ADF1_G1SHT6"]);
-    // Plain procedures, passed by one that comes first and by one that comes last.
+    // Plain procedures, passed by a unit that comes first and by one that comes last.
     let plain = "
       FUNCTION A0(X)
       A0 = APPLY(SQ, X) + SLOPE(SQ, X) + SLOPE(CUBE, X)
@@ -140,7 +140,7 @@ fn a_copy_more_or_less_renames_no_other() {
     assert_eq!(changed(&without, &format!("{without}{plain}")), new);
 }
 
-/// Names that look like ours, in all places.
+/// Names that look like generated ones, in all places.
 #[test]
 fn users_names_are_kept() {
     let mut source = program(&user("AAA", "", BLOCK));
@@ -164,7 +164,7 @@ fn users_names_are_kept() {
     );
 }
 
-/// Derivatives of one subprogram for several blocks can be in one object.
+/// Derivatives of one subprogram for several blocks may be in one object file.
 #[test]
 fn suffixes_are_distinct() {
     let mut source = String::from(SHARED);
@@ -180,7 +180,7 @@ fn suffixes_are_distinct() {
     assert_eq!(names.len(), units.len());
 }
 
-/// One family, and no more than nine: as in the paper.
+/// One family, and at most nine: names are those of the paper.
 #[test]
 fn small_programs_are_counted_through() {
     let suffixes = |source: &str| {
@@ -197,8 +197,8 @@ fn small_programs_are_counted_through() {
     assert!(ten.contains(&"AAA_ADF9_G9AAA".to_owned()), "{ten:?}");
 }
 
-/// What would clash in an object: units, their ENTRY points and COMMON blocks. With all other
-/// names, which nothing new should get either.
+/// Returns the names that would clash in an object file: units, their ENTRY points and COMMON
+/// blocks; and all other names, which new items should not get either.
 fn outward(
     program: &farfel_lang::ir::Program,
 ) -> (Vec<String>, BTreeSet<String>, BTreeSet<String>) {
@@ -221,7 +221,7 @@ fn outward(
     (units, blocks, all)
 }
 
-/// Whatever names lowering makes of the test programs, the user may have had them before: as
+/// Whatever names lowering chooses in the test programs, the user may have used them before: as
 /// subprograms, as ENTRY points, as COMMON blocks, as variables.
 #[test]
 fn every_generated_name_may_be_the_users() {
@@ -232,7 +232,7 @@ fn every_generated_name_may_be_the_users() {
         let Some(plain) = common::try_lowered(&source, Stage::Stage) else {
             continue;
         };
-        // What is added below is in fixed form.
+        // The text that is added below is in fixed form.
         let fixed = format!("{source}\n      SUBROUTINE QQ\n     &0\n      END\n");
         if common::try_lowered(&fixed, Stage::Stage).is_none() {
             continue;
@@ -274,7 +274,7 @@ fn every_generated_name_may_be_the_users() {
                 };
                 calls += &format!("      CALL\n     &{called}\n");
             }
-            // The main program calls all, so that nothing of it is dropped.
+            // The main program calls all of them, so that none is removed.
             let Some(end) = theirs.find("\n      END\n") else {
                 continue;
             };
@@ -288,7 +288,7 @@ fn every_generated_name_may_be_the_users() {
             let both: Vec<_> = blocks.iter().filter(|b| names.contains(b)).collect();
             assert!(both.is_empty(), "as {form}: {both:?}");
             assert!(units.iter().all(|n| n.len() <= 63), "{units:?}");
-            // The user's are as they were.
+            // The user's names have not changed.
             let kept = |n: &String| match *form {
                 "block" => blocks.contains(n),
                 "variable" => all.contains(n) && !units.contains(n) && !blocks.contains(n),

@@ -1,5 +1,5 @@
-//! The printer and the parser together, on whole programs: text that is printed reads
-//! back as the same program, and means the same to a compiler.
+//! Tests the printer and the parser together on whole programs: printed text reads back as the same
+//! program, and means the same to a compiler.
 
 use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::Program;
@@ -10,7 +10,7 @@ use farfel_lang::{Diagnostic, Sources};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The programs in `tests/programs`, by name: `.ff` is Farfel, `.f` and `.f90` Fortran.
+/// Returns the programs in `tests/programs`, by name: `.ff` is Farfel, `.f` and `.f90` Fortran.
 fn programs() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let mut programs: Vec<_> = std::fs::read_dir(folder)
@@ -30,7 +30,7 @@ fn is_fortran(name: &str) -> bool {
     !name.ends_with(".ff")
 }
 
-/// The form by the file's name, as a compiler would take it.
+/// Returns the source form that a compiler infers from the file's name.
 fn form_of(name: &str) -> Option<Form> {
     match name.rsplit_once('.') {
         Some((_, "f")) => Some(Form::Fixed),
@@ -39,7 +39,7 @@ fn form_of(name: &str) -> Option<Form> {
     }
 }
 
-/// Reads a text that must be right; warnings are welcome.
+/// Parses a text that must be correct; warnings are allowed.
 fn read(name: &str, text: &str, form: Option<Form>) -> Program {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
@@ -75,7 +75,7 @@ fn print(program: &Program, form: Form) -> String {
     )
 }
 
-/// Every program that fails `test`, with what it says.
+/// Runs `test` on every program, and reports those that fail.
 fn for_each_program(test: impl Fn(&str, &str) + std::panic::RefUnwindSafe) {
     let failed: Vec<_> = programs()
         .into_iter()
@@ -123,7 +123,8 @@ fn what_is_printed_reads_back_as_the_same_program() {
     });
 }
 
-/// All of a program but the places, and without blanks, which a FORMAT may have anywhere.
+/// Returns everything in a program except the places, without blanks, which a FORMAT may have
+/// anywhere.
 fn tree(program: &Program) -> String {
     fn unit(u: &farfel_lang::ir::Unit, out: &mut String) {
         use std::fmt::Write;
@@ -196,14 +197,14 @@ fn printed_fortran_compiles_and_computes_the_same() {
     });
 }
 
-/// Compiles a program; with `main` also runs it, and returns what it writes.
+/// Compiles a program. With `main`, also runs it and returns its output.
 fn compile(name: &str, suffix: &str, text: &str, main: bool) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let source: PathBuf = folder.path().join(format!("program.{suffix}"));
     std::fs::write(&source, text).unwrap();
     let mut gfortran = Command::new("gfortran");
     gfortran.args(["-std=legacy", "-w"]).current_dir(&folder);
-    // What gfortran only takes when asked, the program names in its first comment.
+    // The first comment of a program names the options that gfortran requires for it.
     if let Some((_, flags)) = text.lines().next().and_then(|l| l.split_once("flags: ")) {
         gfortran.args(flags.split_whitespace());
     }

@@ -1,4 +1,4 @@
-//! Any expression, printed in any form, reads back as itself.
+//! Tests that any expression, printed in any form, reads back as itself.
 
 use farfel_lang::ir::*;
 use farfel_lang::print::{Options, print_unit};
@@ -17,7 +17,7 @@ const NAMES: [&str; 6] = [
     "A_VERY_LONG_NAME_THAT_TAKES_MORE_ROOM_THAN_MOST_NAMES_EVER_DO_X",
 ];
 
-/// A subroutine whose table holds the names in their order.
+/// Returns a subroutine whose symbol table holds the names in order.
 fn unit() -> Unit {
     let mut unit = Unit::new(UnitKind::Subroutine, "S".into(), S);
     for name in NAMES {
@@ -65,7 +65,7 @@ fn expr() -> impl Strategy<Value = Expr> {
             1 => inner.clone().prop_map(move |a| at(ExprKind::Paren(Box::new(a)))),
             2 => (sym(), prop::collection::vec(inner, 1..4))
                 .prop_map(move |(s, args)| at(ExprKind::Apply(s, args))),
-            // Hollerith constants are for arguments, in the first place.
+            // Hollerith constants are mainly used as arguments.
             1 => (sym(), "[a-z '!\"]{1,80}").prop_map(move |(s, text)| {
                 at(ExprKind::Apply(s, vec![at(ExprKind::Hollerith(text))]))
             }),
@@ -73,8 +73,8 @@ fn expr() -> impl Strategy<Value = Expr> {
     })
 }
 
-/// The tree as text of which nothing is left to precedence; parentheses in the source
-/// mean nothing here.
+/// Returns the tree as text that does not depend on precedence; parentheses in the source do not
+/// matter here.
 fn meaning(unit: &Unit, e: &Expr) -> String {
     let of = |e: &Expr| meaning(unit, e);
     match &e.kind {

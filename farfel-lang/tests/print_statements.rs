@@ -1,12 +1,12 @@
-//! Random programs made of all kinds of statements: printed in either form they read back
-//! as the same, and with the same names and types.
+//! Tests that random programs made of all kinds of statements, printed in either form, read back
+//! unchanged, with the same names and types.
 
 #[path = "common/any_text.rs"]
 mod any_text;
 
 use proptest::prelude::*;
 
-/// Statements that may stand among the specifications, in this order.
+/// Statements that may appear among the specifications, in this order.
 const SPECIFICATIONS: [&str; 22] = [
     "IMPLICIT INTEGER (K)",
     "PARAMETER (N1 = 3, C1 = 2.5E0, N2 = N1*2 + 1)",
@@ -32,7 +32,7 @@ const SPECIFICATIONS: [&str; 22] = [
     "SF(U, V) = U*V + 1",
 ];
 
-/// Executable statements that stand alone.
+/// Executable statements that are complete in themselves.
 const STATEMENTS: [&str; 40] = [
     "X1 = -A1(2)**2 + 3*(X1 - R1)/2E0",
     "A1(M1) = D1",
@@ -100,7 +100,7 @@ fn block(depth: u32) -> impl Strategy<Value = Vec<String>> {
             let mut all = Vec::new();
             for (i, line) in around.iter().enumerate() {
                 all.push((*line).to_owned());
-                // Nothing stands between SELECT CASE and the first CASE.
+                // Nothing may come between SELECT CASE and the first CASE.
                 if i + 1 < around.len() && !line.starts_with("SELECT") {
                     all.extend(bodies[i].clone());
                 }
@@ -140,7 +140,7 @@ proptest! {
         free in any::<bool>(),
     ) {
         let mut lines = vec!["SUBROUTINE S0(P1, P2, *)".to_owned()];
-        // What the others refer to is always there.
+        // Declarations on which others depend are always included.
         let needed = |s: &str| s.starts_with("PARAMETER") || s.contains("S1") || s.contains("M1,")
             || s.contains("D1,") || s.contains("L1") || s.contains("V1") || s.contains("A1(4)")
             || s.contains("Z1") || s.starts_with("EXTERNAL");

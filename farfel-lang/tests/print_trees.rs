@@ -1,5 +1,5 @@
-//! The printer on trees made by hand: what no source text leads to, and what must hold
-//! exactly.
+//! Tests the printer on trees made by hand: trees that no source text leads to, and text that must
+//! match exactly.
 
 use farfel_lang::ir::*;
 use farfel_lang::print::{Form, Options, print_expr, print_program, print_unit};
@@ -12,7 +12,7 @@ struct Maker {
 
 const S: Span = Span::NONE;
 
-/// Columns count, and snapshots do not keep the blanks that all lines begin with.
+/// Columns matter, and snapshots drop the blanks with which all lines begin.
 fn with_bars(text: &str) -> String {
     text.lines().map(|l| format!("|{l}\n")).collect()
 }
@@ -37,7 +37,7 @@ impl Maker {
         Stmt::assign(self.var(name), value, S)
     }
 
-    /// The unit in fixed form, with a bar before column 1.
+    /// Returns the unit in fixed form, with a bar before column 1.
     fn text(&self) -> String {
         with_bars(&print_unit(&self.unit, &Options::default()))
     }
@@ -71,7 +71,7 @@ fn paren(a: Expr) -> Expr {
     expr(ExprKind::Paren(Box::new(a)))
 }
 
-/// What `tree` prints as, in a unit that knows A to D.
+/// Returns what `tree` prints as, in a unit that declares A to D.
 fn printed(tree: impl FnOnce(Expr, Expr, Expr, Expr) -> Expr) -> String {
     let mut m = Maker::new(UnitKind::Subroutine, "S");
     let (a, b, c, d) = (m.var("A"), m.var("B"), m.var("C"), m.var("D"));
@@ -180,7 +180,7 @@ fn parentheses_stand_exactly_where_the_tree_needs_them() {
             printed(|a, b, c, _| bin(Eqv, bin(Or, a, b), not(c))),
             "A .OR. B .EQV. .NOT. C",
         ),
-        // What the user wrote stays, and is not doubled.
+        // The user's own parentheses are kept, and not doubled.
         (printed(|a, _, _, _| paren(paren(a))), "((A))"),
         (
             printed(|a, b, c, _| bin(Mul, paren(bin(Add, a, b)), c)),
@@ -220,7 +220,7 @@ fn sums_of_many_terms_are_printed_without_deep_recursion() {
     let text = print_expr(&m.unit, &sum);
     assert!(text.starts_with("X + 0 + 1 + 2"));
     assert!(text.ends_with(" + 19999"));
-    // Trees are dropped by recursion.
+    // Dropping a tree is recursive.
     std::mem::forget(sum);
 }
 
@@ -436,7 +436,7 @@ fn a_compiler_reports_faults_at_the_marked_lines() {
         m.unit.span = at("SUBR");
         m.unit.end_span = at("END");
         let long = (0..90).fold(int(1), |sum, n| bin(BinOp::Add, sum, int(n)));
-        // No name, so that there is a fault.
+        // It has no name, which causes an error.
         let nameless = m.sym("");
         m.unit.body = vec![
             Stmt::assign(m.var("X"), long, at("X =")),
@@ -460,7 +460,7 @@ fn a_compiler_reports_faults_at_the_marked_lines() {
     }
 }
 
-/// Constants at the edges of lines: a compiler must read what was meant.
+/// Constants at line breaks: a compiler must read what was meant.
 #[test]
 fn constants_survive_their_line_breaks() {
     let pieces = [
@@ -483,7 +483,8 @@ fn constants_survive_their_line_breaks() {
     };
     let constants: Vec<String> = (0..300)
         .map(|i| {
-            // Without a choice of where to begin, a line cannot help but cut a character.
+            // If the beginning of a constant cannot be chosen, a line may have to split a
+            // character.
             let (length, kinds) = match i % 3 {
                 0 => (1 + next(300), 9),
                 1 => (1 + next(100), 10),
@@ -496,7 +497,7 @@ fn constants_survive_their_line_breaks() {
             text
         })
         .collect();
-    // A blank stands before what PRINT writes.
+    // PRINT writes a blank first.
     let wanted: String = constants.iter().map(|c| format!(" {c}\n")).collect();
 
     for (form, suffix) in [(Form::Fixed, "f"), (Form::Free, "f90")] {

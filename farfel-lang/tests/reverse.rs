@@ -1,11 +1,11 @@
-//! What ADR blocks become.
+//! Tests of the staging of ADR blocks.
 
 mod common;
 
 use common::{lowered, printed};
 use farfel_lang::lower::Stage;
 
-/// `what`, then the program.
+/// A description and a program.
 const CASES: &[(&str, &str)] = &[
     (
         "cotangents see the primal results",
@@ -480,7 +480,7 @@ fn blocks() {
     }
 }
 
-/// What is inside is made first, in both directions of nesting.
+/// Inner derivatives are made first, in both directions of nesting.
 #[test]
 fn order_of_requests() {
     let order = |what: &str| -> Vec<String> {
@@ -529,7 +529,7 @@ fn destination_read_by_a_statement_function() {
     assert!(at("W = ") > at("F(1.0)"), "{staged}");
 }
 
-/// The statements of a block only run before its derivative where somebody sees what they do.
+/// The statements of a block run before its derivative only if something observes their effects.
 #[test]
 fn statements_that_nobody_sees_do_not_run() {
     let block = |inside: &str, after: &str| {
@@ -556,7 +556,7 @@ fn statements_that_nobody_sees_do_not_run() {
         ("", ""),
         ("      Y = Y*SIN(Y)\n", "      R = G\n"),
         ("      V(1) = Y\n      Y = V(1)*V(1)\n", ""),
-        // V has no value before the block, and a jump behind it does not lead back.
+        // V has no value before the block, and a jump after it does not lead back.
         (
             "      V(1) = V(1) + Y\n",
             "      IF (G .GT. 1) GOTO 20\n   20 CONTINUE\n",
@@ -565,15 +565,15 @@ fn statements_that_nobody_sees_do_not_run() {
         assert!(!runs(&block(inside, after)), "{inside}{after}");
     }
     for (inside, after) in [
-        // A variable of the block is used after it, an argument, in COMMON.
+        // A variable of the block is used after it, is an argument, or is in COMMON.
         ("", "      R = Y\n"),
         ("      R = Y\n", ""),
         ("      C = Y\n", ""),
-        // What runs once is seen.
+        // An effect that is observable.
         ("      PRINT *, Y\n", ""),
         ("      IF (Y .GT. 1E9) STOP\n", ""),
         ("      CALL UNKNOWN(N)\n", ""),
-        // What one run leaves in V the next may find.
+        // The next execution may find what one execution leaves in V.
         ("      V(1) = V(1) + Y\n", "      IF (G .GT. 1) GOTO 5\n"),
     ] {
         assert!(runs(&block(inside, after)), "{inside}{after}");

@@ -1,4 +1,4 @@
-//! Where variables lie, against algebra and against gfortran.
+//! Tests where variables are stored, against the rules of arithmetic and against gfortran.
 
 mod common;
 
@@ -10,7 +10,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::fmt::Write;
 
-/// A resolved program. What is wrong with it does not matter.
+/// Returns a resolved program. Its errors do not matter.
 fn program(source: &str) -> Program {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
@@ -25,7 +25,7 @@ fn sym(program: &Program, unit: usize, name: &str) -> SymId {
     symbols.find(name).unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// The value of a constant expression, as the standard defines the operators.
+/// The value of a constant expression follows the standard's definition of the operators.
 #[test]
 fn values_of_constants() {
     let int = |n| Some(Value::Integer(n, 4));
@@ -136,8 +136,8 @@ fn values_of_constants() {
     }
 }
 
-/// Many constants, each made from the next one: in the order in which they are
-/// defined, and in the other one.
+/// Many constants, each defined from the next one: in the order of their definitions, and in
+/// reverse order.
 #[test]
 fn long_chains_of_constants() {
     let last = 20_000;
@@ -153,12 +153,12 @@ fn long_chains_of_constants() {
     let name = format!("N{last}");
     let value = Constants::of(&p.units[0]).named(sym(&p, 0, &name));
     assert_eq!(value, Some(Value::Integer(last + 1, 4)));
-    // Wrong, but not endless.
+    // This is an error, but must terminate.
     let p = program(&backward);
     assert_eq!(Constants::of(&p.units[0]).named(sym(&p, 0, "N0")), None);
 }
 
-/// Constants and bounds of the surroundings are those of nested subprograms, too.
+/// Constants and bounds of a host also apply in nested subprograms.
 #[test]
 fn nested_subprograms_know_the_constants_around_them() {
     let p = program(
@@ -181,7 +181,7 @@ fn nested_subprograms_know_the_constants_around_them() {
     assert_eq!(outer.nested(nested).size(a), Some(12));
 }
 
-/// Numbers at the ends of what there is: no panic, whatever is said about them.
+/// Extreme numbers cause no panic, whatever errors are reported.
 #[test]
 fn sizes_beyond_all_bounds() {
     let p = program(
@@ -267,7 +267,7 @@ fn overlaps_within_and_across_units() {
     assert!(!layout.same_storage((id("C"), sym(&p, 2, "U")), d));
 }
 
-/// A declaration: a type as it is written, and the bytes of a value.
+/// A type as written, and the size of a value in bytes.
 const TYPES: &[&str] = &[
     "INTEGER",
     "INTEGER*8",
@@ -282,13 +282,13 @@ const TYPES: &[&str] = &[
     "CHARACTER*8",
 ];
 
-/// A type, bounds (lowest and how many) and a block.
+/// A type, bounds (the lower bound and the extent) and a block.
 type Variable = (usize, Vec<(i8, u8)>, u8);
 
-/// One random unit: its variables in two COMMON blocks and outside, and EQUIVALENCEs.
+/// A random unit: its variables in two COMMON blocks and outside of them, and its EQUIVALENCEs.
 #[derive(Debug, Clone)]
 struct Unit {
-    /// The variables in the order of their declarations.
+    /// The variables in declaration order.
     variables: Vec<Variable>,
     /// Pairs of variables, with an element of each.
     ties: Vec<(usize, usize, u16, u16)>,
@@ -312,7 +312,7 @@ fn unit() -> impl Strategy<Value = Unit> {
 }
 
 impl Unit {
-    /// The element of a number, or one character of it.
+    /// Returns the element with a number, or one character of it.
     fn element(&self, v: usize, number: u16) -> String {
         let (ty, dims, _) = &self.variables[v];
         let mut rest = u32::from(number);
@@ -359,7 +359,7 @@ impl Unit {
         text
     }
 
-    /// Is it right? gfortran refuses the others.
+    /// Whether the unit is correct. gfortran rejects the others.
     fn is_sound(&self) -> bool {
         let source = format!("      SUBROUTINE S\n{}      END\n", self.declarations());
         let mut sources = Sources::new();
@@ -370,8 +370,8 @@ impl Unit {
     }
 }
 
-/// Every variable of many random units lies as far from the first one of its area as LOC of
-/// gfortran says.
+/// The offset of every variable in many random units from the first variable of its area agrees
+/// with gfortran's LOC.
 #[test]
 fn offsets_are_those_of_gfortran() {
     let mut runner = TestRunner::deterministic();
@@ -426,7 +426,7 @@ fn offsets_are_those_of_gfortran() {
     assert_eq!(expected, printed);
 }
 
-/// What we refuse gfortran refuses, and what we take it takes.
+/// Farfel and gfortran reject the same units.
 #[test]
 fn faults_are_those_of_gfortran() {
     let mut runner = TestRunner::deterministic();

@@ -1,5 +1,5 @@
-//! The whole compiler in this process, with the built-in engine: from Farfel text to what the
-//! compiled program prints.
+//! Runs the whole compiler in this process with the built-in engine, from Farfel text to the output
+//! of the compiled program.
 
 use crate::interpreter::{Outcome, Printed};
 use farfel_ad::{Bounded, differentiate_all};
@@ -15,11 +15,11 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// So long may a program run, and so many bytes may it print: far more than programs here need.
+/// The maximum running time and output size of a program, far more than programs here need.
 const LONGEST: Duration = Duration::from_secs(60);
 const MOST: u64 = 64 << 20;
 
-/// A program that was read, with its text.
+/// A parsed program with its text.
 pub struct Read {
     /// The resolved program.
     pub program: Program,
@@ -27,18 +27,18 @@ pub struct Read {
 }
 
 impl Read {
-    /// The line of a place, counted from 1.
+    /// Returns the line of a place, counted from 1.
     pub fn line(&self, span: Span) -> u32 {
         let file = self.sources.get(span.file);
         file.map_or(0, |f| f.line_column(span.start).line as u32)
     }
 }
 
-/// Reads text and resolves its names.
+/// Parses text and resolves its names.
 ///
 /// # Errors
 ///
-/// The faults, one a line.
+/// The errors, one per line.
 pub fn read(text: &str) -> Result<Read, String> {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", text);
@@ -49,26 +49,27 @@ pub fn read(text: &str) -> Result<Read, String> {
     Ok(Read { program, sources })
 }
 
-/// Does the compiler warn that a subprogram may take one variable for two (F0204)? Then it need not
-/// do what the program says.
+/// Whether the compiler warns that a subprogram may treat one variable as two (F0204). The compiled
+/// program then need not do what the source means.
 pub fn shares_arguments(read: &Read) -> bool {
     let program = read.program.clone();
-    // Compiling it will say what was caught here.
+    // Compiling the program reports the panics that are caught here.
     let lowered = caught(|| Ok(lower(program, Stage::Stage).diagnostics));
     let mut said = lowered.iter().flatten();
     said.any(|d| d.rule.code == rules::SHARED_ARGUMENT.code)
 }
 
-/// The Fortran text with all derivatives.
+/// Returns the Fortran text with all derivatives.
 ///
 /// # Errors
 ///
-/// The faults, one a line.
+/// The errors, one per line.
 pub fn expand(read: Read) -> Result<String, String> {
     caught(|| expand_here(read))
 }
 
-/// What a pass promises and does not keep is a panic in debug builds: as an error.
+/// Runs `f` and returns a panic as an error. In debug builds, a pass that breaks an invariant
+/// panics.
 pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let unwinding = std::panic::AssertUnwindSafe(f);
     std::panic::catch_unwind(unwinding).unwrap_or_else(|panic| {
@@ -81,7 +82,8 @@ pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 fn expand_here(read: Read) -> Result<String, String> {
     let lowered = lower(read.program, Stage::Stage);
     errors(&lowered.diagnostics, &read.sources)?;
-    // Steps are bounded, and so is what tapes hold; adjoints of adjoints may set a whole tape to zero.
+    // Steps are bounded, and so is the size of tapes; adjoints of adjoints may set a whole tape to
+    // zero.
     let tool = Bounded { tape: 4 << 20 };
     match differentiate_all(&tool, lowered.program, &lowered.requests) {
         Ok(p) => Ok(print_program(&p, &Options::default())),
@@ -102,11 +104,11 @@ fn errors(diagnostics: &[Diagnostic], sources: &Sources) -> Result<(), String> {
     }
 }
 
-/// Compiles Fortran text and runs it: what it printed.
+/// Compiles Fortran text, runs it, and returns its output.
 ///
 /// # Errors
 ///
-/// What the compiler or the program said, when it failed.
+/// The messages of the compiler or the program, if it failed.
 pub fn run(fortran: &str, flags: &[&str], input: &str, dir: &Path) -> Result<String, String> {
     let (source, program) = (dir.join("program.f"), dir.join("program"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -131,7 +133,7 @@ pub fn run(fortran: &str, flags: &[&str], input: &str, dir: &Path) -> Result<Str
         command.stdin(input);
         command.stdout(output("output")?).stderr(output("said")?);
         match command.spawn() {
-            // A process that another test starts right now has the file open for a moment.
+            // A process that another test is just starting may have the file open for a moment.
             Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
             child => break child.map_err(|e| e.to_string())?,
         }
@@ -146,7 +148,8 @@ pub fn run(fortran: &str, flags: &[&str], input: &str, dir: &Path) -> Result<Str
     }
 }
 
-/// Waits for a program, not for ever and not for all that it may print: how it ended, if it did.
+/// Waits for a program, with a limit on its time and its output. Returns its exit status if it
+/// ended.
 fn ended(child: &mut Child, output: &Path) -> std::io::Result<Option<ExitStatus>> {
     let begin = Instant::now();
     let mut pause = Duration::from_millis(1);
@@ -165,16 +168,16 @@ fn ended(child: &mut Child, output: &Path) -> std::io::Result<Option<ExitStatus>
     }
 }
 
-/// How far numbers may differ, relative to their size or, below one, absolutely.
+/// The tolerances for numbers, relative to their size or, below one, absolute.
 #[derive(Debug, Clone, Copy)]
 pub struct Tolerance {
-    /// Of DOUBLE PRECISION.
+    /// For DOUBLE PRECISION.
     pub double: f64,
-    /// Of REAL.
+    /// For REAL.
     pub single: f64,
 }
 
-/// What the interpreter printed, record by record, against what the compiled program did.
+/// Compares the output of the interpreter with that of the compiled program, record by record.
 ///
 /// # Errors
 ///

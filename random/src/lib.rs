@@ -1,12 +1,12 @@
-//! Random programs, and the interpreter that Farfel is held against.
+//! Random programs, and the interpreter against which Farfel is tested.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
-//! | `generated` | random programs, and how they are made smaller |
-//! | `interpreter` | what they mean |
-//! | `compiled` | what the compiler makes of text, and what that prints |
-//! | `trial` | all that is made of a program, and whether it prints what the program means |
-//! | `many` | many programs, and what was found |
+//! | `generated` | generates random programs and reduces them |
+//! | `interpreter` | computes what programs mean |
+//! | `compiled` | runs the compiler on a text, and the program that it makes |
+//! | `trial` | checks whether everything made from a program prints what the program means |
+//! | `many` | tries many programs and collects the results |
 
 pub mod compiled;
 pub mod generated;
@@ -17,17 +17,17 @@ pub mod trial;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The top of this repository.
+/// Returns the root directory of this repository.
 pub fn repository() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
 }
 
-/// An empty directory.
+/// Creates an empty temporary directory.
 ///
 /// # Panics
 ///
-/// The system has no place for temporary files.
+/// Panics if no temporary directory can be created.
 pub fn sandbox() -> TempDir {
     tempfile::Builder::new()
         .prefix("farfel-random-")

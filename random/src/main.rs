@@ -1,4 +1,5 @@
-//! `cargo random`: random programs for some time, each by all that can be made of it.
+//! `cargo random`: tries random programs for some time, each in all ways in which it can be
+//! compiled.
 
 use clap::Parser;
 use farfel_random::many::{Fault, KINDS, Settings, many};
@@ -8,33 +9,32 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Random programs: what the compiler makes of them prints what they mean.
+/// Tries random programs: what the compiler makes of them must print what they mean.
 ///
-/// Programs that disagree are made smaller and kept as files. The same seed makes the same
-/// programs.
+/// Programs that disagree are reduced and kept as files. The same seed gives the same programs.
 #[derive(Parser)]
 #[command(name = "cargo random")]
 struct Arguments {
-    /// For how long
+    /// How long to run, in minutes
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
-    /// How many programs [default: 1000 where no time is given]
+    /// How many programs to try [default: 1000 if no time is given]
     #[arg(long, value_name = "N")]
     cases: Option<usize>,
-    /// What decides on the programs [default: a new one]
+    /// The seed from which all programs are generated [default: a new one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// The number of the first program
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: usize,
-    /// How many threads
+    /// The number of threads
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
-    /// gfortran compiles one in N with its checks and one in N with -O3; the interpreter carries
-    /// out the Fortran of the others
+    /// gfortran compiles one in N bundles with its checks and one in N with -O3; the interpreter
+    /// runs the Fortran of the others
     #[arg(long, value_name = "N", default_value_t = 8)]
     compile_one_in: usize,
-    /// End after N disagreements
+    /// Stop after N disagreements
     #[arg(long, value_name = "N", default_value_t = 20)]
     faults: usize,
     /// Where to keep programs that disagree [default: target/random]
@@ -91,7 +91,7 @@ fn run(arguments: &Arguments) -> std::io::Result<usize> {
     Ok(tally.faults.len())
 }
 
-/// A seed that nobody has tried, from what the system has of randomness.
+/// Returns a new seed from the system's source of randomness.
 fn fresh() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     let random = std::hash::RandomState::new().build_hasher().finish();

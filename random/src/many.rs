@@ -1,4 +1,4 @@
-//! Many programs: bundles of them, side by side, and what was found.
+//! Tries many programs, in bundles and in parallel, and collects the results.
 
 use crate::generated::{Case, Kind, smaller};
 use crate::interpreter::Outcome;
@@ -12,13 +12,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// So many programs become one executable file.
+/// The number of programs compiled into one executable.
 const TOGETHER: usize = 25;
 
-/// So long a program that disagrees is made smaller.
+/// The maximum time to reduce a program that disagrees.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Forward mode alone, in double precision.
+/// Forward mode only, in double precision.
 pub const DOUBLE: Kind = Kind {
     real: false,
     reverse: false,
@@ -28,7 +28,7 @@ pub const DOUBLE: Kind = Kind {
     flat: false,
 };
 
-/// The kinds of programs, by turns; the more there is to derivatives, the more often.
+/// The kinds of programs, used in turn. Kinds with more derivatives occur more often.
 pub const KINDS: [Kind; 8] = [
     DOUBLE,
     GRADIENTS,
@@ -62,59 +62,59 @@ pub const FLAT: Kind = Kind {
     ..DOUBLE
 };
 
-/// What to try.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What decides on all programs.
+    /// The seed from which all programs are generated.
     pub seed: u64,
-    /// The number of the first one.
+    /// The number of the first program.
     pub from: usize,
-    /// How many there are at most.
+    /// The maximum number of programs.
     pub cases: usize,
-    /// No bundle begins later.
+    /// The time after which no further bundle starts.
     pub time: Option<Duration>,
-    /// How many threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// The kinds of programs, by turns, bundle by bundle.
+    /// The kinds of programs, used in turn for each bundle.
     pub kinds: Vec<Kind>,
-    /// Of so many bundles of a kind gfortran compiles one with its checks, and one with all
-    /// optimisations. The interpreter carries out the Fortran of the others.
+    /// Of this many bundles of a kind, gfortran compiles one with its checks and one with all
+    /// optimizations. The interpreter runs the Fortran of the others.
     pub compile_one_in: usize,
-    /// It ends after so many disagreements.
+    /// The number of disagreements after which the run ends.
     pub faults: usize,
-    /// So many smaller programs are tried for each disagreement.
+    /// The number of attempts to reduce the program for each disagreement.
     pub attempts: u64,
 }
 
 impl Settings {
-    /// The program of a number, and its kind.
+    /// Returns the program with a number, and its kind.
     pub fn case(&self, number: usize) -> (Kind, Case) {
         let kind = self.kinds[number / TOGETHER % self.kinds.len()];
         (kind, Case::new(self.seed, number, kind))
     }
 }
 
-/// A program that is not compiled to what it means.
+/// A program whose compiled form does not do what it means.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Its number.
+    /// The number of the program.
     pub number: usize,
-    /// What kind of program it is.
+    /// The kind of the program.
     pub kind: Kind,
-    /// What was made of it.
+    /// How it was compiled.
     pub made: Made,
-    /// How that was carried out.
+    /// How the result was run.
     pub carried: Carried,
-    /// What disagreed, in the program as it was generated.
+    /// The disagreement in the program as generated.
     pub said: String,
-    /// The same of the smaller one.
+    /// The disagreement in the reduced program.
     pub says: String,
-    /// The smaller program.
+    /// The text of the reduced program.
     pub text: String,
 }
 
 impl Fault {
-    /// The smaller program, and what is known of it, as a file.
+    /// Returns the name and the contents of a file with the reduced program and its description.
     pub fn file(&self, seed: u64) -> (String, String) {
         let (number, kind) = (self.number, self.kind);
         let made = self.made.name();
@@ -135,24 +135,24 @@ impl Fault {
     }
 }
 
-/// What became of the programs.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// How many there were.
+    /// The number of programs.
     pub programs: usize,
-    /// How many of them agreed in all that was made of them.
+    /// The number of programs for which everything agreed.
     pub agreed: usize,
-    /// What was counted, by what it is.
+    /// Counts of various events, by description.
     pub counts: BTreeMap<String, usize>,
-    /// How often blocks reach what: executions, and programs.
+    /// How often blocks reach each feature: executions, and programs.
     pub reached: BTreeMap<String, (u64, usize)>,
-    /// What statements programs have: how many of them.
+    /// The number of programs that contain each construct.
     pub constructs: BTreeMap<&'static str, usize>,
-    /// Where the time went, thread by thread.
+    /// The time spent on each activity, summed over all threads.
     pub times: BTreeMap<&'static str, Duration>,
-    /// What was found.
+    /// The disagreements found.
     pub faults: Vec<Fault>,
-    /// How long it took.
+    /// The duration of the run.
     pub elapsed: Duration,
 }
 
@@ -169,7 +169,7 @@ impl Tally {
         let why = e.lines().next().unwrap_or_default();
         let (code, message) = why.split_once(": ").unwrap_or((why, ""));
         let code = code.split(' ').next().unwrap_or_default();
-        // Names differ, what is said about them does not.
+        // Names differ, but the rest of a message does not.
         let is_name = |w: &&str| {
             !w.chars()
                 .any(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
@@ -179,7 +179,7 @@ impl Tally {
         self.count(&format!("refused ({made}): {code} {}", words.join(" ")), 1);
     }
 
-    /// All of it, for people.
+    /// Returns a summary for display.
     pub fn summary(&self) -> String {
         let mut text = String::new();
         let seconds = self.elapsed.as_secs_f64();
@@ -209,7 +209,7 @@ impl Tally {
     }
 }
 
-/// Tries them. `found` gets each disagreement as soon as it is known.
+/// Tries the programs. Each disagreement is passed to `found` as soon as it is known.
 pub fn many(settings: &Settings, found: &(dyn Fn(&Fault) + Sync)) -> Tally {
     let begin = Instant::now();
     let tally = Mutex::new(Tally::default());
@@ -223,7 +223,7 @@ pub fn many(settings: &Settings, found: &(dyn Fn(&Fault) + Sync)) -> Tally {
         for _ in 0..settings.jobs.max(1) {
             scope.spawn(|| {
                 while !over() {
-                    // Bundles begin at their multiples, wherever one starts.
+                    // Bundles begin at multiples of their size, wherever the run starts.
                     let from = next
                         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
                             Some((n / TOGETHER + 1) * TOGETHER)
@@ -253,7 +253,7 @@ struct Bundle<'s> {
     settings: &'s Settings,
     kind: Kind,
     carried: Carried,
-    /// With their numbers.
+    /// The programs with their numbers.
     cases: Vec<(usize, Case)>,
 }
 
@@ -263,7 +263,7 @@ impl<'s> Bundle<'s> {
         let one_in = settings.compile_one_in.max(1);
         let turn = from / TOGETHER / settings.kinds.len();
         let carried = match turn % one_in {
-            // Where all are compiled, by turns in both ways.
+            // If all bundles are compiled, the two ways alternate.
             0 if one_in == 1 && turn % 2 == 1 => Carried::Fast,
             0 => Carried::Checked,
             1 => Carried::Fast,
@@ -301,7 +301,7 @@ impl<'s> Bundle<'s> {
         }
     }
 
-    /// The cases, by their place here, that agreed.
+    /// Returns the indices in this bundle of the cases that agreed.
     fn compare(
         &self,
         made: Made,
@@ -339,7 +339,7 @@ impl<'s> Bundle<'s> {
         };
         let mut text = together(&fine);
         if text.is_err() {
-            // Some are refused.
+            // Some cases are rejected.
             fine.retain(|(_, case, _)| match fortran(&[case], kind, made) {
                 Err(e) if is_refusal(&e) => {
                     lock(tally).refused(made, &e);
@@ -348,7 +348,7 @@ impl<'s> Bundle<'s> {
                 _ => true,
             });
             text = together(&fine);
-            // What is refused of many need not be of one.
+            // If the bundle is rejected, single cases need not be.
             if matches!(&text, Err(e) if is_refusal(e)) {
                 lock(tally).count("refused only together", fine.len());
                 return Vec::new();
@@ -378,7 +378,7 @@ impl<'s> Bundle<'s> {
                 let Err(first) = agrees(case, kind, made, carried) else {
                     continue;
                 };
-                // gfortran decides where the interpreter has another opinion.
+                // gfortran decides if the interpreter disagrees.
                 let decided = match carried {
                     Carried::Interpreted => Carried::Checked,
                     other => other,
@@ -402,7 +402,7 @@ impl<'s> Bundle<'s> {
                     return Vec::new();
                 }
             }
-            // Files of Tapenade's command line bring tapes along, which differ.
+            // Files from Tapenade's command line contain tapes, which differ.
             let known = all.contains("internal compiler error")
                 || carried == Carried::Interpreted
                 || matches!(made, Made::Tapenade(_));
@@ -443,7 +443,8 @@ impl<'s> Bundle<'s> {
         fine.iter().map(|(at, ..)| *at).collect()
     }
 
-    /// A smaller program that fails like this one. None where gfortran alone makes the same of it.
+    /// Returns a reduced program that fails in the same way; `None` if gfortran alone gets it
+    /// wrong, too.
     fn fault(&self, at: usize, made: Made, carried: Carried, said: String) -> Option<Fault> {
         let (number, case) = &self.cases[at];
         let kind = self.kind;
@@ -458,7 +459,7 @@ impl<'s> Bundle<'s> {
                 attempts > 0 && begin.elapsed() < LONGEST && fails(attempt, carried, wanted)
             })
         };
-        // Where interpreted Fortran fails, too, in whatever way, nothing need be compiled.
+        // If the interpreted Fortran also fails, in whatever way, nothing need be compiled.
         let attempts = self.settings.attempts;
         let quick = agrees(case, kind, made, Carried::Interpreted).err();
         let quick = quick.map(|f| smaller_by(Carried::Interpreted, &sort(&f), 50 * attempts));
@@ -466,7 +467,7 @@ impl<'s> Bundle<'s> {
         let quick = quick
             .filter(|small| carried == Carried::Interpreted || fails(small, carried, &sort(&said)));
         let small = quick.unwrap_or_else(|| smaller_by(carried, &sort(&said), attempts));
-        // It takes out labels of which ASSIGN has stored the place, and says nothing.
+        // gfortran removes labels whose address ASSIGN has stored, without a message.
         let forgot = said.starts_with("gfortran") && said.contains("undefined reference to `.L");
         if carried == Carried::Fast && (forgot || is_gfortrans(&small, kind, made)) {
             return None;

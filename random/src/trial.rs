@@ -1,4 +1,4 @@
-//! What is made of programs, and whether that prints what the programs mean.
+//! Compiles programs in several ways and checks whether the results print what the programs mean.
 
 use crate::compiled::{self, Tolerance, compare, expand, read, run};
 use crate::generated::{Case, Driver, Kind, program};
@@ -10,21 +10,21 @@ use farfel_tools::dropin::options::{Ask, parse};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What is made of a program.
+/// The ways to compile a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     /// Fortran with derivatives, by the compiler.
     Compiled,
     /// Patterns, by the compiler.
     Pattern,
-    /// The same without its AD blocks: what is left is the lowering.
+    /// The program without its AD blocks, which tests lowering only.
     Lowered,
-    /// Derivatives by Tapenade's command line, and the program as it stands.
+    /// Derivatives from Tapenade's command line, beside the unchanged program.
     Tapenade(Driver),
 }
 
 impl Made {
-    /// All that programs of a kind are good for.
+    /// Returns all ways that apply to programs of a kind.
     pub fn all(kind: Kind) -> Vec<Made> {
         match kind.flat {
             false => vec![Made::Compiled, Made::Lowered],
@@ -39,7 +39,7 @@ impl Made {
         }
     }
 
-    /// For people.
+    /// Returns the name for messages.
     pub fn name(self) -> String {
         match self {
             Made::Compiled => "compiler".into(),
@@ -56,20 +56,20 @@ impl Made {
     }
 }
 
-/// How Fortran is carried out.
+/// The ways to run Fortran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
     /// By the interpreter, which checks most.
     Interpreted,
-    /// By gfortran without optimisation, with all of its checks, and with values that show in
+    /// By gfortran without optimization, with all of its checks, and with conspicuous values in
     /// variables that were not set.
     Checked,
-    /// By gfortran with all its optimisations.
+    /// By gfortran with all its optimizations.
     Fast,
 }
 
 impl Carried {
-    /// gfortran's options; none for the interpreter.
+    /// Returns gfortran's options; none for the interpreter.
     pub fn flags(self) -> &'static [&'static str] {
         match self {
             Carried::Interpreted => &[],
@@ -84,7 +84,7 @@ impl Carried {
     }
 }
 
-/// A case with what calls it.
+/// Returns a case together with the driver that calls it.
 pub fn whole(case: &Case, kind: Kind, made: Made) -> Case {
     let driven = |driver: Driver| {
         let mut case = case.clone();
@@ -100,22 +100,22 @@ pub fn whole(case: &Case, kind: Kind, made: Made) -> Case {
     }
 }
 
-/// The text of cases that says what is right.
+/// Returns the source text of cases, which defines the expected output.
 pub fn source(cases: &[&Case], kind: Kind, made: Made) -> String {
     let all: Vec<Case> = cases.iter().map(|c| whole(c, kind, made)).collect();
     program(&all)
 }
 
-/// The Fortran that is made of cases.
+/// Returns the Fortran text made from cases.
 ///
 /// # Errors
 ///
-/// What the compiler said.
+/// The messages of the compiler.
 pub fn fortran(cases: &[&Case], kind: Kind, made: Made) -> Result<String, String> {
     let Made::Tapenade(driver) = made else {
         return read(&source(cases, kind, made)).and_then(expand);
     };
-    // One by one, so that nobody is refused for another's sake.
+    // One by one, so that the rejection of one case does not affect others.
     let mut all = String::new();
     let mut helpers = BTreeSet::new();
     for case in cases {
@@ -134,7 +134,7 @@ pub fn fortran(cases: &[&Case], kind: Kind, made: Made) -> Result<String, String
     Ok(format!("{}{all}", program(&drivers)))
 }
 
-/// A file without the engine's own procedures that another one has brought along.
+/// Returns a file without the support procedures of the engine that another file already contains.
 fn without_known(text: &str, known: &mut BTreeSet<String>) -> String {
     let mut out = String::new();
     let mut unit = String::new();
@@ -154,7 +154,7 @@ fn without_known(text: &str, known: &mut BTreeSet<String>) -> String {
     out + &unit
 }
 
-/// The command line for a case in a file.
+/// Returns the command line for a case in a file.
 pub fn command(case: &Case, driver: Driver) -> Vec<String> {
     let mut line: Vec<String> = driver.options().iter().map(|o| (*o).to_owned()).collect();
     line.extend(["-fixinterface", "-noisize", "-nbdirsmax", "2", "-o", "p"].map(str::to_owned));
@@ -177,7 +177,7 @@ fn tapenade(case: &Case, driver: Driver, text: &str) -> Result<String, String> {
         let line = file.map_or(0, |f| f.line_column(d.span.start).line);
         let _ = writeln!(errors, "{} line {line}: {}", d.rule.code, d.message);
     }
-    // It says that users must write a derivative.
+    // The message says that users must supply a derivative.
     let ask = made.said.iter().find(|s| s.contains("(AD09)"));
     if let Some(ask) = ask {
         return Err(format!(
@@ -200,17 +200,17 @@ fn options(kind: Kind) -> Options {
     }
 }
 
-/// What becomes of a program by itself.
+/// The result of running a program in the interpreter.
 pub enum Verdict {
-    /// It should print this.
+    /// The program should print this.
     Fine(Outcome),
-    /// It takes too long, or is beyond the interpreter or the language.
+    /// The program takes too long, or is beyond the interpreter or the language.
     Passed(String),
-    /// It is not what it should be.
+    /// The program is not valid.
     Wrong(String),
 }
 
-/// What a program means.
+/// Determines what a program means.
 pub fn examine(case: &Case, kind: Kind, made: Made) -> Verdict {
     let read = match read(&source(&[case], kind, made)) {
         Ok(read) => read,
@@ -225,7 +225,7 @@ pub fn examine(case: &Case, kind: Kind, made: Made) -> Verdict {
         Err(e) if e.contains("not interpreted") || e.contains("too long") => {
             return Verdict::Passed(e);
         }
-        // A dummy procedure that a unit only hands on to itself: nothing says that it is one.
+        // A dummy procedure that a unit only passes on to itself: nothing shows that it is one.
         Err(e) if e.contains("is no variable") => {
             let why = e.split_once(' ').map_or("", |(_, why)| why);
             return Verdict::Passed(format!("a name {why}"));
@@ -242,8 +242,8 @@ pub fn examine(case: &Case, kind: Kind, made: Made) -> Verdict {
     }
 }
 
-/// Values of single precision go into all others, and derivatives of such variables, which have
-/// single precision in compiled code, have double precision in the interpreter.
+/// Single-precision values affect all others, and derivatives of single-precision variables have
+/// single precision in compiled code but double precision in the interpreter.
 fn tolerance(kind: Kind) -> Tolerance {
     Tolerance {
         double: if kind.mixed { 1e-3 } else { 1e-9 },
@@ -251,11 +251,11 @@ fn tolerance(kind: Kind) -> Tolerance {
     }
 }
 
-/// Does Fortran text print what it should?
+/// Checks whether a Fortran text prints what it should.
 ///
 /// # Errors
 ///
-/// The first difference, or why it does not run.
+/// The first difference, or the reason why the program does not run.
 pub fn prints(
     fortran: &str,
     expected: &Outcome,
@@ -270,18 +270,18 @@ pub fn prints(
     if kind.real {
         flags.extend(["-fdefault-real-8", "-fdefault-double-8"]);
     }
-    // As the driver has it compiled: gfortran 12 takes wrong elements of such sections.
+    // The driver compiles it so as well: gfortran 12 uses wrong elements of such sections.
     if fortran.contains(":-") {
         flags.push("-fno-tree-loop-vectorize");
     }
     let dir = sandbox();
     let first = agrees(run(fortran, &flags, "", dir.path()));
     match &first {
-        // gfortran 12 does not know that of function results under SAVE.
+        // gfortran 12 does not recognize function results under SAVE.
         Err(e) if e.contains("cannot have an initializer") => {
             flags.retain(|f| !f.starts_with("-finit"));
         }
-        // It loses statements where it computes a function once for several, and ASSIGN is one.
+        // It loses statements when it merges calls of a function, and ASSIGN is one of them.
         Err(_) if carried == Carried::Fast && fortran.contains("ASSIGN ") => {
             flags.push("-fno-frontend-optimize");
         }
@@ -290,13 +290,13 @@ pub fn prints(
     agrees(run(fortran, &flags, "", dir.path()))
 }
 
-/// What the interpreter prints for Fortran text.
+/// Returns what the interpreter prints for a Fortran text.
 fn interpreted(fortran: &str, kind: Kind) -> Result<String, String> {
     let read = read(fortran).map_err(|e| format!("Fortran is not read: {e}"))?;
     let options = Options {
         steps: 10_000_000,
         unset: true,
-        // What programs in Fortran 77 do is their own affair.
+        // What programs in Fortran 77 do is their own responsibility.
         strict: !kind.flat,
         ..options(kind)
     };
@@ -307,11 +307,11 @@ fn interpreted(fortran: &str, kind: Kind) -> Result<String, String> {
     Ok(outcome.text())
 }
 
-/// Is what is made of one case what the case means?
+/// Checks whether the compiled form of a case does what the case means.
 ///
 /// # Errors
 ///
-/// What is not. A case that the compiler refuses is right.
+/// The difference. It is correct for the compiler to reject a case.
 pub fn agrees(case: &Case, kind: Kind, made: Made, carried: Carried) -> Result<(), String> {
     let expected = match examine(case, kind, made) {
         Verdict::Fine(expected) => expected,
@@ -320,7 +320,7 @@ pub fn agrees(case: &Case, kind: Kind, made: Made, carried: Carried) -> Result<(
     };
     match fortran(&[case], kind, made) {
         Ok(f) => match prints(&f, &expected, kind, carried) {
-            // A fault of gfortran's own says nothing.
+            // A bug in gfortran itself says nothing about the case.
             Err(e) if e.contains("internal compiler error") => Ok(()),
             printed => printed,
         },
@@ -329,8 +329,8 @@ pub fn agrees(case: &Case, kind: Kind, made: Made, carried: Carried) -> Result<(
     }
 }
 
-/// Is the program without its blocks wrong, too, when gfortran alone makes it, with all its optimisations? Only what is
-/// plain Fortran can tell.
+/// Whether gfortran alone also gets the program without its blocks wrong, with all its
+/// optimizations. Only plain Fortran can show that.
 pub fn is_gfortrans(case: &Case, kind: Kind, made: Made) -> bool {
     let plain = whole(case, kind, made).without_blocks();
     let mut text = program(&[plain]);
@@ -353,12 +353,13 @@ pub fn is_gfortrans(case: &Case, kind: Kind, made: Made) -> bool {
     said.is_err_and(|e| !e.starts_with("gfortran"))
 }
 
-/// Does the compiler say what it does not do? That it is at fault itself (F0901) is no refusal.
+/// Whether an error says that something is not supported. A bug in Farfel itself (F0901) is not a
+/// rejection.
 pub fn is_refusal(error: &str) -> bool {
     !error.starts_with("F09") && (error.starts_with("F0") || error.starts_with("AD"))
 }
 
-/// The kind of fault, so that a smaller program fails likewise and not otherwise.
+/// Classifies a failure, so that a reduced program is known to fail in the same way.
 pub fn sort(fault: &str) -> String {
     if fault.starts_with("invalid: ") {
         return "invalid".into();
@@ -385,7 +386,7 @@ pub fn sort(fault: &str) -> String {
         let names: BTreeSet<&str> = names.collect();
         return format!("undefined reference {names:?}");
     }
-    // A difference that rounding does not make is one of its own.
+    // A difference beyond rounding is a class of its own.
     if let Some((_, numbers)) = fault.split_once(": expected ")
         && let Some((a, b)) = numbers.split_once(", compiled ")
         && let (Ok(a), Ok(b)) = (a.parse::<f64>(), b.trim().parse::<f64>())
@@ -397,7 +398,7 @@ pub fn sort(fault: &str) -> String {
     if let Some(known) = known {
         return (*known).to_owned();
     }
-    // What the interpreter said, without places.
+    // The interpreter's message, without places.
     let said = fault.split(" (line").next().unwrap_or_default();
     let lower = |w: &&str| {
         !w.chars()

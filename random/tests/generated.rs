@@ -1,4 +1,4 @@
-//! Random programs: what is made of them prints what they mean. `cargo random` tries more.
+//! Tests that what is made of random programs prints what they mean. `cargo random` tries more.
 
 use farfel_random::compiled::read;
 use farfel_random::generated::{Case, Kind};
@@ -23,7 +23,7 @@ fn try_some(seed: u64, cases: usize, kinds: &[Kind]) {
     let faults: Vec<String> = faults.collect();
     let faults = faults.join("\n\n");
     assert!(faults.is_empty(), "--seed {seed}\n{kinds:?}\n{faults}");
-    // Of what is made of one program, something is often refused.
+    // Something made from a program is often rejected.
     assert!(
         3 * tally.agreed > cases,
         "--seed {seed}\n{}",
@@ -60,7 +60,7 @@ fn reverse_mode() {
     try_some(1, 50, &[GRADIENTS]);
 }
 
-/// Both with variables of single precision among those of double precision.
+/// Both modes, with single-precision variables among those of double precision.
 #[test]
 fn mixed_precision() {
     let kind = Kind {
@@ -76,8 +76,9 @@ fn fortran_77() {
     try_some(1, 50, &[FLAT]);
 }
 
-/// Programs that nobody has tried. The message has the seed. One in some hundred finds a fault that is
-/// still open, so this does not decide whether a change is good: `.ci/run` runs it and goes on.
+/// Programs from a fresh seed, which the message contains. About one in some hundred finds an error
+/// that is still open, so this test does not decide whether a change is good: `.ci/run` runs it but
+/// ignores its result.
 #[test]
 #[ignore = "its outcome depends on a fresh seed"]
 fn fresh() {
@@ -98,7 +99,7 @@ fn interpret(text: &str) -> Result<Outcome, String> {
     interpreter::run(&read.program, &options).map_err(|f| f.message)
 }
 
-/// A gradient by one variable is a tangent by it.
+/// A gradient with respect to one variable is a tangent with respect to it.
 #[test]
 fn reverse_mode_is_forward_mode() {
     let seed = 1;
@@ -135,9 +136,10 @@ fn reverse_mode_is_forward_mode() {
     assert!(blocks > 20);
 }
 
-/// Every `ADR(y) … END ADR(d = COTANGENT(x))` as `ADF(x) … END ADF(d = TANGENT(y))`. In several directions,
-/// `ADR(DIRECTIONS = n, COTANGENT(y, k) = 1) … END ADR(d = COTANGENT(x, l))` is
-/// `ADF(DIRECTIONS = n, TANGENT(x, k) = 1) … END ADF(d = TANGENT(y, l))`: the derivative where k is l, zero elsewhere.
+/// Rewrites every `ADR(y) … END ADR(d = COTANGENT(x))` as `ADF(x) … END ADF(d = TANGENT(y))`. In
+/// several directions, `ADR(DIRECTIONS = n, COTANGENT(y, k) = 1) … END ADR(d = COTANGENT(x, l))`
+/// becomes `ADF(DIRECTIONS = n, TANGENT(x, k) = 1) … END ADF(d = TANGENT(y, l))`: the derivative
+/// where k equals l, and zero elsewhere.
 fn forward_only(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut open = Vec::new();

@@ -1,10 +1,10 @@
-//! The interpreter's meaning against closed forms, and compiled programs against it.
+//! Tests the interpreter against closed forms, and compiled programs against the interpreter.
 
 use farfel_random::compiled::{self, Tolerance, compare, expand};
 use farfel_random::interpreter::{self, Options, Printed};
 use farfel_random::{repository, sandbox};
 
-/// Interprets a program, written at the margin.
+/// Interprets a program whose lines are not indented.
 fn interpret(source: &str) -> Result<Vec<f64>, String> {
     let read = compiled::read(source)?;
     let outcome = interpreter::run(&read.program, &Options::default()).map_err(|f| {
@@ -21,8 +21,8 @@ fn interpret(source: &str) -> Result<Vec<f64>, String> {
     Ok(outcome.output.into_iter().flatten().map(number).collect())
 }
 
-/// Fixed-form text of a program from lines without indentation, labels included. The END of
-/// the main program is added.
+/// Returns the fixed-form text of a program from lines without indentation, including labels. Adds
+/// the END of the main program.
 fn layout(lines: &str) -> String {
     let line = |l: &str| {
         let l = l.trim();
@@ -89,7 +89,7 @@ fn derivatives_of_every_function() {
     ];
     for (text, expected) in functions {
         if text.contains("CMPLX(X, 4") {
-            continue; // Of single precision: see below.
+            continue; // In single precision: see below.
         }
         check_double(
             &format!(
@@ -159,14 +159,15 @@ fn perturbations_are_not_confused() {
 
 #[test]
 fn a_block_differentiates_by_a_name() {
-    // T and W are one variable; the derivative is by W.
+    // T and W are one variable; the derivative is with respect to W.
     check_double(
         "SUBROUTINE S(T)\nADF(W)\nY = W*T\nEND ADF(D = TANGENT(Y))\nADF(T)\nY = W*W*T
          END ADF(E = TANGENT(Y))\nEND
          W = 3\nCALL S(W)\nPRINT *, D, E",
         &[3.0, 9.0],
     );
-    // So is one in COMMON beside a dummy argument that holds it, also the one that a procedure sees.
+    // The same holds for a variable in COMMON beside a dummy argument that holds it, and for the
+    // one that a procedure sees.
     check(
         "SUBROUTINE S(T)\nCOMMON /C/ X\nFUNCTION F(Q)\nF = Q*T\nEND\nADF(X)\nY = T*X
          END ADF(D = TANGENT(Y))\nPRINT *, D\nCALL SLOPE(F)\nEND
@@ -175,7 +176,7 @@ fn a_block_differentiates_by_a_name() {
          PROGRAM P\nCOMMON /C/ X\nX = 3\nCALL S(X)",
         &[3.0, 3.0],
     );
-    // In COMMON they stay one.
+    // In COMMON they remain one variable.
     check(
         "FUNCTION F(T)\nCOMMON /C/ X\nF = X*T\nEND
          PROGRAM P\nCOMMON /C/ X\nX = 3\nADF(X)\nY = F(X)
@@ -186,25 +187,25 @@ fn a_block_differentiates_by_a_name() {
 
 #[test]
 fn openings_and_closings() {
-    // Opening expressions of ADR are evaluated at the end of the forward phase.
+    // Opening expressions of ADR are evaluated at the end of the forward sweep.
     check_double(
         "X = 2\nADR(COTANGENT(Y) = Y - 1)\nY = X*X\nEND ADR(G = COTANGENT(X))\nPRINT *, Y, G",
         &[4.0, 12.0],
     );
-    // Those of ADF before the block, all with plain values.
+    // Those of ADF are evaluated before the block, all with plain values.
     check_double(
         "X = 2\nY = 3\nADF(TANGENT(X) = Y, TANGENT(Y) = X)\nX = X*Y\nZ = X + Y
          END ADF(D = TANGENT(Z), X = TANGENT(X), E = TANGENT(X))\nPRINT *, X, D, E",
         // x' = y*y + x*x = 13, z' = x' + 2
         &[13.0, 15.0, 13.0],
     );
-    // Unlisted variables have tangent zero, also those that a block before has left.
+    // Unlisted variables have tangent zero, even those set by an earlier block.
     check_double(
         "X = 2\nADF(X)\nY = X*X\nEND ADF\nADF(TANGENT(Z) = 1)\nZ = Y\nEND ADF(D = TANGENT(Z))
          PRINT *, D, Z",
         &[0.0, 4.0],
     );
-    // Implied DO with a stride, whole arrays, one value for a whole array.
+    // An implied DO with a stride, whole arrays, one value for a whole array.
     check_double(
         "DIMENSION X(4), V(4), Y(4)\nDO 10 I = 1, 4\nV(I) = I\n10 X(I) = 10*I
          ADF((TANGENT(X(I)) = V(I), I = 1, 4, 2))\nDO 20 I = 1, 4\nY(I) = X(I)*X(1)\n20 CONTINUE
@@ -213,7 +214,7 @@ fn openings_and_closings() {
          ADR(S)\nS = X(1)*X(2)\nEND ADR((V(5-I) = COTANGENT(X(I)), I = 1, 4))\nPRINT *, V",
         &[20.0, 20.0, 60.0, 40.0, 2.0, 0.0, 0.0, 10.0, 20.0],
     );
-    // A dependent that is also an independent, and a destination that is one.
+    // A dependent variable that is also independent, and a destination that is independent.
     check_double(
         "X = 3\nADR(X)\nX = X**2\nEND ADR(X = COTANGENT(X))\nPRINT *, X",
         &[6.0],
@@ -230,8 +231,8 @@ fn nested_subprograms_are_closures() {
          TOTAL = 0\nCALL OUTER(5)\nCALL OUTER(7)\nPRINT *, TOTAL",
         &[12.0],
     );
-    // Each activation has its own variables: the closure sees that which made it (Knuth's
-    // man or boy).
+    // Each activation has its own variables: the closure sees the activation that created it
+    // (Knuth's man or boy).
     check(
         "RECURSIVE SUBROUTINE A(F, K)\nEXTERNAL F\nSUBROUTINE B\nPRINT *, K\nEND
          IF (K .EQ. 1) THEN\nCALL A(B, 2)\nELSE\nCALL F\nEND IF\nEND
@@ -239,7 +240,7 @@ fn nested_subprograms_are_closures() {
          PROGRAM P\nEXTERNAL NONE\nCALL A(NONE, 1)",
         &[1.0],
     );
-    // An implicit variable of a nested subprogram belongs to the top.
+    // An implicit variable of a nested subprogram belongs to the top-level unit.
     check(
         "PROGRAM P\nSUBROUTINE S\nSUBROUTINE T\nX = X + 1\nEND\nX = 1\nCALL T\nEND
          X = 10\nCALL S\nPRINT *, X",
@@ -277,7 +278,7 @@ fn control_flow() {
     );
 }
 
-/// The Farfel files of a folder.
+/// Returns the Farfel files in a folder.
 fn files(folder: &str) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(repository().join(folder)).unwrap();
     let paths = entries.map(|e| e.unwrap().path());
@@ -291,7 +292,7 @@ fn programs_that_check_themselves() {
     let text = |path: &std::path::PathBuf| std::fs::read_to_string(path).unwrap();
     let library: String = files("gallery/lib").iter().map(text).collect();
     let alone = files("tests/programs").into_iter().map(|p| (text(&p), p));
-    // Its 100,000 steps take the interpreter minutes.
+    // The interpreter would take minutes for its 100,000 steps.
     let long = |p: &std::path::PathBuf| p.ends_with("heat.ff");
     let with_library = files("gallery")
         .into_iter()
@@ -302,7 +303,7 @@ fn programs_that_check_themselves() {
     for (text, path) in alone.chain(with_library) {
         match interpret(&text) {
             Ok(_) => count += 1,
-            // Formats and files are beyond it.
+            // The interpreter does not support formats and files.
             Err(e) if e.contains("not interpreted") => {}
             Err(e) => faults.push(format!("{}: {e}", path.display())),
         }
@@ -327,7 +328,7 @@ fn the_paper_s_example() {
     let outcome = interpreter::run(&read.program, &options).unwrap();
     let fortran = expand(read).unwrap();
     let dir = sandbox();
-    // Of single precision, the third derivatives have three digits at most.
+    // In single precision, the third derivatives have at most three correct digits.
     let flags = ["-fdefault-real-8", "-fdefault-double-8"];
     let printed = compiled::run(&fortran, &flags, &input.join("\n"), dir.path()).unwrap();
     let tolerance = Tolerance {

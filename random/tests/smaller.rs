@@ -1,10 +1,10 @@
-//! Programs made smaller.
+//! Tests of the reduction of programs.
 
 use farfel_random::compiled::read;
 use farfel_random::generated::{Case, Item, smaller};
 use farfel_random::interpreter::{self, Options};
 
-/// Lines; those of a construct or subprogram stand in brackets.
+/// Parses lines into items; the lines of a construct or subprogram are in brackets.
 fn items(lines: &mut std::str::Lines<'_>) -> Vec<Item> {
     let mut all = Vec::new();
     while let Some(line) = lines.next() {
@@ -17,7 +17,7 @@ fn items(lines: &mut std::str::Lines<'_>) -> Vec<Item> {
     all
 }
 
-/// What is left of a program that must go on running, with this in it.
+/// Reduces a program that must still run and contain a text, and returns the result.
 fn left(lines: &str, what: &str) -> String {
     let case = Case {
         name: "C1".into(),
@@ -65,7 +65,7 @@ const PROGRAM: &str = "[
 #[test]
 fn statements_lose_what_is_not_needed() {
     let found = left(PROGRAM, "ATAN2(");
-    // What is left: the subroutine, the function of constants, and something to print.
+    // What remains: the subroutine, the function of constants, and something to print.
     assert!(found.lines().count() <= 5, "{found}");
     assert!(found.contains("=ATAN2(1D0,1D0)"), "{found}");
 }
@@ -82,7 +82,7 @@ fn arguments_go_with_what_is_passed_for_them() {
 #[test]
 fn declarations_stay_as_long_as_their_names() {
     let found = left(PROGRAM, "SIN(");
-    // Without it, T would be a variable of the surroundings.
+    // Without the declaration, T would be a variable of the host.
     let uses_t = found.matches('T').count() > 0 && found.contains("T=");
     assert!(!uses_t || found.contains("DOUBLE PRECISION T"), "{found}");
 }

@@ -1,16 +1,16 @@
-//! Comments, directives and lines for a preprocessor, on lines of their own.
+//! Comments, directives and preprocessor lines on lines of their own.
 
 use super::lines::{Line, Place, own_line};
 use crate::print::lay_out_directive;
 use crate::syntax::{Form, asks_for_form, joined_directives, sentinel};
 
-/// Carries comments over to the form of the result.
+/// Converts comments to the source form of the result.
 pub(super) struct Converter {
     from: Form,
     to: Form,
-    /// Lines of a directive that may go on, and where they stand.
+    /// The lines so far of a directive that may continue, and where they go.
     directive: Vec<String>,
-    /// The line before was for a preprocessor, and goes on.
+    /// Whether the line before was a preprocessor line that continues.
     hash: bool,
 }
 
@@ -24,7 +24,7 @@ impl Converter {
         }
     }
 
-    /// A comment with a line of its own. `text` begins with its mark.
+    /// Writes a comment with a line of its own. `text` begins with its comment mark.
     pub fn line(&mut self, text: &str, column: usize, place: Place, out: &mut Vec<Line>) {
         if self.hash || text.starts_with('#') && column == 0 {
             self.hash = text.ends_with('\\');
@@ -43,7 +43,7 @@ impl Converter {
         out.push(Line::whole(own_line(&text, column, place)));
     }
 
-    /// A comment within a statement or at its end.
+    /// Converts a comment within a statement or at its end.
     pub fn inside(&self, text: &str) -> String {
         let marked = text.starts_with(['!', '#']);
         match self.to {
@@ -53,7 +53,7 @@ impl Converter {
         }
     }
 
-    /// Writes the directive that is being collected.
+    /// Writes the directive collected so far.
     pub fn flush(&mut self, out: &mut Vec<Line>) {
         let lines = std::mem::take(&mut self.directive);
         if lines.is_empty() {
@@ -66,7 +66,7 @@ impl Converter {
             };
             let mut laid_out = String::new();
             lay_out_directive(&mut laid_out, self.to, &text, length);
-            // Both forms know this mark.
+            // Both forms accept this mark.
             for line in laid_out.lines() {
                 let rest = line.get(1..).unwrap_or("");
                 out.push(Line::whole(format!("!{rest}")));
@@ -75,7 +75,7 @@ impl Converter {
     }
 }
 
-/// Whether the comment is a directive in a form.
+/// Whether a comment is a directive in a form.
 pub(super) fn is_directive(text: &str, column: usize, form: Form) -> bool {
     (form == Form::Free || column == 0)
         && !text.starts_with('#')
@@ -93,7 +93,7 @@ fn other_form(text: &str, to: Form) -> String {
     }
 }
 
-/// The byte of a line of fixed form after its last column.
+/// Returns the byte offset in a line of fixed form after its last column.
 pub(super) fn cut(line: &str, width: usize) -> Option<usize> {
     let mut column = 1;
     for (at, c) in line.char_indices() {

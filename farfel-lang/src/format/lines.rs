@@ -1,4 +1,4 @@
-//! A statement on lines.
+//! Lays a statement out on lines.
 
 use super::spacing::blanks;
 use super::tokens::{Kind, Token};
@@ -9,11 +9,11 @@ use crate::syntax::Form;
 /// A line of the result.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Line {
-    /// Without the comment at its end.
+    /// The line without the comment at its end.
     pub code: String,
-    /// The comment at its end, with its mark, and the column it had, from 0.
+    /// The comment at its end, with its mark, and its column in the source, from 0.
     pub comment: Option<(String, usize)>,
-    /// Lines from `code` on may stand beside others as far as their comments go.
+    /// Whether this is a line of a statement, to which a comment may be added.
     pub is_code: bool,
 }
 
@@ -26,20 +26,20 @@ impl Line {
     }
 }
 
-/// A comment inside of or after a statement.
+/// A comment within or after a statement.
 #[derive(Debug, Clone)]
 pub(super) struct Note {
-    /// How many tokens stand before it.
+    /// The number of tokens before it.
     pub after: usize,
-    /// With its mark.
+    /// The text, with its mark.
     pub text: String,
     /// Its column, from 0.
     pub column: usize,
-    /// It has a line of its own.
+    /// Whether it has a line of its own.
     pub own_line: bool,
 }
 
-/// Where a statement goes.
+/// The position of a statement in the result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub form: Form,
@@ -49,10 +49,10 @@ pub(super) struct Place {
     pub label: Option<u32>,
 }
 
-/// How much further in continuation lines stand.
+/// Additional indentation of continuation lines.
 const CONTINUATION: usize = 4;
 
-/// Lays a statement out. `broken` says before which tokens the user begins a line.
+/// Lays out a statement. `broken` says before which tokens the user begins a line.
 pub(super) fn lay_out(
     tokens: &[Token],
     broken: &[bool],
@@ -76,12 +76,12 @@ struct Layout<'a> {
     place: Place,
 }
 
-/// The tokens of a line, from one to before another.
+/// The tokens of a line, as a half-open range.
 type Row = std::ops::Range<usize>;
 
 impl Layout<'_> {
-    /// The user's lines where they fit; otherwise as few lines as possible. Comments inside
-    /// keep their place.
+    /// Divides the tokens into the user's lines if these fit; otherwise into as few lines as
+    /// possible. Comments within the statement stay in place.
     fn rows(&self, broken: &[bool]) -> Vec<Row> {
         let n = self.tokens.len();
         let mut starts: Vec<usize> = (0..n)
@@ -106,7 +106,7 @@ impl Layout<'_> {
         self.filled(0..n)
     }
 
-    /// How many columns the text of a line may have.
+    /// Returns the number of columns for the text of a line.
     fn room(&self, first: bool) -> usize {
         let Place {
             form,
@@ -117,7 +117,7 @@ impl Layout<'_> {
         let before = match (form, first) {
             (Form::Fixed, true) => 6 + indent,
             (Form::Fixed, false) => 6 + indent + CONTINUATION,
-            // ` &` at the end of all but the last.
+            // ` &` ends all lines but the last.
             (Form::Free, true) => {
                 let label = label.map_or(0, |l| l.to_string().len() + 1);
                 indent.max(label) + 2
@@ -135,7 +135,7 @@ impl Layout<'_> {
             + blanks
     }
 
-    /// Breaks what is too long for a line.
+    /// Breaks a row that is too long for a line.
     fn filled(&self, row: Row) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut start = row.start;
@@ -145,7 +145,7 @@ impl Layout<'_> {
             while end < row.end && self.width(&(start..end + 1)) <= room {
                 end += 1;
             }
-            // A constant that no line holds begins here as well as on the next one.
+            // A constant too long for any line can begin here as well as on the next one.
             let endless = |t: &Token| t.kind == Kind::Constant && len(&t.text) > self.room(false);
             if end < row.end && endless(&self.tokens[end]) && self.width(&(start..end)) + 2 < room {
                 end += 1;
@@ -158,7 +158,7 @@ impl Layout<'_> {
         rows
     }
 
-    /// The best place to end a line that could go from `start` to before `end`.
+    /// Returns the best place to end a line that may extend from `start` up to but excluding `end`.
     fn good_end(&self, start: usize, end: usize) -> usize {
         let mut depth = 0i32;
         let depths: Vec<i32> = (start..end)
@@ -172,8 +172,8 @@ impl Layout<'_> {
             })
             .collect();
         let half = start + (end - start) / 2;
-        // After a comma, before or after an operator with blanks, anywhere with a blank; as
-        // far out of parentheses as possible in the second half of the line.
+        // In the second half of the line, breaks at the lowest depth of parentheses, preferably
+        // after a comma, otherwise at a blank.
         let rank = |at: usize| -> Option<i32> {
             let (p, c) = (&self.tokens[at - 1], &self.tokens[at]);
             if matches!(&*c.upper, "," | ")" | "/)" | "(") || !self.blanks[at] && !p.is(",") {
@@ -218,7 +218,7 @@ impl Layout<'_> {
                 let fits = |l: &Line| l.comment.is_none() && len(&l.code) + 3 <= self.place.width;
                 match lines.last_mut().filter(|l| l.is_code && fits(l)) {
                     Some(line) => line.comment = Some((note.text.clone(), note.column)),
-                    // No room: before the line.
+                    // There is no room, so the comment goes on a line of its own before.
                     None => lines.insert(from, self.comment_line(note)),
                 }
             }
@@ -226,7 +226,7 @@ impl Layout<'_> {
         lines
     }
 
-    /// A comment on a line of its own.
+    /// Puts a comment on a line of its own.
     fn comment_line(&self, note: &Note) -> Line {
         Line::whole(own_line(&note.text, note.column, self.place))
     }
@@ -268,7 +268,7 @@ impl Layout<'_> {
                 text.push_str(token);
                 continue;
             }
-            // A constant that no line holds.
+            // The constant is too long for any line.
             if i > row.start && len(token) <= width.saturating_sub(begin + 2) && form == Form::Free
             {
                 text.push_str(" &");
@@ -285,7 +285,7 @@ impl Layout<'_> {
         lines.push(code(text));
     }
 
-    /// Writes a constant over several lines, and returns the line that it ends on.
+    /// Writes a constant over several lines, and returns the line on which it ends.
     fn split(&self, mut text: String, token: &str, lines: &mut Vec<Line>) -> String {
         let Place { form, width, .. } = self.place;
         let mut rest = token;
@@ -347,8 +347,8 @@ fn ranges(starts: &[usize], n: usize) -> Vec<Row> {
         .collect()
 }
 
-/// A comment on a line of its own: in column 1 if it stands there or has a mark that may
-/// stand nowhere else, otherwise with the statements.
+/// Indents a comment with a line of its own: in column 1 if it is there in the source or has a mark
+/// that is only valid there, otherwise with the statements.
 pub(super) fn own_line(text: &str, column: usize, place: Place) -> String {
     if column == 0 || !text.starts_with('!') {
         return text.to_owned();
@@ -360,8 +360,8 @@ pub(super) fn own_line(text: &str, column: usize, place: Place) -> String {
     format!("{}{text}", " ".repeat(before))
 }
 
-/// Puts the comments at the ends of lines that follow each other into one column: that of
-/// the first, or further right where code is longer.
+/// Aligns the trailing comments of consecutive lines: at the column of the first, or further right
+/// if code is longer.
 pub(super) fn align(lines: &mut [Line], width: usize) {
     let mut from = 0;
     while from < lines.len() {
@@ -376,7 +376,7 @@ pub(super) fn align(lines: &mut [Line], width: usize) {
         let column = longest.max(first);
         for line in group {
             if let Some((_, at)) = &mut line.comment {
-                // What begins beyond the last column is no comment.
+                // Text that begins beyond the last column is not a comment.
                 *at = if column < width {
                     column
                 } else {
@@ -389,7 +389,7 @@ pub(super) fn align(lines: &mut [Line], width: usize) {
 }
 
 impl Line {
-    /// The text of the line.
+    /// Returns the text of the line.
     pub fn text(&self) -> String {
         match &self.comment {
             None => self.code.trim_end().to_owned(),

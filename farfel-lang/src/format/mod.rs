@@ -1,22 +1,22 @@
-//! Source text laid out anew: indentation, blanks, continuation lines, one source form or the
-//! other.
+//! The source formatter: sets indentation, blanks and continuation lines, and converts between the
+//! source forms.
 //!
-//! This works on the statements as the user has written them, not on the tree: spelling and
-//! letter case of names, numbers and constants stay what they are, comments stay where they
-//! are, INCLUDE statements and lines for a preprocessor are not followed. The parser says what
-//! the letters of a statement are and how deep it stands (`syntax::trace`).
+//! It works on the statements as the user wrote them, not on the tree. Spelling and letter case of
+//! names, numbers and constants do not change, comments stay in place, and INCLUDE statements and
+//! preprocessor lines are not followed. The parser records what the letters of a statement are and
+//! how deeply it is nested (`syntax::trace`).
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
-//! | `tokens` | a statement as a row of tokens |
-//! | `spacing` | the blanks between them |
-//! | `lines` | a statement on lines, comments at the ends of lines |
+//! | `tokens` | splits a statement into tokens |
+//! | `spacing` | decides on the blanks between them |
+//! | `lines` | lays a statement out on lines, with trailing comments |
 //! | `comments` | comments and directives on lines of their own, in either form |
-//! | `verify` | whether the result means the same |
+//! | `verify` | checks that the result means the same |
 //!
-//! What holds for every result: it is read again, and has the same statements, letter for
-//! letter, the same tree and the same comments in the same order; laid out again, it stays the
-//! same. Where that cannot be had, there is no result.
+//! Every result is verified: parsed again, it has the same statements, letter for letter, the same
+//! tree, and the same comments in the same order. Formatting is idempotent. If a result would not
+//! meet these conditions, none is returned.
 
 mod comments;
 mod lines;
@@ -36,10 +36,10 @@ use comments::Converter;
 use lines::{Line, Note, Place};
 use tokens::Token;
 
-/// Which letters names and keywords are written in.
+/// The letter case of names and keywords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Case {
-    /// As they are.
+    /// Unchanged.
     #[default]
     Keep,
     /// Lower case.
@@ -48,36 +48,36 @@ pub enum Case {
     Upper,
 }
 
-/// How a text is laid out.
+/// The options of the formatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Options {
-    /// How the text is read. Debug lines are comments here in any case.
+    /// How to read the text. Debug lines are always treated as comments here.
     pub read: ReadOptions,
-    /// The form of the result; that of the text if it is not given.
+    /// The source form of the result; `None` for that of the text.
     pub form: Option<Form>,
-    /// The letters of names and keywords. Constants and comments are left alone.
+    /// The case of names and keywords. Constants and comments do not change.
     pub case: Case,
 }
 
-/// Why a text cannot be laid out.
+/// Why a text cannot be formatted.
 #[derive(Debug)]
 pub enum Fault {
-    /// It cannot be read. Where lines for a preprocessor or INCLUDE statements divide a
-    /// construct, that looks like a fault too.
+    /// The text cannot be parsed. A construct that is divided by preprocessor lines or INCLUDE
+    /// statements leads to this, too.
     Unreadable(Vec<Diagnostic>),
-    /// The result would not mean the same. The span is the first statement that would differ,
-    /// if it is known.
+    /// The result would not mean the same. The span is the first statement that would differ, if
+    /// known.
     Different(Option<Span>),
 }
 
-/// The longest line of free form.
+/// The longest line in free form.
 const FREE_WIDTH: usize = 132;
-/// Columns for a level of nesting.
+/// Columns per level of nesting.
 const INDENT: usize = 2;
-/// Deeper levels are not indented further.
+/// The maximum indentation, in columns; deeper levels are not indented further.
 const MAX_INDENT: usize = 30;
 
-/// Lays a text out.
+/// Formats a source text.
 ///
 /// ```
 /// use farfel_lang::Sources;
@@ -138,16 +138,16 @@ pub fn format(sources: &mut Sources, file: FileId, options: &Options) -> Result<
     Ok(result)
 }
 
-/// The text has faults that make its structure uncertain. With lines for a preprocessor in it,
-/// what is written twice need not be twice in the program.
+/// Whether the text has errors that make its structure uncertain. If it contains preprocessor
+/// lines, something defined twice need not be defined twice in the program.
 fn unreadable(traced: &Trace, text: &str) -> bool {
     let conditional = text.lines().any(|l| l.starts_with('#'));
-    // A file that others include has statements without a unit around them.
+    // A file for INCLUDE has statements without a unit around them.
     let part = |d: &Diagnostic| {
         d.rule == &rules::UNCLOSED_BLOCK && d.message == "the main program has no END"
     };
     let harmless = |d: &Diagnostic| {
-        // Not one that is no label at all.
+        // This excludes labels that are malformed.
         let twice = d.message.contains("defined twice") || d.message.contains("with label");
         d.rule == &rules::BAD_LABEL && twice
             || d.rule == &rules::CONFLICTING_DECLARATION
@@ -163,18 +163,18 @@ struct Writer<'a> {
     source: &'a str,
     from: Form,
     to: Form,
-    /// The last column of the result, and that of the source in fixed form.
+    /// The last column of the result. `width_read` is that of the source in fixed form.
     width: usize,
     width_read: usize,
     case: Case,
     lines: Vec<Line>,
-    /// How far the source is written.
+    /// The offset up to which the source has been written.
     end: usize,
     converter: Converter,
 }
 
 impl Writer<'_> {
-    /// A statement and the comments before it.
+    /// Writes a statement and the comments before it.
     fn statement(&mut self, st: &Traced) {
         let tokens = tokens::tokens(self.source, st, self.from == Form::Free, self.case);
         let begin = match (st.label, st.offsets.first()) {
@@ -196,7 +196,7 @@ impl Writer<'_> {
             let own_line = self.line_before(start).trim().is_empty();
             if start < begin {
                 self.blank_line(start);
-                // After `;` on the line of the statement before.
+                // The comment follows `;` on the line of the previous statement.
                 if own_line || self.lines.is_empty() {
                     self.converter.line(text, column, around, &mut self.lines);
                 } else if let Some(line) = self.lines.last_mut() {
@@ -239,7 +239,7 @@ impl Writer<'_> {
         self.end = comments.chain([end]).max().unwrap_or(end);
     }
 
-    /// What stands beyond the last column, but for card numbers, as comments.
+    /// Returns the text beyond the last column, except for card numbers, as comments.
     fn beyond(&self, st: &Traced, tokens: &[Token], begin: usize) -> Vec<Note> {
         let mut notes = Vec::new();
         let Some(last) = tokens.last().filter(|_| self.from == Form::Fixed) else {
@@ -274,7 +274,7 @@ impl Writer<'_> {
         notes
     }
 
-    /// The columns before a statement, or before the comments that stand before it.
+    /// Returns the indentation of a statement, or of the comments before it.
     fn indent(&self, st: &Traced, tokens: &[Token], comment: bool) -> usize {
         let mut first = spacing::words(tokens);
         if st.label.is_none() && tokens.get(1).is_some_and(|t| t.is(":")) {
@@ -282,7 +282,7 @@ impl Writer<'_> {
         }
         let header = st.after.units > st.before.units && !st.after.implicit;
         let ends = st.after.units < st.before.units;
-        // In free form what is in a unit stands further in than its header.
+        // In free form the contents of a unit are indented relative to its header.
         let units = match (self.to, header || ends) {
             (_, true) if comment && ends => st.before.units,
             (_, true) => st.before.units.max(st.after.units).saturating_sub(1),
@@ -309,11 +309,11 @@ impl Writer<'_> {
         ((units + blocks) * INDENT).min(MAX_INDENT)
     }
 
-    /// An empty line where the source has one or more between what is written and `start`.
+    /// Writes an empty line if the source has any between `end` and `start`.
     fn blank_line(&mut self, start: usize) {
         let between = self.source.get(self.end..start).unwrap_or("");
         let mut lines = between.split('\n');
-        // The rest of a line, and the part before `start`, are none.
+        // The rest of a line and the part before `start` are not empty lines.
         lines.next();
         let empty = lines.count() > 1;
         if empty && self.lines.last().is_some_and(|l| !l.text().is_empty()) {
@@ -332,7 +332,7 @@ impl Writer<'_> {
         before[line..].trim_start_matches('\u{feff}')
     }
 
-    /// The column of the end of a line after statements have moved with the form.
+    /// Converts the column of the end of a line to its column in the form of the result.
     fn shifted(&self, column: usize) -> usize {
         match (self.from, self.to) {
             (Form::Fixed, Form::Free) => column.saturating_sub(6 - INDENT),

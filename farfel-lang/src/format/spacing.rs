@@ -1,22 +1,22 @@
-//! Where blanks stand between tokens.
+//! Decides on the blanks between tokens.
 
 use super::tokens::{Kind, Token};
 
-/// What a statement is, as far as its blanks go.
+/// The kind of a statement, as far as its blanks are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// DATA, COMMON, SAVE, NAMELIST, declarations: slashes are brackets.
+    /// DATA, COMMON, SAVE, NAMELIST, declarations: slashes are delimiters.
     Slashes,
     Implicit,
     Format,
     /// READ, WRITE, OPEN, …
     Io,
-    /// AD blocks, PARAMETER: `=` in parentheses has blanks.
+    /// AD blocks, PARAMETER: `=` within parentheses is surrounded by blanks.
     Settings,
     Other,
 }
 
-/// Keywords without a blank between them and the parenthesis that follows.
+/// Keywords without a blank before the parenthesis that follows them.
 const TIGHT: [&str; 22] = [
     "INTEGER",
     "REAL",
@@ -42,7 +42,7 @@ const TIGHT: [&str; 22] = [
     "FUNCTION",
 ];
 
-/// For each token whether a blank stands before it. The first has none.
+/// Returns for each token whether a blank precedes it. The first has none.
 pub(super) fn blanks(tokens: &[Token]) -> Vec<bool> {
     let mut state = State::new(tokens);
     (0..tokens.len()).map(|i| state.before(i)).collect()
@@ -51,21 +51,21 @@ pub(super) fn blanks(tokens: &[Token]) -> Vec<bool> {
 struct State<'a> {
     tokens: &'a [Token],
     sort: Sort,
-    /// Sort of parentheses that are open: they hold a list with `=` between blanks.
+    /// The kinds of the parentheses that are open at this point.
     open: Vec<Group>,
-    /// A slash that opens was seen, outside of parentheses.
+    /// Whether an opening slash was seen, outside of parentheses.
     slash: bool,
-    /// The first parentheses of the statement are closed by this token.
+    /// The token that closes the first parentheses of the statement.
     first_close: Option<usize>,
-    /// The operator or sign before was unary.
+    /// Whether the last operator or sign was unary.
     unary: bool,
-    /// What was decided for the binary sign before.
+    /// Whether a blank follows the last binary sign.
     after: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
-    /// `(A(I), I = 1, 5)` and the like.
+    /// An implied DO such as `(A(I), I = 1, 5)`.
     Loop,
     /// `(/ … /)`
     Array,
@@ -106,7 +106,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether a blank stands before token `i`. Called for all in order.
+    /// Whether a blank precedes token `i`. Must be called for all tokens in order.
     fn before(&mut self, i: usize) -> bool {
         let Some((token, before)) = self.tokens.get(i).zip(i.checked_sub(1)) else {
             self.enter(0);
@@ -122,12 +122,12 @@ impl<'a> State<'a> {
         blank
     }
 
-    /// The user's blanks, but none where they would look odd.
+    /// In a FORMAT, keeps the user's blanks except where they would look odd.
     fn in_format(&self, before: usize, previous: &Token, token: &Token) -> bool {
         before > 0 && token.gap && !matches!(&*token.upper, "," | ")") && !previous.is("(")
     }
 
-    /// Notes what token `i` opens or closes.
+    /// Records what token `i` opens or closes.
     fn enter(&mut self, i: usize) {
         let token = &self.tokens[i];
         match &*token.upper {
@@ -151,7 +151,7 @@ impl<'a> State<'a> {
         if list { Group::Loop } else { Group::Other }
     }
 
-    /// The parenthesis holds what controls an input or output statement.
+    /// Whether a parenthesis encloses the control list of an input or output statement.
     fn starts_control(&self, i: usize) -> bool {
         self.first_close.is_some_and(|c| i < c)
     }
@@ -194,8 +194,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Token `i` follows a sign: whether there is a blank if `blank` is what the sign asks
-    /// for. Where `i` is a sign itself, it is unary.
+    /// Whether a blank precedes token `i`, which follows a sign that calls for a blank if `blank`
+    /// is set. If token `i` is a sign itself, it is unary.
     fn sign(&mut self, i: usize, c: &Token, blank: bool) -> bool {
         if c.kind == Kind::Sign {
             match &*c.upper {
@@ -214,7 +214,7 @@ impl<'a> State<'a> {
         blank
     }
 
-    /// Slashes at this place are brackets.
+    /// Whether slashes are delimiters here.
     fn brackets(&self) -> bool {
         self.sort == Sort::Slashes && self.open.is_empty()
     }
@@ -228,7 +228,7 @@ impl<'a> State<'a> {
         self.slash && i > 0
     }
 
-    /// A sign after an operand.
+    /// Whether a blank precedes a sign after an operand.
     fn after_operand(&mut self, i: usize, p: &Token, c: &Token) -> bool {
         self.unary = false;
         let depth = self.open.len();
@@ -285,7 +285,7 @@ impl<'a> State<'a> {
         TYPES.contains(&&*p.upper) || ["PRECISION", "COMPLEX"].contains(&&*p.upper)
     }
 
-    /// `REAL*8, INTENT(IN) :: X`
+    /// Whether the statement is a declaration, such as `REAL*8, INTENT(IN) :: X`.
     fn in_declaration(&self) -> bool {
         self.tokens.iter().any(|t| t.is("::"))
             || self.tokens.first().is_some_and(|t| self.is_type(t))
@@ -328,7 +328,7 @@ const IO: [&str; 10] = [
     "IF",
 ];
 
-/// The keywords that the statement begins with, together.
+/// Returns the keywords at the beginning of the statement, concatenated.
 pub(super) fn words(tokens: &[Token]) -> String {
     tokens
         .iter()
@@ -337,8 +337,8 @@ pub(super) fn words(tokens: &[Token]) -> String {
         .collect()
 }
 
-/// The token that closes the parenthesis which follows the keyword of the statement, or of
-/// the statement after `IF (…)`.
+/// Returns the token that closes the parenthesis after the keyword of the statement, or after that
+/// of the statement that follows `IF (…)`.
 fn first_close(tokens: &[Token]) -> Option<usize> {
     let mut from = 0;
     loop {

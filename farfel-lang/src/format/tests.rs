@@ -1,4 +1,5 @@
-//! Layout: each row a text and what it becomes; every result is laid out again and stays.
+//! Tests of the formatter: each row is a text and its result; every result is formatted again and
+//! must not change.
 
 use super::{Case, Fault, Options, format};
 use crate::source::Sources;
@@ -18,7 +19,8 @@ fn good(text: &str, options: &Options) -> String {
     }
 }
 
-/// Lays statements of a subroutine out in fixed form, without its first and last line.
+/// Formats the statements of a subroutine in fixed form and returns them without the subroutine's
+/// first and last line.
 #[track_caller]
 fn body(text: &str) -> String {
     let text = format!("      SUBROUTINE S\n{text}      END\n");
@@ -105,7 +107,7 @@ fn blanks() {
         ("RETURN", "RETURN"),
         ("F$A=B_C", "F$A = B_C"),
     ] {
-        // Labels stand where they have to.
+        // Labels go where fixed form requires them.
         let text = text
             .replace("\n10 ", "\n   10 ")
             .replace("\n20 ", "\n   20 ");
@@ -337,18 +339,18 @@ C     at the end
 
 #[test]
 fn long_statements() {
-    // The user's lines where they fit.
+    // The user's lines are kept if they fit.
     assert_eq!(
         body("      X = 1 +\n     $   2\n     $   + 3\n"),
         "      X = 1 +\n     &    2\n     &    + 3\n"
     );
-    // Otherwise as few as possible.
+    // Otherwise there are as few lines as possible.
     let call = "CALL LONG(ARGUMENT1,ARGUMENT2,ARGUMENT3,ARGUMENT4,ARGUMENT5,ARG6)";
     assert_eq!(
         body(&format!("      {call}\n")),
         "      CALL LONG(ARGUMENT1, ARGUMENT2, ARGUMENT3, ARGUMENT4, ARGUMENT5,\n     &    ARG6)\n"
     );
-    // A constant that is too long goes on in column 7.
+    // A constant that is too long continues in column 7.
     let long = "x".repeat(100);
     let text = format!("      C = '{}\n     +{}'\n", &long[..61], &long[61..]);
     assert_eq!(
@@ -410,7 +412,7 @@ fn directives_change_with_the_form() {
         good(&result, &back),
         "      SUBROUTINE S\n!$omp parallel do private(i)\n      do i = 1, n\n      end do\n!$    X = 1 + 2\n!DIR$ IVDEP\n      end\n"
     );
-    // In their own form they stay as they are.
+    // Directives that stay in their form do not change.
     assert!(good(fixed, &Options::default()).contains("c$omp&  private(i)\n"));
 }
 
@@ -426,7 +428,7 @@ fn the_form_can_be_told_afterwards() {
         form: Some(Form::Free),
         ..Options::default()
     };
-    // Nothing in this text tells its form.
+    // Nothing in this text reveals its form.
     let result = good(
         "      DO 10 I = 1, 3\n      DO 10 J = 1, 3\n   10 CONTINUE\n      END\n",
         &free,
@@ -449,7 +451,7 @@ fn what_cannot_be_laid_out() {
     }
 }
 
-/// What INCLUDE reads has no END, and labels may be there twice for a preprocessor.
+/// A file for INCLUDE has no END, and preprocessor branches may define a label twice.
 #[test]
 fn parts_of_programs() {
     let options = Options::default();
@@ -488,7 +490,7 @@ fn the_sample_is_laid_out() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
 
-    /// No text makes it panic, and what comes out is laid out.
+    /// No text causes a panic, and formatting is idempotent.
     #[test]
     fn any_text(
         changes in proptest::collection::vec((0usize..500, "[ -~\n\tä\r;&'\"!#C(/]{0,3}", 0usize..4), 0..6),

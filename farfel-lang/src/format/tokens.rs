@@ -1,13 +1,13 @@
-//! A statement as a row of tokens, spelled as the user has them.
+//! Splits a statement into tokens, spelled as in the source.
 
 use super::Case;
 use crate::syntax::Piece;
 use crate::syntax::trace::{Constant, Traced};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A keyword, or letters that the parser did not take for a name.
+    /// A keyword, or letters that the parser did not identify as a name.
     Word,
     /// A name, `.TRUE.` or `.FALSE.`.
     Name,
@@ -18,17 +18,17 @@ pub(super) enum Kind {
     Sign,
 }
 
-/// A token.
+/// A token of a statement.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub kind: Kind,
-    /// As it is to be written.
+    /// The text in the result.
     pub text: String,
-    /// The same in upper case, empty for constants.
+    /// The same in upper case; empty for constants.
     pub upper: String,
-    /// There is a blank before it in the source.
+    /// Whether a blank precedes it in the source.
     pub gap: bool,
-    /// Its first byte in the source, and one past its last one.
+    /// The offset of its first byte in the source. `end` is one past the last byte.
     pub start: usize,
     pub end: usize,
 }
@@ -39,12 +39,12 @@ impl Token {
     }
 }
 
-/// Signs of several letters.
+/// Signs that consist of several characters.
 const SIGNS: [&str; 11] = [
     "**", "//", "==", "/=", "<=", ">=", "=>", "::", "(/", "/)", "<>",
 ];
 
-/// The tokens of a statement of the text `source`.
+/// Returns the tokens of a statement of the text `source`.
 pub(super) fn tokens(source: &str, st: &Traced, free: bool, case: Case) -> Vec<Token> {
     let mut reader = Tokens {
         source,
@@ -84,7 +84,7 @@ impl Tokens<'_> {
         self.raw(at, self.st.text.len());
     }
 
-    /// A keyword, in two where the user has a blank that may be there.
+    /// Adds a keyword, as two words if the user put a blank where one is allowed.
     fn keyword(&mut self, from: usize, to: usize, blanks: u32) {
         let letters = |i: &usize| self.st.text[*i].is_ascii_alphanumeric();
         let end = (from..to).find(|i| !letters(i)).unwrap_or(to);
@@ -101,7 +101,7 @@ impl Tokens<'_> {
         self.raw(end, to);
     }
 
-    /// Letters that nobody has noted anything of.
+    /// Adds letters about which the parser recorded nothing.
     fn raw(&mut self, from: usize, to: usize) {
         let text = &self.st.text;
         let mut at = from;
@@ -144,7 +144,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// `.EQ.` and the like: where it ends.
+    /// Returns the end of `.EQ.` and the like.
     fn word_in_points(&self, at: usize, to: usize) -> Option<usize> {
         let rest = self.st.text.get(at + 1..to)?;
         let letters = rest.iter().take_while(|c| c.is_ascii_uppercase()).count();
@@ -198,7 +198,7 @@ fn is_word(c: u8) -> bool {
     c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, b'_' | b'$')
 }
 
-/// A constant as the user has it. One that goes over several lines comes on one.
+/// Returns a constant as the user wrote it. If it extends over several lines, they are joined.
 fn spelled(source: &str, constant: &Constant) -> String {
     let Constant {
         at: _,
@@ -210,7 +210,7 @@ fn spelled(source: &str, constant: &Constant) -> String {
         .get(span.start as usize..span.end as usize)
         .unwrap_or("");
     if *hollerith {
-        // The blanks at its end may be those that a card is filled with.
+        // Trailing blanks may be the padding of a card.
         let count = written.find(['H', 'h']).map(|h| &written[..=h]);
         return match count.filter(|c| !c.contains('\n')) {
             Some(count) => format!("{count}{value}"),

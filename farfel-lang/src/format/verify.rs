@@ -1,4 +1,4 @@
-//! Whether a text that was laid out anew is the same program.
+//! Checks that a formatted text is still the same program.
 
 use super::comments::is_directive;
 use crate::print::{Options, print_program};
@@ -7,8 +7,8 @@ use crate::syntax::trace;
 use crate::syntax::trace::{Trace, Traced};
 use crate::syntax::{Form, ReadOptions, asks_for_form, joined_directives};
 
-/// Compares statements, trees and comments of the text `old` and of `new`. The fault is the
-/// first statement that differs.
+/// Compares the statements, trees and comments of the texts `old` and `new`. The error is the first
+/// statement that differs.
 pub(super) fn same(
     old: &str,
     from: Form,
@@ -38,7 +38,7 @@ pub(super) fn same(
         comments: false,
         ..Options::default()
     };
-    // Without directives, whose lines are looked at below.
+    // Directives are left out here; their lines are compared below.
     let tree = |t: &Trace| -> Vec<String> {
         let text = print_program(&t.program, &options);
         text.lines()
@@ -80,7 +80,7 @@ fn place(st: &Traced) -> Option<Span> {
     Some(Span::new(file, first, last + 1))
 }
 
-/// The comments of a text, directives joined and all without what differs between forms.
+/// Returns the comments of a text, with directives joined and without what differs between forms.
 fn comments(text: &str, trace: &Trace, form: Form) -> Vec<String> {
     let mut lines: Vec<(&str, bool)> = Vec::new();
     for span in trace.statements.iter().flat_map(|s| &s.comments) {

@@ -1,14 +1,15 @@
-//! A captured variable that a call passes for another argument, too.
+//! Merges a captured variable with another argument when a call passes the same variable for both.
 //!
-//! `CALL STEP(X)`, where the nested STEP uses X itself, is `CALL OUTER_STEP(X, X)` after
-//! lifting: two names for one variable. Where one of them is assigned, Fortran forbids that, and
-//! compilers keep the other in a register. So STEP gets a copy for such calls, in which both
-//! names are one. Of a variable that is passed in part, or of which the argument is a part, no
-//! such copy is made: there is a warning. The same holds for an argument in a COMMON block that
-//! the nested subprogram sees.
+//! `CALL STEP(X)`, where the nested STEP uses X itself, is `CALL OUTER_STEP(X, X)` after lifting:
+//! two names for one variable. If one of them is assigned, Fortran forbids this, and compilers may
+//! keep the other in a register. So such calls use a copy of STEP in which both names are one. If
+//! the variable is passed only in part, or the argument is only a part of it, no copy is made and a
+//! warning is given. The same holds for an argument in a COMMON block that is visible to the nested
+//! subprogram.
 //!
-//! Where an AD block of the subprogram differentiates by the COMMON variable, the two are not one: of the
-//! argument the block has the value only. Then the call passes a value, `CALL STEP((X))`.
+//! If an AD block of the subprogram differentiates with respect to the COMMON variable, the two
+//! must not be merged: for the block, the argument is only a value. The call then passes a value,
+//! `CALL STEP((X))`.
 
 use super::calls::{for_each_call_mut, global};
 use super::compact::{Changed, renumber};
@@ -28,24 +29,25 @@ use crate::storage::{Constants, UnitStorage, common_blocks};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-/// Which arguments of a call go, and what of the called unit is the same variable.
+/// The arguments of a call to remove, by position, each with the variable of the callee that
+/// replaces it.
 type Merge = Vec<(usize, Kept)>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Kept {
-    /// A name of the called unit.
+    /// A variable of the called unit.
     Own(SymId),
-    /// What lies in a COMMON block from one byte to another. The called unit does not declare
-    /// the block, but something that it calls does.
+    /// The bytes of a COMMON block from the first number up to the second. The called unit does not
+    /// declare the block, but something that it calls does.
     Common(Name, i64, i64),
 }
 
-/// Which COMMON blocks calls reach, and whether what they reach assigns something there.
+/// The COMMON blocks that calls reach, and whether the units reached may assign variables in them.
 struct Reached {
     graph: CallGraph,
-    /// By position in the graph.
+    /// By index in the call graph.
     own: Vec<HashMap<Name, bool>>,
-    /// What copies are made of, which are not in the graph.
+    /// The originals of copies, since copies are not in the call graph.
     origin: HashMap<Name, Name>,
     known: HashMap<Name, HashMap<Name, bool>>,
 }
@@ -57,7 +59,7 @@ impl Reached {
             if blocks.is_empty() {
                 return HashMap::new();
             }
-            // A block that differentiates by a variable sets it.
+            // A block that differentiates with respect to a variable sets it.
             let mut changed = assigned.in_unit(u);
             changed.extend(independents(u));
             let storage = UnitStorage::of(u);
@@ -75,7 +77,8 @@ impl Reached {
         }
     }
 
-    /// Nothing if calls of this unit do not reach the block.
+    /// Returns whether a block may be assigned; `None` if calls of this unit do not reach the
+    /// block.
     fn block(&mut self, unit: &Name, block: &Name) -> Option<bool> {
         let mut origin = unit;
         while let Some(of) = self.origin.get(origin) {
@@ -94,7 +97,7 @@ impl Reached {
     }
 }
 
-/// Makes the copies. Adds the names of the units that it changes or adds to `changed`.
+/// Makes the copies. Adds the names of the units that it changes or creates to `changed`.
 pub(super) fn once(
     program: &mut Program,
     families: &mut Families,
@@ -118,7 +121,7 @@ pub(super) fn once(
         let mut body = std::mem::take(&mut caller.body);
         let index = UnitIndex::of(program);
         let storage = UnitStorage::of(&caller);
-        // Copies have one state with what they are made of.
+        // A copy shares its state with its original.
         let mut keep: HashSet<Name> = HashSet::new();
         for_each_call_mut(&mut body.clone(), &mut |callee, args| {
             if let Some(name) = global(&caller.symbols, *callee)
@@ -233,21 +236,21 @@ pub(super) fn once(
             changed.insert(caller.name.clone());
             program.units[at] = caller;
         }
-        // Behind the others, so that they are looked at, too.
+        // Appended to the others, so that the loop visits them, too.
         program.units.extend(new);
         at += 1;
     }
 }
 
-/// Is argument `i` one that lifting has added?
+/// Whether lifting has added argument `i`.
 fn is_captured(target: &Unit, i: usize, families: &Families) -> bool {
     i + families.captured(&target.name) >= target.args.len()
 }
 
-/// May a unit pass something twice to a lifted subprogram?
+/// Whether a unit may pass something twice to a lifted subprogram.
 fn passes_twice(unit: &Unit, families: &Families) -> bool {
     let mut found = false;
-    // Where there is EQUIVALENCE, names do not tell.
+    // With EQUIVALENCE, comparing names is not enough.
     let ties = super::equivalenced::groups(unit).next().is_some();
     let storage = OnceCell::new();
     super::calls::for_each_call(&unit.body, &mut |callee, args| {
@@ -280,8 +283,8 @@ fn passes_twice(unit: &Unit, families: &Families) -> bool {
     found
 }
 
-/// The arguments that a copy does not get, each with the one that is the same. Warns of what
-/// overlaps otherwise.
+/// Returns the arguments that a copy does not receive, each with the argument that is the same
+/// variable. Warns of other overlaps.
 fn merge(
     caller: &Unit,
     storage: &UnitStorage,
@@ -315,7 +318,7 @@ fn merge(
             {
                 continue;
             }
-            // EQUIVALENCE gives two names to the same bytes.
+            // EQUIVALENCE may give the same bytes two names.
             let one =
                 same || storage.spot(given).is_some() && storage.spot(given) == storage.spot(c);
             let variable = |e: &Expr| matches!(e.kind, ExprKind::Var(_));
@@ -340,7 +343,7 @@ fn merge(
     found
 }
 
-/// Adds the arguments that lie in COMMON blocks which the called unit sees.
+/// Adds the arguments in COMMON blocks that the called unit declares.
 fn in_common(
     storage: &UnitStorage,
     target: &Unit,
@@ -380,8 +383,8 @@ fn in_common(
     }
 }
 
-/// The arguments that lie in COMMON variables which blocks of the called unit differentiate by: it sets them,
-/// to the values that they have.
+/// Returns the arguments in COMMON variables with respect to which blocks of the called unit
+/// differentiate: a block sets such a variable, though only to the value that it has.
 fn by_value(
     storage: &UnitStorage,
     target: &Unit,
@@ -414,7 +417,7 @@ fn by_value(
     (0..args.len()).filter(is_set).collect()
 }
 
-/// Adds the arguments that lie in COMMON blocks which only what the called unit calls sees.
+/// Adds the arguments in COMMON blocks that only the callees of the called unit declare.
 fn below(
     caller: &Unit,
     storage: &UnitStorage,
@@ -461,7 +464,8 @@ fn below(
     }
 }
 
-/// The variable that a COMMON statement names, from one byte of the block to another.
+/// Returns the variable that a COMMON statement names and that extends over a range of bytes in the
+/// block.
 fn named(storage: &UnitStorage, block: &Name, start: i64, end: i64) -> Option<SymId> {
     let mut members = storage.block(block)?.members.iter();
     let found = members.find(|m| m.named && (m.start, m.start + m.size) == (start, end));
@@ -494,7 +498,7 @@ fn warning(
     .help("the compiler may take them for two variables: pass a copy, or use one name only")
 }
 
-/// Can one dummy argument stand for the other?
+/// Whether one dummy argument can replace the other.
 fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
     let (a, b) = (&target.symbols[a], &target.symbols[b]);
     let same = |x: &Option<Expr>, y: &Option<Expr>| match (x, y) {
@@ -511,8 +515,9 @@ fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
         && (a.ty != Some(Type::Character) || same(&a.length, &b.length))
 }
 
-/// Does a block of a unit differentiate by one of these? There a dummy argument is a variable
-/// of its own, so that they cannot be one. Nor can they where one would get two cotangents.
+/// Whether a block of a unit differentiates with respect to one of these variables. In the block a
+/// dummy argument is a variable of its own, so they cannot be merged. Nor can they if one would
+/// receive two cotangents.
 fn independent(target: &Unit, both: [SymId; 2]) -> bool {
     let mut seeded_twice = false;
     walk_block(&target.body, &mut |s| {
@@ -527,7 +532,7 @@ fn independent(target: &Unit, both: [SymId; 2]) -> bool {
     seeded_twice || both.into_iter().any(|s| is_independent(target, s))
 }
 
-/// The copy in which those arguments are one. COMMON blocks come from the caller.
+/// Makes the copy with these arguments merged. COMMON blocks are imported from the caller.
 fn copy(
     target: &Unit,
     merge: &Merge,
@@ -556,7 +561,7 @@ fn copy(
             map[gone.0 as usize] = kept;
         }
     }
-    // What stands for one that goes itself.
+    // Follows replacements by variables that are replaced themselves.
     for k in 0..map.len() {
         while map[map[k].0 as usize] != map[k] {
             map[k] = map[map[k].0 as usize];
@@ -568,7 +573,7 @@ fn copy(
         merge.iter().all(|(i, _)| i + 1 != position)
     });
     renumber(&mut copy, &map);
-    // Two destinations that have become one: the later keeps its value.
+    // If two destinations have become one, the later one keeps its value.
     walk_block_mut(&mut copy.body, &mut |s| {
         if let StmtKind::Ad(block) = &mut s.kind {
             while let Some((_, lost)) = lost_items(&block.closing, false).first() {
@@ -578,7 +583,7 @@ fn copy(
     });
     for (id, to) in copy.symbols.ids().zip(&map) {
         if id != *to {
-            // Nothing names it any more.
+            // Nothing refers to it any more.
             let s = &mut copy.symbols[id];
             s.place = Place::Local;
             s.dims = Vec::new();

@@ -1,7 +1,7 @@
-//! Bounds of arrays and lengths of texts that depend on variables which change.
+//! Array bounds and character lengths that depend on variables which change.
 //!
-//! An array keeps the bounds that it has on entry to its unit. What declares it anew, or loops
-//! over its elements, must not see other ones, so what they depend on is kept.
+//! An array keeps the bounds that it has on entry to its unit. Code that declares it again or loops
+//! over its elements must see the same bounds, so the values on which they depend are saved.
 
 use super::calls::{for_each_call, has_ad_blocks};
 use crate::effects::Assigned;
@@ -12,8 +12,8 @@ use crate::ir::{
 use crate::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-/// For units with AD blocks, the variables that bounds of arrays depend on and that the unit
-/// may change, directly or by calls.
+/// Returns, for units with AD blocks, the variables on which array bounds depend and which the unit
+/// may change, directly or through calls.
 pub(super) fn changing(program: &Program) -> HashMap<Name, HashSet<SymId>> {
     let with_blocks = program.units.iter().filter(|u| has_ad_blocks(&u.body));
     let concerned: Vec<(&Unit, HashSet<SymId>)> = with_blocks
@@ -34,9 +34,9 @@ pub(super) fn changing(program: &Program) -> HashMap<Name, HashSet<SymId>> {
         .collect()
 }
 
-/// For every unit of a program whose units are still nested, each before those in it: the
-/// variables that bounds of its arrays depend on and that may change while the unit is carried
-/// out. None for units without nested ones: nobody else sees their arrays.
+/// Returns, for every unit of a program whose units are still nested, each before those nested in
+/// it, the variables on which the bounds of its arrays depend and which may change while the unit
+/// executes. The set is empty for units without nested ones, as nothing else sees their arrays.
 pub(super) fn changing_around(program: &Program) -> Vec<HashSet<SymId>> {
     fn count(unit: &Unit) -> usize {
         1 + unit.nested.iter().map(count).sum::<usize>()
@@ -89,8 +89,9 @@ fn visit_nest(
     }
 }
 
-/// Does some nested subprogram assign a whole number of its surroundings, and is one passed as an
-/// argument? Then who gets it may find a dummy argument changed by a call of it.
+/// Whether some nested subprogram assigns an integer of its host, and some nested subprogram is
+/// passed as an argument. If so, a unit that receives one may find a dummy argument changed by
+/// calling it.
 fn closures_may_assign(program: &Program, assigned: &Assigned) -> bool {
     fn any(unit: &Unit, of: &dyn Fn(&Unit) -> bool) -> bool {
         of(unit) || unit.nested.iter().any(|n| any(n, of))
@@ -119,15 +120,15 @@ fn closures_may_assign(program: &Program, assigned: &Assigned) -> bool {
     nests().any(|u| any(u, &passes)) && nests().any(|u| any(u, &assigns))
 }
 
-/// Does a unit, or one nested in it, call a procedure that it gets as an argument, or pass it on?
+/// Whether a unit, or one nested in it, calls a dummy procedure or passes it on.
 fn mentions_dummy_procedure(unit: &Unit) -> bool {
     let mut symbols = unit.symbols.iter();
     symbols.any(|(_, s)| s.class.is_procedure() && s.place == Place::Dummy)
         || unit.nested.iter().any(mentions_dummy_procedure)
 }
 
-/// The variables of a unit that may change after its entry: in it, in those nested in it and by
-/// calls.
+/// Returns the variables of a unit that may change after its entry: in the unit, in those nested in
+/// it, and through calls.
 fn may_change(unit: &Unit, assigned: &Assigned) -> HashSet<SymId> {
     let mut found = assigned.in_unit(unit);
     for spec in &unit.specs {
@@ -146,7 +147,7 @@ fn may_change(unit: &Unit, assigned: &Assigned) -> HashSet<SymId> {
     found
 }
 
-/// The variables that bounds and lengths of what a unit declares itself depend on.
+/// Returns the variables on which the bounds and lengths of a unit's own declarations depend.
 pub(super) fn bound_variables(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
     let host = |s: &Symbol| matches!(s.place, Place::Host(_));
@@ -162,13 +163,13 @@ pub(super) fn bound_variables(unit: &Unit) -> HashSet<SymId> {
     found
 }
 
-/// The bounds of a variable and its length.
+/// Returns the bounds of a variable, and its length.
 pub(super) fn bounds(s: &Symbol) -> impl Iterator<Item = &Expr> {
     let dims = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
     dims.chain(&s.length)
 }
 
-/// The same, to change them.
+/// Like [`bounds`], but mutable.
 pub(super) fn bounds_mut<'s>(
     dims: &'s mut [Dim],
     length: &'s mut Option<Expr>,
@@ -178,34 +179,34 @@ pub(super) fn bounds_mut<'s>(
         .chain(length)
 }
 
-/// What bounds of a unit's arrays depend on, as it is when the unit is entered.
+/// The values on entry to a unit on which the bounds of its arrays depend.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OnEntry {
     /// The variables that may change.
     changing: HashSet<SymId>,
-    /// Parts of bounds, and the variables that keep what they are on entry.
+    /// Parts of bounds, with the variables that save their values on entry.
     kept: Vec<(Expr, SymId)>,
 }
 
 impl OnEntry {
-    /// For a unit of which these variables may change.
+    /// Creates an empty table for a unit in which these variables may change.
     pub fn of(changing: HashSet<SymId>) -> Self {
         let kept = Vec::new();
         OnEntry { changing, kept }
     }
 
-    /// True if no bound changes.
+    /// Whether no bound changes.
     pub fn is_steady(&self) -> bool {
         self.changing.is_empty()
     }
 
-    /// The variables that keep something.
+    /// Returns the variables that hold saved values.
     pub fn variables(&self) -> impl Iterator<Item = SymId> + '_ {
         self.kept.iter().map(|(_, s)| *s)
     }
 
-    /// A variable of the unit, with the bounds and the length that it has since the unit was
-    /// entered. Adds variables to the unit where they are needed.
+    /// Returns a variable of the unit with the bounds and the length that it had on entry to the
+    /// unit. Adds variables for saved values to the unit where needed.
     pub fn seen(&mut self, unit: &mut Unit, s: SymId, taken: &HashSet<Name>) -> Symbol {
         let mut seen = unit.symbols[s].clone();
         if !self.is_steady() {
@@ -216,7 +217,7 @@ impl OnEntry {
         seen
     }
 
-    /// Replaces what may change in a bound.
+    /// Replaces the parts of a bound that may change.
     fn keep(&mut self, unit: &mut Unit, bound: &mut Expr, taken: &HashSet<Name>) {
         match &mut bound.kind {
             ExprKind::Unary(_, a) | ExprKind::Paren(a) => return self.keep(unit, a, taken),
@@ -249,8 +250,8 @@ impl OnEntry {
         bound.kind = ExprKind::Var(kept);
     }
 
-    /// Adds the statements that keep the values to the statements of the unit: at the
-    /// beginning, and behind each ENTRY.
+    /// Adds the statements that save the values to the statements of the unit: at the beginning,
+    /// and after each ENTRY.
     pub fn keep_at_entries(&self, unit: &Unit, body: Vec<Stmt>) -> Vec<Stmt> {
         if self.kept.is_empty() {
             return body;
@@ -284,7 +285,7 @@ impl OnEntry {
     }
 }
 
-/// The first variable of those whose value an expression depends on.
+/// Returns the first of these variables on whose value an expression depends.
 fn first_changing(unit: &Unit, e: &Expr, changing: &HashSet<SymId>) -> Option<SymId> {
     let found = |s: SymId| changing.contains(&s).then_some(s);
     match &e.kind {

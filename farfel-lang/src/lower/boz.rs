@@ -1,9 +1,9 @@
 //! Octal, hexadecimal and binary constants outside of DATA.
 //!
-//! Old compilers took `I = Z'FF'` and `K/O'10'`: such a constant has the type that is wanted where
-//! it stands. gfortran takes it in DATA and as an argument of INT, REAL and the like only, other
-//! tools not even there. So it becomes a number where an INTEGER is wanted, and an argument of
-//! REAL where a REAL gets its bits.
+//! Old compilers accepted `I = Z'FF'` and `K/O'10'`: such a constant takes the type that its
+//! context requires. gfortran accepts them only in DATA and as arguments of INT, REAL and the like,
+//! and other tools not even there. So a constant becomes a number where an INTEGER is required, and
+//! an argument of REAL where its bits become a REAL.
 
 use super::calls::intrinsic_symbol;
 use crate::ir::{
@@ -11,13 +11,13 @@ use crate::ir::{
 };
 use crate::types::type_of;
 
-/// Intrinsic functions that say what becomes of the bits.
+/// Intrinsic functions that determine how the bits are interpreted.
 const CONVERSIONS: [&str; 12] = [
     "INT", "INT2", "INT8", "REAL", "FLOAT", "SNGL", "DBLE", "DREAL", "DFLOAT", "CMPLX", "DCMPLX",
     "TRANSFER",
 ];
 
-/// Rewrites those constants in all units.
+/// Rewrites these constants in all units.
 pub(super) fn settle(program: &mut Program) {
     program.units.iter_mut().for_each(visit);
 }
@@ -101,7 +101,7 @@ fn statement(unit: &mut Unit, s: &mut Stmt) {
     }
 }
 
-/// Rewrites what stands within an expression, not itself.
+/// Rewrites the constants within an expression, but not the expression itself.
 fn within(unit: &mut Unit, e: &mut Expr) {
     e.rewrite(&mut |e| match &mut e.kind {
         ExprKind::Binary(op, a, b) if op.is_arithmetic() || op.is_relational() => {
@@ -112,7 +112,7 @@ fn within(unit: &mut Unit, e: &mut Expr) {
                 (true, true) => Some(Type::INTEGER),
                 (false, false) => return,
             };
-            // What a REAL and bits make together, no two compilers agreed on.
+            // Compilers never agreed on the result of an operation between a REAL and bits.
             let ty = ty.filter(|t| op.is_relational() || matches!(t, Type::Integer(_)));
             wanted(unit, a, ty);
             wanted(unit, b, ty);
@@ -166,7 +166,7 @@ fn plain(e: &Expr) -> &Expr {
     }
 }
 
-/// The parts of a range, or an expression.
+/// Rewrites the parts of a range, or a plain expression.
 fn bounds(unit: &mut Unit, e: &mut Expr, ty: Option<Type>) {
     match &mut e.kind {
         ExprKind::Range(a, b, c) => {
@@ -178,7 +178,7 @@ fn bounds(unit: &mut Unit, e: &mut Expr, ty: Option<Type>) {
     }
 }
 
-/// Bits where a value of this type is wanted.
+/// Rewrites bits where a value of this type is required.
 fn wanted(unit: &mut Unit, e: &mut Expr, ty: Option<Type>) {
     match &mut e.kind {
         ExprKind::Paren(inner) => return wanted(unit, inner, ty),
@@ -195,7 +195,7 @@ fn wanted(unit: &mut Unit, e: &mut Expr, ty: Option<Type>) {
                 *e = constant(n, bytes, span);
             }
         }
-        // Without a kind it is what REAL is made here.
+        // Without a kind, REAL returns the default REAL.
         Some(Type::Real(bytes)) => {
             let real = intrinsic_symbol(unit, "REAL", span);
             let bits = std::mem::replace(e, Expr::int(0, span));
@@ -206,7 +206,7 @@ fn wanted(unit: &mut Unit, e: &mut Expr, ty: Option<Type>) {
     }
 }
 
-/// The number that the last bits are, in two's complement.
+/// Returns the number that the low-order bits represent in two's complement.
 fn number(text: &str, bytes: u8) -> Option<i64> {
     let (letter, digits) = text.split_at_checked(1)?;
     let radix = match letter {
@@ -225,7 +225,7 @@ fn number(text: &str, bytes: u8) -> Option<i64> {
     })
 }
 
-/// A number as a constant of that many bytes. The least has no digits of its own.
+/// Returns a number as a constant of this many bytes. The least number has no literal of its own.
 fn constant(n: i64, bytes: u8, span: crate::source::Span) -> Expr {
     let of_kind = |n: i64| match bytes {
         4 => Expr::int(n, span),

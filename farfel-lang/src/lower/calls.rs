@@ -1,5 +1,4 @@
-//! The calls of a unit, seen alike whether they are CALL statements or function
-//! references.
+//! The calls of a unit, with a uniform view of CALL statements and function references.
 
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::{Diagnostic, rules};
@@ -16,7 +15,7 @@ pub(super) fn for_each_call_mut(block: &mut [Stmt], f: &mut dyn FnMut(&mut SymId
     for_each_placed_call_mut(block, &mut |callee, args, _| f(callee, args));
 }
 
-/// The same, with the place of each call.
+/// Like [`for_each_call_mut`], with the span of each call.
 pub(super) fn for_each_placed_call_mut(
     block: &mut [Stmt],
     f: &mut dyn FnMut(&mut SymId, &mut Vec<Expr>, Span),
@@ -40,8 +39,8 @@ pub(super) fn for_each_call<'a>(block: &'a [Stmt], f: &mut dyn FnMut(SymId, &'a 
     for_each_reference(block, &mut |r| f(r.procedure, r.args));
 }
 
-/// In Fortran 77 a procedure that is passed on must be declared EXTERNAL; Farfel infers it, here for those
-/// that are meant.
+/// Declares the procedures selected by `which` EXTERNAL if they are passed on. Fortran 77 requires
+/// the declaration; Farfel infers it.
 pub(super) fn declare_procedures(unit: &mut Unit, which: &dyn Fn(&Symbol) -> bool) {
     let mut passed = Vec::new();
     for_each_call(&unit.body, &mut |_, args| {
@@ -61,18 +60,18 @@ pub(super) fn declare_procedures(unit: &mut Unit, which: &dyn Fn(&Symbol) -> boo
     }
 }
 
-/// The name of the top-level unit or external procedure that a symbol stands for.
+/// Returns the name of the top-level unit or external procedure for which a symbol stands.
 pub(super) fn global(symbols: &Symbols, id: SymId) -> Option<&Name> {
     let s = &symbols[id];
     (s.class.is_procedure() && s.place == Place::Global).then_some(&s.name)
 }
 
-/// What callers see of a subprogram.
+/// The properties of a subprogram that its callers see.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub class: Class,
     pub ty: Option<Type>,
-    /// The length of its result, where that is a number: other lengths are the caller's.
+    /// The length of its result if that is constant. Otherwise the caller's declaration gives it.
     pub length: Option<Expr>,
 }
 
@@ -95,21 +94,21 @@ pub(super) fn seen_of(unit: &Unit) -> Seen {
     }
 }
 
-/// A procedure that an actual argument names for good: a top-level or external procedure,
-/// or an intrinsic function.
+/// A procedure that an actual argument names and that is known statically: a top-level or external
+/// procedure, or an intrinsic function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Constant {
     /// A top-level or external procedure of this name.
     Global(Name),
     /// An intrinsic function of this name.
     Intrinsic(&'static str),
-    /// Whatever a caller outside of the program passes.
+    /// Any procedure that a caller outside of the program may pass.
     Outside,
 }
 
 impl Constant {
-    /// What a symbol stands for as an actual argument, unless it is a dummy procedure or
-    /// data.
+    /// Returns the procedure for which a symbol stands as an actual argument, unless it is a dummy
+    /// procedure or data.
     pub fn of(symbols: &Symbols, id: SymId) -> Option<Constant> {
         match symbols[id].class {
             Class::Intrinsic(i) => Some(Constant::Intrinsic(i.name)),
@@ -117,9 +116,9 @@ impl Constant {
         }
     }
 
-    /// The symbol of `unit` for it. `known` is what is seen of a unit of the program; `seen` is
-    /// the dummy procedure, which tells as much of one that is not, and how long a result is
-    /// whose length the caller says.
+    /// Returns the symbol of `unit` for the procedure. `known` describes the procedure if it is a
+    /// unit of the program; `seen` is the dummy procedure, which supplies the same facts for other
+    /// procedures, and the length of the result where the caller declares it.
     pub fn symbol(&self, unit: &mut Unit, known: Option<Seen>, seen: (SymId, &Symbol)) -> SymId {
         let (dummy, seen) = seen;
         match self {
@@ -160,7 +159,7 @@ pub(super) fn intrinsic_symbol(unit: &mut Unit, name: &str, span: Span) -> SymId
         class: Class::Intrinsic(intrinsic),
         ..Symbol::new(name.into(), span)
     });
-    // It may be passed on, which takes this statement.
+    // It may be passed on, which requires this statement.
     unit.specs.insert(
         0,
         Spec {
@@ -178,8 +177,8 @@ pub(super) fn intrinsic_symbol(unit: &mut Unit, name: &str, span: Span) -> SymId
     id
 }
 
-/// The symbol of `unit` for a top-level or external procedure. A local name in its way
-/// gets another one.
+/// Returns the symbol of `unit` for a top-level or external procedure. A local name that conflicts
+/// is renamed.
 fn procedure_symbol(unit: &mut Unit, name: &Name, seen: Seen, external: bool, span: Span) -> SymId {
     if let Some(s) = unit.symbols.find(name) {
         if global(&unit.symbols, s).is_some() {
@@ -187,8 +186,8 @@ fn procedure_symbol(unit: &mut Unit, name: &Name, seen: Seen, external: bool, sp
         }
         let other = unit.symbols.unused(&format!("{name}_LOCAL"), &|_| false);
         unit.symbols.rename(s, other);
-        // Its type may have come from the first letter, which stays; its own declaration
-        // follows the symbol.
+        // The implicit type of the renamed symbol does not change, as the first letter stays the
+        // same; an explicit declaration refers to the symbol.
     }
     let Seen { class, ty, length } = seen;
     let declared = class == Class::Function || external;
@@ -207,8 +206,8 @@ fn procedure_symbol(unit: &mut Unit, name: &Name, seen: Seen, external: bool, sp
     id
 }
 
-/// Checks the calls of a dummy procedure against what it stands for: `target`, whose last
-/// `captured` arguments are added by the compiler.
+/// Checks the calls of a dummy procedure against the procedure `target` for which it stands. The
+/// last `captured` arguments of `target` are added by the compiler.
 pub(super) fn check_calls(
     unit: &Unit,
     dummy: SymId,
@@ -218,7 +217,7 @@ pub(super) fn check_calls(
 ) {
     let name = &unit.symbols[dummy].name;
     let wanted = &target.args[..target.args.len().saturating_sub(captured)];
-    // What is only warned of where a procedure is called by its own name is warned of here.
+    // Problems that only cause warnings in calls by name only cause warnings here.
     let mut fault = |d: Diagnostic| {
         let d = d.related(target.name_span, format!("what {name} stands for"));
         if !diagnostics
@@ -306,8 +305,8 @@ pub(super) fn check_calls(
     });
 }
 
-/// Checks the calls of a dummy procedure against the intrinsic function that it stands for,
-/// and that is passed at a place.
+/// Checks the calls of a dummy procedure against the intrinsic function for which it stands, and
+/// which is passed at `passed`.
 pub(super) fn check_intrinsic(
     unit: &Unit,
     dummy: SymId,
@@ -375,7 +374,7 @@ pub(super) fn check_intrinsic(
     }
 }
 
-/// Does a block have AD blocks in it?
+/// Whether a block contains AD blocks.
 pub(super) fn has_ad_blocks(block: &[Stmt]) -> bool {
     block.iter().any(|s| match &s.kind {
         StmtKind::Ad(_) => true,
@@ -383,18 +382,18 @@ pub(super) fn has_ad_blocks(block: &[Stmt]) -> bool {
     })
 }
 
-/// Which top-level units a unit mentions, as positions in the program.
+/// The top-level units that a unit mentions, as indices into the program.
 pub(super) struct Mentions {
-    /// Those that it calls or passes on, each once, in the order of their first mention.
+    /// The units that it calls or passes on, each once, in the order of their first mention.
     pub references: Vec<usize>,
     /// The lifted subprograms that it passes on, each once, in textual order.
     pub closures: Vec<usize>,
-    /// It passes closures on, be it of procedures that are not in the program.
+    /// Whether it passes closures on, including those of procedures that are not in the program.
     pub passes_closures: bool,
 }
 
 impl Mentions {
-    /// Of a unit without nested subprograms.
+    /// Collects the mentions in a unit without nested subprograms.
     pub fn of(unit: &Unit, index: &UnitIndex) -> Self {
         let symbols = &unit.symbols;
         let mut seen = vec![false; symbols.len()];

@@ -1,4 +1,4 @@
-//! Drops names that a unit no longer uses.
+//! Removes names that a unit no longer uses.
 
 use crate::ir::{
     Class, Entity, Expr, Name, Place, SaveItem, Spec, SpecKind, SymId, Symbols, Type, Unit,
@@ -6,13 +6,13 @@ use crate::ir::{
 };
 use std::collections::HashSet;
 
-/// The names of the units that a pass has changed or added. For all others [`compact`] has
-/// nothing to do, if it was done before.
+/// The names of the units that a pass has changed or added. In all others, [`compact`] finds
+/// nothing to remove, provided that it ran before.
 pub(super) type Changed = HashSet<Name>;
 
 /// Removes the symbols that nothing in the unit needs, with their declarations.
 ///
-/// Passes leave names behind (a dummy procedure that was specialised away), which would
+/// Passes leave names behind, such as a dummy procedure that was specialized away. These would
 /// otherwise stay reserved and declared.
 pub fn compact(unit: &mut Unit) {
     let used = used(unit, Shared::Kept);
@@ -30,10 +30,11 @@ pub fn compact(unit: &mut Unit) {
     renumber(unit, &map);
 }
 
-/// Removes the declarations of what nothing in a unit needs, and the comments among them: from COMMON the
-/// blocks of which it names no variable, where `may_go` allows it. The symbols stay.
+/// Removes the declarations of everything that a unit does not need, and the comments among them. A
+/// COMMON block of which the unit uses no variable is removed if `may_go` allows it. The symbols
+/// stay.
 ///
-/// For derivatives: their sources declare all that INCLUDE files have.
+/// This is for derivatives, as their sources declare everything that INCLUDE files contain.
 pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
     let is_comment = |s: &Spec| matches!(s.kind, SpecKind::Comment(_));
     unit.specs.retain(|s| !is_comment(s));
@@ -55,10 +56,10 @@ pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
     undeclare(unit, &used);
 }
 
-/// The most names in one statement: compilers limit how many lines it may have.
+/// The maximum number of names in one statement, as compilers limit its number of lines.
 const MOST_NAMES: usize = 16;
 
-/// Puts declarations of one type that stand together into one statement.
+/// Joins consecutive declarations of the same type into one statement.
 pub fn join_declarations(unit: &mut Unit) {
     let mut specs: Vec<Spec> = Vec::with_capacity(unit.specs.len());
     for spec in std::mem::take(&mut unit.specs) {
@@ -82,7 +83,7 @@ pub fn join_declarations(unit: &mut Unit) {
     unit.specs = specs;
 }
 
-/// Removes the declarations of all symbols but those that are used.
+/// Removes the declarations of all unused symbols.
 fn undeclare(unit: &mut Unit, used: &[bool]) {
     let is_used = |s: SymId| used[s.0 as usize];
     let unused = unit.symbols.iter().filter(|(id, _)| !is_used(*id));
@@ -93,20 +94,21 @@ fn undeclare(unit: &mut Unit, used: &[bool]) {
         })
         .collect();
     unit.undeclare_all(&|s| !is_used(s));
-    // Without a POINTER statement its type must be told.
+    // Without a POINTER statement its type must be declared.
     pointers.into_iter().for_each(|p| unit.declare(p));
 }
 
-/// Whether what is shared with other units, or with the next call, counts as used.
+/// Whether storage that is shared with other units, or kept until the next call, counts as used.
 #[derive(Clone, Copy)]
 enum Shared<'a> {
-    /// COMMON and SAVE do.
+    /// COMMON and SAVE count as used.
     Kept,
-    /// COMMON blocks of these names do only where one of their variables is used, saved variables likewise.
+    /// COMMON blocks with these names count as used only if one of their variables is; saved
+    /// variables likewise.
     MayGo(&'a dyn Fn(&Name) -> bool),
 }
 
-/// For each symbol of a unit, whether anything needs it.
+/// Returns, for each symbol of a unit, whether anything needs it.
 fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
     let mut used = Used {
         marks: vec![false; unit.symbols.len()],
@@ -167,9 +169,9 @@ fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
             | SpecKind::Intent(..) => {}
         }
     }
-    // Of a block all or nothing is declared.
+    // A COMMON block is declared completely or not at all.
     let mut blocks: HashSet<Name> = HashSet::new();
-    // What the facts of used symbols mention is used too.
+    // Whatever the facts about used symbols mention is used, too.
     while let Some(id) = used.open.pop() {
         let s = &unit.symbols[id];
         if matches!(s.place, Place::Host(_)) {
@@ -215,7 +217,7 @@ fn members(unit: &Unit, block: &Name, f: &mut dyn FnMut(&[Entity])) {
 
 struct Used {
     marks: Vec<bool>,
-    /// Those whose facts were not looked at yet.
+    /// The symbols whose facts have not been visited yet.
     open: Vec<SymId>,
 }
 

@@ -1,4 +1,4 @@
-//! Which copies of subprograms were made, for which calls, and why.
+//! The records of which copies of subprograms were made, for which calls, and why.
 
 use crate::ir::Name;
 use crate::source::Span;
@@ -7,21 +7,21 @@ use std::collections::HashMap;
 /// A copy of a subprogram in which dummy procedures are bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {
-    /// Its name, `ROOT_1`.
+    /// Its name, such as `ROOT_1`.
     pub name: Name,
-    /// What it is a copy of, `ROOT`: a subprogram of the source, a lifted one, or a copy.
+    /// The original, such as `ROOT`: a subprogram of the source, a lifted one, or another copy.
     pub of: Name,
     /// The dummy procedures that are bound in it, in the order of the arguments.
     pub bound: Vec<Bound>,
-    /// Who needs it: first the one it was made for.
+    /// The calls that need it, first the one for which it was made.
     pub uses: Vec<Use>,
-    /// The program needs it; otherwise it is there to be copied again. Only
-    /// [`explain`](super::explain) says so.
+    /// Whether the program needs it. Otherwise it only exists to be copied again. Only
+    /// [`explain`](super::explain) sets this.
     pub reached: bool,
 }
 
 impl Copy {
-    /// Gives copies other names.
+    /// Renames copies.
     pub(super) fn rename(&mut self, new: &HashMap<Name, Name>) {
         let bound = self.bound.iter_mut().map(|b| &mut b.procedure);
         let uses = self.uses.iter_mut().map(|u| &mut u.unit);
@@ -37,31 +37,31 @@ impl Copy {
     }
 }
 
-/// What a dummy procedure of a copy stands for.
+/// The binding of a dummy procedure in a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// The dummy procedure, by its name in the subprogram that was copied.
+    /// The name of the dummy procedure in the original.
     pub dummy: Name,
-    /// The procedure that it stands for.
+    /// The procedure for which it stands.
     pub procedure: Name,
-    /// The variables of its surroundings that the copy takes along.
+    /// The variables of the procedure's host that the copy receives.
     pub captured: Vec<Captured>,
 }
 
-/// A variable that a copy takes along.
+/// A captured variable of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
     /// Its name in the procedure that uses it.
     pub name: Name,
-    /// The argument of the copy that is the same variable, where one serves for both.
+    /// The argument of the copy that is the same variable, if one serves for both.
     pub same_as: Option<Name>,
 }
 
-/// A call, or a procedure as an argument, that needs a copy.
+/// A call, or a procedure passed as an argument, that needs a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// The unit that it stands in, maybe a copy itself.
+    /// The unit that contains it, which may be a copy itself.
     pub unit: Name,
-    /// Where it stands in the source.
+    /// The place in the source.
     pub span: Span,
 }

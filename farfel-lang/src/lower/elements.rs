@@ -1,9 +1,9 @@
-//! Statements that go over all elements of an array, in FORTRAN 77.
+//! Builds FORTRAN 77 statements that loop over all elements of an array.
 
 use crate::ir::{Dim, Expr, Stmt, SymId, Symbol, Type, Unit};
 use crate::source::Span;
 
-/// Loops over the elements of an array with these bounds. The first index runs fastest.
+/// Builds loops over the elements of an array with these bounds. The first index varies fastest.
 pub(super) fn over(dims: &[Dim], indices: &[SymId], mut body: Vec<Stmt>, span: Span) -> Vec<Stmt> {
     for (i, d) in indices.iter().zip(dims) {
         let bound = |e: &Option<Expr>| e.clone().unwrap_or_else(|| Expr::int(1, span));
@@ -13,7 +13,7 @@ pub(super) fn over(dims: &[Dim], indices: &[SymId], mut body: Vec<Stmt>, span: S
     body
 }
 
-/// The loop variable for the dimension `k`, shared by all such loops of the unit.
+/// Returns the loop variable for dimension `k`, shared by all such loops of the unit.
 pub(super) fn index(unit: &mut Unit, k: usize, taken: &dyn Fn(&str) -> bool) -> SymId {
     let wanted = format!("I{k}_G");
     if let Some(s) = unit.symbols.find(&wanted)

@@ -1,10 +1,10 @@
-//! ENTRY points become subprograms of their own.
+//! Splits ENTRY points into subprograms of their own.
 //!
-//! A copy of a subprogram for a closure, and a nested subprogram that moves to the top, would
-//! have to take other arguments at each of their ENTRY points. So a subprogram that is nested,
-//! or gets procedures as arguments, is taken apart first: for each ENTRY one subprogram of
-//! that name, with what can be reached from there. What is saved from call to call moves to
-//! COMMON, so that all parts have it.
+//! A copy of a subprogram for a closure, and a nested subprogram that moves to the top level, would
+//! need other arguments at each of their ENTRY points. So a subprogram that is nested, or that
+//! receives procedures as arguments, is split first: each ENTRY becomes a subprogram of that name,
+//! with the statements that can be reached from it. Variables whose values are saved between calls
+//! move to COMMON, so that all parts share them.
 
 use super::naming::taken_names;
 use super::state;
@@ -17,7 +17,7 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeSet, HashSet};
 
-/// Takes those subprograms apart for which it is needed.
+/// Splits the subprograms that require it.
 pub(super) fn split(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     let concerned = |u: &Unit| nested_entries(u) || takes_procedures(u) && !entries(u).is_empty();
     if program.units.iter().any(concerned) {
@@ -25,8 +25,8 @@ pub(super) fn split(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Takes those units with ENTRY points apart that `which` chooses, into a unit for each way
-/// in, and all that are nested. What they keep from call to call moves to COMMON.
+/// Splits the units with ENTRY points that `which` selects, and all nested ones, into a unit for
+/// each entry point. Variables whose values are saved between calls move to COMMON.
 pub fn split_units(
     program: &mut Program,
     which: &dyn Fn(&Unit) -> bool,
@@ -48,7 +48,7 @@ fn nested_entries(unit: &Unit) -> bool {
     unit.nested.iter().any(own)
 }
 
-/// The ENTRY statements of a unit. They stand in no block.
+/// Returns the ENTRY statements of a unit. They are never within a block.
 fn entries(unit: &Unit) -> Vec<(StmtId, Span, Entry)> {
     let all = unit.body.iter();
     all.filter_map(|s| match &s.kind {
@@ -63,7 +63,7 @@ fn takes_procedures(unit: &Unit) -> bool {
     symbols.any(|(_, s)| s.class.is_procedure() && s.place == Place::Dummy)
 }
 
-/// A unit, with the parts of it and of those nested in it.
+/// Returns a unit with its parts, and those of the units nested in it.
 fn parts(
     mut unit: Unit,
     apart: bool,
@@ -142,7 +142,7 @@ fn calls_itself(unit: &Unit, results: &[SymId]) -> Option<Span> {
     found
 }
 
-/// What a call of the unit, or of one of its ENTRY points, executes.
+/// Returns a unit with what a call of the unit, or of one of its ENTRY points, executes.
 fn part(
     unit: &Unit,
     entry: Option<&(StmtId, Span, Entry)>,
@@ -171,7 +171,7 @@ fn part(
         let (a, b) = (&unit.symbols[*other], &unit.symbols[own]);
         let length = |e: &Option<Expr>| e.as_ref().map(|e| e.kind.clone());
         if a.ty == b.ty && length(&a.length) == length(&b.length) {
-            // One storage for all results.
+            // All results share their storage.
             crate::ir::for_each_symbol_mut(&mut part.body, &mut |s| {
                 if *s == *other {
                     *s = own;
@@ -217,7 +217,8 @@ fn part(
         s.place = Place::Local;
         s.attributes = Attributes::default();
     }
-    // What this part does not get has no bounds. The standard forbids to use it.
+    // An array whose bound is not available in this part has none. The standard forbids its use
+    // there.
     let unknown = |e: &Expr| {
         let mut any = matches!(e.kind, ExprKind::Star);
         e.for_each_symbol(&mut |s| any |= foreign.contains(&s));
@@ -241,7 +242,7 @@ fn part(
     part
 }
 
-/// The statements that can be reached from the start, or from an ENTRY.
+/// Returns the statements that can be reached from the beginning, or from an ENTRY.
 fn body(unit: &Unit, from: Option<StmtId>) -> Vec<Stmt> {
     let flow = Flow::of(unit);
     let labels: Vec<(Label, usize)> = flow
@@ -285,7 +286,7 @@ fn body(unit: &Unit, from: Option<StmtId>) -> Vec<Stmt> {
     found
 }
 
-/// In nested units, what was `from` in the unit is `to` now.
+/// In nested units, links to `from` of the unit become links to `to`.
 pub(super) fn merge(unit: &mut Unit, from: SymId, to: SymId) {
     for n in &mut unit.nested {
         let link = |place: SymId| {
@@ -308,7 +309,7 @@ pub(super) fn merge(unit: &mut Unit, from: SymId, to: SymId) {
     }
 }
 
-/// The symbols of a unit that its statements, or those of nested ones, mention.
+/// Collects the symbols of a unit that its statements, or those of nested units, mention.
 fn mentioned(unit: &Unit, found: &mut BTreeSet<SymId>) {
     crate::ir::for_each_symbol(&unit.body, &mut |s| {
         found.insert(s);

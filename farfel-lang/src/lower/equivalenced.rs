@@ -1,9 +1,9 @@
-//! EQUIVALENCE in the surroundings of nested subprograms.
+//! EQUIVALENCE in the hosts of nested subprograms.
 //!
-//! Two names of one storage would be two arguments of the lifted subprogram, and Fortran
-//! forbids to assign either. COMMON variables are not handed over, and EQUIVALENCE may put
-//! others among them. So a class of which nested subprograms use two names moves to COMMON
-//! first.
+//! Two names for the same storage would become two arguments of the lifted subprogram, and Fortran
+//! forbids assigning either. COMMON variables are not passed as arguments, even though EQUIVALENCE
+//! may add others to a block. So an EQUIVALENCE class of which nested subprograms use two names is
+//! moved to COMMON first.
 
 use super::naming::taken_names;
 use super::state;
@@ -36,7 +36,7 @@ fn concerned(unit: &Unit) -> bool {
     ties(unit) || unit.nested.iter().any(concerned)
 }
 
-/// The groups of the EQUIVALENCE statements of a unit.
+/// Returns the groups of the EQUIVALENCE statements of a unit.
 pub(super) fn groups(unit: &Unit) -> impl Iterator<Item = &Vec<Expr>> {
     let all = unit.specs.iter().filter_map(|s| match &s.kind {
         SpecKind::Equivalence(groups) => Some(groups),
@@ -45,7 +45,7 @@ pub(super) fn groups(unit: &Unit) -> impl Iterator<Item = &Vec<Expr>> {
     all.flatten()
 }
 
-/// The variables of a unit that EQUIVALENCE puts into COMMON.
+/// Returns the variables of a unit that EQUIVALENCE puts into COMMON.
 pub(super) fn in_common(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
     let common = |s: SymId| matches!(unit.symbols[s].place, Place::Common(_));

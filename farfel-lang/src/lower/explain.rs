@@ -1,4 +1,4 @@
-//! What specialisation has made of a program, to be looked at.
+//! Explains the result of specialization.
 
 use super::calls::Constant;
 use super::copies::Copy;
@@ -9,33 +9,34 @@ use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Name, Program};
 use std::collections::HashSet;
 
-/// Which copies a program needs, and why no others.
+/// The copies that a program needs, and the reasons why there are no others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// The copies that something reaches, and those that they were made of, in the order of
-    /// making.
+    /// The copies that are reachable, and the copies from which they were made, in the order of
+    /// creation.
     pub copies: Vec<Copy>,
     /// The dummy procedures that were not bound in copies.
     pub kept: Vec<Kept>,
-    /// Subprograms that call themselves, alone or through each other.
+    /// Groups of subprograms that call themselves, directly or through each other.
     pub recursive: Vec<Vec<Name>>,
 }
 
-/// A dummy procedure that took no copy.
+/// A dummy procedure that required no copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The subprogram.
     pub unit: Name,
     /// Its dummy procedure.
     pub dummy: Name,
-    /// What it stands for: in all calls the same, or nothing where none is known.
+    /// The procedures for which it stands: one that is the same in all calls, or none if none is
+    /// known.
     pub procedures: Vec<Name>,
-    /// Code outside of the program may pass others.
+    /// Whether code outside of the program may pass others.
     pub outside: bool,
 }
 
-/// Explains the copies of a program that [`resolve`](crate::resolve::resolve) found no
-/// errors in. With errors among the diagnostics the copies are those made until then.
+/// Explains the copies of a program in which [`resolve`](crate::resolve::resolve) found no errors.
+/// If the diagnostics contain errors, the copies are those made up to then.
 pub fn explain(program: Program, options: &Options) -> (Explanation, Vec<Diagnostic>) {
     let roots = roots(&program, options);
     let lowered = lower_with(program, Stage::Prune, options);
@@ -47,7 +48,7 @@ pub fn explain(program: Program, options: &Options) -> (Explanation, Vec<Diagnos
     let program = &lowered.program;
     let mut copies = lowered.copies;
     let there: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
-    // What copies were made of counts, too.
+    // The originals of needed copies are needed, too.
     let mut needed: HashSet<Name> = there.iter().map(|n| (*n).clone()).collect();
     for copy in copies.iter().rev() {
         if needed.contains(&copy.name) {

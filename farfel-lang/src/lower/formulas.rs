@@ -1,15 +1,15 @@
-//! Statement functions that call what lowering changes.
+//! Statement functions that refer to procedures which lowering changes.
 //!
-//! A statement function may call a nested subprogram or a dummy procedure, or pass procedures
-//! on. Passes look at calls in statements; so such a statement function becomes a nested
-//! function of the same name, which means the same.
+//! A statement function may call a nested subprogram or a dummy procedure, or pass procedures on.
+//! Passes only look at calls in statements, so such a statement function becomes an equivalent
+//! nested function of the same name.
 
 use crate::ir::{
     Arg, Class, Expr, ExprKind, Origin, Place, Program, SpecKind, Stmt, SymId, Symbol, Symbols,
     Unit, UnitKind,
 };
 
-/// Makes functions of those statement functions.
+/// Turns these statement functions into functions.
 pub(super) fn to_functions(program: &mut Program) {
     for unit in &mut program.units {
         visit(unit);
@@ -17,7 +17,7 @@ pub(super) fn to_functions(program: &mut Program) {
 }
 
 fn visit(unit: &mut Unit) {
-    // One may make another one that refers to it such a one.
+    // Converting one may make it necessary to convert another one that refers to it.
     while let Some(id) = unit.symbols.ids().find(|id| concerned(unit, *id)) {
         convert(unit, id);
     }
@@ -29,7 +29,7 @@ fn concerned(unit: &Unit, id: SymId) -> bool {
     let Class::StatementFunction(_, e) = &s.class else {
         return false;
     };
-    // What a link means is said in the surroundings.
+    // The class of a link is determined by its host.
     if matches!(s.place, Place::Host(_)) {
         return false;
     }
@@ -91,7 +91,7 @@ fn convert(unit: &mut Unit, id: SymId) {
     unit.nested.push(function);
 }
 
-/// The symbol of the function for one of the unit around it.
+/// Returns the symbol of the function for a symbol of the unit around it.
 fn symbol(outer: &Symbols, inner: &mut Symbols, id: SymId, map: &mut Vec<(SymId, SymId)>) -> SymId {
     if let Some((_, ours)) = map.iter().find(|(theirs, _)| *theirs == id) {
         return *ours;
@@ -113,7 +113,7 @@ fn symbol(outer: &Symbols, inner: &mut Symbols, id: SymId, map: &mut Vec<(SymId,
     ours
 }
 
-/// Links to the statement function are links to a function now.
+/// Links to the statement function are now links to a function.
 fn tell(unit: &mut Unit, outer: SymId) {
     for id in unit.symbols.ids() {
         if unit.symbols[id].place == Place::Host(outer) {

@@ -1,15 +1,15 @@
-//! Brings names of one unit into another.
+//! Imports names of one unit into another.
 
 use crate::ir::{
     Attribute, Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol, Symbols, Unit,
 };
 use std::collections::{BTreeSet, HashMap};
 
-/// Brings names of one unit into another, with all that they depend on.
+/// Imports names of one unit into another, with everything on which they depend.
 ///
-/// Constants, statement functions, NAMELIST groups, procedures and COMMON variables come as they are.
-/// Variables must be mapped beforehand with [`Import::bind`]: only the pass knows how they
-/// get their value.
+/// Constants, statement functions, NAMELIST groups, procedures and COMMON variables are imported as
+/// they are. Variables must be mapped beforehand with [`Import::bind`], as only the pass knows how
+/// they get their values.
 pub(super) struct Import<'a> {
     from: &'a Unit,
     map: HashMap<SymId, SymId>,
@@ -23,12 +23,12 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// `theirs` of the unit that names come from is `ours` where they go to.
+    /// Maps `theirs` of the source unit to `ours` of the target unit.
     pub fn bind(&mut self, theirs: SymId, ours: SymId) {
         self.map.insert(theirs, ours);
     }
 
-    /// The symbol of `to` for a symbol of the unit that names come from.
+    /// Returns the symbol of `to` for a symbol of the source unit.
     pub fn symbol(&mut self, to: &mut Unit, id: SymId) -> SymId {
         if let Some(known) = self.map.get(&id) {
             return *known;
@@ -68,7 +68,7 @@ impl<'a> Import<'a> {
         ours
     }
 
-    /// Adds a symbol with the facts of `id` and `place`, under the same name if it is
+    /// Adds a symbol with the facts of `id` and with `place`, under the same name if that is
     /// unused, and declares it.
     pub fn add(&mut self, to: &mut Unit, id: SymId, place: Place) -> SymId {
         let theirs = self.from.symbols[id].clone();
@@ -80,7 +80,7 @@ impl<'a> Import<'a> {
             dims: Vec::new(),
             length: None,
             init: None,
-            // A dummy argument with attributes would need an explicit interface.
+            // A dummy argument with attributes would require an explicit interface.
             attributes: match place {
                 Place::Dummy => theirs.attributes.only(Attribute::Constant),
                 _ => theirs.attributes,
@@ -123,8 +123,8 @@ impl<'a> Import<'a> {
         ours
     }
 
-    /// A dummy of a statement function. It may be a variable or argument as well, in the unit
-    /// that it comes from; where it goes to, its name and type are all that counts.
+    /// Imports a dummy argument of a statement function. In the source unit it may be a variable or
+    /// an argument as well; in the target unit only its name and type matter.
     fn dummy(&mut self, to: &mut Unit, id: SymId) -> SymId {
         match self.map.get(&id) {
             Some(known) => *known,
@@ -132,13 +132,13 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// An expression, with its names replaced.
+    /// Imports an expression, with its names replaced.
     pub fn expr(&mut self, to: &mut Unit, mut e: Expr) -> Expr {
         e.for_each_symbol_mut(&mut |s| *s = self.symbol(to, *s));
         e
     }
 
-    /// Declares the whole of a COMMON block, so that its layout stays.
+    /// Declares a complete COMMON block, so that its layout does not change.
     fn common(&mut self, to: &mut Unit, block: &Name) {
         for spec in &self.from.specs {
             let SpecKind::Common(blocks) = &spec.kind else {
@@ -163,9 +163,9 @@ impl<'a> Import<'a> {
     }
 }
 
-/// The variables (and dummy procedures) among `symbols` and all that their bounds, lengths
-/// and definitions depend on: what must be handed over for them to mean the same
-/// elsewhere. COMMON variables are not among them: they are the same everywhere.
+/// Returns the variables and dummy procedures among `symbols` and everything on which their bounds,
+/// lengths and definitions depend: these must be passed for `symbols` to have the same meaning
+/// elsewhere. COMMON variables are excluded, because they are the same everywhere.
 pub(super) fn variables_needed(
     symbols: &Symbols,
     wanted: impl IntoIterator<Item = SymId>,
@@ -183,7 +183,7 @@ pub(super) fn variables_needed(
             Class::Parameter(e) => look(e),
             Class::Namelist(members) => open.extend(members),
             Class::StatementFunction(dummies, e) => {
-                // In its definition the dummies are names of their own, not variables.
+                // In its definition the dummy arguments are names of their own, not variables.
                 e.for_each_symbol(&mut |s| {
                     if !dummies.contains(&s) {
                         open.push(s);
@@ -197,7 +197,7 @@ pub(super) fn variables_needed(
                 s.length.iter().for_each(look);
                 match s.place {
                     Place::Common(_) => {}
-                    // The pointer leads to it.
+                    // The pointer gives access to it.
                     Place::Pointee(pointer) => open.push(pointer),
                     _ => {
                         found.insert(id);

@@ -1,9 +1,9 @@
-//! Nested subprograms become top-level ones.
+//! Turns nested subprograms into top-level ones.
 //!
-//! A nested subprogram INNER of OUTER becomes OUTER_INNER. The variables and dummy
-//! procedures that it takes from its surroundings are appended to its arguments in
-//! alphabetical order; calls pass them along; where it is an actual argument it becomes a
-//! [`ExprKind::Closure`] that holds them (Johnsson, "Lambda lifting", 1985).
+//! A nested subprogram INNER of OUTER becomes OUTER_INNER. The variables and dummy procedures that
+//! it uses from its hosts are appended to its arguments in alphabetical order, and calls pass them
+//! along. Where INNER is an actual argument, it becomes an [`ExprKind::Closure`] that holds them
+//! (Johnsson, "Lambda lifting", 1985).
 
 mod settle;
 
@@ -19,25 +19,27 @@ use crate::ir::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A unit taken out of the one around it.
+/// A unit, taken out of its host.
 struct Node {
     unit: Unit,
     parent: Option<usize>,
     children: HashMap<Name, usize>,
-    /// The name it gets at the top level.
+    /// Its name at the top level.
     name: Name,
-    /// Variables that EQUIVALENCE puts into COMMON.
+    /// Its variables that EQUIVALENCE puts into COMMON.
     in_common: HashSet<SymId>,
-    /// What bounds of its arrays are on entry: so nested units see them.
+    /// The values on entry on which its array bounds depend; nested units see the bounds with these
+    /// values.
     on_entry: OnEntry,
-    /// Its variables as nested units see them, where that is not as they are declared.
+    /// Its variables as nested units see them, where that differs from their declaration.
     seen: HashMap<SymId, Symbol>,
 }
 
-/// A symbol where its chain of links ends.
+/// The symbol at the end of a chain of links, with the node that declares it.
 type Root = (usize, SymId);
 
-/// Returns which subprogram of the source each lifted one belongs to.
+/// Lifts all nested subprograms. Returns the subprogram of the source to which each of them
+/// belongs.
 pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> Families {
     let mut taken = taken_names(program);
     let changing = bounds::changing_around(program);
@@ -58,9 +60,8 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
     let captured: Vec<Vec<Root>> = (0..forest.nodes.len())
         .map(|n| forest.captured(n))
         .collect();
-    // Innermost first: links are followed outwards, and finishing a unit ends its links.
-    // What can be done to a unit at once is done at once, while the processor has it at
-    // hand.
+    // Innermost first: links are followed outwards, and finishing a unit ends its links. All work
+    // on a unit is done at once where possible, while it is in the processor's cache.
     for n in &order {
         forest.finish(*n, &captured, diagnostics);
         if forest.stands_alone(*n) {
@@ -84,8 +85,8 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
     families
 }
 
-/// What is left to do to a unit when it has no links. As the first pass, this one drops what
-/// nobody used to begin with, too.
+/// Completes a unit that has no links. As this is the first pass, it also removes names that were
+/// never used.
 fn complete(unit: &mut Unit) {
     calls::declare_procedures(unit, &|_| true);
     compact(unit);
@@ -136,10 +137,10 @@ struct Forest {
 }
 
 impl Forest {
-    /// The families of the nested units.
+    /// Returns the families of the nested units.
     fn families(&self) -> Families {
         let mut families = Families::default();
-        // Those around a node stand before it.
+        // A node follows its hosts.
         for node in &self.nodes {
             if let Some(parent) = node.parent {
                 let family = families.of(&self.nodes[parent].name).clone();
@@ -160,7 +161,7 @@ impl Forest {
         at
     }
 
-    /// The nested unit that a symbol of `node` stands for.
+    /// Returns the nested unit for which a symbol of `node` stands.
     fn nested(&self, node: usize, id: SymId) -> Option<usize> {
         let s = self.symbol((node, id));
         if !s.class.is_procedure() {
@@ -173,8 +174,8 @@ impl Forest {
             .flatten()
     }
 
-    /// The symbol of `node` that means `root`, which must be of `node` itself or of
-    /// something around it. Links it through all levels between if need be.
+    /// Returns the symbol of `node` for `root`, which must belong to `node` or to one of its hosts.
+    /// Adds links through all levels between them where necessary.
     fn view(&mut self, node: usize, root: Root) -> SymId {
         if node == root.0 {
             return root.1;
@@ -201,8 +202,8 @@ impl Forest {
         })
     }
 
-    /// The symbol of `node` for an intrinsic or top-level procedure that `root` is: it needs
-    /// no link, for it is the same everywhere.
+    /// Returns the symbol of `node` for `root` if that is an intrinsic or top-level procedure: it
+    /// is the same everywhere and needs no link.
     pub(super) fn same_anywhere(&self, node: usize, root: Root) -> Option<SymId> {
         let global = |s: &Symbol| s.place == Place::Global && s.class.is_procedure();
         let theirs = self.symbol(root);
@@ -215,19 +216,19 @@ impl Forest {
         same.then_some(ours)
     }
 
-    /// A unit without surroundings and without nested ones has no links, now and later.
+    /// Whether a unit has neither a host nor nested units, and so never has links.
     fn stands_alone(&self, node: usize) -> bool {
         self.nodes[node].parent.is_none() && self.nodes[node].children.is_empty()
     }
 
-    /// A symbol as units nested in its own see it.
+    /// Returns a symbol as nested units see it.
     fn seen(&self, at: Root) -> &Symbol {
         let seen = self.nodes[at.0].seen.get(&at.1);
         seen.unwrap_or_else(|| self.symbol(at))
     }
 
-    /// Settles how a nested unit sees a symbol of its surroundings: bounds stay what they are
-    /// on entry to the unit that declares it.
+    /// Determines how a nested unit sees a symbol of a host: bounds stay what they are on entry to
+    /// the unit that declares the symbol.
     fn settle_bounds(&mut self, node: usize, id: SymId, taken: &HashSet<Name>) {
         let (owner, root) = self.root((node, id));
         let of = &mut self.nodes[owner];
@@ -240,8 +241,8 @@ impl Forest {
         }
     }
 
-    /// Links what calls of nested subprograms, array bounds and definitions need, until
-    /// nothing new turns up.
+    /// Adds the links that calls of nested subprograms, array bounds and definitions require, until
+    /// a fixed point is reached.
     fn link_everything_needed(&mut self, taken: &HashSet<Name>) {
         loop {
             let before: usize = self.nodes.iter().map(|n| n.unit.symbols.len()).sum();
@@ -269,11 +270,11 @@ impl Forest {
         }
     }
 
-    /// What `node` must know of its surroundings to use the symbol `id`.
+    /// Returns the symbols of its hosts that `node` must see to use the symbol `id`.
     fn needed(&self, node: usize, id: SymId) -> Vec<Root> {
         let mut found = Vec::new();
         if let Some(nested) = self.nested(node, id) {
-            // Only what lies outside of the unit itself: its own variables it has.
+            // Only those outside of the unit itself, as it has its own variables.
             found.extend(
                 self.captured(nested)
                     .into_iter()
@@ -309,7 +310,7 @@ impl Forest {
             );
         }
         if self.nodes[owner].in_common.contains(&root) {
-            // With all that ties it to its place.
+            // With everything that ties it to its place.
             let groups = equivalenced::groups(&self.nodes[owner].unit);
             for group in groups.filter(|g| g.iter().any(|e| e.base() == Some(root))) {
                 let mut look = |x: SymId| found.push(self.root((owner, x)));
@@ -346,7 +347,7 @@ impl Forest {
             .collect()
     }
 
-    /// What a unit takes from its surroundings as arguments, in alphabetical order.
+    /// Returns the symbols of its hosts that a unit receives as arguments, in alphabetical order.
     fn captured(&self, node: usize) -> Vec<Root> {
         if self.nodes[node].parent.is_none() {
             return Vec::new();
@@ -373,13 +374,13 @@ impl Forest {
         found
     }
 
-    /// Makes a node a top-level unit.
+    /// Turns a node into a top-level unit.
     fn finish(&mut self, node: usize, captured: &[Vec<Root>], diagnostics: &mut Vec<Diagnostic>) {
         self.rewrite_calls(node, captured);
         if self.nodes[node].parent.is_none() {
             return;
         }
-        // First, for it decides what needs a declaration.
+        // This comes first, as it decides what needs a declaration.
         self.nodes[node].unit.implicit = self.effective_implicit(node);
         self.settle_links(node, &captured[node], diagnostics);
         let name = self.nodes[node].name.clone();
@@ -409,7 +410,7 @@ impl Forest {
         }
     }
 
-    /// Every reference to a nested subprogram becomes one to its top-level form.
+    /// Turns every reference to a nested subprogram into one to its top-level form.
     fn rewrite_calls(&mut self, node: usize, captured: &[Vec<Root>]) {
         let ids: Vec<SymId> = match self.stands_alone(node) {
             true => Vec::new(),
@@ -453,7 +454,7 @@ impl Forest {
         });
         for (id, name) in names {
             unit.undeclare(id);
-            // Two names of one nested subprogram cannot be: links share the name.
+            // A nested subprogram cannot have two names here, as links share the name.
             unit.symbols.rename(id, name);
             let s = &mut unit.symbols[id];
             s.place = Place::Global;
@@ -465,8 +466,8 @@ impl Forest {
         }
     }
 
-    /// In a function that calls itself, one name means the result and the function. Gives
-    /// the result another name and returns the symbol of the function.
+    /// In a function that calls itself, one name stands for both the result and the function.
+    /// Renames the result and returns the symbol of the function.
     fn separate_result(&mut self, node: usize) -> Option<SymId> {
         let name = self.nodes[node].name.clone();
         let unit = &mut self.nodes[node].unit;
@@ -496,7 +497,7 @@ impl Forest {
         unit.declare(result);
         Some(own)
     }
-    /// The IMPLICIT rules that hold in a unit, its surroundings' included.
+    /// Returns the IMPLICIT rules that hold in a unit, including those of its hosts.
     fn effective_implicit(&self, node: usize) -> Implicit {
         let mut rules = Implicit::default();
         let mut chain = vec![node];

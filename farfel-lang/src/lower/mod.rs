@@ -1,24 +1,24 @@
-//! From Farfel to Fortran 77 and derivative requests.
+//! Lowering: from Farfel to Fortran 77 and derivative requests.
 //!
-//! The passes, in order, each from program to program, with what holds after it:
+//! The passes in order, each from program to program, with what holds after it:
 //!
-//! 1. `lift` — no nested subprograms; a lifted one that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before, `regions` makes nested subroutines
-//!    of statements that are constant for differentiation, `formulas` makes functions of
-//!    statement functions that call such ones, `entries` takes nested subprograms with ENTRY
-//!    points apart, and `redeclared` and `equivalenced` settle which names of the surroundings' storage
-//!    go through COMMON.
-//! 2. `specialize` — no closures; copies take the captured variables instead. A dummy
-//!    procedure that is left gets one and the same procedure from everywhere.
+//! 1. `lift` — no nested subprograms; a lifted subprogram that is passed on is an
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before it, `regions` turns regions that
+//!    are constant for differentiation into nested subroutines, `formulas` turns statement
+//!    functions that refer to such subprograms into functions, `entries` splits nested subprograms
+//!    with ENTRY points, and `redeclared` and `equivalenced` decide which names of the host's
+//!    storage go through COMMON.
+//! 2. `specialize` — no closures; copies take the captured variables instead. A remaining dummy
+//!    procedure receives the same procedure from every caller.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
-//! 4. `outline` — the body of every AD block is one call. Before, `sized` gives arrays of assumed
-//!    size a bound where blocks need one.
-//! 5. `propagate` — the dummy procedures that were left are gone (stage `Stage`, as the
-//!    next one). With it, `values` passes copies where compilers would not.
-//! 6. `stage` — no AD blocks: calls of derivatives, and the requests for them in an
-//!    order in which they can be carried out.
+//! 4. `outline` — the body of every AD block is a single call. Before it, `sized` gives
+//!    assumed-size arrays a bound where blocks need one.
+//! 5. `propagate` — the remaining dummy procedures are gone (stage `Stage`, as for the next pass).
+//!    With it, `values` passes copies of arguments where compilers would not.
+//! 6. `stage` — no AD blocks, but calls of derivatives, and the requests for these in an order in
+//!    which they can be carried out.
 //!
-//! `naming` says what the names of new things are made of.
+//! `naming` chooses the names of everything new.
 //!
 //! Closure conversion follows Radul, Pearlmutter and Siskind, "AD in Fortran:
 //! Implementation via Preprocessor" (2012), section 3.
@@ -68,37 +68,38 @@ use std::time::Instant;
 /// How far to lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Not at all: the program as resolved.
+    /// Not at all: the program after name resolution.
     Parse,
-    /// Nested subprograms lifted.
+    /// Nested subprograms are lifted.
     Lift,
-    /// Copies for closures.
+    /// Subprograms are copied for the closures they receive.
     Specialize,
-    /// Unreachable units dropped.
+    /// Unreachable units are removed.
     Prune,
-    /// AD blocks are calls.
+    /// The bodies of AD blocks are calls.
     Outline,
-    /// Derivatives requested.
+    /// AD blocks are calls of derivatives, which are requested.
     Stage,
 }
 
-/// What lowering starts from, besides the program.
+/// The settings of lowering.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The subprograms that must stay callable from outside, in upper case; `None` for
-    /// all that have no dummy procedures. A main program is kept in any case, and where
-    /// there is one, `None` means that nothing else is needed.
+    /// The subprograms that must stay callable from outside, in upper case; `None` for all without
+    /// dummy procedures. A main program is always kept, and if there is one, `None` means that
+    /// nothing else is needed.
     pub exports: Option<Vec<Name>>,
-    /// This is a part of a larger program: what is new is named as there.
+    /// Whether this is a part of a larger program. New names are then chosen as they would be for
+    /// the whole program.
     pub part: bool,
-    /// How many copies there may be of one subprogram; `None` for [`MOST_COPIES`].
+    /// The maximum number of copies of one subprogram; `None` for [`MOST_COPIES`].
     pub most_copies: Option<usize>,
-    /// The bytes of a default REAL; `None` for 4.
+    /// The size of a default REAL in bytes; `None` for 4.
     pub real: Option<u8>,
 }
 
-/// How many copies of one subprogram there may be unless [`Options::most_copies`] says
-/// otherwise. A program that needs more grows faster than its text.
+/// The maximum number of copies of one subprogram, unless [`Options::most_copies`] says otherwise.
+/// A program that needs more grows faster than its text.
 pub const MOST_COPIES: usize = 500;
 
 /// A lowered program.
@@ -106,21 +107,22 @@ pub const MOST_COPIES: usize = 500;
 pub struct Lowered {
     /// The program after the last pass.
     pub program: Program,
-    /// The derivatives that it calls, in the order to generate them.
+    /// The derivatives that it calls, in the order in which to generate them.
     pub requests: Vec<Request>,
-    /// The copies that were made of subprograms, in the order of making; also those that
-    /// nothing reaches in the end.
+    /// The copies made of subprograms, in order of creation, including those that turn out to be
+    /// unreachable.
     pub copies: Vec<Copy>,
-    /// What went wrong. With errors among them the program is that of the last good pass.
+    /// Errors and warnings. If there are errors, the program is that of the last pass without any.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Makes subroutines of the statements that are constant for differentiation, as lowering does, in a
-/// program that is otherwise left as it is. Returns the names of these subroutines, which end in `suffix`.
+/// Turns the regions that are constant for differentiation into subroutines, as lowering does, and
+/// leaves the rest of the program as it is. Returns the names of these subroutines, which end in
+/// `suffix`.
 ///
 /// # Errors
 ///
-/// What is wrong with the comments that say so.
+/// The errors in the comments that mark the regions.
 pub fn constant_regions(program: &mut Program, suffix: &str) -> Result<Vec<Name>, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     regions::to_subroutines(program, suffix, &mut diagnostics);
@@ -141,7 +143,7 @@ pub fn constant_regions(program: &mut Program, suffix: &str) -> Result<Vec<Name>
     Ok(new.filter(|n| !known.contains(n)).collect())
 }
 
-/// Lowers a program that [`resolve`](crate::resolve::resolve) found no errors in.
+/// Lowers a program in which [`resolve`](crate::resolve::resolve) found no errors.
 pub fn lower(program: Program, until: Stage) -> Lowered {
     lower_with(program, until, &Options::default())
 }
@@ -175,7 +177,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             diagnostics,
         } = &mut state;
         let mut changed = compact::Changed::new();
-        // A pass begins where the one before has ended and was verified.
+        // A pass begins once the one before it has ended and been verified.
         let mut begin = Instant::now();
         let mut holds = |name, program: &mut Program, diagnostics: &mut Vec<Diagnostic>, level| {
             program.number();
@@ -223,7 +225,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {
-                // Of a part of a program not all calls are known.
+                // In a part of a program, not all calls are known.
                 if !options.part {
                     sized::size(program, &roots, &mut changed);
                     holds("sized", program, diagnostics, Level::Specialized);
@@ -243,7 +245,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         }
         for unit in &mut program.units {
             if changed.contains(&unit.name) {
-                // Copies pass procedures on that were dummy procedures.
+                // Copies pass on procedures that used to be dummy procedures.
                 calls::declare_procedures(unit, &|s| s.place == Place::Global);
                 compact::compact(unit);
             }
@@ -261,7 +263,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
     state
 }
 
-/// The units that must be kept: the main program, else the exported subprograms.
+/// Returns the units that must be kept: the main program, otherwise the exported subprograms.
 fn roots(program: &Program, options: &Options) -> HashSet<Name> {
     let main: HashSet<Name> = program
         .units

@@ -1,9 +1,9 @@
-//! How the names of what lowering makes are chosen.
+//! Chooses the names of everything that lowering creates.
 //!
-//! Copies of subprograms, subroutines of AD blocks and the suffixes of their derivatives
-//! have numbers. The paper counts blocks through the whole program. But whoever adds a
-//! block would then rename all later ones, and their derivatives would be made again
-//! although nothing in them has changed. So names depend on as little as possible:
+//! Copies of subprograms, subroutines of AD blocks and the suffixes of their derivatives are
+//! numbered. The paper counts blocks through the whole program. But then adding a block would
+//! rename all later ones, and their derivatives would be regenerated although nothing in them has
+//! changed. So names depend on as little as possible:
 //!
 //! | what | name | depends on |
 //! |---|---|---|
@@ -12,31 +12,31 @@
 //! | the subroutine of the second block of SLOPE | `SLOPE_ADF2` | the blocks before it in SLOPE |
 //! | the derivatives for that block | `…_G2SLOPE` | the same |
 //!
-//! The letters behind a number are a [tag](Tags): the name of the subprogram that the thing
-//! belongs to or is made for. It is needed. `CUBE_G2SLOPE` is one derivative of CUBE among
-//! others, which may be in the same object file, or below the same block of a third
-//! subprogram. No number could tell it from those unless it knew of them.
+//! The letters after a number are a [tag](Tags): the name of the subprogram to which the item
+//! belongs or for which it is made. The tag is necessary. `CUBE_G2SLOPE` is one of several
+//! derivatives of CUBE, which may be in the same object file, or be needed by the same block of a
+//! third subprogram. No number could tell them apart without knowing about all of them.
 //!
-//! A program as small as the paper's, where all belongs to one subprogram, needs no tags.
-//! There numbers go through the program, in the alphabetical order of the units and then in
-//! that of the text, and names are those of the paper: `DERIV1_1_ADF1` with `_G1` to
-//! `DERIV2_2_ADF5` with `_G5`. To be so small means, for blocks: there are at most
-//! [`FEW`], and all stand in one [family](Families). For copies: of no subprogram are there
-//! more, and all are made for one family, apart from the copies for a subprogram that is
-//! copied itself (`ROOT_1` for ARGMAX). A change that makes a program larger than this
-//! renames those few once. What is lowered as a part of a larger program is not small.
+//! A program as small as the paper's, where everything belongs to one subprogram, needs no tags.
+//! There, numbers count through the program, in the alphabetical order of the units and then in
+//! textual order, and names are those of the paper: `DERIV1_1_ADF1` with `_G1` to `DERIV2_2_ADF5`
+//! with `_G5`. For blocks, small means that there are at most [`FEW`], all in one
+//! [family](Families). For copies, it means that no subprogram has more than that, and that all
+//! copies are made for one family, apart from those for a subprogram that is copied itself
+//! (`ROOT_1` for ARGMAX). A change that makes a program larger than this renames those few once. A
+//! program that is lowered as a part of a larger one is not small.
 //!
-//! One thing is left that depends on others: who gets one and the same plain procedure from
-//! everywhere is not copied, and a second procedure makes two copies of it.
+//! One dependency on other parts of the program remains: a subprogram that receives the same plain
+//! procedure from every caller is not copied, and a second procedure leads to two copies of it.
 
 use super::calls::Constant;
 use crate::ir::{Name, Place, Program, Unit, UnitKind, short_hash, unused_name};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// So many things of a kind can be counted through the program.
+/// The maximum number of items of a kind in a small program.
 pub(super) const FEW: usize = 9;
 
-/// All names that new units should not get: those of units, of everything in them and of
+/// Returns the names that new units must not have: those of units, of everything in them, and of
 /// COMMON blocks. The latter share the compiler's name space with procedures.
 pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
     fn add(unit: &Unit, taken: &mut HashSet<Name>) {
@@ -54,9 +54,10 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
     taken
 }
 
-/// Gives main programs and BLOCK DATA other names if something in them has their name, or a
-/// variable in COMMON has it, by the text or because it keeps its value, or a COMMON block: gfortran
-/// does not compile that. Nobody calls them, so their names matter to nobody else.
+/// Renames main programs and BLOCK DATA units if something in them has the same name, or if a
+/// COMMON block or a variable in COMMON does, including variables moved there because they are
+/// saved: gfortran rejects this. These units are never called, so their names do not matter
+/// elsewhere.
 pub(super) fn units_apart(program: &mut Program) {
     let mut commons: HashSet<&Name> = HashSet::new();
     let mut named: HashSet<&Name> = HashSet::new();
@@ -71,7 +72,7 @@ pub(super) fn units_apart(program: &mut Program) {
         let own = || u.symbols.find(&u.name).is_some();
         match u.kind {
             UnitKind::Program => own() || commons.contains(&u.name),
-            // EXTERNAL may name it, for a linker to find it.
+            // An EXTERNAL statement may name it, so that a linker finds it.
             UnitKind::BlockData => !named.contains(&u.name) && (own() || commons.contains(&u.name)),
             _ => false,
         }
@@ -90,13 +91,13 @@ pub(super) fn units_apart(program: &mut Program) {
     }
 }
 
-/// Which subprogram of the source each unit belongs to: a lifted one to the outermost one
-/// around it, a copy to the family of the procedure that it is made for, every other one to
-/// itself.
+/// The subprogram of the source to which each unit belongs. A lifted subprogram belongs to its
+/// outermost host, a copy to the family of the procedure for which it is made, and any other unit
+/// to itself.
 #[derive(Debug, Default)]
 pub(super) struct Families {
     of: HashMap<Name, Name>,
-    /// There is more of the program elsewhere, so that it is not small.
+    /// Whether this is a part of a larger program, which is therefore not small.
     pub part: bool,
     captured: HashMap<Name, usize>,
 }
@@ -106,12 +107,12 @@ impl Families {
         self.of.get(unit).unwrap_or(unit)
     }
 
-    /// Nothing was lifted or copied.
+    /// Whether nothing was lifted or copied.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// Was this unit lifted, or is it a copy?
+    /// Whether a unit was lifted, or is a copy.
     pub fn is_member(&self, unit: &Name) -> bool {
         self.of.contains_key(unit)
     }
@@ -120,17 +121,17 @@ impl Families {
         self.of.insert(unit, family);
     }
 
-    /// Is a unit a nested subprogram of the source, or a copy of one?
+    /// Whether a unit is a nested subprogram of the source, or a copy of one.
     pub fn is_lifted(&self, unit: &Name) -> bool {
         self.captured.contains_key(unit)
     }
 
-    /// How many arguments, the last ones, lifting has added to a unit.
+    /// Returns the number of arguments that lifting has added to the end of a unit's arguments.
     pub fn captured(&self, unit: &Name) -> usize {
         self.captured.get(unit).copied().unwrap_or(0)
     }
 
-    /// A copy has as many.
+    /// Gives a copy the same number of captured arguments as its original.
     pub fn copy_captured(&mut self, of: &Name, copy: Name) {
         if let Some(count) = self.captured.get(of) {
             self.captured.insert(copy, *count);
@@ -141,7 +142,7 @@ impl Families {
         self.captured.insert(unit, count);
     }
 
-    /// The family of a copy for these procedures.
+    /// Returns the family of a copy for these procedures.
     pub fn of_copy<'a>(&self, bound: impl IntoIterator<Item = &'a Constant>) -> Name {
         let names = bound.into_iter().map(|c| match c {
             Constant::Global(name) => self.of(name).clone(),
@@ -151,8 +152,8 @@ impl Families {
     }
 }
 
-/// Short words that stand for longer ones: names of at most six letters and digits for
-/// themselves, all else for a hash of four. No two are equal.
+/// Short words that stand for longer ones. A name of at most six letters and digits stands for
+/// itself, anything else is replaced by a hash of four. No two are equal.
 #[derive(Debug, Default)]
 pub(super) struct Tags {
     by_word: HashMap<Name, Name>,
@@ -178,7 +179,7 @@ impl Tags {
         tag
     }
 
-    /// The tag of a copy for these procedures.
+    /// Returns the tag of a copy for these procedures.
     pub fn of_copy<'a>(&mut self, bound: impl IntoIterator<Item = &'a Constant>) -> Name {
         let names: Vec<Name> = bound.into_iter().map(text).collect();
         self.of(&names.join(" "))
@@ -193,7 +194,7 @@ fn is_short(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
 }
 
-/// What a procedure is called.
+/// Returns the name of a procedure.
 pub(super) fn text(procedure: &Constant) -> Name {
     match procedure {
         Constant::Global(name) => name.clone(),
@@ -214,13 +215,13 @@ mod tests {
         assert_eq!(long.len(), 4);
         assert!(is_short(&long), "{long}");
         assert_eq!(tags.of("EQLBRM_F_G"), long);
-        // Somebody's name is what another one's hash would be.
+        // A name may equal the hash of another one.
         let mut tags = Tags::default();
         assert_eq!(tags.of(&long), long);
         let other = tags.of("EQLBRM_F_G");
         assert_ne!(other, long);
         assert!(is_short(&other), "{other}");
-        // A name with an underscore could be taken apart in two ways.
+        // A name with an underscore could be split in two ways.
         assert!(!tags.of("A_B").contains('_'));
     }
 }

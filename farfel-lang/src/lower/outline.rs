@@ -1,9 +1,9 @@
-//! The statements of every AD block become a subroutine of their own.
+//! Moves the statements of every AD block into a subroutine of their own.
 //!
-//! A block in UNIT becomes a call of UNIT_ADF1 (UNIT_ADR1), whose arguments are all
-//! variables that the block mentions: the independents, the others in alphabetical order,
-//! the dependents. Blocks are numbered in the order of the text, those of a small program
-//! through all units in alphabetical order, else in each unit; see [`naming`](super::naming).
+//! A block in UNIT becomes a call of UNIT_ADF1 (UNIT_ADR1), whose arguments are all variables that
+//! the block mentions: the independent variables, then the others in alphabetical order, then the
+//! dependent variables. Blocks are numbered in textual order; in a small program through all units
+//! in alphabetical order, otherwise within each unit. See [`naming`](super::naming).
 
 mod copies;
 mod sharing;
@@ -24,22 +24,22 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The block that each outlined subroutine comes from.
+/// The block from which each outlined subroutine comes, by the name of the subroutine.
 pub(super) type Blocks = HashMap<Name, Block>;
 
 /// An AD block.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
-    /// How many there are before it in the program, by the alphabetical order of the units.
+    /// The number of blocks before it in the program, in the alphabetical order of the units.
     pub rank: usize,
-    /// It counts from 1.
+    /// Its number in its name, counted from 1.
     pub number: u32,
-    /// What tells it from blocks of the same number in other units; empty where numbers
+    /// The tag that tells it from blocks with the same number in other units; empty if numbers
     /// count through the program.
     pub tag: Name,
 }
 
-/// Adds the names of the units that it changes or adds to `changed`.
+/// Outlines all blocks. Adds the names of the units that it changes or adds to `changed`.
 pub(super) fn outline(
     program: &mut Program,
     families: &Families,
@@ -82,7 +82,7 @@ pub(super) fn outline(
         changed.extend(new[at].iter().map(|u| u.name.clone()));
     }
     let old = std::mem::take(&mut program.units);
-    // The new subroutines go before their unit.
+    // Each new subroutine precedes its unit.
     program.units = old
         .into_iter()
         .zip(new)
@@ -91,8 +91,8 @@ pub(super) fn outline(
     blocks
 }
 
-/// Is the program so small that its blocks are counted through it? `places` are the
-/// positions of the units with blocks.
+/// Whether the program is so small that its blocks are numbered through. `places` holds the indices
+/// of the units with blocks.
 fn counted_through(program: &Program, places: &[usize], families: &Families) -> bool {
     let mut found = BTreeSet::new();
     let mut count = 0;
@@ -112,7 +112,7 @@ fn counted_through(program: &Program, places: &[usize], families: &Families) -> 
 struct Outline<'a> {
     taken: &'a mut HashSet<Name>,
     blocks: &'a mut Blocks,
-    /// How many blocks do not count for the numbers here.
+    /// The number of earlier blocks that the numbers here do not include.
     before: usize,
     tag: Name,
     /// The FORMAT statements of the unit.
@@ -120,21 +120,21 @@ struct Outline<'a> {
     sharing: Option<&'a Sharing>,
     /// The subroutines of the unit's blocks.
     new: Vec<Unit>,
-    /// The arguments that are numbers of directions, with their subroutines.
+    /// The arguments that are numbers of directions, each with its subroutine.
     counts: HashSet<(Name, SymId)>,
-    /// What bounds of the unit's arrays are on entry.
+    /// The values on entry on which the unit's array bounds depend.
     on_entry: OnEntry,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Outline<'_> {
-    /// Takes the blocks out of a unit, and adds the new subroutines to `out`, each behind
-    /// those that come out of blocks inside of it.
+    /// Takes the blocks out of a unit, and adds the new subroutines to `out`, each after those of
+    /// the blocks within it.
     fn unit(&mut self, unit: &mut Unit, out: &mut Vec<Unit>) {
         let mut body = std::mem::take(&mut unit.body);
         self.formats = formats(unit, &body);
         self.blocks(unit, &mut body);
-        // What is in the subroutines does not change there.
+        // The values saved here do not change in the subroutines.
         let on_entry = std::mem::take(&mut self.on_entry);
         unit.body = on_entry.keep_at_entries(unit, body);
         for mut new in std::mem::take(&mut self.new) {
@@ -182,8 +182,8 @@ impl Outline<'_> {
         }
     }
 
-    /// Replaces the statements of a block by a call and returns the subroutine that holds
-    /// them, and what must happen before the block.
+    /// Replaces the statements of a block by a call. Returns the subroutine with these statements,
+    /// and the statements that must precede the block.
     fn extract(
         &mut self,
         unit: &mut Unit,
@@ -270,7 +270,8 @@ impl Outline<'_> {
             carried.push((*s, dummy));
         }
         let dummy = |s: SymId| carried.iter().find(|(c, _)| *c == s).map_or(s, |(_, d)| *d);
-        // An array has the bounds that it had on entry, whatever their variables are by now.
+        // An array keeps the bounds that it had on entry, even if their variables have changed
+        // since.
         let shapes: Vec<Symbol> = order
             .iter()
             .map(|s| self.on_entry.seen(unit, dummy(*s), self.taken))
@@ -341,13 +342,13 @@ impl Outline<'_> {
     }
 }
 
-/// Does a block of a unit differentiate by a variable? What a block only computes is no variable of
-/// its own: it may be assigned by another name.
+/// Whether a block of a unit differentiates with respect to a variable. A variable that a block
+/// only computes is not separate in this sense: it may be assigned through another name.
 pub(super) fn is_independent(unit: &Unit, s: SymId) -> bool {
     independents(unit).contains(&s)
 }
 
-/// The variables that the blocks of a unit differentiate by.
+/// Returns the independent variables of all blocks of a unit.
 pub(super) fn independents(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
     walk_block(&unit.body, &mut |stmt| {
@@ -358,7 +359,7 @@ pub(super) fn independents(unit: &Unit) -> HashSet<SymId> {
     found
 }
 
-/// All FORMAT statements of a unit with these statements.
+/// Returns all FORMAT statements of a unit with these statements.
 pub(super) fn formats(unit: &Unit, body: &[Stmt]) -> Vec<Spec> {
     let mut found: Vec<Spec> = unit
         .specs
@@ -377,8 +378,8 @@ pub(super) fn formats(unit: &Unit, body: &[Stmt]) -> Vec<Spec> {
     found
 }
 
-/// Those among the FORMAT statements that the input and output of a block refers to and
-/// that stand outside of it.
+/// Returns the FORMAT statements to which the input and output statements of a block refer, and
+/// which are outside of the block.
 pub(super) fn formats_needed(formats: &[Spec], body: &[Stmt]) -> Vec<Spec> {
     let mut wanted: BTreeSet<Label> = BTreeSet::new();
     let mut inside: BTreeSet<Label> = BTreeSet::new();

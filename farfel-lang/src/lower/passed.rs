@@ -1,4 +1,4 @@
-//! Which procedures are passed to which dummy procedures.
+//! Determines which procedures are passed to which dummy procedures.
 
 use super::calls::{Constant, for_each_call, global};
 use crate::callgraph::UnitIndex;
@@ -6,21 +6,21 @@ use crate::effects::procedure_dummies;
 use crate::ir::{Expr, ExprKind, Name, Program, SymId, Unit};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A dummy procedure: the position of its unit in the program, and its own.
+/// A dummy procedure: the index of its unit in the program, and its position among the arguments.
 type Dummy = (usize, usize);
 
-/// What calls pass to dummy procedures.
+/// The procedures that calls pass to dummy procedures.
 pub(super) struct Passed<'p> {
     program: &'p Program,
-    /// The units with dummy procedures, and where these stand.
+    /// The index of each unit with dummy procedures, and their positions.
     takers: HashMap<&'p Name, (usize, Vec<usize>)>,
-    /// To each dummy procedure: procedures, and those dummy procedures that are handed on.
+    /// The procedures, and the dummy procedures passed on, that each dummy procedure receives.
     to: BTreeMap<Dummy, Sources>,
-    /// What calls of dummy procedures pass: to whom depends on what these stand for.
+    /// The arguments in calls of dummy procedures; the procedures called are not known yet.
     through: Vec<Through>,
-    /// The units with dummy procedures that code outside of the program gets.
+    /// The units with dummy procedures that are passed to code outside of the program.
     leaving: BTreeSet<usize>,
-    /// Those that get a closure as an argument, which only copies that know them can pass.
+    /// The dummy procedures that receive a closure, which only copies specialized for it can pass.
     follow: BTreeSet<Dummy>,
 }
 
@@ -30,7 +30,7 @@ struct Sources {
     dummies: BTreeSet<Dummy>,
 }
 
-/// An argument of a call of a dummy procedure.
+/// An argument in a call of a dummy procedure.
 struct Through {
     called: Dummy,
     position: usize,
@@ -43,7 +43,7 @@ enum Source {
 }
 
 impl<'p> Passed<'p> {
-    /// Looks at the calls of those units for which `look` holds.
+    /// Collects the calls in the units for which `look` is set.
     pub fn of(program: &'p Program, look: &[bool]) -> Self {
         let mut takers: HashMap<&Name, (usize, Vec<usize>)> = HashMap::new();
         for (i, u) in program.units.iter().enumerate() {
@@ -121,7 +121,7 @@ impl<'p> Passed<'p> {
         }
     }
 
-    /// The unit with dummy procedures that a procedure is.
+    /// Returns the index and the dummy procedures of a procedure, if it is a unit that has some.
     fn taker(&self, procedure: &Constant) -> Option<&(usize, Vec<usize>)> {
         match procedure {
             Constant::Global(name) => self.takers.get(name),
@@ -129,8 +129,8 @@ impl<'p> Passed<'p> {
         }
     }
 
-    /// For every dummy procedure, as (unit, position), the procedures that it may stand
-    /// for. Those of the roots may be anything.
+    /// Returns the procedures for which each dummy procedure, given as (unit, position), may stand.
+    /// Those of the roots may stand for anything.
     pub fn values(&self, roots: &HashSet<Name>) -> BTreeMap<(Name, usize), BTreeSet<Constant>> {
         self.found(roots)
             .into_iter()
@@ -138,8 +138,8 @@ impl<'p> Passed<'p> {
             .collect()
     }
 
-    /// The dummy procedures that get different procedures from different calls, those that get
-    /// closures, and those that hand theirs on to such.
+    /// Returns the dummy procedures that receive different procedures from different calls, those
+    /// that receive closures, and those that pass theirs on to such dummy procedures.
     pub fn crowded(&self, roots: &HashSet<Name>) -> HashSet<(Name, usize)> {
         let found = self.found(roots);
         let mut open: Vec<Dummy> = found
@@ -188,7 +188,7 @@ impl<'p> Passed<'p> {
                 handed_on.entry(*from).or_default().push(*to);
             }
         }
-        // The calls of each dummy procedure, and those that hand it on.
+        // The calls of each dummy procedure, and those that pass it on.
         let mut through: HashMap<Dummy, Vec<&Through>> = HashMap::new();
         for t in &self.through {
             through.entry(t.called).or_default().push(t);
@@ -208,7 +208,7 @@ impl<'p> Passed<'p> {
         found.values
     }
 
-    /// What a call of a dummy procedure passes, to all that it may stand for.
+    /// Adds the argument in a call of a dummy procedure to all procedures for which that may stand.
     fn pass_through(&self, t: &Through, found: &mut Found) {
         let values = |d: &Dummy| found.values.get(d).cloned().unwrap_or_default();
         let passed = match &t.source {
@@ -232,11 +232,11 @@ impl<'p> Passed<'p> {
     }
 }
 
-/// What dummy procedures may stand for, as far as that is known.
+/// The procedures for which dummy procedures may stand, as far as is known yet.
 #[derive(Default)]
 struct Found {
     values: BTreeMap<Dummy, BTreeSet<Constant>>,
-    /// Those that have been found to stand for more, which has not been handed on.
+    /// The dummy procedures with new entries that have not been propagated.
     open: Vec<Dummy>,
 }
 

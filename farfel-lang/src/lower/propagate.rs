@@ -1,7 +1,8 @@
-//! Replaces dummy procedures that always stand for the same procedure by it.
+//! Replaces dummy procedures that always stand for the same procedure by that procedure.
 //!
-//! After `specialize`, that is all of them that any call reaches. They stay until here so
-//! that every stage before shows the subprograms with the arguments the user gave them.
+//! After `specialize`, this applies to all dummy procedures that any call reaches. They remain
+//! until this pass so that every earlier stage shows the subprograms with the arguments that the
+//! user gave them.
 
 use super::calls::{
     Constant, Seen, check_calls, check_intrinsic, for_each_call_mut, global, seen_of,
@@ -15,7 +16,7 @@ use crate::ir::{Expr, ExprKind, Name, Program, SymId, Unit};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Adds the names of the units that it changes to `changed`.
+/// Replaces the dummy procedures. Adds the names of the units that it changes to `changed`.
 pub(super) fn propagate(
     program: &mut Program,
     roots: &HashSet<Name>,
@@ -26,7 +27,7 @@ pub(super) fn propagate(
     if constants.is_empty() {
         return;
     }
-    // Substitute inside the units that have the dummy procedures.
+    // Substitute within the units that have the dummy procedures.
     let mut kinds: HashMap<Name, Seen> = HashMap::new();
     let index = UnitIndex::of(program);
     for unit in &program.units {
@@ -53,7 +54,7 @@ pub(super) fn propagate(
             }
         }
     }
-    // Drop the arguments, here and in the calls.
+    // Remove the arguments, here and in the calls.
     let mut dropped: HashMap<Name, Vec<usize>> = HashMap::new();
     for (unit, position) in constants.into_keys() {
         dropped.entry(unit).or_default().push(position);
@@ -85,7 +86,7 @@ fn drop_at<T>(list: &mut Vec<T>, positions: &[usize]) {
     });
 }
 
-/// The dummy procedures that stand for one procedure only, and which.
+/// Returns the dummy procedures that stand for a single procedure, with that procedure.
 fn constants(program: &Program, roots: &HashSet<Name>) -> BTreeMap<(Name, usize), Constant> {
     Passed::of(program, &vec![true; program.units.len()])
         .values(roots)

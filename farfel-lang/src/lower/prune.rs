@@ -1,10 +1,10 @@
-//! Drops what nothing reaches.
+//! Removes unreachable units.
 
 use crate::callgraph::CallGraph;
 use crate::ir::{Name, Program, UnitKind};
 use std::collections::HashSet;
 
-/// Keeps the roots, what they reach, and BLOCK DATA.
+/// Keeps the roots, the units that they reach, and BLOCK DATA.
 pub(super) fn prune(program: &mut Program, roots: &HashSet<Name>) {
     let mut reached = reached(&CallGraph::of_names(program, &[]), roots).into_iter();
     program
@@ -12,7 +12,7 @@ pub(super) fn prune(program: &mut Program, roots: &HashSet<Name>) {
         .retain(|u| reached.next() == Some(true) || u.kind == UnitKind::BlockData);
 }
 
-/// For each unit, whether units of these names reach it.
+/// Returns, for each unit, whether units with these names reach it.
 pub(super) fn reached<'a>(
     graph: &CallGraph,
     roots: impl IntoIterator<Item = &'a Name>,

@@ -1,16 +1,16 @@
-//! Marks what is recursive only since lowering as RECURSIVE.
+//! Marks subprograms as RECURSIVE that lowering has made recursive.
 //!
-//! A nested subprogram cannot be seen by Fortran 77, so nobody had to say that it calls
-//! itself; nor of a subprogram that calls itself through what is passed to it. Local
-//! variables of both must be new in each activation. SAVE and initial values keep their
-//! meaning. Top-level subprograms that call each other by name are left as they are: what
-//! their text means, and a warning says what is missing.
+//! Fortran 77 has no nested subprograms, so no RECURSIVE was required of one that calls itself, nor
+//! of a subprogram that calls itself through a procedure that is passed to it. Local variables of
+//! both must be new in each activation. SAVE and initial values keep their meaning. Top-level
+//! subprograms that call each other by name are left as they are: they mean what their text says, and
+//! a warning points out the missing RECURSIVE.
 
 use super::naming::Families;
 use crate::callgraph::{CallGraph, cycles};
 use crate::ir::{Name, Program, UnitKind};
 
-/// Marks those of which a part was lifted or copied.
+/// Marks the recursive groups in which a subprogram was lifted or copied.
 pub(super) fn mark(program: &mut Program, families: &Families) {
     if families.is_empty() {
         return;
@@ -30,7 +30,7 @@ pub(super) fn mark(program: &mut Program, families: &Families) {
     }
 }
 
-/// The subprograms that call themselves, directly or through each other.
+/// Returns the groups of subprograms that call themselves, directly or through each other.
 pub(super) fn recursive(program: &Program) -> Vec<Vec<Name>> {
     let groups = groups(program).into_iter();
     groups

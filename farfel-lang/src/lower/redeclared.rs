@@ -1,8 +1,8 @@
-//! COMMON blocks that a nested subprogram and its surroundings both declare.
+//! COMMON blocks that both a nested subprogram and a host declare.
 //!
-//! Inside, the same storage has the names of both. A name of the surroundings that lies where
-//! one of the nested subprogram's own lies becomes that one; any other is tied to its place
-//! by EQUIVALENCE.
+//! In the nested subprogram, the names of both refer to the same storage. A name of the host is
+//! replaced by one of the nested subprogram's own names at the same place, if there is one;
+//! otherwise EQUIVALENCE ties it to its place.
 
 use super::compact::renumber;
 use super::entries::merge;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 #[derive(Clone, PartialEq)]
 struct Info {
     block: Name,
-    /// Its first byte in the block, with a default REAL of 4 and of 8 bytes.
+    /// Its first byte in the block, for a default REAL of 4 and of 8 bytes.
     start: [i64; 2],
     size: [i64; 2],
     element: [i64; 2],
@@ -23,7 +23,7 @@ struct Info {
     bounds: Vec<(i64, i64)>,
 }
 
-/// Gives every nested subprogram one declaration of each block.
+/// Leaves a single declaration of each block in every nested subprogram.
 pub(super) fn settle(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     for unit in &mut program.units {
         if !unit.nested.is_empty() && any_common(unit) && unit.nested.iter().any(any_common) {
@@ -91,7 +91,7 @@ fn constants<'a>(unit: &'a Unit, around: Option<[&'a Constants<'a>; 2]>) -> [Con
     }
 }
 
-/// The variables of a unit that lie in COMMON and have constant sizes.
+/// Returns the variables of a unit that are in COMMON and have constant sizes.
 fn infos(unit: &Unit, around: Option<[&Constants; 2]>) -> HashMap<SymId, Info> {
     let both = constants(unit, around);
     let storage = both.each_ref().map(UnitStorage::within);
@@ -124,12 +124,12 @@ fn infos(unit: &Unit, around: Option<[&Constants; 2]>) -> HashMap<SymId, Info> {
     found
 }
 
-/// The variable or element among `own` that begins where another variable does, and whether
-/// they are the same in all respects.
+/// Returns the variable or element among `own` that begins at the place of another variable, and
+/// whether the two agree in all respects.
 fn place(info: &Info, own: &HashMap<SymId, Info>) -> Option<(Expr, bool)> {
     let mut ids: Vec<&SymId> = own.keys().filter(|s| own[s].block == info.block).collect();
     ids.sort();
-    // The very same, if there is one.
+    // An identical variable is preferred.
     ids.sort_by_key(|s| (&own[s] != info) as u8);
     ids.into_iter().find_map(|id| {
         let m = &own[id];
@@ -156,7 +156,8 @@ fn place(info: &Info, own: &HashMap<SymId, Info>) -> Option<(Expr, bool)> {
     })
 }
 
-/// Makes the link `id` what lies at `e`: `same` when that is the same in all respects.
+/// Replaces the link `id` by `e`, which is at the same place; `same` says whether the two agree in
+/// all respects.
 fn settle_one(unit: &mut Unit, id: SymId, (e, same): (Expr, bool), info: &Info) {
     if let (true, Some(own)) = (same, e.base()) {
         let map: Vec<SymId> = unit
@@ -166,7 +167,7 @@ fn settle_one(unit: &mut Unit, id: SymId, (e, same): (Expr, bool), info: &Info) 
             .collect();
         renumber(unit, &map);
         merge(unit, id, own);
-        // Nothing names it any more.
+        // Nothing refers to it any more.
         unit.symbols[id].place = Place::Local;
         unit.symbols[id].class = Class::Variable;
         unit.symbols[id].dims = Vec::new();

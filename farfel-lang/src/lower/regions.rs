@@ -1,4 +1,4 @@
-//! Statements that are constant for differentiation.
+//! Regions of statements that are constant for differentiation.
 //!
 //! ```fortran
 //! !farfel: constant begin
@@ -6,8 +6,8 @@
 //! !farfel: constant end
 //! ```
 //!
-//! The statements between the two become a nested subroutine that is marked as constant, so that
-//! nothing else has to know of regions.
+//! The statements between the two comments become a nested subroutine that is marked as constant,
+//! so that no other code needs to know about regions.
 
 use super::outline::{formats, formats_needed};
 use crate::diagnostic::{Diagnostic, rules};
@@ -19,7 +19,7 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::HashSet;
 
-/// Takes the regions of all units out of them; the names of the subroutines end in `suffix`.
+/// Moves the regions of all units into subroutines, whose names end in `suffix`.
 pub(super) fn to_subroutines(
     program: &mut Program,
     suffix: &str,
@@ -40,7 +40,7 @@ fn visit(unit: &mut Unit, suffix: &str, diagnostics: &mut Vec<Diagnostic>) {
         return;
     }
     let mut body = std::mem::take(&mut unit.body);
-    // What stands right before the first statement is among the declarations.
+    // Comments right before the first statement are among the declarations.
     let mut first = Vec::new();
     for s in &unit.specs {
         if let (Some(_), SpecKind::Comment(text)) = (spec_border(s), &s.kind) {
@@ -82,7 +82,7 @@ fn fault(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error(&rules::GIVEN_DERIVATIVE, span, message)
 }
 
-/// Where a unit jumps to, and from where.
+/// The jumps of a unit, with their places and their targets.
 struct Outside {
     jumps: Vec<(Span, Vec<Label>)>,
 }
@@ -154,7 +154,7 @@ impl Regions<'_> {
         }
     }
 
-    /// The call of a new subroutine in place of some statements.
+    /// Returns the call of a new subroutine that replaces some statements.
     fn region(&mut self, unit: &mut Unit, span: Span, leaves: bool, mut inner: Block) -> Block {
         walk_block(&inner, &mut |s| {
             if matches!(border(s), Some(Border::Begin { .. })) {
@@ -198,7 +198,7 @@ impl Regions<'_> {
         vec![Stmt::call(callee, Vec::new(), span)]
     }
 
-    /// A statement by which control would come into a region or leave it.
+    /// Returns a statement by which control would enter or leave a region.
     fn leaves(&self, inner: &[Stmt]) -> Option<(Span, &'static str)> {
         let mut inside: HashSet<Label> = HashSet::new();
         let mut spans: HashSet<Span> = HashSet::new();
@@ -243,7 +243,7 @@ impl Regions<'_> {
     }
 }
 
-/// EXIT and CYCLE of a construct that is not among those around them.
+/// Finds EXIT and CYCLE statements of a construct that does not enclose them.
 fn leaves_loop<'s>(
     s: &'s Stmt,
     around: &mut Vec<Option<&'s Name>>,
@@ -283,7 +283,7 @@ fn leaves_loop<'s>(
     found
 }
 
-/// The symbol of the new subroutine for one of the unit around it.
+/// Returns the symbol of the new subroutine for a symbol of the unit around it.
 fn linked(unit: &Unit, made: &mut Unit, id: SymId, map: &mut Vec<(SymId, SymId)>) -> SymId {
     if let Some((_, ours)) = map.iter().find(|(theirs, _)| *theirs == id) {
         return *ours;

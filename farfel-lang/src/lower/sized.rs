@@ -1,9 +1,9 @@
-//! Arrays of assumed size that blocks assign or are differentiated by.
+//! Gives bounds to arrays of assumed size that AD blocks assign or differentiate with respect to.
 //!
-//! Their derivatives take storage, so somebody must know how many elements there are. The caller
-//! does: `SUBROUTINE S(X)` with `X(*)` becomes `S(X, X_N)` with `X(X_N)`, and `CALL S(A(2))` with
-//! `A(10)` becomes `CALL S(A(2), 9)`. That is done where all calls are known and tell a size;
-//! elsewhere the array stays what it is, and a later pass says what is missing.
+//! The derivatives of such arrays require storage, so their size must be known. The caller knows
+//! it: `SUBROUTINE S(X)` with `X(*)` becomes `S(X, X_N)` with `X(X_N)`, and `CALL S(A(2))` with
+//! `A(10)` becomes `CALL S(A(2), 9)`. This happens if all calls are known and give a size;
+//! otherwise the array does not change, and a later pass reports what is missing.
 
 use super::calls::{for_each_call, for_each_call_mut, global};
 use super::compact::Changed;
@@ -21,13 +21,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Arguments, by unit and position.
 type Wanted = BTreeSet<(Name, usize)>;
 
-/// Gives such arrays a bound. Adds the names of the units that it changes to `changed`.
+/// Gives bounds to such arrays. Adds the names of the units that it changes to `changed`.
 pub(super) fn size(program: &mut Program, roots: &HashSet<Name>, changed: &mut Changed) {
     let mut wanted = named_in_blocks(program);
     if wanted.is_empty() {
         return;
     }
-    // What callers must know themselves.
+    // Add the arguments of callers whose size the callers must know in turn.
     loop {
         let more = known_to_callers(program, &wanted);
         let before = wanted.len();
@@ -44,7 +44,7 @@ pub(super) fn size(program: &mut Program, roots: &HashSet<Name>, changed: &mut C
     give(program, &wanted, changed);
 }
 
-/// Is it an argument whose last bound is `*`, of numbers with derivatives?
+/// Whether a variable is an argument whose last bound is `*` and whose type is differentiable.
 fn is_open(unit: &Unit, s: SymId) -> bool {
     let s = &unit.symbols[s];
     let star = |d: &Dim| d.upper.as_ref().is_some_and(|u| u.kind == ExprKind::Star);
@@ -57,7 +57,7 @@ fn position(unit: &Unit, s: SymId) -> Option<usize> {
     unit.args.iter().position(|a| a.sym() == Some(s))
 }
 
-/// The arguments that blocks of their units assign, or name in openings and closings.
+/// Returns the arguments that blocks of their units assign, or name in openings and closings.
 fn named_in_blocks(program: &Program) -> Wanted {
     let mut found = Wanted::new();
     let mut assigned = None;
@@ -82,7 +82,7 @@ fn named_in_blocks(program: &Program) -> Wanted {
     found
 }
 
-/// Arguments of callers that are passed for the wanted ones.
+/// Returns the arguments of callers that are passed for the wanted ones.
 fn known_to_callers(program: &Program, wanted: &Wanted) -> Wanted {
     let mut found = Wanted::new();
     for caller in &program.units {
@@ -103,8 +103,8 @@ fn known_to_callers(program: &Program, wanted: &Wanted) -> Wanted {
     found
 }
 
-/// Units whose arguments are what somebody else expects, or that are called in a way that is not
-/// followed here.
+/// Returns the units whose arguments cannot change because others rely on them, or that are called
+/// in a way that this pass does not follow.
 fn with_fixed_arguments(program: &Program, roots: &HashSet<Name>) -> HashSet<Name> {
     let mut fixed = roots.clone();
     for unit in &program.units {
@@ -132,7 +132,7 @@ fn with_fixed_arguments(program: &Program, roots: &HashSet<Name>) -> HashSet<Nam
     fixed
 }
 
-/// One of the wanted arguments for which some call tells no size.
+/// Returns one of the wanted arguments for which some call gives no size.
 fn without_size(program: &Program, wanted: &Wanted) -> Option<(Name, usize)> {
     let mut lost = None;
     let assigned = Assigned::of(program);
@@ -175,7 +175,8 @@ fn binary(unit: &Unit, op: BinOp, a: Expr, b: Expr) -> Expr {
     integer(unit, &made).map_or(made, |n| Expr::int(n, span))
 }
 
-/// The product of the extents of some dimensions, which must not depend on what changes.
+/// Returns the product of the extents of some dimensions, which must not depend on variables in
+/// `changing`.
 fn count(unit: &Unit, dims: &[Dim], changing: &HashSet<SymId>, span: Span) -> Option<Expr> {
     let mut all = Expr::int(1, span);
     for d in dims {
@@ -205,8 +206,8 @@ fn count(unit: &Unit, dims: &[Dim], changing: &HashSet<SymId>, span: Span) -> Op
     Some(all)
 }
 
-/// How many elements there are from an actual argument on. `open` tells it of arrays of assumed
-/// size.
+/// Returns the number of elements from an actual argument to the end of its array. `open` returns
+/// that of an array of assumed size.
 fn elements(
     unit: &Unit,
     actual: &Expr,
@@ -214,7 +215,7 @@ fn elements(
     open: &dyn Fn(SymId) -> Option<Expr>,
 ) -> Option<Expr> {
     let span = actual.span;
-    // X(1) is how assumed size was written before there was `*`.
+    // X(1) was the way to write assumed size before `*` existed.
     let old = |s: &Symbol| {
         let last = s.dims.last().and_then(|d| d.upper.as_ref());
         s.place == Place::Dummy && last.is_some_and(|u| u.kind == ExprKind::Int(1))
@@ -258,12 +259,12 @@ fn elements(
     }
 }
 
-/// Does a subscript choose several elements?
+/// Whether a subscript selects several elements.
 fn several(unit: &Unit, subscript: &Expr) -> bool {
     matches!(subscript.kind, ExprKind::Range(..)) || rank(unit, subscript) > 0
 }
 
-/// How many elements a section has; zero or less where there are none.
+/// Returns the number of elements of a section, which is zero or less if it is empty.
 fn of_section(
     unit: &Unit,
     dims: &[Dim],
@@ -299,14 +300,14 @@ fn of_section(
                 let extent = Expr::int((*n).max(0), span);
                 binary(unit, BinOp::Mul, all, extent)
             }
-            // Two that are less than zero would make more than none.
+            // Two negative factors would give a positive product for an empty section.
             _ => return None,
         };
     }
     Some(all)
 }
 
-/// Adds the arguments.
+/// Adds the arguments for the sizes.
 fn give(program: &mut Program, wanted: &Wanted, changed: &mut Changed) {
     if wanted.is_empty() {
         return;
@@ -329,7 +330,7 @@ fn give(program: &mut Program, wanted: &Wanted, changed: &mut Changed) {
             typed: true,
             ..Symbol::variable(variable, Type::INTEGER, of.span)
         });
-        // Its type must be known before it is a bound.
+        // Its type must be declared before it is used in a bound.
         let implicit = unit
             .specs
             .iter()

@@ -1,8 +1,8 @@
-//! Copies of subprograms that take a closure's variables instead of a procedure.
+//! Copies subprograms so that they take the variables of a closure instead of a procedure.
 //!
 //! `ROOT(F, X0, N)`, called with the closure EQLBRM_F {BIGA, BIGB, BSTAR, N}, becomes
-//! `ROOT_2(BIGA, BIGB, BSTAR, X0, N)`, in which F is the constant EQLBRM_F. A copy is
-//! shared by all calls that agree in what they pass.
+//! `ROOT_2(BIGA, BIGB, BSTAR, X0, N)`, in which F is the constant EQLBRM_F. All calls that pass the
+//! same procedures in the same way share a copy.
 
 mod bind;
 mod faults;
@@ -26,7 +26,8 @@ use crate::ir::{Expr, ExprKind, Name, Program, StmtKind, SymId, Unit, unused_nam
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Adds the names of the units that it changes or adds to `changed`. Returns the copies.
+/// Makes the copies and returns them. Adds the names of the units that it changes or adds to
+/// `changed`.
 pub(super) fn specialize(
     program: &mut Program,
     roots: &HashSet<Name>,
@@ -37,8 +38,8 @@ pub(super) fn specialize(
 ) -> Vec<Copy> {
     let mut specializer = Specializer::of(program, most_copies, families, changed, diagnostics);
     specializer.round();
-    // What is left of procedure arguments are plain procedures. Those that differ from call
-    // to call need copies too.
+    // The remaining procedure arguments are plain procedures. Those that differ from call to call
+    // require copies, too.
     while !any_errors(specializer.diagnostics) && specializer.close_constants(roots) {
         specializer.round();
     }
@@ -47,9 +48,10 @@ pub(super) fn specialize(
     specializer.made
 }
 
-/// The program with copies of the subprograms that procedures are passed to, in which those are
-/// called by their names; and the names of the copies, which end with `tag`. Only where the program
-/// has the text of both. None where a copy would have a state of its own or ENTRY points.
+/// Returns the program with copies of the subprograms to which procedures are passed, in which
+/// these procedures are called by name, together with the names of the copies, which end with
+/// `tag`. Only covers calls where the program contains the source of both. Returns `None` if a copy
+/// would have a state of its own, or ENTRY points.
 pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)> {
     let index = UnitIndex::of(program);
     let takes_procedures = |u: &Unit| procedure_dummies(u).next().is_some();
@@ -86,7 +88,7 @@ pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)>
         &mut changed,
         &mut diagnostics,
     );
-    // What they keep are constants, of which each copy can have its own.
+    // The values that these units keep are constants, of which each copy can have its own.
     specializer.assigned = Some(assigned);
     specializer.taken = taken_names(specializer.program);
     specializer.round();
@@ -111,7 +113,7 @@ pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)>
     Some((bound, copies))
 }
 
-/// Copies are made of units with dummy procedures only.
+/// Returns which units can be copied: those with dummy procedures.
 fn copied(program: &Program) -> Vec<bool> {
     let units = program.units.iter();
     units
@@ -119,10 +121,10 @@ fn copied(program: &Program) -> Vec<bool> {
         .collect()
 }
 
-/// The units that pass closures on, so that what is called comes before what calls it; a
-/// lifted subprogram comes behind the unit that it was nested in.
+/// Returns the units that pass closures on, callees before callers. A lifted subprogram follows the
+/// unit in which it was nested.
 fn callers_of_closures(program: &Program) -> Vec<usize> {
-    /// Recursion is followed on a list, not on the stack: call chains may be long.
+    /// Recursion uses an explicit stack, as call chains may be long.
     enum Step {
         Visit(usize),
         Done(usize),
@@ -141,8 +143,8 @@ fn callers_of_closures(program: &Program) -> Vec<usize> {
     for c in units.iter().flat_map(|u| &u.closures) {
         is_nested[*c] = true;
     }
-    // Lifted subprograms stand before their surroundings, innermost first, and bear their
-    // name as a prefix; they are visited with them.
+    // Lifted subprograms precede their host, innermost first, and have its name as a prefix; they
+    // are visited together with it.
     let all = 0..units.len();
     let outer = all.clone().filter(|i| !is_nested[*i]);
     let mut done = vec![false; units.len()];
@@ -170,7 +172,8 @@ fn callers_of_closures(program: &Program) -> Vec<usize> {
             } = &units[at];
             let callees = references.iter().filter(|c| !closures.contains(c));
             next.extend(callees.map(|c| Step::Visit(*c)));
-            // What the closures call must be ready too, before this unit passes them on.
+            // The callees of the closures must be ready, too, before this unit passes the closures
+            // on.
             for inner in closures.iter().map(|c| &units[*c]) {
                 let callees = inner
                     .references
@@ -196,44 +199,45 @@ fn has_closures(unit: &Unit) -> bool {
 
 struct Specializer<'a> {
     program: &'a mut Program,
-    /// These two are found when the first copy may be needed.
+    /// This and the next field are computed when the first copy may be needed.
     assigned: Option<Assigned>,
-    /// What units assign if what is passed to them assigns nothing; found when it matters.
+    /// The variables that units assign if the procedures passed to them assign nothing; computed on
+    /// demand.
     otherwise_assigned: Option<Assigned>,
     taken: HashSet<Name>,
-    /// What a copy was made for, and its name.
+    /// The name of the copy for each key.
     copies: HashMap<Key, Name>,
-    /// What is in the names of copies.
+    /// The tags in the names of copies.
     tags: Tags,
-    /// How many copies of a unit there are for the same procedures.
+    /// The number of copies of a unit for the same procedures.
     counts: HashMap<(Name, Name), usize>,
-    /// The same for subprograms of the source, copies of copies included.
+    /// The number of copies of a subprogram of the source, including copies of copies.
     totals: HashMap<Name, usize>,
-    /// The subprogram of the source that a copy finally comes from.
+    /// The subprogram of the source from which a copy ultimately comes.
     original: HashMap<Name, Name>,
-    /// Of no subprogram there may be more copies than this.
+    /// The maximum number of copies of a subprogram.
     most_copies: usize,
-    /// All copies, in the order of making.
+    /// All copies, in the order of creation.
     made: Vec<Copy>,
-    /// Where each stands among them.
+    /// The index of each copy in `made`.
     place_made: HashMap<Name, usize>,
-    /// The subprograms of the source that are bound in a copy, and in what is bound.
+    /// The subprograms of the source that are bound in a copy, directly or through what is bound.
     holding: HashMap<Name, HashSet<Name>>,
-    /// Units that are still to be done.
+    /// The units still to be processed.
     open: Vec<usize>,
-    /// Where the units of the program are. Copies of the round at hand stand at the end.
+    /// The indices of the units in the program. The copies of the current round are at the end.
     places: HashMap<Name, usize>,
-    /// For subprograms of the source with copies: themselves and all copies, in the order
-    /// that they get in the program.
+    /// For each subprogram of the source with copies, the subprogram and all its copies, in the
+    /// order in which they will appear in the program.
     copies_of: HashMap<Name, Vec<Name>>,
-    /// Whom units belong to.
+    /// The families to which units belong.
     families: &'a mut Families,
     changed: &'a mut Changed,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-/// What makes two calls share a copy: the callee and, for each argument that is a closure,
-/// the procedure with the place that each captured variable is passed at.
+/// The key by which calls share a copy: the callee and, for each argument that is a closure, the
+/// procedure and the slot in which each captured variable is passed.
 type Key = (Name, Vec<Option<(Constant, Vec<Slot>)>>);
 
 impl<'a> Specializer<'a> {
@@ -267,7 +271,7 @@ impl<'a> Specializer<'a> {
         }
     }
 
-    /// Does every unit once, then puts the new copies where they belong.
+    /// Processes every unit once, then moves the new copies to their places.
     fn round(&mut self) {
         let order = callers_of_closures(self.program);
         if order.is_empty() {
@@ -282,12 +286,12 @@ impl<'a> Specializer<'a> {
         self.places = units.map(|(i, u)| (u.name.clone(), i)).collect();
         let before = self.program.units.len();
         for at in order {
-            // Copies wait on a list, not on the stack: call chains may be long.
+            // Copies wait on an explicit stack, as call chains may be long.
             self.open.push(at);
             while let Some(at) = self.open.pop() {
                 let first = self.open.len();
                 self.unit(at);
-                // What is called first comes first.
+                // The first call is processed first.
                 self.open[first..].reverse();
             }
         }
@@ -296,7 +300,7 @@ impl<'a> Specializer<'a> {
         }
     }
 
-    /// Copies go behind the subprogram of the source that they come from.
+    /// Moves the copies behind the subprogram of the source from which they come.
     fn put_in_order(&mut self) {
         let units = std::mem::take(&mut self.program.units);
         let mut order: Vec<usize> = Vec::with_capacity(units.len());
@@ -313,18 +317,18 @@ impl<'a> Specializer<'a> {
         self.program.units = order.into_iter().filter_map(|i| units[i].take()).collect();
     }
 
-    /// The unit of a name.
+    /// Returns the unit with a name.
     fn find(&self, name: &str) -> Option<&Unit> {
         self.places.get(name).map(|i| &self.program.units[*i])
     }
 
-    /// Gives every call of a unit that passes closures a copy that takes none.
+    /// Redirects every call of a unit that passes closures to a copy that takes none.
     fn unit(&mut self, index: usize) {
         if !has_closures(&self.program.units[index]) {
             return;
         }
         self.changed.insert(self.program.units[index].name.clone());
-        // The unit itself stays in place meanwhile, for copies of it in recursion.
+        // The unit itself stays in place meanwhile, so that recursive calls can copy it.
         let mut caller = self.program.units[index].clone();
         let mut body = std::mem::take(&mut caller.body);
         for_each_placed_call_mut(&mut body, &mut |callee, args, span| {
@@ -359,7 +363,7 @@ impl<'a> Specializer<'a> {
         *callee = procedure_like(caller, copy, *callee);
     }
 
-    /// What a copy for these arguments is known by.
+    /// Returns the key of a copy for these arguments.
     fn key(&self, caller: &Unit, target: Name, args: &[Expr], slots: &[Vec<Slot>]) -> Key {
         let bound = args.iter().zip(slots).map(|(a, s)| match &a.kind {
             ExprKind::Closure(p, _) => Constant::of(&caller.symbols, *p).map(|c| (c, s.clone())),
@@ -368,7 +372,7 @@ impl<'a> Specializer<'a> {
         (target, bound.collect())
     }
 
-    /// The copy for a key, which `from` needs at a place.
+    /// Returns the copy for a key, which `from` needs at a place.
     fn copy_for(
         &mut self,
         target: usize,
@@ -393,7 +397,7 @@ impl<'a> Specializer<'a> {
         Some(known.clone())
     }
 
-    /// The subprogram of the source, or the lifted one, that a unit is a copy of.
+    /// Returns the subprogram, of the source or lifted, of which a unit is a copy.
     fn origin(&self, name: &Name) -> Name {
         self.original.get(name).unwrap_or(name).clone()
     }
@@ -420,7 +424,7 @@ impl<'a> Specializer<'a> {
             }
         }
         let record = self.record(target, key, used);
-        // Of the last arguments, which stand for what is captured, some are bound.
+        // Some of the last arguments, which are captured variables, may be bound.
         let first = (target.args.len()).saturating_sub(self.families.captured(&target_name));
         let captured = key.1.iter().skip(first).map(|bound| match bound {
             Some((_, slots)) => slots.iter().filter(|s| **s == Slot::New).count(),
@@ -479,7 +483,7 @@ impl<'a> Specializer<'a> {
         Some(name)
     }
 
-    /// In a small program copies are counted by what they are made of: ROOT_1, ROOT_2.
+    /// In a small program, numbers the copies by their originals: ROOT_1, ROOT_2.
     fn count_through(&mut self) {
         let mut counts: HashMap<&Name, usize> = HashMap::new();
         let mut numbers = Vec::new();
@@ -514,7 +518,7 @@ impl<'a> Specializer<'a> {
         self.rename(&new);
     }
 
-    /// Gives copies other names.
+    /// Renames copies.
     fn rename(&mut self, new: &HashMap<Name, Name>) {
         let units = self.program.units.iter_mut();
         for unit in units.filter(|u| self.changed.contains(&u.name)) {
@@ -533,7 +537,7 @@ impl<'a> Specializer<'a> {
         self.changed.extend(new.values().cloned());
     }
 
-    /// A copy stands behind the unit that it is a copy of and the copies made of that before.
+    /// Places a copy after its original and the copies already made of it.
     fn join_family(&mut self, root: Name, target: &Name, copy: &Name) {
         let family = self
             .copies_of
@@ -547,9 +551,8 @@ impl<'a> Specializer<'a> {
         family.insert(at, copy.clone());
     }
 
-    /// Turns plain procedures that are passed where others are passed too into closures
-    /// that capture nothing, so that [`Specializer::unit`] makes copies. Returns whether
-    /// there were any.
+    /// Turns plain procedures that are passed where other calls pass others into closures that
+    /// capture nothing, so that [`Specializer::unit`] makes copies. Returns whether there were any.
     fn close_constants(&mut self, roots: &HashSet<Name>) -> bool {
         let reached = reached(&CallGraph::of(self.program), roots);
         let crowded = Passed::of(self.program, &reached).crowded(roots);
@@ -558,7 +561,7 @@ impl<'a> Specializer<'a> {
         }
         share(self.program, &copied(self.program), self.changed);
         let mut any = false;
-        // What `share` adds has no calls.
+        // The units that `share` adds contain no calls.
         for (unit, _) in self
             .program
             .units

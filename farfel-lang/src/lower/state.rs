@@ -1,10 +1,9 @@
-//! One state for all copies of a subprogram.
+//! Shares the state of a subprogram between all its copies.
 //!
-//! A variable with SAVE, or with an initial value, keeps its value from call to call. When
-//! a subprogram is copied (for a closure, or for its derivative), every copy would keep a
-//! value of its own. So its saved variables move to COMMON first, each to a block of its
-//! own, and their initial values to a BLOCK DATA unit. Those that share their storage by
-//! EQUIVALENCE move together.
+//! A variable with SAVE or with an initial value keeps its value between calls. When a subprogram
+//! is copied, for a closure or for its derivative, every copy would keep a value of its own. So its
+//! saved variables are first moved to COMMON, each to a block of its own, and their initial values
+//! to a BLOCK DATA unit. Those that share storage through EQUIVALENCE move together.
 
 use super::compact::Changed;
 use super::import::Import;
@@ -17,11 +16,12 @@ use crate::ir::{
 use crate::storage::{Area, Constants, UnitStorage};
 use std::collections::{BTreeSet, HashSet};
 
-/// Variables that move to COMMON: alone, or with those that EQUIVALENCE ties them to.
+/// Variables that move to COMMON: individually, or together with those to which EQUIVALENCE ties
+/// them.
 #[derive(Default)]
 struct Moving {
     alone: BTreeSet<SymId>,
-    /// EQUIVALENCE classes; the first of each is where the storage starts.
+    /// EQUIVALENCE classes; the first variable of each is at the start of the storage.
     classes: Vec<Vec<SymId>>,
 }
 
@@ -36,8 +36,8 @@ impl Moving {
     }
 }
 
-/// Moves the saved variables of the units that `which` chooses, by position, to COMMON.
-/// Adds the names of the units that it changes or adds to `changed`.
+/// Moves the saved variables of the units that `which` selects, by index, to COMMON. Adds the names
+/// of the units that it changes or adds to `changed`.
 pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed) {
     let mut open: Vec<(usize, Moving)> = Vec::new();
     for (i, unit) in program.units.iter().enumerate() {
@@ -61,12 +61,12 @@ pub(super) fn share(program: &mut Program, which: &[bool], changed: &mut Changed
     program.units.extend(new);
 }
 
-/// Does a subprogram keep values from call to call that [`share`] moves?
+/// Whether a subprogram keeps values between calls that [`share`] moves.
 pub(super) fn keeps_values(unit: &Unit) -> bool {
     unit.kind != UnitKind::Program && !saved(unit).is_empty()
 }
 
-/// Does it keep some that it changes, so that a copy of it would have a state of its own?
+/// Whether a subprogram changes any of these, so that a copy of it would have a state of its own.
 pub(super) fn keeps_state(unit: &Unit, assigned: &Assigned) -> bool {
     if !keeps_values(unit) {
         return false;
@@ -75,8 +75,8 @@ pub(super) fn keeps_state(unit: &Unit, assigned: &Assigned) -> bool {
     saved(unit).all().iter().any(|s| assigned.contains(s))
 }
 
-/// Moves what a unit saves to COMMON. Returns the BLOCK DATA unit with the initial values, if
-/// there are any.
+/// Moves the saved variables of a unit to COMMON. Returns the BLOCK DATA unit with the initial
+/// values, if there are any.
 pub(super) fn share_unit(unit: &mut Unit, taken: &mut HashSet<Name>) -> Option<Unit> {
     let saved = saved(unit);
     match saved.is_empty() || unit.kind == UnitKind::Program {
@@ -85,7 +85,7 @@ pub(super) fn share_unit(unit: &mut Unit, taken: &mut HashSet<Name>) -> Option<U
     }
 }
 
-/// Moves the EQUIVALENCE classes of these areas of a unit to COMMON, likewise.
+/// Moves the EQUIVALENCE classes of these areas of a unit to COMMON, like [`share_unit`].
 pub(super) fn share_classes(
     unit: &mut Unit,
     areas: &[&Area],
@@ -98,8 +98,8 @@ pub(super) fn share_classes(
     share_one(unit, &moving, "", taken)
 }
 
-/// The program in which some units keep in COMMON what they keep from call to call, and the names
-/// of the new blocks, which end with `tag`. It shares no state with the program as it was.
+/// Returns the program with the saved variables of some units moved to COMMON, and the names of the
+/// new blocks, which end with `tag`. It shares no state with the original program.
 pub fn with_own_state(
     program: &Program,
     which: &dyn Fn(&Unit) -> bool,
@@ -122,15 +122,15 @@ pub fn with_own_state(
     (program, blocks)
 }
 
-/// The variables of an EQUIVALENCE class. The first is the longest of those that lie where
-/// its storage starts.
+/// Returns the variables of an EQUIVALENCE class. The first is the longest one at the start of the
+/// storage.
 fn class(area: &Area) -> Vec<SymId> {
     let mut members = area.members.clone();
     members.sort_by_key(|m| (m.start, -m.size));
     members.iter().map(|m| m.sym).collect()
 }
 
-/// The local variables of a unit that keep their values.
+/// Returns the local variables of a unit that keep their values.
 fn saved(unit: &Unit) -> Moving {
     let everything = unit
         .specs
@@ -159,8 +159,8 @@ fn saved(unit: &Unit) -> Moving {
     Moving { alone, classes }
 }
 
-/// Returns the BLOCK DATA unit with the initial values, if there are any. `tag` ends the names of
-/// blocks.
+/// Moves variables to COMMON. Returns the BLOCK DATA unit with the initial values, if there are
+/// any. The names of the blocks end with `tag`.
 fn share_one(
     unit: &mut Unit,
     moving: &Moving,
@@ -267,7 +267,7 @@ fn share_one(
     Some(block)
 }
 
-/// The groups of EQUIVALENCE statements that hold the classes together.
+/// Returns the groups of EQUIVALENCE statements that hold the classes together.
 fn tying(unit: &Unit, moving: &Moving) -> Vec<Vec<Expr>> {
     let ties = |group: &&Vec<Expr>| {
         let mut bases = group.iter().filter_map(Expr::base);

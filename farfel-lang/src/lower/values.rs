@@ -1,10 +1,10 @@
-//! Actual arguments that are expressions are values: what the callee does to its dummy argument
-//! happens to a copy.
+//! Ensures that actual arguments which are expressions are passed by value: if the callee assigns
+//! its dummy argument, only a copy changes.
 //!
-//! Compilers make the copy themselves, but for two kinds of expression. They keep constants where
-//! nobody can write, so that a program stops whose subprogram assigns a dummy argument that is the
-//! constant 1; and gfortran takes `(C)` for C where C is of type CHARACTER. So `CALL S(1, (C))`
-//! becomes `CALL S((VALUE), C//'')`, where S assigns the first, with VALUE set to 1 on entry.
+//! Compilers make the copy themselves, except for two kinds of expression. They keep constants in
+//! read-only memory, so that a program crashes if a subprogram assigns a dummy argument that is the
+//! constant 1; and gfortran treats `(C)` as C if C is of type CHARACTER. So `CALL S(1, (C))`
+//! becomes `CALL S((VALUE), C//'')` if S assigns the first argument, with VALUE set to 1 on entry.
 
 use super::calls::{for_each_call_mut, global};
 use super::naming::taken_names;
@@ -16,7 +16,7 @@ use crate::storage::{Constants, Value};
 use crate::types::{rank, type_of};
 use std::collections::HashSet;
 
-/// Sees to it that actual arguments which are expressions are values, where compilers do not.
+/// Passes actual arguments that are expressions by value where compilers do not.
 pub fn pass_values(program: &mut Program) {
     let mut assigned: Option<Assigned> = None;
     let mut taken: Option<HashSet<Name>> = None;
@@ -34,7 +34,7 @@ pub fn pass_values(program: &mut Program) {
     }
 }
 
-/// What calls of a unit pass.
+/// The kinds of arguments that the calls of a unit pass.
 #[derive(Default)]
 struct Found {
     texts: bool,
@@ -72,8 +72,8 @@ fn is_procedure(unit: &Unit, callee: SymId) -> bool {
     !matches!(class, Class::Intrinsic(_) | Class::StatementFunction(..))
 }
 
-/// Calls `f` with the procedure and the actual arguments of every call, those in statement
-/// functions included.
+/// Calls `f` with the procedure and the actual arguments of every call, including those in
+/// statement functions.
 fn each_call(unit: &mut Unit, f: &mut dyn FnMut(&mut Unit, SymId, &mut Vec<Expr>)) {
     let mut body = std::mem::take(&mut unit.body);
     for_each_call_mut(&mut body, &mut |callee, args| {
@@ -97,7 +97,7 @@ fn each_call(unit: &mut Unit, f: &mut dyn FnMut(&mut Unit, SymId, &mut Vec<Expr>
     }
 }
 
-/// `(C)`, where C is a variable for text.
+/// Returns C in `(C)` if it is a CHARACTER variable.
 fn text_in_parentheses<'e>(unit: &Unit, e: &'e Expr) -> Option<&'e Expr> {
     let mut inner = e;
     while let ExprKind::Paren(a) = &inner.kind {
@@ -107,7 +107,7 @@ fn text_in_parentheses<'e>(unit: &Unit, e: &'e Expr) -> Option<&'e Expr> {
     (inside && type_of(unit, inner) == Some(Type::Character)).then_some(inner)
 }
 
-/// `C//''` in place of `(C)`.
+/// Replaces `(C)` by `C//''`.
 fn strings(unit: &mut Unit) {
     each_call(unit, &mut |unit, _, args| {
         for a in args {
@@ -119,7 +119,7 @@ fn strings(unit: &mut Unit) {
     });
 }
 
-/// Values of variables in place of constants that somebody assigns.
+/// Replaces constants that a callee assigns by the values of variables.
 fn constants(unit: &mut Unit, assigned: &Assigned, taken: &HashSet<Name>) {
     let mut kept: Vec<(SymId, Expr)> = Vec::new();
     each_call(unit, &mut |unit, callee, args| {
@@ -127,7 +127,8 @@ fn constants(unit: &mut Unit, assigned: &Assigned, taken: &HashSet<Name>) {
             return;
         };
         for (i, a) in args.iter_mut().enumerate() {
-            // Of a procedure without text nobody knows; most only read what they get.
+            // The effects of a procedure without source are unknown; most only read their
+            // arguments.
             let set = assigned.knows(&name) && assigned.argument(&name, i);
             if !set || !is_constant(unit, a) || rank(unit, a) > 0 {
                 continue;
@@ -167,7 +168,7 @@ fn constants(unit: &mut Unit, assigned: &Assigned, taken: &HashSet<Name>) {
     }
 }
 
-/// A new variable for a constant.
+/// Adds a variable for a constant.
 fn variable(unit: &mut Unit, constant: &Expr, taken: &HashSet<Name>) -> Option<SymId> {
     let span = constant.span;
     let ty = type_of(unit, constant)?;

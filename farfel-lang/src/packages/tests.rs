@@ -12,7 +12,8 @@ fn program(sources: &mut Sources, name: &str, lines: &str) -> Program {
     parsed.program
 }
 
-/// Joins packages; each library has a letter for a name, and the letters of those it uses.
+/// Joins packages. Each library is given by its name, a single letter, its text, and the indices of
+/// the libraries that it uses.
 fn joined(own: (&str, &[usize]), libraries: &[(&str, &str, &[usize])]) -> (String, Vec<String>) {
     let mut sources = Sources::new();
     let mut all = program(&mut sources, "own.f", own.0);
@@ -35,7 +36,7 @@ fn joined(own: (&str, &[usize]), libraries: &[(&str, &str, &[usize])]) -> (Strin
     (text, faults)
 }
 
-/// The text of a program that is joined without faults.
+/// Returns the text of a program that is joined without errors.
 fn text(own: (&str, &[usize]), libraries: &[(&str, &str, &[usize])]) -> String {
     let (text, faults) = joined(own, libraries);
     assert!(faults.is_empty(), "{faults:#?}");
@@ -102,7 +103,7 @@ fn what_a_library_uses_is_not_seen_from_outside() {
     assert_eq!(faults, ["there is no subroutine named C"]);
 }
 
-/// A library must not change what a program means that was there before.
+/// A library must not change the meaning of an existing program.
 #[test]
 fn variables_and_intrinsic_functions_stay_what_they_are() {
     let text = text(
@@ -181,7 +182,7 @@ fn what_cannot_be_told_is_a_fault() {
     let two = [("p", step, &[][..]), ("q", step, &[])];
     let (_, faults) = joined(("SUBROUTINE A(X)\nCALL STEP(X)\nEND", &[0, 1]), &two);
     assert_eq!(faults, ["STEP may be that of p or that of q"]);
-    // A variable of that name is none of them.
+    // A variable with that name is none of them.
     let (_, faults) = joined(
         ("SUBROUTINE A(X)\nSTEP = X\nX = STEP + 1\nEND", &[0, 1]),
         &two,
@@ -193,12 +194,12 @@ fn what_cannot_be_told_is_a_fault() {
         faults,
         ["COMMON /S/ is one of p, too, and packages do not share COMMON blocks"]
     );
-    // What is not reached does not matter.
+    // Units that are not reached do not matter.
     let (_, faults) = joined(("SUBROUTINE A(X)\nCOMMON /S/ T\nX = T\nEND", &[0]), &two);
     assert!(faults.is_empty(), "{faults:?}");
 }
 
-/// What a NAMELIST prints bears the names of variables.
+/// The output of a NAMELIST contains the names of variables.
 #[test]
 fn names_in_output_stay() {
     let text = text(

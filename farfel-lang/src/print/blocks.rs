@@ -1,4 +1,4 @@
-//! Statements that hold others: IF, SELECT CASE, WHERE, DO.
+//! Prints statements that contain others: IF, SELECT CASE, WHERE, DO.
 
 use super::scope::Scope;
 use super::writer::Writer;
@@ -143,20 +143,20 @@ impl Writer<'_> {
             }
             DoEnd::Label(end) => *end,
         };
-        // Only END DO can bear the name of a loop with a label.
+        // For a loop with a label, only END DO can carry the construct name.
         let text = match name {
             Some(name) => format!("END DO {name}"),
             None => "CONTINUE".to_owned(),
         };
         match body.split_last() {
-            // A CONTINUE ends the block in the text, so it stands where the loop does.
+            // A CONTINUE ends the block in the text, so it is indented like the loop.
             Some((stmt, rest)) if stmt.label == Some(last) && stmt.kind == StmtKind::Continue => {
                 self.inside(scope, rest);
                 self.fixed_statement(Some(last), stmt.span, &text);
             }
             Some((stmt, _)) if ends_at(stmt, last) => self.inside(scope, body),
             _ => {
-                // A pass has removed the statement that bore the label.
+                // A pass has removed the statement with the label.
                 self.inside(scope, body);
                 self.fixed_statement(Some(last), Span::NONE, &text);
             }
@@ -164,7 +164,7 @@ impl Writer<'_> {
     }
 }
 
-/// The words of a construct with arms.
+/// The keywords of a construct with branches.
 struct Words {
     first: &'static str,
     other: &'static str,
@@ -196,11 +196,11 @@ fn with_name(word: &str, name: Option<&Name>) -> String {
     }
 }
 
-/// True when the text of `stmt` ends with a statement that bears `label`.
+/// Whether the text of `stmt` ends with a statement labelled `label`.
 fn ends_at(stmt: &Stmt, label: Label) -> bool {
     match &stmt.kind {
-        // Loops that share the label also share its statement; if that is missing in the
-        // inner loop, it is added there.
+        // Loops that share a label also share its statement. If it is missing in the inner loop, it
+        // is added there.
         StmtKind::Do(d) => d.end == DoEnd::Label(label) || d.end == DoEnd::EndDo(Some(label)),
         StmtKind::If(b) => b.end_label == Some(label),
         StmtKind::Select(_) => false,

@@ -1,15 +1,15 @@
-//! Directives, laid out for either form.
+//! Lays out directives in either form.
 
 use super::Form;
 use crate::syntax::single_blanks;
 use std::borrow::Cow;
 
-/// Writes a directive on as many lines as it needs, and returns how many. `text` begins with
-/// a sentinel of `sentinel` bytes, without comment mark.
+/// Writes a directive on as many lines as it needs, and returns their number. `text` begins with a
+/// sentinel of `sentinel` bytes, without the comment mark.
 pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize) -> usize {
     let (sentinel, rest) = text.split_at(sentinel);
     let mut rest = rest.trim();
-    // Statements behind `!$` have their label in columns 3 to 5.
+    // Statements after `!$` have their label in columns 3 to 5.
     let (mut label, conditional) = ("", sentinel == "$");
     if conditional {
         rest = rest.trim_start_matches(mark_or_blank);
@@ -35,12 +35,12 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
         (Form::Free, true) => format!("{mark}{sentinel} & "),
         (Form::Free, false) => format!("{mark}{sentinel}& "),
     };
-    // What was read from several lines may have more blanks than what is read from one. Where
-    // a line is broken one is left in any case, so that all of them count as one then.
+    // A text read from several lines may contain more blanks than one read from a single line. At a
+    // line break one blank is always kept, so that all of them then count as one.
     let mut text = match conditional {
         true if form == Form::Free => Cow::from(rest.trim_matches(mark_or_blank)),
         true => Cow::from(rest.trim_start_matches(mark_or_blank)),
-        // At either end it would mean that there is another line.
+        // A mark at either end would mean that another line follows.
         false => single_blanks(rest.trim_matches(mark_or_blank), true).into(),
     };
     if text.len() > width - head(true).len() {
@@ -48,8 +48,8 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
     }
     let rooms = [true, false].map(|first| width - head(first).len());
     let mut lines = divided(&text, form, rooms);
-    // A line that ends where there is no blank has one there when it is read again, and then
-    // others may be broken elsewhere. In a few rounds all words are short enough.
+    // If a line ends where the text has no blank, the text has one there when it is read again, and
+    // then other lines may be broken elsewhere. After a few rounds all words are short enough.
     for _ in 0..ROUNDS {
         let again = plain(&lines.join(" "), conditional);
         if lines.len() == 1 || again == text {
@@ -67,18 +67,18 @@ pub(crate) fn lay_out(out: &mut String, form: Form, text: &str, sentinel: usize)
         }
         out.push_str(&head(i == 0));
         out.push_str(line);
-        // What is too long for a line and has no place to break goes on in the next column.
+        // A text that is too long for a line and cannot be broken continues in the next column.
         trim_blanks(out);
     }
     out.push('\n');
     lines.len()
 }
 
-/// How often a directive is divided anew.
+/// The maximum number of times that a directive is divided again.
 const ROUNDS: usize = 20;
 
-/// The text with single blanks, without marks that are left from where others have broken it.
-/// In a statement one may be a part of a constant, but not a row of them.
+/// Returns the text with single blanks, and without marks left over from earlier line breaks. In a
+/// statement, a single mark may be part of a constant, but a run of them may not.
 fn plain(text: &str, conditional: bool) -> String {
     let mut once = single_blanks(text, false);
     let mut last = ' ';
@@ -93,7 +93,7 @@ fn plain(text: &str, conditional: bool) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The text as lines with room for so many bytes, the first and others.
+/// Divides the text into lines, given the number of bytes for the first line and for the others.
 fn divided(text: &str, form: Form, rooms: [usize; 2]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -108,7 +108,7 @@ fn divided(text: &str, form: Form, rooms: [usize; 2]) -> Vec<String> {
     }
 }
 
-/// A mark of continuation, or a blank of any width.
+/// Whether a character is a continuation mark, or a blank of any width.
 fn mark_or_blank(c: char) -> bool {
     c == '&' || c.is_whitespace()
 }
@@ -117,8 +117,8 @@ fn trim_blanks(out: &mut String) {
     out.truncate(out.trim_end_matches(' ').len());
 }
 
-/// How many bytes of `text` stand on a line with `room` bytes: up to a blank or comma where
-/// there is one. In fixed form no `&` may come last, which could be one of free form.
+/// Returns how many bytes of `text` fit on a line of `room` bytes, up to a blank or comma if there
+/// is one. In fixed form a line may not end with `&`, which could be read as that of free form.
 fn end_of_line(text: &str, form: Form, room: usize) -> usize {
     if text.len() <= room {
         return text.len();
@@ -133,11 +133,11 @@ fn end_of_line(text: &str, form: Form, room: usize) -> usize {
         form == Form::Fixed && (line.ends_with(" &") || line == "&")
     };
     let mut places = head.rmatch_indices([' ', ',']).map(|(at, _)| at);
-    // What follows a comma at once would become such a mark too.
+    // Text that follows the comma immediately would become such a mark too.
     let apart = |at: usize| !text[at..].starts_with(",&");
     match places.find(|at| *at > 0 && apart(*at) && !wrong(&head[..=*at])) {
         Some(at) => at + 1,
-        // On a line of its own, what comes next would be such a mark.
+        // At the beginning of a line, the text that follows would be such a mark.
         None if wrong(head) || text[room..].starts_with('&') => {
             head.char_indices().last().map_or(room, |(at, _)| at.max(1))
         }
@@ -149,7 +149,7 @@ fn end_of_line(text: &str, form: Form, room: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// A blank of two bytes behind a mark is not cut through.
+    /// A two-byte blank after a mark is not split.
     #[test]
     fn lines_end_between_letters() {
         let text = format!(" &{}", "\u{a0}".repeat(40));

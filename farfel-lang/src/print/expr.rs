@@ -1,7 +1,7 @@
-//! Expressions.
+//! Prints expressions.
 //!
-//! [`ExprKind::Paren`] is what the user wrote. Other parentheses are added where the text
-//! would read as another tree without them.
+//! [`ExprKind::Paren`] holds the user's own parentheses. The printer adds others where the text
+//! would parse as another tree without them.
 
 use super::line::Line;
 use super::scope::Scope;
@@ -10,8 +10,8 @@ use crate::ir::{
 };
 use crate::syntax::growing::COMPONENT;
 
-/// How tightly an expression holds together (ANSI X3.9-1978, 6.5; Fortran 90, 7.1.1).
-/// An operand needs parentheses when it holds less tightly than its place demands.
+/// The precedence of an operator (ANSI X3.9-1978, 6.5; Fortran 90, 7.1.1). An operand needs
+/// parentheses if its strength is less than its position requires.
 type Strength = u8;
 
 const EQUIVALENCE: Strength = 1;
@@ -25,7 +25,7 @@ const PRODUCT: Strength = 8;
 const POWER: Strength = 9;
 const PRIMARY: Strength = 10;
 
-/// How an operator is written and what its operands must be.
+/// The text of an operator and the strength that it requires of its operands.
 struct Operator {
     text: &'static str,
     strength: Strength,
@@ -52,8 +52,8 @@ fn operator(op: BinOp) -> Operator {
         BinOp::Eqv => (" .EQV. ", EQUIVALENCE),
         BinOp::Neqv => (" .NEQV. ", EQUIVALENCE),
     };
-    // Most operators group from left to right, `**` from right to left, relations not at
-    // all.
+    // Most operators are left-associative, `**` is right-associative, and relational operators are
+    // not associative.
     let (left, right) = match op {
         BinOp::Pow => (PRIMARY, POWER),
         op if op.is_relational() => (CONCATENATION, CONCATENATION),
@@ -67,8 +67,9 @@ fn operator(op: BinOp) -> Operator {
     }
 }
 
-/// How it is written and what its operand must be. A sign has the strength of a sum, not
-/// of a product: `-A*B` is `-(A*B)`, and a sign cannot follow another operator.
+/// Returns the text of a unary operator and the strength that it requires of its operand. A sign
+/// has the precedence of a sum, not of a product: `-A*B` is `-(A*B)`, and a sign cannot follow
+/// another operator.
 fn sign(op: UnOp) -> Operator {
     let (text, strength, right) = match op {
         UnOp::Plus => ("+", SUM, PRODUCT),
@@ -85,7 +86,7 @@ fn sign(op: UnOp) -> Operator {
 
 fn strength(expr: &Expr) -> Strength {
     match &expr.kind {
-        // A negative constant is a constant with a sign in front.
+        // A negative constant is printed as a constant with a sign.
         ExprKind::Int(n) if *n < 0 => SUM,
         ExprKind::Real(text) if text.starts_with(['-', '+']) => SUM,
         ExprKind::Unary(op, _) => sign(*op).strength,
@@ -116,7 +117,7 @@ fn strength(expr: &Expr) -> Strength {
 }
 
 impl Line {
-    /// An expression.
+    /// Prints an expression.
     pub(super) fn expr(&mut self, scope: &Scope, expr: &Expr) {
         match &expr.kind {
             ExprKind::Int(n) => self.put(n),
@@ -204,19 +205,19 @@ impl Line {
         }
     }
 
-    /// The component of a tape that grows; of what else there is, nothing.
+    /// Prints the component of a growing tape, and nothing for any other symbol.
     pub(super) fn component(&mut self, scope: &Scope, s: SymId) {
         if scope.unit.symbols[s].has(Attribute::Growing) {
             self.push(COMPONENT);
         }
     }
 
-    /// `(/ type :: items /)`
+    /// Prints `(/ type :: items /)`.
     fn constructor(&mut self, scope: &Scope, array: &ArrayConstructor) {
         let ArrayConstructor { ty, length, items } = array;
         self.push("(/ ");
         match ty {
-            // The star form of a type stands in declarations only.
+            // The `*` form of a type is valid in declarations only.
             Some(Type::Real(n) | Type::Complex(n)) if *n != 4 && *n != 8 => {
                 let word = if matches!(ty, Some(Type::Real(_))) {
                     "REAL"
@@ -245,24 +246,24 @@ impl Line {
         self.push(" /)");
     }
 
-    /// Expressions with commas between them.
+    /// Prints expressions separated by commas.
     pub(super) fn exprs(&mut self, scope: &Scope, exprs: &[Expr]) {
         self.list(exprs, |l, e| l.expr(scope, e));
     }
 
-    /// `(a, b)`
+    /// Prints `(a, b)`.
     pub(super) fn arguments(&mut self, scope: &Scope, args: &[Expr]) {
         self.open();
         self.exprs(scope, args);
         self.push(")");
     }
 
-    /// Names of variables with commas between them.
+    /// Prints names of variables separated by commas.
     pub(super) fn names(&mut self, scope: &Scope, syms: &[SymId]) {
         self.list(syms, |l, s| l.push(scope.name(*s)));
     }
 
-    /// `(items, var = from, to, step)`, with `item` writing each item.
+    /// Prints `(items, var = from, to, step)`; `item` prints each item.
     pub(super) fn implied_do<T>(
         &mut self,
         scope: &Scope,
@@ -285,7 +286,7 @@ impl Line {
         self.push(")");
     }
 
-    /// `from, to, step` of a loop.
+    /// Prints `from, to, step` of a loop.
     pub(super) fn bounds(&mut self, scope: &Scope, from: &Expr, to: &Expr, step: Option<&Expr>) {
         self.expr(scope, from);
         self.comma();
@@ -296,7 +297,7 @@ impl Line {
         }
     }
 
-    /// `(lower:upper, …)`
+    /// Prints `(lower:upper, …)`.
     pub(super) fn dims(&mut self, scope: &Scope, dims: &[Dim]) {
         self.open();
         self.list(dims, |l, d| {
@@ -314,7 +315,7 @@ impl Line {
         self.push(")");
     }
 
-    /// A character constant with its quotes.
+    /// Prints a character constant with its quotes.
     pub(super) fn character(&mut self, text: &str) {
         self.push("'");
         for (i, part) in text.split('\'').enumerate() {
@@ -346,8 +347,8 @@ impl Line {
         }
     }
 
-    /// A chain of operations, `a + b - c + …`. Generated sums may have thousands of
-    /// terms, so the way down the left side is a loop.
+    /// Prints a chain of operations, `a + b - c + …`. Generated sums may have thousands of terms,
+    /// so the left operands are traversed iteratively.
     fn binary(&mut self, scope: &Scope, expr: &Expr) {
         let mut pending = Vec::new();
         let mut first = expr;
@@ -367,7 +368,7 @@ impl Line {
         }
     }
 
-    /// An operator, with a place to break before it.
+    /// Prints an operator, with a possible line break before it.
     fn operator(&mut self, text: &str) {
         match text.strip_prefix(' ') {
             Some(text) => {

@@ -1,43 +1,42 @@
-//! One statement, laid out on as many lines as it needs.
+//! Lays out one statement on as many lines as it needs.
 
 use super::Form;
 use crate::encoding;
 use std::fmt;
 
-/// A statement in the making: its text, and the places where it may be broken.
+/// A statement under construction: its text, and the places where it may be broken.
 ///
-/// Names, numbers and constants are never broken as long as they fit on a line of their
-/// own.
+/// Names, numbers and constants are never broken as long as they fit on a line of their own.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     text: String,
-    /// Where a line may end, ascending.
+    /// The places where a line may end, in ascending order.
     breaks: Vec<Break>,
 }
 
 /// A place where a line may end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Break {
-    /// Offset into the text.
+    /// The offset into the text.
     at: usize,
-    /// Only if the line has no better one.
+    /// Whether to use it only if the line has no better one.
     weak: bool,
 }
 
-/// Columns 7 to 72.
+/// The width of columns 7 to 72.
 const FIXED_WIDTH: usize = 66;
 /// The longest line in free form.
 const FREE_WIDTH: usize = 132;
-/// How much further in continuation lines stand.
+/// Additional indentation of continuation lines.
 const CONTINUATION_INDENT: usize = 4;
 
 impl Line {
-    /// Adds text that stays together.
+    /// Adds text that must not be broken.
     pub(super) fn push(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Adds a formatted value that stays together.
+    /// Adds a formatted value that must not be broken.
     pub(super) fn put(&mut self, value: impl fmt::Display) {
         use fmt::Write;
         // Writing into a String cannot fail.
@@ -49,13 +48,13 @@ impl Line {
         self.break_here(false);
     }
 
-    /// `(`, after which a line may end if it must.
+    /// Adds `(`, after which a line may end if necessary.
     pub(super) fn open(&mut self) {
         self.push("(");
         self.break_here(true);
     }
 
-    /// ` = `, after which a line may end if it must.
+    /// Adds ` = `, after which a line may end if necessary.
     pub(super) fn equals(&mut self) {
         self.push(" = ");
         self.break_here(true);
@@ -68,13 +67,13 @@ impl Line {
         }
     }
 
-    /// `, ` and a place to break.
+    /// Adds `, `, after which a line may end.
     pub(super) fn comma(&mut self) {
         self.push(", ");
         self.gap();
     }
 
-    /// The items with `, ` between them.
+    /// Adds the items, separated by `, `.
     pub(super) fn list<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
@@ -88,13 +87,13 @@ impl Line {
         }
     }
 
-    /// The text, on one line however long it is.
+    /// Returns the text on a single line, however long it is.
     pub(super) fn into_text(self) -> String {
         self.text
     }
 
-    /// Writes the statement to `out`, empties the line, and returns how many lines of
-    /// text it took. `indent` is counted from the first column that a statement may use.
+    /// Writes the statement to `out`, clears the line, and returns the number of lines of text.
+    /// `indent` counts from the first column available to a statement.
     pub(super) fn lay_out(
         &mut self,
         out: &mut String,
@@ -112,9 +111,9 @@ impl Line {
         lines
     }
 
-    /// A compiler counts bytes, and reads the columns 7 to 72 of continued lines as one
-    /// text. So a constant that is too long for one line fills its line to column 72 and
-    /// goes on in column 7.
+    /// A compiler counts bytes, and reads columns 7 to 72 of continued lines as one text. So a
+    /// constant that is too long for one line fills its line up to column 72 and continues in
+    /// column 7.
     fn lay_out_fixed(
         &self,
         out: &mut String,
@@ -170,8 +169,8 @@ impl Line {
             out.push_str(&label);
             column = indent.saturating_sub(label.len());
         }
-        // Room for a label, for ` &` at the end of the line and for `&` before a constant
-        // that goes on.
+        // Reserves room for a label, for ` &` at the end of the line, and for `&` before a
+        // continued constant.
         let room = FREE_WIDTH - indent - CONTINUATION_INDENT - 6;
         let mut start = 0;
         let mut breaks = &*self.breaks;
@@ -202,9 +201,9 @@ impl Line {
         }
     }
 
-    /// The last place before `end` where a constant can go on in the next line: not in a
-    /// character, and not between quotes, because the halves of a doubled one must stand
-    /// together.
+    /// Returns the last place before `end` where a constant can be continued on the next line: not
+    /// within a character, and not between quotes, because the halves of a doubled quote must not
+    /// be separated.
     fn end_in_free_constant(&self, start: usize, mut end: usize) -> usize {
         while !self.text.is_char_boundary(end) {
             end -= 1;
@@ -218,10 +217,10 @@ impl Line {
         }
     }
 
-    /// How far the line that begins at `start` goes, with `room` bytes on it. `raw`: it has
-    /// characters that are one byte each.
+    /// Returns the extent of the line that begins at `start` and has room for `room` bytes. `raw`
+    /// says whether the text contains characters that stand for one byte each.
     ///
-    /// `breaks` are those after `start`; those that the line passes are taken away.
+    /// `breaks` holds the breaks after `start`; those that the line passes are removed.
     fn end_of_line(&self, start: usize, room: usize, breaks: &mut &[Break], raw: bool) -> Piece {
         let fits = |text: &str| text.len() <= room || raw && encoding::len(text) <= room;
         if fits(&self.text[start..]) {
@@ -246,26 +245,27 @@ impl Line {
     }
 }
 
-/// How far a line goes.
+/// The extent of a line.
 enum Piece {
-    /// To the end of the statement.
+    /// Up to the end of the statement.
     Rest,
-    /// To a place where it may be broken.
+    /// Up to a place where the statement may be broken.
     Until(usize),
-    /// What goes to that place is too long for a line.
+    /// The text up to this place is too long for a line.
     Within(usize),
 }
 
-/// Without the blank that ends what a line is broken after.
+/// Removes the blank after which a line is broken.
 fn without_blank(text: &str) -> &str {
     text.strip_suffix(' ').unwrap_or(text)
 }
 
-/// The longest beginning of a constant, at most `room` bytes of a file, that can stand at the
-/// end of a line, such that neither this nor the full lines that follow cut a character in two.
+/// Returns the longest beginning of a constant, at most `room` bytes in the file, that can end a
+/// line without splitting a character, neither at its own end nor at the ends of the full lines
+/// that follow.
 pub(crate) fn whole_characters(constant: &str, room: usize) -> &str {
     let bytes = encoding::len(constant);
-    // Where a character begins, by bytes of a file.
+    // The character that begins at each byte of the file.
     let mut begins = vec![None; bytes + 1];
     let mut width = 0;
     for (at, c) in constant.char_indices() {
@@ -280,8 +280,8 @@ pub(crate) fn whole_characters(constant: &str, room: usize) -> &str {
             .step_by(FIXED_WIDTH)
             .all(|at| begin(at).is_some())
     };
-    // On the lines that follow the first there is no choice, and none is needed. A text where
-    // no width will do has characters of several sizes and several lines.
+    // For the lines after the first there is no choice, and none is needed. If no width works, the
+    // text has characters of several sizes and several lines.
     let widths = || (1..=room.min(bytes)).rev();
     let best = widths().find(whole).and_then(begin);
     let end = best.or_else(|| widths().find_map(begin));

@@ -1,23 +1,22 @@
-//! Tree to text.
+//! The printer: turns a tree into text.
 //!
-//! Any [`Program`], at any stage, as Fortran (or Farfel) that reads back as the same
-//! tree. The printer adds nothing of its own but what the text needs: parentheses where
-//! precedence would otherwise read another tree, continuation lines, and an IMPLICIT
-//! statement where the rules stand in no [`crate::ir::Spec`]. It declares nothing: facts that no
-//! specification statement writes down stay unwritten
-//! ([`Unit::declare`](crate::ir::Unit::declare) is for the passes).
+//! Prints any [`Program`], at any stage, as Fortran (or Farfel) that parses back to the same tree.
+//! The printer adds only what the text needs: parentheses where the text would otherwise parse as
+//! another tree, continuation lines, and an IMPLICIT statement if the implicit rules appear in no
+//! [`crate::ir::Spec`]. It declares nothing: a fact that no specification statement contains is not
+//! printed ([`Unit::declare`](crate::ir::Unit::declare) is for the passes).
 //!
-//! | module | what |
+//! | module | prints |
 //! |---|---|
 //! | `line` | one statement on as many lines as it needs, in both forms |
 //! | `writer` | the whole text: indentation, labels, comments, line markers |
-//! | `directive` | `C$OMP …` on as many lines as it needs |
-//! | `scope` | which name a symbol has in the text |
+//! | `directive` | directives, `C$OMP …`, on as many lines as they need |
+//! | `scope` | the name of a symbol in the text |
 //! | `expr` | expressions |
 //! | `spec` | specification statements |
 //! | `stmt` | executable statements |
-//! | `blocks` | those that hold others: IF, SELECT CASE, WHERE, DO |
-//! | `unit` | headers, order of the parts, nested subprograms |
+//! | `blocks` | statements that contain others: IF, SELECT CASE, WHERE, DO |
+//! | `unit` | headers, the order of the parts, nested subprograms |
 
 mod blocks;
 mod directive;
@@ -39,18 +38,18 @@ pub(crate) use line::whole_characters;
 use scope::Scope;
 use writer::Writer;
 
-/// How a program is printed.
+/// The options for printing a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
     /// Fixed form (`.f`) or free form (`.f90`).
     pub form: Form,
-    /// With the sources of the program, a line `# 12 "src/game.ff"` stands before each
-    /// statement that does not come from the line a compiler would assume, so that its
-    /// messages and debug information name the user's lines.
+    /// The sources of the program, to print line markers. A marker such as `# 12 "src/game.ff"`
+    /// then precedes each statement that does not come from the line that a compiler would assume,
+    /// so that compiler messages and debug information refer to the user's lines.
     pub line_markers: Option<&'a Sources>,
-    /// Line markers stand before every statement; `# 0 ""` before one that comes from nowhere.
+    /// Whether to print a line marker before every statement; `# 0 ""` if it comes from no source.
     pub every_line: bool,
-    /// Whether comments are printed. Directives (`C$OMP …`) are in any case.
+    /// Whether to print comments. Directives (`C$OMP …`) are always printed.
     pub comments: bool,
 }
 
@@ -66,7 +65,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// The text of a whole program, its units in order with an empty line between them.
+/// Prints a whole program, its units in order and separated by empty lines.
 pub fn print_program(program: &Program, options: &Options) -> String {
     let Program { units } = program;
     let mut writer = Writer::new(options);
@@ -79,14 +78,14 @@ pub fn print_program(program: &Program, options: &Options) -> String {
     writer.finish()
 }
 
-/// The text of one top-level unit with all it holds.
+/// Prints one top-level unit with everything in it.
 pub fn print_unit(unit: &Unit, options: &Options) -> String {
     let mut writer = Writer::new(options);
     writer.unit(unit);
     writer.finish()
 }
 
-/// The text of an expression of `unit` on one line, for messages and comments.
+/// Prints an expression of `unit` on one line, for messages and comments.
 pub fn print_expr(unit: &Unit, expr: &Expr) -> String {
     let mut line = Line::default();
     line.expr(&Scope::new(unit), expr);

@@ -1,12 +1,12 @@
-//! Which name a symbol has in the text.
+//! The names of symbols in the printed text.
 
 use crate::ir::{ExprKind, SymId, Unit, UnitKind, unused_name, walk_exprs};
 
 /// A unit whose names are being printed.
 pub(super) struct Scope<'a> {
     pub(super) unit: &'a Unit,
-    /// A recursive function that calls itself needs another name for its result, because
-    /// its own name with arguments would mean the result: the result and that name.
+    /// The result and its name, for a recursive function that calls itself: its result needs
+    /// another name, because the function's own name with arguments would refer to the result.
     result: Option<(SymId, String)>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Scope<'a> {
         Scope { unit, result }
     }
 
-    /// The name of a variable, constant, or procedure that is passed on.
+    /// Returns the name of a variable or constant, or of a procedure that is passed on.
     pub(super) fn name(&self, sym: SymId) -> &str {
         match &self.result {
             Some((r, name)) if *r == sym => name,
@@ -36,19 +36,19 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The name of a procedure that is called.
+    /// Returns the name of a procedure that is called.
     pub(super) fn callee(&self, sym: SymId) -> &str {
         &self.unit.symbols[sym].name
     }
 
-    /// What RESULT names in the header, where it is needed.
+    /// Returns the name in the RESULT clause of the header, if one is needed.
     pub(super) fn result_clause(&self) -> Option<&str> {
         let name = self.name(self.unit.result?);
         (name != self.unit.name).then_some(name)
     }
 }
 
-/// True when the unit's statements call `sym` as a function.
+/// Whether the unit's statements call `sym` as a function.
 fn calls(unit: &Unit, sym: SymId) -> bool {
     let mut found = false;
     walk_exprs(&unit.body, &mut |e| {

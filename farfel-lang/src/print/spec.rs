@@ -1,4 +1,4 @@
-//! Specification statements.
+//! Prints specification statements.
 
 use super::line::Line;
 use super::scope::Scope;
@@ -10,7 +10,7 @@ use crate::ir::{
 use crate::syntax::growing::{PREFIX, suffix};
 
 impl Writer<'_> {
-    /// All specification statements of a unit.
+    /// Prints all specification statements of a unit.
     pub(super) fn specs(&mut self, scope: &Scope) {
         let unit = scope.unit;
         let mut implicit_done = false;
@@ -28,7 +28,7 @@ impl Writer<'_> {
             match kind {
                 SpecKind::Comment(comment) => self.remark(comment),
                 SpecKind::Implicit => {
-                    // One statement tells all rules.
+                    // One statement gives all rules.
                     if !implicit_done {
                         self.implicit(unit, *span);
                     }
@@ -95,7 +95,7 @@ impl Writer<'_> {
     }
 }
 
-/// The type of tapes that grow: see `syntax/growing.rs`.
+/// Returns the definition of the type of growing tapes: see `syntax/growing.rs`.
 fn growing_type(ty: Type) -> [String; 2] {
     [
         format!("TYPE {PREFIX}{}; SEQUENCE", suffix(ty)),
@@ -103,8 +103,8 @@ fn growing_type(ty: Type) -> [String; 2] {
     ]
 }
 
-/// The entities of a type statement by the type their symbols have now: one group, unless
-/// a pass has given some of them another type.
+/// Groups the entities of a type statement by the current type of their symbols. There is only one
+/// group unless a pass has changed the type of some of them.
 fn by_type(unit: &Unit, written: Type, entities: &[Entity]) -> Vec<(Type, Vec<Entity>)> {
     let mut groups: Vec<(Type, Vec<Entity>)> = Vec::new();
     for e in entities {
@@ -118,7 +118,7 @@ fn by_type(unit: &Unit, written: Type, entities: &[Entity]) -> Vec<(Type, Vec<En
 }
 
 impl Line {
-    /// Those specification statements that are written straight from the tree.
+    /// Prints the specification statements that correspond directly to the tree.
     fn spec(&mut self, scope: &Scope, kind: &SpecKind) {
         let symbols = &scope.unit.symbols;
         match kind {
@@ -238,13 +238,13 @@ impl Line {
         }
     }
 
-    /// `TYPE (FARFEL_R8) names`
+    /// Prints `TYPE (FARFEL_R8) names`.
     fn growing_tapes(&mut self, scope: &Scope, ty: Type, entities: &[Entity]) {
         self.put(format_args!("TYPE ({PREFIX}{}) ", suffix(ty)));
         self.list(entities, |l, e| l.push(scope.name(e.sym)));
     }
 
-    /// `type names`
+    /// Prints `type names`.
     fn type_statement(&mut self, scope: &Scope, ty: Type, entities: &[Entity]) {
         let length = |e: &Entity| scope.unit.symbols[e.sym].length.as_ref();
         let same_length = entities
@@ -269,7 +269,7 @@ impl Line {
         });
     }
 
-    /// A name, with its bounds if they are written here.
+    /// Prints a name, with its bounds if they belong in this statement.
     fn entity(&mut self, scope: &Scope, entity: Entity) {
         let Entity { sym, dims } = entity;
         self.push(scope.name(sym));
@@ -278,7 +278,7 @@ impl Line {
         }
     }
 
-    /// `*8`, `*(N+1)` or `*(*)`, the length of a CHARACTER; nothing for length 1.
+    /// Prints the length of a CHARACTER, `*8`, `*(N+1)` or `*(*)`; nothing for length 1.
     pub(super) fn length(&mut self, scope: &Scope, length: Option<&Expr>) {
         let Some(length) = length else { return };
         self.push("*");
@@ -304,7 +304,7 @@ impl Line {
         self.push("/");
     }
 
-    /// `REAL (A-H, O-Z), INTEGER (I-N)`: for each type the letters that have it.
+    /// Prints `REAL (A-H, O-Z), INTEGER (I-N)`: for each type the letters that imply it.
     fn implicit_rules(&mut self, letters: &[Option<(Type, Option<i64>)>; 26]) {
         let mut rules: Vec<(Type, Option<i64>)> = Vec::new();
         for rule in letters.iter().flatten() {
@@ -329,7 +329,7 @@ impl Line {
     }
 }
 
-/// The runs of letters that have a rule.
+/// Returns the ranges of letters that have a rule.
 fn ranges(
     letters: &[Option<(Type, Option<i64>)>; 26],
     rule: (Type, Option<i64>),
@@ -348,7 +348,7 @@ fn ranges(
     ranges
 }
 
-/// True when two lengths of CHARACTER are written the same.
+/// Whether two lengths of CHARACTER print the same.
 fn same_length(a: Option<&Expr>, b: Option<&Expr>) -> bool {
     match (a, b) {
         (None, None) => true,

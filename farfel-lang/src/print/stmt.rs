@@ -1,4 +1,4 @@
-//! Executable statements.
+//! Prints executable statements.
 
 use super::line::Line;
 use super::scope::Scope;
@@ -11,7 +11,7 @@ use crate::ir::{
 use crate::source::Span;
 
 impl Writer<'_> {
-    /// Statements in order.
+    /// Prints statements in order.
     pub(super) fn block(&mut self, scope: &Scope, block: &[Stmt]) {
         for stmt in block {
             self.stmt(scope, stmt);
@@ -33,7 +33,7 @@ impl Writer<'_> {
                 self.where_block(scope, *label, *span, &w.block);
             }
             StmtKind::LogicalIf(condition, inner) if !is_simple(&inner.kind) => {
-                // A pass has put a block where the user had one statement.
+                // A pass has put a block in place of the user's single statement.
                 self.statement(*label, *span, |l| {
                     l.condition(scope, "IF (", condition, ") THEN")
                 });
@@ -64,7 +64,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A block, indented.
+    /// Prints a block, indented.
     pub(super) fn inside(&mut self, scope: &Scope, block: &[Stmt]) {
         self.open();
         self.block(scope, block);
@@ -111,7 +111,7 @@ impl Writer<'_> {
     }
 }
 
-/// True for what may follow `IF (…)` on its line.
+/// Whether a statement may follow `IF (…)` on its line.
 fn is_simple(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::Comment(_)
@@ -164,7 +164,7 @@ impl Line {
         }
     }
 
-    /// A statement that holds no others.
+    /// Prints a statement that contains no others.
     fn simple(&mut self, scope: &Scope, kind: &StmtKind) {
         match kind {
             StmtKind::Comment(_)
@@ -313,8 +313,8 @@ impl Line {
         }
     }
 
-    /// FORMAT. Its text is kept as written, and broken after commas that stand outside of
-    /// character and Hollerith constants.
+    /// Prints a FORMAT. Its text is kept as written, and broken after commas outside of character
+    /// and Hollerith constants.
     pub(super) fn format(&mut self, text: &str) {
         self.push("FORMAT(");
         self.gap();
@@ -392,7 +392,8 @@ impl Line {
     }
 }
 
-/// The length of the first piece of a format: a constant, or text up to and with a comma.
+/// Returns the length of the first piece of a format: a constant, or text up to and including a
+/// comma.
 fn format_piece(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut i = 0;
@@ -401,8 +402,8 @@ fn format_piece(text: &str) -> usize {
         match bytes[i] {
             b',' => return i + 1,
             quote @ (b'\'' | b'"') => {
-                // A doubled quote reads as the end of one constant and the start of the
-                // next, which comes to the same.
+                // A doubled quote parses as the end of one constant and the start of the next,
+                // which amounts to the same.
                 i += 1;
                 while i < bytes.len() && bytes[i] != quote {
                     i += 1;
@@ -415,7 +416,7 @@ fn format_piece(text: &str) -> usize {
             }
             b' ' => {}
             b'H' | b'h' => {
-                // A Hollerith constant. No character is taken apart.
+                // A Hollerith constant. Characters are not split.
                 let mut left = number.take().unwrap_or(0);
                 for c in text.get(i + 1..).unwrap_or("").chars() {
                     if left == 0 {

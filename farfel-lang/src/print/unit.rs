@@ -1,4 +1,4 @@
-//! Program units: headers, order of the parts, nested subprograms.
+//! Prints program units: headers, the order of the parts, nested subprograms.
 
 use super::line::Line;
 use super::scope::Scope;
@@ -6,7 +6,7 @@ use super::writer::Writer;
 use crate::ir::{Arg, Remarks, SymId, Type, Unit, UnitKind};
 
 impl Writer<'_> {
-    /// A unit with all it holds.
+    /// Prints a unit with everything in it.
     pub(super) fn unit(&mut self, unit: &Unit) {
         let Unit {
             origin: _,
@@ -70,7 +70,7 @@ impl Writer<'_> {
 }
 
 impl Line {
-    /// The first statement of a unit.
+    /// Prints the first statement of a unit.
     fn header(&mut self, scope: &Scope) {
         let unit = scope.unit;
         if unit.recursive {
@@ -116,7 +116,7 @@ impl Line {
         }
     }
 
-    /// `(X, *)`: the dummy arguments of a header or ENTRY.
+    /// Prints `(X, *)`, the dummy arguments of a header or ENTRY.
     pub(super) fn dummies(&mut self, scope: &Scope, args: &[Arg]) {
         self.open();
         self.list(args, |l, a| match a {

@@ -1,4 +1,4 @@
-//! The whole text: indentation, labels, comments, line markers.
+//! Writes the whole text: indentation, labels, comments, line markers.
 
 use super::line::Line;
 use super::{Form, Options, directive};
@@ -7,23 +7,23 @@ use crate::source::{FileId, Span};
 use crate::syntax::sentinel;
 use std::fmt::Write;
 
-/// The text that has been printed, and where in it we are.
+/// The text printed so far, and the current position in it.
 pub(super) struct Writer<'a> {
     out: String,
     options: &'a Options<'a>,
-    /// How many blocks and nested subprograms are open.
+    /// The number of open blocks and nested subprograms.
     level: usize,
-    /// With line markers: the place from which a compiler takes the next line to come.
+    /// With line markers, the place to which a compiler will attribute the next line.
     assumed: Option<(FileId, usize)>,
-    /// Where in the text the last line begins, if it is the end of a statement.
+    /// The offset of the last line, if it is the end of a statement.
     last: Option<usize>,
-    /// The statement being written. Kept to use its memory again.
+    /// The statement being written, kept to reuse its memory.
     line: Line,
 }
 
-/// Columns for a level of nesting.
+/// Columns per level of nesting.
 const INDENT: usize = 2;
-/// Deeper levels are not indented further, so that statements always have room.
+/// The maximum indentation, so that statements always have room.
 const MAX_INDENT: usize = 30;
 
 impl<'a> Writer<'a> {
@@ -38,22 +38,22 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(super) fn finish(self) -> String {
         self.out
     }
 
-    /// A block or nested subprogram begins.
+    /// Begins a block or nested subprogram.
     pub(super) fn open(&mut self) {
         self.level += 1;
     }
 
-    /// A block or nested subprogram ends.
+    /// Ends a block or nested subprogram.
     pub(super) fn close(&mut self) {
         self.level -= 1;
     }
 
-    /// A statement that `write` writes, on as many lines as it takes.
+    /// Writes a statement, which `write` produces, on as many lines as it needs.
     pub(super) fn statement(
         &mut self,
         label: Option<Label>,
@@ -71,12 +71,12 @@ impl<'a> Writer<'a> {
         self.advance(lines);
     }
 
-    /// A statement that is written the same each time.
+    /// Writes a statement with a fixed text.
     pub(super) fn fixed_statement(&mut self, label: Option<Label>, span: Span, text: &str) {
         self.statement(label, span, |l| l.push(text));
     }
 
-    /// A comment of the tree.
+    /// Writes a comment of the tree.
     pub(super) fn remark(&mut self, comment: &Comment) {
         let Comment { text, trailing } = comment;
         match self.last {
@@ -97,21 +97,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether a comment can stand at the end of the last line, which begins at `line`.
+    /// Whether a comment fits at the end of the last line, which begins at `line`.
     fn fits(&self, line: usize, text: &str) -> bool {
         let code = self.out.len() - line;
         match self.options.form {
-            // What begins beyond column 72 is no comment.
+            // Text that begins beyond column 72 is not a comment.
             Form::Fixed => code + 2 <= 72,
-            // With the space that is put before the text, so that it fits the next time, too.
+            // Includes the space put before the text, so that it fits the next time, too.
             Form::Free => code + text.len() + 2 + usize::from(!stands_apart(text)) <= 132,
         }
     }
 
-    /// A comment, which may have several lines.
+    /// Writes a comment, which may have several lines.
     ///
-    /// Directives (`C$OMP …`) keep their sentinel, and go on in further lines as the form has
-    /// it. Other text stands apart from the mark.
+    /// Directives (`C$OMP …`) keep their sentinel and are continued as the source form requires.
+    /// Other text is separated from the mark.
     pub(super) fn comment(&mut self, text: &str) {
         let mark = match self.options.form {
             Form::Fixed => 'C',
@@ -140,21 +140,21 @@ impl<'a> Writer<'a> {
         self.advance(lines);
     }
 
-    /// An empty line.
+    /// Writes an empty line.
     pub(super) fn empty_line(&mut self) {
         self.out.push('\n');
         self.last = None;
         self.advance(1);
     }
 
-    /// An empty line between comments, where these are printed.
+    /// Writes an empty line between comments, if comments are printed.
     pub(super) fn gap(&mut self) {
         if self.options.comments {
             self.empty_line();
         }
     }
 
-    /// Says where the next statement comes from, if a compiler would assume another place.
+    /// Writes a line marker if a compiler would assume another place for the next statement.
     fn marker(&mut self, span: Span) {
         let Some(sources) = self.options.line_markers else {
             return;
@@ -183,7 +183,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether the text of a comment needs no space between it and its mark.
+/// Whether the text of a comment needs no space after its mark.
 fn stands_apart(text: &str) -> bool {
     text.is_empty() || text.starts_with([' ', '\t'])
 }

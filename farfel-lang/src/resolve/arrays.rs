@@ -1,4 +1,4 @@
-//! Shapes: that arrays fit each other, and what SELECT CASE, IF and WHERE want.
+//! Checks that shapes match, and what SELECT CASE, IF and WHERE require.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Shape;
@@ -10,14 +10,14 @@ use crate::source::Span;
 use crate::storage::constant::Constants;
 use crate::types::{rank, type_of};
 
-/// The number of elements in each dimension, where constants tell; empty for a scalar.
+/// The number of elements in each dimension, where constants determine it; empty for a scalar.
 type Extents = Vec<Option<i64>>;
 
-/// Looks for certain mismatches in the statements of a unit.
+/// Checks the statements of a unit for certain mismatches.
 pub(super) struct Shapes<'a, 'd> {
     constants: Constants<'a>,
     unit: &'a Unit,
-    /// The statement has something whose number of dimensions is not known.
+    /// Whether the statement contains something of unknown rank.
     unknown: bool,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
@@ -66,7 +66,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
         &mut self.diagnostics[last]
     }
 
-    /// Reports `other`, which stands at `span`, if it cannot have the shape that `what` has.
+    /// Reports `other` at `span` if it cannot have the shape `wanted`, which is that of `what`.
     fn fit(&mut self, wanted: &Extents, other: &Extents, span: Span, what: &str) {
         if self.unknown {
             return;
@@ -96,8 +96,8 @@ impl<'a, 'd> Shapes<'a, 'd> {
         }
     }
 
-    /// Whole arrays in an opening or closing. (Numbers of dimensions are looked at with the
-    /// rest of the block.)
+    /// Checks whole arrays in an opening or closing. (Ranks are checked with the rest of the
+    /// block.)
     fn derivatives(&mut self, item: &AdItem) {
         match item {
             AdItem::Assign(a) => {
@@ -177,7 +177,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
             );
             return;
         }
-        // Values that are taken, with their places.
+        // The values seen so far, with their places.
         let mut taken: Vec<(i64, i64, Span)> = Vec::new();
         for value in select.cases.iter().flat_map(|c| &c.values).flatten() {
             let range = matches!(value.kind, ExprKind::Range(..));
@@ -192,7 +192,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
                 continue;
             };
             if from > to {
-                // No value lies in it.
+                // The range is empty.
                 continue;
             }
             if let Some((.., span)) = taken.iter().find(|(f, t, _)| from <= *t && *f <= to) {
@@ -210,7 +210,8 @@ impl<'a, 'd> Shapes<'a, 'd> {
         }
     }
 
-    /// True for a constant that can be compared with a selector of type `ty`.
+    /// Whether a value is a constant that can be compared with a selector of type `ty`. Reports it
+    /// if not.
     fn case_value(&mut self, e: &Expr, ty: Type, range: bool) -> bool {
         let fits = match type_of(self.unit, e) {
             Some(Type::Integer(_)) => matches!(ty, Type::Integer(_)),
@@ -257,7 +258,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
         false
     }
 
-    /// The first and the last whole number that a value of CASE stands for.
+    /// Returns the first and the last integer that a value of CASE covers.
     fn limits(&self, value: &Expr) -> Option<(i64, i64)> {
         let end = |e: &Option<Box<Expr>>, open: i64| match e {
             Some(e) => self.constants.integer(e),
@@ -272,7 +273,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
         }
     }
 
-    /// The shape of an expression; reports operands in it that do not fit each other.
+    /// Returns the shape of an expression and reports operands in it that do not match.
     fn shape(&mut self, e: &Expr) -> Extents {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::Real(_) => Vec::new(),
@@ -316,7 +317,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
         }
     }
 
-    /// The shape that RESHAPE is asked for.
+    /// Returns the shape that RESHAPE is given.
     fn reshaped(&mut self, shape: Option<&Expr>) -> Extents {
         match shape.map(|e| &e.kind) {
             Some(ExprKind::Array(a)) => {
@@ -339,7 +340,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
     }
 
     fn extent(&self, s: SymId, dimension: usize) -> Option<i64> {
-        // Bounds of what comes from around are in the names of the unit there.
+        // The bounds of a host's array refer to names of the host.
         let (low, high) = self.constants.bounds(s, dimension);
         count_of(low?, high?, 1)
     }
@@ -348,7 +349,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
         let mut out = Vec::new();
         for (i, sub) in subscripts.iter().enumerate() {
             let ExprKind::Range(from, to, step) = &sub.kind else {
-                // An array as a subscript picks elements.
+                // An array as a subscript selects elements.
                 let shape = self.shape(sub);
                 out.extend(shape);
                 continue;
@@ -359,7 +360,8 @@ impl<'a, 'd> Shapes<'a, 'd> {
                 None => default,
             };
             let step = end(step, Some(1));
-            // Whatever the step is: A(3::-1) ends at the upper bound, not at the lower one.
+            // This holds whatever the step is: A(3::-1) ends at the upper bound, not at the lower
+            // one.
             let from = end(from, low);
             let to = end(to, high);
             out.push(match (from, to, step) {
@@ -370,7 +372,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
         out
     }
 
-    /// How many elements a constructor has.
+    /// Returns the number of elements of a constructor.
     fn count(&mut self, a: &ArrayConstructor) -> Option<i64> {
         let counts: Vec<Option<i64>> = a.items.iter().map(|i| self.items(i)).collect();
         counts.into_iter().sum()
@@ -402,7 +404,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
     }
 }
 
-/// How many numbers there are from `from` to `to` in steps.
+/// Returns the number of integers from `from` to `to` in steps of `step`.
 fn count_of(from: i64, to: i64, step: i64) -> Option<i64> {
     let n = to.checked_sub(from)?.checked_add(step)?.checked_div(step)?;
     Some(n.max(0))

@@ -1,4 +1,4 @@
-//! What is wrong between units, with types and in AD blocks. (Labels are the parser's.)
+//! Checks calls between units, types and AD blocks. (The parser checks labels.)
 
 mod arguments;
 mod blocks;
@@ -17,18 +17,17 @@ use crate::targets::Targets;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
-/// The entry points of a program by their names.
+/// The entry points of a program by name.
 pub(crate) type Callable<'p> = HashMap<&'p Name, EntryPoint<'p>>;
 
-/// The entry points of some units by their names.
+/// Returns the entry points of some units by name.
 pub(crate) fn callable(units: &[Unit]) -> Callable<'_> {
     let points = units.iter().flat_map(Unit::entry_points);
     points.map(|e| (e.name, e)).collect()
 }
 
-/// Checks all units. In top-level units whose positions are in `faulty` there are names that
-/// are not understood, with faults among the `diagnostics`: only the statements that have
-/// nothing to do with those are checked there.
+/// Checks all units. Top-level units whose indices are in `faulty` contain unresolved names, with
+/// errors among the `diagnostics`; only their statements that do not involve these are checked.
 pub(super) fn check(
     program: &Program,
     faulty: &HashSet<usize>,
@@ -36,7 +35,7 @@ pub(super) fn check(
     real: u8,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    // Only AD blocks ask for it.
+    // Only AD blocks need this.
     let assigned = if program.units.iter().any(has_ad_blocks) {
         Assigned::of(program)
     } else {
@@ -63,7 +62,8 @@ pub(super) fn check(
     }
 }
 
-/// Checks one unit, whatever its AD blocks and dummy procedures are.
+/// Checks one unit on its own, without the facts about AD blocks and dummy procedures that only the
+/// whole program supplies.
 pub(super) fn unit<'p>(unit: &'p Unit, globals: &Callable<'p>) -> Vec<Diagnostic> {
     alone(globals, |checker| checker.unit(unit))
 }
@@ -81,7 +81,7 @@ pub(super) fn argument(
     })
 }
 
-/// What a checker finds that knows nothing of AD blocks and dummy procedures.
+/// Returns the diagnostics of a checker that has no facts about AD blocks and dummy procedures.
 fn alone<'p>(globals: &Callable<'p>, check: impl FnOnce(&mut Checker<'_, 'p>)) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     check(&mut Checker {
@@ -95,7 +95,8 @@ fn alone<'p>(globals: &Callable<'p>, check: impl FnOnce(&mut Checker<'_, 'p>)) -
     diagnostics
 }
 
-/// Where the errors of a unit are; of two declarations that exclude each other, where both are.
+/// Returns the places of the errors in a unit; for two conflicting declarations, the places of
+/// both.
 fn fault_spans(unit: &Unit, diagnostics: &[Diagnostic]) -> Vec<Span> {
     let whole = unit.span.to(unit.end_span);
     diagnostics
@@ -125,7 +126,7 @@ struct Checker<'a, 'p> {
     globals: &'a Callable<'p>,
     assigned: &'a Assigned,
     targets: &'a Targets,
-    /// The bytes of a default REAL.
+    /// The size of a default REAL in bytes.
     real: u8,
     /// The units around the current one, outermost first.
     around: Vec<&'p Unit>,
@@ -141,7 +142,7 @@ impl<'p> Checker<'_, 'p> {
         walk_block(&unit.body, &mut |s| shapes.statement(s));
         self.function_types(unit);
         for (_, s) in unit.symbols.iter() {
-            // The facts of a link are checked where they are written.
+            // The facts about a link are checked in the unit that declares it.
             if matches!(s.place, Place::Host(_)) {
                 continue;
             }
@@ -176,7 +177,7 @@ impl<'p> Checker<'_, 'p> {
         self.around.pop();
     }
 
-    /// Checks the statements that have no fault yet and name nothing that has.
+    /// Checks the statements that have no error yet and mention no name that does.
     fn statements_without(&mut self, unit: &'p Unit, faults: &[Span]) {
         let hit = |s: Span| faults.iter().any(|f| overlap(*f, s));
         let doubtful: Vec<bool> = unit
@@ -190,7 +191,7 @@ impl<'p> Checker<'_, 'p> {
         walk_block(&unit.body, &mut |s| {
             let unclear = |n: SymId| doubtful.get(n.0 as usize).is_none_or(|d| *d);
             if let StmtKind::Ad(block) = &s.kind {
-                // Of an opening or closing, what is clear is checked.
+                // In an opening or closing, the unaffected expressions are checked.
                 let doubt = |e: &Expr| {
                     let mut doubt = hit(e.span);
                     e.for_each_symbol(&mut |n| doubt |= unclear(n));
@@ -244,7 +245,7 @@ impl<'p> Checker<'_, 'p> {
             _ => {}
         }
         match &stmt.kind {
-            // What is assigned has checks of its own.
+            // Variables that are assigned have checks of their own.
             StmtKind::Ad(_) => {}
             StmtKind::Io(io) if io.kind == IoKind::Read => {}
             StmtKind::Io(io) => io.items.iter().for_each(|e| self.value(unit, e, false)),
@@ -278,7 +279,8 @@ impl<'p> Checker<'_, 'p> {
         });
     }
 
-    /// Names in expressions are values, but for actual arguments, which may be procedures.
+    /// Checks that names in expressions are values, except for actual arguments, which may be
+    /// procedures.
     fn value(&mut self, unit: &Unit, e: &Expr, argument: bool) {
         match &e.kind {
             ExprKind::Var(s) if !argument => {
@@ -303,7 +305,7 @@ impl<'p> Checker<'_, 'p> {
             }
             ExprKind::Call(s, args) => {
                 let passes = match unit.symbols[*s].class {
-                    // They take procedures, too.
+                    // These also accept procedures.
                     Class::Intrinsic(i) => matches!(i.name, "LOC" | "PRESENT"),
                     Class::StatementFunction(..) => false,
                     _ => true,
@@ -383,7 +385,7 @@ impl<'p> Checker<'_, 'p> {
         };
         let fits = match (t, v) {
             (Type::Character, Type::Character) | (Type::Logical(_), Type::Logical(_)) => true,
-            // Character constants in numeric variables: an old extension.
+            // Character constants in numeric variables are an old extension.
             (_, Type::Character) => matches!(value.kind, ExprKind::Char(_)),
             (Type::Integer(_), Type::Logical(_)) | (Type::Logical(_), Type::Integer(_)) => true,
             _ => t.is_numeric() && v.is_numeric(),

@@ -1,5 +1,5 @@
-//! Attributes: where they may stand, and calls that would need an explicit interface,
-//! which Fortran 77 cannot give.
+//! Checks where attributes may appear, and reports calls that would require an explicit interface,
+//! which Fortran 77 cannot provide.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
@@ -14,8 +14,8 @@ fn report(diagnostics: &mut Vec<Diagnostic>, d: Diagnostic) {
     }
 }
 
-/// Keyword arguments go with intrinsic procedures only: of others, callers do not know the
-/// names.
+/// Reports keyword arguments. Only intrinsic procedures accept them, as callers do not know the
+/// argument names of others.
 pub(super) fn keywords(name: &Name, args: &[Expr], diagnostics: &mut Vec<Diagnostic>) {
     if crate::intrinsics::is_vendor_procedure(name) {
         return;
@@ -36,14 +36,14 @@ pub(super) fn keywords(name: &Name, args: &[Expr], diagnostics: &mut Vec<Diagnos
     }
 }
 
-/// Reports a call of a unit whose dummy arguments or result need an explicit interface.
+/// Reports a call of a unit whose dummy arguments or result require an explicit interface.
 pub(super) fn explicit(
     caller: &Unit,
     callee: EntryPoint,
     span: Span,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    // Nobody calls across a border when calling oneself.
+    // A unit that calls itself needs no interface.
     if caller.name_span == callee.unit.name_span {
         return;
     }
@@ -238,7 +238,7 @@ fn attribute_of(
     );
 }
 
-/// An object of ALLOCATE or DEALLOCATE.
+/// Checks an object of ALLOCATE or DEALLOCATE.
 fn allocated(unit: &Unit, free: bool, object: &Expr, diagnostics: &mut Vec<Diagnostic>) {
     let word = if free { "DEALLOCATE" } else { "ALLOCATE" };
     let Some(base) = object.base() else {

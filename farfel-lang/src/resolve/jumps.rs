@@ -1,11 +1,11 @@
-//! Jumps into loops, and ENTRY inside of blocks.
+//! Checks for jumps into loops, and for ENTRY within blocks.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{DoEnd, Label, Stmt, StmtKind, Unit};
 use crate::source::Span;
 use std::collections::HashMap;
 
-/// Reports what leads into the middle of a block of a unit.
+/// Reports statements that lead into the middle of a block of a unit.
 pub(super) fn check(unit: &Unit, diagnostics: &mut Vec<Diagnostic>) {
     let mut found = Found::default();
     found.block(&unit.body, 0, diagnostics);
@@ -37,7 +37,7 @@ struct Found {
     loops: Vec<Loop>,
     /// The loops that are open.
     open: Vec<usize>,
-    /// In which loops a label stands, where it stands in any.
+    /// The loops that contain each label.
     labels: HashMap<Label, Vec<usize>>,
     jumps: Vec<(Label, Span, Vec<usize>)>,
 }
@@ -97,7 +97,7 @@ impl Found {
     }
 
     fn label(&mut self, label: Label) {
-        // Loops may share their last statement: whoever is in one of them may jump there.
+        // Loops may share their last statement, and a jump to it is valid from within any of them.
         let ends = |l: &usize| self.loops[*l].end == DoEnd::Label(label);
         let to = match self.open.iter().position(ends) {
             Some(first) => &self.open[..=first],

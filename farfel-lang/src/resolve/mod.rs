@@ -1,16 +1,16 @@
-//! Scopes, types and who is a procedure.
+//! Name resolution: determines scopes, types and which names are procedures.
 //!
 //! Three steps, each over all units:
 //!
-//! 1. `names` gives every name its place: local, of the surroundings, global. Applies
-//!    Farfel's rule that an undeclared variable belongs to the *top-level* subprogram.
-//! 2. `procedures` finds out which names stand for procedures that nothing in their own
-//!    unit shows to be such, because they are only passed on.
-//! 3. `check` reports what is wrong between units and in AD blocks;
-//!    [`storage`](crate::storage) what is wrong with COMMON, EQUIVALENCE and DATA.
+//! 1. `names` decides where each name lives: local, in the host, or global. It applies Farfel's
+//!    rule that an undeclared variable belongs to the *top-level* subprogram.
+//! 2. `procedures` finds the names that stand for procedures although nothing in their own unit
+//!    shows it, because they are only passed on.
+//! 3. `check` reports errors between units and in AD blocks; [`storage`](crate::storage) those in
+//!    COMMON, EQUIVALENCE and DATA.
 //!
-//! After it, no [`Class::Unknown`](crate::ir::Class) and no
-//! [`ExprKind::Apply`](crate::ir::ExprKind) is left in a program without errors.
+//! Afterwards, a program without errors contains no [`Class::Unknown`](crate::ir::Class) and no
+//! [`ExprKind::Apply`](crate::ir::ExprKind).
 
 mod arrays;
 mod check;
@@ -30,7 +30,7 @@ use crate::targets::Targets;
 pub(crate) use check::{Callable, callable};
 use std::collections::{HashMap, HashSet};
 
-/// Resolves the names of a parsed program and reports everything that is wrong with it.
+/// Resolves the names of a parsed program and reports all errors and warnings.
 ///
 /// ```
 /// use farfel_lang::{Sources, resolve::resolve, syntax};
@@ -43,7 +43,7 @@ pub fn resolve(program: &mut Program) -> Vec<Diagnostic> {
     resolve_with(program, &Lints::default())
 }
 
-/// The same, with settings for the warnings. Comments in the program may set them, too.
+/// Like [`resolve`], with lint levels. Comments in the program may set them, too.
 pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let mut diagnostics = duplicate_units(program);
     let (lints, faults) = lints.within(program);
@@ -54,14 +54,14 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     program.number();
     let targets = Targets::of(program);
     check::check(program, &faulty, &targets, lints.real(), &mut diagnostics);
-    // A name that is not known would only make more faults where it is used.
+    // Faulty units get no warnings: an unknown name would only cause more of them where it is used.
     suspicious::warn(program, &faulty, &lints, &mut diagnostics);
     crate::given::settle(program, &mut diagnostics);
     suspicious::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, lints.real(), &|i| {
         !faulty.contains(&i)
     }));
-    // Where something is wrong, that is enough.
+    // An error suppresses the warnings at the same span.
     let wrong: HashSet<Span> = diagnostics
         .iter()
         .filter(|d| d.is_error())
@@ -74,14 +74,14 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// What is wrong with the statements and calls of one top-level unit of a resolved program, however
-/// it came to be: types, shapes, jumps into loops, and arguments that do not fit. `callable`:
-/// the program's entry points.
+/// Returns the errors in the statements and calls of one top-level unit of a resolved program,
+/// whether written or generated: types, shapes, jumps into loops, and arguments that do not match.
+/// `callable` holds the program's entry points.
 pub(crate) fn faults_of<'p>(unit: &'p Unit, callable: &Callable<'p>) -> Vec<Diagnostic> {
     check::unit(unit, callable)
 }
 
-/// What is wrong with one actual argument in a call.
+/// Returns the errors in one actual argument of a call.
 pub(crate) fn faults_of_argument(
     unit: &Unit,
     actual: &Expr,
@@ -91,8 +91,8 @@ pub(crate) fn faults_of_argument(
     check::argument(unit, actual, callee, dummy)
 }
 
-/// What is missing is missing everywhere: its first place is enough, with the number of
-/// program units besides.
+/// Reports each unknown procedure only at its first place, with the number of other program units
+/// that use it.
 fn once_per_name(diagnostics: &mut Vec<Diagnostic>) {
     let unknown = |d: &Diagnostic| d.rule == &rules::UNKNOWN_PROCEDURE;
     let mut places: HashMap<(String, bool), usize> = HashMap::new();
@@ -113,10 +113,10 @@ fn once_per_name(diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Like [`resolve_with`], for a program in which the parser found the faults `syntax`: reports
-/// what else is wrong, so that one run shows all faults of a file. What may only follow from
-/// a statement that was not understood is left out: everything in a unit whose declarations
-/// have faults, and what is not `CERTAIN` where other statements of the unit have.
+/// Like [`resolve_with`], for a program in which the parser found the errors `syntax`. Reports what
+/// else is wrong, so that one run shows all errors of a file. Diagnostics that may merely follow
+/// from an unreadable statement are dropped: all of them in a unit whose declarations have errors,
+/// and those not in `CERTAIN` in a unit where other statements have errors.
 pub fn resolve_readable(
     program: &mut Program,
     syntax: &[Diagnostic],
@@ -129,7 +129,7 @@ pub fn resolve_readable(
         let spans = syntax.iter().map(|d| d.span);
         spans.filter(|s| within(*s, u.span, u.end_span)).collect()
     };
-    // From where to where a unit with faults reaches, and whether its declarations are whole.
+    // The extent of each unit with errors, and whether its declarations are intact.
     let unreadable: Vec<(Span, Span, bool)> = program
         .units
         .iter()
@@ -149,7 +149,7 @@ pub fn resolve_readable(
         })
         .collect();
     let found = resolve_with(program, lints);
-    // Something that is no unit, or whose header is not understood, may define a name.
+    // Text outside of any unit, or a unit with an unreadable header, may define a name.
     let stray = syntax.iter().any(|d| {
         let unit = program
             .units
@@ -162,7 +162,7 @@ pub fn resolve_readable(
             .iter()
             .any(|(from, to, whole)| within(s, *from, *to) && !(*whole && certain))
     };
-    // What a statement that is not understood names may not be what it looks like.
+    // A name in a statement that could not be read may not be what it looks like.
     let understood: HashMap<usize, Vec<(FileId, u32, u32)>> = program
         .units
         .iter()
@@ -178,7 +178,7 @@ pub fn resolve_readable(
             false => None,
         };
         unit.and_then(|(i, _)| understood.get(&i)).is_some_and(|s| {
-            // The last statement that begins before it or with it.
+            // The last statement that begins at or before this place.
             let at = (d.span.file, d.span.start);
             let next = s.partition_point(|(file, from, _)| (*file, *from) <= at);
             let inside = |(file, _, to): &(FileId, u32, u32)| *file == at.0 && at.1 < *to;
@@ -198,8 +198,8 @@ pub fn resolve_readable(
     found
 }
 
-/// From where to where the statements of a unit reach that were understood, in their order. Of
-/// blocks it is the first statement.
+/// Returns the extents of the statements of a unit that could be read, in source order. A block
+/// counts with its first statement only.
 fn statements(unit: &Unit) -> Vec<(FileId, u32, u32)> {
     let mut found = Vec::new();
     let mut units = vec![unit];
@@ -214,7 +214,7 @@ fn statements(unit: &Unit) -> Vec<(FileId, u32, u32)> {
     found
 }
 
-/// What is wrong with a statement whatever other statements, apart from declarations, say.
+/// Rules whose violations do not depend on other statements, apart from declarations.
 const CERTAIN: &[&Rule] = &[
     &rules::UNDECLARED,
     &rules::CONFLICTING_DECLARATION,
@@ -227,7 +227,7 @@ const CERTAIN: &[&Rule] = &[
     &rules::AD_NOT_DIFFERENTIABLE,
 ];
 
-/// What to do about `NAME(…)` where the name has no bounds.
+/// Returns the help for `NAME(…)` where the name has no bounds.
 fn help_for_subscripts(symbols: &Symbols, s: SymId, args: &[Expr]) -> String {
     let symbol = &symbols[s];
     let name = &symbol.name;

@@ -1,4 +1,4 @@
-//! Gives every name its place and class.
+//! Determines the place and class of every name.
 
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::intrinsics::{Intrinsic, is_vendor_procedure, vendor};
@@ -14,12 +14,12 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Signature {
     pub class: Class,
     pub ty: Option<Type>,
-    /// The length of a CHARACTER function, where it is a plain number.
+    /// The length of a CHARACTER function, if it is a plain number.
     pub length: Option<Expr>,
 }
 
 impl Signature {
-    /// Makes a symbol stand for the nested subprogram.
+    /// Copies the signature to a symbol that stands for the nested subprogram.
     fn tell(&self, symbol: &mut Symbol) {
         symbol.class = self.class.clone();
         symbol.ty = self.ty;
@@ -29,7 +29,7 @@ impl Signature {
     }
 }
 
-/// The top-level units by name.
+/// The signatures of the top-level units by name.
 pub(super) struct Globals(HashMap<Name, Signature>);
 
 impl Globals {
@@ -51,7 +51,7 @@ impl Globals {
     }
 }
 
-/// What a unit's callers see of it. `around`: the IMPLICIT rules of its surroundings,
+/// Returns what a unit's callers see of it. `around` holds the IMPLICIT rules of its hosts,
 /// outermost first.
 fn signature(unit: &Unit, around: &[&Implicit]) -> Signature {
     let class = match unit.kind {
@@ -67,7 +67,7 @@ fn signature(unit: &Unit, around: &[&Implicit]) -> Signature {
     Signature { class, ty, length }
 }
 
-/// The length of a CHARACTER function, where it is a plain number.
+/// Returns the length of a CHARACTER function, if it is a plain number.
 fn fixed_length(unit: &Unit, result: SymId, around: &[&Implicit]) -> Option<Expr> {
     let s = &unit.symbols[result];
     if s.ty.is_some() {
@@ -81,7 +81,7 @@ fn fixed_length(unit: &Unit, result: SymId, around: &[&Implicit]) -> Option<Expr
     length.map(|n| Expr::int(n, s.span))
 }
 
-/// The ENTRY points of a unit, with what their callers see.
+/// Returns the ENTRY points of a unit, with what their callers see of them.
 fn entries(unit: &Unit, around: &[&Implicit]) -> Vec<(Name, Signature)> {
     let mut found = Vec::new();
     crate::ir::walk_block(&unit.body, &mut |s| {
@@ -106,7 +106,8 @@ fn entries(unit: &Unit, around: &[&Implicit]) -> Vec<(Name, Signature)> {
     found
 }
 
-/// The type of an undeclared name under rules from the outermost to the innermost.
+/// Returns the type of an undeclared name under rules that are ordered from the outermost to the
+/// innermost.
 fn implicit_type(rules: &[&Implicit], name: &str) -> Option<Type> {
     for r in rules.iter().rev() {
         if let Some((t, _)) = r.own(name) {
@@ -119,17 +120,17 @@ fn implicit_type(rules: &[&Implicit], name: &str) -> Option<Type> {
     Some(Implicit::default_type(name))
 }
 
-/// A unit around the one that is being resolved. Its nested units are taken out while
-/// they are worked on; what their names mean stays.
+/// A unit around the one being resolved, or that unit itself. Its nested units are taken out while
+/// they are being resolved, but the meanings of its names remain available.
 struct Scope {
     unit: Unit,
     nested: HashMap<Name, Signature>,
-    /// How many symbols the unit itself has. Those behind them it has for what is nested in it.
+    /// The number of the unit's own symbols. Those after them were added for nested units.
     own: usize,
 }
 
 impl Scope {
-    /// The unit itself has the name.
+    /// Whether the unit itself mentions a name.
     fn mentions(&self, name: &str) -> bool {
         let found = self.unit.symbols.find(name);
         found.is_some_and(|s| (s.0 as usize) < self.own)
@@ -141,12 +142,11 @@ struct Resolver<'a> {
     /// From the top-level unit to the current one.
     scopes: Vec<Scope>,
     diagnostics: &'a mut Vec<Diagnostic>,
-    /// What may be meant by a name that is not known: looking through all names takes long.
+    /// The help for each unknown name, cached because searching all names is slow.
     helps: &'a mut HashMap<(Name, bool), String>,
 }
 
-/// Resolves all names. Returns the top-level units, by position, in which something is
-/// wrong.
+/// Resolves all names. Returns the indices of the top-level units with errors.
 pub(super) fn resolve(
     program: &mut Program,
     globals: &Globals,
@@ -171,20 +171,20 @@ pub(super) fn resolve(
     faulty
 }
 
-/// How a name is used in one unit.
+/// How a unit uses a name.
 #[derive(Default, Clone, Copy)]
 struct Use {
-    /// `NAME(…)` in an expression, and where first.
+    /// The place of the first `NAME(…)` in an expression, if any.
     applied: Option<Span>,
-    /// CALL NAME
+    /// Whether it is called by CALL.
     called: bool,
-    /// `NAME(a:b)` in an expression.
+    /// Whether `NAME(a:b)` occurs in an expression.
     ranged: bool,
-    /// Named in an INTRINSIC statement.
+    /// Whether it is named in an INTRINSIC statement.
     intrinsic: bool,
-    /// `NAME = …`, `DO … NAME = …` or `READ *, NAME`.
+    /// Whether it is assigned: `NAME = …`, `DO … NAME = …` or `READ *, NAME`.
     assigned: bool,
-    /// Named in a DATA or EQUIVALENCE statement.
+    /// Whether it is named in a DATA or EQUIVALENCE statement.
     stored: bool,
 }
 
@@ -232,7 +232,7 @@ impl Resolver<'_> {
         unit
     }
 
-    /// Dummy arguments have names of their own.
+    /// Checks that no two dummy arguments have the same name.
     fn dummies(&mut self, unit: &Unit) {
         let symbols: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
         for (i, s) in symbols.iter().enumerate() {
@@ -259,12 +259,12 @@ impl Resolver<'_> {
         &mut self.scopes[last].unit
     }
 
-    /// Resolves all names of the current unit, then its expressions.
+    /// Resolves all names of the current unit, and then its expressions.
     fn own_names(&mut self) {
         let uses = uses(self.current());
         let ids: Vec<SymId> = self.current().symbols.ids().collect();
-        // Statement functions' dummies may share a name with a variable, in which case
-        // they are the same symbol; they need a type like any variable.
+        // A dummy argument of a statement function may share its name with a variable. They are
+        // then the same symbol, which needs a type like any variable.
         for id in ids {
             let used = uses.get(&id).copied().unwrap_or_default();
             self.name(id, used);
@@ -281,7 +281,8 @@ impl Resolver<'_> {
         let level = self.scopes.len() - 1;
         let symbol = &self.scopes[level].unit.symbols[id];
         if symbol.class != Class::Unknown {
-            // PARAMETER, statement function, NAMELIST: known from the parser.
+            // PARAMETER constants, statement functions and NAMELIST groups are known from the
+            // parser.
             self.give_type(level, id);
             return;
         }
@@ -305,7 +306,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A name in an INTRINSIC statement.
+    /// Resolves a name in an INTRINSIC statement.
     fn intrinsic(&mut self, level: usize, id: SymId, used: Use) {
         let symbol = &mut self.scopes[level].unit.symbols[id];
         match (Intrinsic::find(&symbol.name), vendor(&symbol.name)) {
@@ -320,7 +321,7 @@ impl Resolver<'_> {
                 self.give_type(level, id);
             }
             (None, None) => {
-                // Known as a function from here on, so that nothing follows from it.
+                // Treat it as a function from here on, so that no further errors follow.
                 symbol.class = Class::Function;
                 symbol.place = Place::Global;
                 let (span, message) = (
@@ -334,7 +335,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A name that this unit itself declares, as dummy argument or otherwise.
+    /// Resolves a name that this unit itself declares, as a dummy argument or otherwise.
     fn bound_name(&mut self, level: usize, id: SymId, used: Use) {
         let symbol = &self.scopes[level].unit.symbols[id];
         let name = symbol.name.clone();
@@ -400,14 +401,14 @@ impl Resolver<'_> {
         self.give_type(level, id);
     }
 
-    /// True when `NAME(…)` can only be a substring of a scalar CHARACTER.
+    /// Whether `NAME(…)` can only be a substring of a scalar CHARACTER variable.
     fn is_substring(&self, level: usize, id: SymId, used: Use) -> bool {
         let s = &self.scopes[level].unit.symbols[id];
         used.ranged && s.ty.or_else(|| self.implicit_at(level, &s.name)) == Some(Type::Character)
     }
 
-    /// True when a name without bounds has a place in memory or a value, so that it is no function
-    /// although `NAME(…)` is written.
+    /// Whether a name without bounds has storage or a value, so that it is not a function although
+    /// `NAME(…)` occurs.
     fn is_scalar(&self, level: usize, id: SymId, used: Use) -> bool {
         let s = &self.scopes[level].unit.symbols[id];
         if s.external || used.intrinsic || s.place == Place::Result {
@@ -434,13 +435,13 @@ impl Resolver<'_> {
         implicit_type(&rules, name)
     }
 
-    /// The length that the implicit rules give a CHARACTER.
+    /// Returns the length that the implicit rules give a CHARACTER name.
     fn implicit_length(&self, level: usize, name: &str) -> Option<i64> {
         let mut rules = self.scopes[..=level].iter().rev();
         rules.find_map(|s| s.unit.implicit.own(name))?.1
     }
 
-    /// Gives a symbol of the unit at `level` the type that the implicit rules say.
+    /// Gives a symbol of the unit at `level` its implicit type.
     fn give_type(&mut self, level: usize, id: SymId) {
         let symbol = &self.scopes[level].unit.symbols[id];
         if symbol.ty.is_some()
@@ -473,7 +474,7 @@ impl Resolver<'_> {
             && name == self.scopes[0].unit.name
             && let Some(s) = self.globals.get(&name)
         {
-            // A function knows its own type, under RESULT too.
+            // A function has a type of its own, even with RESULT.
             let ty = s.ty;
             self.scopes[level].unit.symbols[id].ty = ty;
             return;
@@ -483,7 +484,7 @@ impl Resolver<'_> {
                 let length = self.implicit_length(level, &name);
                 let symbol = &mut self.scopes[level].unit.symbols[id];
                 symbol.ty = Some(t);
-                // What passes declare must have the length, too.
+                // Declarations that passes add must include the length.
                 if t == Type::Character && symbol.length.is_none() {
                     symbol.length = length.map(|n| Expr::int(n, symbol.span));
                 }
@@ -519,7 +520,7 @@ impl Resolver<'_> {
         );
     }
 
-    /// Looks a name up in the surrounding units, innermost first, and links it.
+    /// Looks a name up in the hosts, innermost first, and links it.
     fn find_in_surroundings(&mut self, level: usize, id: SymId, used: Use) -> bool {
         let name = self.scopes[level].unit.symbols[id].name.clone();
         for outer in (0..level).rev() {
@@ -533,8 +534,8 @@ impl Resolver<'_> {
                         Class::Parameter(_) | Class::StatementFunction(..) | Class::Namelist(_)
                     )
             });
-            // The name of a surrounding function, used with arguments, is the function
-            // itself and not its result.
+            // The name of a host that is a function, used with arguments, is the function itself
+            // and not its result.
             let own_result = bound.is_some_and(|s| scope.unit.symbols[s].place == Place::Result);
             if own_result
                 && used.applied.is_some()
@@ -547,7 +548,7 @@ impl Resolver<'_> {
             }
             let span = self.scopes[level].unit.symbols[id].span;
             if nested && bound.is_none() {
-                // Its own surroundings may not mention it at all.
+                // The host that contains it may not mention it at all.
                 let scope = &mut self.scopes[outer];
                 let target = scope.unit.symbols.intern(&name, span);
                 scope.nested[&name].tell(&mut scope.unit.symbols[target]);
@@ -561,8 +562,8 @@ impl Resolver<'_> {
         false
     }
 
-    /// A name of the surroundings that only a nested subprogram calls: a dummy procedure,
-    /// or the declared type of a function.
+    /// Marks a name of a host that only a nested subprogram calls: a dummy procedure, or a function
+    /// of which only the type is declared.
     fn show_procedure(&mut self, level: usize, id: SymId, used: Use) {
         if !used.called && used.applied.is_none() {
             return;
@@ -593,7 +594,7 @@ impl Resolver<'_> {
             _ => return,
         }
         self.give_type(at.0, at.1);
-        // The links between know the same.
+        // Update the links between them in the same way.
         let symbol = &self.scopes[at.0].unit.symbols[at.1];
         let (name, place, ty) = (symbol.name.clone(), symbol.place.clone(), symbol.ty);
         for inner in at.0 + 1..=level {
@@ -610,8 +611,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Makes `name` at `level` mean the symbol of that name at `outer`, through all levels
-    /// between.
+    /// Links `name` at `level` to the symbol with that name at `outer`, through all levels between
+    /// them.
     fn link(&mut self, outer: usize, level: usize, name: &Name, span: Span) {
         for inner in outer + 1..=level {
             let Some(target) = self.scopes[inner - 1].unit.symbols.find(name) else {
@@ -630,8 +631,7 @@ impl Resolver<'_> {
                 init: None,
                 ..seen
             };
-            // A procedure of the program is known everywhere: no need to go through the
-            // surroundings.
+            // A procedure of the program is known everywhere and needs no link through the hosts.
             if self.scopes[inner - 1].unit.symbols[target].place == Place::Global {
                 self.scopes[inner].unit.symbols[id].place = Place::Global;
             }
@@ -650,7 +650,7 @@ impl Resolver<'_> {
         let span = symbol.span;
         if !used.called
             && let Some(i) = Intrinsic::find(&name)
-            // FORTRAN 77 does not know the others, so that programs have their own.
+            // FORTRAN 77 has no other intrinsics, so programs define their own.
             && (i.standard || self.globals.get(&name).is_none())
         {
             self.scopes[level].unit.symbols[id].class = Class::Intrinsic(i);
@@ -716,8 +716,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// The unit that an undeclared variable belongs to: the top-level one; in a subprogram behind
-    /// CONTAINS its host where that has the name, and itself otherwise, as in Fortran 90.
+    /// Returns the level of the unit to which an undeclared variable belongs: the top-level unit;
+    /// for a subprogram after CONTAINS, its host if that has the name, and itself otherwise, as in
+    /// Fortran 90.
     fn owner(&self, level: usize, name: &str) -> usize {
         let mut at = level;
         loop {
@@ -731,7 +732,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// An undeclared variable.
+    /// Resolves an undeclared variable.
     fn implicit_variable(&mut self, level: usize, id: SymId) {
         let symbol = &self.scopes[level].unit.symbols[id];
         let (name, span) = (symbol.name.clone(), symbol.span);
@@ -762,7 +763,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Decides what every `NAME(…)` is, and renames nothing.
+    /// Decides what every `NAME(…)` is. Renames nothing.
     fn rewrite(&mut self, unit: &mut Unit) {
         let mut faults = Vec::new();
         {
@@ -796,7 +797,7 @@ impl Resolver<'_> {
         }
         let ids: Vec<SymId> = unit.symbols.ids().collect();
         for id in ids {
-            // Expressions of a linked symbol are those of the surroundings' table.
+            // Expressions of a linked symbol refer to the host's symbol table.
             if matches!(unit.symbols[id].place, Place::Host(_)) {
                 continue;
             }
@@ -859,7 +860,7 @@ fn rewrite_expr(
         };
         e.kind = ExprKind::Substring(Box::new(Expr::var(id, e.span)), from, to);
     } else if symbol.class == Class::Variable
-        // The result of a function that bears its name: the function calls itself.
+        // The result of a function that has the function's name: the function calls itself.
         && !(symbol.place == Place::Result && symbol.name == name)
     {
         faults.push(
@@ -878,12 +879,12 @@ fn rewrite_expr(
     }
 }
 
-/// A name that its own unit declares: it shadows the surroundings' and is not implicit.
+/// Whether a unit declares a name itself, so that it shadows the hosts' names and is not implicit.
 fn is_bound(s: &Symbol) -> bool {
     s.typed || s.external || s.saved || s.is_array() || !matches!(s.place, Place::Local)
 }
 
-/// How the names of a unit are used in its own statements.
+/// Returns how the names of a unit are used in its own statements.
 fn uses(unit: &Unit) -> HashMap<SymId, Use> {
     let mut found: HashMap<SymId, Use> = HashMap::new();
     let mut called = HashSet::new();
@@ -923,7 +924,7 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
             expr(e, &mut found);
         }
         s.init.iter().for_each(|e| expr(e, &mut found));
-        // Expressions of a link are those of the surroundings.
+        // Expressions of a link belong to the host.
         if !matches!(s.place, Place::Host(_)) {
             for d in &s.dims {
                 d.lower

@@ -1,9 +1,9 @@
-//! Which names stand for procedures, though nothing in their own unit shows it.
+//! Finds names that stand for procedures although nothing in their own unit shows it.
 //!
-//! `FUNCTION ARGMAX(F, X0, N)` only passes F on, and `CALL EQLBRM(GMBIGA, …)` names a
-//! function of the program without EXTERNAL. Both become clear from who receives them:
-//! a fixed point over the arguments of all calls, in both directions. A call of a dummy procedure is one
-//! of all that it can stand for.
+//! `FUNCTION ARGMAX(F, X0, N)` only passes F on, and `CALL EQLBRM(GMBIGA, …)` names a function of
+//! the program without EXTERNAL. Both become clear from the procedures that receive them: a fixed
+//! point over the arguments of all calls, in both directions. A call of a dummy procedure counts as
+//! a call of all procedures for which it may stand.
 
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
@@ -14,26 +14,26 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// A symbol of one unit, as (index of the unit in textual order, symbol).
 type Root = (usize, SymId);
 
-/// What the fixed point needs to know of a unit.
+/// The facts about a unit that the fixed point requires.
 struct Facts {
     parent: Option<usize>,
     /// The dummy arguments of each of its entry points.
     args: Vec<Vec<Option<SymId>>>,
-    /// Links to the surroundings.
+    /// Its links to its hosts.
     host: HashMap<SymId, SymId>,
     nested: HashMap<Name, Target>,
     calls: Vec<Call>,
     procedures: Vec<(SymId, Class)>,
-    /// Arrays: whoever passes something else on there, they are none.
+    /// Its arrays, which never become procedures, whatever is passed for them.
     arrays: Vec<SymId>,
 }
 
-/// An entry point: the index of its unit, and its place among the unit's.
+/// An entry point: the index of its unit, and its index within the unit.
 type Target = (usize, usize);
 
 struct Call {
     callee: Named,
-    /// Actual arguments that are bare names.
+    /// Actual arguments that are plain names.
     actuals: Vec<Option<Named>>,
 }
 
@@ -55,8 +55,8 @@ impl Named {
     }
 }
 
-/// Makes procedures of the names that are found out to be such. Adds to `faulty` the
-/// top-level units, by position, in which something is wrong.
+/// Marks the names that are found to stand for procedures as procedures. Adds the indices of
+/// top-level units with errors to `faulty`.
 pub(super) fn resolve(
     program: &mut Program,
     faulty: &mut HashSet<usize>,
@@ -151,7 +151,7 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
     index
 }
 
-/// The symbol that a link finally means.
+/// Returns the symbol at the end of a chain of links.
 fn root(facts: &[Facts], mut at: Root) -> Root {
     while let (Some(h), Some(p)) = (facts[at.0].host.get(&at.1), facts[at.0].parent) {
         at = (p, *h);
@@ -159,22 +159,22 @@ fn root(facts: &[Facts], mut at: Root) -> Root {
     at
 }
 
-/// What the names of a program can stand for.
+/// The procedures for which the names of a program may stand.
 struct Meaning<'a> {
     facts: &'a [Facts],
     globals: &'a HashMap<Name, Target>,
-    /// What dummy procedures can be.
+    /// The procedures for which each dummy procedure may stand.
     dummies: HashMap<Root, BTreeSet<Target>>,
 }
 
 impl Meaning<'_> {
-    /// The entry points that a name in a unit can mean, where the text tells.
+    /// Returns the entry points for which a name in a unit may stand, as far as the text shows.
     fn of(&self, unit: usize, named: &Named) -> Vec<Target> {
         let one = |found: Option<&Target>| found.copied().into_iter().collect();
         let global = self.globals.get(&named.name);
         match named.place {
             Place::Global => one(global),
-            // One that is passed as a procedure may not be known to be global yet.
+            // A name that is passed as a procedure may not be known to be global yet.
             Place::Local => one(self.facts[unit].nested.get(&named.name).or(global)),
             // A function that calls itself.
             Place::Result => vec![(unit, 0)],
@@ -189,7 +189,8 @@ impl Meaning<'_> {
         }
     }
 
-    /// A dummy procedure can be all that an actual argument can. Is any of that new?
+    /// Adds the procedures for which an actual argument may stand to those of a dummy procedure.
+    /// Returns whether any is new.
     fn passed(&mut self, dummy: Root, unit: usize, actual: &Named) -> bool {
         let targets = self.of(unit, actual);
         if targets.is_empty() {
@@ -231,7 +232,8 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, Target>) -> HashMap<Root
                         };
                         let a = root(facts, (i, actual.sym));
                         let d = root(facts, (target.0, *dummy));
-                        // One wrong argument would make procedures of all that are ever passed along.
+                        // One wrong argument would turn everything ever passed along with it into
+                        // procedures.
                         if arrays.contains(&a) || arrays.contains(&d) {
                             continue;
                         }

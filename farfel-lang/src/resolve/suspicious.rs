@@ -1,5 +1,5 @@
-//! Warnings about what is legal, or compiles, and is probably not meant: variables without a
-//! value, what nothing uses or reaches, recursion without RECURSIVE, and old constructs.
+//! Warns of code that is legal, or compiles, but is probably a mistake: variables without a value,
+//! unused names and unreachable code, recursion without RECURSIVE, and obsolescent constructs.
 
 use crate::callgraph::cycles;
 use crate::dataflow::{self, Findings, Intents};
@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::targets::Targets;
 use std::collections::HashSet;
 
-/// Warns of all top-level units but those whose positions are in `faulty`.
+/// Checks all top-level units except those whose indices are in `faulty`.
 pub(super) fn warn(
     program: &Program,
     faulty: &HashSet<usize>,
@@ -39,7 +39,7 @@ pub(super) fn warn(
     }
 }
 
-/// Which of the costlier searches are asked for.
+/// Which of the more expensive checks are enabled.
 struct Wanted {
     variables: bool,
     arguments: bool,
@@ -72,11 +72,11 @@ impl Habits<'_> {
         &mut self.diagnostics[last]
     }
 
-    /// What following the values has shown.
+    /// Reports the findings of the data-flow analysis.
     fn findings(&mut self, unit: &Unit, findings: &Findings) {
         for u in &findings.unset {
             let s = &unit.symbols[u.sym];
-            // Said once, below.
+            // Reported once, below.
             if findings.no_result && unit.result == Some(u.sym) {
                 continue;
             }
@@ -123,7 +123,7 @@ impl Habits<'_> {
         self.intents(unit, findings);
     }
 
-    /// What is written to arguments that only come in.
+    /// Reports assignments to arguments with INTENT(IN).
     fn intents(&mut self, unit: &Unit, findings: &Findings) {
         for spec in &unit.specs {
             let SpecKind::Intent(Intent::In, list) = &spec.kind else {
@@ -167,7 +167,7 @@ impl Habits<'_> {
         }
     }
 
-    /// Constants that procedures set.
+    /// Reports constants that procedures assign.
     fn constants(&mut self, unit: &Unit, intents: &Intents) {
         let mut call = |callee: SymId, args: &[Expr]| {
             let symbol = &unit.symbols[callee];
@@ -204,7 +204,7 @@ impl Habits<'_> {
                 .symbols
                 .iter()
                 .filter(|(id, s)| {
-                    // What an INCLUDE file declares is not always for everyone.
+                    // Not every unit uses everything that an INCLUDE file declares.
                     let declared = s.typed || s.is_array();
                     idle(*id, &Place::Local) && declared && s.span.file == unit.span.file
                 })
@@ -328,7 +328,7 @@ impl Habits<'_> {
     }
 }
 
-/// Loop variables that are set in their loop.
+/// Reports loop variables that are assigned in their loop.
 fn loops(
     unit: &Unit,
     block: &[Stmt],
@@ -402,8 +402,8 @@ fn one_loop(
     }
 }
 
-/// Loops around calls of nested subprograms that count loops by the same variables. `path`: the
-/// units around, the outermost first, and the one to look at.
+/// Reports loops around calls of nested subprograms that use the same loop variables. `path` holds
+/// the units around, outermost first, followed by the unit to check.
 fn shared_loops(path: &mut Vec<&Unit>, diagnostics: &mut Vec<Diagnostic>) {
     let Some(unit) = path.last().copied() else {
         return;
@@ -471,7 +471,7 @@ fn calls_in_loops(
     }
 }
 
-/// Whose variable that is: the place of a unit in the path, and its symbol there.
+/// Returns the owner of a variable: the index of a unit in the path, and the symbol there.
 fn owner(path: &[&Unit], mut s: SymId) -> (usize, SymId) {
     let mut level = path.len() - 1;
     while let Place::Host(outer) = path[level].symbols[s].place
@@ -483,7 +483,7 @@ fn owner(path: &[&Unit], mut s: SymId) -> (usize, SymId) {
     (level, s)
 }
 
-/// The nested subprograms that a statement itself names, each with the units around it.
+/// Returns the nested subprograms that a statement itself names, each with the units around it.
 fn nested_callees<'p>(path: &[&'p Unit], stmt: &'p Stmt) -> Vec<Vec<&'p Unit>> {
     let mut named = Vec::new();
     if let StmtKind::Call(s, _) = stmt.kind {
@@ -506,10 +506,11 @@ fn nested_callees<'p>(path: &[&'p Unit], stmt: &'p Stmt) -> Vec<Vec<&'p Unit>> {
     found.collect()
 }
 
-/// A loop: its variable by [`owner`], where it is, and the unit that has it.
+/// A loop: its variable as given by [`owner`], its place, and the unit that contains it.
 type Counted = ((usize, SymId), Span, Name);
 
-/// The loops of a nested subprogram, and of those that it calls, by variables of units around.
+/// Collects the loops of a nested subprogram, and of those that it calls, that use variables of the
+/// units around.
 fn counted_loops<'p>(path: &[&'p Unit], seen: &mut Vec<&'p Unit>, counted: &mut Vec<Counted>) {
     let unit = path[path.len() - 1];
     if seen.iter().any(|u| std::ptr::eq(*u, unit)) {
@@ -531,7 +532,7 @@ fn counted_loops<'p>(path: &[&'p Unit], seen: &mut Vec<&'p Unit>, counted: &mut 
     });
 }
 
-/// Calls `f` with the variables of implied DOs and where these begin to count.
+/// Calls `f` with the variables of implied DOs and the places where they begin to count.
 fn implied(item: &AdItem, f: &mut dyn FnMut(SymId, Span)) {
     if let AdItem::ImpliedDo(d) = item {
         f(d.var, d.from.span);
@@ -539,7 +540,7 @@ fn implied(item: &AdItem, f: &mut dyn FnMut(SymId, Span)) {
     }
 }
 
-/// Which names a unit or one nested in it uses, but for their own declarations.
+/// Returns which names a unit or one nested in it uses, apart from their own declarations.
 fn used(unit: &Unit) -> Vec<bool> {
     let mut used = vec![false; unit.symbols.len()];
     let mut mark = |s: SymId| {
@@ -603,7 +604,7 @@ fn used(unit: &Unit) -> Vec<bool> {
     used
 }
 
-/// Procedures that call themselves, by themselves or through others, without saying so.
+/// Reports procedures that call themselves, directly or through others, without RECURSIVE.
 pub(super) fn recursion(program: &Program, targets: &Targets, diagnostics: &mut Vec<Diagnostic>) {
     let certain: HashSet<usize> = cycles(targets.direct()).into_iter().flatten().collect();
     for group in cycles(targets.callees()) {
@@ -624,7 +625,7 @@ pub(super) fn recursion(program: &Program, targets: &Targets, diagnostics: &mut 
                 true => String::new(),
                 false => format!(" through {}", others.join(", ")),
             };
-            // Who passes what to whom at once is not known.
+            // It is not known which procedures are passed together.
             let calls = match certain.contains(&i) {
                 true => "calls",
                 false => "may call",

@@ -1,10 +1,10 @@
-//! The openings and closings of AD blocks.
+//! Parses the openings and closings of AD blocks.
 
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdAssign, AdItem, AdMode, Expr, ImpliedDo, Several};
 
-/// The word for the derivative of a variable.
+/// The keyword for the derivative of a variable.
 fn word(mode: AdMode) -> &'static str {
     match mode {
         AdMode::Forward => "TANGENT",
@@ -20,7 +20,7 @@ fn other_word(mode: AdMode) -> &'static str {
 }
 
 impl Line<'_> {
-    /// `(TANGENT(v) = expr, …)` or the short form `(v)`; in front of that may stand
+    /// Parses `(TANGENT(v) = expr, …)` or the short form `(v)`, optionally preceded by
     /// `DIRECTIONS = n`.
     pub fn ad_opening(&mut self, mode: AdMode) -> Read<(Option<Several>, Vec<AdItem>)> {
         if self.peek() != b'(' {
@@ -59,7 +59,7 @@ impl Line<'_> {
         Ok((several, items))
     }
 
-    /// `DIRECTIONS =` or `PATTERN =` comes next.
+    /// Whether `DIRECTIONS =` or `PATTERN =` comes next.
     fn at_several(&self) -> bool {
         let end = ["DIRECTIONS", "PATTERN"]
             .iter()
@@ -67,7 +67,7 @@ impl Line<'_> {
         end.is_some_and(|e| self.at(e) == b'=')
     }
 
-    /// `(dest = TANGENT(v), …)`, or nothing.
+    /// Parses `(dest = TANGENT(v), …)`, or nothing.
     pub fn ad_closing(&mut self, mode: AdMode) -> Read<Vec<AdItem>> {
         if self.done() {
             return Ok(Vec::new());
@@ -127,7 +127,8 @@ impl Line<'_> {
         })))
     }
 
-    /// After `NAME =` comes TANGENT or COTANGENT: an assignment and no loop control.
+    /// Whether TANGENT or COTANGENT follows `NAME =`, which makes it an assignment and not loop
+    /// control.
     fn derivative_after_equals(&self) -> bool {
         let at = self.name_end(self.pos) + 1;
         [AdMode::Forward, AdMode::Reverse].iter().any(|m| {
@@ -136,7 +137,7 @@ impl Line<'_> {
         })
     }
 
-    /// `TANGENT(v) = expr` or `v`.
+    /// Parses `TANGENT(v) = expr` or `v`.
     fn opening_assign(&mut self, mode: AdMode) -> Read<AdAssign> {
         let from = self.pos;
         if self.wrong_word(mode) {
@@ -187,7 +188,7 @@ impl Line<'_> {
         })
     }
 
-    /// `dest = TANGENT(v)`
+    /// Parses `dest = TANGENT(v)`.
     fn closing_assign(&mut self, mode: AdMode) -> Read<AdAssign> {
         let from = self.pos;
         let other = self.designator()?;
@@ -225,7 +226,7 @@ impl Line<'_> {
             .is_some_and(|e| self.at(e) == b'(')
     }
 
-    /// `TANGENT(v)` or `TANGENT(v, k)`: the variable and the direction.
+    /// Parses `TANGENT(v)` or `TANGENT(v, k)` into the variable and the direction.
     fn derivative(&mut self, mode: AdMode) -> Read<(Expr, Option<Expr>)> {
         self.keyword(word(mode));
         self.expect(b'(')?;
@@ -238,7 +239,7 @@ impl Line<'_> {
         Ok((var, direction))
     }
 
-    /// TANGENT in ADR, or COTANGENT in ADF.
+    /// Whether TANGENT comes next in ADR, or COTANGENT in ADF.
     fn wrong_word(&self, mode: AdMode) -> bool {
         self.keyword_end(self.pos, other_word(mode))
             .is_some_and(|e| self.at(e) == b'(')

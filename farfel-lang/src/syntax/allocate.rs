@@ -1,11 +1,11 @@
-//! ALLOCATE and DEALLOCATE.
+//! Parses ALLOCATE and DEALLOCATE.
 
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Allocation, Expr, ExprKind, StmtKind};
 
 impl Line<'_> {
-    /// `ALLOCATE (A(N), B(0:N, 3), STAT=IERR)` or `DEALLOCATE (A, B)`
+    /// Parses `ALLOCATE (A(N), B(0:N, 3), STAT=IERR)` or `DEALLOCATE (A, B)`.
     pub fn allocation(&mut self, free: bool) -> Read<StmtKind> {
         self.expect(b'(')?;
         let (mut objects, mut control) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Type statements with their attributes, and the statements for single attributes.
+//! Parses type statements with attributes, and the statements for single attributes.
 
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
@@ -7,7 +7,7 @@ use crate::ir::{
 };
 use crate::source::Span;
 
-/// What stands between a type and `::`.
+/// The attributes between a type and `::`.
 #[derive(Default)]
 struct Given {
     dims: Option<Vec<Dim>>,
@@ -19,7 +19,7 @@ struct Given {
     attributes: Vec<Attribute>,
 }
 
-/// Attributes of later standards, with the reason why they are not there.
+/// Attributes of later standards, with advice on what to use instead.
 const FOREIGN: [(&str, &str); 9] = [
     (
         "POINTER",
@@ -51,7 +51,7 @@ const FOREIGN: [(&str, &str); 9] = [
 ];
 
 impl Line<'_> {
-    /// `type names` or `type, attributes :: names = values`
+    /// Parses `type names` or `type, attributes :: names = values`.
     pub fn type_statement(&mut self) -> Read<()> {
         let spec = self.type_spec()?;
         let attributed = self.peek() == b',';
@@ -119,7 +119,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// One attribute between the type and `::`.
+    /// Parses one attribute between the type and `::`.
     fn attribute(&mut self, given: &mut Given) -> Read<()> {
         if self.keyword("DIMENSION") {
             given.dims = Some(self.dims()?);
@@ -173,7 +173,7 @@ impl Line<'_> {
         self.conflict(span, message, sym);
     }
 
-    /// Writes down what a type statement says.
+    /// Records what a type statement declares.
     fn note(
         &mut self,
         groups: Vec<(Type, Vec<Entity>)>,
@@ -181,7 +181,7 @@ impl Line<'_> {
         all: Vec<SymId>,
         given: Given,
     ) {
-        // The bounds of a constant may be made of the one before.
+        // The bounds of a constant may depend on the constant before it.
         let one_by_one = given.parameter
             && all.len() > 1
             && groups.iter().any(|(_, l)| l.iter().any(|e| e.dims));
@@ -235,7 +235,7 @@ impl Line<'_> {
         self.spec(SpecKind::Attribute(attribute, list));
     }
 
-    /// `ALLOCATABLE A(:, :), B` and the like
+    /// Parses `ALLOCATABLE A(:, :), B` and the like.
     pub fn attribute_statement(&mut self, attribute: Attribute) -> Read<()> {
         self.colons();
         let mut list = Vec::new();
@@ -256,7 +256,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// `POINTER (P, A(10)), (Q, B)`: Cray pointers
+    /// Parses `POINTER (P, A(10)), (Q, B)`: Cray pointers.
     pub fn cray_pointers(&mut self) -> Read<()> {
         if self.peek() != b'(' {
             let mut fault = self.expected("`(`, the name of a pointer and that of its target");
@@ -292,7 +292,7 @@ impl Line<'_> {
 
     fn set_pointee(&mut self, pointer: SymId, at: Span, sym: SymId, span: Span) {
         let symbols = &mut self.frame.unit.symbols;
-        // Without a declaration it is a number that can hold a place in memory.
+        // Without a declaration it is an integer that can hold an address.
         if !symbols[pointer].typed {
             symbols[pointer].ty = Some(Type::Integer(8));
         }

@@ -1,19 +1,19 @@
-//! What kind of statement a row of letters is.
+//! Classifies statements.
 //!
-//! Fortran has no reserved words, so the shape decides first: an `=` outside of
-//! parentheses without a comma after it makes an assignment, whatever the letters before.
+//! Fortran has no reserved words, so the shape is considered first: an `=` outside of parentheses
+//! without a comma after it makes an assignment, whatever letters precede it.
 
 use super::form::CHAR;
 use super::line::{Line, is_name_letter};
 use crate::ir::{AdMode, Attribute, IoKind};
 
-/// The kinds of statement, as far as their first words tell.
+/// The kinds of statements, as far as their first words determine them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Assignment,
     // Headers.
     Program,
-    /// FUNCTION or SUBROUTINE, with what may stand before.
+    /// FUNCTION or SUBROUTINE, with any prefixes.
     Subprogram,
     BlockData,
     // Specifications.
@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Data,
     Namelist,
     Intent,
-    /// ALLOCATABLE and the like.
+    /// ALLOCATABLE and similar statements.
     Attribute(Attribute),
     /// POINTER of Cray Fortran.
     Pointer,
@@ -70,7 +70,7 @@ pub(super) enum Kind {
     End,
     Contains,
     Use,
-    /// Statements that Farfel does not support, but Fortran does.
+    /// Statements of Fortran that Farfel does not support.
     Foreign,
     Unknown,
 }
@@ -80,7 +80,7 @@ impl Kind {
         matches!(self, Kind::Program | Kind::Subprogram | Kind::BlockData)
     }
 
-    /// Specification statements that may not stand after executable ones.
+    /// Whether this is a specification statement, which may not follow executable ones.
     pub fn is_specification(self) -> bool {
         matches!(
             self,
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// Words of the type statements.
+/// The keywords of the type statements.
 pub(super) const TYPES: [&str; 8] = [
     "INTEGER",
     "REAL",
@@ -112,8 +112,7 @@ pub(super) const TYPES: [&str; 8] = [
     "BYTE",
 ];
 
-/// Statements by their first letters; a keyword that another one begins with comes after
-/// it.
+/// The keywords of statements. A keyword that is a prefix of another one comes after it.
 const WORDS: &[(&str, Kind)] = &[
     ("ACCEPT", Kind::Terminal(IoKind::Read)),
     ("ADF", Kind::Ad(AdMode::Forward)),
@@ -171,7 +170,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("REWIND", Kind::Io(IoKind::Rewind)),
     ("SAVE", Kind::Save),
     ("SELECT CASE", Kind::Select),
-    // Another word for the same.
+    // Another keyword for SAVE.
     ("STATIC", Kind::Save),
     ("STOP", Kind::Stop),
     ("TARGET", Kind::Attribute(Attribute::Target)),
@@ -184,7 +183,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("TYPE", Kind::Foreign),
 ];
 
-/// All words that may begin a statement, for suggestions.
+/// Returns all keywords that may begin a statement, for suggestions.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     WORDS
         .iter()
@@ -195,8 +194,8 @@ pub(super) fn words() -> impl Iterator<Item = &'static str> {
 }
 
 impl Line<'_> {
-    /// The kind of the statement from here on; goes past its keyword, except for
-    /// assignments, types, subprogram headers and what is not known.
+    /// Returns the kind of the statement from here on. Skips its keyword, except for assignments,
+    /// types, subprogram headers and unknown statements.
     pub fn classify(&mut self) -> Kind {
         let shape = self.shape();
         if let Some(eq) = shape.assign
@@ -233,7 +232,7 @@ impl Line<'_> {
         if let Some(end) = super::unsupported::words()
             .filter(|w| w.as_bytes()[0] == first)
             .filter_map(|w| Some((w, self.keyword_end(self.pos, w)?)))
-            // What follows BLOCK is DATA, misspelt.
+            // After BLOCK, this is a misspelt DATA.
             .find_map(|(w, end)| (w != "BLOCK" || self.at(end) == 0).then_some(end))
         {
             self.pos = end;
@@ -248,7 +247,8 @@ impl Line<'_> {
         Kind::Unknown
     }
 
-    /// `PARAMETER N = 3`, which in fixed form is an assignment but for the blank.
+    /// Whether this is `PARAMETER N = 3`, which in fixed form only differs from an assignment in
+    /// its blank.
     fn is_bare_parameter(&self) -> bool {
         self.keyword_end(self.pos, "PARAMETER").is_some_and(|end| {
             self.at(end).is_ascii_uppercase()
@@ -259,7 +259,7 @@ impl Line<'_> {
         })
     }
 
-    /// Where what follows a keyword rules the statement out.
+    /// Whether the letters after a keyword are compatible with the statement.
     fn fits(&self, kind: Kind, end: usize) -> bool {
         let next = self.at(end);
         match kind {
@@ -270,9 +270,9 @@ impl Line<'_> {
                         .iter()
                         .any(|w| self.keyword_end(end, w).is_some())
             }
-            // Without parentheses it is a fault, but no less the beginning of a block.
+            // An error without parentheses, but still the beginning of a block.
             Kind::If | Kind::ElseIf => next == b'(' || self.st.text.ends_with(b"THEN"),
-            // `ADF X`: without parentheses it is a fault, but no less the beginning of a block.
+            // `ADF X` without parentheses is an error, but still the beginning of a block.
             Kind::Ad(_) => {
                 next == b'(' || self.st.gap(end) && self.name_end(end) == self.st.text.len()
             }
@@ -302,8 +302,8 @@ impl Line<'_> {
         }
     }
 
-    /// Where `=` stands outside of parentheses, if it does, and whether a comma follows
-    /// there too.
+    /// Returns the index of an `=` outside of parentheses, if there is one, and whether a comma
+    /// outside of parentheses follows it.
     fn shape(&self) -> Shape {
         let mut depth = 0i32;
         let mut shape = Shape::default();
@@ -331,7 +331,7 @@ impl Line<'_> {
         shape
     }
 
-    /// What stands before `eq` is `NAME`, `NAME(…)` or `NAME(…)(…)`.
+    /// Whether `NAME`, `NAME(…)` or `NAME(…)(…)` precedes `eq`.
     fn is_target(&self, eq: usize) -> bool {
         let mut at = self.name_end(self.pos);
         if at == self.pos {
@@ -349,8 +349,8 @@ impl Line<'_> {
         at == eq
     }
 
-    /// `[RECURSIVE] [type] FUNCTION NAME (names)` or `[RECURSIVE] SUBROUTINE NAME`; PURE and
-    /// ELEMENTAL may stand where RECURSIVE does.
+    /// Whether this is `[RECURSIVE] [type] FUNCTION NAME (names)` or `[RECURSIVE] SUBROUTINE NAME`,
+    /// with PURE and ELEMENTAL allowed like RECURSIVE.
     fn is_header(&self) -> bool {
         if !matches!(
             self.peek(),
@@ -394,7 +394,7 @@ impl Line<'_> {
         at
     }
 
-    /// The parenthesis that opens at `open` holds nothing but names and commas.
+    /// Whether the parentheses that open at `open` contain only names and commas.
     fn only_names(&self, open: usize) -> bool {
         let mut at = open + 1;
         if self.at(at) == b')' {
@@ -414,7 +414,7 @@ impl Line<'_> {
         }
     }
 
-    /// `NAME:` before DO, IF, SELECT CASE or WHERE.
+    /// Returns the index of the `:` in `NAME:` before DO, IF, SELECT CASE or WHERE.
     pub fn construct_name(&self) -> Option<usize> {
         let end = self.name_end(self.pos);
         (end > self.pos
@@ -428,7 +428,7 @@ impl Line<'_> {
         .then_some(end)
     }
 
-    /// The letters at the start of the statement, for messages.
+    /// Returns the letters at the start of the statement, for messages.
     pub fn first_word(&self) -> &str {
         let mut end = self.pos;
         while is_name_letter(self.at(end)) && !(self.free && end > self.pos && self.st.gap(end)) {

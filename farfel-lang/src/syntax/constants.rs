@@ -1,4 +1,4 @@
-//! Constants of digits: numbers, their kinds, and bits.
+//! Parses constants that consist of digits: numbers, their kinds, and bits.
 
 use super::expr::WORDS;
 use super::form::CHAR;
@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::storage::constant;
 
 impl Line<'_> {
-    /// Reads a constant of digits: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.
+    /// Reads a number: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.
     pub(super) fn numeric(&mut self) -> Read<Expr> {
         let from = self.pos;
         let mut at = self.digits_end(from);
@@ -57,7 +57,7 @@ impl Line<'_> {
         self.free && self.st.gap(at)
     }
 
-    /// At `at` stands an operator or constant between periods, such as `.EQ.`.
+    /// Whether an operator or constant between periods, such as `.EQ.`, is at `at`.
     fn is_word(&self, at: usize) -> bool {
         let rest = self.st.text.get(at..).unwrap_or(&[]);
         self.at(at + 1).is_ascii_uppercase()
@@ -78,8 +78,8 @@ impl Line<'_> {
         Err(self.expected("an expression"))
     }
 
-    /// The value of a kind: a constant expression whose names this unit declares above, or one of
-    /// those around it.
+    /// Returns the value of a kind: a constant expression whose names are declared above, in this
+    /// unit or one around it.
     pub(super) fn kind_value(&self, mut kind: Expr) -> Option<i64> {
         let symbols = &self.frame.unit.symbols;
         kind.rewrite(&mut |e| {
@@ -108,7 +108,7 @@ impl Line<'_> {
         constant::integer(&self.frame.unit, &kind)
     }
 
-    /// `_8` or `_NAME` after a constant.
+    /// Parses `_8` or `_NAME` after a constant.
     fn kind_suffix(&mut self) -> Read<Option<u8>> {
         let next = self.at(self.pos + 1);
         if self.peek() != b'_' || !next.is_ascii_digit() && !next.is_ascii_uppercase() {
@@ -136,7 +136,7 @@ impl Line<'_> {
         }
     }
 
-    /// `Z'FF'`, `O'17'` or `B'101'`.
+    /// Parses `Z'FF'`, `O'17'` or `B'101'`.
     pub(super) fn bits(&mut self) -> Option<Expr> {
         let from = self.pos;
         if self.at(from + 1) != CHAR {
@@ -147,7 +147,7 @@ impl Line<'_> {
         Some(Expr::new(ExprKind::Bits(text), self.since(from)))
     }
 
-    /// `'FF'X`, `'17'O` or `'101'B`.
+    /// Parses `'FF'X`, `'17'O` or `'101'B`.
     pub(super) fn suffixed_bits(&mut self) -> Option<Expr> {
         let from = self.pos;
         let letter = self.at(from + 1);
@@ -160,7 +160,7 @@ impl Line<'_> {
     }
 }
 
-/// Bits in canonical form.
+/// Returns bits in canonical form.
 fn bits(letter: u8, digits: &str) -> Option<Name> {
     let (letter, radix) = match letter {
         b'Z' | b'X' => ('Z', 16),
@@ -173,7 +173,7 @@ fn bits(letter: u8, digits: &str) -> Option<Name> {
     Some(format!("{letter}'{digits}'").into())
 }
 
-/// A real constant of a kind, written with the exponent letter that stands for it.
+/// Returns a real constant of a kind, written with the exponent letter for that kind.
 fn of_kind(text: &str, kind: u8) -> Option<Name> {
     let letter = match kind {
         4 => return Some(text.into()),

@@ -1,11 +1,11 @@
-//! DATA, and the loop controls that it shares with other statements.
+//! Parses DATA, and the loop control that it shares with other statements.
 
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
 use crate::ir::{Class, DataSet, Expr, ExprKind, SpecKind, SymId, UnOp};
 
 impl Line<'_> {
-    /// `DATA targets / values /, …`
+    /// Parses `DATA targets / values /, …`.
     pub fn data(&mut self) -> Read<()> {
         let mut sets = Vec::new();
         loop {
@@ -39,7 +39,7 @@ impl Line<'_> {
         }
     }
 
-    /// A variable, array, element, substring or implied DO.
+    /// Parses a variable, array, element, substring or implied DO.
     fn data_target(&mut self) -> Read<Expr> {
         let from = self.pos;
         if !self.eat(b'(') {
@@ -60,7 +60,7 @@ impl Line<'_> {
         self.implied_do(items, from)
     }
 
-    /// `var = from, to, step`
+    /// Parses `var = from, to, step`.
     pub fn loop_control(&mut self) -> Read<(SymId, Expr, Expr, Option<Expr>)> {
         let (var, _) = self.expect_sym("a loop variable")?;
         self.expect(b'=')?;
@@ -77,7 +77,7 @@ impl Line<'_> {
         Ok((var, from, to, step))
     }
 
-    /// The values of DATA up to the closing slash.
+    /// Parses the values of DATA up to the closing slash.
     pub(super) fn data_values(&mut self) -> Read<Vec<(Option<Expr>, Expr)>> {
         let mut values = Vec::new();
         loop {
@@ -97,7 +97,7 @@ impl Line<'_> {
         }
     }
 
-    /// A constant with or without sign. Operators end it, for `*` repeats and `/` closes.
+    /// Parses a constant with an optional sign. Operators end it, as `*` repeats and `/` closes.
     fn data_value(&mut self) -> Read<Expr> {
         let from = self.pos;
         let op = match self.peek() {
@@ -108,8 +108,8 @@ impl Line<'_> {
         let Some(op) = op else {
             return match self.peek() {
                 b'T' | b'F' if matches!(self.at(from + 1), b',' | b'/') => {
-                    // `T` and `F` for logical constants are old custom, unless constants
-                    // bear these names.
+                    // `T` and `F` for logical constants are an old custom, unless there are
+                    // constants with these names.
                     let known = self.frame.unit.symbols.find(self.text(from, from + 1));
                     let constant = known.is_some_and(|s| {
                         matches!(self.frame.unit.symbols[s].class, Class::Parameter(_))

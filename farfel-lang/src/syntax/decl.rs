@@ -1,5 +1,5 @@
-//! Specification statements: they fill the symbols, and leave a [`Spec`] that says where
-//! the facts are written.
+//! Parses specification statements, which define the symbols and leave a [`Spec`] that records
+//! where each fact is written.
 
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
@@ -23,7 +23,7 @@ impl Line<'_> {
         );
     }
 
-    /// An expression or `*`.
+    /// Parses an expression or `*`.
     pub(super) fn bound(&mut self) -> Read<Expr> {
         let from = self.pos;
         if self.peek() == b'*' && matches!(self.at(from + 1), b')' | b',') {
@@ -33,7 +33,7 @@ impl Line<'_> {
         self.expr()
     }
 
-    /// Reads `(bounds)`.
+    /// Parses `(bounds)`.
     pub(super) fn dims(&mut self) -> Read<Vec<Dim>> {
         self.expect(b'(')?;
         let mut dims = Vec::new();
@@ -99,7 +99,7 @@ impl Line<'_> {
         }
     }
 
-    /// `DIMENSION A(10), B(N)`
+    /// Parses `DIMENSION A(10), B(N)`.
     pub fn dimension(&mut self) -> Read<()> {
         self.colons();
         let mut list = Vec::new();
@@ -117,7 +117,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// Goes past `::` if it comes next.
+    /// Skips `::` if it comes next.
     pub(super) fn colons(&mut self) -> bool {
         let found = self.peek() == b':' && self.at(self.pos + 1) == b':';
         if found {
@@ -126,7 +126,7 @@ impl Line<'_> {
         found
     }
 
-    /// `PARAMETER (A = 1, B = 2*A)`, or without parentheses
+    /// Parses `PARAMETER (A = 1, B = 2*A)`, or the same without parentheses.
     pub fn parameter(&mut self) -> Read<()> {
         let parens = self.eat(b'(');
         let mut list = Vec::new();
@@ -166,7 +166,7 @@ impl Line<'_> {
         symbol.class = Class::Parameter(Box::new(value));
     }
 
-    /// `EXTERNAL names` and `INTRINSIC names`
+    /// Parses `EXTERNAL names` and `INTRINSIC names`.
     pub fn procedures(&mut self, external: bool) -> Read<()> {
         self.colons();
         let mut list = Vec::new();
@@ -189,7 +189,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// `COMMON /BLOCK/ names, /OTHER/ names`
+    /// Parses `COMMON /BLOCK/ names, /OTHER/ names`.
     pub fn common(&mut self) -> Read<()> {
         let mut blocks: Vec<(Name, Vec<Entity>)> = Vec::new();
         let mut block = Name::default();
@@ -246,7 +246,7 @@ impl Line<'_> {
         self.conflict(span, message, sym);
     }
 
-    /// `EQUIVALENCE (A, B(1)), (C, D)`
+    /// Parses `EQUIVALENCE (A, B(1)), (C, D)`.
     pub fn equivalence(&mut self) -> Read<()> {
         let mut groups = Vec::new();
         loop {
@@ -269,7 +269,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// `SAVE` or `SAVE A, /BLOCK/`
+    /// Parses `SAVE` or `SAVE A, /BLOCK/`.
     pub fn save(&mut self) -> Read<()> {
         self.colons();
         let mut items = Vec::new();
@@ -294,7 +294,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// `NAMELIST /GROUP/ names`
+    /// Parses `NAMELIST /GROUP/ names`.
     pub fn namelist(&mut self) -> Read<()> {
         loop {
             self.expect(b'/')?;
@@ -321,7 +321,7 @@ impl Line<'_> {
         }
     }
 
-    /// `INTENT(IN) names`
+    /// Parses `INTENT(IN) names`.
     pub fn intent_statement(&mut self) -> Read<()> {
         let intent = self.intent()?;
         self.colons();
@@ -353,8 +353,8 @@ impl Line<'_> {
         Ok(intent)
     }
 
-    /// The statement is `NAME(names) = …` and NAME is no array that is declared here or
-    /// around: a statement function, if it stands among the specifications.
+    /// Whether the statement is `NAME(names) = …` and NAME is not an array declared here or in a
+    /// host. Among the specifications it is then a statement function.
     pub fn is_statement_function(&self) -> bool {
         let end = self.name_end(self.pos);
         if self.st.label.is_some() || self.at(end) != b'(' {
@@ -391,7 +391,7 @@ impl Line<'_> {
         around.is_none_or(|s| !s.is_array())
     }
 
-    /// `NAME(names) = value`
+    /// Parses `NAME(names) = value`.
     pub fn statement_function(&mut self) -> Read<()> {
         let (sym, span) = self.expect_sym("a name")?;
         self.expect(b'(')?;

@@ -1,20 +1,20 @@
-//! What stands in FORMAT: edit descriptors.
+//! Checks the edit descriptors in FORMAT.
 
 use super::form::{BAD, CHAR, HOLLERITH, Statement};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::Span;
 
-/// Descriptors that take a number, or none, or more than one: what follows is not looked at.
+/// Descriptors that take any count of numbers; what follows them is not checked.
 const WITH_NUMBERS: [&str; 12] = [
     "EN", "ES", "EX", "DT", "I", "B", "O", "Z", "F", "E", "D", "G",
 ];
 
-/// What is wrong with a format that is the value of a constant at a place.
+/// Returns the error in a format that is the value of a constant, if there is one.
 pub(crate) fn fault_of_format(value: &str, span: Span) -> Option<Diagnostic> {
     Some(of_constant(value)?.at(span))
 }
 
-/// Something that is wrong in a format, and where: from which letter to before which.
+/// An error in a format, with the range of letters from `from` up to but excluding `to`.
 struct Fault {
     from: usize,
     to: usize,
@@ -32,15 +32,14 @@ impl Fault {
     }
 }
 
-/// Looks at the descriptors of a FORMAT statement, those between the letters `from` and
-/// `to`.
+/// Checks the descriptors of a FORMAT statement between the letters `from` and `to`.
 pub(super) fn of_statement(st: &Statement, from: usize, to: usize) -> Option<Diagnostic> {
     let fault = Reader::new(st.text.get(from..to)?).all(false)?;
     let span = st.span(from + fault.from, from + fault.to);
     Some(fault.at(span))
 }
 
-/// Looks at a format that is the value of a constant.
+/// Checks a format that is the value of a constant.
 fn of_constant(value: &str) -> Option<Fault> {
     let letters = letters(value);
     let mut reader = Reader::new(&letters);
@@ -56,18 +55,18 @@ fn of_constant(value: &str) -> Option<Fault> {
     reader.all(true)
 }
 
-/// The letters of a format as a [`Statement`] has them: blanks left out, in upper case,
-/// constants as marks. A constant that does not end takes all that is left.
+/// Returns the letters of a format in the form of a [`Statement`]: upper case, without blanks, and
+/// with marks for constants. An unterminated constant extends to the end.
 fn letters(value: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
-    // Counts are of bytes.
+    // Counts are in bytes.
     let value = crate::encoding::by_bytes(value);
     let mut rest = value.chars();
     while let Some(c) = rest.next() {
         match c {
             ' ' | '\t' => {}
             '\'' | '"' => {
-                // A quote that stands for itself is twice there: two constants do as well.
+                // A doubled quote stands for itself; reading it as two constants is equivalent.
                 rest.by_ref().find(|o| *o == c);
                 if out.last() != Some(&CHAR) {
                     out.push(CHAR);
@@ -114,7 +113,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// True when a number came next.
+    /// Reads a number. Returns whether there was one.
     fn number(&mut self) -> bool {
         let from = self.pos;
         while self.peek().is_ascii_digit() {
@@ -145,12 +144,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads all descriptors. `closed`: the parenthesis that closes the last one belongs to
-    /// the text, and behind it may stand anything.
+    /// Reads all descriptors. `closed` says that the parenthesis which closes the format is part of
+    /// the text, and anything may follow it.
     fn all(&mut self, closed: bool) -> Option<Fault> {
-        // Where the groups that are open begin.
+        // The beginnings of the open groups.
         let mut open: Vec<usize> = Vec::new();
-        // After `(` or `,` there must be something, except where there is nothing at all.
+        // A descriptor must follow `(` or `,`, unless the format is empty.
         let mut wanted = false;
         loop {
             let from = self.pos;
@@ -175,7 +174,7 @@ impl<'a> Reader<'a> {
                 }
                 b')' => {
                     self.pos += 1;
-                    // The one that opens the format itself.
+                    // The parenthesis that opens the format itself.
                     open.pop()?;
                 }
                 b',' if wanted || from == 0 || self.letters[from - 1] == b'(' => {
@@ -201,7 +200,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a descriptor, or the parenthesis that opens a group: then it is true.
+    /// Reads a descriptor, or the parenthesis that opens a group. Returns true for the latter.
     fn item(&mut self) -> Result<bool, Fault> {
         let from = self.pos;
         let signed = self.eat(b'+') || self.eat(b'-');
@@ -246,7 +245,7 @@ impl<'a> Reader<'a> {
                 }
                 return Ok(false);
             }
-            // How many of them is not said of these.
+            // These cannot be repeated.
             CHAR | HOLLERITH | b':' | b'$' if counted => {
                 let message = "this descriptor cannot be repeated with a number";
                 let help = Some("put it into parentheses: `3('*')`");
@@ -267,7 +266,7 @@ impl<'a> Reader<'a> {
             }
             _ => {}
         }
-        // What comes first in a list is longer than what begins alike.
+        // Longer descriptors precede their prefixes.
         const PLAIN: [&str; 17] = [
             "BN", "BZ", "SP", "SS", "SU", "S", "RU", "RD", "RZ", "RN", "RC", "RP", "DC", "DP", "A",
             "L", "H",
@@ -293,8 +292,8 @@ impl<'a> Reader<'a> {
         Err(self.unknown(from, at))
     }
 
-    /// What follows a descriptor of numbers, whose letters begin at `at`: the width, the digits and
-    /// those of the exponent. `from`: where its count begins.
+    /// Reads what follows a numeric descriptor, whose letters begin at `at`: the width, the digits,
+    /// and those of the exponent. Its count begins at `from`.
     fn widths(&mut self, from: usize, at: usize) -> Result<(), Fault> {
         let word = std::str::from_utf8(&self.letters[at..self.pos])
             .unwrap_or("")
@@ -324,7 +323,7 @@ impl<'a> Reader<'a> {
             if self.eat(b'E') {
                 let none = !self.number();
                 if self.peek() == b'.' && !none {
-                    // The next descriptor.
+                    // This is the next descriptor.
                     self.pos = mark;
                 } else if none {
                     let message = "the exponent needs a number of digits";

@@ -1,21 +1,21 @@
-//! Which form a text is in.
+//! Detects the source form of a text.
 
 use super::{Form, Layout};
 
-/// How far ahead one form must be for no more lines to be looked at.
+/// The lead of one form at which no more lines are examined.
 const CLEAR: i32 = 100;
 
-/// The form of a text.
+/// Returns the source form of a text.
 ///
-/// 1. A comment on one of the first 20 lines that says `farfel: form=fixed` or
-///    `farfel: form=free` (letters of either case, any comment marker) decides.
-/// 2. Otherwise the lines vote that can stand in one form only, and most votes win.
-///    For free form: a statement that begins in columns 1 to 5 or, with a label, in
-///    column 6; a line that ends with `&`. For fixed form: a comment marked by `*` or `C`
-///    in column 1; a line that continues another by a mark in column 6 that is no letter.
-///    Lines that could be either, such as `CALL F` in column 1, do not vote, nor do blank
-///    lines and comments marked by `!`.
-/// 3. Where neither wins the text is in fixed form.
+/// 1. A comment in one of the first 20 lines that says `farfel: form=fixed` or `farfel: form=free`
+///    (letters of either case, any comment marker) decides.
+/// 2. Otherwise the lines that can only be in one form vote, and the majority wins. Votes for free
+///    form: a statement that begins in columns 1 to 5 or, with a label, in column 6; a line that
+///    ends with `&`. Votes for fixed form: a comment marked by `*` or `C` in column 1; a line that
+///    continues another by a mark in column 6 that is not a letter. Lines that could be in either
+///    form, such as `CALL F` in column 1, do not vote, nor do blank lines and comments marked by
+///    `!`.
+/// 3. If there is a tie, the text is in fixed form.
 ///
 /// ```
 /// # use farfel_lang::syntax::{Form, detect};
@@ -39,7 +39,7 @@ pub fn detect(text: &str) -> Form {
     if free > 0 { Form::Free } else { Form::Fixed }
 }
 
-/// What a comment asks for.
+/// The settings in a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Asked {
     pub form: Option<Form>,
@@ -47,11 +47,11 @@ pub(super) struct Asked {
     pub debug_lines: Option<bool>,
 }
 
-/// The longest lines of fixed form that can be asked for.
+/// The longest line length of fixed form that can be requested.
 const LONGEST: usize = 1000;
 
 impl Layout {
-    /// With what a comment on one of the first 20 lines of a text asks for.
+    /// Returns the layout with the settings in comments in the first 20 lines of a text.
     pub fn asked_by(self, text: &str) -> Layout {
         let mut layout = self;
         for asked in text.lines().take(20).filter_map(asked) {
@@ -62,27 +62,26 @@ impl Layout {
     }
 }
 
-/// The form that a comment on one of the first 20 lines asks for.
+/// Returns the source form that a comment in one of the first 20 lines asks for.
 pub(super) fn asked_form(text: &str) -> Option<Form> {
     text.lines().take(20).find_map(|l| asked(l)?.form)
 }
 
-/// The comment asks for a source form.
+/// Whether a comment asks for a source form.
 pub(crate) fn asks_for_form(comment: &str) -> bool {
     asked(comment).is_some_and(|a| a.form.is_some())
 }
 
-/// What a comment asks for: `!farfel: form=free`, and the like. `None` for one that asks for
-/// nothing.
+/// Parses the settings in a comment such as `!farfel: form=free`. Returns `None` if there are none.
 pub(super) fn asked(line: &str) -> Option<Asked> {
     let line = line.trim_start();
     let rest = line.strip_prefix(['!', 'C', 'c', '*'])?;
     let rest = rest.trim_start_matches(['!', ' ', '\t']);
-    // Most comments are none.
+    // Most comments are not directives.
     if !rest.starts_with(['F', 'f']) {
         return None;
     }
-    // The directive is short, so no more of a long line is looked at.
+    // The directive is short, so only the beginning of a long line is examined.
     let compact: String = rest
         .chars()
         .filter(|c| !c.is_whitespace())
@@ -105,7 +104,7 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
     (asked != Asked::default()).then_some(asked)
 }
 
-/// 1 where a line can only be in free form, -1 where only in fixed form. `ampersand` says
+/// Returns 1 if a line can only be in free form, and -1 if only in fixed form. `ampersand` says
 /// whether the line before ended with `&`.
 fn vote(line: &str, ampersand: &mut bool) -> i32 {
     let continued = std::mem::replace(ampersand, false);
@@ -130,7 +129,7 @@ fn vote(line: &str, ampersand: &mut bool) -> i32 {
             _ => return if continued { 0 } else { -1 },
         }
     }
-    // Only what stands before column 73, for there fixed form ends.
+    // Only the columns before 73, where fixed form ends.
     let end = line.char_indices().nth(72).map_or(line.len(), |(i, _)| i);
     let text = line.get(6..end).unwrap_or("");
     if text.contains(['\'', '"']) {
@@ -143,8 +142,8 @@ fn vote(line: &str, ampersand: &mut bool) -> i32 {
     i32::from(*ampersand)
 }
 
-/// The line begins with `C` and cannot be a statement in free form: no name is followed
-/// by a blank and a letter, or by most other characters.
+/// Whether a line that begins with `C` cannot be a statement in free form: no name is followed by a
+/// blank and a letter, or by most other characters.
 fn is_comment(line: &str) -> bool {
     let rest = &line[1..];
     let blank = rest.starts_with([' ', '\t']);

@@ -1,11 +1,11 @@
-//! Expressions.
+//! Parses expressions.
 
 use super::form::{CHAR, HOLLERITH};
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{ArrayConstructor, Attribute, BinOp, Expr, ExprKind, Percent, UnOp};
 
-/// How tightly operators bind (ANSI X3.9-1978, 6.5.9), loosest first.
+/// The precedence of operators (ANSI X3.9-1978, 6.5.9), lowest first.
 mod binds {
     pub const EQV: u8 = 1;
     pub const OR: u8 = 2;
@@ -18,11 +18,11 @@ mod binds {
     pub const POWER: u8 = 9;
 }
 
-/// How many operators one expression may chain: the tree is that deep, and passes walk
-/// it by recursion.
+/// The maximum number of chained operators in an expression. The tree is that deep, and passes
+/// traverse it recursively.
 const MAX_CHAIN: u32 = 1000;
 
-/// Operators between periods, with the letters to look for.
+/// Operators between periods.
 pub(super) const WORDS: [(&str, BinOp); 11] = [
     (".EQ.", BinOp::Eq),
     (".NE.", BinOp::Ne),
@@ -43,7 +43,7 @@ impl Line<'_> {
         self.binary(0)
     }
 
-    /// Reads an expression of operators that bind at least as tightly as `min`.
+    /// Reads an expression of operators whose precedence is at least `min`.
     fn binary(&mut self, min: u8) -> Read<Expr> {
         let mut left = self.prefix(min)?;
         let mut chain = 0;
@@ -77,7 +77,7 @@ impl Line<'_> {
         Ok(left)
     }
 
-    /// The operator that comes next, how many letters it has and how tightly it binds.
+    /// Returns the next operator, its number of letters and its precedence.
     fn operator(&self) -> Option<(BinOp, usize, u8)> {
         let next = self.at(self.pos + 1);
         Some(match self.peek() {
@@ -112,7 +112,7 @@ impl Line<'_> {
     fn prefix(&mut self, min: u8) -> Read<Expr> {
         let from = self.pos;
         let (op, length, level) = match self.peek() {
-            // A sign after `*` or `**`, which compilers accept, takes the factor alone.
+            // A sign after `*` or `**`, which compilers accept, applies to the factor only.
             b'+' => (UnOp::Plus, 1, binds::PRODUCT.max(min)),
             b'-' => (UnOp::Minus, 1, binds::PRODUCT.max(min)),
             b'.' if self.rest().starts_with(b".NOT.") => (UnOp::Not, 5, binds::NOT + 1),
@@ -125,7 +125,7 @@ impl Line<'_> {
         let span = self.since(from);
         let signed = Expr::new(ExprKind::Unary(op, Box::new(operand)), span);
         if op != UnOp::Not && min > binds::SUM {
-            // Right after another operator the standard wants parentheses.
+            // Right after another operator, the standard requires parentheses.
             return Ok(Expr::new(ExprKind::Paren(Box::new(signed)), span));
         }
         Ok(signed)
@@ -179,7 +179,7 @@ impl Line<'_> {
         }
     }
 
-    /// `NAME`, `NAME(…)` or `NAME(…)(from:to)`.
+    /// Reads `NAME`, `NAME(…)` or `NAME(…)(from:to)`.
     pub fn designator(&mut self) -> Read<Expr> {
         let from = self.pos;
         let (sym, span) = self.expect_sym("a name")?;
@@ -200,7 +200,7 @@ impl Line<'_> {
         Ok(apply)
     }
 
-    /// `(from:to)` of a character expression.
+    /// Reads `(from:to)` of a character expression.
     fn substring(&mut self, base: Expr, from: usize) -> Read<Expr> {
         self.expect(b'(')?;
         let low = match self.peek() {
@@ -219,8 +219,7 @@ impl Line<'_> {
         ))
     }
 
-    /// Reads arguments or subscripts up to the closing parenthesis; the opening one is
-    /// read already.
+    /// Reads arguments or subscripts up to the closing parenthesis, after the opening one.
     pub fn arguments(&mut self) -> Read<Vec<Expr>> {
         let mut list = Vec::new();
         if self.eat(b')') {
@@ -234,7 +233,7 @@ impl Line<'_> {
         }
     }
 
-    /// An expression, `from:to:step`, or an alternate return.
+    /// Reads an expression, `from:to:step`, or an alternate return.
     fn argument(&mut self) -> Read<Expr> {
         let from = self.pos;
         match self.peek() {
@@ -263,7 +262,7 @@ impl Line<'_> {
         }
     }
 
-    /// `%VAL(x)`, `%REF(x)` or `%LOC(x)`.
+    /// Reads `%VAL(x)`, `%REF(x)` or `%LOC(x)`.
     fn percent(&mut self) -> Read<Expr> {
         let from = self.pos;
         self.expect(b'%')?;
@@ -296,7 +295,7 @@ impl Line<'_> {
         ))
     }
 
-    /// `type :: items` and the end of an array constructor, which `(/` or `[` has opened.
+    /// Reads `type :: items` and the end of an array constructor, after `(/` or `[`.
     fn constructor(&mut self, from: usize, slash: bool) -> Read<Expr> {
         let mut array = ArrayConstructor {
             ty: None,
@@ -334,7 +333,7 @@ impl Line<'_> {
         Ok(Expr::new(ExprKind::Array(Box::new(array)), span))
     }
 
-    /// `::` follows before the next comma outside of parentheses.
+    /// Whether `::` occurs before the next comma outside of parentheses.
     fn is_typed(&self) -> bool {
         let mut depth = 0i32;
         let mut at = self.pos;
@@ -354,7 +353,7 @@ impl Line<'_> {
         }
     }
 
-    /// `(e)` or a complex constant.
+    /// Reads `(e)` or a complex constant.
     fn parenthesized(&mut self) -> Read<Expr> {
         let from = self.pos;
         self.expect(b'(')?;
@@ -390,7 +389,8 @@ impl Line<'_> {
     }
 }
 
-/// A constant that may be a part of a complex one: signed, or a name that may be one.
+/// Whether an expression can be a part of a complex constant: a constant with an optional sign, or
+/// a name that may be a constant.
 fn is_part(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Var(_) => true,

@@ -1,4 +1,4 @@
-//! A program unit that is being read, and its open blocks.
+//! A program unit that is being parsed, and its open blocks.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
@@ -8,32 +8,32 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
-/// A program unit that is being read.
+/// A program unit that is being parsed.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub unit: Unit,
-    /// False for what stands between units.
+    /// Whether a unit is open; false for the text between units.
     pub(super) open: bool,
-    /// Executable statements have begun.
+    /// Whether executable statements have begun.
     pub(super) executable: bool,
-    /// CONTAINS has come: only subprograms may follow.
+    /// Whether CONTAINS was read, so that only subprograms may follow.
     pub(super) contains: bool,
-    /// A main program without PROGRAM statement.
+    /// Whether this is a main program without a PROGRAM statement.
     pub(super) implicit: bool,
-    /// The column that the header begins in.
+    /// The column in which the header begins.
     pub(super) column: u32,
     pub(super) blocks: Vec<Open>,
     pub(super) labels: HashMap<Label, Span>,
-    /// Those of ELSE and CASE, where nothing may jump to, and their words.
+    /// The labels of ELSE and CASE, which nothing may jump to, with the keyword.
     pub(super) dead_labels: HashMap<Label, &'static str>,
-    /// Those of FORMAT statements.
+    /// The labels of FORMAT statements.
     pub(super) formats: HashSet<Label>,
-    /// Those of declarations, where nothing can jump to.
+    /// The labels of declarations, which nothing can jump to.
     pub(super) declarations: HashSet<Label>,
     pub(super) references: Vec<(Label, Span, Purpose)>,
-    /// Assignments to `DO10I`, before there is a label 10: may be loops without comma.
+    /// Assignments to `DO10I` before there is a label 10, which may be loops without a comma.
     pub(super) suspects: Vec<(Label, Span)>,
-    /// What ENTRY statements name by RESULT.
+    /// The results that ENTRY statements name with RESULT.
     pub(super) entry_results: Vec<RenamedResult>,
 }
 
@@ -42,26 +42,26 @@ pub(super) struct Frame {
 pub(super) struct RenamedResult {
     pub(super) result: SymId,
     pub(super) entry: Name,
-    /// The result's name in the ENTRY statement.
+    /// The place of the result's name in the ENTRY statement.
     pub(super) span: Span,
 }
 
-/// What a label is named for.
+/// The purpose of a reference to a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To go on at its statement.
+    /// As the target of a jump.
     Jump,
     /// As the format of input or output.
     Format,
-    /// One of both, by ASSIGN.
+    /// Either, in ASSIGN.
     Either,
 }
 
-/// A block that is not closed yet.
+/// A block that has not been closed yet.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) kind: OpenKind,
-    /// Statements of the block, or of its last arm.
+    /// The statements of the block, or of its last branch.
     pub(super) body: Block,
     pub(super) label: Option<Label>,
     pub(super) span: Span,
@@ -69,14 +69,14 @@ pub(super) struct Open {
 
 #[derive(Debug)]
 pub(super) enum OpenKind {
-    /// IF, and WHERE, whose arms are alike.
+    /// IF, and also WHERE, which has branches of the same form.
     If(OpenIf),
     Select {
         name: Option<Name>,
         selector: Expr,
         comments: Block,
         cases: Vec<Case>,
-        /// The values of the case that is being read and its CASE; `None` before the first.
+        /// The values of the current case, and its CASE; `None` before the first.
         current: Option<(Option<Vec<Expr>>, Mark)>,
     },
     Do {
@@ -97,12 +97,12 @@ pub(super) struct OpenIf {
     pub(super) name: Option<Name>,
     pub(super) arms: Vec<(Expr, Block)>,
     pub(super) marks: Vec<Mark>,
-    /// The condition of the arm that is being read; `None` in ELSE.
+    /// The condition of the current branch; `None` in ELSE.
     pub(super) condition: Option<Expr>,
 }
 
 impl Open {
-    /// A fault of a block that is not closed before what stands at a place.
+    /// Returns the error that a block was not closed before the item at a place.
     pub(super) fn unclosed(&self, before: &str, span: Span) -> Diagnostic {
         let word = self.kind.word();
         let message = format!("{word} is not closed");
@@ -134,7 +134,7 @@ impl OpenKind {
         }
     }
 
-    /// The name that the construct has.
+    /// Returns the name of the construct.
     pub(super) fn name(&self) -> Option<&Name> {
         match self {
             OpenKind::If(OpenIf { name, .. })
@@ -181,7 +181,7 @@ impl Frame {
         }
     }
 
-    /// What stands between units.
+    /// Creates the frame for the text between units.
     pub(super) fn none() -> Self {
         Frame {
             open: false,
@@ -189,12 +189,12 @@ impl Frame {
         }
     }
 
-    /// Notes that a statement refers to a label.
+    /// Records that a statement refers to a label.
     pub fn refer(&mut self, label: Label, span: Span, purpose: Purpose) {
         self.references.push((label, span, purpose));
     }
 
-    /// What is wrong where a label is named that stands at a statement of another kind.
+    /// Returns the error if a label belongs to a statement of the wrong kind for the reference.
     pub(super) fn misused(&self, label: Label, span: Span, purpose: Purpose) -> Option<Diagnostic> {
         let format = self.formats.contains(&label);
         let (message, help) = if purpose == Purpose::Format && !format {
@@ -223,7 +223,7 @@ impl Frame {
         })
     }
 
-    /// A type is declared for the name.
+    /// Whether the type of a name is declared.
     pub fn declares(&self, name: &str) -> bool {
         let symbols = &self.unit.symbols;
         symbols.find(name).is_some_and(|s| symbols[s].typed)

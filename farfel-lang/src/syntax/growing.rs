@@ -1,4 +1,4 @@
-//! Tapes that grow, in text that Farfel has generated.
+//! Growing tapes, in text that Farfel has generated.
 //!
 //! ```fortran
 //!       TYPE FARFEL_R8; SEQUENCE
@@ -8,21 +8,22 @@
 //!       TAPE_R8%V(TOP_R8) = X
 //! ```
 //!
-//! A subprogram can give an allocatable array another size only where its callers have an explicit interface, which
-//! FORTRAN 77 has not, or where it is a component of what they pass. For the program it is an array of its own
-//! ([`Attribute::Growing`]); other types with components are not known.
+//! A subprogram can change the size of an allocatable array only if its callers have an explicit
+//! interface, which FORTRAN 77 does not have, or if the array is a component of what they pass. In
+//! the program, a growing tape is simply an array ([`Attribute::Growing`]); other types with
+//! components are not supported.
 
 use super::line::Line;
 use crate::ir::{Attribute, Dim, Entity, Expr, ExprKind, Place, SpecKind, Type};
 use crate::source::Span;
 
-/// How the names of the types begin.
+/// The prefix of the names of the types.
 pub(crate) const PREFIX: &str = "FARFEL_";
 
 /// The component of the types.
 pub(crate) const COMPONENT: &str = "%V";
 
-/// What comes behind the prefix: `R8` for DOUBLE PRECISION.
+/// Returns the suffix after the prefix: `R8` for DOUBLE PRECISION.
 pub(crate) fn suffix(ty: Type) -> String {
     match ty {
         Type::Integer(k) => format!("I{k}"),
@@ -33,7 +34,7 @@ pub(crate) fn suffix(ty: Type) -> String {
     }
 }
 
-/// The type of the elements, by the name of the type of the tape.
+/// Returns the type of the elements, given the name of the type of the tape.
 fn elements(name: &str) -> Option<Type> {
     let rest = name.strip_prefix(PREFIX)?;
     if rest == suffix(Type::Character) {
@@ -51,13 +52,14 @@ fn elements(name: &str) -> Option<Type> {
 }
 
 impl Line<'_> {
-    /// Is it the first line of a type for tapes?
+    /// Whether this is the first line of the definition of a type for tapes.
     pub(super) fn growing_type(&self) -> bool {
         let end = self.name_end(self.pos);
         end == self.st.text.len() && elements(self.text(self.pos, end)).is_some()
     }
 
-    /// `(FARFEL_R8) TAPE_R8, OTHER`, behind TYPE; false, and nothing done, where it is something else.
+    /// Parses `(FARFEL_R8) TAPE_R8, OTHER` after TYPE. Returns false without consuming anything if
+    /// the statement is something else.
     pub(super) fn growing_tapes(&mut self) -> bool {
         if self.peek() != b'(' {
             return false;
@@ -99,7 +101,7 @@ impl Line<'_> {
         true
     }
 
-    /// Goes past the component of a tape, if it comes next.
+    /// Returns the index after the component of a tape, if it comes next.
     pub(super) fn grown_end(&self, at: usize) -> usize {
         let end = at + COMPONENT.len();
         let there = self.st.text.get(at..end) == Some(COMPONENT.as_bytes());

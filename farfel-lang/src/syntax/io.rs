@@ -1,4 +1,4 @@
-//! Input and output statements.
+//! Parses input and output statements.
 
 use super::frame::Purpose;
 use super::line::{Line, Read};
@@ -6,10 +6,10 @@ use super::spelling::close_to;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, ImpliedDo, Io, IoKind, StmtKind};
 
-/// What every statement of input and output may be told.
+/// The controls that every input or output statement accepts.
 const OF_ALL: &str = "UNIT ERR IOSTAT IOMSG";
 
-/// What one of them may be told besides: the standard's, and those of old compilers.
+/// The additional controls of a statement: those of the standard, and those of old compilers.
 fn controls(kind: IoKind) -> &'static str {
     match kind {
         IoKind::Read | IoKind::Write | IoKind::Print => {
@@ -71,8 +71,8 @@ impl Line<'_> {
         })))
     }
 
-    /// The parenthesis that comes next holds a control list. In `READ (F), X` and
-    /// `PRINT (F), X` it belongs to the format, and in `REWIND (U)` to the unit.
+    /// Whether the next parentheses enclose a control list. In `READ (F), X` and `PRINT (F), X`
+    /// they belong to the format, and in `REWIND (U)` to the unit.
     fn is_control(&self, kind: IoKind) -> bool {
         match kind {
             IoKind::Print => false,
@@ -83,7 +83,7 @@ impl Line<'_> {
         }
     }
 
-    /// A format label, `*`, or an expression.
+    /// Parses a format label, `*`, or an expression.
     fn format_or_unit(&mut self, format: bool) -> Read<Expr> {
         let from = self.pos;
         if self.eat(b'*') {
@@ -97,7 +97,7 @@ impl Line<'_> {
         self.expr()
     }
 
-    /// `(UNIT, FMT, IOSTAT=I)`
+    /// Parses `(UNIT, FMT, IOSTAT=I)`.
     fn control(&mut self, kind: IoKind) -> Read<Vec<Expr>> {
         self.expect(b'(')?;
         let mut list = Vec::new();
@@ -153,7 +153,7 @@ impl Line<'_> {
         }
     }
 
-    /// A statement has the control, and once.
+    /// Checks that a statement accepts a control and has it only once.
     fn known_control(&self, kind: IoKind, word: &str, list: &[Expr]) -> Read<()> {
         let span = self.st.span(self.pos, self.pos + word.len());
         let again = list
@@ -179,21 +179,21 @@ impl Line<'_> {
         Err(Box::new(fault))
     }
 
-    /// READONLY and the like, which stand alone in OPEN: what standard Fortran has for
-    /// them, if it has something.
+    /// Returns the standard Fortran equivalent, if any, of READONLY and similar words, which appear
+    /// alone in OPEN.
     fn lone_word(&self, kind: IoKind, end: usize) -> Option<Option<(&'static str, &'static str)>> {
         if kind != IoKind::Open || !matches!(self.at(end), b',' | b')') {
             return None;
         }
         match self.text(self.pos, end) {
             "READONLY" => Some(Some(("ACTION", "READ"))),
-            // Gfortran's files are.
+            // The files of gfortran always are.
             "SHARED" | "NOSPANBLOCKS" => Some(None),
             _ => None,
         }
     }
 
-    /// Items up to the end of the statement.
+    /// Parses items up to the end of the statement.
     fn io_list(&mut self) -> Read<Vec<Expr>> {
         let mut items = Vec::new();
         loop {
@@ -204,7 +204,7 @@ impl Line<'_> {
         }
     }
 
-    /// An expression or an implied DO.
+    /// Parses an expression or an implied DO.
     pub(super) fn io_item(&mut self) -> Read<Expr> {
         let from = self.pos;
         if self.peek() != b'(' || !self.is_implied_do(from) {
@@ -222,7 +222,8 @@ impl Line<'_> {
         self.implied_do(items, from)
     }
 
-    /// What follows the items of an implied DO that begins at `from`: `var = from, to, step)`.
+    /// Parses what follows the items of an implied DO that begins at `from`:
+    /// `var = from, to, step)`.
     pub(super) fn implied_do(&mut self, items: Vec<Expr>, from: usize) -> Read<Expr> {
         self.leave();
         let (var, low, high, step) = self.loop_control()?;
@@ -237,13 +238,13 @@ impl Line<'_> {
         Ok(Expr::implied_do(made, self.since(from)))
     }
 
-    /// `NAME =` comes next.
+    /// Whether `NAME =` comes next.
     pub fn at_loop_control(&self) -> bool {
         let end = self.name_end(self.pos);
         end > self.pos && self.at(end) == b'=' && self.at(end + 1) != b'='
     }
 
-    /// Directly inside of the parenthesis that opens at `open` stands a lone `=`.
+    /// Whether a single `=` occurs directly within the parentheses that open at `open`.
     fn is_implied_do(&self, open: usize) -> bool {
         let mut depth = 0;
         let mut at = open;
@@ -271,9 +272,9 @@ impl Line<'_> {
     }
 }
 
-/// What old compilers want to be told of a file, and what it is for gfortran without being told:
-/// lines without characters for a printer, shared with others, one record after the other. How
-/// much room it gets in memory and on disk changes nothing.
+/// Whether a specifier of old compilers requests what gfortran does anyway: lines without carriage
+/// control, shared files, sequential records. How much memory and disk space a file gets makes no
+/// difference.
 fn is_usual(word: &str, value: &Expr) -> bool {
     let is = |words: &[&str]| matches!(&value.kind, ExprKind::Char(c) if words.iter().any(|w| c.trim_end().eq_ignore_ascii_case(w)));
     match word {
@@ -288,7 +289,7 @@ fn is_usual(word: &str, value: &Expr) -> bool {
     }
 }
 
-/// The standard word for one that only old compilers know.
+/// Returns the standard keyword for one that only old compilers know.
 fn standard(kind: IoKind, word: &str) -> &str {
     match (kind, word) {
         (IoKind::Open, "NAME") => "FILE",

@@ -1,4 +1,4 @@
-//! A statement as a row of letters to read from.
+//! A statement as a sequence of letters to read from.
 
 use super::form::{BAD, CHAR, HOLLERITH, Piece, Statement};
 use super::frame::{Frame, Purpose};
@@ -7,14 +7,14 @@ use crate::encoding::legible;
 use crate::ir::{Label, SymId};
 use crate::source::Span;
 
-/// A fault ends the reading of its statement.
+/// The result of reading. An error ends the parsing of its statement.
 pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
 
-/// How deep parentheses, signs and powers may nest: deeper ones could overflow the stack
-/// of this and later passes.
+/// The maximum nesting of parentheses, signs and powers. Deeper nesting could overflow the stack of
+/// this and later passes.
 const MAX_DEPTH: u32 = 150;
 
-/// A statement, how far it is read, and the unit that it belongs to.
+/// A statement, the position up to which it was read, and the unit to which it belongs.
 pub(super) struct Line<'a> {
     pub st: &'a Statement,
     pub pos: usize,
@@ -27,27 +27,27 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The letter at a position; 0 past the end.
+    /// Returns the letter at a position; 0 past the end.
     pub fn at(&self, pos: usize) -> u8 {
         self.st.text.get(pos).copied().unwrap_or(0)
     }
 
-    /// The next letter; 0 at the end.
+    /// Returns the next letter; 0 at the end.
     pub fn peek(&self) -> u8 {
         self.at(self.pos)
     }
 
-    /// True at the end of the statement.
+    /// Whether the end of the statement is reached.
     pub fn done(&self) -> bool {
         self.pos >= self.st.text.len()
     }
 
-    /// The letters not yet read.
+    /// Returns the letters not yet read.
     pub fn rest(&self) -> &'a [u8] {
         self.st.text.get(self.pos..).unwrap_or(&[])
     }
 
-    /// Where what comes next stands.
+    /// Returns the span of the next letter.
     pub fn here(&self) -> Span {
         if self.done() {
             let end = self.st.end(self.st.text.len());
@@ -56,12 +56,12 @@ impl<'a> Line<'a> {
         self.st.span(self.pos, self.pos + 1)
     }
 
-    /// From a position to what was read last.
+    /// Returns the span from a position to the last letter read.
     pub fn since(&self, from: usize) -> Span {
         self.st.span(from, self.pos)
     }
 
-    /// Goes past a letter if it comes next.
+    /// Skips a letter if it comes next.
     pub fn eat(&mut self, letter: u8) -> bool {
         let found = self.peek() == letter;
         if found {
@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
         found
     }
 
-    /// Goes past a letter that must come next.
+    /// Skips a letter that must come next.
     pub fn expect(&mut self, letter: u8) -> Read<()> {
         if self.eat(letter) {
             return Ok(());
@@ -88,8 +88,8 @@ impl<'a> Line<'a> {
         Err(fault)
     }
 
-    /// Goes past what must follow an item of a list in parentheses: true for `)`, false
-    /// for `,`.
+    /// Skips what must follow an item of a list in parentheses. Returns true for `)`, false for
+    /// `,`.
     pub fn list_ends(&mut self) -> Read<bool> {
         if self.eat(b')') {
             return Ok(true);
@@ -104,7 +104,7 @@ impl<'a> Line<'a> {
         Err(fault)
     }
 
-    /// The statement must end here.
+    /// Checks that the statement ends here.
     pub fn end(&mut self) -> Read<()> {
         if self.done() {
             return Ok(());
@@ -117,8 +117,8 @@ impl<'a> Line<'a> {
         Err(self.expected("the end of the statement"))
     }
 
-    /// Goes past a keyword if it comes next. A blank in `word` stands where free form
-    /// may have one; elsewhere free form may have none, and none in the letters after.
+    /// Skips a keyword if it comes next. A blank in `word` marks a place where free form may have
+    /// one. Free form may have none elsewhere in the keyword, and none between letters after it.
     pub fn keyword(&mut self, word: &str) -> bool {
         match self.keyword_end(self.pos, word) {
             Some(end) => {
@@ -130,7 +130,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Notes the keyword that goes from here to before `end`.
+    /// Records the keyword from here up to but excluding `end`.
     pub fn mark_keyword(&self, end: usize, word: &str) {
         if self.st.marks.is_none() {
             return;
@@ -145,7 +145,7 @@ impl<'a> Line<'a> {
         self.st.mark(self.pos, end, Piece::Keyword(blanks));
     }
 
-    /// Where a keyword ends that begins at `from`.
+    /// Returns the end of a keyword that begins at `from`.
     pub fn keyword_end(&self, from: usize, word: &str) -> Option<usize> {
         let mut at = from;
         let mut may_gap = true;
@@ -170,7 +170,7 @@ impl<'a> Line<'a> {
         Some(at)
     }
 
-    /// Where the name ends that begins at `from`; `from` when there is none.
+    /// Returns the end of the name that begins at `from`; `from` if there is none.
     pub fn name_end(&self, from: usize) -> usize {
         if !self.at(from).is_ascii_uppercase() {
             return from;
@@ -182,7 +182,7 @@ impl<'a> Line<'a> {
         at
     }
 
-    /// Where the number ends that begins at `from`; `from` when there is none.
+    /// Returns the end of the number that begins at `from`; `from` if there is none.
     pub fn digits_end(&self, from: usize) -> usize {
         let mut at = from;
         while self.at(at).is_ascii_digit() && !(self.free && at > from && self.st.gap(at)) {
@@ -191,7 +191,7 @@ impl<'a> Line<'a> {
         at
     }
 
-    /// The letters of a range as text.
+    /// Returns the letters of a range as text.
     pub fn text(&self, from: usize, to: usize) -> &'a str {
         let bytes = self.st.text.get(from..to).unwrap_or(&[]);
         std::str::from_utf8(bytes).unwrap_or("")
@@ -208,7 +208,7 @@ impl<'a> Line<'a> {
         Some((self.text(from, end), self.since(from)))
     }
 
-    /// Reads a name that must come next; `what` says of what.
+    /// Reads a name that must come next; `what` describes it in the error.
     pub fn expect_name(&mut self, what: &str) -> Read<(&'a str, Span)> {
         match self.name() {
             Some(n) => Ok(n),
@@ -222,12 +222,12 @@ impl<'a> Line<'a> {
         Ok((self.intern(name, span), span))
     }
 
-    /// The symbol of a name in the unit.
+    /// Returns the symbol of a name in the unit.
     pub fn intern(&mut self, name: &str, span: Span) -> SymId {
         self.frame.unit.symbols.intern(name, span)
     }
 
-    /// Reads a whole number if one comes next.
+    /// Reads an integer if one comes next.
     pub fn number(&mut self) -> Option<(i64, Span)> {
         let end = self.digits_end(self.pos);
         let value = self.text(self.pos, end).parse().ok()?;
@@ -236,12 +236,12 @@ impl<'a> Line<'a> {
         Some((value, self.since(from)))
     }
 
-    /// Reads the label of a statement to go on at.
+    /// Reads a label as the target of a jump.
     pub fn label(&mut self) -> Read<Label> {
         self.label_for(Purpose::Jump)
     }
 
-    /// Reads a label that the statement refers to.
+    /// Reads a label to which the statement refers.
     pub fn label_for(&mut self, purpose: Purpose) -> Read<Label> {
         let from = self.pos;
         let end = self.digits_end(from);
@@ -267,7 +267,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Where the parenthesis that opens at `open` closes; `None` when it does not.
+    /// Returns the index of the parenthesis that closes the one at `open`; `None` if there is none.
     pub fn closing(&self, open: usize) -> Option<usize> {
         let mut depth = 0usize;
         for (i, c) in self.st.text.iter().enumerate().skip(open) {
@@ -285,7 +285,7 @@ impl<'a> Line<'a> {
         None
     }
 
-    /// Where the component of a variable, `A%B`, is named first.
+    /// Returns the index of the first component reference, `A%B`.
     pub fn component(&self) -> Option<usize> {
         let text = &self.st.text;
         (1..text.len()).find(|at| {
@@ -295,7 +295,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Counts a level of nesting. Call [`Line::leave`] afterwards.
+    /// Enters a level of nesting. Call [`Line::leave`] afterwards.
     pub fn enter(&mut self) -> Read<()> {
         if self.depth >= MAX_DEPTH {
             return Err(Box::new(
@@ -311,12 +311,12 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
-    /// Ends a level of nesting.
+    /// Leaves a level of nesting.
     pub fn leave(&mut self) {
         self.depth -= 1;
     }
 
-    /// The fault that something else stands where `wanted` should.
+    /// Returns the error that something other than `wanted` was found.
     pub fn expected(&self, wanted: &str) -> Box<Diagnostic> {
         let found = self.peek();
         if found == BAD {
@@ -372,7 +372,7 @@ impl<'a> Line<'a> {
         Box::new(fault)
     }
 
-    /// What comes next, for people, and where.
+    /// Describes the next item for a message, with its span.
     fn found(&self) -> (String, Span) {
         let at = self.pos;
         match self.peek() {
@@ -392,7 +392,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Letters, digits, underscore and `$`.
+/// Whether a letter can be part of a name: letters, digits, underscore and `$`.
 pub(super) fn is_name_letter(c: u8) -> bool {
     c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, b'_' | b'$')
 }

@@ -1,21 +1,21 @@
-//! Text to tree.
+//! The parser: turns source text into a tree.
 //!
 //! | step | module |
 //! |---|---|
-//! | which form the text is in | [`mod@detect`] |
-//! | physical lines → logical statements, blanks taken out | `form` |
-//! | a statement as a row of letters to read from | `line` |
-//! | what kind of statement it is | `classify` |
+//! | detects the source form | [`mod@detect`] |
+//! | physical lines → logical statements, with blanks removed | `form` |
+//! | a statement as a sequence of letters to read from | `line` |
+//! | classifies a statement | `classify` |
 //! | constants, expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, FORMAT, AD blocks | `constants`, `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `descriptors`, `ad` |
-//! | a unit that is being read, and its open blocks | `frame` |
+//! | the unit being read, and its open blocks | `frame` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
-//! | what Fortran has and Farfel has not | `unsupported` |
+//! | Fortran features that Farfel does not support | `unsupported` |
 //!
-//! `trace` notes what the parser took the letters for, for [`mod@crate::format`].
+//! `trace` records how the parser interpreted the letters, for [`mod@crate::format`].
 //!
-//! The parser goes over the text once. Each statement that it cannot read gives one
-//! diagnostic, and reading goes on with the next statement; a faulty statement that opens
-//! a block still opens it, so that one fault does not look like several.
+//! The parser makes a single pass over the text. Each statement that it cannot read yields one
+//! diagnostic, and parsing continues with the next statement. A malformed statement that opens a
+//! block still opens it, so that one error does not cause several.
 
 mod ad;
 mod allocate;
@@ -56,19 +56,20 @@ pub(crate) use form::{Piece, is_card_number, joined_directives, sentinel, single
 /// How statements are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Form {
-    /// Columns as on punched cards: label in 1 to 5, continuation in 6, text in 7 to 72.
+    /// Fixed form, with the columns of punched cards: label in columns 1 to 5, continuation mark in
+    /// 6, text in 7 to 72.
     #[default]
     Fixed,
-    /// Text anywhere, `&` continues, `!` comments.
+    /// Free form: text in any column, `&` for continuation, `!` for comments.
     Free,
 }
 
-/// How lines of fixed form are read, where that can differ.
+/// The details of fixed form that vary between dialects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// The last column of a statement, 72 on cards. What stands beyond it is not read.
+    /// The last column of a statement, 72 on cards. Text beyond it is ignored.
     pub line_length: usize,
-    /// Lines with `D` in column 1 are code. Otherwise they are comments.
+    /// Whether lines with `D` in column 1 are code. Otherwise they are comments.
     pub debug_lines: bool,
 }
 
@@ -81,30 +82,30 @@ impl Default for Layout {
     }
 }
 
-/// How a file is read. A comment on one of its first 20 lines says the same for it alone; it
-/// decides where nothing is given here, and overrides the layout:
+/// How a file is read. A comment in one of the first 20 lines of a file can set the same for that
+/// file alone. Its form applies where none is given here; its layout settings override the ones
+/// here:
 ///
 /// ```fortran
 /// !farfel: form=fixed, line-length=132, debug-lines=true
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ReadOptions {
-    /// The source form; found by [`detect()`] when it is not given.
+    /// The source form. If `None`, [`detect()`] determines it.
     pub form: Option<Form>,
-    /// How fixed form is read.
+    /// The layout of fixed form.
     pub layout: Layout,
 }
 
-/// Where INCLUDE files come from: this crate opens no files.
+/// Supplies the text of INCLUDE files, since this crate opens no files.
 pub trait Loader {
-    /// The text of the file that INCLUDE names.
+    /// Returns the display name and the text of the file that INCLUDE names.
     ///
-    /// `from` is the name of the including file, as it stands in [`Sources`]. Returns the
-    /// name to show to people and the text.
+    /// `from` is the name of the including file as recorded in [`Sources`].
     ///
     /// # Errors
     ///
-    /// The reason, for people, why there is none.
+    /// A message for the user that says why the file could not be loaded.
     fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String>;
 }
 
@@ -118,33 +119,33 @@ impl Loader for NoIncludes {
     }
 }
 
-/// Files that INCLUDE names stay closed.
+/// A loader that gives every INCLUDE file an empty text.
 struct Closed(usize);
 
 impl Loader for Closed {
     fn load(&mut self, _from: &str, name: &str) -> Result<(String, Arc<str>), String> {
-        // No file includes itself here.
+        // Every load gets a distinct name, so that no file seems to include itself.
         self.0 += 1;
         Ok((format!("{name}#{}", self.0), "".into()))
     }
 }
 
-/// What parsing gives: a program as far as it could be read, and all the faults.
+/// The result of parsing: the program as far as it could be read, and all errors.
 #[derive(Debug, Clone)]
 pub struct Parsed {
-    /// The units in the order of the text. Names are not resolved.
+    /// The units in source order. Names are not resolved yet.
     pub program: ir::Program,
-    /// Faults in the order of the text, those in INCLUDE files last.
+    /// The errors in source order, those in INCLUDE files last.
     pub diagnostics: Vec<Diagnostic>,
-    /// The MODULE statements of modules, which are passed over to their END. A fault (F0008) has the
-    /// same place.
+    /// The MODULE statements of modules, which are skipped up to their END. An F0008 error has the
+    /// same span.
     pub modules: Vec<Span>,
 }
 
-/// Reads a file of `sources`; `form` is found by [`detect()`] when it is not given.
+/// Parses a file of `sources`. If `form` is `None`, [`detect()`] determines it.
 ///
-/// INCLUDE files are added to `sources`. In a text with line markers of a preprocessor,
-/// `# 12 "file"`, all places are those in the named files, where `sources` has them.
+/// INCLUDE files are added to `sources`. In a text with a preprocessor's line markers,
+/// `# 12 "file"`, all spans refer to the named files, provided `sources` has them.
 ///
 /// ```
 /// use farfel_lang::Sources;
@@ -169,12 +170,12 @@ pub fn parse(
     parse_with(sources, file, &options, loader)
 }
 
-/// The source form that a comment at the top of a text asks for.
+/// Returns the source form that a comment at the top of a text asks for.
 pub fn asked_form(text: &str) -> Option<Form> {
     detect::asked_form(text)
 }
 
-/// Like [`parse`], with all that can be said about how the text is to be read.
+/// Like [`parse`], with all options for how the text is read.
 pub fn parse_with(
     sources: &mut Sources,
     file: FileId,
@@ -184,13 +185,13 @@ pub fn parse_with(
     unit::parse(sources, file, options, loader)
 }
 
-/// Reads a text with INCLUDE statements and lines for a preprocessor left as they are.
+/// Parses a text for the formatter, leaving INCLUDE statements and preprocessor lines as they are.
 pub(crate) fn trace(sources: &mut Sources, file: FileId, options: &ReadOptions) -> trace::Trace {
     unit::parse_traced(sources, file, options, &mut Closed(0))
 }
 
-/// How many statements a file of `sources` has: the first step of reading alone, physical
-/// lines to rows of letters. For benchmarks and fuzzing.
+/// Counts the statements of a file of `sources`. Runs only the first step of parsing, from physical
+/// lines to statements. For benchmarks and fuzzing.
 pub fn count_statements(sources: &Sources, file: FileId, form: Form, layout: Layout) -> usize {
     let text = sources
         .get(file)

@@ -1,9 +1,9 @@
-//! The modules that come with compilers, as far as FORTRAN 77 code uses them.
+//! The modules provided by compilers, as far as FORTRAN 77 code uses them.
 
 use crate::ir::{Class, Expr, Symbol, Type};
 use crate::source::Span;
 
-/// What a name of a module is.
+/// The meaning of a name in a module.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Meaning {
     /// A function of this type.
@@ -97,7 +97,7 @@ const ISO_C: &[(&str, Meaning)] = &[
     ("C_SIZE_T", Meaning::Constant(8)),
 ];
 
-/// The names of a module that comes with compilers.
+/// Returns the names in a module that is provided by compilers.
 pub(super) fn names(module: &str) -> Option<&'static [(&'static str, Meaning)]> {
     match module {
         "OMP_LIB" => Some(OMP),

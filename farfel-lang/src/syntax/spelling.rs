@@ -1,12 +1,12 @@
-//! What a misspelt word may have been meant to be.
+//! Suggestions for misspelt keywords.
 
 use super::classify::words;
 
-/// The keyword that a word may have been meant to be.
+/// Returns the keyword that a word may have been meant to be.
 pub(super) fn suggestion(word: &str) -> Option<&'static str> {
     words().filter(|w| w.len() > 2).find(|w| {
         let compact: String = w.chars().filter(|c| *c != ' ').collect();
-        // What follows the keyword may stick to it.
+        // The text after the keyword may be joined to it.
         let most = word.len().min(compact.len() + 1);
         (compact.len().saturating_sub(1)..=most)
             .filter_map(|n| word.get(..n))
@@ -14,11 +14,10 @@ pub(super) fn suggestion(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What is written in another way in other languages: how Fortran has it. The statement has
-/// no blanks.
+/// Returns the Fortran equivalent of syntax from other languages. `statement` contains no blanks.
 pub(super) fn foreign(word: &str, statement: &str) -> Option<&'static str> {
     let behind = statement.get(word.len()..).unwrap_or("");
-    // Past the subscripts of what is assigned.
+    // Skip the subscripts of the variable that is assigned.
     let behind = match behind.starts_with('(') {
         true => behind.split_once(')').map_or("", |(_, rest)| rest),
         false => behind,
@@ -60,7 +59,8 @@ pub(super) fn foreign(word: &str, statement: &str) -> Option<&'static str> {
     }
 }
 
-/// One letter wrong, missing, extra, or two exchanged.
+/// Whether two words differ by one letter that is wrong, missing or extra, or by two that are
+/// exchanged.
 pub(super) fn close_to(word: &str, meant: &str) -> bool {
     let (a, b) = (word.as_bytes(), meant.as_bytes());
     if a.len().abs_diff(b.len()) > 1 || a == b {

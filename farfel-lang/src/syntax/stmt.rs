@@ -1,4 +1,4 @@
-//! Executable statements.
+//! Parses executable statements.
 
 use super::classify::Kind;
 use super::descriptors;
@@ -10,17 +10,17 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
 use std::collections::HashSet;
 
-/// What an IF statement turns out to be.
+/// The kinds of IF statements.
 #[derive(Debug)]
 pub(super) enum If {
     /// `IF (condition) THEN`
     Block(Expr),
-    /// Anything else, complete.
+    /// Anything else, as a complete statement.
     Simple(StmtKind),
 }
 
 impl Line<'_> {
-    /// Reads a statement that is complete in itself. Its keyword is read already.
+    /// Parses a statement that is complete in itself, after its keyword.
     pub fn simple(&mut self, kind: Kind) -> Read<StmtKind> {
         let statement = match kind {
             Kind::Assignment => {
@@ -113,7 +113,7 @@ impl Line<'_> {
         Ok(StmtKind::AssignedGoto(sym, labels))
     }
 
-    /// Labels up to the closing parenthesis.
+    /// Parses labels up to the closing parenthesis.
     fn labels(&mut self) -> Read<Vec<Label>> {
         let mut list = Vec::new();
         loop {
@@ -151,7 +151,7 @@ impl Line<'_> {
         Ok(StmtKind::Entry(Box::new(Entry { name, args })))
     }
 
-    /// `(dummies)`, or nothing.
+    /// Parses `(dummies)`, or nothing.
     pub fn dummies(&mut self) -> Read<Vec<Arg>> {
         let mut args = Vec::new();
         if !self.eat(b'(') || self.eat(b')') {
@@ -187,7 +187,7 @@ impl Line<'_> {
         }
     }
 
-    /// What follows IF.
+    /// Parses what follows IF.
     pub fn if_statement(&mut self) -> Read<If> {
         self.opens_condition("IF (…) THEN")?;
         let condition = self.expr()?;
@@ -257,7 +257,7 @@ impl Line<'_> {
         )))
     }
 
-    /// `IF (…) THEN Y = 2` assigns to THENY in fixed form, which hardly anyone means.
+    /// Warns that `IF (…) THEN Y = 2` assigns to THENY in fixed form, which is hardly ever meant.
     fn warn_of_then(&mut self, from: usize) {
         let after = from + 4;
         let name = self.text(from, self.name_end(from));
@@ -286,7 +286,7 @@ impl Line<'_> {
         )
     }
 
-    /// `IF (condition) THEN` after ELSE; the name of the construct may follow.
+    /// Parses `IF (condition) THEN` after ELSE. The name of the construct may follow.
     pub fn else_if(&mut self) -> Read<Expr> {
         self.opens_condition("ELSE IF (…) THEN")?;
         let condition = self.expr()?;
@@ -299,7 +299,7 @@ impl Line<'_> {
         Ok(condition)
     }
 
-    /// The parenthesis in front of a condition.
+    /// Reads the parenthesis before a condition.
     fn opens_condition(&mut self, right: &str) -> Read<()> {
         if self.eat(b'(') {
             return Ok(());
@@ -311,7 +311,7 @@ impl Line<'_> {
         ))
     }
 
-    /// What follows DO and its label.
+    /// Parses what follows DO and its label.
     pub fn do_control(&mut self) -> Read<DoControl> {
         self.eat(b',');
         if self.done() {
@@ -351,8 +351,8 @@ impl Line<'_> {
         })
     }
 
-    /// The text of FORMAT between the outer parentheses: blanks outside of constants,
-    /// which mean nothing, stand after commas only.
+    /// Returns the text of FORMAT between the outer parentheses. Blanks outside of constants, which
+    /// have no meaning, are only put after commas.
     pub fn format(&mut self) -> Read<String> {
         let from = self.pos + 1;
         let Some(close) = self.closing(self.pos) else {
@@ -371,7 +371,7 @@ impl Line<'_> {
             match self.at(at) {
                 b',' => text.push_str(", "),
                 CHAR => {
-                    // Side by side they would be one constant with a quote in it.
+                    // Adjacent constants would be read as one constant with a quote in it.
                     if at > from && self.at(at - 1) == CHAR {
                         text.push_str(", ");
                     }
@@ -390,7 +390,7 @@ impl Line<'_> {
     }
 }
 
-/// What stands where the condition of a faulty IF should.
+/// Returns the replacement for the condition of a malformed IF.
 pub(super) fn no_condition(line_span: crate::source::Span) -> Expr {
     Expr::new(ExprKind::Logical(false), line_span)
 }

@@ -1,7 +1,7 @@
-//! What the parser took the letters of a statement for, for those who lay out the text anew.
+//! Records how the parser interpreted the letters of a statement, for the formatter.
 //!
-//! Blanks mean nothing in fixed form, so only the parser knows that `DO10I=1,5` is a keyword,
-//! a label, a name and so on. When asked to, it notes that while it reads.
+//! Blanks have no meaning in fixed form, so only the parser knows that `DO10I=1,5` is a keyword, a
+//! label, a name and so on. It records this on request.
 
 use super::form::{CHAR, HOLLERITH, Mark, Statement};
 use crate::diagnostic::Diagnostic;
@@ -11,21 +11,21 @@ use crate::source::Span;
 /// A character or Hollerith constant.
 #[derive(Debug, Clone)]
 pub(crate) struct Constant {
-    /// Its letter in [`Traced::text`].
+    /// The index of its letter in [`Traced::text`].
     pub at: usize,
     pub value: String,
     pub span: Span,
     pub hollerith: bool,
 }
 
-/// How deep a statement stands.
+/// The nesting of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Depth {
-    /// Open program units.
+    /// The number of open program units.
     pub units: usize,
-    /// Open blocks of the innermost.
+    /// The number of open blocks in the innermost unit.
     pub blocks: usize,
-    /// The innermost is a main program without header.
+    /// Whether the innermost unit is a main program without a header.
     pub implicit: bool,
 }
 
@@ -33,14 +33,14 @@ pub(crate) struct Depth {
 #[derive(Debug, Clone)]
 pub(crate) struct Traced {
     pub label: Option<(Label, Span)>,
-    /// Letters in upper case, without blanks; a constant is one letter.
+    /// The letters in upper case, without blanks; a constant is one letter.
     pub text: Vec<u8>,
-    /// Where each letter stands, and whether there is a blank before it.
+    /// The offset of each letter, and whether a blank precedes it.
     pub offsets: Vec<(u32, bool)>,
     pub constants: Vec<Constant>,
     pub marks: Vec<Mark>,
-    /// Comments before, in and after the statement, from their comment marks on; lines for a
-    /// preprocessor too.
+    /// The comments before, within and after the statement, including their comment marks; also
+    /// preprocessor lines.
     pub comments: Vec<Span>,
     pub before: Depth,
     pub after: Depth,
@@ -56,7 +56,7 @@ pub(crate) struct Trace {
 }
 
 impl Traced {
-    /// Takes over what a statement has before it is read.
+    /// Takes over what is known of a statement before it is parsed.
     pub(super) fn new(st: &mut Statement, before: Depth) -> Self {
         let constants = st.constants();
         Traced {
@@ -78,7 +78,7 @@ impl Traced {
         }
     }
 
-    /// The constant at a letter.
+    /// Returns the constant at a letter.
     pub fn constant(&self, at: usize) -> Option<&Constant> {
         if !matches!(self.text.get(at), Some(&CHAR | &HOLLERITH)) {
             return None;

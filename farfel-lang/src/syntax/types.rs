@@ -1,4 +1,4 @@
-//! Types as declarations write them, and IMPLICIT.
+//! Parses types in declarations, and IMPLICIT.
 
 use super::line::{Line, Read};
 use crate::diagnostic::{Diagnostic, rules};
@@ -6,7 +6,7 @@ use crate::ir::{Expr, SpecKind, Type};
 use crate::source::Span;
 use crate::storage::constant;
 
-/// A type as a declaration writes it, with the length of a CHARACTER.
+/// A type in a declaration, with the length of a CHARACTER.
 #[derive(Debug, Clone)]
 pub(super) struct TypeSpec {
     pub ty: Type,
@@ -56,13 +56,13 @@ impl Line<'_> {
         self.sized(word, size, from).map(plain)
     }
 
-    /// The kind of a type: a constant expression of what is known so far.
+    /// Parses the kind of a type: a constant expression of names that are already declared.
     fn kind(&mut self) -> Read<i64> {
         let before = self.frame.unit.symbols.len();
         let e = self.expr()?;
         let span = e.span;
         let value = self.kind_value(e);
-        // The type says the number; nothing names KIND any more.
+        // The type contains the number, so the names that were read are no longer needed.
         self.frame.unit.symbols.truncate(before);
         value.ok_or_else(|| {
             Box::new(
@@ -96,11 +96,12 @@ impl Line<'_> {
         }
     }
 
-    /// `*8`, `*(*)`, `*(N+1)`, `(8)` or `(LEN=8)`, with an optional comma after the first.
+    /// Parses `*8`, `*(*)`, `*(N+1)`, `(8)` or `(LEN=8)`, with an optional comma after the first
+    /// form.
     fn length_after_character(&mut self) -> Read<Option<Expr>> {
         if self.peek() == b'*' {
             let length = self.star_length()?;
-            // `CHARACTER*8, A`, but not the comma of an attribute.
+            // `CHARACTER*8, A`, but not the comma before an attribute.
             if self.peek() == b',' && !self.attributed() {
                 self.pos += 1;
             }
@@ -136,7 +137,7 @@ impl Line<'_> {
         }
     }
 
-    /// `::` stands further on, so that commas before it separate attributes.
+    /// Whether `::` follows later in the statement, so that commas before it separate attributes.
     pub(super) fn attributed(&self) -> bool {
         let mut depth = 0i32;
         let rest = self.rest();
@@ -146,7 +147,7 @@ impl Line<'_> {
         })
     }
 
-    /// `*8`, `*(*)` or `*(N+1)`.
+    /// Parses `*8`, `*(*)` or `*(N+1)`.
     fn star_length(&mut self) -> Read<Expr> {
         self.expect(b'*')?;
         if self.eat(b'(') {
@@ -160,7 +161,7 @@ impl Line<'_> {
         }
     }
 
-    /// `*8` after a name.
+    /// Parses `*8` after a name.
     pub fn own_size(&mut self, ty: Type) -> Read<(Type, Option<Expr>)> {
         let from = self.pos;
         if ty == Type::Character {
@@ -178,7 +179,7 @@ impl Line<'_> {
         Ok((self.sized(word, size, from)?, None))
     }
 
-    /// `IMPLICIT NONE` or `IMPLICIT REAL*8 (A-H, O-Z)`
+    /// Parses `IMPLICIT NONE` or `IMPLICIT REAL*8 (A-H, O-Z)`.
     pub fn implicit(&mut self) -> Read<()> {
         let from = self.pos;
         let first = self.frame.unit.implicit.is_empty();
@@ -199,7 +200,7 @@ impl Line<'_> {
             }
             self.end()?;
         }
-        // One stands for all.
+        // One statement represents all.
         if !first {
             return Ok(());
         }
@@ -223,7 +224,7 @@ impl Line<'_> {
     }
 
     fn implicit_rule(&mut self) -> Read<()> {
-        // `CHARACTER (A-B)`: the parentheses hold letters, unless others follow.
+        // `CHARACTER (A-B)`: the parentheses enclose letters, unless other parentheses follow.
         let letters_only = |l: &Self| {
             l.peek() == b'(' && l.closing(l.pos).is_none_or(|close| l.at(close + 1) != b'(')
         };
@@ -292,7 +293,7 @@ impl Line<'_> {
     }
 }
 
-/// The type of a word and a size in bytes.
+/// Returns the type for a keyword and a size in bytes.
 fn sized(word: &str, size: i64) -> Option<Type> {
     let n = u8::try_from(size).ok()?;
     Some(match (word, n) {

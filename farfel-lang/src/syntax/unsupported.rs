@@ -1,18 +1,18 @@
-//! The statements that Fortran has and Farfel has not, why, and what to write instead.
+//! The Fortran statements that Farfel does not support, with the reason and the alternative.
 
 use super::line::Line;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::Span;
 
-/// A statement of Fortran that Farfel has not.
+/// A Fortran statement that Farfel does not support.
 pub(super) struct Foreign {
-    /// The words that it begins with.
+    /// The words with which it begins.
     pub word: &'static str,
-    /// Why Farfel does not take it.
+    /// Why Farfel does not support it.
     pub why: &'static str,
     /// What to do instead.
     pub help: &'static str,
-    /// It opens a block that ends with END and this word.
+    /// Whether it opens a block that ends with END and this word.
     pub block: bool,
 }
 
@@ -41,7 +41,7 @@ const POINTERS: &str =
     "use the variable itself, or an ALLOCATABLE array that is passed as an argument";
 
 impl Foreign {
-    /// What is said about it; `what`: statements or blocks.
+    /// Returns the error; `what` is "statements" or "blocks".
     pub(super) fn fault(&self, what: &str, span: Span) -> Diagnostic {
         Diagnostic::error(
             &rules::UNSUPPORTED,
@@ -53,7 +53,7 @@ impl Foreign {
     }
 }
 
-/// The one that the statement is from here on.
+/// Returns the unsupported statement that begins here, if there is one.
 pub(super) fn find(line: &Line, from: usize) -> Option<&'static Foreign> {
     KNOWN
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn find(line: &Line, from: usize) -> Option<&'static Foreign> {
         .max_by_key(|f| f.word.len())
 }
 
-/// All of them.
+/// All unsupported statements.
 const KNOWN: &[Foreign] = &[
     block(
         "MODULE",
@@ -155,7 +155,7 @@ const KNOWN: &[Foreign] = &[
     ),
 ];
 
-/// The words that begin such statements; the longest first where one begins another.
+/// Returns the words that begin such statements. A word that begins with another one precedes it.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().map(|f| f.word).filter(|w| *w != "TYPE")
 }

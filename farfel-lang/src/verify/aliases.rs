@@ -1,5 +1,5 @@
-//! Generated calls that pass one variable twice, where the callee assigns it: as two arguments, or
-//! as an argument to a procedure that knows it by COMMON, too.
+//! Checks generated calls for a variable that is passed twice where the callee assigns it: as two
+//! arguments, or as an argument to a procedure that also accesses it through COMMON.
 
 use crate::dataflow::{self, Intents, Procedure, Use};
 use crate::ir::{
@@ -12,7 +12,7 @@ use crate::storage::{Spot, UnitStorage};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-/// Looks at the calls of one generated unit.
+/// Checks the calls of one generated unit.
 pub(super) fn check(
     unit: &Unit,
     intents: &Intents,
@@ -54,7 +54,7 @@ pub(super) fn check(
                 }
             }
         }
-        // Where the user's call does so, its derivative does too.
+        // If the user's call does this, its derivative does too.
         let written = |s: &SymId| unit.symbols[*s].origin == Origin::Written;
         if twice.iter().any(|(a, b)| written(a) && written(b)) {
             return;
@@ -82,16 +82,16 @@ pub(super) fn check(
     });
 }
 
-/// What procedures do with COMMON, where somebody asks.
+/// What procedures do with COMMON, computed on first use.
 pub(super) struct Procedures<'p> {
     program: &'p Program,
     known: OnceCell<HashMap<&'p Name, Procedure<'p>>>,
-    /// Where the user's text passes a COMMON variable to a procedure that minds.
+    /// The user's calls that pass a COMMON variable to a procedure for which the aliasing matters.
     users: OnceCell<Vec<Span>>,
 }
 
 impl<'p> Procedures<'p> {
-    /// Of a program.
+    /// Creates an empty table for a program.
     pub fn of(program: &'p Program) -> Self {
         Procedures {
             program,
@@ -100,8 +100,9 @@ impl<'p> Procedures<'p> {
         }
     }
 
-    /// The actual arguments of a call that are COMMON variables of which the procedure knows, and
-    /// minds. `which`: those to look at.
+    /// Returns the actual arguments of a call that are COMMON variables which the procedure also
+    /// accesses through COMMON, in such a way that it matters. `which` selects the variables to
+    /// check.
     fn minded(
         &self,
         unit: &Unit,
@@ -112,7 +113,7 @@ impl<'p> Procedures<'p> {
     ) -> Vec<SymId> {
         let mut found = Vec::new();
         for (i, a) in args.iter().enumerate() {
-            // Of an array that begins at an element, nobody knows how far it goes.
+            // It is unknown how far an array extends that begins at an element.
             if let ExprKind::Var(s) = a.kind
                 && which(&s)
                 && unit.symbols[s].is_variable()
@@ -125,7 +126,8 @@ impl<'p> Procedures<'p> {
         found
     }
 
-    /// Does the user's own call at a place pass a COMMON variable so? Its derivative does, too.
+    /// Whether the user's own call at a place passes a COMMON variable in this way. If so, its
+    /// derivative does too.
     fn users_do(&self, span: Span) -> bool {
         let users = self.users.get_or_init(|| {
             let written = |u: &&Unit| u.origin != Origin::Derivative;
@@ -158,7 +160,7 @@ impl<'p> Procedures<'p> {
         known.get(name)
     }
 
-    /// What a procedure does with some bytes of a COMMON block, by itself or by others.
+    /// Returns what a procedure does with some bytes of a COMMON block, directly or through calls.
     fn of_bytes(&self, procedure: &Procedure, bytes: &Bytes) -> Use {
         let mut all = Use::default();
         for block in procedure.commons.iter().filter(|c| c.block == bytes.block) {
@@ -180,8 +182,9 @@ impl<'p> Procedures<'p> {
         all
     }
 
-    /// Does it matter to a procedure that one of its arguments has bytes of COMMON that it knows?
-    /// Where it hands the argument on and does nothing with it itself, to those that get it.
+    /// Whether it matters to a procedure that one of its arguments is storage that it also accesses
+    /// as COMMON. If it only passes the argument on, that depends on the procedures that receive
+    /// it.
     fn mind(
         &self,
         name: &Name,
@@ -215,7 +218,7 @@ impl<'p> Procedures<'p> {
     }
 }
 
-/// Bytes of a COMMON block.
+/// A range of bytes in a COMMON block.
 struct Bytes {
     block: Name,
     from: i64,
@@ -223,7 +226,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// Those of a variable, if it is in COMMON.
+    /// Returns the bytes of a variable, if it is in COMMON.
     fn of(storage: &UnitStorage, variable: SymId) -> Option<Self> {
         let spot = storage.spot(variable)?;
         Some(Bytes {
@@ -238,8 +241,8 @@ impl Bytes {
     }
 }
 
-/// Calls `f` for each use of a dummy argument: with the procedure and the position where a statement
-/// hands it on.
+/// Calls `f` for each use of a dummy argument. Where a statement passes it on, `f` receives the
+/// procedure and the position of the argument.
 fn for_each_use(unit: &Unit, dummy: SymId, f: &mut dyn FnMut(Option<(SymId, usize)>)) {
     walk_block(&unit.body, &mut |s| {
         let StmtKind::Call(callee, args) = &s.kind else {
@@ -266,8 +269,8 @@ fn uses(e: &Expr, s: SymId, f: &mut dyn FnMut()) {
     });
 }
 
-/// Does it matter to a unit whether two of its arguments are one variable? Not where it hands them
-/// on to procedures one after the other, and does nothing with them itself.
+/// Whether it matters to a unit that two of its arguments are the same variable. It does not if the
+/// unit only passes them on, to one procedure after the other.
 fn minds(called: &EntryPoint, i: usize, j: usize) -> bool {
     let dummy = |i: usize| called.args.get(i).and_then(|a| a.sym());
     let (Some(x), Some(y)) = (dummy(i), dummy(j)) else {
@@ -293,8 +296,8 @@ fn minds(called: &EntryPoint, i: usize, j: usize) -> bool {
     minds
 }
 
-/// The variables of two actual arguments whose storage certainly has something in common. With
-/// each, whether the dummy argument is an array.
+/// Returns the variables of two actual arguments whose storage certainly overlaps. The flag of each
+/// argument says whether its dummy argument is an array.
 fn overlap(
     unit: &Unit,
     storage: &UnitStorage,
@@ -308,7 +311,7 @@ fn overlap(
     let whole = |e: &Expr, array: bool| matches!(e.kind, ExprKind::Var(s) if array || !unit.symbols[s].is_array());
     let same = match (whole(a, a_array), whole(b, b_array)) {
         (true, true) => x == y || storage.overlap(x, y),
-        // An element lies in its array, but an array may begin behind it.
+        // An element lies within its array, but an array argument may begin after it.
         (true, false) | (false, true) => x == y && !(a_array && b_array),
         (false, false) => x == y && a.reads_as(b),
     };

@@ -1,19 +1,19 @@
-//! What must hold of a program after every pass, whoever wrote the program.
+//! Checks the invariants of a program after every pass, whoever wrote the program.
 //!
-//! A fault that is found here is one of Farfel. A process looks after every pass where [`turn_on`] has
-//! been called, and in debug builds in any case.
+//! An error found here is a bug in Farfel. Passes are verified once [`turn_on`] has been called,
+//! and always in debug builds.
 //!
-//! | module | what |
+//! | module | checks |
 //! |---|---|
-//! | [`ir::verify`](mod@crate::ir) | names, labels, declarations: the representation itself |
+//! | [`ir::verify`](mod@crate::ir) | the representation itself: names, labels, declarations |
 //! | [`resolve`](mod@crate::resolve) | types, shapes, jumps, arguments of calls: the same rules as for the user's text |
 //! | `aliases` | no generated call passes storage twice that the callee assigns |
-//! | `tangents` | one tangent, one variable: in each derivative, and across its calls |
-//! | `tapes` | a tape that grows is passed as one that grows |
+//! | `tangents` | derivatives and variables correspond one to one, in each derivative and across its calls |
+//! | `tapes` | a growing tape is passed as a growing tape |
 //! | `values` | no generated variable is read before it is set |
 //!
-//! What the user's text does on purpose or by mistake, its copies and derivatives do too. That
-//! is not a fault of a pass: so a [`Verifier`] first looks at the program as it comes.
+//! Whatever the user's text does, on purpose or by mistake, its copies and derivatives do too. That
+//! is not the fault of a pass, so a [`Verifier`] first inspects the original program.
 
 mod aliases;
 mod tangents;
@@ -33,22 +33,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// Verifies passes from now on in this process, also where it was built for release.
+/// Verifies passes from now on in this process, even in release builds.
 pub fn turn_on() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Has [`turn_on`] been called?
+/// Whether [`turn_on`] has been called.
 pub fn is_asked() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Are passes verified? In debug builds they are in any case.
+/// Whether passes are verified. In debug builds they always are.
 pub fn is_on() -> bool {
     is_asked() || cfg!(debug_assertions)
 }
 
-/// Which variable each derivative is the derivative of, by the units that they are in.
+/// The variable to which each derivative belongs, by unit.
 #[derive(Debug, Default)]
 pub struct Primals {
     pairs: HashMap<Name, Vec<(SymId, SymId)>>,
@@ -56,8 +56,8 @@ pub struct Primals {
 }
 
 impl Primals {
-    /// Of tangents: the pairs of each unit, first the tangent. A tangent is as undefined as its
-    /// variable.
+    /// Creates the table for tangents: for each unit pairs of a tangent and its variable. A tangent
+    /// is undefined where its variable is.
     pub fn of_tangents(pairs: impl IntoIterator<Item = (Name, Vec<(SymId, SymId)>)>) -> Self {
         Primals {
             pairs: pairs.into_iter().collect(),
@@ -65,7 +65,7 @@ impl Primals {
         }
     }
 
-    /// Of adjoints: the pairs of each unit, first the cotangent.
+    /// Creates the table for adjoints: for each unit pairs of a cotangent and its variable.
     pub fn of_adjoints(pairs: impl IntoIterator<Item = (Name, Vec<(SymId, SymId)>)>) -> Self {
         Primals {
             adjoints: true,
@@ -82,26 +82,27 @@ impl Primals {
     }
 }
 
-/// What [`timing`] calls the verifier.
+/// The name of the verifier in [`timing`].
 const NAME: &str = "verify";
 
-/// Looks at a program after each pass: at the units that the pass has changed, and at those that
-/// call one whose arguments it has changed.
+/// Verifies a program after each pass: the units that the pass has changed, and those that call a
+/// unit whose arguments it has changed.
 #[derive(Debug, Default)]
 pub struct Verifier {
     on: bool,
     /// The units after the last pass.
     seen: HashMap<Name, Unit>,
-    /// What held of all of them then.
+    /// The level at which all of them were verified then.
     level: Option<Level>,
-    /// Where the program itself has what would be a fault of a pass.
+    /// Places where the original program already breaks a rule.
     known: Vec<Span>,
-    /// The variables that derivatives in it read without a value: copies of these do so too.
+    /// Variables that the program reads without a value: its copies and derivatives do so too.
     open: HashSet<Name>,
 }
 
 impl Verifier {
-    /// For passes that begin with this program, where passes are verified ([`is_on`]).
+    /// Creates a verifier for passes that start from this program, if passes are verified
+    /// ([`is_on`]).
     pub fn of(program: &Program) -> Self {
         match is_on() {
             true => Verifier::always(program),
@@ -109,7 +110,7 @@ impl Verifier {
         }
     }
 
-    /// For passes that begin with this program, in any case.
+    /// Creates a verifier for passes that start from this program, in any case.
     pub fn always(program: &Program) -> Self {
         timing::pass(NAME, || Verifier::look_at(program))
     }
@@ -138,8 +139,8 @@ impl Verifier {
         }
     }
 
-    /// Passes have found these faults in the program itself: nobody knew before what its dummy
-    /// procedures stand for.
+    /// Records errors that passes have found in the program itself: before, it was not known what
+    /// its dummy procedures stand for.
     pub fn has_said(&mut self, diagnostics: &[Diagnostic]) {
         if self.on {
             let said = diagnostics.iter().map(|d| d.span);
@@ -148,8 +149,9 @@ impl Verifier {
         }
     }
 
-    /// Derivatives are made of a program in other forms: what is read there without a value, they read so too. Without
-    /// its STOPs a program goes on where nothing was set.
+    /// Records the variables that `legal`, the form of the program from which derivatives are made,
+    /// reads without a value: the derivatives read them so too. Without its STOPs, a program
+    /// continues where a variable was not set.
     pub fn derives_from(&mut self, legal: &Program) {
         if self.on {
             let open = &mut self.open;
@@ -160,11 +162,11 @@ impl Verifier {
         }
     }
 
-    /// The program after a pass.
+    /// Verifies the program after a pass.
     ///
     /// # Errors
     ///
-    /// What the pass has broken.
+    /// The rules that the pass has broken.
     pub fn after(&mut self, pass: &str, program: &Program, level: Level) -> Result<(), Diagnostic> {
         match self.on {
             true => timing::pass(NAME, || self.look_after(pass, program, level)),
@@ -205,11 +207,11 @@ impl Verifier {
         judge(pass, &faults)
     }
 
-    /// Units that a pass has added to a program, at a [`Level`].
+    /// Verifies the units that a pass has added to a program, at a [`Level`].
     ///
     /// # Errors
     ///
-    /// What the pass has broken.
+    /// The rules that the pass has broken.
     pub fn new_units(
         &self,
         pass: &str,
@@ -230,7 +232,7 @@ impl Verifier {
         })
     }
 
-    /// Which rules some units break in a program whose representation is in order.
+    /// Returns the rules that some units break, in a program whose representation is valid.
     fn faults(
         &self,
         program: &Program,
@@ -274,14 +276,15 @@ impl Verifier {
         faults
     }
 
-    /// Does the user's text, or what a pass made of the same statement, break the rule there too?
+    /// Whether the program broke a rule at this place before, in the user's text or in what was
+    /// made from it.
     fn is_known(&self, span: Span) -> bool {
         let overlap = |k: &Span| k.file == span.file && k.start <= span.end && span.start <= k.end;
         span != Span::NONE && self.known.iter().any(overlap)
     }
 }
 
-/// Is a unit called as it was before? Arguments and their bounds count, and the result.
+/// Whether a unit is called as before: compares arguments with their bounds, and the result.
 fn called_alike(old: &Unit, new: &Unit) -> bool {
     let head = |a: EntryPoint, b: EntryPoint| {
         let dummies = a.args.iter().zip(b.args).map(|(x, y)| (x.sym(), y.sym()));
@@ -300,13 +303,13 @@ fn called_alike(old: &Unit, new: &Unit) -> bool {
         && constants(old).eq(constants(new))
 }
 
-/// The PARAMETERs of a unit.
+/// Returns the PARAMETER constants of a unit.
 fn constants(unit: &Unit) -> impl Iterator<Item = &Symbol> {
     let symbols = unit.symbols.iter().map(|(_, s)| s);
     symbols.filter(|s| matches!(s.class, Class::Parameter(_)))
 }
 
-/// Does a unit, or what is nested in it, name one of some procedures?
+/// Whether a unit, or one nested in it, refers to one of some procedures.
 fn calls_one_of(unit: &Unit, names: &HashSet<&Name>) -> bool {
     let global = |s: &Symbol| s.place == Place::Global && names.contains(&s.name);
     !names.is_empty()
@@ -314,7 +317,7 @@ fn calls_one_of(unit: &Unit, names: &HashSet<&Name>) -> bool {
             || unit.nested.iter().any(|n| calls_one_of(n, names)))
 }
 
-/// What the faults of a pass come to.
+/// Turns the errors after a pass into a result.
 fn judge(pass: &str, faults: &[String]) -> Result<(), Diagnostic> {
     match faults.is_empty() {
         true => Ok(()),
@@ -322,12 +325,12 @@ fn judge(pass: &str, faults: &[String]) -> Result<(), Diagnostic> {
     }
 }
 
-/// The rules that one staged unit breaks by itself: names, labels, declarations.
+/// Returns the rules that a staged unit breaks by itself: names, labels, declarations.
 pub fn faults_of(unit: &Unit) -> Vec<String> {
     ir::verify_alone(unit, Level::Staged)
 }
 
-/// What is said of a pass that broke something.
+/// Creates the diagnostic about a pass that broke something.
 pub fn fault(pass: &str, faults: &[String]) -> Diagnostic {
     let first = faults.first().map_or("", String::as_str);
     let more = match faults.len() {
@@ -344,7 +347,7 @@ pub fn fault(pass: &str, faults: &[String]) -> Diagnostic {
     ))
 }
 
-/// Where faults of Farfel are reported.
+/// The address for reports of bugs in Farfel.
 pub const REPORT: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! One tangent, one variable.
+//! Checks that tangents and variables correspond one to one.
 //!
-//! A derivative has its variable for itself: what is the derivative of two would hold the one's
-//! when the other's is wanted, and of two derivatives of one variable only one would be brought up to
-//! date.
+//! Each variable has a derivative of its own. A derivative shared by two variables would hold the
+//! value for one when the value for the other is needed, and of two derivatives of one variable
+//! only one would be updated.
 
 use super::Primals;
 use crate::ir::{Class, ExprKind, SymId, Unit, for_each_reference, for_each_symbol};
@@ -10,7 +10,7 @@ use crate::resolve::Callable;
 use crate::storage::UnitStorage;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Looks at one derivative. `primals`: of it, and of what it calls.
+/// Checks one derivative. `primals` covers the unit and the units that it calls.
 pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, faults: &mut Vec<String>) {
     let Some(pairs) = primals.get(&unit.name) else {
         return;
@@ -19,7 +19,7 @@ pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, faults:
     for_each_symbol(&unit.body, &mut |s| {
         named.insert(s);
     });
-    // What nobody names was replaced by another one.
+    // A derivative that the unit does not mention has been replaced by another one.
     let pairs: BTreeSet<(SymId, SymId)> = pairs.iter().copied().collect();
     let pairs: Vec<(SymId, SymId)> = pairs.into_iter().filter(|p| named.contains(&p.0)).collect();
     let own = Own {
@@ -33,13 +33,13 @@ pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, faults:
     own.calls(primals, callable, faults);
 }
 
-/// The derivatives of a unit.
+/// The derivatives of a unit and their variables.
 struct Own<'u> {
     unit: &'u Unit,
     storage: UnitStorage,
-    /// By derivatives, their variables.
+    /// The variable of each derivative.
     of: HashMap<SymId, SymId>,
-    /// By variables, their derivatives.
+    /// The derivative of each variable.
     by: HashMap<SymId, SymId>,
 }
 
@@ -52,7 +52,7 @@ impl Own<'_> {
         faults.push(format!("{}: {what}", self.unit.name));
     }
 
-    /// A derivative of two variables, and two derivatives of one.
+    /// Reports derivatives that belong to two variables, and variables with two derivatives.
     fn alone(&self, pairs: &[(SymId, SymId)], faults: &mut Vec<String>) {
         for (d, p) in pairs {
             if let Some(last) = self.of.get(d)
@@ -76,15 +76,15 @@ impl Own<'_> {
         }
     }
 
-    /// Derivatives that share storage where their variables do not, and the other way round.
+    /// Reports derivatives that share storage although their variables do not, and vice versa.
     fn storage(&self, pairs: &[(SymId, SymId)], faults: &mut Vec<String>) {
-        // Of some arrays only the user knows how many directions they are for.
+        // For some arrays, only the user knows the number of directions.
         let exact = |s: SymId| {
             let area = self.storage.spot(s).map(|x| x.area);
             area.is_none_or(|a| self.storage.areas()[a].exact)
         };
         let mut differ = |(a, b): (SymId, SymId), (x, y): (SymId, SymId)| {
-            // Each two once.
+            // Each pair once.
             if a < b && !self.storage.overlap(x, y) && [a, x, y].into_iter().all(exact) {
                 let (a, b, x, y) = (self.name(a), self.name(b), self.name(x), self.name(y));
                 self.say(
@@ -107,7 +107,7 @@ impl Own<'_> {
         }
     }
 
-    /// Calls of derivatives that pass the derivative of another variable beside a variable.
+    /// Reports calls that pass a variable together with the derivative of another one.
     fn calls(&self, primals: &Primals, callable: &Callable, faults: &mut Vec<String>) {
         for_each_reference(&self.unit.body, &mut |r| {
             let args = r.args;

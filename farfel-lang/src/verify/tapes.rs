@@ -1,9 +1,9 @@
-//! A tape that grows is passed as one that grows.
+//! Checks that a growing tape is passed as a growing tape.
 
 use crate::ir::{Attribute, ExprKind, Symbol, Unit, for_each_reference};
 use crate::resolve::Callable;
 
-/// Looks at the calls of one derivative.
+/// Checks the calls of one derivative.
 pub(super) fn check(unit: &Unit, callable: &Callable, faults: &mut Vec<String>) {
     let grows = |s: &Symbol| s.has(Attribute::Growing);
     for_each_reference(&unit.body, &mut |call| {

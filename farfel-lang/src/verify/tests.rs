@@ -1,4 +1,4 @@
-//! Programs that a pass has broken, each in one way, are found out.
+//! Tests that the verifier detects programs that a pass has broken, each in one way.
 
 use super::*;
 use crate::Sources;
@@ -30,7 +30,7 @@ const TEXT: &str = "      SUBROUTINE S(X, Y, N)
       END
 ";
 
-/// What is found in a program all of which is new.
+/// Returns the errors in a program all of whose units are new.
 fn faults(verifier: &Verifier, program: &Program, primals: &Primals) -> Vec<String> {
     match ir::verify(program, Level::Staged) {
         faults if faults.is_empty() => verifier.faults(program, &|_| true, primals),
@@ -38,7 +38,7 @@ fn faults(verifier: &Verifier, program: &Program, primals: &Primals) -> Vec<Stri
     }
 }
 
-/// What is found when `pass` has been at work.
+/// Returns the errors after `pass` has run.
 fn broken(pass: &dyn Fn(&mut Program)) -> Vec<String> {
     turn_on();
     let mut program = read(TEXT);
@@ -219,13 +219,13 @@ fn who_calls_what_has_changed_is_looked_at() {
         found.map_err(|d| d.message)
     };
     assert_eq!(after(&program), Ok(()));
-    // Nothing but the type of an argument changes, and nothing in its caller.
+    // Only the type of an argument changes, and nothing in its caller.
     let p = program.units[1].symbols.find("P").unwrap();
     program.units[1].symbols[p].ty = Some(Type::LOGICAL);
     let found = after(&program).unwrap_err();
     let wanted = "S: this is REAL, but TWO wants LOGICAL here";
     assert!(found.contains(wanted), "{found}");
-    // The names that a program no longer has.
+    // The program has lost a unit.
     program.units.truncate(1);
     assert_eq!(after(&program), Ok(()));
 }
@@ -260,7 +260,7 @@ fn what_passes_said_of_the_program_is_no_fault_of_theirs() {
     assert_eq!(after(&[said]), Ok(()));
 }
 
-/// What is found in derivatives when each of these pairs is a derivative and its variable.
+/// Returns the errors in derivatives, given the pairs of each derivative and its variable.
 fn tangents(text: &str, pairs: &[(&str, &[(&str, &str)])]) -> Vec<String> {
     let mut program = read(text);
     let mut primals = Vec::new();
@@ -377,7 +377,7 @@ fn calls_pass_tangents_beside_their_variables() {
     );
 }
 
-/// What is found when `S_G` calls what the user did not call.
+/// Returns the errors if `S_G` makes a call that the user's text does not contain.
 fn generated_call(call: &str, callee: &str) -> Vec<String> {
     let text = format!(
         "      SUBROUTINE S_G(X, XD, Y)
@@ -435,7 +435,7 @@ fn calls_that_pass_what_is_in_common() {
     };
     let none = Vec::<String>::new();
     let whole = "D, E(2)";
-    // One is assigned, the other one used, whichever way round.
+    // One is assigned and the other is used, either way round.
     assert_eq!(
         generated_call("CALL T(CD)", &callee(whole, "D = D + P")),
         fault("T")
@@ -452,10 +452,10 @@ fn calls_that_pass_what_is_in_common() {
         generated_call("CALL PASSES(CD)", &callee(whole, "D = P")),
         fault("PASSES")
     );
-    // By something that is called.
+    // Through a procedure that is called.
     let calls = callee(whole, "CALL SETS\n      P = P + 1");
     assert_eq!(generated_call("CALL T(CD)", &calls), fault("T"));
-    // Nothing is assigned, or the other one is not used, or it is other storage.
+    // Nothing is assigned, or the other one is not used, or the storage is different.
     assert_eq!(
         generated_call("CALL T(CD)", &callee(whole, "X = P + D")),
         none
@@ -466,7 +466,7 @@ fn calls_that_pass_what_is_in_common() {
         none
     );
     assert_eq!(generated_call("CALL T(XD)", &callee(whole, "D = P")), none);
-    // One after the other.
+    // Passed on to one procedure after the other.
     assert_eq!(
         generated_call("CALL BOTH(CD)", &callee("F(3)", "P = P + 1")),
         none

@@ -1,11 +1,11 @@
-//! Reads of generated variables that nothing has set.
+//! Checks for reads of generated variables that nothing has set.
 
 use crate::dataflow::Doubtful;
 use crate::ir::{Name, Origin, SymId, Unit};
 use std::collections::{HashMap, HashSet};
 
-/// Judges the reads of one generated unit that some way reaches without a value. `open`: names of
-/// variables that the user's own text reads without a value.
+/// Judges the reads in one generated unit that some path reaches without a value. `open` holds the
+/// names of variables that the user's own text reads without a value.
 pub(super) fn check(
     unit: &Unit,
     found: Vec<Doubtful>,
@@ -18,26 +18,26 @@ pub(super) fn check(
     let includes = unit.specs.iter().any(includes);
     for d in found {
         let symbol = &unit.symbols[d.sym];
-        // What nobody declares, the user's file does: sizes of arrays.
+        // Undeclared names are declared in the user's INCLUDE file: sizes of arrays.
         if includes && !symbol.typed && symbol.origin != Origin::Written {
             continue;
         }
-        // Of arrays that are passed, nobody knows which elements are read.
-        // A procedure without text may set what it gets, and not read it.
+        // It is unknown which elements of a passed array are read, and a procedure without source
+        // may set an argument without reading it.
         let certain = d.certain || d.known && !symbol.is_array();
         let fault = match symbol.origin {
-            // The user's variables may be without a value on ways that do not need it. What a
-            // procedure reads of its arguments is not known exactly.
+            // The user's variables may lack a value on paths that do not need it. What a procedure
+            // reads of its arguments is not known exactly.
             Origin::Written => d.certain && d.never && !open.contains(&symbol.name),
             Origin::Generated => d.certain && (d.never || primals.is_some()),
             Origin::Derivative => {
                 certain && {
-                    // A derivative is as undefined as its variable.
+                    // A derivative is undefined where its variable is.
                     match primals.as_ref().map(|p| p.get(&d.sym)) {
                         Some(Some(p)) if d.never => !d.others_never.contains(p),
                         Some(Some(p)) => !d.others.contains(p),
                         Some(None) => d.certain,
-                        // Backward sweeps branch as forward sweeps have.
+                        // Reverse sweeps take the same branches as forward sweeps.
                         None => d.never,
                     }
                 }

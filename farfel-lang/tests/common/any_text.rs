@@ -1,4 +1,4 @@
-//! What must hold for any text at all. The fuzz targets use this file too.
+//! Properties that must hold for any text. The fuzz targets use this file, too.
 #![allow(dead_code)]
 
 use farfel_lang::diagnostic::any_errors;
@@ -10,12 +10,12 @@ use farfel_lang::resolve::{resolve, resolve_readable};
 use farfel_lang::syntax::{Form, Layout, NoIncludes, count_statements, detect, parse};
 use farfel_lang::{Diagnostic, Sources};
 
-/// Bytes as text, as `farfel build` has it.
+/// Decodes bytes into text, as `farfel build` does.
 pub fn text(bytes: &[u8]) -> String {
     farfel_lang::encoding::decode(bytes.to_vec())
 }
 
-/// The form reader ends.
+/// Reading lines terminates.
 pub fn lines(text: &str) {
     let mut sources = Sources::new();
     let file = sources.add("any", text);
@@ -32,8 +32,8 @@ pub fn lines(text: &str) {
     }
 }
 
-/// The parser reports faults in the text; what it reads without prints as what reads the
-/// same.
+/// The parser reports errors within the text, and a program that it reads without errors prints as
+/// text that reads back unchanged.
 pub fn parser(text: &str) {
     for form in [Form::Fixed, Form::Free] {
         if let Some(program) = read(text, form) {
@@ -42,7 +42,7 @@ pub fn parser(text: &str) {
     }
 }
 
-/// The same for the whole front end; a program without faults goes through all passes.
+/// Like [`parser`], for the whole front end; a program without errors goes through all passes.
 pub fn front_end(text: &str) {
     let mut sources = Sources::new();
     let file = sources.add("any", text);
@@ -89,7 +89,7 @@ fn read(text: &str, form: Form) -> Option<Program> {
     (!any_errors(&parsed.diagnostics)).then_some(parsed.program)
 }
 
-/// Faults are in the text, between characters.
+/// Errors are within the text, at character boundaries.
 fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
     for d in diagnostics {
         let places = d.related.iter().map(|(s, _)| *s).chain([d.span]);
@@ -105,7 +105,7 @@ fn places(sources: &Sources, diagnostics: &[Diagnostic]) {
     }
 }
 
-/// A program prints, in both forms, as a text that `further` accepts and that prints the
+/// Checks that a program prints, in both forms, as text that `further` accepts and that prints the
 /// same again.
 fn printed(program: &Program, further: &dyn Fn(&mut Program)) {
     for form in [Form::Fixed, Form::Free] {
@@ -128,7 +128,7 @@ fn printed(program: &Program, further: &dyn Fn(&mut Program)) {
     }
 }
 
-/// Whether a text has no faults.
+/// Returns the errors in a text, if there are any.
 pub fn is_right(text: &str) -> Result<(), Vec<String>> {
     let mut sources = Sources::new();
     let file = sources.add("any", text);

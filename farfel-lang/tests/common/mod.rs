@@ -1,4 +1,4 @@
-//! The one way that tests go through the compiler.
+//! The only way in which tests run the compiler.
 #![allow(dead_code)]
 
 use farfel_lang::ir::Program;
@@ -6,7 +6,7 @@ use farfel_lang::lower::{Lowered, Stage, lower};
 use farfel_lang::{Sources, print, resolve::resolve, syntax};
 use std::process::Command;
 
-/// Parses, resolves and lowers a program that must be right.
+/// Parses, resolves and lowers a program that must be correct.
 pub fn lowered(source: &str, stage: Stage) -> Lowered {
     let (sources, program) = read(source);
     let lowered = lower(program, stage);
@@ -18,7 +18,7 @@ pub fn lowered(source: &str, stage: Stage) -> Lowered {
     lowered
 }
 
-/// Parses and resolves a program that must be right so far.
+/// Parses and resolves a program that must be correct so far.
 pub fn resolved(source: &str) -> Program {
     read(source).1
 }
@@ -37,7 +37,7 @@ fn read(source: &str) -> (Sources, Program) {
     (sources, parsed.program)
 }
 
-/// Parses, resolves and lowers a program; nothing if there are errors in it.
+/// Parses, resolves and lowers a program; `None` if it has errors.
 pub fn try_lowered(source: &str, stage: Stage) -> Option<Lowered> {
     use farfel_lang::diagnostic::any_errors;
     let mut sources = Sources::new();
@@ -51,13 +51,13 @@ pub fn try_lowered(source: &str, stage: Stage) -> Option<Lowered> {
     (!any_errors(&lowered.diagnostics)).then_some(lowered)
 }
 
-/// The text of a program after a stage.
+/// Returns the text of a program after a stage.
 pub fn printed(source: &str, stage: Stage) -> String {
     print::print_program(&lowered(source, stage).program, &print::Options::default())
 }
 
-/// What is wrong with a program, a line for each fault: `line:column code message`; a
-/// warning has that word before its code.
+/// Returns the diagnostics for a program, one per line: `line:column code message`; for a warning,
+/// that word precedes the code.
 pub fn faults(source: &str) -> String {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
@@ -94,7 +94,7 @@ fn shown(sources: &Sources, diagnostics: &[farfel_lang::Diagnostic]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Compiles Fortran with gfortran and runs it; its standard output.
+/// Compiles Fortran with gfortran, runs it, and returns its standard output.
 pub fn run(fortran: &str) -> Result<String, String> {
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
     let (source, program) = (dir.path().join("p.f"), dir.path().join("p"));

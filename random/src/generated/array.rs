@@ -1,23 +1,23 @@
-//! Statements with parts of arrays, and WHERE.
+//! Generates statements with array sections, and WHERE.
 
 use super::Item;
 use super::expression::integers;
 use super::scope::{Shape, Var};
 use super::unit::{Unit, World, line};
 
-/// How many elements parts of arrays have, all those of a statement.
+/// The size of the array sections in a statement.
 #[derive(Clone)]
 enum Size {
-    /// So many in a row.
+    /// This many elements of a vector.
     Line(i64),
-    /// As many as a number says that the program computes, from 0 to 3.
+    /// As many elements as an expression says that the program computes, from 0 to 3.
     UpTo(String),
     /// Rows and columns.
     Block(i64, i64),
 }
 
 impl Size {
-    /// May an array have a part of this size?
+    /// Whether an array has a section of this size.
     fn fits(&self, shape: Shape) -> bool {
         match (shape, self) {
             (Shape::Array { extent, .. }, Size::Line(n)) => *n <= extent,
@@ -29,7 +29,7 @@ impl Size {
 }
 
 impl World<'_> {
-    /// A size that some array has, best one that can be assigned.
+    /// Chooses a size that some array has, preferably one that can be assigned.
     fn size(&mut self, u: &mut Unit) -> Size {
         let matrices = |v: &&Var| matches!(v.shape, Shape::Matrix { .. });
         let has_matrix = u
@@ -48,7 +48,7 @@ impl World<'_> {
             2 | 3 if !integers.is_empty() => {
                 let v = self.random.pick(&integers);
                 u.effects.reads.insert(v.entity);
-                // Patterns take no notice of there being no elements.
+                // Patterns do not consider that there may be no elements.
                 Size::UpTo(match self.kind.flat {
                     true => format!("(1 + MOD({}, 3))", v.name),
                     false => format!("MOD({}, 4)", v.name),
@@ -59,7 +59,7 @@ impl World<'_> {
         }
     }
 
-    /// The part of an array that has a size; it must fit.
+    /// Returns a section of an array with a size; the array must have one.
     fn part(&mut self, u: &mut Unit, v: &Var, size: &Size) -> String {
         let name = &v.name;
         let (rows, columns) = match v.shape {
@@ -102,7 +102,7 @@ impl World<'_> {
         }
     }
 
-    /// Some subscripts, one by one.
+    /// Returns a vector of subscripts.
     fn places(&mut self, lower: i64, extent: i64, count: i64) -> String {
         let mut left: Vec<i64> = (lower..lower + extent).collect();
         let mut next = || left.swap_remove(self.random.below(left.len()));
@@ -110,11 +110,11 @@ impl World<'_> {
         format!("(/ {} /)", list.join(", "))
     }
 
-    /// A part of three elements, as an argument; `None` where that would not be good.
+    /// Returns a section of three elements as an argument; `None` if that would not work.
     pub fn three(&mut self, u: &mut Unit, v: &Var, function: bool) -> Option<String> {
         let part = self.part(u, v, &Size::Line(3));
-        // gfortran 12 puts copies of arguments back after the assignment with the function in it,
-        // whatever that has assigned.
+        // gfortran 12 copies such arguments back after the assignment that contains the function,
+        // overwriting whatever it has assigned.
         if part.contains("(/") {
             return None;
         }
@@ -122,7 +122,7 @@ impl World<'_> {
         (!function || !steps).then_some(part)
     }
 
-    /// First, last and step of as many subscripts as are wanted.
+    /// Returns the first, the last and the step of as many subscripts as required.
     fn bounds(
         &mut self,
         u: &mut Unit,
@@ -160,7 +160,7 @@ impl World<'_> {
             true => (nearest, farthest),
             false => (farthest, nearest),
         };
-        // What need not be said. The step makes no difference.
+        // Bounds may be omitted. The step makes no difference.
         let mut bound = |at: i64, open: bool| match open && self.random.once_in(2) {
             true => String::new(),
             false => at.to_string(),
@@ -173,7 +173,7 @@ impl World<'_> {
         }
     }
 
-    /// Parts of arrays, in an expression; `None` if no array has such a part.
+    /// Returns an expression with array sections; `None` if no array has such a section.
     fn array_value(&mut self, u: &mut Unit, size: &Size, depth: usize) -> Option<String> {
         let mut arrays = u.scope.vars.clone();
         arrays.retain(|v| size.fits(v.shape) && v.shape.is_number());
@@ -223,7 +223,7 @@ impl World<'_> {
         })
     }
 
-    /// A number out of parts of arrays.
+    /// Returns a number computed from array sections.
     pub fn reduction(&mut self, u: &mut Unit) -> String {
         let size = self.size(u);
         let Some(a) = self.array_value(u, &size, 1) else {
@@ -234,7 +234,7 @@ impl World<'_> {
                 Some(b) => format!("COS(DOT_PRODUCT({a}, {b}))"),
                 None => self.value(u, 0),
             },
-            // Of nothing, a number that is far too large.
+            // For an empty section this is a huge number.
             (2, Size::Line(_) | Size::Block(..)) => format!("SIN(MAXVAL({a}))"),
             (3, Size::Line(_) | Size::Block(..)) => format!("SIN(MINVAL({a}))"),
             (4, _) => format!("ATAN(PRODUCT({a}))"),
@@ -242,7 +242,7 @@ impl World<'_> {
         }
     }
 
-    /// A condition for each element, which rounding does not decide.
+    /// Returns a condition for each element that does not depend on rounding.
     fn mask(&mut self, u: &mut Unit, size: &Size) -> Option<String> {
         let a = self.array_value(u, size, 0)?;
         Some(match self.random.below(5) {
@@ -260,7 +260,7 @@ impl World<'_> {
         })
     }
 
-    /// An assignment to a part of an array.
+    /// Returns an assignment to an array section.
     fn part_assignment(&mut self, u: &mut Unit, size: &Size, masked: bool) -> Option<Item> {
         let targets = self.assignable(u, |s| size.fits(s));
         if targets.is_empty() {
@@ -281,19 +281,20 @@ impl World<'_> {
                 format!("{to} = 0.3D0*{from} - 0.6D0*COS({value})")
             }
             1 => format!("{to} = 0.7D0*ATAN({value})"),
-            // In WHERE, gfortran 12 evaluates what has no array in it for each element anew.
+            // In WHERE, gfortran 12 evaluates expressions without arrays again for each element.
             2 if !masked => format!("{to} = SIN({})", self.value(u, 1)),
             _ => format!("{to} = SIN({value})"),
         }))
     }
 
-    /// An assignment to a part of an array from parts of others.
+    /// Returns an assignment to an array section from sections of other arrays.
     pub fn parts(&mut self, u: &mut Unit) -> Vec<Item> {
         let size = self.size(u);
         self.part_assignment(u, &size, false).into_iter().collect()
     }
 
-    /// One to parts of the dependent array from parts of the independent one.
+    /// Returns an assignment to sections of the dependent array from sections of the independent
+    /// one.
     pub fn parts_of(&mut self, u: &mut Unit, from: &Var, to: &Var) -> Option<Item> {
         let size = self.size(u);
         if !size.fits(to.shape) {
@@ -310,7 +311,7 @@ impl World<'_> {
         )))
     }
 
-    /// Assignments to some elements.
+    /// Returns assignments to some elements.
     pub fn masked(&mut self, u: &mut Unit) -> Vec<Item> {
         let size = self.size(u);
         let Some(mask) = self.mask(u, &size) else {
@@ -339,7 +340,7 @@ impl World<'_> {
                     .as_ref()
                     .map_or("ELSEWHERE".into(), |m| format!("ELSEWHERE ({m})"));
                 out.push(line(&text));
-                // The last arm.
+                // The last branch.
                 if mask.is_none() {
                     out.extend(self.part_assignment(u, &size, true));
                     break;

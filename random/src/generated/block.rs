@@ -1,20 +1,20 @@
-//! AD blocks.
+//! Generates AD blocks.
 
 use super::Item;
 use super::scope::{Shape, Var};
 use super::unit::{Unit, Way, World, line};
 
 impl World<'_> {
-    /// A block, and what keeps its derivatives small.
+    /// Returns a block, and statements that keep its derivatives small.
     pub fn ad_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         // Drivers differentiate these.
         if self.kind.flat {
             return self.statements(u, depth, 1);
         }
-        // It is left at its end only.
+        // A block is left only at its end.
         let (ways, returns) = (std::mem::take(&mut u.ways), u.returns.take());
         let outside = std::mem::replace(&mut u.block, true);
-        // Blocks that a nest of them has at its bottom have loops and branches, too.
+        // The innermost blocks of a nest contain loops and branches, too.
         let depth = match self.random.once_in(4) {
             true => depth,
             false => depth.max(1),
@@ -28,7 +28,7 @@ impl World<'_> {
         out
     }
 
-    /// The gradient by a complex number of a real one.
+    /// Returns a block for the gradient of a real number with respect to a complex one.
     fn complex_gradient(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let (re, im) = (self.value(u, 1), self.value(u, 0));
         let set = line(&format!("CZ = DCMPLX({re}, {im})"));
@@ -85,7 +85,7 @@ impl World<'_> {
         if self.kind.gradients && self.random.once_in(3) {
             return self.gradient(u, depth, &numbers, &targets);
         }
-        // Sometimes in a loop that its last line ends.
+        // Sometimes in a loop that the last line of the block ends.
         let around = match self.random.once_in(8) {
             true => u.free_loops.pop(),
             false => None,
@@ -93,7 +93,7 @@ impl World<'_> {
         let mut out = Vec::new();
         let mut count = self.random.below(3);
         let label = self.label_of_end(u, around.is_some());
-        // A constant, since derivatives may go through COMMON.
+        // A constant, since derivatives may pass through COMMON.
         let several = self.random.once_in(4);
         let directions = several.then(|| self.random.below(2) + 2);
         if reverse {
@@ -126,7 +126,7 @@ impl World<'_> {
         u.loops
             .truncate(u.loops.len() - usize::from(around.is_some()));
         u.ways.clear();
-        // The dependent comes from the independent.
+        // The dependent variable is computed from the independent one.
         out.push(self.depend(u, &independent, &dependent));
         let dest = self.random.pick(&targets).clone();
         u.effects.writes.insert(dest.entity);
@@ -152,8 +152,8 @@ impl World<'_> {
         out
     }
 
-    /// The label of the last line of a block, if it has one; statements of the block may jump
-    /// there.
+    /// Returns the label of the last line of a block, if it has one. Statements in the block may
+    /// jump there.
     fn label_of_end(&mut self, u: &mut Unit, needed: bool) -> String {
         if !needed && !self.random.once_in(4) {
             return String::new();
@@ -166,7 +166,7 @@ impl World<'_> {
         format!("{label} ")
     }
 
-    /// A block in a loop that ends with it.
+    /// Returns a block in a loop that ends with it.
     fn looped(u: &mut Unit, around: Option<String>, label: &str, block: Vec<Item>) -> Item {
         let Some(var) = around else {
             return Item::Group(block);
@@ -176,7 +176,8 @@ impl World<'_> {
         Item::Group(vec![begin, Item::Group(block)])
     }
 
-    /// An ADR block with arrays, computed cotangents, and several of both.
+    /// Returns an ADR block with arrays, computed cotangents, and several independent and dependent
+    /// variables.
     fn gradient(
         &mut self,
         u: &mut Unit,
@@ -315,7 +316,7 @@ impl World<'_> {
         out
     }
 
-    /// An assignment to a dependent variable from an independent one.
+    /// Returns an assignment to a dependent variable from an independent one.
     fn depend(&mut self, u: &mut Unit, from: &Var, to: &Var) -> Item {
         if self.random.once_in(2)
             && let Some(parts) = self.parts_of(u, from, to)
@@ -328,7 +329,7 @@ impl World<'_> {
         line(&format!("{to} = SIN({from})*{factor} + 0.5D0*{value}"))
     }
 
-    /// The tangents of some variables, the independent one among them.
+    /// Returns the tangents of some variables, including the independent one.
     fn opening(&mut self, u: &mut Unit, v: &Var, numbers: &[Var]) -> Vec<String> {
         let mut items = vec![self.tangent(u, v)];
         if self.random.once_in(3) {
@@ -341,7 +342,7 @@ impl World<'_> {
         items
     }
 
-    /// A list with a direction in each TANGENT or COTANGENT.
+    /// Adds a direction to each TANGENT or COTANGENT in a list.
     fn in_directions(&mut self, list: &str, count: usize) -> String {
         let word = "TANGENT(";
         let mut out = String::new();
@@ -405,7 +406,7 @@ impl World<'_> {
                 let range = self.range(lower);
                 format!("(TANGENT({name}({i})) = {name}({i})*0.5D0 + {i}, {i} = {range})")
             }
-            // The last round counts.
+            // The last iteration counts.
             (4, Some(i)) if outer.is_some() => {
                 let (range, j) = (self.range(lower), outer.unwrap_or_default());
                 let value = format!("{name}({i})*0.1D0*{j}");
@@ -425,7 +426,8 @@ impl World<'_> {
         }
     }
 
-    /// What becomes of the tangents, and statements after the block that make them small.
+    /// Returns the destinations of the tangents, and statements after the block that make them
+    /// small.
     fn closing(
         &mut self,
         u: &mut Unit,

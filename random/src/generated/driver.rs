@@ -1,14 +1,14 @@
-//! What calls the head of a program in Fortran 77, and its derivatives.
+//! Generates the drivers that call the head of a program in Fortran 77, and its derivatives.
 
 use super::unit::line;
 use super::{Case, Item};
 
-/// Which derivatives, and by whom.
+/// The kinds of derivatives, and the tool that makes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
-    /// AD blocks: forward, in several directions, and backward.
+    /// AD blocks: forward mode, several directions, and reverse mode.
     Blocks,
-    /// An AD block that asks for a pattern.
+    /// An AD block that requests a pattern.
     Pattern,
     /// `farfel tapenade -d`
     Tangent,
@@ -49,7 +49,7 @@ const ADJOINT: [&str; 3] = [
 ];
 
 impl Driver {
-    /// All of them.
+    /// All drivers.
     pub const ALL: [Driver; 8] = [
         Driver::Blocks,
         Driver::Pattern,
@@ -61,7 +61,7 @@ impl Driver {
         Driver::AdjointOfAll,
     ];
 
-    /// The options of `farfel tapenade`; none where the compiler makes the derivatives.
+    /// Returns the options of `farfel tapenade`; none if the compiler makes the derivatives.
     pub fn options(self) -> &'static [&'static str] {
         match self {
             Driver::Blocks | Driver::Pattern => &[],
@@ -72,7 +72,7 @@ impl Driver {
         }
     }
 
-    /// What to differentiate, for the option `-head`.
+    /// Returns what to differentiate, for the option `-head`.
     pub fn heads(self, case: &Case) -> String {
         let mut heads = format!("{}(YO)/(XI)", Self::head(case));
         if matches!(self, Driver::TangentOfAll | Driver::AdjointOfAll) {
@@ -90,13 +90,13 @@ impl Driver {
         heads
     }
 
-    /// The head of a case.
+    /// Returns the name of the head of a case.
     pub fn head(case: &Case) -> String {
         format!("H{}X", case.name)
     }
 
-    /// The subroutine of the case's name: with AD blocks, which say what is right, or with calls of
-    /// what the options make.
+    /// Returns the subroutine with the case's name: with AD blocks, which define the expected
+    /// results, or with calls of what the options generate.
     pub fn driver(self, case: &Case, blocks: bool) -> Item {
         let mut out: Vec<String> = Vec::new();
         let name = &case.name;
@@ -105,7 +105,7 @@ impl Driver {
         out.push("DIMENSION XI(3), XD(3), XB(3), XV(2,3)".into());
         out.push("DIMENSION YO(6), YD(6), YB(6), YV(2,6)".into());
         out.push("LOGICAL LP(3,6)".into());
-        // What derivatives leave behind in COMMON and SAVE is what the next call finds.
+        // The next call finds what derivatives leave behind in COMMON and SAVE.
         let calls = match self {
             Driver::Blocks | Driver::Pattern => 1,
             _ => 2,

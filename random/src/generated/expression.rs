@@ -1,11 +1,11 @@
-//! Expressions whose values stay small, and arguments.
+//! Generates expressions whose values stay small, and arguments.
 
 use super::ASSIGNED_CONSTANTS;
 use super::scope::{Callable, Effects, Entity, Param, Shape, Var};
 use super::unit::{Unit, World};
 
 impl World<'_> {
-    /// A number of size three at most, smooth in all variables.
+    /// Returns a number of absolute value at most three that is a smooth function of all variables.
     pub fn value(&mut self, u: &mut Unit, depth: usize) -> String {
         if depth == 0 {
             return self.leaf(u);
@@ -31,8 +31,8 @@ impl World<'_> {
             12 => format!("(-({a})/2 + 0.25D0*{b}**2)"),
             13 => format!("MAX({a}, {b})"),
             14 => format!("MIN({b}, {a}, 1.7D0)"),
-            // Not at zeros, which are derivatives: whether they have a minus sign says the way to
-            // compute them.
+            // Not at zeros, which are derivatives: the order of the computation determines whether
+            // they have a minus sign.
             15 => format!("ABS({a} + 0.0173D0)"),
             16 => format!("SIGN({a} + 0.0171D0, {b} + 0.0137D0)"),
             17 => format!("0.07D0*({a})**3"),
@@ -84,7 +84,7 @@ impl World<'_> {
         }
     }
 
-    /// A variable, by an operator whose derivative is one.
+    /// Returns a variable with an operator whose derivative is one.
     fn by_one(&mut self, u: &mut Unit) -> String {
         let x = self.leaf(u);
         match self.random.below(12) {
@@ -102,15 +102,15 @@ impl World<'_> {
         }
     }
 
-    /// May callees assign what gets a constant? In Fortran 77 they must not.
+    /// Whether callees may assign arguments that are constants. In Fortran 77 they must not.
     fn constants(&self) -> bool {
         ASSIGNED_CONSTANTS && !self.kind.flat
     }
 
-    /// An argument that is a value: a callee that assigns it changes a copy.
+    /// Returns an argument passed by value: a callee that assigns it changes a copy.
     fn by_value(&mut self, u: &mut Unit, depth: usize) -> String {
         if !self.constants() {
-            // gfortran takes what it can compute for a constant.
+            // gfortran treats an expression that it can evaluate as a constant.
             let has_variable = |x: &String| {
                 let rest = x.replace("DBLE(", "").replace("SIN(", "");
                 rest.bytes().any(|b| b.is_ascii_alphabetic() && b != b'D')
@@ -119,14 +119,14 @@ impl World<'_> {
             return x.unwrap_or_else(|| "0.2D0*NTHREE".into());
         }
         match self.random.below(5) {
-            // In Fortran 77 a constant must not be assigned by any name.
+            // In Fortran 77 a constant must not be assigned under any name.
             0 => format!("0.{}D0", self.random.below(89) + 10),
             1 => format!("({})", self.value(u, depth)),
             _ => self.by_one(u),
         }
     }
 
-    /// A number that is only read: a variable where nobody assigns it while the call runs.
+    /// Returns a number that is only read: a variable, if nothing assigns it during the call.
     fn by_name(&mut self, u: &mut Unit, effects: &Effects, outs: &[Entity]) -> Option<String> {
         let mut fitting = u.scope.vars.clone();
         fitting.retain(|v| {
@@ -162,14 +162,14 @@ impl World<'_> {
             return format!("{part}({})", v.name);
         }
         let element = self.element(u, &v);
-        // Expressions are of double precision.
+        // Expressions have double precision.
         match v.single {
             true => format!("DBLE({element})"),
             false => element,
         }
     }
 
-    /// Arrays of three numbers whose extent is known here.
+    /// Returns arrays of three numbers whose extent is known here.
     pub fn whole_arrays(&self, u: &Unit) -> Vec<Var> {
         let whole = |v: &&Var| {
             let three = matches!(
@@ -185,7 +185,7 @@ impl World<'_> {
         u.scope.vars.iter().filter(whole).cloned().collect()
     }
 
-    /// A variable, or an element of an array.
+    /// Returns a variable, or an element of an array.
     pub fn element(&mut self, u: &mut Unit, v: &Var) -> String {
         match v.shape {
             Shape::Array { lower, extent, .. } => {
@@ -220,7 +220,7 @@ impl World<'_> {
         }
     }
 
-    /// A condition that rounding does not decide.
+    /// Returns a condition that does not depend on rounding.
     pub fn condition(&mut self, u: &mut Unit) -> String {
         let integers = integers(u);
         if !u.scope.flags.is_empty() && self.random.once_in(4) {
@@ -259,16 +259,16 @@ impl World<'_> {
         }
     }
 
-    /// A reference to a function, if one can be called.
+    /// Returns a reference to a function, if one can be called.
     fn function(&mut self, u: &mut Unit, depth: usize) -> Option<String> {
         let callable = self.callable(u, true)?;
         let args = self.arguments(u, &callable, depth)?;
         Some(format!("{}({})", callable.name, args.join(", ")))
     }
 
-    /// A function or subroutine to call.
+    /// Returns a function or subroutine to call.
     pub fn callable(&mut self, u: &mut Unit, function: bool) -> Option<Callable> {
-        // Statements are counted otherwise.
+        // Statements are limited separately.
         if function && u.calls_left == 0 {
             return None;
         }
@@ -286,8 +286,8 @@ impl World<'_> {
         Some(self.random.pick(&known).clone())
     }
 
-    /// Arguments for a call, so that it obeys Fortran's rules on what is assigned by two
-    /// names; `None` if there are none.
+    /// Returns arguments for a call that obey Fortran's rules about assigned aliases; `None` if
+    /// there are none.
     pub fn arguments(
         &mut self,
         u: &mut Unit,
@@ -325,7 +325,7 @@ impl World<'_> {
         let mut outs = Vec::new();
         let mut procedures = procedures.into_iter();
         let mut args = vec![String::new(); callee.signature.params.len()];
-        // What is assigned is chosen first.
+        // The arguments that are assigned are chosen first.
         for (i, p) in callee.signature.params.iter().enumerate() {
             let array = match p {
                 Param::Out | Param::Complex(true) => false,
@@ -441,7 +441,7 @@ impl World<'_> {
                     let value = self.value(u, depth.saturating_sub(1));
                     match callee.signature.function || free {
                         true => value,
-                        // An expression, which nobody else has a name for.
+                        // An expression, which nothing else can access.
                         false => format!("({value})"),
                     }
                 }
@@ -474,7 +474,7 @@ impl World<'_> {
                     }
                 }
             };
-            // A free choice must not take what the call assigns by another argument.
+            // A free choice must not use a variable that the call assigns through another argument.
             if free && matches!(p, Param::In) && !callee.signature.function {
                 args[i] = format!("({})", args[i]);
             }
@@ -483,7 +483,7 @@ impl World<'_> {
         Some(args)
     }
 
-    /// A COMPLEX number that is only read.
+    /// Returns a COMPLEX number that is only read.
     fn complex_argument(&mut self, u: &mut Unit, effects: &Effects, outs: &[Entity]) -> String {
         let mut fitting = u.scope.vars.clone();
         fitting.retain(|v| {
@@ -505,7 +505,7 @@ impl World<'_> {
         }
     }
 
-    /// One of some texts, with places from 1 to 3 for #.
+    /// Returns one of some texts, with `#` replaced by positions from 1 to 3.
     pub fn text(&mut self, u: &mut Unit, of: &[&str]) -> String {
         let one = *self.random.pick(of);
         match one.contains('#') {
@@ -516,12 +516,12 @@ impl World<'_> {
 
     fn effects(&self, u: &Unit, callee: &Callable) -> Effects {
         let mut effects = callee.effects.clone();
-        // Callers know what they pass; what the surroundings got, nobody here knows.
+        // Callers know what they pass; what a host received is unknown here.
         effects.unknown |= callee.dummy && !u.own_procedures.contains(&callee.name);
         effects
     }
 
-    /// An array of three numbers, as an argument.
+    /// Returns an array of three numbers as an argument.
     fn array(&mut self, u: &mut Unit, v: &Var, callee: &Callable, sections: bool) -> String {
         if sections
             && self.random.once_in(4)

@@ -1,19 +1,20 @@
-//! Random Farfel programs: nests of subprograms, closures, passing patterns and AD blocks.
+//! Generates random Farfel programs: nests of subprograms, closures, argument passing and AD
+//! blocks.
 //!
-//! A [`Case`] is one subroutine, with what it needs besides. It ends by printing all of its
-//! variables. Every case is a valid program: what it reads is set, functions that stand in
-//! expressions change nothing that others see, and values stay small, so that compiled code
-//! and interpreter agree but for rounding. All is decided by a seed.
+//! A [`Case`] is one subroutine together with everything that it needs. It ends by printing all of
+//! its variables. Every case is a valid program: variables are set before they are read, functions
+//! in expressions have no visible side effects, and values stay small, so that compiled code and
+//! the interpreter agree up to rounding. A seed determines everything.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
-//! | `scope` | what is visible where, and who reads and assigns what |
+//! | `scope` | what is visible in each unit, and which units read and assign it |
 //! | `unit` | the program, and the subroutine that is called |
-//! | `subprogram` | what that calls |
-//! | `expression`, `statement`, `sweep`, `array` | what stands in them |
+//! | `subprogram` | the subprograms that it calls |
+//! | `expression`, `statement`, `sweep`, `array` | the statements in them |
 //! | `block` | AD blocks |
-//! | `driver` | what calls a head and its derivatives |
-//! | `smaller` | from a case that fails to a smaller one that fails likewise |
+//! | `driver` | the calls of a head and its derivatives |
+//! | `smaller` | reduces a case that fails to a smaller one that fails in the same way |
 
 mod array;
 mod block;
@@ -31,12 +32,12 @@ pub use smaller::smaller;
 
 use std::fmt::Write;
 
-/// A small generator of random numbers (Steele, Lea and Flood's SplitMix64), so that runs
-/// repeat.
+/// A small random number generator (Steele, Lea and Flood's SplitMix64), so that runs are
+/// reproducible.
 pub struct Random(pub u64);
 
 impl Random {
-    /// From 0 to `n - 1`.
+    /// Returns a number from 0 to `n - 1`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -45,24 +46,25 @@ impl Random {
         ((z ^ (z >> 31)) % n.max(1) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// One of them; there must be one.
+    /// Returns an element of a list, which must not be empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }
 }
 
-/// Callees, ENTRY points among them, assign dummy arguments whose actual arguments are constants.
+/// Whether callees, including ENTRY points, may assign dummy arguments whose actual arguments are
+/// constants.
 const ASSIGNED_CONSTANTS: bool = true;
 
-/// A line of a program, or lines that belong together.
+/// A line of a program, or a group of lines.
 #[derive(Debug, Clone)]
 pub enum Item {
-    /// A statement, with its label before it.
+    /// A statement, preceded by its label if it has one.
     Line(String),
     /// A construct or subprogram, from its first to its last line.
     Group(Vec<Item>),
@@ -71,30 +73,31 @@ pub enum Item {
 /// A generated program without its main program.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The subroutine to call; it has no arguments. Its output begins with its name.
+    /// The subroutine to call, which has no arguments. Its output begins with its name.
     pub name: String,
-    /// Its units.
+    /// The units.
     pub units: Vec<Item>,
 }
 
-/// What cases may have.
+/// The features that cases may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
-    /// REAL variables, to be compiled with 8 bytes; else DOUBLE PRECISION.
+    /// REAL variables, to be compiled with 8 bytes; otherwise DOUBLE PRECISION.
     pub real: bool,
-    /// ADR where a block has one independent and one dependent.
+    /// ADR for blocks with one independent and one dependent variable.
     pub reverse: bool,
-    /// ADR also of arrays, of several variables, and with cotangents that are computed.
+    /// ADR also for arrays, for several variables, and with computed cotangents.
     pub gradients: bool,
     /// Closure variables that are arguments as well.
     pub aliases: bool,
-    /// Variables of single precision beside those of double precision.
+    /// Single-precision variables beside those of double precision.
     pub mixed: bool,
-    /// Fortran 77 alone, with a head that drivers differentiate.
+    /// Fortran 77 only, with a head that drivers differentiate.
     pub flat: bool,
 }
 
-/// What programs are counted by, and what a line of theirs has in it then.
+/// The constructs by which programs are counted, and the texts that a line with the construct
+/// contains.
 const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("ADF", &[" ADF("]),
     ("ADR", &[" ADR("]),
@@ -118,19 +121,19 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
 ];
 
 impl Case {
-    /// The case of a number, out of a sequence that `seed` begins.
+    /// Generates the case with a number, in a sequence that `seed` determines.
     pub fn new(seed: u64, number: usize, kind: Kind) -> Case {
         let mut random = Random(seed.wrapping_mul(1_000_003).wrapping_add(number as u64));
         random.below(2);
         unit::case(&mut random, &format!("C{number}"), kind)
     }
 
-    /// Its text, with a main program.
+    /// Returns the text of the case with a main program.
     pub fn program(&self) -> String {
         program(std::slice::from_ref(self))
     }
 
-    /// What it has that not all have.
+    /// Returns the constructs that the case contains.
     pub fn constructs(&self) -> Vec<&'static str> {
         let text = self.text().replace("\n     +", "");
         let has = |(what, parts): &(&'static str, &[&str])| {
@@ -140,14 +143,14 @@ impl Case {
         CONSTRUCTS.iter().filter_map(has).collect()
     }
 
-    /// Its units alone.
+    /// Returns the text of the units alone.
     pub fn text(&self) -> String {
         let mut text = String::new();
         lay_out(&self.units, &mut text);
         text
     }
 
-    /// The same with nothing in the place of AD blocks but their statements.
+    /// Returns the case with every AD block replaced by its statements.
     pub fn without_blocks(&self) -> Case {
         Case {
             name: self.name.clone(),
@@ -156,7 +159,7 @@ impl Case {
     }
 }
 
-/// Items without the beginnings and ends of AD blocks.
+/// Returns items without the beginnings and ends of AD blocks.
 fn plain(items: &[Item]) -> Vec<Item> {
     let plain = |item: &Item| match item {
         Item::Group(items) => Item::Group(plain(items)),
@@ -173,7 +176,7 @@ fn plain(items: &[Item]) -> Vec<Item> {
     items.iter().map(plain).collect()
 }
 
-/// The text of several cases with a main program that calls all of them.
+/// Returns the text of several cases with a main program that calls all of them.
 pub fn program(cases: &[Case]) -> String {
     let mut text = String::from("      PROGRAM MAIN\n");
     for c in cases {
@@ -186,7 +189,7 @@ pub fn program(cases: &[Case]) -> String {
     text
 }
 
-/// A statement without its label.
+/// Returns a statement without its label.
 fn plain_statement(line: &str) -> &str {
     let label = |c: char| c.is_ascii_digit();
     line.trim_start_matches(label).trim_start()

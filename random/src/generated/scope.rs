@@ -1,16 +1,16 @@
-//! What is visible where, and who reads and assigns what.
+//! What is visible in each unit, and which units read and assign it.
 
 use std::collections::BTreeSet;
 
-/// A variable, whatever its names.
+/// A variable, whatever names it has.
 pub type Entity = usize;
 
-/// What a variable is.
+/// The type and shape of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A number.
     Scalar,
-    /// An array from `lower` on; `whole`: its extent is known in the unit.
+    /// An array from `lower` on. `whole` says whether its extent is known in the unit.
     Array {
         lower: i64,
         extent: i64,
@@ -25,7 +25,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Real numbers, one or several.
+    /// Whether this is one or several real numbers.
     pub fn is_number(self) -> bool {
         !matches!(self, Shape::Integer | Shape::Complex)
     }
@@ -37,16 +37,16 @@ pub struct Var {
     pub entity: Entity,
     pub name: String,
     pub shape: Shape,
-    /// Statements may assign it.
+    /// Whether statements may assign it.
     pub assignable: bool,
-    /// It lies in COMMON or EQUIVALENCE.
+    /// Whether it is in COMMON or EQUIVALENCE.
     pub common: bool,
-    /// Of single precision.
+    /// Whether it has single precision.
     pub single: bool,
 }
 
 impl Var {
-    /// One in COMMON or EQUIVALENCE.
+    /// Creates a variable in COMMON or EQUIVALENCE.
     pub fn shared(name: &str, entity: Entity, shape: Shape) -> Self {
         Var {
             entity,
@@ -59,31 +59,32 @@ impl Var {
     }
 }
 
-/// A dummy argument, as callers see it.
+/// A dummy argument as callers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Param {
     /// A number that is only read.
     In,
     /// A number that is assigned.
     Out,
-    /// A number that is assigned, too; what it gets is a value, which nobody else has a name for.
+    /// A number that is assigned as well; its actual argument is a value that nothing else can
+    /// access.
     Copy,
-    /// An array of three numbers, likewise.
+    /// An array of three numbers, likewise passed by value.
     ArrayCopy,
-    /// An INTEGER from 0 to 3, likewise.
+    /// An INTEGER from 0 to 3, likewise passed by value.
     IntegerCopy,
     /// An array of three numbers, and whether it is assigned.
     Array(bool),
-    /// One of three times three.
+    /// A three by three array, and whether it is assigned.
     Matrix(bool),
-    /// The number three, which bounds of arrays use, and whether it is assigned afterwards, as a
-    /// copy.
+    /// The number three, which array bounds use, and whether it is assigned afterwards; it is then
+    /// a copy.
     Extent(bool),
-    /// An INTEGER from 0 to 3, only read.
+    /// An INTEGER from 0 to 3 that is only read.
     Integer,
     /// A COMPLEX number, and whether it is assigned.
     Complex(bool),
-    /// A LOGICAL, and whether it is assigned, as a copy.
+    /// A LOGICAL, and whether it is assigned; it is then a copy.
     Logical(bool),
     /// A CHARACTER of any length, and whether it is assigned.
     Text(bool),
@@ -91,22 +92,22 @@ pub enum Param {
     Procedure(Signature),
 }
 
-/// What callers must know of a subprogram.
+/// The facts about a subprogram that callers need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// A function changes nothing that others see.
+    /// Whether it is a function, which has no visible side effects.
     pub function: bool,
     pub params: Vec<Param>,
-    /// To how many labels a subroutine may return.
+    /// The number of labels to which a subroutine may return.
     pub alternate: usize,
 }
 
-/// Who is read and assigned besides the arguments.
+/// The variables that are read and assigned, besides the arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Effects {
     pub reads: BTreeSet<Entity>,
     pub writes: BTreeSet<Entity>,
-    /// A dummy procedure of the surroundings is called: there may be more.
+    /// Whether a dummy procedure of a host is called, so that there may be more effects.
     pub unknown: bool,
 }
 
@@ -123,11 +124,11 @@ impl Effects {
 pub struct Callable {
     pub name: String,
     pub signature: Signature,
-    /// Of a dummy procedure nothing is known; who passes it adds it.
+    /// The effects. Those of a dummy procedure are unknown; the caller that passes it adds them.
     pub effects: Effects,
-    /// May be an actual argument (statement functions may not).
+    /// Whether it may be an actual argument (statement functions may not).
     pub passable: bool,
-    /// A dummy procedure.
+    /// Whether it is a dummy procedure.
     pub dummy: bool,
 }
 
@@ -141,7 +142,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// A name of the unit's own hides that of the surroundings.
+    /// Hides a host's name by one of the unit's own.
     fn hide(&mut self, name: &str) {
         self.vars.retain(|v| v.name != name);
         self.procedures.retain(|p| p.name != name);

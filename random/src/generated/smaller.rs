@@ -1,16 +1,16 @@
-//! From a case that fails to a smaller one that fails likewise.
+//! Reduces a case that fails to a smaller one that fails in the same way.
 //!
-//! Parts are taken away as long as it fails without them: subprograms and constructs, then what is
-//! around constructs, statements, arguments with all that calls pass for them, and pieces of
-//! statements. What is tried depends on the case alone.
+//! Parts are removed as long as the case fails without them: subprograms and constructs, then the
+//! constructs around statements, statements, arguments together with what calls pass for them, and
+//! parts of statements. The attempts depend on the case only.
 
 use super::{Case, Item, plain_statement};
 
-/// The case without everything that it fails without, too. `fails` is asked for each attempt.
+/// Removes everything without which the case still fails. `fails` is called for each attempt.
 pub fn smaller(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     let mut best = case.clone();
     loop {
-        // Text gets shorter, or has fewer variables.
+        // The text gets shorter, or has fewer variables.
         let before = best.text();
         parts(&mut best, fails);
         arguments(&mut best, fails);
@@ -21,7 +21,7 @@ pub fn smaller(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
     }
 }
 
-/// Takes whole parts away, large ones first, and constructs around what stands in them.
+/// Removes whole parts, large ones first, and constructs around their contents.
 fn parts(best: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     let mut number = 0;
     while number < count(&best.units) {
@@ -41,7 +41,7 @@ fn parts(best: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     }
 }
 
-/// How many parts there are, groups before what is in them.
+/// Returns the number of parts; groups precede their contents.
 fn count(items: &[Item]) -> usize {
     items
         .iter()
@@ -52,7 +52,7 @@ fn count(items: &[Item]) -> usize {
         .sum()
 }
 
-/// Takes part `number` away.
+/// Removes part `number`.
 fn take(items: &mut Vec<Item>, number: &mut usize) -> Option<Item> {
     for i in 0..items.len() {
         if *number == 0 {
@@ -68,7 +68,7 @@ fn take(items: &mut Vec<Item>, number: &mut usize) -> Option<Item> {
     None
 }
 
-/// Takes the first and last line of part `number` away.
+/// Removes the first and last line of part `number`.
 fn unwrap(items: &mut Vec<Item>, number: &mut usize) -> bool {
     for i in 0..items.len() {
         let own = *number == 0;
@@ -104,7 +104,7 @@ fn lines<'a>(items: &'a mut [Item], all: &mut Vec<&'a mut String>) {
     }
 }
 
-/// The words and signs of a statement.
+/// Splits a statement into words and signs.
 fn tokens(line: &str) -> Vec<&str> {
     let mut all = Vec::new();
     let bytes = line.as_bytes();
@@ -114,11 +114,11 @@ fn tokens(line: &str) -> Vec<&str> {
         let end = match bytes[at] {
             b' ' => at + 1,
             b'\'' => line[at + 1..].find('\'').map_or(line.len(), |n| at + n + 2),
-            // A number, with its exponent.
+            // A number with its exponent.
             b if b.is_ascii_digit() => {
                 let mut end = at;
                 while end < bytes.len() && (word(bytes[end]) || bytes[end] == b'.') {
-                    // `1.AND.` is none.
+                    // `1.AND.` is not a number.
                     let letter = bytes.get(end + 1).is_some_and(|b| b.is_ascii_alphabetic());
                     if bytes[end] == b'.' && letter && bytes.get(end + 1) != Some(&b'D') {
                         break;
@@ -161,8 +161,8 @@ fn joined(tokens: &[&str]) -> String {
     text
 }
 
-/// Pieces of statements, between parentheses that match, longest first: without them, or with a
-/// number or a variable of theirs in their place.
+/// Reduces parts of statements between matching parentheses, longest first: removes them, or
+/// replaces them by a number or variable that they contain.
 fn pieces(best: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     let mut all = Vec::new();
     lines(&mut best.units, &mut all);
@@ -237,7 +237,7 @@ fn balanced(piece: &[&str]) -> bool {
     depth == 0
 }
 
-/// Takes arguments away, with what every call passes for them.
+/// Removes arguments, together with what every call passes for them.
 fn arguments(best: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     let mut names = Vec::new();
     let mut all = Vec::new();
@@ -262,7 +262,7 @@ fn arguments(best: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
                 dummy = dummy.or(header);
                 *l = text;
             }
-            // A name of the surroundings must not get its place.
+            // A name of the host must not take its place.
             let hides = dummy.is_some_and(|d| {
                 let unit = unit_of(&attempt.units, &name);
                 unit.is_some_and(|u| {
@@ -279,7 +279,7 @@ fn arguments(best: &mut Case, fails: &mut dyn FnMut(&Case) -> bool) {
     }
 }
 
-/// The subprogram of a name.
+/// Returns the subprogram with a name.
 fn unit_of(items: &[Item], name: &str) -> Option<Vec<Item>> {
     for item in items {
         let Item::Group(g) = item else { continue };
@@ -296,7 +296,8 @@ fn unit_of(items: &[Item], name: &str) -> Option<Vec<Item>> {
     None
 }
 
-/// A statement in which lists behind a name lose one item, and that of the header.
+/// Returns a statement in which argument lists after a name lose one item, and the dummy argument
+/// that a header loses.
 fn without_argument(line: &str, name: &str, number: usize) -> (String, Option<String>) {
     let all = tokens(line);
     let header = ["SUBROUTINE", "FUNCTION", "ENTRY"].contains(all.first().unwrap_or(&""));
@@ -342,8 +343,8 @@ fn without_argument(line: &str, name: &str, number: usize) -> (String, Option<St
     }
 }
 
-/// Is a line the declaration of a name that it loses and that is still used? Without it, the name
-/// would be that of a variable of the surroundings, which a function must not change.
+/// Whether a line is a declaration which loses a name that is still used. Without it, the name
+/// would be that of a host's variable, which a function must not change.
 fn declares(item: &Item, new: Option<&str>, case: &Case) -> bool {
     let Item::Line(line) = item else {
         return false;

@@ -1,4 +1,4 @@
-//! Statements.
+//! Generates statements.
 
 use super::Item;
 use super::expression::integers;
@@ -6,7 +6,7 @@ use super::scope::{Shape, Var};
 use super::unit::{Returns, Unit, Way, World, line};
 
 impl World<'_> {
-    /// A list of statements, with constructs of so many levels.
+    /// Returns a list of statements, with constructs nested to a depth.
     pub fn statements(&mut self, u: &mut Unit, depth: usize, count: usize) -> Vec<Item> {
         let mut out = Vec::new();
         for _ in 0..count {
@@ -19,7 +19,7 @@ impl World<'_> {
         out
     }
 
-    /// Variables of a shape that statements may assign.
+    /// Returns the variables of a shape that statements may assign.
     pub fn assignable(&self, u: &Unit, wanted: impl Fn(Shape) -> bool) -> Vec<Var> {
         let vars = u.scope.vars.iter();
         vars.filter(|v| v.assignable && wanted(v.shape))
@@ -27,7 +27,7 @@ impl World<'_> {
             .collect()
     }
 
-    /// A variable or element to assign.
+    /// Returns a variable or element to assign.
     pub fn target(&mut self, u: &mut Unit) -> Option<(Var, String)> {
         let vars = self.assignable(u, Shape::is_number);
         if vars.is_empty() {
@@ -49,7 +49,7 @@ impl World<'_> {
 
     fn statement(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let form = match depth {
-            // In loops more of what leaves them, and in blocks more calls and loops.
+            // In loops, more statements that leave them; in blocks, more calls and loops.
             _ if !u.ways.is_empty() && self.random.once_in(4) => 20,
             _ if u.block && self.random.once_in(3) => 4,
             0 => *self
@@ -105,7 +105,7 @@ impl World<'_> {
         }
     }
 
-    /// A number by way of a COMPLEX variable.
+    /// Computes a number by means of a COMPLEX variable.
     fn complex(&mut self, u: &mut Unit) -> Vec<Item> {
         let targets = self.assignable(u, |s| s == Shape::Complex);
         if !targets.is_empty() && self.random.once_in(2) {
@@ -140,7 +140,7 @@ impl World<'_> {
         ])]
     }
 
-    /// A choice by way of a CHARACTER variable.
+    /// Makes a decision by means of a CHARACTER variable.
     fn letters(&mut self, u: &mut Unit) -> Vec<Item> {
         if let Some(switch) = u.switch.clone()
             && self.random.once_in(2)
@@ -162,7 +162,8 @@ impl World<'_> {
         ])]
     }
 
-    /// A text that is kept from statement to statement gets another value, or says what another value is.
+    /// Changes a text that is kept between statements, or makes the value of something else depend
+    /// on it.
     fn kept_text(&mut self, u: &mut Unit) -> Vec<Item> {
         let dummy = match u.texts.is_empty() {
             true => None,
@@ -243,7 +244,7 @@ impl World<'_> {
         vec![line(&text)]
     }
 
-    /// Statements for which the number that bounds were made of is another one.
+    /// Returns statements during which the number that bounds depend on has another value.
     fn other_extent(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let Some(name) = u.changing.take() else {
             return self.assignment(u);
@@ -278,7 +279,7 @@ impl World<'_> {
         args.extend(labels.iter().map(|l| format!("*{l}")));
         let mut out = vec![line(&format!("CALL {}({})", callee.name, args.join(", ")))];
         for label in labels {
-            // What the alternate return leaves out.
+            // The statements that the alternate return skips.
             out.extend(self.assignment(u));
             out.push(line(&format!("{label} CONTINUE")));
         }
@@ -317,7 +318,7 @@ impl World<'_> {
         };
         let label = u.new_label();
         let mut out = Vec::new();
-        // What says how the adjoint is made holds for loops that are left at their end.
+        // Directives about the adjoint require loops that are only left at their end.
         let mut name = None;
         let marked = form < 2 && self.kind.gradients && self.random.once_in(6);
         let outside = (std::mem::take(&mut u.ways), u.returns.take());
@@ -341,7 +342,7 @@ impl World<'_> {
             // Loops made of GOTO.
             3..=5 => {
                 out.push(line(&format!("{var} = 1")));
-                // A second way in.
+                // A second entry into the loop.
                 if let Some((condition, label)) = &entry {
                     out.push(line(&format!("IF ({condition}) GOTO {label}")));
                 }
@@ -380,7 +381,7 @@ impl World<'_> {
         match form {
             3..=5 => {
                 out.push(line(&format!("{var} = {var} + 1")));
-                // One of two ways out.
+                // One of two exits.
                 if let Some(condition) = again {
                     let end = u.new_label();
                     out.push(line(&format!("IF ({condition}) GOTO {end}")));
@@ -412,7 +413,7 @@ impl World<'_> {
         Item::Group(out)
     }
 
-    /// First, last and step of a loop over subscripts from 1 to 3.
+    /// Returns the first, the last and the step of a loop over subscripts from 1 to 3.
     fn rounds(&mut self, u: &mut Unit) -> String {
         let fixed = ["1, 3", "1, 2", "3, 1, -1", "1, 3, 2", "2, 3", "2, 1"];
         let outer = u.loops.last().cloned();
@@ -475,11 +476,11 @@ impl World<'_> {
         }
     }
 
-    /// A decision that is made early.
+    /// Makes a decision that takes effect later.
     fn switch(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let condition = self.condition(u);
         let mut out = Vec::new();
-        // A block and its surroundings have different ones.
+        // A block and its surroundings use different variables.
         let variable = match self.random.once_in(2) {
             true => u.label_variables.pop(),
             false => None,

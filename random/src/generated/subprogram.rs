@@ -1,11 +1,11 @@
-//! Subprograms that others call, at the top and nested.
+//! Generates subprograms that others call, at the top level and nested.
 
 use super::Item;
 use super::scope::{Callable, Effects, Entity, Param, Scope, Shape, Signature};
 use super::unit::{ARRAY, Returns, SCRATCH, Unit, World, externals, line};
 
 impl World<'_> {
-    /// A subprogram at the top.
+    /// Generates a top-level subprogram.
     pub fn top_level(
         &mut self,
         name: &str,
@@ -19,7 +19,7 @@ impl World<'_> {
         self.subprogram(name, signature, &scope, common, 0, None)
     }
 
-    /// Two functions in a unit that call each other.
+    /// Generates two functions in a unit that call each other.
     pub fn pair(&mut self, scope: &Scope) -> (Item, Vec<Callable>) {
         let mut signature = self.signature(0, Some(true));
         if !signature.params.contains(&Param::Integer) {
@@ -41,10 +41,10 @@ impl World<'_> {
         (Item::Group(items), both)
     }
 
-    /// A subprogram in a unit.
+    /// Generates a subprogram nested in a unit.
     pub fn nested(&mut self, scope: &Scope, depth: usize) -> (Item, Vec<Callable>) {
         self.units += 1;
-        // Sometimes what a procedure that is already there wants to get.
+        // Sometimes with the signature that an existing procedure requires of its argument.
         let wanted: Vec<Signature> = scope
             .procedures
             .iter()
@@ -117,7 +117,7 @@ impl World<'_> {
         let mut u = self.unit(scope.clone(), signature.function);
         let nested = depth > 0;
         if u.pure {
-            // Variables of the surroundings can be read.
+            // Variables of the host can be read.
             u.scope.vars.iter_mut().for_each(|v| v.assignable = false);
         }
         let mut specs = if nested { Vec::new() } else { self.implicit() };
@@ -168,7 +168,7 @@ impl World<'_> {
                     self.var(&own, Shape::Complex)
                 }
                 Param::Logical(assigned) => {
-                    // A name that nothing nested has.
+                    // A name that nothing nested uses.
                     let unit = self.units;
                     let flag = format!("LU{unit}X{i}");
                     specs.push(line(&format!("LOGICAL {flag}")));
@@ -229,7 +229,7 @@ impl World<'_> {
                         },
                         0 => ("*", 1, false),
                         1 => ("0:2", 0, true),
-                        // A bound that the surroundings have.
+                        // A bound from the host.
                         2 if nested => ("NTHREE", 1, true),
                         _ => ("3", 1, true),
                     };
@@ -313,7 +313,7 @@ impl World<'_> {
         }
         let enters = other.is_none() && self.random.once_in(3);
         if self.random.once_in(4) {
-            // What a nested subprogram with ENTRY points saves must be named.
+            // Saved variables of a nested subprogram with ENTRY points must be named.
             let named = nested && enters;
             start.extend(self.kept(&mut u, &mut specs, named));
         }
@@ -321,8 +321,8 @@ impl World<'_> {
             let names = *self.random.pick(&[["RX", "RB"], ["RW", "RA"]]);
             start.extend(self.singles(&mut u, names, &mut specs));
         }
-        // Loop variables: its own, or implicit and so of the top, where nothing can call it
-        // while it runs.
+        // Loop variables: its own, or implicit ones, which belong to the top level, if nothing can
+        // call it while it runs.
         let closed = u.scope.procedures.iter().all(|p| !p.dummy);
         let unit = self.units;
         let implicit = nested && closed && !u.pure && self.random.once_in(2);
@@ -339,7 +339,7 @@ impl World<'_> {
         let all = [&names[..], &labels].concat().join(", ");
         let mut out = vec![line(&format!("{header} {name}({all})"))];
         out.extend(specs);
-        // A function's result is a variable from the beginning.
+        // The result of a function is a variable from the beginning.
         if signature.function {
             start.push(line(&format!("{name} = 0")));
         }
@@ -360,7 +360,7 @@ impl World<'_> {
             false => 0,
         };
         for way in 1..=ways {
-            // The entry leaves the first statements out.
+            // The entry skips the first statements.
             for v in u
                 .scope
                 .vars
@@ -392,7 +392,7 @@ impl World<'_> {
         if self.random.once_in(2) {
             out.extend(self.ad_block(&mut u, 1));
         }
-        // What calls itself has no ENTRY points.
+        // A subprogram that calls itself has no ENTRY points.
         if nested
             && entries.is_empty()
             && signature.params.contains(&Param::Integer)
@@ -433,7 +433,8 @@ impl World<'_> {
         (Item::Group(out), all.collect())
     }
 
-    /// Variables that keep their values, which functions only read; and what sets them first.
+    /// Adds variables that keep their values, which functions only read, and returns the statements
+    /// that set them first.
     fn kept(&mut self, u: &mut Unit, specs: &mut Vec<Item>, named: bool) -> Vec<Item> {
         let unit = self.units;
         let form = self.random.below(if u.pure { 5 } else { 7 });
@@ -465,7 +466,7 @@ impl World<'_> {
             _ => self.number,
         };
         specs.push(line(&format!("{ty} {name}{bounds}")));
-        // Otherwise they would be variables of the surroundings.
+        // Otherwise they would be variables of the host.
         if data.contains("JD") {
             specs.push(line("INTEGER JD, JE"));
         }
@@ -475,12 +476,12 @@ impl World<'_> {
             specs.push(line(&format!("LOGICAL {first}")));
             saved = format!("{name}, {first}");
         }
-        // What a dummy procedure calls may be this unit again, amid one of its loops.
+        // A dummy procedure may call this unit again in the middle of one of its loops.
         let open = u.scope.procedures.iter().any(|p| p.dummy);
         match self.random.below(3) {
             0 => specs.push(line(&format!("SAVE {saved}"))),
             1 if !named && !open => specs.push(line("SAVE")),
-            // DATA says as much.
+            // DATA implies SAVE.
             _ if data.is_empty() => specs.push(line(&format!("SAVE {saved}"))),
             _ => {}
         }
@@ -500,7 +501,8 @@ impl World<'_> {
         Vec::new()
     }
 
-    /// A call of the unit itself, or of one that calls it, with an INTEGER argument that gets smaller.
+    /// Returns a call of the unit itself, or of one that calls it, with an INTEGER argument that
+    /// decreases.
     fn recursion(&mut self, u: &mut Unit, name: &str, signature: &Signature) -> Option<Item> {
         let at = signature.params.iter().position(|p| *p == Param::Integer)?;
         let own = u.scope.vars.iter().filter(|v| u.own.contains(&v.entity));

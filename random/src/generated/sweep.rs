@@ -1,10 +1,10 @@
-//! Loops as programs with arrays have them, and arithmetic of single precision.
+//! Generates typical loops over arrays, and single-precision arithmetic.
 
 use super::Item;
 use super::scope::{Shape, Var};
 use super::unit::{Unit, World, line};
 
-/// The element behind one with subscript `i`, shifted to where an array begins.
+/// Returns the element with subscript `i`, counted from the lower bound and shifted.
 fn at(v: &Var, i: &str, shift: i64) -> String {
     let lower = match v.shape {
         Shape::Array { lower, .. } | Shape::Matrix { lower, .. } => lower,
@@ -14,7 +14,8 @@ fn at(v: &Var, i: &str, shift: i64) -> String {
 }
 
 impl World<'_> {
-    /// A loop over arrays: independent rounds, a recurrence, a sum, a product with a matrix.
+    /// Returns a loop over arrays: independent iterations, a recurrence, a sum, or a product with a
+    /// matrix.
     pub fn sweep(&mut self, u: &mut Unit) -> Vec<Item> {
         let is_array = |s| matches!(s, Shape::Array { .. });
         let targets: Vec<Var> = self.assignable(u, is_array);
@@ -37,7 +38,7 @@ impl World<'_> {
         );
         u.effects.reads.extend([x.entity, y.entity]);
         u.effects.writes.insert(y.entity);
-        // What does not change from round to round.
+        // A factor that does not change between iterations.
         let factor = self.value(u, 1);
         let mut out = Vec::new();
         let (to, from) = (at(&y, &i, 0), at(&x, &i, 0));
@@ -49,7 +50,7 @@ impl World<'_> {
                     out.push(line(&format!("{to} = 0.4D0*{to} - {to}*{from}*0.3D0")));
                 }
             }
-            // Each from the one before, or from the one behind.
+            // Each element from the one before it, or from the one after it.
             1 => {
                 range = *self.random.pick(&["2, 3", "3, 2, -1"]);
                 let before = at(&y, &i, -1);
@@ -81,7 +82,7 @@ impl World<'_> {
                 let out = self.closed(u, i, range, out);
                 return before.into_iter().chain([out, after]).collect();
             }
-            // A place that is computed.
+            // A computed subscript.
             5 => {
                 let place = format!("MOD(2*{i},3)+1");
                 let (there, here) = (at(&y, &place, 0), at(&x, &place, 0));
@@ -122,7 +123,7 @@ impl World<'_> {
         vec![self.closed(u, i, range, out)]
     }
 
-    /// A loop with these statements.
+    /// Returns a loop with these statements.
     fn closed(&mut self, u: &mut Unit, i: String, range: &str, body: Vec<Item>) -> Item {
         let mut out = vec![line(&format!("DO {i} = {range}"))];
         out.extend(body);
@@ -131,7 +132,7 @@ impl World<'_> {
         Item::Group(out)
     }
 
-    /// An assignment in single precision, where there is a variable for it.
+    /// Returns an assignment in single precision, if there is a variable for it.
     pub fn rough(&mut self, u: &mut Unit) -> Vec<Item> {
         let singles = |v: &&Var| v.single && v.shape.is_number();
         let all: Vec<Var> = u.scope.vars.iter().filter(singles).cloned().collect();

@@ -1,81 +1,81 @@
-//! Programs: what their units share, and the subroutine that is called.
+//! Generates programs: what their units share, and the subroutine that is called.
 
 use super::scope::{Effects, Entity, Scope, Shape, Var};
 use super::{Case, Item, Kind, Random};
 
-/// What all units of a case share.
+/// The data that all units of a case share.
 pub struct World<'r> {
     pub random: &'r mut Random,
     pub kind: Kind,
     /// The name of the case.
     pub name: String,
-    /// How many entities there are.
+    /// The number of entities.
     pub entities: Entity,
-    /// How many subprograms there are.
+    /// The number of subprograms.
     pub units: usize,
-    /// How many statements are left.
+    /// The number of statements left.
     pub budget: usize,
-    /// The type of a number, as declarations write it.
+    /// The type of a number, as in declarations.
     pub number: &'static str,
     /// A variable and an array in COMMON that BLOCK DATA sets.
     pub data: Option<(Entity, Entity)>,
-    /// A COMPLEX and an INTEGER in COMMON, with a LOGICAL.
+    /// A COMPLEX and an INTEGER in COMMON, together with a LOGICAL.
     pub assorted: Option<(Entity, Entity)>,
-    /// The COMMON block is divided otherwise in other units.
+    /// Whether other units divide the COMMON block differently.
     pub divided: bool,
-    /// EQUIVALENCE ties variables of the subroutine that is called.
+    /// Whether EQUIVALENCE ties variables of the subroutine that is called.
     pub tied: bool,
 }
 
-/// One unit while it is written.
+/// A unit that is being generated.
 pub struct Unit {
     pub scope: Scope,
-    /// Assigns only its own variables.
+    /// Whether it assigns only its own variables.
     pub pure: bool,
     pub effects: Effects,
-    /// Entities that callers do not see.
+    /// The entities that callers do not see.
     pub own: Vec<Entity>,
     /// Its dummy procedures.
     pub own_procedures: Vec<String>,
-    /// Loop variables that are not in use, and those that are.
+    /// The loop variables that are not in use; `loops` holds those in use.
     pub free_loops: Vec<String>,
     pub loops: Vec<String>,
     pub label: u32,
     pub calls_left: usize,
-    /// Dummy arguments that are three.
+    /// The dummy arguments whose value is three.
     pub extents: Vec<String>,
-    /// The one of them that it may assign for a while: arrays keep their bounds.
+    /// The one of `extents` that it may assign for a while, as arrays keep their bounds.
     pub changing: Option<String>,
-    /// How the loops around can be left, the innermost last.
+    /// How the enclosing loops can be left, innermost last.
     pub ways: Vec<Way>,
-    /// What RETURN needs before it, where it is allowed.
+    /// What RETURN requires before it, if it is allowed.
     pub returns: Option<Returns>,
-    /// In a loop with many rounds.
+    /// Whether the current statement is in a loop with many iterations.
     pub long: bool,
-    /// In a block.
+    /// Whether it is in a block.
     pub block: bool,
-    /// Variables for ASSIGN that are not in use.
+    /// The variables for ASSIGN that are not in use.
     pub label_variables: Vec<&'static str>,
     /// A LOGICAL that statements may assign.
     pub switch: Option<String>,
-    /// Dummy arguments of type CHARACTER that statements may assign.
+    /// The dummy arguments of type CHARACTER that statements may assign.
     pub texts: Vec<String>,
 }
 
-/// How a loop can be left.
+/// The ways to leave a loop.
 #[derive(Clone, Default)]
 pub struct Way {
-    /// By EXIT and CYCLE.
+    /// Whether EXIT leaves it; `cycle` says the same for CYCLE.
     pub exit: bool,
     pub cycle: bool,
-    /// And by its name, from loops in it, too.
+    /// The name by which these also leave it from inner loops.
     pub name: Option<String>,
-    /// By a jump to this label, and whether there is one.
+    /// The label of a jump that leaves it; `used` says whether there is one.
     pub label: u32,
     pub used: bool,
 }
 
-/// What a unit needs for RETURN.
+/// What a unit requires for RETURN.
 #[derive(Clone)]
 pub struct Returns {
     /// The function, which must have a value.
@@ -83,7 +83,7 @@ pub struct Returns {
     pub alternate: usize,
 }
 
-/// What every unit has for statements that need another type for a moment.
+/// The declarations in every unit for statements that briefly need a variable of another type.
 pub const SCRATCH: [&str; 4] = [
     "COMPLEX*16 CZ, CY",
     "CHARACTER CH*2, CW*5",
@@ -119,7 +119,7 @@ pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
     world.tied = world.random.once_in(4);
     let mut units = Vec::new();
     let mut scope = Scope::default();
-    // A variable and an array in COMMON, that all units know by names of their own.
+    // A variable and an array in COMMON, for which each unit has names of its own.
     let common = world.random.once_in(2);
     let (first, second) = (world.entity(), world.entity());
     world.divided = common && world.random.once_in(3);
@@ -231,7 +231,7 @@ impl World<'_> {
         Item::Group(out)
     }
 
-    /// The block that BLOCK DATA sets.
+    /// Declares the block that BLOCK DATA sets.
     pub fn in_data(
         &mut self,
         u: &mut Unit,
@@ -251,7 +251,7 @@ impl World<'_> {
         }
     }
 
-    /// The block of several types.
+    /// Declares the block with several types.
     pub fn in_assorted(&mut self, u: &mut Unit, out: &mut Vec<Item>, names: [&str; 3]) {
         let Some((number, integer)) = self.assorted else {
             return;
@@ -268,7 +268,7 @@ impl World<'_> {
         u.switch = (!u.pure).then(|| l.into());
     }
 
-    /// The same block as one array.
+    /// Declares the same block as one array.
     pub fn undivided_common(&self, u: &mut Unit, out: &mut Vec<Item>, entity: Entity) {
         out.push(line(&format!("COMMON /B{}/ RR(4)", self.name)));
         u.scope.add_var(Var::shared(
@@ -282,13 +282,13 @@ impl World<'_> {
         ));
     }
 
-    /// The beginning of the same block.
+    /// Declares the beginning of the same block.
     pub fn short_common(&self, u: &mut Unit, out: &mut Vec<Item>, entity: Entity) {
         out.push(line(&format!("COMMON /B{}/ R", self.name)));
         u.scope.add_var(Var::shared("R", entity, Shape::Scalar));
     }
 
-    /// Two names of one piece of storage.
+    /// Adds two names for the same storage.
     fn equivalence(&mut self, u: &mut Unit, out: &mut Vec<Item>) {
         let (with, text, shape) = match self.random.below(4) {
             0 => (
@@ -319,7 +319,7 @@ impl World<'_> {
         }
     }
 
-    /// Variables of single precision, and their values.
+    /// Adds single-precision variables, and returns the statements that set them.
     pub fn singles(&mut self, u: &mut Unit, names: [&str; 2], out: &mut Vec<Item>) -> Vec<Item> {
         let [scalar, array] = names;
         out.push(line(&format!("REAL*4 {scalar}, {array}(3)")));
@@ -341,7 +341,7 @@ impl World<'_> {
         start
     }
 
-    /// The subroutine that is called, with what is nested in it.
+    /// Generates the subroutine that is called, with everything nested in it.
     fn main_unit(&mut self, scope: Scope, common: Option<(Entity, Entity)>) -> Item {
         let flat = self.kind.flat;
         let mut out = vec![line(&match flat {
@@ -501,14 +501,14 @@ impl World<'_> {
 }
 
 impl Unit {
-    /// A new label.
+    /// Returns a new label.
     pub fn new_label(&mut self) -> u32 {
         self.label += 10;
         self.label
     }
 }
 
-/// What is passed to a dummy procedure must be known as a procedure.
+/// Declares the procedures EXTERNAL, so that they can be passed to a dummy procedure.
 pub fn externals(scope: &Scope) -> Option<Item> {
     let names: Vec<&str> = scope.procedures.iter().map(|p| &p.name[..]).collect();
     (!names.is_empty()).then(|| line(&format!("EXTERNAL {}", names.join(", "))))

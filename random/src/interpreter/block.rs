@@ -1,16 +1,16 @@
-//! AD blocks.
+//! Executes AD blocks.
 //!
-//! A block is executed once, by one [`Invocation`] of its own. After it, every variable has
-//! its value, without the slopes of the invocation.
+//! A block is executed once, by an [`Invocation`] of its own. Afterwards every variable has its
+//! value, without the slopes of the invocation.
 //!
-//! A block with several directions is executed once, too: it has an invocation for each.
+//! A block with several directions is also executed once: it has an invocation for each direction.
 //!
-//! What a block differentiates by is a variable by its name. Where a dummy argument is another
-//! name of a variable that a nested procedure sees, too, only one of them is meant: in
-//! `D = SLOPE(F, X)` an F that reads X reads the value where its derivative is taken, a
-//! constant. So the variable of that name is one of its own while the block runs. What
-//! shares storage by COMMON or EQUIVALENCE goes on doing so; there it is the dummy arguments
-//! that hold such storage already which are variables of their own.
+//! The independent variable of a block is a variable known by one name. If a dummy argument is
+//! another name for a variable that a nested procedure also sees, only one of the two is
+//! independent: in `D = SLOPE(F, X)`, an F that reads X reads the value at which its derivative is
+//! taken, a constant. So while the block runs, the name stands for a separate variable. Storage
+//! shared through COMMON or EQUIVALENCE remains shared; in that case the dummy arguments that
+//! already hold such storage become separate variables.
 
 use super::number::{Invocation, Number};
 use super::scope::{Frame, Variable};
@@ -21,7 +21,7 @@ use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
 
-/// Numbers grow with the second power of these, at least.
+/// The size of numbers grows at least quadratically with these.
 const MOST_DIRECTIONS: i64 = 12;
 
 impl<'p> Machine<'p> {
@@ -29,7 +29,7 @@ impl<'p> Machine<'p> {
     pub fn ad_block(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<Flow> {
         let mut invocations = Vec::new();
         let directions = self.directions(f, b)?;
-        // One goes back as often as there are directions.
+        // Reverse mode needs only one invocation for all directions.
         let forward = match b.mode {
             AdMode::Forward => directions,
             AdMode::Reverse => 1,
@@ -72,7 +72,7 @@ impl<'p> Machine<'p> {
         Ok(Flow::Next)
     }
 
-    /// How many directions a block has.
+    /// Returns the number of directions of a block.
     fn directions(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<i64> {
         let Some(several) = &b.several else {
             return Ok(1);
@@ -83,7 +83,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// In which direction an assignment of an opening or closing is.
+    /// Returns the index of the direction of an assignment in an opening or closing.
     fn direction(&self, f: &Rc<Frame<'p>>, a: &'p AdAssign, count: usize) -> Run<usize> {
         let Some(direction) = &a.direction else {
             return Ok(0);
@@ -93,8 +93,8 @@ impl<'p> Machine<'p> {
         index.ok_or_else(|| Halt::invalid("a direction that there is not"))
     }
 
-    /// Makes dummy arguments that hold storage of this variable, which shares it with others,
-    /// names of variables of their own. They must not be assigned.
+    /// Makes dummy arguments that hold storage of this variable, which shares it with others, names
+    /// of separate variables. These must not be assigned.
     fn other_names(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Vec<Isolated<'p>>> {
         let bytes = |v: &Variable| -> Run<_> {
             let count = match &v.shape {
@@ -131,7 +131,7 @@ impl<'p> Machine<'p> {
         Ok(found)
     }
 
-    /// Makes a name one of a variable of its own.
+    /// Makes a name stand for a separate variable.
     fn isolate(&self, frame: Rc<Frame<'p>>, s: SymId) -> Run<Isolated<'p>> {
         let outside = self.variable(&frame, s)?;
         let place = &outside.place;
@@ -181,7 +181,7 @@ impl<'p> Machine<'p> {
         all: &[Rc<Invocation>],
         isolated: Vec<Isolated<'p>>,
     ) -> Run<()> {
-        // All tangents are known before one variable has its.
+        // All tangents are computed before any variable receives its own.
         let mut given = Vec::new();
         self.items(f, &b.opening, &mut |a| {
             let along = self.direction(f, a, all.len())?;
@@ -237,7 +237,7 @@ impl<'p> Machine<'p> {
         count: usize,
         isolated: Vec<Isolated<'p>>,
     ) -> Run<()> {
-        // The closing says what the gradient is taken by: the values before the block.
+        // The closing names the independent variables: these are their values before the block.
         let mut independents: HashMap<_, Vec<Option<usize>>> = HashMap::new();
         self.items(f, &b.closing, &mut |a| {
             for place in self.places(f, &a.var)? {
@@ -269,7 +269,7 @@ impl<'p> Machine<'p> {
         self.items(f, &b.opening, &mut |a| {
             let along = self.direction(f, a, count)?;
             for (place, value) in self.opening(f, a)? {
-                // What is given twice has what was given last.
+                // If a cotangent is set twice, the last value counts.
                 let (re, im) = value.convert(place.ty)?.as_complex()?;
                 cotangents.insert((place.key(), along), [re, im]);
             }
@@ -277,7 +277,8 @@ impl<'p> Machine<'p> {
         })?;
         let mut given: Vec<Vec<(usize, Number)>> = vec![Vec::new(); count];
         for (key, at) in dependents {
-            // Each part of a complex number has a cotangent, by the real inner product.
+            // Each part of a complex number has a cotangent, with respect to the real inner
+            // product.
             for (at, cotangent) in at
                 .into_iter()
                 .zip(cotangents.remove(&key).into_iter().flatten())
@@ -311,7 +312,7 @@ impl<'p> Machine<'p> {
         self.close(f, b, gradients)
     }
 
-    /// Gives the destinations of a closing their values, once all of them are known.
+    /// Assigns the destinations of a closing, once all values are known.
     fn close(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock, values: Vec<Vec<Value>>) -> Run<()> {
         let mut values = values.into_iter();
         let mut results = Vec::new();
@@ -324,7 +325,7 @@ impl<'p> Machine<'p> {
         results.try_for_each(|(place, value)| place.write(value))
     }
 
-    /// The statements of a block.
+    /// Executes the statements of a block.
     fn through(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<()> {
         match self.inside(f, &b.body)? {
             Flow::Next => Ok(()),
@@ -332,7 +333,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Goes through the assignments of an opening or closing.
+    /// Visits the assignments of an opening or closing.
     fn items(
         &self,
         f: &Rc<Frame<'p>>,
@@ -354,7 +355,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// `TANGENT(v) = expression`: the places of v, each with its value.
+    /// Evaluates `TANGENT(v) = expression`: returns the places of v, each with its value.
     fn opening(&self, f: &Rc<Frame<'p>>, a: &'p AdAssign) -> Run<Vec<(Place, Value)>> {
         let places = self.places(f, &a.var)?;
         let values = self.values(f, &a.other, places.len())?;
@@ -362,7 +363,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// Where the parts of a value stand on the tape.
+/// Returns the positions of the parts of a value on the tape.
 fn on_tape(own: &Invocation, value: &Value) -> Vec<Option<usize>> {
     match value {
         Value::Real(_, x) => vec![own.on_tape(x)],
@@ -371,7 +372,7 @@ fn on_tape(own: &Invocation, value: &Value) -> Vec<Option<usize>> {
     }
 }
 
-/// A value and its tangent, part by part.
+/// Combines a value and its tangent, part by part.
 fn pairwise(value: Value, tangent: Value, f: &dyn Fn(Number, Number) -> Number) -> Value {
     let (t, ti) = tangent.as_complex().unwrap_or((Number::ZERO, Number::ZERO));
     match value {
@@ -381,7 +382,7 @@ fn pairwise(value: Value, tangent: Value, f: &dyn Fn(Number, Number) -> Number) 
     }
 }
 
-/// Values and destinations, element by element; one value fills a whole array.
+/// Pairs values with destinations, element by element; a single value fills a whole array.
 fn matched(values: Vec<Value>, to: Vec<Place>) -> Run<Vec<(Place, Value)>> {
     if values.len() == to.len() {
         return Ok(to.into_iter().zip(values).collect());
@@ -392,20 +393,20 @@ fn matched(values: Vec<Value>, to: Vec<Place>) -> Run<Vec<(Place, Value)>> {
     }
 }
 
-/// A name that is one of a variable of its own for a while.
+/// A name that temporarily stands for a separate variable.
 struct Isolated<'p> {
     frame: Rc<Frame<'p>>,
     s: SymId,
-    /// The variable that it is otherwise.
+    /// The variable for which it stands otherwise.
     outside: Variable,
-    /// Its elements there and here, and how often they had been written.
+    /// Its elements there and here, and the number of times that they had been written.
     elements: Vec<(Place, Place, (u64, u64))>,
-    /// The block names the variable itself, this is another name of it.
+    /// Whether the block names the variable itself, and this is another name for it.
     other: bool,
 }
 
 impl Isolated<'_> {
-    /// Makes it the name again of the variable that it was of, which gets the value.
+    /// Makes the name stand for its original variable again, which receives the value.
     fn release(self) -> Run<()> {
         for (old, new, (old_writes, new_writes)) in self.elements {
             let not_meant = match self.other {

@@ -1,4 +1,4 @@
-//! How subprograms are called.
+//! Calls of subprograms.
 
 use super::scope::{Binding, Frame, result_of};
 use super::storage::{Area, Place};
@@ -6,24 +6,24 @@ use super::{Code, Flow, Halt, Machine, Procedure, Run, Value};
 use farfel_lang::ir::{Class, Expr, ExprKind, Label, Place as Home, Type};
 use std::rc::Rc;
 
-/// What a dummy argument gets.
+/// The value passed for a dummy argument.
 pub enum Actual<'p> {
-    /// A variable, array element or array: its place. Of an expression, a new one.
+    /// The place of a variable, array element or array. An expression has a new place.
     Place(Place),
-    /// The elements of a section that do not lie in a row: a copy, and what gets its values
-    /// afterwards.
+    /// A copy of the elements of a section that are not contiguous, and the places that receive its
+    /// values afterwards.
     Copy(Place, Vec<Place>),
     /// A procedure.
     Procedure(Procedure<'p>),
-    /// Where an alternate return goes.
+    /// The target of an alternate return.
     Label(Label),
 }
 
-/// More activations than this, one in the other, are taken for a recursion without end.
+/// The maximum depth of activations. Deeper ones are taken for endless recursion.
 const DEEPEST: usize = 5000;
 
 impl<'p> Machine<'p> {
-    /// What the arguments of a call are.
+    /// Evaluates the arguments of a call.
     pub fn actuals(&self, f: &Rc<Frame<'p>>, args: &'p [Expr]) -> Run<Vec<Actual<'p>>> {
         args.iter().map(|e| self.actual(f, e)).collect()
     }
@@ -54,7 +54,7 @@ impl<'p> Machine<'p> {
                     }
                     None => Actual::Place(Place::holding(self.eval(f, e, None)?)?),
                 };
-                // Compilers make a place of its own for everything else.
+                // For anything else, compilers create a separate place.
                 let mut constant = true;
                 e.walk(&mut |e| {
                     constant &= !matches!(e.kind, ExprKind::Call(..)) && e.base().is_none()
@@ -68,7 +68,7 @@ impl<'p> Machine<'p> {
         .map_err(|h| h.at(e.span))
     }
 
-    /// An expression with several values.
+    /// Passes an expression with several values.
     fn values_as_argument(&self, values: &[Value]) -> Run<Actual<'p>> {
         let Some(first) = values.first() else {
             return Ok(Actual::Place(Place::new(Type::DOUBLE, 0)));
@@ -108,7 +108,8 @@ impl<'p> Machine<'p> {
         Ok(Actual::Copy(copy, places))
     }
 
-    /// Calls a procedure: the result of a function, and the alternate return that was taken.
+    /// Calls a procedure. Returns the result of a function, and the alternate return that was
+    /// taken.
     pub fn call(
         &self,
         callee: &Procedure<'p>,
@@ -140,7 +141,7 @@ impl<'p> Machine<'p> {
                 continue;
             };
             for (i, place) in places.iter().enumerate() {
-                // What the procedure has assigned.
+                // The elements that the procedure has assigned.
                 if copy.after(i).writes()? > u64::from(place.is_set()) {
                     place.write(copy.after(i).read()?)?;
                 }

@@ -1,4 +1,4 @@
-//! What a program executes in its blocks, so that generated programs can be judged by it.
+//! Records what a program executes in its blocks, to judge the quality of generated programs.
 
 use super::call::Actual;
 use super::storage::Place;
@@ -9,18 +9,18 @@ use farfel_lang::ir::{
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Counts what is executed while an ADR block is, and how blocks nest.
+/// Counts what is executed in ADR blocks, and how blocks are nested.
 #[derive(Default)]
 pub struct Coverage {
-    /// The blocks that are being executed, the innermost last.
+    /// The blocks being executed, innermost last.
     blocks: RefCell<Vec<AdMode>>,
     reached: RefCell<BTreeMap<String, u64>>,
-    /// The units that are active in blocks, by address.
+    /// The addresses of the units that are active in blocks.
     units: RefCell<Vec<usize>>,
 }
 
 impl Coverage {
-    /// A block begins.
+    /// Records that a block begins.
     pub fn enter(&self, mode: AdMode) {
         let mut blocks = self.blocks.borrow_mut();
         blocks.push(mode);
@@ -33,12 +33,12 @@ impl Coverage {
         self.count(format!("block {}{deeper}", words.join(" > ")));
     }
 
-    /// The innermost block ends.
+    /// Records that the innermost block ends.
     pub fn leave(&self) {
         self.blocks.borrow_mut().pop();
     }
 
-    /// What was executed, and how often.
+    /// Returns what was executed, and how often.
     pub fn reached(&self) -> BTreeMap<String, u64> {
         self.reached.take()
     }
@@ -51,14 +51,14 @@ impl Coverage {
         self.blocks.borrow().contains(&AdMode::Reverse)
     }
 
-    /// Something that has no better place here is executed.
+    /// Records the execution of something not covered by the other functions.
     pub fn note(&self, what: &str) {
         if self.in_reverse() {
             self.count(format!("in ADR: {what}"));
         }
     }
 
-    /// A statement is executed.
+    /// Records the execution of a statement.
     pub fn statement(&self, stmt: &Stmt) {
         if !self.in_reverse() {
             return;
@@ -93,7 +93,7 @@ impl Coverage {
         self.note(what);
     }
 
-    /// A procedure is called with these arguments.
+    /// Records the call of a procedure with these arguments.
     pub fn call(&self, callee: &Procedure<'_>, actuals: &[Actual<'_>]) {
         let Code::Unit(unit, entry) = callee.code else {
             return;
@@ -124,12 +124,12 @@ impl Coverage {
         units.push(address);
     }
 
-    /// The last procedure that was called returns.
+    /// Records that the procedure called last returns.
     pub fn returned(&self) {
         self.units.borrow_mut().pop();
     }
 
-    /// A variable is used.
+    /// Records the use of a variable.
     pub fn variable(&self, symbol: &Symbol, place: &Place, shared: bool) {
         if !self.in_reverse() {
             return;
@@ -166,7 +166,7 @@ impl Coverage {
     }
 }
 
-/// Does an assignment read the variable that it assigns?
+/// Whether an assignment reads the variable that it assigns.
 fn reads_itself(target: &Expr, value: &Expr) -> bool {
     let Some(s) = target.base() else {
         return false;

@@ -1,4 +1,4 @@
-//! Values that variables have from the start: DATA and values in declarations.
+//! Initial values of variables: DATA, and values in declarations.
 
 use super::scope::{Frame, scalar};
 use super::storage::Place;
@@ -8,7 +8,7 @@ use farfel_lang::ir::{DataSet, Expr, ExprKind, SpecKind, Unit};
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
-    /// Sets what DATA statements set, in all units.
+    /// Sets the variables of DATA statements, in all units.
     pub fn initialise(&self) -> Run<()> {
         self.program
             .units
@@ -61,7 +61,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// All places that a target names, in order.
+    /// Collects all places that a target names, in order.
     fn targets(&self, f: &Rc<Frame<'p>>, e: &'p Expr, found: &mut Vec<Place>) -> Run<()> {
         let ExprKind::ImpliedDo(d) = &e.kind else {
             found.extend(self.places(f, e)?);
@@ -75,7 +75,7 @@ impl<'p> Machine<'p> {
         }
         let mut i = from;
         while (step > 0 && i <= to) || (step < 0 && i >= to) {
-            // The variable of the loop is known in it only.
+            // The variable of the loop is only known within it.
             let inner = f.with(vec![(d.var, scalar(Value::integer(i))?)]);
             for item in &d.items {
                 self.targets(&inner, item, found)?;

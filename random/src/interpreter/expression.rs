@@ -1,4 +1,4 @@
-//! What expressions mean.
+//! Evaluates expressions.
 
 use super::number::{Function, Number, apply};
 use super::scope::{Frame, scalar};
@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
-    /// The value of an expression. With `at`, whole arrays in it stand for their element of
-    /// that number.
+    /// Evaluates an expression. With `at`, whole arrays in it stand for their element with that
+    /// index.
     pub fn eval(&self, f: &Rc<Frame<'p>>, e: &'p Expr, at: Option<usize>) -> Run<Value> {
         if let Some(i) = at
             && let Some(values) = self.once.borrow().get(&std::ptr::from_ref(e))
@@ -100,7 +100,7 @@ impl<'p> Machine<'p> {
         .map_err(|h| h.at(e.span))
     }
 
-    /// `1.5E-3`, `0.5D0`
+    /// Evaluates a real constant, such as `1.5E-3` or `0.5D0`.
     fn real(&self, text: &str) -> Run<Value> {
         let kind = match text.contains('D') {
             true => 8,
@@ -133,8 +133,8 @@ impl<'p> Machine<'p> {
         place.read()
     }
 
-    /// The values of an expression for the elements of an array: one by one where there are
-    /// arrays in it, else one for all, which is evaluated once.
+    /// Evaluates an expression for the elements of an array: element by element if it contains
+    /// arrays, otherwise only once for all.
     pub fn values(&self, f: &Rc<Frame<'p>>, e: &'p Expr, count: usize) -> Run<Vec<Value>> {
         match self.array_in(f, e).is_some() {
             true => self.each(f, e, 0..count),
@@ -142,8 +142,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The values of an array expression for some elements. Functions that are not elemental
-    /// are called once, also where there are no elements.
+    /// Evaluates an array expression for some elements. Functions that are not elemental are called
+    /// once, even if there are no elements.
     pub fn each(
         &self,
         f: &Rc<Frame<'p>>,
@@ -158,10 +158,10 @@ impl<'p> Machine<'p> {
         values
     }
 
-    /// How many elements an array, section or constructor has.
+    /// Returns the number of elements of an array, section or constructor.
     pub fn count_of(&self, f: &Rc<Frame<'p>>, array: &'p Expr) -> Run<usize> {
         match &array.kind {
-            // Without evaluating it: functions in it are called once.
+            // This does not evaluate the constructor, as functions in it must only be called once.
             ExprKind::Array(a) => a.items.iter().try_fold(0, |count, item| {
                 let array = self.array_in(f, item);
                 Ok(count + array.map_or(Ok(1), |array| self.count_of(f, array))?)
@@ -170,7 +170,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The elements of a constructor.
+    /// Evaluates the elements of a constructor.
     fn constructed(&self, f: &Rc<Frame<'p>>, a: &'p ArrayConstructor) -> Run<Vec<Value>> {
         if a.ty.is_some() {
             return Err(Halt::not_interpreted("a constructor with a type"));
@@ -185,7 +185,7 @@ impl<'p> Machine<'p> {
         Ok(values)
     }
 
-    /// The values of the parts of an array expression that have no elements, but calls, and of
+    /// Evaluates the parts of an array expression without elements that contain calls, and
     /// constructors.
     fn scalars(
         &self,
@@ -214,8 +214,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// A whole array or section in an expression, but not one that is an argument of a function
-    /// that takes it as such. All of them have as many elements.
+    /// Returns a whole array or section in an expression, except one that is an argument of a
+    /// function that takes it as a whole. All of them have the same number of elements.
     pub fn array_in(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Option<&'p Expr> {
         let first = |list: Vec<&'p Expr>| list.into_iter().find_map(|e| self.array_in(f, e));
         match &e.kind {
@@ -231,7 +231,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Does a variable, element or section have several values?
+    /// Whether a variable, element or section has several values.
     pub fn is_array(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> bool {
         match &e.kind {
             ExprKind::Var(s) => f.unit.symbols[*s].is_array(),
@@ -243,8 +243,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The places that a variable, array, element, section or substring names, in the order
-    /// of storage.
+    /// Returns the places that a variable, array, element, section or substring names, in storage
+    /// order.
     pub fn places(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<Vec<Place>> {
         match &e.kind {
             ExprKind::Var(s) => {
@@ -288,7 +288,7 @@ impl<'p> Machine<'p> {
             if step == 0 {
                 return Err(Halt::invalid("a step of zero"));
             }
-            // Also where the step is less than zero (ISO/IEC 1539:1991, 6.2.2.3.1).
+            // This also holds for a negative step (ISO/IEC 1539:1991, 6.2.2.3.1).
             let mut i = from.as_ref().map_or(Ok(*lower), |e| integer(e))?;
             let to = to.as_ref().map_or_else(last, |e| integer(e))?;
             let mut list = Vec::new();
@@ -301,7 +301,7 @@ impl<'p> Machine<'p> {
         if indices.iter().any(Vec::is_empty) {
             self.coverage.note("section without elements");
         }
-        // The first subscript changes fastest.
+        // The first subscript varies fastest.
         let mut all: Vec<Vec<i64>> = vec![Vec::new()];
         for list in indices.iter().rev() {
             let before = |i: &i64, rest: &Vec<i64>| [vec![*i], rest.clone()].concat();
@@ -314,7 +314,7 @@ impl<'p> Machine<'p> {
         all.iter().map(place).collect()
     }
 
-    /// The place of a scalar, or of the first element of an array.
+    /// Returns the place of a scalar, or of the first element of an array.
     pub fn place(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<Place> {
         match &e.kind {
             ExprKind::Var(s) => Ok(self.variable(f, *s)?.place),
@@ -352,7 +352,7 @@ impl<'p> Machine<'p> {
         .map_err(|h| h.at(e.span))
     }
 
-    /// A reference to a function.
+    /// Evaluates a reference to a function.
     fn reference(
         &self,
         f: &Rc<Frame<'p>>,
@@ -401,7 +401,7 @@ impl<'p> Machine<'p> {
         place.read()
     }
 
-    /// `SQRT(x)` and the like for REAL and DOUBLE PRECISION.
+    /// Evaluates `SQRT(x)` and the like for REAL and DOUBLE PRECISION.
     pub fn real_function(&self, name: Function, x: &Value) -> Run<Value> {
         match x {
             Value::Real(p, x) => Ok(Value::Real(*p, apply(name, &[x], *p))),
@@ -410,7 +410,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// What a number is that was not set.
+/// Returns the value of a variable that was not set.
 fn nothing(place: &Place) -> Value {
     match place.ty {
         Type::Integer(kind) => Value::Integer(kind, i64::from(i16::MIN)),

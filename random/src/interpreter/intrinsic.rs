@@ -1,4 +1,4 @@
-//! Intrinsic functions.
+//! Evaluates intrinsic functions.
 
 use super::number::{Function, Number, Precision, apply};
 use super::scope::Frame;
@@ -9,7 +9,7 @@ use farfel_lang::ir::{BinOp, Expr, ExprKind, Type};
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
-    /// A reference to an intrinsic function.
+    /// Evaluates a reference to an intrinsic function.
     pub fn intrinsic(
         &self,
         f: &Rc<Frame<'p>>,
@@ -28,7 +28,7 @@ impl<'p> Machine<'p> {
             let count = self.count_of(f, array_in(e)?)?;
             self.each(f, e, 0..count)
         };
-        // What no elements make.
+        // The result if there are no elements.
         let nothing = |e: &'p Expr, value: i64| {
             let s = array_in(e)?.base();
             let s = s.ok_or_else(|| Halt::not_interpreted("this array"))?;
@@ -45,7 +45,7 @@ impl<'p> Machine<'p> {
         };
         match (i.name, args) {
             ("LEN", [e]) => match &e.kind {
-                // Its value does not matter, and need not be there.
+                // Its value does not matter and need not be defined.
                 ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Substring(..) => {
                     integer(4, i64::try_from(self.place(f, e)?.length).ok())
                 }
@@ -101,8 +101,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// In patterns, what functions choose depends on all that they could have chosen, and a part of a
-    /// complex number on what the other part does.
+    /// In patterns, the result of a selection depends on all values that could have been selected,
+    /// and a part of a complex number on whatever the other part depends on.
     fn depending(&self, value: Value, on: &[Value]) -> Run<Value> {
         if !self.pattern.get() || !matches!(value, Value::Real(..)) {
             return Ok(value);
@@ -112,7 +112,7 @@ impl<'p> Machine<'p> {
             .try_fold(value, |all, v| binary(BinOp::Add, &all, &nothing(v)?))
     }
 
-    /// A function of scalars.
+    /// Evaluates a function of scalars.
     pub fn elemental(&self, i: &Intrinsic, args: &[Value]) -> Run<Value> {
         let types: Vec<Type> = args.iter().map(Value::ty).collect();
         if !matches!(types.first(), Some(Type::Integer(_) | Type::Character)) {
@@ -234,7 +234,7 @@ fn two(f: Function, ty: Type, args: &[Value]) -> Run<Value> {
     Ok(Value::Real(p, apply(f, &[&a, &b], p)))
 }
 
-/// The first one that no other is better than.
+/// Returns the first value than which no other is better.
 fn best(op: BinOp, values: &[Value]) -> Run<Value> {
     let mut best = &values[0];
     for v in &values[1..] {
@@ -245,7 +245,8 @@ fn best(op: BinOp, values: &[Value]) -> Run<Value> {
     Ok(best.clone())
 }
 
-/// At zero it has the slope of the side that the sign of the zero stands for.
+/// Returns the absolute value. At zero it has the slope of the side that the sign of the zero
+/// indicates.
 fn absolute(x: &Value) -> Run<Value> {
     match x {
         Value::Complex(p, re, im) => {
@@ -268,7 +269,7 @@ fn complex_exp(z: &Value) -> Run<Value> {
     Ok(Value::Complex(*p, part(Function::Cos), part(Function::Sin)))
 }
 
-/// What has no derivative.
+/// Evaluates functions without derivatives.
 fn other(i: &Intrinsic, args: &[Value]) -> Run<Value> {
     match (i.name, args) {
         ("ICHAR" | "IACHAR", [v]) => match v.as_text()? {

@@ -1,26 +1,26 @@
-//! The meaning of Farfel: an interpreter to test the compiler against.
+//! The meaning of Farfel: an interpreter against which the compiler is tested.
 //!
-//! It runs a resolved program as it stands, without any lowering, and shares nothing with
-//! `farfel_lang::lower`, `farfel_lang::effects` or `farfel-ad`. Readable like a definition:
+//! It runs a resolved program without any lowering, and shares no code with `farfel_lang::lower`,
+//! `farfel_lang::effects` or `farfel-ad`. It is meant to be read as a definition:
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
 //! | `number` | real numbers with derivatives: nested tangents, tapes |
 //! | `value` | values of the Fortran types, and operators |
 //! | `storage` | places that hold values |
-//! | `scope` | activations of subprograms, what names stand for in them; nested subprograms are closures: code and the activation around it |
-//! | `data` | values that variables have from the start |
-//! | `expression` | what expressions mean |
+//! | `scope` | activations of subprograms, and the meaning of names in them; a nested subprogram is a closure: its code and the activation of its host |
+//! | `data` | initial values of variables |
+//! | `expression` | evaluation of expressions |
 //! | `intrinsic` | intrinsic functions |
-//! | `statement` | what statements do |
-//! | `call` | how arguments are handed over |
+//! | `statement` | execution of statements |
+//! | `call` | argument passing |
 //! | `block` | AD blocks |
 //! | `coverage` | what was executed in blocks |
 //!
-//! Variables and arguments are places, as in Fortran, so that two names may mean one place. A
-//! program that reads what was never set is at fault here, whatever compiled code would do.
-//! What the interpreter does not know is a [`Fault`] that says `not interpreted`, never a
-//! wrong value.
+//! Variables and arguments are places, as in Fortran, so two names may refer to the same place. A
+//! program that reads a value which was never set is an error here, whatever compiled code would
+//! do. Anything that the interpreter does not support is a [`Fault`] that says `not interpreted`,
+//! never a wrong value.
 
 mod block;
 mod call;
@@ -44,19 +44,19 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-/// How a program is run.
+/// The settings for running a program.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// REAL has 8 bytes, as with `real-kind = 8`.
+    /// Whether REAL has 8 bytes, as with `real-kind = 8`.
     pub wide: bool,
-    /// What `READ *` gets, item by item.
+    /// The input of `READ *`, item by item.
     pub input: Vec<String>,
-    /// How many statements it may execute.
+    /// The maximum number of statements to execute.
     pub steps: u64,
-    /// A REAL that was not set is NaN: in Fortran that a compiler made, which copies such values
-    /// without using them.
+    /// Whether a REAL that was not set is NaN. This is for compiler-generated Fortran, which copies
+    /// such values without using them.
     pub unset: bool,
-    /// A dummy argument that stands for a constant must not be assigned, as in Fortran.
+    /// Whether assigning a dummy argument that stands for a constant is an error, as in Fortran.
     pub strict: bool,
 }
 
@@ -72,19 +72,19 @@ impl Default for Options {
     }
 }
 
-/// What a program did.
+/// The effects of a program.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// What it printed, record by record.
+    /// The output, record by record.
     pub output: Vec<Vec<Printed>>,
-    /// What a STOP statement said: a number, a text, or nothing.
+    /// The number or text of the STOP statement, or an empty text.
     pub stop: Option<String>,
     /// What was executed in blocks, and how often.
     pub reached: BTreeMap<String, u64>,
 }
 
 impl Outcome {
-    /// The output as text.
+    /// Returns the output as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for record in &self.output {
@@ -100,21 +100,21 @@ impl Outcome {
     }
 }
 
-/// One item of output.
+/// An item of output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Printed {
-    /// A REAL and whether it is one of single precision. COMPLEX are two of them.
+    /// A REAL, and whether it has single precision. A COMPLEX consists of two of them.
     Real(f64, bool),
-    /// Everything else, as it is printed, without blanks around it.
+    /// Any other value as printed, without surrounding blanks.
     Text(String),
 }
 
-/// Why a program could not be run to its end.
+/// The reason why a program could not be run to its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// What it is.
+    /// The message.
     pub message: String,
-    /// The statement.
+    /// The place of the statement.
     pub span: Option<Span>,
 }
 
@@ -128,9 +128,9 @@ impl fmt::Display for Fault {
 ///
 /// # Errors
 ///
-/// What the program does has no meaning, or the interpreter does not know it.
+/// The program does something that has no meaning, or that the interpreter does not support.
 pub fn run(program: &Program, options: &Options) -> Result<Outcome, Fault> {
-    // Subprograms that call each other are functions here that do so.
+    // Recursion in the program is recursion in the interpreter.
     const STACK: usize = 1 << 30;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
@@ -191,7 +191,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
     }
 }
 
-/// Why execution does not go on.
+/// The reason why execution stops.
 #[derive(Debug, Clone)]
 enum Halt {
     /// STOP
@@ -208,7 +208,7 @@ impl Halt {
         Halt::Fault(fault(&format!("not interpreted: {what}")))
     }
 
-    /// With the place of a statement, unless one is known that is more exact.
+    /// Adds the place of a statement, unless a more precise one is known.
     fn at(self, span: Span) -> Self {
         match self {
             Halt::Fault(f) => Halt::Fault(Fault {
@@ -222,7 +222,7 @@ impl Halt {
 
 type Run<T> = Result<T, Halt>;
 
-/// How a statement, or a list of them, was left.
+/// How a statement, or a list of statements, was left.
 enum Flow {
     Next,
     Goto(Label),
@@ -232,32 +232,32 @@ enum Flow {
     Exit(Option<Name>),
 }
 
-/// A program that runs.
+/// A running program.
 struct Machine<'p> {
     program: &'p Program,
     wide: bool,
     unset: bool,
     strict: bool,
-    /// COMMON blocks.
+    /// The COMMON blocks.
     commons: RefCell<HashMap<Name, Rc<storage::Area>>>,
-    /// What keeps its value between activations, by unit and variable.
+    /// The variables that keep their values between activations, by unit and symbol.
     statics: RefCell<HashMap<(*const Unit, SymId), Rc<storage::Area>>>,
     layouts: RefCell<HashMap<*const Unit, Rc<scope::Layout>>>,
-    /// Activations, of which some have ended.
+    /// The activations, some of which may have ended.
     live: RefCell<Vec<Weak<scope::Frame<'p>>>>,
     input: RefCell<VecDeque<String>>,
     output: RefCell<Vec<Vec<Printed>>>,
     tags: Cell<u64>,
     steps: Cell<u64>,
     depth: Cell<usize>,
-    /// In a block that asks for a pattern.
+    /// Whether execution is in a block that requests a pattern.
     pattern: Cell<bool>,
-    /// What is evaluated once for all elements of an array expression.
+    /// Values that are computed only once for all elements of an array expression.
     once: RefCell<HashMap<*const Expr, Vec<Value>>>,
     coverage: coverage::Coverage,
 }
 
-/// A subprogram to call: its code, and for a nested one the activation that it sees.
+/// A subprogram that can be called: its code and, for a nested one, the activation of its host.
 #[derive(Clone)]
 struct Procedure<'p> {
     code: Code<'p>,
@@ -266,7 +266,7 @@ struct Procedure<'p> {
 
 #[derive(Clone, Copy)]
 enum Code<'p> {
-    /// A unit, from its top or from an ENTRY statement.
+    /// A unit, from its beginning or from an ENTRY statement.
     Unit(&'p Unit, Option<&'p Stmt>),
     Intrinsic(&'static farfel_lang::intrinsics::Intrinsic),
 }

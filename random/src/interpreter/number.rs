@@ -1,29 +1,29 @@
 //! Real numbers that carry derivatives.
 //!
-//! Every run of an AD block is an [`Invocation`] with a tag of its own. A number that depends
-//! on what the block differentiates by is *lifted*: it has a value, and a slope that belongs
-//! to that invocation. The value may itself be lifted, by an invocation that began earlier.
-//! An operation looks at the latest invocation among its operands, takes what is not lifted
-//! by it for a constant, and applies the chain rule; values and partial derivatives are
-//! computed by the same operations one level down. So slopes of different invocations never
-//! mix (Siskind and Pearlmutter, "Nesting forward-mode AD in a functional framework", 2008).
+//! Every execution of an AD block is an [`Invocation`] with a tag of its own. A number that depends
+//! on the independent variables of the block is *lifted*: it has a value, and a slope that belongs
+//! to that invocation. The value may itself be lifted by an invocation that began earlier. An
+//! operation takes the latest invocation among its operands, treats operands not lifted by it as
+//! constants, and applies the chain rule; values and partial derivatives are computed by the same
+//! operations one level down. So slopes of different invocations are never confused (Siskind and
+//! Pearlmutter, "Nesting forward-mode AD in a functional framework", 2008).
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// One run of one AD block.
+/// One execution of an AD block.
 pub struct Invocation {
-    /// Later runs have larger ones.
+    /// Later executions have larger tags.
     tag: u64,
-    /// False once the block is left: its slopes mean nothing any more.
+    /// False once the block has ended: its slopes then have no meaning any more.
     alive: Cell<bool>,
-    /// Of a block in reverse mode: all operations so far, each with its operands by position
-    /// on the tape and its derivatives by them.
+    /// For a block in reverse mode, all operations so far: for each the positions of its operands
+    /// on the tape, with the partial derivatives with respect to them.
     tape: RefCell<Vec<Vec<(usize, Number)>>>,
 }
 
 impl Invocation {
-    /// Begins one, later than all with smaller tags.
+    /// Begins an invocation, which is later than all with smaller tags.
     pub fn begin(tag: u64) -> Rc<Self> {
         Rc::new(Invocation {
             tag,
@@ -32,22 +32,22 @@ impl Invocation {
         })
     }
 
-    /// Ends it: numbers lose its slopes.
+    /// Ends the invocation: numbers lose its slopes.
     pub fn end(&self) {
         self.alive.set(false);
     }
 
-    /// A number with a tangent (forward mode).
+    /// Creates a number with a tangent (forward mode).
     pub fn with_tangent(self: &Rc<Self>, value: Number, tangent: Number) -> Number {
         self.lift(value, Slope::Tangent(tangent))
     }
 
-    /// A number that others may depend on (patterns).
+    /// Creates a number on which others may depend (patterns).
     pub fn with_dependence(self: &Rc<Self>, value: Number) -> Number {
         self.lift(value, Slope::Depends)
     }
 
-    /// Does a number depend on what this invocation asks about?
+    /// Whether a number depends on the independent variables of this invocation.
     pub fn depends(&self, x: &Number) -> bool {
         match x {
             Number::Lifted(l) if l.of.tag == self.tag => matches!(l.slope, Slope::Depends),
@@ -56,7 +56,7 @@ impl Invocation {
         }
     }
 
-    /// A number that a gradient is wanted for (reverse mode).
+    /// Creates an independent number, for which a gradient is requested (reverse mode).
     pub fn independent(self: &Rc<Self>, value: Number) -> Number {
         let at = self.record(Vec::new());
         self.lift(value, Slope::OnTape(at))
@@ -76,20 +76,20 @@ impl Invocation {
         tape.len() - 1
     }
 
-    /// The tangent that a number has in this invocation.
+    /// Returns the tangent of a number in this invocation.
     pub fn tangent(&self, x: &Number) -> Number {
         match x {
             Number::Lifted(l) if l.of.tag == self.tag => match &l.slope {
                 Slope::Tangent(t) => t.clone(),
                 Slope::OnTape(_) | Slope::Depends => Number::ZERO,
             },
-            // By another direction of the same block.
+            // It was lifted by another direction of the same block.
             Number::Lifted(l) if l.of.tag > self.tag => self.tangent(&l.value),
             _ => Number::ZERO,
         }
     }
 
-    /// Where a number stands on the tape of this invocation.
+    /// Returns the position of a number on the tape of this invocation.
     pub fn on_tape(&self, x: &Number) -> Option<usize> {
         match x {
             Number::Lifted(l) if l.of.tag == self.tag => match l.slope {
@@ -100,7 +100,8 @@ impl Invocation {
         }
     }
 
-    /// The cotangents of everything on the tape, from those of some: the reverse phase.
+    /// Computes the cotangents of everything on the tape from those of some numbers: the reverse
+    /// sweep.
     pub fn cotangents(&self, given: &[(usize, Number)]) -> Vec<Number> {
         let tape = self.tape.borrow();
         let mut sums = vec![Number::ZERO; tape.len()];
@@ -135,12 +136,12 @@ pub struct Lifted {
 
 enum Slope {
     Tangent(Number),
-    /// It depends on what the block asks about, with whatever derivative.
+    /// It depends on the independent variables of the block, with any derivative.
     Depends,
     OnTape(usize),
 }
 
-/// How exact values are: derivatives are always of double precision.
+/// The precision of values. Derivatives always have double precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// 4 bytes.
@@ -167,7 +168,7 @@ pub enum Function {
     Sub,
     Mul,
     Div,
-    /// To a power that is an INTEGER.
+    /// A power with an INTEGER exponent.
     PowInt(i64),
     Pow,
     Mod,
@@ -191,7 +192,7 @@ impl Number {
     /// Zero.
     pub const ZERO: Number = Number::Plain(0.0);
 
-    /// The value without any derivative.
+    /// Returns the value without any derivatives.
     pub fn plain(&self) -> f64 {
         match self {
             Number::Plain(x) => *x,
@@ -199,7 +200,7 @@ impl Number {
         }
     }
 
-    /// Without slopes of invocations that have ended.
+    /// Returns the number without slopes of invocations that have ended.
     pub fn current(&self) -> Number {
         let mut x = self;
         while let Number::Lifted(l) = x
@@ -210,7 +211,7 @@ impl Number {
         x.clone()
     }
 
-    /// Rounded; slopes stay what they are.
+    /// Rounds the value and leaves slopes unchanged.
     pub fn round(&self, precision: Precision) -> Number {
         match self {
             Number::Plain(x) => Number::Plain(precision.round(*x)),
@@ -234,7 +235,7 @@ fn mul(a: &Number, b: &Number) -> Number {
     apply(Function::Mul, &[a, b], Precision::Double)
 }
 
-/// The value of a function, with the slopes that follow by the chain rule.
+/// Evaluates a function, with the slopes given by the chain rule.
 pub fn apply(f: Function, args: &[&Number], precision: Precision) -> Number {
     let of = |x: &Number| match x {
         Number::Lifted(l) => Some(l.of.clone()),
@@ -245,7 +246,7 @@ pub fn apply(f: Function, args: &[&Number], precision: Precision) -> Number {
         let plain: Vec<f64> = args.iter().map(|x| x.plain()).collect();
         return Number::Plain(precision.round(value(f, &plain)));
     };
-    // What another invocation has lifted is a constant for this one.
+    // A number lifted by another invocation is a constant for this one.
     let slope = |x: &'_ Number| match x {
         Number::Lifted(l) if l.of.tag == latest.tag => Some(l.clone()),
         _ => None,
@@ -311,7 +312,7 @@ fn value(f: Function, x: &[f64]) -> f64 {
     }
 }
 
-/// The derivative of a function by its argument number `i`.
+/// Returns the partial derivative of a function with respect to argument `i`.
 fn partial(f: Function, i: usize, x: &[&Number]) -> Number {
     use Function::*;
     let call = |f: Function, args: &[&Number]| apply(f, args, Precision::Double);

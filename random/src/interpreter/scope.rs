@@ -1,4 +1,4 @@
-//! Activations of subprograms, and what names stand for in them.
+//! Activations of subprograms, and the meaning of names in them.
 
 use super::call::Actual;
 use super::storage::{Area, Place, size};
@@ -12,46 +12,46 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// One activation of a subprogram.
+/// An activation of a subprogram.
 pub struct Frame<'p> {
     /// The subprogram.
     pub unit: &'p Unit,
-    /// Of a nested subprogram, the activation of the one around it.
+    /// The activation of its host, for a nested subprogram.
     pub host: Option<Rc<Frame<'p>>>,
-    /// What its symbols stand for, so far as that is known.
+    /// The meanings of its symbols, as far as they are known.
     bindings: RefCell<Vec<Option<Binding<'p>>>>,
-    /// Where alternate returns go.
+    /// The targets of alternate returns.
     pub labels: Vec<Label>,
-    /// While a statement function is evaluated: the activation it belongs to.
+    /// The activation to which this belongs, while a statement function is evaluated.
     base: Option<Rc<Frame<'p>>>,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone)]
 pub enum Binding<'p> {
     /// A variable or array.
     Variable(Variable),
     /// A procedure.
     Procedure(Procedure<'p>),
-    /// What should not be used, and why.
+    /// A name that cannot be used, with the reason.
     Unusable(Halt),
 }
 
 /// A variable or array.
 #[derive(Clone)]
 pub struct Variable {
-    /// Where it is, or its first element.
+    /// Its place, or that of its first element.
     pub place: Place,
     /// The bounds of an array.
     pub shape: Option<Rc<Shape>>,
 }
 
-/// Lower bounds and extents, dimension by dimension; the last extent is `None` for an array
-/// of assumed size.
+/// The lower bounds and extents of all dimensions; the last extent is `None` for an array of
+/// assumed size.
 pub struct Shape(pub Vec<(i64, Option<i64>)>);
 
 impl Shape {
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn count(&self) -> Run<usize> {
         let mut count = 1;
         for (_, extent) in &self.0 {
@@ -62,7 +62,7 @@ impl Shape {
         Ok(count)
     }
 
-    /// How many elements stand before that with these subscripts.
+    /// Returns the number of elements before the one with these subscripts.
     pub fn index(&self, subscripts: &[i64]) -> Run<usize> {
         let (mut index, mut stride) = (0, 1);
         if subscripts.len() != self.0.len() {
@@ -80,25 +80,25 @@ impl Shape {
     }
 }
 
-/// Which variables of a unit share storage by COMMON or EQUIVALENCE: the block, or the
-/// variable that the area is named by, and the first byte.
+/// The variables of a unit that share storage through COMMON or EQUIVALENCE: the block, or the
+/// variable after which the area is named, and the first byte.
 #[derive(Default)]
 pub struct Layout(HashMap<SymId, (Shared, usize)>);
 
 #[derive(Clone, PartialEq)]
 enum Shared {
     Common(Name),
-    /// By EQUIVALENCE alone, with the size of all together.
+    /// An EQUIVALENCE class outside of COMMON, with its total size.
     Class(SymId, usize),
 }
 
 impl<'p> Frame<'p> {
-    /// The activation itself, for closures.
+    /// Returns the activation itself, for closures.
     fn base(self: &Rc<Self>) -> Rc<Self> {
         self.base.clone().unwrap_or_else(|| self.clone())
     }
 
-    /// The same with other variables for some symbols: for statement functions.
+    /// Returns the activation with other variables for some symbols, for statement functions.
     pub fn with(self: &Rc<Self>, new: Vec<(SymId, Variable)>) -> Rc<Self> {
         let mut bindings = self.bindings.borrow().clone();
         for (s, variable) in new {
@@ -113,12 +113,12 @@ impl<'p> Frame<'p> {
         })
     }
 
-    /// Gives a symbol another variable.
+    /// Binds a symbol to another variable.
     pub fn bind(&self, s: SymId, variable: Variable) {
         self.bindings.borrow_mut()[s.0 as usize] = Some(Binding::Variable(variable));
     }
 
-    /// The dummy arguments that are variables, and what they stand for.
+    /// Returns the dummy arguments that are variables, with their meanings.
     pub fn dummies(&self) -> Vec<(SymId, Variable)> {
         let bindings = self.bindings.borrow();
         let all = self.unit.symbols.iter().zip(bindings.iter());
@@ -129,7 +129,7 @@ impl<'p> Frame<'p> {
         all.filter_map(dummy).collect()
     }
 
-    /// The activation and the symbol there that a symbol is linked to.
+    /// Returns the activation and the symbol in it to which a symbol is linked.
     pub fn owner(self: &Rc<Self>, s: SymId) -> Run<(Rc<Frame<'p>>, SymId)> {
         match self.unit.symbols[s].place {
             Home::Host(outer) => match &self.host {
@@ -142,8 +142,8 @@ impl<'p> Frame<'p> {
 }
 
 impl<'p> Machine<'p> {
-    /// An activation of a unit before its first statement. Without `actuals` it has no
-    /// arguments: for values from the start.
+    /// Creates an activation of a unit before its first statement. Without `actuals` it has no
+    /// arguments, as for initial values.
     pub fn enter(
         &self,
         unit: &'p Unit,
@@ -166,7 +166,7 @@ impl<'p> Machine<'p> {
         if args.len() != actuals.len() {
             return Err(Halt::invalid("a wrong number of arguments"));
         }
-        // What the bounds of arrays need comes first, in whatever order it stands.
+        // Arguments on which array bounds depend come first, whatever their order.
         let pairs: Vec<(SymId, &Actual)> = args
             .iter()
             .zip(actuals)
@@ -197,7 +197,7 @@ impl<'p> Machine<'p> {
             }
         }
         for (s, symbol) in unit.symbols.iter() {
-            // Bounds have the values that hold now.
+            // Bounds have their current values.
             if symbol.class == Class::Variable && !matches!(symbol.place, Home::Host(_)) {
                 let bound = self.lookup(&frame, s);
                 if let Err(halt) = bound {
@@ -208,7 +208,7 @@ impl<'p> Machine<'p> {
         Ok(frame)
     }
 
-    /// An activation in which nothing stands for anything yet.
+    /// Creates an activation without any bindings.
     pub fn frame(
         &self,
         unit: &'p Unit,
@@ -228,7 +228,7 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// What a symbol stands for.
+    /// Returns the meaning of a symbol.
     pub fn lookup(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Binding<'p>> {
         let bound = f.bindings.borrow()[s.0 as usize].clone();
         match bound {
@@ -256,7 +256,7 @@ impl<'p> Machine<'p> {
         Ok(binding)
     }
 
-    /// The variable that a symbol stands for.
+    /// Returns the variable for which a symbol stands.
     pub fn variable(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Variable> {
         match self.lookup(f, s)? {
             Binding::Variable(v) => Ok(v),
@@ -267,7 +267,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// A type as it is in this run.
+    /// Returns a type as it is in this run.
     pub fn ty(&self, ty: Type) -> Type {
         match ty {
             Type::Real(4) if self.wide => Type::DOUBLE,
@@ -276,7 +276,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The type and length of a variable.
+    /// Returns the type and length of a variable.
     pub fn kind_of(&self, f: &Rc<Frame<'p>>, symbol: &'p Symbol) -> Run<(Type, usize)> {
         let none = || Halt::invalid(format!("{} has no type", symbol.name));
         let ty = self.ty(symbol.ty.ok_or_else(none)?);
@@ -290,7 +290,7 @@ impl<'p> Machine<'p> {
         Ok((ty, usize::try_from(length).unwrap_or(0)))
     }
 
-    /// The bounds of an array as they are now.
+    /// Returns the current bounds of an array.
     pub fn shape(&self, f: &Rc<Frame<'p>>, dims: &'p [Dim]) -> Run<Option<Rc<Shape>>> {
         let mut bounds = Vec::new();
         for d in dims {
@@ -308,7 +308,7 @@ impl<'p> Machine<'p> {
         Ok((!bounds.is_empty()).then(|| Rc::new(Shape(bounds))))
     }
 
-    /// Storage for a variable of this unit that is no argument.
+    /// Allocates storage for a variable of this unit that is not an argument.
     fn allocate(&self, f: &Rc<Frame<'p>>, s: SymId, symbol: &'p Symbol) -> Run<Variable> {
         let unit = f.unit;
         match symbol.place {
@@ -318,7 +318,7 @@ impl<'p> Machine<'p> {
             }
             Home::Pointee(_) => return Err(Halt::not_interpreted("Cray pointers")),
             Home::Result if unit.result != Some(s) => {
-                // Results of entries are one variable.
+                // The results of entries are one variable.
                 let first = unit.result.map(|r| self.variable(f, r)).transpose()?;
                 let (ty, _) = self.kind_of(f, symbol)?;
                 return match first {
@@ -332,7 +332,7 @@ impl<'p> Machine<'p> {
         }
         let (ty, length) = self.kind_of(f, symbol)?;
         if symbol.has(Attribute::Allocatable) {
-            // What grows has no end of its own.
+            // A growing tape has no fixed extent.
             let extent = (!symbol.has(Attribute::Growing)).then_some(0);
             let none = symbol.dims.iter().map(|_| (1, extent)).collect();
             return Ok(Variable {
@@ -361,7 +361,7 @@ impl<'p> Machine<'p> {
                 let keep = keep.map(|m| &unit.symbols[m]).any(|m| is_static(unit, m));
                 let area = match keep {
                     true => self.fixed(unit, leader, Area::shared),
-                    // Whichever comes first makes the area for all.
+                    // The first one creates the area for all.
                     false => self.class_area(f, leader)?,
                 };
                 area.reserve(all);
@@ -387,7 +387,7 @@ impl<'p> Machine<'p> {
         statics.entry((unit, s)).or_insert_with(new).clone()
     }
 
-    /// The area of an EQUIVALENCE class in this activation.
+    /// Returns the area of an EQUIVALENCE class in this activation.
     fn class_area(&self, f: &Rc<Frame<'p>>, leader: SymId) -> Run<Rc<Area>> {
         for m in self.members(f, leader)? {
             if let Some(Binding::Variable(v)) = &f.bindings.borrow()[m.0 as usize] {
@@ -404,12 +404,12 @@ impl<'p> Machine<'p> {
         Ok(members.map(|(m, _)| *m).collect())
     }
 
-    /// Does a variable lie in COMMON or EQUIVALENCE?
+    /// Whether a variable is in COMMON or EQUIVALENCE.
     pub fn shares_storage(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<bool> {
         Ok(self.layout(f)?.0.contains_key(&s))
     }
 
-    /// Who shares storage in a unit.
+    /// Returns the shared storage of a unit.
     fn layout(&self, f: &Rc<Frame<'p>>) -> Run<Rc<Layout>> {
         let key: *const Unit = f.unit;
         let known = self.layouts.borrow().get(&key).cloned();
@@ -429,7 +429,7 @@ impl<'p> Machine<'p> {
             let shape = self.shape(f, &symbol.dims)?;
             Ok(shape.map_or(Ok(1), |s| s.count())? * size(ty, length))
         };
-        // EQUIVALENCE: where each variable begins, counted from the leader of its class.
+        // EQUIVALENCE: where each variable begins, relative to the leader of its class.
         let mut classes: HashMap<SymId, (SymId, i64)> = HashMap::new();
         for spec in &unit.specs {
             let SpecKind::Equivalence(groups) = &spec.kind else {
@@ -444,7 +444,7 @@ impl<'p> Machine<'p> {
                         first = Some((leader, begin + offset));
                         continue;
                     };
-                    // Both classes become one, in which the two points are the same.
+                    // Both classes are merged so that the two points coincide.
                     let shift = point - (begin + offset);
                     for (l, b) in classes.values_mut().filter(|(l, _)| *l == leader) {
                         (*l, *b) = (other, *b + shift);
@@ -496,7 +496,7 @@ impl<'p> Machine<'p> {
         Ok(layout)
     }
 
-    /// The variable that an item of EQUIVALENCE names, and at which byte of it.
+    /// Returns the variable of an item in EQUIVALENCE, and the byte offset in it.
     fn offset(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<(SymId, i64)> {
         let (s, subscripts) = match &e.kind {
             ExprKind::Var(s) => (*s, None),
@@ -518,7 +518,7 @@ impl<'p> Machine<'p> {
         Ok((s, (index * size(ty, length)) as i64))
     }
 
-    /// The procedure that a symbol stands for, of the unit that knows it.
+    /// Returns the procedure for which a symbol stands, in the unit that knows it.
     fn procedure(&self, f: &Rc<Frame<'p>>, symbol: &'p Symbol) -> Run<Procedure<'p>> {
         let name = &symbol.name;
         if symbol.place == Home::Local {
@@ -542,8 +542,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The procedure that a reference calls: a function that names itself has a variable of
-    /// that name.
+    /// Returns the procedure that a reference calls. In a function that refers to itself, a
+    /// variable has the same name.
     pub fn callee(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Procedure<'p>> {
         let symbol = &f.unit.symbols[s];
         if symbol.place == Home::Result {
@@ -559,7 +559,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// What a dummy argument stands for in an activation that begins.
+    /// Returns the meaning of a dummy argument in an activation that begins.
     fn associate(&self, f: &Rc<Frame<'p>>, s: SymId, actual: &Actual<'p>) -> Run<Binding<'p>> {
         let symbol = &f.unit.symbols[s];
         let place = match actual {
@@ -586,7 +586,8 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// The code that a unit offers under a name: itself, or from one of its entries.
+/// Returns the code that a unit provides under a name: that of the unit itself, or from one of its
+/// entries.
 fn code<'p>(unit: &'p Unit, name: &Name) -> Option<Code<'p>> {
     if unit.name == *name && matches!(unit.kind, UnitKind::Function | UnitKind::Subroutine) {
         return Some(Code::Unit(unit, None));
@@ -602,14 +603,14 @@ fn code<'p>(unit: &'p Unit, name: &Name) -> Option<Code<'p>> {
     found
 }
 
-/// Does a variable keep its value between activations?
+/// Whether a variable keeps its value between activations.
 fn is_static(unit: &Unit, symbol: &Symbol) -> bool {
     let all = |s: &farfel_lang::ir::Spec| matches!(&s.kind, SpecKind::Save(l) if l.is_empty());
     let own = !matches!(symbol.place, Home::Dummy | Home::Result);
     own && (symbol.saved || symbol.init.is_some() || unit.specs.iter().any(all))
 }
 
-/// The variable that holds the result of a function, or of one of its entries.
+/// Returns the variable that holds the result of a function, or of one of its entries.
 pub fn result_of(unit: &Unit, entry: Option<&Stmt>) -> Option<SymId> {
     match entry.map(|s| &s.kind) {
         Some(StmtKind::Entry(e)) if unit.kind == UnitKind::Function => Some(e.name),
@@ -617,7 +618,7 @@ pub fn result_of(unit: &Unit, entry: Option<&Stmt>) -> Option<SymId> {
     }
 }
 
-/// A variable that is no array.
+/// Creates a variable that is not an array.
 pub fn scalar(value: Value) -> Run<Variable> {
     Ok(Variable {
         place: Place::holding(value)?,

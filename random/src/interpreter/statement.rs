@@ -1,4 +1,4 @@
-//! What statements do.
+//! Executes statements.
 
 use super::scope::{Frame, Shape, Variable};
 use super::storage::{Area, Place, size};
@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 impl<'p> Machine<'p> {
-    /// Executes the statements of a subprogram, from its top or from an ENTRY.
+    /// Executes the statements of a subprogram, from its beginning or from an ENTRY.
     pub fn body(&self, f: &Rc<Frame<'p>>, body: &'p Block, entry: Option<&'p Stmt>) -> Run<Flow> {
         let begin = match entry {
             Some(e) => body.iter().position(|s| std::ptr::eq(s, e)).unwrap_or(0),
@@ -24,7 +24,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Executes a list of statements. A jump to one of them goes on there; others leave it.
+    /// Executes a list of statements. A jump to one of them continues there; others leave the list.
     fn block(&self, f: &Rc<Frame<'p>>, block: &'p Block, begin: usize) -> Run<Flow> {
         let mut at = begin;
         while let Some(stmt) = block.get(at) {
@@ -167,7 +167,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// ALLOCATE and DEALLOCATE.
+    /// Executes ALLOCATE and DEALLOCATE.
     fn allocation(&self, f: &Rc<Frame<'p>>, a: &'p Allocation) -> Run<Flow> {
         for c in &a.control {
             match &c.kind {
@@ -184,7 +184,7 @@ impl<'p> Machine<'p> {
             };
             let old = self.variable(f, s)?;
             if f.unit.symbols[s].has(Attribute::Growing) {
-                // Whoever passes it has the same area, which keeps what is there.
+                // The caller that passes it has the same area, whose contents are kept.
                 if let ExprKind::Element(_, subscripts) = &e.kind {
                     let count = self.eval(f, &subscripts[0], None)?.as_integer()?;
                     let count = usize::try_from(count).unwrap_or(0);
@@ -306,7 +306,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The body of a loop once. `None`: go on with the loop.
+    /// Executes the body of a loop once. Returns `None` if the loop continues.
     fn round(&self, f: &Rc<Frame<'p>>, d: &'p Do) -> Run<Option<Flow>> {
         let own = |name: &Option<_>| name.is_none() || *name == d.name;
         Ok(match self.inside(f, &d.body)? {
@@ -318,8 +318,8 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// Counts a loop's variable (ANSI X3.9-1978, 11.10.3): how often it goes round is known
-    /// before the first time.
+    /// Executes a counted loop (ANSI X3.9-1978, 11.10.3). The number of iterations is determined
+    /// before the first one.
     fn count(
         &self,
         f: &Rc<Frame<'p>>,
@@ -351,7 +351,7 @@ impl<'p> Machine<'p> {
         Ok(Flow::Next)
     }
 
-    /// Goes through an implied DO: its variable is one of the program, as that of a loop.
+    /// Executes an implied DO. Its variable is one of the program, like that of a loop.
     pub fn implied_do<T>(
         &self,
         f: &Rc<Frame<'p>>,
@@ -364,7 +364,7 @@ impl<'p> Machine<'p> {
     }
 
     fn io(&self, f: &Rc<Frame<'p>>, io: &'p Io) -> Run<Flow> {
-        // What is written without format to standard output, and read from standard input.
+        // List-directed output to standard output, and input from standard input.
         let simple = match (io.kind, &io.control[..]) {
             (IoKind::Print, [format]) => format.kind == ExprKind::Star,
             (IoKind::Read, [format]) if !io.parens => format.kind == ExprKind::Star,
@@ -440,12 +440,12 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// Where a jump to a label goes on in a list of statements.
+/// Returns the index in a list of statements at which a jump to a label continues.
 fn target(block: &Block, label: Label) -> Option<usize> {
     block.iter().position(|s| s.label == Some(label))
 }
 
-/// A jump to the end of a construct from inside, and EXIT from it by its name, go on after it.
+/// Handles a jump from within a construct to its end, and EXIT by its name: both continue after it.
 fn leave(flow: Flow, end: Option<Label>, name: Option<&farfel_lang::ir::Name>) -> Flow {
     match flow {
         Flow::Goto(l) if end == Some(l) => Flow::Next,
@@ -454,7 +454,7 @@ fn leave(flow: Flow, end: Option<Label>, name: Option<&farfel_lang::ir::Name>) -
     }
 }
 
-/// As it is printed, without blanks around it.
+/// Returns a value as printed, without surrounding blanks.
 fn text(value: &Value) -> Run<String> {
     Ok(match value {
         Value::Integer(_, i) => i.to_string(),

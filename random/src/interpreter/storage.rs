@@ -1,9 +1,9 @@
-//! Where values are kept: areas of storage, and places in them.
+//! Storage areas, and the places in them that hold values.
 //!
-//! An [`Area`] is a sequence of slots. Variables that share storage, by COMMON or
-//! EQUIVALENCE, lie in one area whose slots are bytes; others have an area of their own with
-//! a slot for each element. A variable, an array element, and a dummy argument, which is
-//! somebody else's variable, are [`Place`]s.
+//! An [`Area`] is a sequence of slots. Variables that share storage through COMMON or EQUIVALENCE
+//! are in one area whose slots are bytes; any other variable has an area of its own, with one slot
+//! for each element. A variable, an array element, and a dummy argument, which is a variable of the
+//! caller, are [`Place`]s.
 
 use super::value::Value;
 use super::{Halt, Run};
@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 #[derive(Clone)]
 enum Slot {
-    /// Nothing was assigned yet.
+    /// Nothing has been assigned yet.
     Empty,
     /// A value begins here.
     Value(Value),
-    /// The value goes on that began before.
+    /// The continuation of the value that began before.
     Rest,
     /// One character.
     Byte(u8),
@@ -25,19 +25,19 @@ enum Slot {
 
 /// A piece of storage.
 pub struct Area {
-    /// How many bytes a slot has.
+    /// The size of a slot in bytes.
     step: usize,
-    /// How many slots there are. Those at the end that were never written need no room.
+    /// The number of slots. Slots at the end that were never written need no memory.
     count: Cell<usize>,
     slots: RefCell<Vec<Slot>>,
-    /// How often each slot was written.
+    /// The number of times that each slot was written.
     written: RefCell<Vec<u64>>,
-    /// It must not be written any more.
+    /// Whether it must not be written any more.
     frozen: Cell<bool>,
 }
 
 impl Area {
-    /// One for so many elements of a type (`length` is that of a CHARACTER), alone.
+    /// Creates an area for this many elements of a type (`length` is that of a CHARACTER).
     pub fn of_elements(ty: Type, length: usize, count: usize) -> Rc<Self> {
         let (step, slots) = match ty {
             Type::Character => (1, length * count),
@@ -52,7 +52,7 @@ impl Area {
         })
     }
 
-    /// One that variables share. It grows when more is needed.
+    /// Creates an area that variables share. It grows as needed.
     pub fn shared() -> Rc<Self> {
         Rc::new(Area {
             step: 1,
@@ -63,18 +63,18 @@ impl Area {
         })
     }
 
-    /// Nobody may write it from now on.
+    /// Forbids further writes.
     pub fn freeze(&self) {
         self.frozen.set(true);
     }
 
-    /// Makes room for so many bytes.
+    /// Makes the area at least this many bytes large.
     pub fn reserve(&self, bytes: usize) {
         let count = bytes.div_ceil(self.step);
         self.count.set(self.count.get().max(count));
     }
 
-    /// Makes slots that can be used.
+    /// Allocates memory for slots.
     fn grow(&self, count: usize) {
         let mut slots = self.slots.borrow_mut();
         if slots.len() < count {
@@ -83,13 +83,13 @@ impl Area {
         }
     }
 
-    /// How many bytes it has.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         self.count.get() * self.step
     }
 }
 
-/// The size in bytes of a value.
+/// Returns the size of a value in bytes.
 pub fn size(ty: Type, length: usize) -> usize {
     match ty {
         Type::Integer(n) | Type::Real(n) | Type::Logical(n) => n.into(),
@@ -98,21 +98,21 @@ pub fn size(ty: Type, length: usize) -> usize {
     }
 }
 
-/// Where one value is.
+/// The place of one value.
 #[derive(Clone)]
 pub struct Place {
-    /// In which storage.
+    /// The storage area.
     pub area: Rc<Area>,
-    /// At which byte of it.
+    /// The byte offset in the area.
     pub byte: usize,
-    /// Of which type.
+    /// The type of the value.
     pub ty: Type,
     /// The length of a CHARACTER.
     pub length: usize,
 }
 
 impl Place {
-    /// New storage for one value.
+    /// Allocates new storage for one value.
     pub fn new(ty: Type, length: usize) -> Self {
         Place {
             area: Area::of_elements(ty, length, 1),
@@ -122,7 +122,7 @@ impl Place {
         }
     }
 
-    /// New storage that holds a value.
+    /// Allocates new storage that holds a value.
     pub fn holding(value: Value) -> Result<Self, Halt> {
         let length = match &value {
             Value::Text(t) => t.len(),
@@ -133,7 +133,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The place of the `i`-th value after it.
+    /// Returns the place of the `i`-th value after this one.
     pub fn after(&self, i: usize) -> Place {
         Place {
             byte: self.byte + i * size(self.ty, self.length),
@@ -141,7 +141,7 @@ impl Place {
         }
     }
 
-    /// Two names of one place are equal.
+    /// Returns a key that is equal for two names of the same place.
     pub fn key(&self) -> (*const Area, usize) {
         (Rc::as_ptr(&self.area), self.byte)
     }
@@ -161,7 +161,7 @@ impl Place {
         Ok(self.byte / step..end / step)
     }
 
-    /// The value there.
+    /// Reads the value.
     pub fn read(&self) -> Result<Value, Halt> {
         let undefined = || Halt::invalid("a value is read before it is set");
         let range = self.slots()?;
@@ -186,14 +186,14 @@ impl Place {
         Ok(value.clone().map(&|x| x.current()))
     }
 
-    /// How often it was written, by whatever name.
+    /// Returns the number of times that the value was written, under any name.
     pub fn writes(&self) -> Run<u64> {
         let range = self.slots()?;
         let written = &self.area.written.borrow()[range];
         Ok(written.iter().max().copied().unwrap_or(0))
     }
 
-    /// Has it been set?
+    /// Whether the value has been set.
     pub fn is_set(&self) -> bool {
         let Ok(range) = self.slots() else {
             return false;
@@ -202,7 +202,7 @@ impl Place {
         !slots.iter().any(|s| matches!(s, Slot::Empty))
     }
 
-    /// Sets it, as an assignment does.
+    /// Sets the value, as an assignment does.
     pub fn write(&self, value: Value) -> Result<(), Halt> {
         let range = self.slots()?;
         if self.area.frozen.get() {

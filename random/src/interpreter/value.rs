@@ -7,21 +7,21 @@ use farfel_lang::ir::{BinOp, Label, Type};
 /// A value of some type.
 #[derive(Clone)]
 pub enum Value {
-    /// INTEGER of so many bytes.
+    /// An INTEGER of this many bytes.
     Integer(u8, i64),
     /// REAL or DOUBLE PRECISION.
     Real(Precision, Number),
-    /// COMPLEX, as real and imaginary part.
+    /// A COMPLEX, as real and imaginary part.
     Complex(Precision, Number, Number),
-    /// LOGICAL of so many bytes.
+    /// A LOGICAL of this many bytes.
     Logical(u8, bool),
     /// CHARACTER.
     Text(Vec<u8>),
-    /// What ASSIGN puts into an INTEGER variable.
+    /// The label that ASSIGN stores in an INTEGER variable.
     Label(Label),
 }
 
-/// The precision of a REAL of so many bytes.
+/// Returns the precision of a REAL of this many bytes.
 pub fn precision(kind: u8) -> Result<Precision, Halt> {
     match kind {
         4 => Ok(Precision::Single),
@@ -38,17 +38,17 @@ fn bytes(precision: Precision) -> u8 {
 }
 
 impl Value {
-    /// A default INTEGER.
+    /// Creates a default INTEGER.
     pub fn integer(i: i64) -> Self {
         Value::Integer(4, i)
     }
 
-    /// A default LOGICAL.
+    /// Creates a default LOGICAL.
     pub fn logical(l: bool) -> Self {
         Value::Logical(4, l)
     }
 
-    /// Its type.
+    /// Returns the type.
     pub fn ty(&self) -> Type {
         match self {
             Value::Integer(kind, _) => Type::Integer(*kind),
@@ -60,7 +60,7 @@ impl Value {
         }
     }
 
-    /// The value of an INTEGER.
+    /// Returns the value of an INTEGER.
     pub fn as_integer(&self) -> Result<i64, Halt> {
         match self {
             Value::Integer(_, i) => Ok(*i),
@@ -68,7 +68,7 @@ impl Value {
         }
     }
 
-    /// The value of a LOGICAL.
+    /// Returns the value of a LOGICAL.
     pub fn as_logical(&self) -> Result<bool, Halt> {
         match self {
             Value::Logical(_, l) => Ok(*l),
@@ -76,7 +76,7 @@ impl Value {
         }
     }
 
-    /// The number of a REAL or INTEGER.
+    /// Returns the number of a REAL or INTEGER.
     pub fn as_real(&self) -> Result<Number, Halt> {
         match self {
             Value::Integer(_, i) => Ok(Number::Plain(*i as f64)),
@@ -85,7 +85,7 @@ impl Value {
         }
     }
 
-    /// Real and imaginary part of any number.
+    /// Returns the real and imaginary part of any number.
     pub fn as_complex(&self) -> Result<(Number, Number), Halt> {
         match self {
             Value::Complex(_, re, im) => Ok((re.clone(), im.clone())),
@@ -93,7 +93,7 @@ impl Value {
         }
     }
 
-    /// The characters of a CHARACTER.
+    /// Returns the characters of a CHARACTER.
     pub fn as_text(&self) -> Result<&[u8], Halt> {
         match self {
             Value::Text(t) => Ok(t),
@@ -104,7 +104,7 @@ impl Value {
         }
     }
 
-    /// Every real number in it, rewritten.
+    /// Applies a function to every real number in the value.
     pub fn map(self, f: &dyn Fn(&Number) -> Number) -> Value {
         match self {
             Value::Real(p, x) => Value::Real(p, f(&x)),
@@ -113,7 +113,7 @@ impl Value {
         }
     }
 
-    /// As an assignment to a variable of type `ty` converts it.
+    /// Converts the value as an assignment to a variable of type `ty` does.
     pub fn convert(self, ty: Type) -> Result<Value, Halt> {
         Ok(match (ty, self) {
             (Type::Integer(_), Value::Label(l)) => Value::Label(l),
@@ -138,7 +138,7 @@ impl Value {
     }
 }
 
-/// An INTEGER of so many bytes, which must be large enough.
+/// Creates an INTEGER of this many bytes, which must be large enough.
 pub fn integer(kind: u8, i: Option<i64>) -> Result<Value, Halt> {
     let bits = u32::from(kind) * 8;
     match i {
@@ -151,7 +151,7 @@ pub fn integer(kind: u8, i: Option<i64>) -> Result<Value, Halt> {
     }
 }
 
-/// `-x`
+/// Computes `-x`.
 pub fn negative(x: &Value) -> Result<Value, Halt> {
     Ok(match x {
         Value::Integer(kind, i) => integer(*kind, i.checked_neg())?,
@@ -164,7 +164,7 @@ pub fn negative(x: &Value) -> Result<Value, Halt> {
     })
 }
 
-/// `a op b`
+/// Computes `a op b`.
 pub fn binary(op: BinOp, a: &Value, b: &Value) -> Result<Value, Halt> {
     match op {
         BinOp::Concat => Ok(Value::Text([a.as_text()?, b.as_text()?].concat())),
@@ -191,7 +191,7 @@ fn compare(op: BinOp, a: &Value, b: &Value) -> Result<bool, Halt> {
                 _ => Err(Halt::invalid("COMPLEX numbers have no order")),
             };
         }
-        // As the type of both together: a DOUBLE PRECISION and an INTEGER, say.
+        // In the common type of both, for example of a DOUBLE PRECISION and an INTEGER.
         _ => {
             let Type::Real(kind) = a.ty().promote(b.ty()) else {
                 return Err(Halt::invalid("what is no number is compared"));
@@ -211,7 +211,7 @@ fn compare(op: BinOp, a: &Value, b: &Value) -> Result<bool, Halt> {
     })
 }
 
-/// Texts are compared as if the shorter one went on with blanks.
+/// Compares texts as if the shorter one were padded with blanks.
 pub fn compare_texts(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     let at = |t: &[u8], i: usize| t.get(i).copied().unwrap_or(b' ');
     let differ = (0..a.len().max(b.len())).find(|i| at(a, *i) != at(b, *i));

@@ -1,4 +1,4 @@
-//! What links to the surroundings become in a subprogram of the top level.
+//! Replaces the links of a lifted subprogram to its hosts.
 
 use super::{Forest, Root};
 use crate::diagnostic::{Diagnostic, rules};
@@ -9,7 +9,7 @@ use crate::lower::equivalenced;
 use std::collections::HashMap;
 
 impl Forest {
-    /// Links become dummy arguments, COMMON variables or constants.
+    /// Turns links into dummy arguments, COMMON variables or constants.
     pub(super) fn settle_links(
         &mut self,
         node: usize,
@@ -24,7 +24,7 @@ impl Forest {
             .filter(|(_, s)| matches!(s.place, Place::Host(_)))
             .map(|(id, _)| (id, self.root((node, id))))
             .collect();
-        // Settling a link ends it, so what they all lead to is looked up beforehand.
+        // Settling a link removes it, so the symbols to which links lead are looked up beforehand.
         let ours: HashMap<Root, SymId> = links.iter().map(|(id, root)| (*root, *id)).collect();
         let mut commons: Vec<(usize, Name)> = Vec::new();
         let mut constants = Vec::new();
@@ -50,7 +50,7 @@ impl Forest {
                 Class::Parameter(e) => fix(e),
                 Class::StatementFunction(dummies, e) => {
                     fix(e);
-                    // Its dummies are names of their own.
+                    // Its dummy arguments are names of their own.
                     dummies.iter_mut().for_each(|d| {
                         let mut name = Expr::var(*d, s.span);
                         fix(&mut name);
@@ -95,7 +95,7 @@ impl Forest {
                 namelists.push(*id);
             }
         }
-        // Constants in the order of the surroundings, which they depend on each other in.
+        // Constants keep the order of the hosts, as they may depend on each other.
         constants.sort();
         let unit = &mut self.nodes[node].unit;
         let mut at = usize::from(
@@ -128,7 +128,7 @@ impl Forest {
                 formulas.push(id);
             }
         }
-        // What comes from outside is declared first: bounds of local arrays may depend on it.
+        // Imported names are declared first: bounds of local arrays may depend on them.
         let own = unit.specs.split_off(at);
         for (owner, block) in commons {
             self.import_common(node, owner, &block, &ours, diagnostics);
@@ -153,7 +153,7 @@ impl Forest {
             s.attributes = Attributes::default();
             unit.args.push(Arg::Dummy(*id));
         }
-        // Those that bounds and lengths depend on come first.
+        // Arguments on which bounds and lengths depend come first.
         let mut declared = args;
         declared.sort_by_key(|id| {
             let s = &unit.symbols[*id];
@@ -173,7 +173,8 @@ impl Forest {
         self.check_namelists(node, &links, diagnostics);
     }
 
-    /// Input and output with NAMELIST know variables by their names, which must have stayed.
+    /// Checks that variables in NAMELIST groups kept their names, by which input and output refer
+    /// to them.
     fn check_namelists(
         &self,
         node: usize,
@@ -206,7 +207,7 @@ impl Forest {
         }
     }
 
-    /// Declares a COMMON block of the surroundings in a nested unit.
+    /// Declares a COMMON block of a host in a nested unit.
     fn import_common(
         &mut self,
         node: usize,
@@ -252,7 +253,7 @@ impl Forest {
         unit.add_spec(SpecKind::Common(vec![(block.clone(), entities)]), span);
     }
 
-    /// Declares the variables that EQUIVALENCE puts into COMMON, and where.
+    /// Declares the variables that EQUIVALENCE puts into COMMON, and their EQUIVALENCE groups.
     fn import_ties(&mut self, node: usize, links: &[(SymId, Root)], ours: &HashMap<Root, SymId>) {
         let mut tied: Vec<Root> = links
             .iter()

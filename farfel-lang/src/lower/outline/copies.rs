@@ -1,8 +1,8 @@
-//! Variables that cannot be arguments of a block's subroutine themselves.
+//! Local copies of variables that cannot be arguments of a block's subroutine.
 //!
-//! COMMON variables are the same everywhere, and so are variables under several names.
-//! Where a block is differentiated by one of them, or where its derivative is wanted, a
-//! local variable stands for it in the opening and the closing:
+//! COMMON variables are the same everywhere, and so are variables with several names. If a block is
+//! differentiated with respect to one of them, or its derivative is requested, a local variable
+//! replaces it in the opening and the closing:
 //!
 //! ```fortran
 //!       X_V = X
@@ -11,7 +11,7 @@
 //!       END ADF(D = TANGENT(Y_V))
 //! ```
 //!
-//! and the subroutine begins with `X = X_V` and ends with `Y_V = Y`.
+//! The subroutine begins with `X = X_V` and ends with `Y_V = Y`.
 
 use super::Outline;
 use super::sharing::Tied;
@@ -25,20 +25,20 @@ use crate::lower::import::Import;
 use crate::source::Span;
 use crate::types::{rank, type_of};
 
-/// What copies a block needs.
+/// The copies that a block requires.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// Before the block.
+    /// The statements before the block.
     pub before: Vec<Stmt>,
-    /// At the beginning of its statements.
+    /// The statements at the beginning of the block.
     pub first: Vec<Stmt>,
-    /// At their end.
+    /// The statements at the end of the block.
     pub last: Vec<Stmt>,
 }
 
 impl Outline<'_> {
-    /// Puts local variables into the opening and closing for those that cannot be
-    /// arguments.
+    /// Replaces the variables in the opening and closing that cannot be arguments by local
+    /// variables.
     pub(super) fn copies(
         &mut self,
         unit: &mut Unit,
@@ -77,7 +77,7 @@ impl Outline<'_> {
         copies
     }
 
-    /// A local variable like `s`.
+    /// Adds a local variable like `s`.
     pub(super) fn stand_in(&mut self, unit: &mut Unit, s: SymId, span: Span) -> SymId {
         let of = unit.symbols[s].clone();
         let wanted = format!("{}_V", of.name);
@@ -98,7 +98,7 @@ impl Outline<'_> {
         copy
     }
 
-    /// `to = from`, element by element.
+    /// Returns `to = from`, element by element.
     pub(super) fn copy(&self, unit: &mut Unit, to: SymId, from: SymId, span: Span) -> Vec<Stmt> {
         let dims = unit.symbols[from].dims.clone();
         let index = |k| elements::index(unit, k, &|n| self.taken.contains(n));
@@ -114,8 +114,8 @@ impl Outline<'_> {
         elements::over(&dims, &indices, body, span)
     }
 
-    /// Functions in the opening may change what is copied before the block. So their
-    /// values are computed before that.
+    /// Computes the values of functions in the opening first: they may change variables that are
+    /// copied before the block.
     fn values_first(&mut self, unit: &mut Unit, block: &mut AdBlock, span: Span) -> Vec<Stmt> {
         let calls = |unit: &Unit, e: &Expr| {
             let mut found = false;
@@ -170,8 +170,8 @@ impl Outline<'_> {
         out
     }
 
-    /// The variables of a block that share storage, in the subroutine that holds its
-    /// statements: tied there in the same way.
+    /// Adds the variables of a block that share storage to the subroutine with its statements,
+    /// where they share storage in the same way.
     pub(super) fn tie(unit: &Unit, outlined: &mut Unit, import: &mut Import, tied: &[Tied]) {
         for t in tied {
             for m in &t.members {
@@ -200,7 +200,7 @@ impl Outline<'_> {
     }
 }
 
-/// Names `new` where the item takes the derivative of `old`.
+/// Replaces `old` by `new` where an item of the opening or closing refers to its derivative.
 fn replace(item: &mut AdItem, old: SymId, new: SymId) {
     match item {
         AdItem::Assign(a) => {

@@ -1,4 +1,4 @@
-//! Variables of a block that share their storage.
+//! Variables of a block that share storage.
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
@@ -7,35 +7,36 @@ use crate::source::Span;
 use crate::storage::{Area, UnitStorage};
 use std::collections::BTreeSet;
 
-/// What is needed to see whether the arguments of a block's subroutine share storage.
+/// The facts needed to decide whether the arguments of a block's subroutine share storage.
 pub(super) struct Sharing {
     assigned: Assigned,
 }
 
 /// Local variables that share storage and that a block uses under several names, or a COMMON block
-/// of which it uses what EQUIVALENCE puts there. Its subroutine has all of them, tied in the same
-/// way; of local ones some cover the others and take their values in and out.
+/// in which the block uses variables that EQUIVALENCE puts there. The subroutine declares all of
+/// them, sharing storage in the same way. For local variables, some that cover the others carry
+/// their values in and out.
 pub(super) struct Tied {
-    /// All of them.
+    /// All variables of the group.
     pub members: Vec<SymId>,
-    /// Those that cover the others, none of them twice.
+    /// Variables that together cover the others, without overlap.
     pub carriers: Vec<SymId>,
 }
 
-/// What a block names.
+/// The variables that a block names.
 pub(super) struct Named<'a> {
-    /// Its statements.
+    /// In its statements.
     pub mentioned: &'a BTreeSet<SymId>,
-    /// Its opening or closing, as independents.
+    /// In its opening or closing, as independent variables.
     pub independents: &'a [SymId],
-    /// Likewise, as dependents.
+    /// In its opening or closing, as dependent variables.
     pub dependents: &'a [SymId],
-    /// What blocks inside of it are differentiated by: their derivatives do not pass to other names
-    /// of the same storage, as little as its own.
+    /// The independent variables of blocks within it. Like its own, their derivatives do not carry
+    /// over to other names for the same storage.
     pub inside: &'a BTreeSet<SymId>,
 }
 
-/// What the blocks in a block are differentiated by.
+/// Returns the independent variables of the blocks within a block.
 pub(super) fn independents_inside(block: &AdBlock) -> BTreeSet<SymId> {
     let mut found = BTreeSet::new();
     walk_block(&block.body, &mut |s| {
@@ -58,8 +59,8 @@ impl Named<'_> {
 }
 
 impl Sharing {
-    /// Nothing if no unit with an AD block has an EQUIVALENCE. `with_blocks` are the
-    /// positions of the units with AD blocks.
+    /// Returns `None` if no unit with an AD block has an EQUIVALENCE. `with_blocks` holds the
+    /// indices of the units with AD blocks.
     pub fn of(program: &Program, with_blocks: &[usize]) -> Option<Self> {
         let concerned = with_blocks
             .iter()
@@ -69,9 +70,9 @@ impl Sharing {
         })
     }
 
-    /// The groups of local variables that share storage, of which the block names several
-    /// and changes some, or is differentiated by some; and COMMON blocks that it uses under names
-    /// from an EQUIVALENCE.
+    /// Returns the groups of local variables that share storage if the block names several of them
+    /// and changes, or is differentiated with respect to, at least one; and the COMMON blocks that
+    /// it uses under names from an EQUIVALENCE.
     pub fn tied(&self, unit: &Unit, block: &AdBlock, named: &Named) -> Vec<Tied> {
         if !has_equivalence(unit) {
             return Vec::new();
@@ -96,7 +97,7 @@ impl Sharing {
                 Some(_) => in_common(area),
             })
             .filter_map(|area| {
-                // Two names for one place would be differentiated by apart.
+                // Two names for the same storage would be differentiated separately.
                 let several = named
                     .independents
                     .iter()
@@ -115,9 +116,9 @@ impl Sharing {
             .collect()
     }
 
-    /// Two names for one storage would be two arguments of the subroutine. Derivatives would not pass
-    /// from one to the other. `arguments` are its arguments, `tied` those variables that share
-    /// storage there, too.
+    /// Returns an error if two names for the same storage would become two arguments of the
+    /// subroutine, because derivatives would not carry over from one to the other. `arguments`
+    /// holds its arguments, `tied` the variables that share storage in the subroutine, too.
     pub fn fault(
         &self,
         unit: &Unit,
@@ -160,7 +161,7 @@ impl Sharing {
     }
 }
 
-/// Variables of an area that lie one behind the other and cover all of it.
+/// Returns variables of an area that follow one another and cover all of it.
 fn carriers(unit: &Unit, area: &Area) -> Option<Vec<SymId>> {
     let fits = |s: SymId| unit.symbols[s].ty.is_some_and(Type::is_differentiable);
     let whole = |m: &&crate::storage::Member| fits(m.sym) && m.start == 0 && m.size == area.size;

@@ -1,14 +1,14 @@
-//! Blocks with a number of directions that is no constant.
+//! Blocks whose number of directions is not a constant.
 //!
-//! Tangents then have a bound that is known only when the block begins. So the whole block
-//! becomes a subroutine, which gets the number as an argument:
+//! The bounds of the tangents are then known only when the block begins. So the whole block becomes
+//! a subroutine that receives the number as an argument:
 //!
 //! ```fortran
 //!       ND_G = NCOLOR + 1
 //!       CALL UNIT_SWEEP1(ND_G, X, Y, …)
 //! ```
 //!
-//! and `DIRECTIONS = ND_G` in there is as good as a constant.
+//! In the subroutine, `DIRECTIONS = ND_G` works like a constant.
 
 use super::Outline;
 use crate::ir::{
@@ -17,7 +17,7 @@ use crate::ir::{
 use crate::storage::constant::integer;
 
 impl Outline<'_> {
-    /// The number of directions of a block, if it must become an argument yet.
+    /// Returns the number of directions of a block, if it still has to become an argument.
     pub(super) fn unbound_count(&self, unit: &Unit, stmt: &Stmt) -> Option<Expr> {
         let StmtKind::Ad(block) = &stmt.kind else {
             return None;
@@ -31,7 +31,7 @@ impl Outline<'_> {
         (!known).then(|| count.clone())
     }
 
-    /// Makes a subroutine of a whole block. Adds what calls it to `out`.
+    /// Turns a whole block into a subroutine. Adds the statements that call it to `out`.
     pub(super) fn sweep(
         &mut self,
         unit: &mut Unit,

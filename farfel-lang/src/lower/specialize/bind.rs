@@ -1,4 +1,4 @@
-//! What stands in a copy for its dummy procedures.
+//! Binds the dummy procedures in a copy.
 
 use super::slots::Slot;
 use super::{Key, Specializer};
@@ -10,14 +10,15 @@ use crate::lower::import::Import;
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What a dummy procedure is replaced by.
+/// The replacement of a dummy procedure.
 pub(super) struct Substitute {
     pub procedure: SymId,
     pub captured: Vec<SymId>,
 }
 
 impl Specializer<'_> {
-    /// Replaces the dummy procedures by dummy arguments for what the closures capture.
+    /// Replaces the dummy procedures by dummy arguments for the variables that the closures
+    /// capture.
     pub(super) fn bind(
         &mut self,
         copy: &mut Unit,
@@ -57,7 +58,7 @@ impl Specializer<'_> {
                         import.bind(*theirs, ours);
                     }
                 }
-                // Scalars first: the bounds of arrays may depend on them.
+                // Scalars come first, as the bounds of arrays may depend on them.
                 let mut pending: Vec<usize> = (0..slots.len()).collect();
                 pending.sort_by_key(|k| {
                     dummies[*k].map(|d| {
@@ -114,8 +115,8 @@ impl Specializer<'_> {
         substitutes
     }
 
-    /// A closure of the copy that takes dummy procedures along which are bound now: what it
-    /// is made of gets a copy, too, in which they are bound, and takes along what they take.
+    /// Handles closures in the copy that capture dummy procedures which are now bound: the
+    /// procedure of such a closure is copied with these bound, too, and captures what they capture.
     pub(super) fn bind_captured(
         &mut self,
         copy: &mut Unit,
@@ -146,7 +147,7 @@ impl Specializer<'_> {
         };
         let unit = &self.program.units[target];
         let first = unit.args.len().saturating_sub(captured.len());
-        // What callers pass is not known here, and is no captured variable.
+        // The arguments that callers pass are not known here, and are not captured variables.
         let unknown = (0..first).map(|_| Expr::star(span));
         let args: Vec<Expr> = unknown
             .chain(captured.iter().map(|c| match substitutes.get(c) {
@@ -167,8 +168,8 @@ impl Specializer<'_> {
         *procedure = procedure_like(copy, name, *procedure);
     }
 
-    /// For a copy of a lifted subprogram: where a procedure is bound that holds that subprogram
-    /// itself. So would then the one of the next round, and the one after it.
+    /// Returns the position at which a copy of a lifted subprogram binds a procedure that holds the
+    /// subprogram itself. If so, each further round would bind another such procedure.
     pub(super) fn holds_itself(&self, key: &Key) -> Option<usize> {
         let own = self.origin(&key.0);
         if !self.families.is_member(&own) {
@@ -180,7 +181,8 @@ impl Specializer<'_> {
         })
     }
 
-    /// The subprograms of the source that a procedure holds: its own, and those bound in it.
+    /// Returns the subprograms of the source that a procedure holds: its own, and those bound in
+    /// it.
     pub(super) fn held(&self, name: &Name) -> HashSet<Name> {
         let mut held = self.holding.get(name).cloned().unwrap_or_default();
         held.insert(self.origin(name));
@@ -188,8 +190,8 @@ impl Specializer<'_> {
     }
 }
 
-/// The actual arguments of a copy: instead of closures what they have captured, as far as
-/// the copy does not get it from elsewhere.
+/// Returns the actual arguments for a copy: closures are replaced by the variables that they
+/// capture, except those that the copy receives elsewhere.
 pub(super) fn passed(args: Vec<Expr>, slots: Vec<Vec<Slot>>) -> Vec<Expr> {
     let mut passed = Vec::new();
     for (a, slots) in args.into_iter().zip(slots) {
@@ -207,7 +209,7 @@ pub(super) fn passed(args: Vec<Expr>, slots: Vec<Vec<Slot>>) -> Vec<Expr> {
     passed
 }
 
-/// The symbol of `unit` for a copy of what `like` stands for.
+/// Returns the symbol of `unit` for a copy of the procedure for which `like` stands.
 pub(super) fn procedure_like(unit: &mut Unit, copy: Name, like: SymId) -> SymId {
     if let Some(known) = unit.symbols.find(&copy) {
         return known;
@@ -227,7 +229,7 @@ pub(super) fn procedure_like(unit: &mut Unit, copy: Name, like: SymId) -> SymId 
     id
 }
 
-/// Puts it in their place.
+/// Replaces the dummy procedures by their substitutes.
 pub(super) fn substitute(copy: &mut Unit, substitutes: &BTreeMap<SymId, Substitute>) {
     crate::ir::rewrite_exprs(&mut copy.body, &mut |e| {
         if let ExprKind::Var(s) = &mut e.kind

@@ -1,4 +1,4 @@
-//! What cannot be specialised, and what copies were made for.
+//! Reports what cannot be specialized, and records for what copies were made.
 
 use super::slots::Slot;
 use super::{Key, Specializer};
@@ -13,13 +13,14 @@ use crate::source::Span;
 use std::collections::HashSet;
 
 impl Specializer<'_> {
-    /// What a new copy is made for. It has no name yet.
+    /// Returns the record of a new copy, without its name.
     pub(super) fn record(&self, target: &Unit, key: &Key, used: Use) -> Copy {
         let dummy = |at: usize| {
             let s = target.args.get(at).and_then(|a| a.sym());
             s.map_or_else(Name::default, |s| target.symbols[s].name.clone())
         };
-        // What the closure argument at a position takes along, under its own names.
+        // The variables that the closure argument at a position captures, under its own names for
+        // them.
         let captured = |procedure: &Constant, slots: &[Slot], number: usize| {
             let unit = match procedure {
                 Constant::Global(name) => self.find(name)?,
@@ -58,8 +59,8 @@ impl Specializer<'_> {
         }
     }
 
-    /// A callee of which no copy can be made. Nested subprograms that need nothing of their
-    /// surroundings are passed to it as they are.
+    /// Handles a callee that cannot be copied. Nested subprograms that need nothing from their host
+    /// are passed to it as they are.
     pub(super) fn unresolved(&mut self, caller: &mut Unit, callee: SymId, args: &mut [Expr]) {
         for a in args {
             let ExprKind::Closure(p, captured) = &a.kind else {
@@ -70,7 +71,7 @@ impl Specializer<'_> {
                 caller.declare(p);
                 a.kind = ExprKind::Var(p);
             } else if caller.symbols[callee].place != Place::Dummy {
-                // In copies of the caller a dummy procedure may be known.
+                // In copies of the caller, the dummy procedure may be known.
                 self.cannot_follow(caller, callee, p, a.span);
             }
         }
@@ -105,8 +106,9 @@ impl Specializer<'_> {
         );
     }
 
-    /// Units that pass closures to dummy procedures have copies in which those are known.
-    /// Where they are needed themselves, that is a fault; where not, they go.
+    /// Handles units that pass closures to dummy procedures. They have copies in which the dummy
+    /// procedures are known. If the original is needed itself, that is an error; otherwise it is
+    /// removed.
     pub(super) fn left_over(&mut self, roots: &HashSet<Name>) {
         if any_errors(self.diagnostics) {
             return;
@@ -141,10 +143,10 @@ impl Specializer<'_> {
             .retain(|_| left.next() != Some((true, false)));
     }
 
-    /// A procedure would have to hold itself, and that one itself again, without end. `at` is
-    /// the position of the dummy procedure that it is to be bound to.
+    /// Reports that a procedure would have to hold itself, and so on without end. `at` is the
+    /// position of the dummy procedure to which it would be bound.
     pub(super) fn grows(&mut self, key: &Key, at: usize, used: &Use) {
-        /// So many calls show how the recursion goes round.
+        /// The number of calls that are enough to show the cycle of the recursion.
         const SHOWN: usize = 4;
         if any_errors(self.diagnostics) {
             return;
@@ -183,7 +185,7 @@ impl Specializer<'_> {
         self.diagnostics.push(fault);
     }
 
-    /// There are as many copies of a subprogram as there may be.
+    /// Reports that a subprogram has reached the maximum number of copies.
     pub(super) fn too_many(&mut self, target: Span, root: &Name, used: &Use) {
         let most = self.most_copies;
         self.diagnostics.push(

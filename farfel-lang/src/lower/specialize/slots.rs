@@ -1,10 +1,11 @@
-//! Where a copy gets what closures have captured.
+//! Decides how a copy receives the variables that closures have captured.
 //!
-//! A captured variable that is also an ordinary actual argument is passed once where one of
-//! the two may be assigned: Fortran forbids two names for one variable that is assigned. So
-//! is one without derivatives that would bear the same name twice. Others are not: whoever
-//! differentiates by the argument does not mean what the procedure has captured. Where a block
-//! of the called unit does so, an assignment changes nothing of it: there is a warning.
+//! A captured variable that is also an ordinary actual argument is passed once if either may be
+//! assigned, because Fortran forbids two names for a variable that is assigned. The same holds for
+//! a variable without derivatives that would have the same name twice. Other variables are passed
+//! separately: differentiation with respect to the argument does not include the variable that the
+//! procedure has captured. If a block of the called unit differentiates with respect to the
+//! argument, the two stay separate even if one is assigned, and there is a warning.
 
 use super::Specializer;
 use crate::diagnostic::{Diagnostic, rules};
@@ -14,23 +15,22 @@ use crate::lower::calls::global;
 use crate::lower::outline::is_independent;
 use crate::storage::UnitStorage;
 
-/// Where the copy gets a captured variable from.
+/// How the copy receives a captured variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
-    /// The ordinary argument at this position, which is the same variable.
+    /// As the ordinary argument at this position, which is the same variable.
     Ordinary(usize),
-    /// The captured variable of this number of an earlier closure argument at this
-    /// position.
+    /// As the captured variable with this index of an earlier closure argument, at this position.
     Closure(usize, usize),
-    /// A dummy argument of its own.
+    /// As a dummy argument of its own.
     New,
 }
 
 impl Specializer<'_> {
-    /// Decides for every captured variable of every closure how the copy gets it.
+    /// Decides for every captured variable of every closure how the copy receives it.
     pub(super) fn slots(&self, caller: &Unit, target: &Unit, args: &[Expr]) -> Vec<Vec<Slot>> {
         let assigned = self.may_assign(caller, args);
-        // Does one of the closures assign what it has captured here?
+        // Whether one of the closures assigns this captured variable.
         let changes = |c: SymId| {
             args.iter().any(|a| {
                 let ExprKind::Closure(p, captured) = &a.kind else {
@@ -87,8 +87,9 @@ impl Specializer<'_> {
         all
     }
 
-    /// How many of the arguments are not what a nested subprogram has captured itself. One that
-    /// is and what a closure has captured are one variable, also for its blocks.
+    /// Returns the number of arguments that are not captured variables of the callee, if it is a
+    /// nested subprogram. A variable captured both by the callee and by a closure is one variable,
+    /// even for the callee's blocks.
     fn own_variables(&self, target: &Unit, args: &[Expr]) -> usize {
         let captured = self.families.captured(&target.name);
         match self.families.is_lifted(&target.name) {
@@ -97,7 +98,8 @@ impl Specializer<'_> {
         }
     }
 
-    /// Whether a unit may assign its argument at a position, in a call with these arguments.
+    /// Returns whether a unit may assign its argument at a position, in a call with these
+    /// arguments.
     fn may_assign(&self, caller: &Unit, args: &[Expr]) -> impl Fn(&Name, usize) -> bool {
         let otherwise = match self.passes_harmless(caller, args) {
             true => self.otherwise_assigned.as_ref(),
@@ -110,9 +112,9 @@ impl Specializer<'_> {
         }
     }
 
-    /// Warns where a part of what a closure has captured, or what else shares its storage, is
-    /// passed as well, and one of the two is assigned; also where all of it is, and a block
-    /// differentiates by it.
+    /// Warns if a part of a variable captured by a closure, or something else that shares its
+    /// storage, is passed as well and either is assigned; also if the whole variable is passed and
+    /// a block differentiates with respect to it.
     pub(super) fn warn_of_parts(&mut self, caller: &Unit, target: &Name, args: &[Expr]) {
         let Some(target) = self.find(target) else {
             return;
@@ -171,8 +173,8 @@ impl Specializer<'_> {
         }
     }
 
-    /// Do all procedures among the arguments leave theirs as they are, whatever calls them?
-    /// What they have captured is another question.
+    /// Whether all procedures among the arguments leave their own arguments unchanged, whatever
+    /// calls them. Their captured variables are not considered here.
     fn passes_harmless(&self, caller: &Unit, args: &[Expr]) -> bool {
         let Some(assigned) = &self.otherwise_assigned else {
             return false;
@@ -189,7 +191,7 @@ impl Specializer<'_> {
             }
             let unit = global(&caller.symbols, procedure).and_then(|name| self.find(name));
             unit.is_some_and(|u| {
-                // Procedures that it took along itself could do anything.
+                // Procedures that it captures itself might do anything.
                 let own = u.args.len().saturating_sub(captured.len());
                 procedure_dummies(u).next().is_none()
                     && (0..own).all(|i| !assigned.argument(&u.name, i))
@@ -201,13 +203,13 @@ impl Specializer<'_> {
     }
 }
 
-/// Does a block of the unit differentiate by its argument at a position?
+/// Whether a block of the unit differentiates with respect to its argument at a position.
 fn is_differentiated(unit: &Unit, position: usize) -> bool {
     let dummy = unit.args.get(position).and_then(|d| d.sym());
     dummy.is_some_and(|s| is_independent(unit, s))
 }
 
-/// Is a variable passed that a closure captures, or a part of one?
+/// Whether a variable that a closure captures, or a part of one, is also passed.
 pub(super) fn passes_twice(args: &[Expr]) -> bool {
     let captured = |v: SymId| {
         args.iter()

@@ -1,4 +1,4 @@
-//! What openings and closings assign: elements, whole arrays, implied DOs.
+//! Assignments of openings and closings: elements, whole arrays, implied DOs.
 
 use super::{Stager, one, zero};
 use crate::intrinsics::Shape;
@@ -11,7 +11,7 @@ use crate::types::{rank, type_of};
 use std::collections::BTreeMap;
 
 impl Stager<'_> {
-    /// `TANGENT(v) = value` for a variable, element or whole array.
+    /// Returns `TANGENT(v) = value` for a variable, element or whole array.
     pub(super) fn open(&mut self, a: &AdAssign, tangent: SymId, span: Span) -> Vec<Stmt> {
         let direction = a.direction.as_ref();
         let value = match &a.other.kind {
@@ -31,8 +31,8 @@ impl Stager<'_> {
         }
     }
 
-    /// Statements for one item, its implied DO as loops. `opening`: values to tangents;
-    /// else tangents to destinations.
+    /// Returns the statements for one item, with an implied DO as loops. If `opening` is set, they
+    /// assign values to tangents, otherwise tangents to destinations.
     pub(super) fn loops(
         &mut self,
         item: &AdItem,
@@ -73,9 +73,9 @@ impl Stager<'_> {
         }
     }
 
-    /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in
-    /// `value` are taken element by element. `along`: a variable that has one more dimension,
-    /// the first, and the subscript for it.
+    /// Sets every element of `target`, which has the bounds of `shape`. Whole arrays in `value` are
+    /// taken element by element. `along` is a variable that has an additional first dimension, with
+    /// the subscript for it.
     pub(super) fn set_all(
         &mut self,
         target: SymId,
@@ -124,7 +124,7 @@ impl Stager<'_> {
             }
         });
         let Some(element) = element(target).filter(|_| rank(self.unit, &value) == 0) else {
-            // Sections, constructors and the like have no element to name.
+            // Sections, constructors and the like have no element that could be named.
             let all = |s: SymId| match (&first, along) {
                 (Some(k), Some((wide, _))) if wide == s => {
                     let all = dims.iter().map(|_| Expr::range(None, None, None, span));
@@ -143,7 +143,7 @@ impl Stager<'_> {
         out
     }
 
-    /// Sets all of a tangent to zero, which belongs to the variable `of`.
+    /// Sets a whole tangent to zero. It belongs to the variable `of`.
     pub(super) fn set_zero(&mut self, tangent: SymId, of: SymId, span: Span) -> Vec<Stmt> {
         let zero = zero(self.unit.symbols[tangent].ty, span);
         let (tangent_dims, dims) = (
@@ -157,7 +157,8 @@ impl Stager<'_> {
         self.set_all(tangent, shape, &zero, None, span)
     }
 
-    /// The direction as a subscript: computed once if it is more than that.
+    /// Returns the direction as a subscript, which is computed only once if it is a larger
+    /// expression.
     fn first_subscript(
         &mut self,
         along: Option<(SymId, &Expr)>,
@@ -178,14 +179,14 @@ impl Stager<'_> {
         (Some(once), vec![set])
     }
 
-    /// Takes the calls of the program's functions out of a value that is set element by
-    /// element: each is carried out once.
+    /// Takes calls of the program's functions out of a value that is assigned element by element,
+    /// so that each is executed once.
     fn calls_once(&mut self, value: &mut Expr, span: Span) -> Vec<Stmt> {
         let mut out = Vec::new();
         if let ExprKind::Call(s, _) = value.kind
             && self.unit.symbols[s].class.is_procedure()
         {
-            // A CHARACTER one stays: the length of its value is not known.
+            // A CHARACTER function is left in place, as the length of its value is not known.
             if let Some(ty) = type_of(self.unit, value).filter(|t| *t != Type::Character) {
                 let name = self.unit.symbols.unused("V_G", &|n| self.taken.contains(n));
                 let variable = Symbol::variable(name, ty, span);
@@ -206,7 +207,7 @@ impl Stager<'_> {
         elements::index(self.unit, k, &|n| self.taken.contains(n))
     }
 
-    /// `var` with the tangent in the place of the variable, and the direction as its first
+    /// Returns `var` with the variable replaced by the tangent, and with the direction as its first
     /// subscript.
     fn of_variable(
         &self,
@@ -231,8 +232,8 @@ impl Stager<'_> {
     }
 }
 
-/// Calls `f` on the variables that stand for their elements where an expression is
-/// evaluated element by element. Other functions than elemental ones take arrays as they are.
+/// Calls `f` on the variables that stand for their elements where an expression is evaluated
+/// element by element. Functions that are not elemental take arrays as they are.
 fn each_operand(symbols: &Symbols, e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     if let ExprKind::Call(s, _) = &e.kind
         && !matches!(symbols[*s].class, Class::Intrinsic(i) if i.shape == Shape::Elemental)
@@ -245,7 +246,7 @@ fn each_operand(symbols: &Symbols, e: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     f(e);
 }
 
-/// `index`, which counts from one lower bound, as a subscript that counts from another.
+/// Converts `index` from a subscript for one lower bound to a subscript for another.
 fn shift(index: &Expr, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Expr {
     let same = match (from, to) {
         (None, None) => true,

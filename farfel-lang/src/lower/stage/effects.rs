@@ -1,7 +1,7 @@
-//! What the statements of an ADR block change, seen from outside of their subroutine.
+//! What the statements of an ADR block change, as seen from outside of their subroutine.
 //!
-//! The derivative runs after the statements have run, and from the same start. So all that
-//! they change must be put back for it.
+//! The derivative runs after the statements, and from the same starting point. So everything that
+//! they change must be restored for it.
 
 use super::input;
 use super::unseen::only_compute;
@@ -18,44 +18,44 @@ use crate::storage::{Area, Constants, UnitStorage};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// What the subroutine of an ADR block, and all that it calls, changes.
+/// The effects of the subroutine of an ADR block, including everything that it calls.
 pub(super) struct HeadEffects {
     /// Which of its arguments it may assign.
     pub assigned: Vec<bool>,
-    /// What the derivative must find in its arguments.
+    /// What the derivative must find in each of its arguments.
     pub starts: Vec<Start>,
     /// The COMMON variables that it may assign.
     pub commons: Vec<ChangedCommon>,
-    /// It changes nothing else.
+    /// Whether it changes nothing else, and does nothing but compute.
     pub only_computes: bool,
-    /// What it changes that cannot be put back.
+    /// Errors about effects that cannot be undone.
     pub faults: Vec<Diagnostic>,
 }
 
-/// What the derivative must find in an argument that the statements assign.
+/// The value that the derivative must find in an argument that the statements assign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// Whatever it is, nobody reads it.
+    /// Any value, since nothing reads it.
     Anything,
     /// The value from before the statements.
     Before,
-    /// The value from after them, which they got by input.
+    /// The value from after the statements, which they read as input.
     After,
 }
 
 /// The variables of a COMMON block that may be assigned.
 pub(super) struct ChangedCommon {
-    /// Its name.
+    /// The name of the block.
     pub block: Name,
-    /// A unit that declares it, if the one with the AD block does not. The same for all AD
+    /// A unit that declares the block, if the one with the AD block does not. The same for all AD
     /// blocks of a unit.
     pub from: Option<Rc<Unit>>,
-    /// Which of the block's variables, by their places in it.
+    /// The positions of these variables in the block.
     pub positions: Vec<usize>,
 }
 
 impl HeadEffects {
-    /// For the subroutine of every ADR block.
+    /// Computes the effects of the subroutine of every ADR block.
     pub fn of(program: &Program, blocks: &Blocks) -> HashMap<Name, HeadEffects> {
         let mut heads: Vec<(usize, &Name, Span)> = Vec::new();
         for (i, unit) in program.units.iter().enumerate() {
@@ -104,18 +104,19 @@ struct Search<'p> {
     known: HashMap<usize, Changes>,
     /// The COMMON blocks that each unit declares.
     layouts: Vec<BTreeMap<Name, Layout>>,
-    /// For COMMON blocks, the unit that declares most of it, without its statements.
+    /// For each COMMON block, the unit that declares the largest part of it, without its
+    /// statements.
     longest: HashMap<Name, (usize, Rc<Unit>)>,
 }
 
-/// What one unit changes itself.
+/// The variables that a unit changes itself.
 #[derive(Default)]
 struct Changes {
-    /// COMMON variables, by block.
+    /// The COMMON variables, by block.
     commons: BTreeMap<Name, BTreeSet<SymId>>,
-    /// Saved variables that share their storage, which `state` does not move to COMMON.
+    /// Saved variables that share storage, which `state` does not move to COMMON.
     stuck: Vec<SymId>,
-    /// The statements that get something from outside.
+    /// The statements that receive values from outside of the program.
     input: Vec<Span>,
 }
 
@@ -191,8 +192,8 @@ impl<'p> Search<'p> {
             .or_insert_with(|| changes(&program.units[at], assigned))
     }
 
-    /// The variables of a COMMON block that some unit of the closure assigns, as the caller
-    /// sees them if it declares the block, else as the unit that declares most of it.
+    /// Returns the variables of a COMMON block that some unit of the closure assigns, as the caller
+    /// declares them or, if it does not, as the unit that declares the largest part of the block.
     fn common(
         &self,
         caller: usize,
@@ -252,7 +253,7 @@ impl<'p> Search<'p> {
                 .help(help),
             ));
         }
-        // Where all see the same variables, those that nobody assigns can stay.
+        // If all units see the same variables, those that nothing assigns can be left out.
         let same = layouts
             .iter()
             .all(|(_, l, _)| used.shapes.starts_with(&l.shapes));
@@ -271,8 +272,8 @@ impl<'p> Search<'p> {
     }
 }
 
-/// For every COMMON block the unit that declares most of it, the first by name of equals,
-/// and its declarations.
+/// Returns, for each COMMON block, the declarations of the unit that declares the largest part of
+/// it; of several such units, the first by name.
 fn longest(
     program: &Program,
     layouts: &[BTreeMap<Name, Layout>],
@@ -297,7 +298,7 @@ fn longest(
     all.collect()
 }
 
-/// A unit without its statements.
+/// Returns a unit without its statements.
 fn declarations(unit: &Unit) -> Unit {
     Unit {
         specs: unit.specs.clone(),
@@ -309,7 +310,7 @@ fn declarations(unit: &Unit) -> Unit {
 
 fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
     let mut changed: HashSet<SymId> = assigned.in_unit(unit);
-    // What shares storage with what is assigned.
+    // Include the variables that share storage with those that are assigned.
     let storage = UnitStorage::of(unit);
     let shared: Vec<SymId> = changed
         .iter()
@@ -330,7 +331,7 @@ fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
             Place::Common(b) => {
                 found.commons.entry(b.clone()).or_default().insert(id);
             }
-            // What EQUIVALENCE puts into COMMON is there, whatever SAVE says.
+            // Variables that EQUIVALENCE puts into COMMON are there regardless of SAVE.
             Place::Local
                 if s.class == Class::Variable
                     && (s.saved || everything)
@@ -344,26 +345,26 @@ fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
     found
 }
 
-/// A COMMON block as one unit declares it.
+/// A COMMON block as declared in one unit.
 struct Layout {
     members: Vec<SymId>,
-    /// Type, length and number of elements of each member.
+    /// The type, length and number of elements of each member.
     shapes: Vec<(Option<Type>, i64, i64)>,
-    /// Bytes of all members.
+    /// The size of all members in bytes.
     size: i64,
-    /// Bytes with what EQUIVALENCE adds.
+    /// The size in bytes, including what EQUIVALENCE adds.
     reach: i64,
 }
 
 impl Layout {
-    /// All blocks of a unit.
+    /// Returns the layouts of all blocks of a unit.
     fn of(unit: &Unit) -> BTreeMap<Name, Layout> {
         let storage = UnitStorage::of(unit);
         let constants = Constants::of(unit);
         let layout = |area: &Area| {
             let named = || area.members.iter().filter(|m| m.named);
             let shape = |s: SymId| {
-                // What is not constant counts as one.
+                // A size that is not constant counts as one.
                 let bytes = constants.element_size(s).unwrap_or(1);
                 (unit.symbols[s].ty, bytes, constants.count(s).unwrap_or(1))
             };

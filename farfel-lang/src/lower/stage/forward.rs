@@ -1,6 +1,6 @@
-//! Forward mode.
+//! Stages blocks in forward mode.
 //!
-//! Block number 3 in UNIT, whose statements are the subroutine UNIT_ADF3, becomes
+//! Block number 3 in UNIT, whose statements have become the subroutine UNIT_ADF3, turns into
 //!
 //! ```fortran
 //!       X_G3 = 1.0
@@ -8,11 +8,10 @@
 //!       CALL UNIT_ADF3_G3(X, X_G3, ASTAR, ASTAR_G3, BIGB, Y, YPRIME)
 //! ```
 //!
-//! Tangents are set to zero where the opening does not give them. What it gives is assigned in
-//! the order of the text: where two assignments give the tangent of one element, the later one
-//! counts. Where the closing assigns
-//! a tangent to a plain variable that has no other part in the call, that variable is
-//! passed itself.
+//! Tangents are set to zero where the opening does not seed them. Seeds are assigned in textual
+//! order: if two assignments set the tangent of the same element, the later one counts. If the
+//! closing assigns a tangent to a plain variable that plays no other part in the call, that
+//! variable itself is passed.
 
 use super::{HeadCall, Stager};
 use crate::ir::{AdItem, Arg, ExprKind, Stmt, StmtKind, SymId, Unit};
@@ -28,7 +27,7 @@ impl Stager<'_> {
             ..
         } = call;
         let span = request.span;
-        // Which destinations can be passed themselves.
+        // The destinations that can be passed directly.
         let direct = self.direct_destinations(call);
         let mut tangents: BTreeMap<usize, SymId> = BTreeMap::new();
         for p in &request.paired {
@@ -39,7 +38,7 @@ impl Stager<'_> {
             tangents.insert(*p, tangent);
         }
         let mut out = Vec::new();
-        // Elements that the opening does not name have tangent zero, too.
+        // Elements that the opening does not name also have a zero tangent.
         for p in call.given.iter().filter(|p| tangents.contains_key(p)) {
             let whole = |i: &AdItem| matches!(i, AdItem::Assign(a) if a.direction.is_none() && a.var.kind == ExprKind::Var(symbols[*p]));
             if !block.opening.iter().any(whole) {
@@ -63,7 +62,7 @@ impl Stager<'_> {
     }
 }
 
-/// Is the head's argument at `position` certainly assigned before anything reads it?
+/// Whether the head's argument at `position` is certainly assigned before anything reads it.
 fn assigned_before_use(head: &Unit, args: &[Arg], position: usize) -> bool {
     let Some(s) = args[position].sym() else {
         return false;
@@ -81,7 +80,7 @@ fn assigned_before_use(head: &Unit, args: &[Arg], position: usize) -> bool {
         }
         let mut mentioned = false;
         crate::ir::for_each_symbol(std::slice::from_ref(stmt), &mut |x| mentioned |= x == s);
-        // A jump could go round the assignment, also one by END= or an alternate return.
+        // A jump could bypass the assignment, including one by END= or an alternate return.
         let jumps = !stmt.blocks().is_empty()
             || matches!(&stmt.kind, StmtKind::Call(_, args)
                 if args.iter().any(|a| matches!(a.kind, ExprKind::AltReturn(_))))

@@ -1,7 +1,7 @@
 //! Input in ADR blocks.
 //!
-//! The statements run once, as plain code, and read their files then. The derivative runs
-//! after them and reads nothing. What it needs of the input must be there when it starts.
+//! The statements run once, as ordinary code, and read their files then. The derivative runs after
+//! them and reads nothing, so the input that it needs must be available when it starts.
 
 use crate::access::{self, Access, Role};
 use crate::dataflow::Intents;
@@ -13,8 +13,8 @@ use crate::lower::bounds::bound_variables;
 use crate::source::Span;
 use std::collections::HashSet;
 
-/// The positions of the arguments of a head that input statements in it assign, and nothing
-/// else: their values after the head are those that were read. Other input is a fault.
+/// Returns the positions of the arguments of a head that input statements in it assign and nothing
+/// else does: their values after the head are those that were read. Other input is an error.
 pub(super) fn read_by_head(
     head: &Unit,
     block: Span,
@@ -58,7 +58,7 @@ pub(super) fn read_by_head(
                 && !bounds.contains(&s)
                 && !named_in(&flow, &before, s)
         };
-        // The derivative reads nothing, and goes on as if all went well.
+        // The derivative reads nothing, and continues as if there was no error.
         let fine = !before[*node] && !jumps(stmt) && got.iter().all(|s| simple(*s));
         if fine {
             read.extend(got.iter().filter_map(|s| head.arg_position(*s)));
@@ -69,7 +69,7 @@ pub(super) fn read_by_head(
     read
 }
 
-/// May input go on elsewhere than at the next statement?
+/// Whether input may continue elsewhere than at the next statement.
 fn jumps(stmt: &Stmt) -> bool {
     let StmtKind::Io(io) = &stmt.kind else {
         return false;
@@ -79,7 +79,7 @@ fn jumps(stmt: &Stmt) -> bool {
     )
 }
 
-/// The statements of a unit that get something from outside of the program.
+/// Returns the statements of a unit that receive values from outside of the program.
 pub(super) fn statements(unit: &Unit) -> Vec<Span> {
     let mut found = Vec::new();
     walk_block(&unit.body, &mut |s| {
@@ -90,7 +90,8 @@ pub(super) fn statements(unit: &Unit) -> Vec<Span> {
     found
 }
 
-/// A statement gets what the derivative of a block cannot get.
+/// Returns the error for a statement that receives values which the derivative of a block cannot
+/// receive.
 pub(super) fn fault(at: Span, block: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_INPUT,
@@ -101,8 +102,8 @@ pub(super) fn fault(at: Span, block: Span) -> Diagnostic {
     .help("read it before the block; or in the block itself, once, into variables that nothing else assigns")
 }
 
-/// The variables that a statement, not those in it, assigns from outside of the program.
-/// The status of output is none: a derivative may take it that all went well.
+/// Returns the variables that a statement, excluding those within it, sets from outside of the
+/// program. The status of output is not included: a derivative may assume that it succeeded.
 fn targets(unit: &Unit, stmt: &Stmt) -> HashSet<SymId> {
     let mut found = HashSet::new();
     if let StmtKind::Io(io) = &stmt.kind
@@ -123,7 +124,7 @@ fn targets(unit: &Unit, stmt: &Stmt) -> HashSet<SymId> {
     found
 }
 
-/// The variables of implied DOs in a statement.
+/// Returns the variables of implied DOs in a statement.
 fn implied_loops(stmt: &Stmt) -> Vec<SymId> {
     let mut found = Vec::new();
     stmt.for_each_own_expr(&mut |e| {
@@ -136,7 +137,7 @@ fn implied_loops(stmt: &Stmt) -> Vec<SymId> {
     found
 }
 
-/// A block with nothing in place of some of its statements.
+/// Returns a block with some of its statements replaced by CONTINUE.
 fn without(block: &[Stmt], left_out: &dyn Fn(&Stmt) -> bool) -> Vec<Stmt> {
     let mut rest = block.to_vec();
     walk_block_mut(&mut rest, &mut |s| {
@@ -147,7 +148,7 @@ fn without(block: &[Stmt], left_out: &dyn Fn(&Stmt) -> bool) -> Vec<Stmt> {
     rest
 }
 
-/// Does one of these statements name the variable?
+/// Whether one of these statements names the variable.
 fn named_in(flow: &Flow, nodes: &[bool], s: SymId) -> bool {
     let mut named = false;
     for (stmt, _) in flow.stmts.iter().zip(nodes).filter(|(_, in_it)| **in_it) {

@@ -1,8 +1,8 @@
-//! AD blocks become calls of derivatives, and requests for them.
+//! Turns AD blocks into calls of derivatives, and requests for these.
 //!
-//! Every real and complex argument of a derivative is followed by its tangent or
-//! cotangent. The two modes are in `forward` and `reverse`, with what they write; `order`
-//! finds the order in which derivatives can be generated.
+//! Every real and complex argument of a derivative is followed by its tangent or cotangent.
+//! `forward` and `reverse` generate the statements of the two modes; `order` finds an order in
+//! which the derivatives can be generated.
 
 mod assign;
 mod effects;
@@ -35,8 +35,8 @@ use crate::source::Span;
 use crate::storage::constant::integer;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Replaces the blocks. Returns what is requested, in the order of the text; `real` is how many
-/// bytes a default REAL has. Adds the names of the units that it changes to `changed`.
+/// Replaces the blocks. Returns the requests in textual order. `real` is the size of a default REAL
+/// in bytes. Adds the names of the units that it changes to `changed`.
 pub(super) fn stage(
     program: &mut Program,
     blocks: &Blocks,
@@ -44,8 +44,8 @@ pub(super) fn stage(
     changed: &mut Changed,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
-    // Derivatives are copies of what they differentiate.
-    // What is in `changed` may have names without use.
+    // Derivatives are copies of the units that they differentiate. Units in `changed` may contain
+    // unused names.
     let graph = match changed.is_empty() {
         true => CallGraph::of_names(program, &[]),
         false => CallGraph::of(program),
@@ -91,16 +91,16 @@ pub(super) fn stage(
     requests
 }
 
-/// The call that the statements of a block have become.
+/// The call that replaces the statements of a block.
 struct HeadCall<'a> {
     head: &'a Unit,
-    /// The block; its body is empty.
+    /// The block, with an empty body.
     block: AdBlock,
     callee: SymId,
     actuals: Vec<Expr>,
-    /// The variables or procedures that the actual arguments are.
+    /// The variables or procedures of the actual arguments.
     symbols: Vec<SymId>,
-    /// Positions of the arguments that the opening names.
+    /// The positions of the arguments that the opening names.
     given: Vec<usize>,
     request: Request,
 }
@@ -113,7 +113,7 @@ impl HeadCall<'_> {
 
 struct Stager<'a> {
     unit: &'a mut Unit,
-    /// The bytes of a default REAL.
+    /// The size of a default REAL in bytes.
     real: u8,
     blocks: &'a Blocks,
     heads: &'a HashMap<Name, Unit>,
@@ -122,13 +122,13 @@ struct Stager<'a> {
     taken: &'a mut HashSet<Name>,
     suffixes: &'a mut Suffixes,
     requests: &'a mut Vec<Request>,
-    /// What bounds of the unit's arrays are on entry.
+    /// The values on entry on which the unit's array bounds depend.
     on_entry: OnEntry,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl<'a> Stager<'a> {
-    /// The bounds of an array, as they are since the unit was entered.
+    /// Returns the bounds of an array as of the entry to the unit.
     fn bounds(&mut self, s: SymId) -> Vec<Dim> {
         self.on_entry.seen(self.unit, s, self.taken).dims
     }
@@ -183,8 +183,8 @@ impl<'a> Stager<'a> {
                 .collect()
         };
         let (given, taken) = (bases(&block.opening), bases(&block.closing));
-        // The tangent of an array of assumed size cannot be stored. Where the block only
-        // passes the array on, it may need none; the AD tool sees whether that is so.
+        // The tangent of an array of assumed size cannot be stored. If the block only passes the
+        // array on, it may need none; the AD tool determines whether that is so.
         let needs_none = |p: usize| {
             assumed_size(&self.unit.symbols[symbols[p]])
                 && !given.contains(&p)
@@ -231,8 +231,8 @@ impl<'a> Stager<'a> {
         }
     }
 
-    /// The call of the derivative, and the request for it. `tangents` are the derivatives
-    /// of arguments; `instead` are what is passed instead of arguments themselves.
+    /// Returns the call of the derivative and records the request for it. `tangents` holds the
+    /// derivatives of arguments, `instead` the variables passed in place of arguments.
     fn call_derivative(
         &mut self,
         call: &HeadCall,
@@ -260,7 +260,8 @@ impl<'a> Stager<'a> {
         Stmt::call(called, args, span)
     }
 
-    /// The closing: derivatives to their destinations, where they are not there already.
+    /// Returns the closing: assigns derivatives to their destinations, unless they are already
+    /// there.
     fn close(
         &mut self,
         call: &HeadCall,
@@ -279,9 +280,8 @@ impl<'a> Stager<'a> {
         out
     }
 
-    /// The variables of the closing whose derivatives can be computed right into their
-    /// destinations: whole variables of the same type and shape that have no other part in
-    /// the block.
+    /// Returns the destinations in the closing into which derivatives can be computed directly:
+    /// whole variables of the same type and shape that play no other part in the block.
     fn direct_destinations(&self, call: &HeadCall) -> BTreeMap<usize, SymId> {
         let HeadCall { block, symbols, .. } = call;
         let mut found: BTreeMap<usize, SymId> = BTreeMap::new();
@@ -289,7 +289,7 @@ impl<'a> Stager<'a> {
             return found;
         }
         let mut taken: Vec<SymId> = Vec::new();
-        // All that is named besides the destinations themselves.
+        // All names other than the destinations themselves.
         let mut named: HashSet<SymId> = HashSet::new();
         for item in &block.closing {
             item.for_each_assign(&mut |a| {
@@ -306,7 +306,7 @@ impl<'a> Stager<'a> {
         for item in &block.opening {
             item.for_each_expr(&mut |e| e.for_each_symbol(&mut |s| named.extend([s])));
         }
-        // Statement functions in it read variables that nobody names there.
+        // Statement functions in it read variables that the opening does not name.
         let mut before = 0;
         while before < named.len() {
             before = named.len();
@@ -357,7 +357,7 @@ impl<'a> Stager<'a> {
         found
     }
 
-    /// A local variable for the derivative of `of`.
+    /// Adds a local variable for the derivative of `of`.
     fn tangent(&mut self, of: SymId, call: &HeadCall) -> SymId {
         let s = &self.unit.symbols[of];
         if assumed_size(s) {
@@ -395,7 +395,7 @@ impl<'a> Stager<'a> {
         self.local_like(like, &wanted, call.request.span)
     }
 
-    /// A new local variable like `of`.
+    /// Adds a local variable like `of`.
     fn local(&mut self, of: SymId, wanted: &str, span: Span) -> SymId {
         let like = self.unit.symbols[of].clone();
         self.local_like(like, wanted, span)
@@ -423,7 +423,7 @@ impl<'a> Stager<'a> {
     }
 }
 
-/// True for `X(*)` and `X(:)`.
+/// Whether an array is declared as `X(*)` or `X(:)`.
 fn assumed_size(s: &Symbol) -> bool {
     s.dims.iter().any(|d| {
         matches!(

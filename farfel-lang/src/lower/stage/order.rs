@@ -1,4 +1,4 @@
-//! The order in which derivatives can be generated.
+//! Orders the requests so that the derivatives can be generated.
 
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
@@ -7,12 +7,12 @@ use crate::lower::outline::Blocks;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Puts the requests in an order in which each can be carried out: a derivative is made
-/// before what calls it is differentiated. Among those that are ready, the first block
-/// goes first. So new blocks do not change the order of the others.
+/// Puts the requests in an order in which each can be carried out: a derivative is made before its
+/// callers are differentiated. Among the requests that are ready, the first block comes first. So
+/// new blocks do not change the order of the others.
 ///
-/// `propagated` tells that units may name procedures which they no longer pass on. Calls of
-/// heads which have become calls of derivatives do not matter: these refer to the heads.
+/// `propagated` says that units may name procedures which they no longer pass on. Calls of heads
+/// that have become calls of derivatives do not matter, as derivatives refer to the heads.
 pub(in crate::lower) fn order(
     program: &Program,
     blocks: &Blocks,
@@ -24,8 +24,8 @@ pub(in crate::lower) fn order(
         return Vec::new();
     }
     requests.sort_by_key(|r| blocks.get(&r.head).map(|b| b.rank));
-    // A request needs all derivatives that the head, or what it calls, calls in turn; also
-    // through other derivatives, which contain what their heads contain.
+    // A request needs all derivatives that the head, or its callees, call in turn; also through
+    // other derivatives, which contain what their heads contain.
     let graph = match propagated {
         true => CallGraph::staged(program, &requests),
         false => CallGraph::of_names(program, &requests),

@@ -1,6 +1,6 @@
-//! Reverse mode.
+//! Stages blocks in reverse mode.
 //!
-//! Block number 1 in UNIT, whose statements are the subroutine UNIT_ADR1, becomes
+//! Block number 1 in UNIT, whose statements have become the subroutine UNIT_ADR1, turns into
 //!
 //! ```fortran
 //!       Z_C1 = Z
@@ -12,19 +12,20 @@
 //!       G = X_G1
 //! ```
 //!
-//! The statements themselves run first, once, as plain code: STOP, input and output happen
-//! there, and every variable gets its value. The cotangents see these values. The
-//! derivative then runs from the same start: what the statements assign, here Z and Y, it
-//! gets as copies, which hold the values from before the block where those can matter.
+//! The statements themselves run first, once, as ordinary code: STOP, input and output happen
+//! there, and every variable gets its value. The seeds of the cotangents use these values. The
+//! derivative then runs from the same starting point: it receives copies of the variables that the
+//! statements assign, here Z and Y, which hold the values from before the block where those can
+//! matter.
 //!
-//! Where they do nothing of all this but give values to local variables that nothing else names,
-//! they do not run: the derivative computes what it needs.
+//! If the statements only give values to local variables that nothing else names, they do not run:
+//! the derivative computes what it needs.
 //!
-//! COMMON variables that the statements change have their earlier values again while the
-//! derivative runs, and the later ones after it.
+//! COMMON variables that the statements change have their earlier values while the derivative runs,
+//! and the later ones again after it.
 //!
-//! Where the closing assigns a cotangent to a plain variable that has no other part in the
-//! block, that variable is passed itself.
+//! If the closing assigns a cotangent to a plain variable that plays no other part in the block,
+//! that variable itself is passed.
 
 use super::effects::{ChangedCommon, HeadEffects, Start};
 use super::{HeadCall, Stager, assumed_size};
@@ -39,7 +40,7 @@ use std::collections::BTreeMap;
 impl Stager<'_> {
     pub(super) fn reverse(&mut self, mut call: HeadCall) -> Vec<Stmt> {
         if call.request.independents.is_empty() {
-            // Nobody wants a derivative.
+            // No derivative is requested.
             return vec![Stmt::call(call.callee, call.actuals, call.request.span)];
         }
         self.own_loop_variables(&mut call);
@@ -99,7 +100,7 @@ impl Stager<'_> {
                 None => self.tangent(s, call),
             };
             tangents.insert(*p, tangent);
-            // Elements that the opening does not name have cotangent zero, too.
+            // Elements that the opening does not name also have a zero cotangent.
             let whole = block
                 .opening
                 .iter()
@@ -124,7 +125,7 @@ impl Stager<'_> {
         out
     }
 
-    /// Do the statements nothing but give values to variables that nothing else names?
+    /// Whether the statements do nothing but give values to variables that nothing else names.
     fn is_unseen(&self, call: &HeadCall, effects: &HeadEffects) -> bool {
         let head = &call.request.head;
         let seen = |p: usize, s: SymId| {
@@ -135,8 +136,8 @@ impl Stager<'_> {
         effects.only_computes && !all.any(|(p, s)| seen(p, *s))
     }
 
-    /// Gives the implied DOs of the block variables of their own where the statements assign
-    /// theirs, whose values are wanted after the block.
+    /// Replaces the variables of implied DOs in the block by new ones if the statements assign
+    /// them, as their values are needed after the block.
     fn own_loop_variables(&mut self, call: &mut HeadCall) {
         let Some(effects) = self.effects.get(&call.request.head) else {
             return;
@@ -184,7 +185,7 @@ impl Stager<'_> {
         );
     }
 
-    /// A local variable for values of `of`.
+    /// Adds a local variable for values of `of`.
     fn copy(&mut self, of: SymId, letter: char, call: &HeadCall) -> SymId {
         let wanted = format!("{}_{letter}{}", self.unit.symbols[of].name, call.request.id);
         let copy = self.local(of, &wanted, call.request.span);
@@ -200,13 +201,13 @@ impl Stager<'_> {
         copy
     }
 
-    /// `to = from`, for arrays of the same bounds element by element.
+    /// Returns `to = from`, element by element for arrays, which have the same bounds.
     fn assign(&mut self, to: SymId, from: SymId, span: Span) -> Vec<Stmt> {
         self.set_all(to, from, &Expr::var(from, span), None, span)
     }
 
-    /// The variables of a COMMON block that change. If this unit does not declare the block
-    /// yet, it does so now.
+    /// Returns the variables of a COMMON block that change. Declares the block in this unit if it
+    /// does not yet do so.
     fn common(&mut self, changed: &ChangedCommon) -> Vec<SymId> {
         if let Some(from) = &changed.from
             && members(self.unit, &changed.block).is_empty()
@@ -222,7 +223,7 @@ impl Stager<'_> {
     }
 }
 
-/// Renames the variables of implied DOs, and what they stand for inside.
+/// Renames the variables of implied DOs, and references to them within the DO.
 fn rename_loops(item: &mut AdItem, new: &BTreeMap<SymId, SymId>) {
     let AdItem::ImpliedDo(d) = item else { return };
     d.items.iter_mut().for_each(|i| rename_loops(i, new));

@@ -1,13 +1,13 @@
-//! What the names of derivatives end in.
+//! Chooses the suffixes of the names of derivatives.
 
 use crate::ir::{Name, Place, Program};
 use std::collections::HashSet;
 
-/// The suffixes that can be had. An AD tool sees only a part of the program, so no name
-/// anywhere may look as if it were made of another one and the suffix.
+/// The suffixes that are available. An AD tool sees only a part of the program, so no name anywhere
+/// may look as if it consisted of another name and the suffix.
 pub(super) struct Suffixes {
-    /// All that could be taken for a suffix in names of the program, and the suffixes that
-    /// were given.
+    /// Everything in names of the program that could be taken for a suffix, and the suffixes
+    /// already given out.
     in_use: HashSet<Name>,
 }
 
@@ -26,8 +26,8 @@ impl Suffixes {
         Suffixes { in_use }
     }
 
-    /// `_G3` for the block 3, `_G3SLOPE` with a tag; then `_G3A`, `_G3B`, … where the user
-    /// has such names.
+    /// Returns `_G3` for block 3, or `_G3SLOPE` with a tag; if the user has such names, `_G3A`,
+    /// `_G3B`, and so on.
     pub fn unused(&mut self, number: u32, tag: &str) -> Name {
         let wanted = Name::from(format!("_G{number}{tag}"));
         let lettered = (1usize..).map(|n| {
@@ -46,7 +46,8 @@ impl Suffixes {
     }
 }
 
-/// Adds what begins with `_G` in a name and could be a suffix: `_G12` is none in `X_G123`.
+/// Adds the parts of a name that begin with `_G` and could be a suffix: `_G12` is not one in
+/// `X_G123`.
 fn alike(name: &str, to: &mut HashSet<Name>) {
     for (start, _) in name.match_indices("_G") {
         let rest = &name[start..];
@@ -76,13 +77,13 @@ mod tests {
         });
         let mut get = |number, tag| suffixes.unused(number, tag).to_string();
         assert_eq!(get(1, ""), "_G1A");
-        // The plain one and A are taken, each by somebody.
+        // The plain suffix and the one with A are each taken by some name.
         assert_eq!(get(2, ""), "_G2B");
         assert_eq!(get(3, ""), "_G3");
         assert_eq!(get(31, ""), "_G31A");
         assert_eq!(get(4, "SLOPE"), "_G4SLOPE");
         assert_eq!(get(5, "SLOPE"), "_G5SLOPEA");
-        // Another one cannot get what one has.
+        // No suffix is given out twice.
         assert_eq!(get(5, "SLOPEA"), "_G5SLOPEAA");
         assert_eq!(get(4, "SLOPE"), "_G4SLOPEA");
     }

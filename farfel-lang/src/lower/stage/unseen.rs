@@ -1,7 +1,7 @@
-//! Whether anybody sees what the statements of an ADR block do.
+//! Whether anything observes the effects of the statements of an ADR block.
 //!
-//! The derivative computes all that it needs itself. So where the statements only give values to
-//! local variables that nothing else names, as in a subprogram that returns a gradient alone,
+//! The derivative computes everything that it needs itself. So if the statements only give values
+//! to local variables that nothing else names, as in a subprogram that returns only a gradient,
 //! they need not run before it.
 
 use crate::access::{self, Access, Outside};
@@ -13,8 +13,8 @@ use crate::ir::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Do these units of a program nothing but compute? No input, no output, no STOP, and nothing of
-/// which the text is not known.
+/// Whether these units of a program do nothing but compute: no input, no output, no STOP, and no
+/// calls of procedures without source.
 pub(super) fn only_compute(program: &Program, units: &[usize], graph: &CallGraph) -> bool {
     units.iter().all(|i| {
         let unit = &program.units[*i];
@@ -35,13 +35,13 @@ pub(super) fn only_compute(program: &Program, units: &[usize], graph: &CallGraph
     })
 }
 
-/// Who names the variables of a unit with AD blocks.
+/// Where the variables of a unit with AD blocks are named.
 #[derive(Default)]
 pub(super) struct Naming {
-    /// Each of these is named by one block, where its subroutine is called and as what the block
-    /// has cotangents of.
+    /// The variables that only one block names, in the call of its subroutine and as those of which
+    /// it computes cotangents, each with the subroutine of the block.
     by_one: HashMap<SymId, Name>,
-    /// These are named somewhere else.
+    /// The variables that are named anywhere else.
     elsewhere: HashSet<SymId>,
     /// The subroutines of blocks that may run more than once.
     again: HashSet<Name>,
@@ -53,7 +53,7 @@ impl Naming {
         let everything = |k: &SpecKind| matches!(k, SpecKind::Save(l) if l.is_empty());
         let kept = unit.specs.iter().any(|s| everything(&s.kind));
         for (id, s) in unit.symbols.iter() {
-            // A main program keeps its variables, but nobody looks at them again.
+            // A main program keeps its variables, but nothing reads them again.
             let own = s.class == Class::Variable && s.place == Place::Local && !s.saved;
             if !own || s.init.is_some() || s.attributes.iter().count() > 0 || kept {
                 found.elsewhere.insert(id);
@@ -76,7 +76,8 @@ impl Naming {
         found
     }
 
-    /// Is a variable seen by a block alone? `fresh`: what it holds on entry may matter to the block.
+    /// Whether only a block observes a variable. `fresh` says that its value on entry may matter to
+    /// the block.
     pub fn is_unseen(&self, s: SymId, block: &Name, fresh: bool) -> bool {
         !self.elsewhere.contains(&s)
             && self.by_one.get(&s) == Some(block)
@@ -149,7 +150,7 @@ impl Naming {
         }
     }
 
-    /// A variable, or an element of one, that a block names in its own way.
+    /// Records a variable, or an element of one, that a block names in one of these ways.
     fn whole(&mut self, e: &Expr, head: &Name) {
         match e.base() {
             Some(s) => {
@@ -181,7 +182,7 @@ impl Naming {
     }
 }
 
-/// The subroutine that an AD block calls, and what it passes.
+/// Returns the subroutine that an AD block calls, with the arguments.
 fn head<'u>(unit: &'u Unit, ad: &'u AdBlock) -> Option<(&'u Name, &'u [Expr])> {
     match &ad.body.first()?.kind {
         StmtKind::Call(head, args) => Some((&unit.symbols[*head].name, args)),

@@ -1,4 +1,4 @@
-//! Whether calls fit what they call.
+//! Checks that calls match the procedures that they call.
 
 use super::{Checker, count, plural, rank};
 use crate::diagnostic::{Diagnostic, rules};
@@ -11,7 +11,7 @@ use crate::storage::constant::{self, names_in};
 use crate::types::type_of;
 
 impl<'p> Checker<'_, 'p> {
-    /// The subprogram that a symbol of `unit` calls, where the program tells.
+    /// Returns the subprogram that a symbol of `unit` calls, if the program determines it.
     fn callee(&self, unit: &'p Unit, s: SymId) -> Option<EntryPoint<'p>> {
         let symbol = &unit.symbols[s];
         match symbol.place {
@@ -62,8 +62,8 @@ impl<'p> Checker<'_, 'p> {
         self.arguments(unit, callee, args, span);
     }
 
-    /// A call of a dummy procedure must fit all that it can be; the first that it does not
-    /// fit is enough.
+    /// Checks that a call of a dummy procedure matches all procedures for which it may stand. Only
+    /// the first mismatch is reported.
     fn dummy_call(&mut self, unit: &'p Unit, s: SymId, args: &[Expr], span: Span) {
         let Some(position) = unit.args.iter().position(|a| *a == Arg::Dummy(s)) else {
             return;
@@ -146,7 +146,7 @@ impl<'p> Checker<'_, 'p> {
                 &rules::ARGUMENT_MISMATCH,
                 format!("this is {has}, but {} wants {wants} here", callee.name),
             );
-            // Four kinds of name that look like a procedure's and are none.
+            // There are four kinds of names that look like procedures but are not.
             let named = match actual.kind {
                 ExprKind::Var(v) if !procedure => Some(&unit.symbols[v]),
                 _ => None,
@@ -215,7 +215,7 @@ impl<'p> Checker<'_, 'p> {
         let scalar = match &actual.kind {
             ExprKind::Var(v) => !unit.symbols[*v].is_array() && ty != Type::Character,
             ExprKind::Element(..) | ExprKind::Substring(..) | ExprKind::Char(_) => false,
-            // Some intrinsic functions make arrays of scalars.
+            // Some intrinsic functions return arrays for scalar arguments.
             ExprKind::Call(s, _) if matches!(unit.symbols[*s].class, Class::Intrinsic(_)) => false,
             _ => ty != Type::Character && rank(unit, actual) == 0,
         };
@@ -241,7 +241,7 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    /// Functions must have the same type where they are defined and where they are used.
+    /// Checks that functions have the same type in their definition and where they are used.
     pub(super) fn function_types(&mut self, unit: &'p Unit) {
         for (id, s) in unit.symbols.iter() {
             if s.class != Class::Function {
@@ -283,14 +283,14 @@ impl<'p> Checker<'_, 'p> {
     }
 }
 
-/// A way into a subprogram nested in a unit.
+/// Returns an entry point of a subprogram nested in a unit.
 fn nested<'p>(unit: &'p Unit, name: &Name) -> Option<EntryPoint<'p>> {
     let mut points = unit.nested.iter().flat_map(Unit::entry_points);
     points.find(|e| e.name == name)
 }
 
-/// Does the unit itself reference the function? One that is only passed on has no type that
-/// matters.
+/// Whether the unit itself references the function. If a function is only passed on, its type does
+/// not matter.
 fn references(unit: &Unit, function: SymId) -> bool {
     let mut found = false;
     walk_exprs(&unit.body, &mut |e| {
@@ -299,7 +299,7 @@ fn references(unit: &Unit, function: SymId) -> bool {
     found
 }
 
-/// How many elements an array of constant bounds has.
+/// Returns the number of elements of an array with constant bounds.
 fn size(unit: &Unit, array: &Symbol) -> Option<i64> {
     let foreign = matches!(array.place, Place::Host(_)) && array.dims.iter().any(names_in);
     if array.dims.is_empty() || foreign {
@@ -311,7 +311,7 @@ fn size(unit: &Unit, array: &Symbol) -> Option<i64> {
     })
 }
 
-/// The lower bound and the number of elements of a dimension with constant bounds.
+/// Returns the lower bound and the number of elements of a dimension with constant bounds.
 fn extent(unit: &Unit, d: &crate::ir::Dim) -> Option<(i64, i64)> {
     let bound = |e: &Expr| constant::integer(unit, e);
     let lower = match &d.lower {
@@ -323,15 +323,15 @@ fn extent(unit: &Unit, d: &crate::ir::Dim) -> Option<(i64, i64)> {
     Some((lower, extent.max(0)))
 }
 
-/// The same of an array as the unit has it. A dummy argument with the last bound 1 is how
-/// assumed size was written before there was `*`.
+/// Like [`size`], for an array as declared in the unit. A last bound of 1 in a dummy argument was
+/// the way to write assumed size before `*` existed.
 fn own_size(unit: &Unit, array: &Symbol) -> Option<i64> {
     let last = array.dims.last().and_then(|d| d.upper.as_ref())?;
     let old = array.place == Place::Dummy && matches!(last.kind, ExprKind::Int(1));
     if old { None } else { size(unit, array) }
 }
 
-/// How many elements there are from where an actual argument begins.
+/// Returns the number of elements from the beginning of an actual argument to the end of its array.
 fn elements(unit: &Unit, actual: &Expr) -> Option<i64> {
     match &actual.kind {
         ExprKind::Var(s) => own_size(unit, &unit.symbols[*s]),

@@ -1,4 +1,4 @@
-//! AD blocks: what their openings and closings name, and how they are entered and left.
+//! Checks AD blocks: the names in their openings and closings, and jumps into and out of them.
 
 use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
@@ -11,19 +11,19 @@ use crate::storage::UnitStorage;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
-/// What is known of one opening or closing.
+/// The facts about one opening or closing.
 pub(super) struct List<'a> {
     pub unit: &'a Unit,
     /// TANGENT or COTANGENT.
     pub word: &'static str,
     opening: bool,
     pub several: Option<&'a Several>,
-    /// What is in doubt has a fault already, or names something that has.
+    /// Returns whether an expression already has an error, or mentions a name that does.
     pub doubt: &'a dyn Fn(&Expr) -> bool,
 }
 
 impl<'p> Checker<'_, 'p> {
-    /// Checks a block. Expressions that are in `doubt` have a fault of their own.
+    /// Checks a block. Expressions for which `doubt` holds already have an error.
     pub(super) fn ad_block(
         &mut self,
         unit: &'p Unit,
@@ -61,7 +61,7 @@ impl<'p> Checker<'_, 'p> {
         self.ad_jumps(unit, block);
     }
 
-    /// `around` are the variables of the implied DOs around the item.
+    /// Checks an item. `around` holds the variables of the implied DOs around it.
     fn item(&mut self, list: &List, item: &AdItem, around: &mut Vec<SymId>) {
         let d = match item {
             AdItem::Assign(a) => {
@@ -230,7 +230,7 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    /// A whole array goes with a whole array; a scalar value sets every element.
+    /// Checks shapes: a whole array requires a whole array, but a scalar value sets every element.
     fn shapes(&mut self, unit: &Unit, a: &AdAssign, opening: bool) {
         let (var, other) = (rank(unit, &a.var), rank(unit, &a.other));
         if var == other || opening && other == 0 {
@@ -254,7 +254,7 @@ impl<'p> Checker<'_, 'p> {
         );
     }
 
-    /// What is assigned and then assigned again as a whole was assigned for nothing.
+    /// Reports assignments that are lost because the whole variable is assigned again later.
     fn given_twice(&mut self, list: &List, items: &[AdItem]) {
         for (later, lost) in lost_items(items, list.opening) {
             let AdItem::Assign(later) = &items[later] else {
@@ -281,7 +281,7 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    /// Dependents must be computed by the block.
+    /// Checks that the block computes its dependent variables.
     fn computed(
         &mut self,
         unit: &'p Unit,
@@ -292,9 +292,9 @@ impl<'p> Checker<'_, 'p> {
         doubt: &dyn Fn(&Expr) -> bool,
     ) {
         let assigned = self.assigned.in_block(unit, &block.body);
-        // What a nested subprogram assigns among its surroundings' variables does not show
-        // here; neither does what any procedure assigns in COMMON. One that is an argument may
-        // be nested in the surroundings of this unit, or of its caller.
+        // This does not include the host's variables that a nested subprogram assigns, or COMMON
+        // variables that any procedure assigns. A procedure that is an argument may be nested in a
+        // host of this unit, or of its caller.
         let (mut calls_nested, mut calls_dummy, mut calls) = (false, false, false);
         walk_block(&block.body, &mut |s| {
             let mut look = |id: SymId| {
@@ -307,7 +307,7 @@ impl<'p> Checker<'_, 'p> {
             s.for_each_own_symbol(&mut look);
             s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut look));
         });
-        // What is independent may be dependent, too, without being assigned.
+        // An independent variable may also be a dependent variable without being assigned.
         let mut seen = HashSet::new();
         for item in independents {
             item.for_each_assign(&mut |a| seen.extend(a.var.base()));
@@ -327,7 +327,7 @@ impl<'p> Checker<'_, 'p> {
                     outer.is_some_and(|s| is(u, s))
                 })
         };
-        // EQUIVALENCE further out is not looked into.
+        // EQUIVALENCE in outer units is not examined.
         let out_there = |v: SymId| host(v, &|u, s| !UnitStorage::of(u).is_own(s));
         let mut faults = Vec::new();
         for item in dependents {
@@ -360,7 +360,7 @@ impl<'p> Checker<'_, 'p> {
         faults.into_iter().for_each(|f| self.error(f));
     }
 
-    /// A block is entered at its top and left at its bottom.
+    /// Checks that a block is entered at its top and left at its bottom.
     fn ad_jumps(&mut self, unit: &Unit, block: &AdBlock) {
         let mut inside: HashSet<Label> = HashSet::new();
         let mut within: HashSet<StmtId> = HashSet::new();
@@ -407,7 +407,7 @@ impl<'p> Checker<'_, 'p> {
                 );
             }
         });
-        // A variable that holds a label cannot be handed over.
+        // A variable that holds a label cannot be passed as an argument.
         let (mut here, mut there) = (HashMap::new(), HashSet::new());
         walk_block(&unit.body, &mut |s| {
             let inner = within.contains(&s.id);
@@ -449,7 +449,7 @@ impl<'p> Checker<'_, 'p> {
     }
 }
 
-/// Where an assigned GOTO without a list may go, by its variable.
+/// Returns the possible targets of assigned GOTO statements without a list, by variable.
 fn assigned_labels(unit: &Unit) -> HashMap<SymId, Vec<Label>> {
     let mut found: HashMap<SymId, Vec<Label>> = HashMap::new();
     let mut formats: HashSet<Label> = HashSet::new();

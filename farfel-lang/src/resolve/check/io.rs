@@ -1,4 +1,4 @@
-//! What is wrong with input and output statements.
+//! Checks input and output statements.
 
 use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
@@ -22,7 +22,7 @@ impl Checker<'_, '_> {
         self.format(unit, io);
     }
 
-    /// Statements with a list of controls say which file they are about.
+    /// Checks that a statement with a control list specifies its unit or file.
     fn has_unit(&mut self, io: &Io, span: Span) {
         let first = io.control.first();
         let positional = first.is_some_and(|c| !matches!(c.kind, ExprKind::Keyword(..)));
@@ -48,7 +48,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Something that `who` gives a value to.
+    /// Checks something to which `who` assigns a value.
     fn destination(&mut self, unit: &Unit, e: &Expr, who: &str) {
         if e.base().is_some() || matches!(e.kind, ExprKind::Call(..)) {
             return self.target(unit, e);
@@ -64,7 +64,7 @@ impl Checker<'_, '_> {
         ));
     }
 
-    /// A format that is a constant.
+    /// Checks a format that is a constant.
     fn format(&mut self, unit: &Unit, io: &Io) {
         let place = match io.kind {
             IoKind::Read | IoKind::Write | IoKind::Print => usize::from(io.parens),
@@ -95,7 +95,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// A control that the statement assigns.
+/// Whether the statement assigns a control.
 fn gets_a_value(kind: IoKind, name: &str) -> bool {
     match name {
         "IOSTAT" | "IOMSG" | "NEWUNIT" => true,

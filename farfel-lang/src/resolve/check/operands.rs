@@ -1,5 +1,6 @@
-//! Types of operands, of what controls statements, and of arguments of intrinsic functions: as
-//! gfortran takes them. What it refuses only after everything else is done is refused here.
+//! Checks the types of operands, of expressions that control statements, and of arguments of
+//! intrinsic functions. The rules are gfortran's, including those that gfortran only enforces in
+//! its last phases.
 
 use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
@@ -11,7 +12,7 @@ use crate::ir::{
 use crate::source::Span;
 use crate::types::{rank, type_of};
 
-/// A set of types, whatever their sizes.
+/// A set of types, regardless of their sizes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Types(u8);
 
@@ -43,7 +44,7 @@ impl Types {
         self.0 & Types::of(ty).0 != 0
     }
 
-    /// `INTEGER or REAL`
+    /// Describes the types, for example `INTEGER or REAL`.
     fn words(self) -> String {
         const ALL: [(Types, &str); 5] = [
             (INTEGER, "INTEGER"),
@@ -65,7 +66,7 @@ impl Types {
 }
 
 impl Checker<'_, '_> {
-    /// Checks what a statement itself wants of its expressions.
+    /// Checks the requirements of a statement itself on its expressions.
     pub(super) fn controls(&mut self, unit: &Unit, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Do(d) => match &d.control {
@@ -103,7 +104,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// A variable that counts or holds a label.
+    /// Checks a variable that counts or holds a label.
     fn counter(&mut self, unit: &Unit, var: SymId, span: Span, types: Types) {
         let symbol = &unit.symbols[var];
         if symbol.class != Class::Variable {
@@ -129,10 +130,11 @@ impl Checker<'_, '_> {
         self.error(d.related(symbol.span, format!("{name} comes from here")));
     }
 
-    /// An expression must be of one of some types; what has no type has faults of its own.
+    /// Checks that an expression has one of some types. An expression without a type has an error
+    /// of its own.
     fn of_types(&mut self, unit: &Unit, e: &Expr, types: Types, what: &str) {
         let has = match (&e.kind, type_of(unit, e)) {
-            // Compilers take bits for whatever is wanted.
+            // Compilers accept bits for any type.
             (ExprKind::Bits(_), _) => return,
             (ExprKind::Hollerith(_), _) => "a Hollerith constant".to_owned(),
             (_, Some(ty)) if !types.has(ty) => ty.to_string(),
@@ -160,7 +162,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the operands, subscripts and arguments of an expression itself, not of its parts.
+    /// Checks the operands, subscripts and arguments of an expression itself, but not those of its
+    /// parts.
     pub(super) fn operands(&mut self, unit: &Unit, e: &Expr) {
         match &e.kind {
             ExprKind::Unary(UnOp::Not, a) => {
@@ -194,7 +197,8 @@ impl Checker<'_, '_> {
             }),
             ExprKind::Call(s, args) => match &unit.symbols[*s].class {
                 Class::Intrinsic(i) => self.intrinsic(unit, i, args),
-                // The dummies of one of the surroundings are in their table.
+                // The dummy arguments of a host's statement function are in the host's symbol
+                // table.
                 Class::StatementFunction(dummies, _)
                     if !matches!(unit.symbols[*s].place, Place::Host(_)) =>
                 {
@@ -259,7 +263,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The dummy arguments of a statement function are scalars, and so is a variable of that name.
+    /// Checks that the dummy arguments of a statement function, and variables with the same names,
+    /// are scalars.
     pub(super) fn dummies_of_formula(&mut self, unit: &Unit, name: &str, dummies: &[SymId]) {
         for d in dummies {
             let symbol = &unit.symbols[*d];
@@ -277,7 +282,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// A reference to a statement function.
+    /// Checks a reference to a statement function.
     fn formula(&mut self, unit: &Unit, f: SymId, dummies: &[SymId], args: &[Expr], e: &Expr) {
         let name = &unit.symbols[f].name;
         if dummies.len() != args.len() {
@@ -300,7 +305,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The arguments of an intrinsic function.
+    /// Checks the arguments of an intrinsic function.
     fn intrinsic(&mut self, unit: &Unit, i: &Intrinsic, args: &[Expr]) {
         let positional = |e: &&Expr| !matches!(e.kind, ExprKind::Keyword(..));
         let args: Vec<&Expr> = args.iter().take_while(positional).collect();
@@ -317,7 +322,7 @@ impl Checker<'_, '_> {
                 Some(of) if k < wants.types.len() || wants.all => *of,
                 _ => break,
             };
-            // What is rounded may be a text of bits as well.
+            // A conversion also accepts bits written as text.
             if i.op == Op::Convert && matches!(e.kind, ExprKind::Hollerith(_)) {
                 continue;
             }
@@ -356,7 +361,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// What is said about a file, and the unit and the format.
+    /// Checks the specifiers of a file, the unit and the format.
     fn io_types(&mut self, unit: &Unit, io: &Io) {
         let transfers = matches!(io.kind, IoKind::Read | IoKind::Write | IoKind::Print);
         let (mut file, mut format) = (None, None);
@@ -405,7 +410,7 @@ impl Checker<'_, '_> {
                 false => self.scalar_of(unit, e, INTEGER, "the unit"),
             }
         }
-        // Arrays of numbers may hold a format as text.
+        // Numeric arrays may hold a format as text.
         if let Some(e) = format
             && rank(unit, e) == 0
             && !matches!(e.kind, ExprKind::Hollerith(_) | ExprKind::Element(..))
@@ -420,8 +425,8 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The types of a control in a statement of input and output; none where it is a label or the
-/// like.
+/// Returns the types that a control in an input or output statement accepts; none if it is a label
+/// or the like.
 fn tag(kind: IoKind, word: &str) -> Types {
     match (kind, word) {
         (_, "ERR" | "END" | "EOR" | "NML" | "FMT" | "UNIT") => Types(0),
@@ -443,19 +448,19 @@ fn tag(kind: IoKind, word: &str) -> Types {
     }
 }
 
-/// What an intrinsic function wants of its arguments.
+/// The requirements of an intrinsic function on its arguments.
 struct Wants {
-    /// The types of the first ones.
+    /// The types of the first arguments.
     types: Vec<Types>,
-    /// The last of the types holds for all that follow.
+    /// Whether the last of the types holds for all further arguments.
     all: bool,
-    /// All are of one type.
+    /// Whether all arguments must have the same type.
     alike: bool,
-    /// The first is an array.
+    /// Whether the first argument must be an array.
     array: bool,
 }
 
-/// `None` where nothing is wanted that can be told here.
+/// Returns the requirements that can be checked here; `None` if there are none.
 fn wants(i: &Intrinsic) -> Option<Wants> {
     let plain = |types: &[Types]| Wants {
         types: types.to_vec(),
@@ -473,7 +478,7 @@ fn wants(i: &Intrinsic) -> Option<Wants> {
         ..plain(&[types])
     };
     let any = NUMBER.or(LOGICAL).or(CHARACTER);
-    // By name, where one operation has functions that want different things.
+    // By name, where one operation has functions with different requirements.
     Some(match i.name {
         "IAND" | "IOR" | "IEOR" | "ISHFT" | "ISHFTC" | "BTEST" | "IBSET" | "IBCLR" | "IBITS"
         | "NOT" | "CHAR" | "ACHAR" => plain(&[INTEGER]),

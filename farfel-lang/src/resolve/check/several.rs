@@ -1,4 +1,4 @@
-//! Several directions in one sweep: `DIRECTIONS = n` and `PATTERN = n`.
+//! Checks several directions in one sweep: `DIRECTIONS = n` and `PATTERN = n`.
 
 use super::Checker;
 use super::blocks::List;
@@ -8,7 +8,7 @@ use crate::storage::constant::integer;
 use crate::types::{rank, type_of};
 
 impl Checker<'_, '_> {
-    /// The number of directions.
+    /// Checks the number of directions.
     pub(super) fn several(
         &mut self,
         unit: &Unit,
@@ -59,7 +59,7 @@ impl Checker<'_, '_> {
         ));
     }
 
-    /// The direction in `TANGENT(v, direction)`.
+    /// Checks the direction in `TANGENT(v, direction)`.
     pub(super) fn direction(&mut self, list: &List<'_>, a: &AdAssign) {
         let unit = list.unit;
         let (several, direction) = match (list.several, &a.direction) {

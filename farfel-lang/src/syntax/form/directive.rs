@@ -1,9 +1,9 @@
-//! Comments that compilers read: OpenMP, OpenACC, `!DIR$`, and statements that stand
-//! behind `!$` for compilers with OpenMP.
+//! Directives: comments that compilers interpret, such as OpenMP, OpenACC and `!DIR$`, and
+//! statements after `!$` for compilers with OpenMP.
 //!
-//! Where a directive goes on in the next line depends on the source form. So that it can be
-//! printed in either, it becomes one comment text: the sentinel without its comment mark, a
-//! blank, and all that follows on its lines (`$OMP PARALLEL DO PRIVATE(I)`, `DIR$ IVDEP`,
+//! How a directive is continued on the next line depends on the source form. So that it can be
+//! printed in either form, it becomes a single comment text: the sentinel without its comment mark,
+//! a blank, and everything that follows on its lines (`$OMP PARALLEL DO PRIVATE(I)`, `DIR$ IVDEP`,
 //! `$ 10 X = 1`).
 
 use super::statement::Comment;
@@ -14,12 +14,12 @@ use crate::source::Span;
 pub(super) struct Directive<'a> {
     sentinel: &'a str,
     text: &'a str,
-    /// It goes on with the directive on the line before.
+    /// Whether it continues the directive on the line before.
     continues: bool,
     free: bool,
 }
 
-/// The length of the sentinel, without comment mark, with which the text of a comment
+/// Returns the length of the sentinel, without comment mark, with which the text of a comment
 /// begins; `None` for other comments.
 pub(crate) fn sentinel(comment: &str) -> Option<usize> {
     let bytes = comment.as_bytes();
@@ -37,7 +37,7 @@ pub(crate) fn sentinel(comment: &str) -> Option<usize> {
             0 => {
                 matches!(bytes.get(1), None | Some(b' ' | b'\t' | b'&' | b'0'..=b'9')).then_some(1)
             }
-            // `$OMP`, `$ACC`: as long as fixed form leaves room for before column 6.
+            // `$OMP`, `$ACC`: the longest that fit before column 6 in fixed form.
             3 => Some(4),
             _ => None,
         },
@@ -47,13 +47,13 @@ pub(crate) fn sentinel(comment: &str) -> Option<usize> {
     }
 }
 
-/// The directive on a line that begins with a comment mark.
+/// Reads the directive on a line that begins with a comment mark.
 pub(super) fn read(line: &str, free: bool) -> Option<Directive<'_>> {
     let comment = line.get(1..)?;
     let length = sentinel(comment)?;
     let (sentinel, rest) = comment.split_at(length);
-    // Fixed form has a mark in column 6. Sentinels are as long as that leaves room, but for
-    // `$`, which has a label before it.
+    // Fixed form has a mark in column 6. Sentinels extend up to there, except for `$`, which is
+    // followed by a label.
     let (before, mark) = match (free, length) {
         (true, _) => (0, rest.starts_with('&')),
         (false, 1) => (3, true),
@@ -85,7 +85,7 @@ pub(super) fn read(line: &str, free: bool) -> Option<Directive<'_>> {
     })
 }
 
-/// Adds the line to the directive that it goes on with, or as a new comment.
+/// Appends the line to the directive that it continues, or adds it as a new comment.
 pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bool) {
     let Directive {
         sentinel,
@@ -100,7 +100,7 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
             .is_some_and(|s| s.eq_ignore_ascii_case(sentinel))
         && (continues || free && last.text.ends_with('&'))
     {
-        // In fixed form it is for those who read the same text as free form.
+        // In fixed form, a final `&` is for compilers that read the same text as free form.
         let mark = if free { "&" } else { " &" };
         let before = last.text.strip_suffix(mark).unwrap_or(&last.text);
         last.text.truncate(before.trim_end().len());
@@ -118,8 +118,8 @@ pub(super) fn keep(to: &mut Vec<Comment>, line: Directive, span: Span, apart: bo
     });
 }
 
-/// The text of a line. Blanks in statements behind `!$` stay as they are, since these may have
-/// Hollerith constants.
+/// Returns the text of a line. Blanks in statements after `!$` are kept, as the statements may
+/// contain Hollerith constants.
 fn of_line(sentinel: &str, text: &str) -> String {
     match sentinel {
         "$" => text.to_owned(),
@@ -127,7 +127,7 @@ fn of_line(sentinel: &str, text: &str) -> String {
     }
 }
 
-/// The text with one blank for many, and for tabs, but, if `quotes` count, for those within quotes.
+/// Replaces runs of blanks, and tabs, by one blank; if `quotes` is set, not within quotes.
 pub(crate) fn single_blanks(text: &str, quotes: bool) -> String {
     let mut result = String::with_capacity(text.len());
     let mut quote = None;
@@ -146,8 +146,8 @@ pub(crate) fn single_blanks(text: &str, quotes: bool) -> String {
     result
 }
 
-/// The comments of a text whose lines are given with their comment marks, as they are printed:
-/// lines of one directive joined, comments without their marks.
+/// Returns the comments of a text as they are printed, given its lines with their comment marks:
+/// the lines of a directive are joined, and comments have no marks.
 pub(crate) fn joined<'a>(lines: impl IntoIterator<Item = &'a str>, free: bool) -> Vec<String> {
     let mut comments = Vec::new();
     for line in lines {

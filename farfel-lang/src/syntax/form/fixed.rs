@@ -1,4 +1,4 @@
-//! Which lines make a statement in fixed form.
+//! Determines which lines form a statement in fixed form.
 
 use super::statement::{HOLLERITH, Statement};
 use super::{Layout, Mode, Physical, Reader, Stop};
@@ -68,7 +68,7 @@ impl Reader {
             let Some((text, begin)) = self.fixed_continuation(st) else {
                 break;
             };
-            // A card has 72 columns, and the blanks up to there belong to a constant.
+            // A card has 72 columns, and the blanks up to the last column belong to a constant.
             let pad = (self.last_column() + 1).saturating_sub(column);
             match &mut self.mode {
                 Mode::Code => {}
@@ -89,8 +89,8 @@ impl Reader {
         true
     }
 
-    /// The text of the continuation line that comes next, if one does. Goes past the
-    /// comments before it.
+    /// Returns the text of the next continuation line, if there is one. Skips the comments before
+    /// it.
     fn fixed_continuation(&mut self, st: &mut Statement) -> Option<(usize, usize)> {
         let mut at = self.pos;
         let (mut blank, mut commented) = (false, false);
@@ -116,7 +116,7 @@ impl Reader {
         Some(found)
     }
 
-    /// What the line is that begins at `pos`.
+    /// Classifies the line that begins at `pos`.
     fn fixed_line(&self, pos: usize) -> Physical {
         if pos >= self.text.len() {
             return Physical::End;
@@ -158,7 +158,7 @@ impl Reader {
                     };
                 }
                 b'\t' => {
-                    // A tab goes to column 7, or to 6 when a digit follows.
+                    // A tab moves to column 7, or to column 6 if a digit follows.
                     if matches!(self.byte(at + 1), b'1'..=b'9') && label.is_none() {
                         return Physical::Continuation {
                             text: at + 2,
@@ -225,8 +225,8 @@ impl Reader {
         }
     }
 
-    /// A line with `#` in column 1: preprocessors leave `# 12 "file"`, which says nothing
-    /// that matters here; what is meant for them must not be passed over.
+    /// Classifies a line with `#` in column 1. `# 12 "file"`, which preprocessors leave, does not
+    /// matter here, but a line meant for a preprocessor must not be ignored.
     pub(super) fn hash(&self, at: usize) -> Physical {
         if self.verbatim {
             return Physical::Comment { text: at + 1 };
@@ -248,7 +248,7 @@ impl Reader {
         }
     }
 
-    /// The line goes on with one for a preprocessor, which ends with a backslash.
+    /// Whether the line continues a preprocessor line, which ends with a backslash.
     pub(super) fn goes_on(&self, line: usize) -> bool {
         let mut lines = self.text.get(..line).unwrap_or("").lines().rev();
         let mut hash = false;
@@ -261,8 +261,8 @@ impl Reader {
         hash && self.byte(line) != b'\n'
     }
 
-    /// `D` in column 1 makes a comment where the label field is otherwise empty; else it
-    /// is a statement in the wrong columns, which must not vanish.
+    /// Whether `D` in column 1 makes the line a comment. This requires the rest of the label field
+    /// to be empty; otherwise it is a statement in the wrong columns, which must not be lost.
     fn is_debug_line(&self, at: usize) -> bool {
         (1..5)
             .map(|i| self.byte(at + i))

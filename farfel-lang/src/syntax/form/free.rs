@@ -1,4 +1,4 @@
-//! Which lines make a statement in free form.
+//! Determines which lines form a statement in free form.
 
 use super::scan::{CLASS, class};
 use super::statement::Statement;
@@ -77,7 +77,8 @@ impl Reader {
                         ..
                     } => {
                         self.gap = true;
-                        // What looks like a label here is a number of the statement.
+                        // A number at the beginning of this line is not a label but part of the
+                        // statement.
                         break (label.map_or(text, |(_, s, _)| s), column);
                     }
                     Physical::Continuation { text, column } => break (text, column),
@@ -94,7 +95,7 @@ impl Reader {
         true
     }
 
-    /// What the line is that begins at `pos`.
+    /// Classifies the line that begins at `pos`.
     fn free_line(&self, pos: usize) -> Physical {
         if pos >= self.text.len() {
             return Physical::End;
@@ -117,7 +118,7 @@ impl Reader {
                     column: at + 2 - pos,
                 };
             }
-            // A fixed-form comment; no statement has a name, a blank and a letter.
+            // A fixed-form comment, as no statement consists of a name, a blank and a letter.
             b'C' | b'c' if at == pos && self.is_letter_c_comment(at) => {
                 return Physical::Comment { text: at + 1 };
             }

@@ -1,17 +1,17 @@
-//! Physical lines to logical statements.
+//! Turns physical lines into logical statements.
 //!
-//! A statement becomes a row of upper-case letters without blanks, each with the place
-//! it comes from, since blanks mean nothing in fixed form. In free form, where they end
-//! names and numbers, a bit tells where there was one. Character and Hollerith constants
-//! are taken out whole; a mark stands in their place.
+//! A statement becomes a sequence of upper-case letters without blanks, each with its place in the
+//! source, since blanks have no meaning in fixed form. In free form, where blanks end names and
+//! numbers, a bit records that a blank preceded a letter. Character and Hollerith constants are
+//! stored separately, and a mark takes their place.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
 //! | `statement` | a logical statement |
-//! | `fixed`, `free` | which lines make one |
+//! | `fixed`, `free` | which lines form a statement |
 //! | `scan` | the letters and constants of a line |
-//! | `origin` | `# 12 "file"`: where preprocessed text comes from |
-//! | `directive` | comments that compilers read: `!$OMP`, `!DIR$`, `!$ X = 1` |
+//! | `origin` | `# 12 "file"`: the origin of preprocessed text |
+//! | `directive` | comments that compilers interpret: `!$OMP`, `!DIR$`, `!$ X = 1` |
 
 mod directive;
 mod fixed;
@@ -32,24 +32,24 @@ pub(crate) use scan::is_card_number;
 pub(crate) use statement::Piece;
 pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Mark, Statement};
 
-/// What is being read.
+/// The state of the scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Code,
-    /// A character constant: its quote and where it begins.
+    /// In a character constant: its quote and the offset where it begins.
     Quote(u8, usize),
-    /// A Hollerith constant: how many bytes are still to come, and where it begins.
+    /// In a Hollerith constant: the number of bytes left and the offset where it begins.
     Hollerith(usize, usize),
 }
 
-/// Where reading a line stopped.
+/// The reason why scanning a line stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// At its end, in this column.
+    /// Its end, in this column.
     Line(usize),
     /// After `;`, in this column.
     Semicolon(usize),
-    /// At a free-form `&`.
+    /// A free-form `&`.
     Ampersand,
 }
 
@@ -59,10 +59,10 @@ enum Physical {
     End,
     Blank,
     Comment {
-        /// After the marker.
+        /// The offset after the comment mark.
         text: usize,
     },
-    /// A statement begins, its text at this byte and column.
+    /// The beginning of a statement, with the offset and column of its text.
     Initial {
         label: Option<(u64, usize, usize)>,
         text: usize,
@@ -75,14 +75,14 @@ enum Physical {
     },
 }
 
-/// Faults in how a line is laid out.
+/// Errors in the layout of a line.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
-    /// Something that is no label in columns 1 to 5.
+    /// Something other than a label in columns 1 to 5.
     LabelField,
     /// A labelled line with something in column 6.
     LabelledContinuation,
-    /// `#` in column 1 that is no line marker.
+    /// `#` in column 1 that is not a line marker.
     Preprocessor,
 }
 
@@ -92,26 +92,26 @@ pub(super) struct Reader {
     pub file: FileId,
     columns: Columns,
     form: Form,
-    /// Where the next line, or the rest of a line after `;`, begins.
+    /// The offset of the next line, or of the rest of a line after `;`.
     pos: usize,
-    /// The column there, when it is the rest of a line.
+    /// The column at `pos`, if it is the rest of a line.
     rest: Option<usize>,
     mode: Mode,
-    /// The constant that is being read.
+    /// The constant being read.
     value: Vec<u8>,
-    /// The last character constant ended in column 72 with this quote: a quote in column
-    /// 7 of the next line makes a doubled one with it.
+    /// Set if the last character constant ended in column 72 with this quote: a quote in column 7
+    /// of the next line then forms a doubled quote with it.
     quote_at_end: Option<u8>,
-    /// A blank line or code came last.
+    /// Whether a blank line or code came last.
     apart: bool,
-    /// The statement begins with `FORMAT(`.
+    /// Whether the statement begins with `FORMAT(`.
     format: bool,
     gap: bool,
-    /// Lines meant for a preprocessor are reported once.
+    /// Whether a preprocessor line was reported, which happens only once.
     preprocessor: bool,
-    /// Every comment line is kept as it is, and so are lines meant for a preprocessor.
+    /// Whether every comment line is kept as it is, and preprocessor lines, too.
     verbatim: bool,
-    /// Where the lines come from, when a preprocessor has left that.
+    /// The origins of the lines, if a preprocessor has recorded them.
     origins: Option<Origins>,
 }
 
@@ -137,39 +137,39 @@ impl Reader {
         }
     }
 
-    /// Gives the places in the files that the text was made from.
+    /// Sets the origins, so that spans refer to the files from which the text was made.
     pub fn with_origins(mut self, origins: Option<Origins>) -> Self {
         self.origins = origins;
         self
     }
 
-    /// Keeps every comment line as it is, and lines meant for a preprocessor like comments.
+    /// Keeps every comment line as it is, and treats preprocessor lines like comments.
     pub fn verbatim(mut self) -> Self {
         self.verbatim = true;
         self
     }
 
-    /// True in free form.
+    /// Whether the text is in free form.
     pub fn is_free(&self) -> bool {
         self.form == Form::Free
     }
 
-    /// How fixed form is laid out, for what this file includes.
+    /// Returns the layout of fixed form, for the files that this one includes.
     pub fn columns(&self) -> Columns {
         self.columns
     }
 
-    /// The last column of a statement in fixed form.
+    /// Returns the last column of a statement in fixed form.
     fn last_column(&self) -> usize {
         self.columns.line_length
     }
 
     fn byte(&self, at: usize) -> u8 {
-        // The end of the text ends a line too.
+        // The end of the text also ends a line.
         self.text.as_bytes().get(at).copied().unwrap_or(b'\n')
     }
 
-    /// The start of the line after the one that `at` is in.
+    /// Returns the start of the line after the one that contains `at`.
     fn next_line(&self, at: usize) -> usize {
         let bytes = self.text.as_bytes();
         match bytes
@@ -181,8 +181,8 @@ impl Reader {
         }
     }
 
-    /// The next statement; false when there is none. Comments that stand before the end
-    /// of the file are left in `st` then.
+    /// Reads the next statement. Returns false if there is none; `st` then holds the comments
+    /// before the end of the file.
     pub fn next(&mut self, st: &mut Statement) -> bool {
         let found = self.next_here(st);
         if let Some(origins) = &self.origins {
@@ -202,7 +202,7 @@ impl Reader {
             if !more {
                 return false;
             }
-            // A label alone is kept, to be reported.
+            // A label alone is kept, so that it is reported.
             if !st.text.is_empty() || st.label.is_some() || st.fault.is_some() {
                 self.apart = true;
                 return true;
@@ -222,8 +222,8 @@ impl Reader {
         self.comment_at(to, at, false);
     }
 
-    /// Keeps the comment whose text begins at `at`; `trailing` says whether code stands before
-    /// it on its line.
+    /// Keeps the comment whose text begins at `at`. `trailing` says whether code precedes it on its
+    /// line.
     fn comment_at(&mut self, to: &mut Vec<Comment>, at: usize, trailing: bool) {
         let end = self.next_line(at);
         let text = self.text.get(at..end).unwrap_or("").trim_end();
@@ -237,7 +237,7 @@ impl Reader {
                 trailing,
             });
         }
-        // What asks for a form must not reach a text in the other form.
+        // A comment that asks for a form must not be printed in a text in the other form.
         if self
             .text
             .get(start..at + text.len())
@@ -317,7 +317,7 @@ impl Reader {
         self.fault(st, diagnostic);
     }
 
-    /// The character that ends at `at`.
+    /// Returns the character that ends at `at`.
     fn character_before(&self, at: usize) -> Span {
         let text = self.text.get(..at).unwrap_or("");
         let width = text.chars().next_back().map_or(0, char::len_utf8);
@@ -330,7 +330,7 @@ impl Reader {
         }
     }
 
-    /// Reports a constant that does not end.
+    /// Reports an unterminated constant.
     fn finish(&mut self, st: &mut Statement) {
         let (start, what, mark) = match self.mode {
             Mode::Code => return,

@@ -1,14 +1,14 @@
-//! Where the lines of a text that went through a preprocessor come from.
+//! The origins of the lines of a preprocessed text.
 //!
-//! Preprocessors leave `# 12 "file"` before what comes from line 12 of a file. With that,
-//! every place in the text is a place in a file of the user, as far as it is known: in the
-//! same line, and in the same column unless the preprocessor has changed the line.
+//! Preprocessors emit `# 12 "file"` before the text from line 12 of a file. From this, every place
+//! in the text is mapped to a place in one of the user's files as far as possible: to the same
+//! line, and to the same column unless the preprocessor has changed the line.
 
 use super::statement::Statement;
 use crate::diagnostic::Diagnostic;
 use crate::source::{FileId, Sources, Span};
 
-/// The lines of a text, each with where it comes from.
+/// The lines of a text with their origins.
 #[derive(Debug)]
 pub(crate) struct Origins {
     /// The text.
@@ -18,13 +18,13 @@ pub(crate) struct Origins {
 
 #[derive(Debug, Clone, Copy)]
 struct Line {
-    /// First byte in the text.
+    /// The offset of its first byte in the text.
     start: u32,
-    /// The file, and the first and last byte of the line there.
+    /// The file, and the first and last byte of the line in it.
     origin: (FileId, u32, u32),
 }
 
-/// `# 12 "file"` or `#line 12 "file"`: the line and the file.
+/// Parses `# 12 "file"` or `#line 12 "file"` into the line number and the file name.
 fn marker(line: &str) -> Option<(u32, String)> {
     let rest = line.strip_prefix('#')?.trim_start();
     let rest = rest.strip_prefix("line").unwrap_or(rest).trim_start();
@@ -43,7 +43,7 @@ fn marker(line: &str) -> Option<(u32, String)> {
 }
 
 impl Origins {
-    /// Reads the markers of a text. `None` where there are none, or none names a file of
+    /// Reads the markers of a text. Returns `None` if there are none, or none names a file of
     /// `sources`.
     pub fn read(sources: &Sources, file: FileId, text: &str) -> Option<Origins> {
         if !text.starts_with('#') && !text.contains("\n#") {
@@ -51,7 +51,7 @@ impl Origins {
         }
         let mut known = false;
         let mut lines = Vec::new();
-        // The file that the next line is from, and its number there.
+        // The file from which the next line comes, and its line number there.
         let mut next: Option<(FileId, usize)> = None;
         let mut start = 0;
         for line in text.split_inclusive('\n') {
@@ -95,7 +95,7 @@ impl Origins {
         }
     }
 
-    /// The span in the user's file.
+    /// Maps a span to the user's file.
     pub fn span(&self, span: Span) -> Span {
         if span.file != self.file {
             return span;
@@ -110,7 +110,7 @@ impl Origins {
         Span::new(file, start, end.max(start))
     }
 
-    /// The diagnostic with the user's places.
+    /// Maps the spans of a diagnostic to the user's files.
     pub fn diagnostic(&self, diagnostic: &mut Diagnostic) {
         diagnostic.span = self.span(diagnostic.span);
         for (span, _) in &mut diagnostic.related {
@@ -118,7 +118,8 @@ impl Origins {
         }
     }
 
-    /// The statement with the user's places. One that goes over several files is in the first.
+    /// Maps the spans of a statement to the user's files. A statement that extends over several
+    /// files is assigned to the first.
     pub fn statement(&self, st: &mut Statement) {
         for comment in &mut st.comments {
             comment.span = self.span(comment.span);

@@ -1,4 +1,4 @@
-//! The letters and constants of one line.
+//! Scans the letters and constants of one line.
 
 use super::statement::{BAD, CHAR, GAP, HOLLERITH, Statement, Text};
 use super::{Mode, Reader, Stop};
@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::syntax::Form;
 use std::sync::Arc;
 
-/// What each byte is outside of constants: itself in upper case, or one of these.
+/// The class of each byte outside of constants: itself in upper case, or one of these.
 pub(super) mod class {
     pub const BLANK: u8 = 0;
     pub const BAD: u8 = 1;
@@ -19,9 +19,9 @@ pub(super) mod class {
     pub const H: u8 = 6;
     pub const AMPERSAND: u8 = 7;
     pub const PAREN: u8 = 8;
-    /// Further bytes of a character that is already reported.
+    /// A further byte of a character that has been reported.
     pub const TAIL: u8 = 9;
-    /// Everything from here on stands for itself.
+    /// From here on, every byte stands for itself.
     pub const FIRST: u8 = 10;
 }
 
@@ -70,7 +70,7 @@ const fn classes() -> [u8; 256] {
 }
 
 impl Reader {
-    /// Reads from `at` to the end of the line into the statement.
+    /// Scans the line from `at` to its end into the statement.
     pub(super) fn scan(&mut self, st: &mut Statement, at: usize, column: usize) -> Stop {
         let text = Arc::clone(&self.text);
         let bytes = text.as_bytes();
@@ -80,11 +80,11 @@ impl Reader {
         };
         let free = self.form == Form::Free;
         let (mut at, mut column) = (at, column);
-        // Columns count characters, as in the files of old systems, where each is a byte.
-        // Compilers, and so the printer, count the bytes of UTF-8: a constant that goes on
-        // in the next line may have filled its line either way.
+        // Columns count characters, as in the files of old systems, where each character is a byte.
+        // Compilers, and so the printer, count the bytes of UTF-8: a constant that continues on the
+        // next line may have filled its line by either count.
         let mut tails = 0;
-        // How many bytes are to come of a character that is one byte in the file.
+        // The number of bytes left of a character that is one byte in the file.
         let mut raw = 0_u8;
         let stop = loop {
             let Some(&c) = bytes.get(at) else {
@@ -104,7 +104,7 @@ impl Reader {
                     class::BLANK => self.gap = true,
                     class::NEWLINE => break Stop::Line(column),
                     class::QUOTE => {
-                        // Nothing has come after that constant.
+                        // Nothing has followed that constant.
                         if column == 7
                             && st.text.last() == Some(&CHAR)
                             && self.quote_at_end.take() == Some(c)
@@ -198,7 +198,7 @@ impl Reader {
                     }
                     self.carriage_return(st, c, at);
                     self.value.push(c);
-                    // Compilers count bytes. No character is taken apart all the same.
+                    // Compilers count bytes. Characters are nevertheless not split.
                     let left = left.saturating_sub(usize::from(counts));
                     let whole = !bytes.get(at + 1).is_some_and(|b| (0x80..0xc0).contains(b));
                     if whole && left == 0 {
@@ -219,8 +219,8 @@ impl Reader {
         stop
     }
 
-    /// In the middle of a line it has no meaning that could be printed: where a constant must
-    /// be broken behind one, it would belong to the end of the line.
+    /// Reports a carriage return in the middle of a line. It has no meaning that could be printed:
+    /// if a constant had to be broken after one, it would become part of the line ending.
     fn carriage_return(&self, st: &mut Statement, c: u8, at: usize) {
         if c == b'\r' {
             let fault = Diagnostic::error(
@@ -249,7 +249,8 @@ impl Reader {
         self.mode = Mode::Code;
     }
 
-    /// The count of a Hollerith constant whose `H` comes next, and where its digits begin.
+    /// Returns the count of a Hollerith constant whose `H` comes next, and the index of its first
+    /// digit.
     fn hollerith(&self, st: &Statement) -> Option<(usize, usize)> {
         let text = &st.text;
         let digits = text.iter().rev().take_while(|c| c.is_ascii_digit()).count();
@@ -266,7 +267,7 @@ impl Reader {
             // After `.EQ.`, but not in `1.5`.
             b'.' => first > 1 && text[first - 2].is_ascii_uppercase(),
             b'_' | BAD => false,
-            // In FORMAT the comma may be missing: `1X4HABCD`.
+            // In a FORMAT the comma may be missing: `1X4HABCD`.
             b'A'..=b'Z' => self.format && matches!(before, b'X' | b'P'),
             CHAR | HOLLERITH => self.format,
             _ => true,
@@ -277,7 +278,7 @@ impl Reader {
         (right && count > 0).then_some((count, first))
     }
 
-    /// Only blanks or a comment follow on the line.
+    /// Whether only blanks or a comment follow on the line.
     fn ends_line(&self, at: usize) -> bool {
         let mut at = at;
         while CLASS[usize::from(self.byte(at))] == class::BLANK {
@@ -286,7 +287,7 @@ impl Reader {
         matches!(self.byte(at), b'\n' | b'!')
     }
 
-    /// Only blanks follow on the line.
+    /// Whether only blanks follow on the line.
     fn blank_after(&self, at: usize) -> bool {
         let mut at = at;
         while CLASS[usize::from(self.byte(at))] == class::BLANK {
@@ -305,7 +306,7 @@ impl Reader {
         }
     }
 
-    /// Notes code beyond the last column, which a message may mention.
+    /// Records text beyond the last column, for a message.
     fn beyond(&self, st: &mut Statement, at: usize) {
         if st.cut_off.is_some() || self.byte(at) == b'\n' {
             return;
@@ -321,8 +322,8 @@ impl Reader {
     }
 }
 
-/// Does what stands beyond the last column look as if it belonged to the statement? `touches`: no
-/// blank stands before that column.
+/// Whether the text beyond the last column looks as if it belonged to the statement. `touches` says
+/// that no blank precedes that column.
 fn is_code(rest: &str, touches: bool) -> bool {
     let text = rest.trim_start();
     !text.starts_with('!')
@@ -332,7 +333,8 @@ fn is_code(rest: &str, touches: bool) -> bool {
             || touches && rest.len() == text.len())
 }
 
-/// What was punched into columns 73 to 80: no blanks inside, digits at its end.
+/// Whether a text looks like a card number in columns 73 to 80: no blanks within, and digits at its
+/// end.
 pub(crate) fn is_card_number(text: &str) -> bool {
     text.len() <= 8
         && text.ends_with(|c: char| c.is_ascii_digit())

@@ -1,14 +1,14 @@
-//! A logical statement: what the parser reads from.
+//! A logical statement, from which the parser reads.
 
 use crate::diagnostic::Diagnostic;
 use crate::ir::Label;
 use crate::source::{FileId, Span};
 use std::cell::RefCell;
 
-/// What a stretch of letters is.
+/// The meaning of a range of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A keyword. A bit is set for each of its letters before which a blank may stand.
+    /// A keyword. A bit is set for each of its letters that a blank may precede.
     Keyword(u32),
     /// A name.
     Name,
@@ -16,7 +16,7 @@ pub(crate) enum Piece {
     Number,
 }
 
-/// A stretch of letters, as indices into [`Statement::text`].
+/// A range of letters, as indices into [`Statement::text`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     pub from: u32,
@@ -24,32 +24,32 @@ pub(crate) struct Mark {
     pub piece: Piece,
 }
 
-/// Stands in [`Statement::text`] for a character constant.
+/// Represents a character constant in [`Statement::text`].
 pub(in crate::syntax) const CHAR: u8 = b'\'';
-/// Stands in [`Statement::text`] for a Hollerith constant.
+/// Represents a Hollerith constant in [`Statement::text`].
 pub(in crate::syntax) const HOLLERITH: u8 = b'"';
-/// Stands in [`Statement::text`] for a character without meaning.
+/// Represents an invalid character in [`Statement::text`].
 pub(in crate::syntax) const BAD: u8 = 1;
 
-/// In [`Statement::offsets`]: there was a blank before.
+/// The bit in [`Statement::offsets`] which says that a blank preceded the letter.
 pub(super) const GAP: u32 = 1 << 31;
 
 /// A comment line, or the comment at the end of a line.
 #[derive(Debug)]
 pub(in crate::syntax) struct Comment {
-    /// Without marker and trailing blanks.
+    /// The text without the comment mark and trailing blanks.
     pub text: String,
     pub span: Span,
-    /// A blank line or code stands before it, so that it belongs to no comment above.
+    /// Whether a blank line or code precedes it, so that it does not belong to a comment above.
     pub apart: bool,
-    /// Code stands before it on its line.
+    /// Whether code precedes it on its line.
     pub trailing: bool,
 }
 
-/// A character or Hollerith constant, or a character without meaning.
+/// A character or Hollerith constant, or an invalid character.
 #[derive(Debug)]
 pub(super) struct Text {
-    /// Where its mark stands in [`Statement::text`].
+    /// The index of its mark in [`Statement::text`].
     pub at: usize,
     pub value: String,
     /// One past its last byte in the file.
@@ -61,23 +61,23 @@ pub(super) struct Text {
 pub(in crate::syntax) struct Statement {
     pub file: FileId,
     pub label: Option<(Label, Span)>,
-    /// Letters in upper case, without blanks.
+    /// The letters in upper case, without blanks.
     pub text: Vec<u8>,
     pub(super) offsets: Vec<u32>,
     pub(super) strings: Vec<Text>,
-    /// Comments before and inside of the statement.
+    /// The comments before and within the statement.
     pub comments: Vec<Comment>,
-    /// What is wrong with it before anyone reads it.
+    /// An error found before the statement is parsed.
     pub fault: Option<Box<Diagnostic>>,
-    /// The first text beyond column 72.
+    /// The first text beyond the last column.
     pub cut_off: Option<Span>,
-    /// It looks as if it belonged to the statement.
+    /// Whether that text looks as if it belonged to the statement.
     pub cuts_code: bool,
-    /// Column of the first letter, from 1.
+    /// The column of the first letter, from 1.
     pub column: u32,
     /// The last column that is read in fixed form.
     pub last_column: usize,
-    /// What the letters were taken for, if anyone wants to know.
+    /// The meaning of the letters, if it is recorded.
     pub marks: Option<RefCell<Vec<Mark>>>,
 }
 
@@ -115,8 +115,8 @@ impl Statement {
         }
     }
 
-    /// Notes what the letters from `from` to before `to` are. What was noted of letters from
-    /// there on was a try.
+    /// Records the meaning of the letters from `from` up to but excluding `to`. Replaces what was
+    /// recorded for letters from there on, which belonged to a failed attempt.
     pub fn mark(&self, from: usize, to: usize, piece: Piece) {
         let Some(marks) = &self.marks else { return };
         let (from, to) = (from as u32, to as u32);
@@ -129,8 +129,8 @@ impl Statement {
         }
     }
 
-    /// Gives every letter another place, and the statement another file. Letters without one
-    /// stand where the one before does.
+    /// Moves every letter to another place, and the statement to another file. A letter without a
+    /// new place gets that of the letter before it.
     pub fn relocate(&mut self, to: impl Fn(u32, &mut Option<FileId>) -> Option<u32>) {
         let mut file = None;
         let mut last = 0;
@@ -146,7 +146,7 @@ impl Statement {
         self.file = file.unwrap_or(self.file);
     }
 
-    /// Takes the comment after the end of the statement, on its last line.
+    /// Removes and returns the comment after the end of the statement, on its last line.
     pub fn take_trailing(&mut self) -> Option<Comment> {
         let end = self.end(self.text.len());
         let last = self.comments.last()?;
@@ -154,12 +154,12 @@ impl Statement {
         if after { self.comments.pop() } else { None }
     }
 
-    /// Where each letter stands, and whether there is a blank before it.
+    /// Returns the place of each letter, and whether a blank precedes it.
     pub fn places(&self) -> impl Iterator<Item = (u32, bool)> {
         self.offsets.iter().map(|o| (o & !GAP, o & GAP != 0))
     }
 
-    /// The constants: letter, value and place.
+    /// Returns the constants: letter index, value and span.
     pub fn constants(&self) -> impl Iterator<Item = (usize, &str, Span)> {
         let span = |s: &Text| Span::new(self.file, self.start(s.at), s.end);
         self.strings.iter().map(move |s| (s.at, &*s.value, span(s)))
@@ -170,7 +170,8 @@ impl Statement {
         self.offsets.push(offset as u32 | if gap { GAP } else { 0 });
     }
 
-    /// First byte of a letter in the file; the end of the statement for what is past it.
+    /// Returns the offset of a letter in the file; for an index past the last letter, the end of
+    /// the statement.
     pub fn start(&self, at: usize) -> u32 {
         match self.offsets.get(at) {
             Some(o) => o & !GAP,
@@ -178,7 +179,7 @@ impl Statement {
         }
     }
 
-    /// One past the last byte of the letter before `at`.
+    /// Returns the offset one past the last byte of the letter before `at`.
     pub fn end(&self, at: usize) -> u32 {
         let Some(before) = at.min(self.text.len()).checked_sub(1) else {
             return self.label.map_or(0, |(_, s)| s.end);
@@ -189,13 +190,13 @@ impl Statement {
         }
     }
 
-    /// The place of the letters from `from` to before `to`.
+    /// Returns the span of the letters from `from` up to but excluding `to`.
     pub fn span(&self, from: usize, to: usize) -> Span {
         let start = self.start(from);
         Span::new(self.file, start, self.end(to).max(start))
     }
 
-    /// The whole statement, without its label.
+    /// Returns the span of the whole statement, without its label.
     pub fn whole(&self) -> Span {
         if self.text.is_empty() {
             return self.label.map_or(Span::NONE, |(_, s)| s);
@@ -203,12 +204,12 @@ impl Statement {
         self.span(0, self.text.len())
     }
 
-    /// What to say of the text at [`Statement::cut_off`].
+    /// Returns the message about the text at [`Statement::cut_off`].
     pub fn beyond(&self) -> String {
         format!("text beyond column {} is not read", self.last_column)
     }
 
-    /// There was a blank before the letter (free form).
+    /// Whether a blank preceded the letter (free form).
     pub fn gap(&self, at: usize) -> bool {
         self.offsets.get(at).is_some_and(|o| o & GAP != 0)
     }
@@ -218,7 +219,7 @@ impl Statement {
         self.strings.get(i)
     }
 
-    /// The constant, or the character without meaning, whose mark stands at `at`.
+    /// Returns the constant, or the invalid character, whose mark is at `at`.
     pub fn string_value(&self, at: usize) -> &str {
         self.string(at).map_or("", |s| &s.value)
     }

@@ -31,7 +31,7 @@ fn blocks() {
         let text = format!("Z = 1\n{opening}\nY = X\n{closing}");
         let expected = format!("      Z = 1\n      {opening}\n        Y = X\n      {closing}");
         assert_eq!(body(&text), expected);
-        // Blanks mean nothing.
+        // Blanks have no meaning.
         let tight: String = text.chars().filter(|c| *c != ' ').collect();
         assert_eq!(body(&tight), expected);
     }

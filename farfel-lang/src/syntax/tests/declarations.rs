@@ -1,6 +1,6 @@
 use super::{body, faults, fixed, good, symbols, table};
 
-/// What a specification statement makes of the symbols.
+/// The effect of each specification statement on the symbols.
 #[test]
 fn facts() {
     for (text, expected) in [
@@ -174,7 +174,7 @@ fn conflicts() {
         ],
         |text| faults(&fixed(text)),
     );
-    // Twice the same type does no harm.
+    // Declaring the same type twice does no harm.
     assert_eq!(faults(&fixed("REAL X\nREAL X")), "");
 }
 

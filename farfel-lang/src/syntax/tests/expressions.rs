@@ -29,7 +29,7 @@ fn shapes() {
                 "A <= B .OR. C >= D .OR. E < F .OR. G > H",
                 "(or (or (or (le A B) (ge C D)) (lt E F)) (gt G H))",
             ),
-            // Constants, and periods that are not theirs.
+            // Constants, and periods that do not belong to them.
             ("1.EQ.2", "(eq 1 2)"),
             ("1..EQ.2.", "(eq 1. 2.)"),
             ("1.E2", "1.E2"),
@@ -162,8 +162,8 @@ fn faults_in_expressions() {
     );
 }
 
-/// What is accepted is not too deep for the passes that come after, in a thread with
-/// 2 MB of stack.
+/// What the parser accepts is not too deeply nested for the passes that follow, in a thread with a
+/// stack of 2 MB.
 #[test]
 fn later_passes_bear_the_depth() {
     let deep = format!("Z={}X{}", "(".repeat(149), ")".repeat(149));

@@ -23,7 +23,7 @@ fn misspelt_keywords() {
     }
 }
 
-/// All the faults of a text, in one run.
+/// All errors of a text, in one run.
 #[test]
 fn all_at_once() {
     let text = "      SUBROUTINE S(X, Y)

@@ -5,7 +5,7 @@ use crate::syntax::detect;
 fn fixed_form_columns() {
     table(
         &[
-            // Blanks mean nothing, and lower case is upper case.
+            // Blanks have no meaning, and lower case equals upper case.
             (
                 "      d o 1 0 i = 1 , 3\n   10 c o n t i n u e\n",
                 "      DO 10 I = 1, 3\n   10 CONTINUE\n",
@@ -13,20 +13,20 @@ fn fixed_form_columns() {
             // Labels anywhere in columns 1 to 5.
             ("1 0   X = 1\n", "   10 X = 1\n"),
             ("00010 X = 1\n", "   10 X = 1\n"),
-            // Column 6: blank and 0 begin, anything else continues.
+            // Column 6: blank and 0 begin a statement, anything else continues it.
             ("     0X = 1\n", "      X = 1\n"),
             (
                 "      X = 1\n     ++ 2\n     1+ 3\n     A+ 4\n     !+ 5\n     &+ 6\n",
                 "      X = 1 + 2 + 3 + 4 + 5 + 6\n",
             ),
-            // A name may run over the end of a line.
+            // A name may extend over the end of a line.
             ("      LONG\n     +NAME = 1\n", "      LONGNAME = 1\n"),
-            // Comments and blank lines may stand between.
+            // Comments and blank lines may come in between.
             (
                 "      X = 1\nC     no\n\n     + + 2\n",
                 "C     no\n      X = 1 + 2\n",
             ),
-            // Nothing beyond column 72 is read.
+            // Text beyond column 72 is ignored.
             (
                 "      X = 1                                                             23\n",
                 "      X = 1\n",
@@ -71,11 +71,11 @@ fn constants_over_lines() {
         constant("      C = 4Hab\n     +//'d'\n      END\n"),
         "(concat H\"ab  \" \"d\")"
     );
-    // A doubled quote that the lines break apart, and two that end in column 72.
+    // A doubled quote that a line break divides, where the first quote is in column 72.
     let sixty = "x".repeat(60);
     let text = format!("      C = '{sixty}'\n     +'y'\n      END\n");
     assert_eq!(constant(&text), format!("\"{sixty}'y\""));
-    // Not where something stands between them, on a line of its own.
+    // Not if something comes between them, on a line of its own.
     let text = format!("      C = '{sixty}'\n     +//\n     +'y'\n      END\n");
     assert_eq!(constant(&text), format!("(concat \"{sixty}\" \"y\")"));
     // Columns count characters: 60 of two bytes each still end in column 72.
@@ -118,7 +118,7 @@ fn free_form() {
                 "do 10 i = 1, 3\n10 end do\nend\n",
                 "      DO 10 I = 1, 3\n   10 CONTINUE\n      END\n",
             ),
-            // Comments of fixed form do no harm.
+            // Comments in fixed form do no harm.
             (
                 "C     old\n* older\nc = 1\nend\n",
                 "C     old\nC older\n      C = 1\n      END\n",
@@ -187,12 +187,13 @@ fn detection() {
         ("\tX = 1\n\t1 + 2\n", Form::Fixed),
         ("      C = 'a&\n", Form::Fixed),
         ("\u{feff}program p\nend\n", Form::Free),
-        // The paper's listing as its text has it: a comment of fixed form, and columns of free form.
+        // The paper's listing as printed there: a fixed-form comment, and statements in free-form
+        // columns.
         (
             "C      ASTAR & BSTAR: GUESSES\nSUBROUTINE S(A)\nA = 1\nEND\n",
             Form::Free,
         ),
-        // One slip does not turn a file over.
+        // A single mistake does not change the detected form.
         ("C     one\nC     two\nuuu\n      X = 1\n", Form::Fixed),
     ] {
         assert_eq!(detect(text), expected, "{text:?}");
@@ -256,7 +257,7 @@ fn layout_faults() {
     }
 }
 
-/// Places are right on continuation lines and after characters of several bytes.
+/// Spans are correct on continuation lines and after multi-byte characters.
 #[test]
 fn places() {
     assert_eq!(

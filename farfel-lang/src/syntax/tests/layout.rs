@@ -1,4 +1,5 @@
-//! What can differ from file to file in fixed form, comments between units, and directives.
+//! Tests of the fixed-form details that vary between files, of comments between units, and of
+//! directives.
 
 use super::{Files, Form, describe, faults, faults_free, good, printed, table};
 use crate::diagnostic::{Diagnostic, rules};
@@ -6,7 +7,7 @@ use crate::print::{Options, print_program};
 use crate::source::Sources;
 use crate::syntax::{Layout, ReadOptions, parse_with};
 
-/// A text without faults, read with a layout, printed back.
+/// Reads a text without errors with a layout, and prints it.
 #[track_caller]
 fn printed_with(text: &str, layout: Layout) -> String {
     let mut sources = Sources::new();
@@ -16,7 +17,7 @@ fn printed_with(text: &str, layout: Layout) -> String {
         layout,
     };
     let mut parsed = parse_with(&mut sources, file, &options, &mut Files(&[]));
-    // What the layout leaves out is seen in what is printed.
+    // The printed text shows what the layout ignores.
     let cut_off = |d: &Diagnostic| d.rule == &rules::TEXT_CUT_OFF;
     parsed.diagnostics.retain(|d| !cut_off(d));
     assert_eq!(describe(&sources, &parsed), "");
@@ -38,7 +39,7 @@ fn debug_lines() {
     };
     let code = "      SUBROUTINE S(X)\n      X = 1\n   10 X = X + 2\n      X = 4\n      END\n";
     assert_eq!(printed_with(text, debug), code);
-    // A file can say so itself.
+    // A file can set this itself.
     let text = format!("!farfel: debug-lines=true\n{text}");
     assert_eq!(printed_with(&text, Layout::default()), code);
 }
@@ -57,7 +58,7 @@ fn long_lines() {
     assert!(printed_with(&text, long).contains("X = 1 + 2\n"));
     let said = format!("C farfel: form=fixed, line-length=132\n{text}");
     assert!(printed_with(&said, Layout::default()).contains("X = 1 + 2\n"));
-    // A constant goes on to the last column that there is.
+    // A constant extends to the last column.
     let text = "      SUBROUTINE S(C)\n      C = 'a\n     &b'\n      END\n";
     let blanks = " ".repeat(132 - 12);
     assert!(
@@ -65,7 +66,7 @@ fn long_lines() {
             .replace("\n     +", "")
             .contains(&format!("'a{blanks}b'"))
     );
-    // Nothing longer or shorter can be asked for.
+    // Line lengths that are too small, too large or invalid have no effect.
     for length in ["20", "99999", "x"] {
         let text = format!(
             "!farfel: line-length={length}\n      X = 1{:>70}\n      END\n",
@@ -104,9 +105,9 @@ fn odd_but_right() {
                 )
                 .replace("      END\n", ""),
             ),
-            // `&` in column 1 is no continuation in fixed form, in column 6 it is.
+            // In fixed form, `&` in column 1 is not a continuation mark, but in column 6 it is.
             ("      X = 1 +\n     &2\n", "      X = 1 + 2\n"),
-            // A backslash is a character like others.
+            // A backslash is an ordinary character.
             ("      C = 'a\\nb\\'\n", "      C = 'a\\nb\\'\n"),
             (
                 "      X = 1; Y = 2 ! both\n",
@@ -239,7 +240,7 @@ C$ACC END DATA
     assert_eq!(got, expected);
     let got = printed(free, Some(Form::Free));
     assert_eq!(lower(got), lower(expected.to_owned()));
-    // Printed in free form they are what they were.
+    // Printed in free form, the directives are unchanged.
     let units = good(fixed, Some(Form::Fixed));
     let options = Options {
         form: Form::Free,
@@ -256,7 +257,7 @@ C$ACC END DATA
     );
 }
 
-/// Long directives go on in more lines, which read back as the same.
+/// Long directives are continued on further lines, which read back unchanged.
 #[test]
 fn long_directives() {
     let names: Vec<String> = (0..40).map(|i| format!("NAME{i}")).collect();
@@ -290,8 +291,8 @@ fn long_directives() {
     }
 }
 
-/// A text with line markers: faults, comments and statements are where the markers say, as far
-/// as the files are there.
+/// A text with line markers: errors, comments and statements are where the markers say, provided
+/// that the files exist.
 #[test]
 fn line_markers() {
     let original = "#include \"b.inc\"\n      SUBROUTINE S(X)\nC     About X\n   10 X = LENGTH\n      IF (X) GOTO 20\n      END\n";
@@ -321,8 +322,8 @@ fn line_markers() {
     assert_eq!(printed.matches('#').count(), 1, "{printed}");
 }
 
-/// Comments at the ends of lines stay there, where there is room; what is printed reads back
-/// the same in both forms.
+/// Comments at the ends of lines stay there if there is room, and the printed text reads back
+/// unchanged in both forms.
 #[test]
 fn comments_at_ends_of_lines() {
     let long = "X".repeat(50);
@@ -393,7 +394,7 @@ C of S
     assert_eq!(print(&crate::ir::Program { units }, Form::Free), free);
 }
 
-/// INCLUDE may bring anything: parts of declarations, of a loop's body, a block's end.
+/// INCLUDE may supply anything: parts of declarations, of a loop's body, the end of a block.
 #[test]
 fn include_anywhere() {
     let files = &[

@@ -1,4 +1,4 @@
-//! Tests of the parser. They go through the few functions here.
+//! Tests of the parser. They all use the helper functions here.
 
 mod ad;
 mod declarations;
@@ -43,7 +43,7 @@ fn read(text: &str, form: Option<Form>) -> (Sources, Parsed) {
     read_with(text, form, &[])
 }
 
-/// Compares what `f` makes of the first of each row with the second, and shows all
+/// Applies `f` to the first item of each row, compares the result with the second, and shows all
 /// rows that differ.
 #[track_caller]
 fn table(rows: &[(&str, &str)], f: impl Fn(&str) -> String) {
@@ -59,7 +59,8 @@ fn table(rows: &[(&str, &str)], f: impl Fn(&str) -> String) {
     assert_eq!(wrong, "", "\n{wrong}");
 }
 
-/// A fault a line: `line:column-line:column code message`, then where else, then help.
+/// Describes errors, one per line: `line:column-line:column code message`, then related places,
+/// then help.
 fn describe(sources: &Sources, parsed: &Parsed) -> String {
     let mut out = String::new();
     for d in &parsed.diagnostics {
@@ -90,19 +91,19 @@ fn describe(sources: &Sources, parsed: &Parsed) -> String {
     out
 }
 
-/// The faults of a text whose form is detected.
+/// Returns the errors of a text whose form is detected.
 fn faults(text: &str) -> String {
     let (sources, parsed) = read(text, None);
     describe(&sources, &parsed)
 }
 
-/// The faults of a text in free form.
+/// Returns the errors of a text in free form.
 fn faults_free(text: &str) -> String {
     let (sources, parsed) = read(text, Some(Form::Free));
     describe(&sources, &parsed)
 }
 
-/// Reads a text without faults.
+/// Parses a text without errors.
 #[track_caller]
 fn good(text: &str, form: Option<Form>) -> Vec<Unit> {
     let (sources, parsed) = read(text, form);
@@ -111,19 +112,19 @@ fn good(text: &str, form: Option<Form>) -> Vec<Unit> {
     parsed.program.units
 }
 
-/// A text without faults, printed back in fixed form.
+/// Prints a text without errors in fixed form.
 #[track_caller]
 fn printed(text: &str, form: Option<Form>) -> String {
     let units = good(text, form);
     let text = print_program(&crate::ir::Program { units }, &Options::default());
-    // What a main program without header is given.
+    // The header given to a main program without one.
     text.strip_prefix("      PROGRAM MAIN\n")
         .unwrap_or(&text)
         .to_owned()
 }
 
-/// Puts lines into the columns of fixed form, with END after them. Lines that have a
-/// label or a continuation mark come with their columns already.
+/// Puts lines into the columns of fixed form, followed by END. Lines with a label or a continuation
+/// mark must already have their columns.
 fn fixed(lines: &str) -> String {
     let mut out = String::new();
     for line in lines.lines() {
@@ -138,7 +139,7 @@ fn fixed(lines: &str) -> String {
     out
 }
 
-/// What the statements of a program print as, without its END. No columns are needed.
+/// Returns what the statements of a program print as, without its END. The lines need no columns.
 #[track_caller]
 fn body(lines: &str) -> String {
     let text = printed(&fixed(lines), Some(Form::Fixed));
@@ -146,14 +147,14 @@ fn body(lines: &str) -> String {
     text.trim_end_matches('\n').to_owned()
 }
 
-/// The shape of an expression, operators first.
+/// Returns the shape of an expression, operators first.
 #[track_caller]
 fn shape(expression: &str) -> String {
     let units = good(&fixed(&format!("X = {expression}")), Some(Form::Fixed));
     shape_of(&units)
 }
 
-/// The same in free form.
+/// Like [`shape`], in free form.
 #[track_caller]
 fn shape_free(expression: &str) -> String {
     let units = good(&format!("X = {expression}\nEND\n"), Some(Form::Free));
@@ -206,7 +207,7 @@ fn show(unit: &Unit, e: &Expr) -> String {
     }
 }
 
-/// Names and values of the symbols, as far as the parser knows them.
+/// Returns the names and values of the symbols, as far as the parser knows them.
 fn symbols(unit: &Unit) -> String {
     let mut out = String::new();
     for (_, s) in unit.symbols.iter() {

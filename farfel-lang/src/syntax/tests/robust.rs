@@ -1,5 +1,5 @@
-//! No text makes the parser panic, hang or lose its place, and what it reads without
-//! faults prints as a text that reads the same.
+//! Tests that no text makes the parser panic, hang or report wrong places, and that a text read
+//! without errors prints as text that reads back unchanged.
 
 use super::units::LISTING_7;
 use super::{Form, read};
@@ -81,8 +81,8 @@ const NEWER: &str = "\
       END
 ";
 
-/// Reads a text in both forms; checks the places of all faults, and that the printed
-/// text reads the same when there are none.
+/// Parses a text in both forms, and checks the places of all errors and, if there are none, that
+/// the printed text reads back unchanged.
 fn check(text: &str) {
     for form in [None, Some(Form::Fixed), Some(Form::Free)] {
         let (sources, parsed) = read(text, form);
@@ -141,7 +141,7 @@ fn cut_texts() {
     }
 }
 
-/// Pieces that mean something to the reader of lines or of statements.
+/// Pieces that have a meaning for the line reader or the parser.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(vec![

@@ -50,7 +50,7 @@ fn statements() {
             ("READ(FMT),X", "READ (FMT), X"),
             ("READ(5)", "READ (5)"),
             ("WRITE(*,*)'A',X", "WRITE (*, *) 'A', X"),
-            // Words of old compilers.
+            // Keywords of old compilers.
             ("TYPE *, X", "PRINT *, X"),
             ("TYPE 20, I", "PRINT 20, I"),
             ("ACCEPT *, X", "READ *, X"),
@@ -102,7 +102,7 @@ fn statements() {
             ("BACKSPACE N", "BACKSPACE N"),
             ("ENDFILE 10", "ENDFILE 10"),
             ("END FILE (10)", "ENDFILE (10)"),
-            // Assignments to what is named like a keyword.
+            // Assignments to variables that are named like keywords.
             ("IF = 1", "IF = 1"),
             ("IF(3) = 4", "IF(3) = 4"),
             ("DO10I = 1.3", "DO10I = 1.3"),
@@ -125,7 +125,7 @@ fn statements() {
             ("DO WHILE (3) = 1", "DOWHILE(3) = 1"),
         ],
         |text| {
-            // The labels are there to be referred to, and make what follows executable.
+            // The statements with labels can be referred to, and make what follows executable.
             let got = body(&format!("   10 CONTINUE\n   20 FORMAT(I5)\n{text}"));
             got.lines().nth(2).unwrap_or("").trim_start().to_owned()
         },
@@ -196,7 +196,7 @@ IF (I .EQ. 2) GOTO 30
     assert_eq!(body(text), expected);
 }
 
-/// The comma alone makes a loop.
+/// Only the comma makes it a loop.
 #[test]
 fn do_without_comma() {
     assert_eq!(
@@ -318,7 +318,7 @@ C     last
 
 #[test]
 fn a_faulty_statement_gives_one_fault() {
-    // Blocks that are opened by faulty statements are still open.
+    // Blocks that malformed statements open are still open.
     let text = "      IF (A .GT.) THEN
         X = 1
       END IF

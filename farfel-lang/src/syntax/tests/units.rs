@@ -90,7 +90,7 @@ fn listing_7() {
     insta::assert_snapshot!(printed(LISTING_7, None));
 }
 
-/// The listing as the paper's text gives it: without columns.
+/// The listing as in the paper's text, without columns.
 #[test]
 fn listing_7_in_free_form() {
     let text: String = LISTING_7
@@ -222,7 +222,7 @@ fn nested_subprograms_and_statement_functions_mix() {
     assert_eq!(s.body.len(), 1);
     let names: Vec<_> = s.nested.iter().map(|n| n.name.as_str()).collect();
     assert_eq!(names, ["F", "G"]);
-    // A is an array of the surroundings, so that this is no statement function.
+    // A is an array of the host, so this is not a statement function.
     assert_eq!(s.nested[0].body.len(), 2);
     assert_eq!(
         symbols(&s.nested[0]),

@@ -1,4 +1,4 @@
-//! Executable statements and the blocks that they make.
+//! Parses executable statements and the blocks that they form.
 
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
@@ -11,7 +11,7 @@ use crate::syntax::line::is_name_letter;
 use crate::syntax::spelling::close_to;
 use crate::syntax::stmt::{If, no_condition};
 
-/// How deep blocks may nest: passes walk them by recursion.
+/// The maximum nesting of blocks, which passes traverse recursively.
 const MAX_BLOCKS: usize = 100;
 
 impl Parser<'_> {
@@ -89,7 +89,7 @@ impl Parser<'_> {
                     Kind::ElseWhere => line.else_where(),
                     _ => Ok(None),
                 };
-                // What a fault has left is no name.
+                // After an error, the remaining text is not a name.
                 let name = read.is_ok().then(|| line.construct()).flatten();
                 let read = read.and_then(|c| line.end().map(|()| c));
                 let condition = match self.check(read) {
@@ -131,7 +131,7 @@ impl Parser<'_> {
                     }
                 }
                 if let Some(label) = label_of(st) {
-                    // A jump to here stays in the block: the closing comes after it.
+                    // A jump to this label stays in the block, as the closing comes after it.
                     self.frame
                         .push(Stmt::labelled(Some(label), StmtKind::Continue, span));
                 }
@@ -149,7 +149,7 @@ impl Parser<'_> {
                 let read = self.line(st, free, pos).simple(kind);
                 match self.check(read) {
                     Some(kind) => self.push(st, kind),
-                    // A faulty terminal statement still ends its loops.
+                    // A malformed terminal statement still ends its loops.
                     None if st.label.is_some() => self.push(st, StmtKind::Continue),
                     None => {}
                 }
@@ -164,8 +164,8 @@ impl Parser<'_> {
         self.end_loops(st, false);
     }
 
-    /// Closes the loops that end with the label of a statement. `elsewhere`: the label stands
-    /// inside of a block that ends here, and the loops do without it.
+    /// Closes the loops that end with the label of a statement. `elsewhere` says that the label is
+    /// inside a block that ends here, so that the loops have no terminal statement.
     fn end_loops(&mut self, st: &Statement, elsewhere: bool) {
         let Some(wanted) = label_of(st) else { return };
         let ends_here =
@@ -197,7 +197,7 @@ impl Parser<'_> {
         });
     }
 
-    /// Closes, with a report, the blocks above index `at`.
+    /// Reports and closes the blocks above index `at`.
     fn close_above(&mut self, at: usize, span: Span) {
         while self.frame.blocks.len() > at + 1 {
             if let Some(block) = self.frame.blocks.last() {
@@ -208,7 +208,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Makes the innermost block of a kind the last one; false when there is none.
+    /// Closes the blocks within the innermost block of a kind; returns false if there is none.
     pub(super) fn unwind(
         &mut self,
         st: &Statement,
@@ -238,8 +238,8 @@ impl Parser<'_> {
         }
     }
 
-    /// END ADR where the innermost block is ADF, or the other way round, was meant to
-    /// close it, unless one further out fits. Reports that.
+    /// Handles END ADR when the innermost block is ADF, or vice versa: it was meant to close that
+    /// block, unless one further out matches. Reports this.
     fn closes_other_mode(&mut self, st: &Statement, end: AdMode) -> bool {
         let fits = |b: &Open| matches!(b.kind, OpenKind::Ad { mode, .. } if mode == end);
         if self.frame.blocks.iter().any(fits) {
@@ -298,7 +298,7 @@ impl Parser<'_> {
             match std::mem::replace(current, condition) {
                 Some(c) => arms.push((c, done)),
                 None => {
-                    // Keep what stands in the first ELSE readable as an arm.
+                    // Keep the statements of the first ELSE as a branch.
                     arms.push((no_condition(*span), done));
                     after_else = Some(*span);
                 }
@@ -348,7 +348,7 @@ impl Parser<'_> {
     }
 }
 
-/// The label in an assignment to `DO10I`, and that name.
+/// Returns the label in an assignment to `DO10I`, and that name.
 fn looks_like_do(st: &Statement) -> Option<(Label, &str)> {
     let text = std::str::from_utf8(&st.text).ok()?;
     let (name, _) = text.split_once('=')?;
@@ -360,8 +360,8 @@ fn looks_like_do(st: &Statement) -> Option<(Label, &str)> {
     right.then_some((label, name))
 }
 
-/// A faulty IF statement was meant to open a block: it ends with THEN or something like
-/// it, or right after its condition.
+/// Whether a malformed IF statement was meant to open a block: it ends with THEN or something
+/// similar, or right after its condition.
 fn opens_block(st: &Statement, pos: usize) -> bool {
     let text = st.text.get(pos..).unwrap_or(&[]);
     let mut depth = 0i32;

@@ -1,4 +1,5 @@
-//! SELECT CASE and WHERE, the names of constructs, and where CYCLE and EXIT lead.
+//! Parses SELECT CASE and WHERE and the names of constructs, and checks the targets of CYCLE and
+//! EXIT.
 
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
@@ -11,7 +12,7 @@ use crate::syntax::line::{Line, Read};
 use crate::syntax::stmt::no_condition;
 
 impl Parser<'_> {
-    /// `WHERE (mask) assignment`, or the opening of the construct.
+    /// Parses `WHERE (mask) assignment`, or the opening of the construct.
     pub(super) fn where_(&mut self, st: &Statement, free: bool, pos: usize, name: Option<Name>) {
         let mut line = self.line(st, free, pos);
         let mask = line.in_parentheses();
@@ -69,7 +70,7 @@ impl Parser<'_> {
         {
             read = Err(fault);
         }
-        // A faulty case must not be taken for CASE DEFAULT.
+        // A malformed CASE must not be taken for CASE DEFAULT.
         let values = self.check(read).unwrap_or_else(|| Some(Vec::new()));
         let this = |k: &OpenKind| matches!(k, OpenKind::Select { .. });
         if !self.unwind(st, "SELECT CASE", &this) {
@@ -116,7 +117,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports a statement that cannot stand where it does in the innermost block.
+    /// Reports a statement that is not allowed at this place in the innermost block.
     pub(super) fn check_inside(&mut self, st: &Statement, kind: Kind) {
         let Some(open) = self.frame.blocks.last() else {
             return;
@@ -156,7 +157,7 @@ impl Parser<'_> {
         );
     }
 
-    /// The name after END IF and the like must be that of the innermost block.
+    /// Checks that the name after END IF and the like is that of the innermost block.
     pub(super) fn end_name(&mut self, st: &Statement, free: bool, pos: usize) {
         let mut line = self.line(st, free, pos);
         let name = line.construct();
@@ -165,8 +166,8 @@ impl Parser<'_> {
         self.check_name(name, Some(st.whole()));
     }
 
-    /// Compares the name that a statement bears with that of the innermost block. `end`:
-    /// the statement closes it, and must bear the name if there is one.
+    /// Compares the name in a statement with that of the innermost block. With `end`, the statement
+    /// closes the block and must have its name, if there is one.
     pub(super) fn check_name(&mut self, name: Option<(Name, Span)>, end: Option<Span>) {
         let Some(open) = self.frame.blocks.last() else {
             return;
@@ -200,7 +201,7 @@ impl Parser<'_> {
         self.report(report);
     }
 
-    /// A label of ELSE or CASE cannot be jumped to.
+    /// Records that a label of ELSE or CASE cannot be the target of a jump.
     pub(super) fn no_target(&mut self, st: &Statement, word: &'static str) {
         if let Some((label, span)) = st.label {
             self.frame.dead_labels.insert(label, word);
@@ -214,7 +215,7 @@ impl Parser<'_> {
 }
 
 impl Line<'_> {
-    /// The name of a construct, where one follows.
+    /// Reads the name of a construct, if there is one.
     pub fn construct(&mut self) -> Option<(Name, Span)> {
         self.name().map(|(n, span)| (n.into(), span))
     }
@@ -226,7 +227,7 @@ impl Line<'_> {
         Ok(e)
     }
 
-    /// `(values)` or `DEFAULT`.
+    /// Parses `(values)` or `DEFAULT`.
     fn case_values(&mut self) -> Read<Option<Vec<Expr>>> {
         if self.keyword("DEFAULT") {
             return Ok(None);
@@ -239,7 +240,7 @@ impl Line<'_> {
         }
     }
 
-    /// `(mask)` or nothing after ELSEWHERE.
+    /// Parses `(mask)` or nothing after ELSEWHERE.
     pub fn else_where(&mut self) -> Read<Option<Expr>> {
         if self.peek() == b'(' {
             return self.in_parentheses().map(Some);
@@ -247,7 +248,7 @@ impl Line<'_> {
         Ok(None)
     }
 
-    /// The assignment after `WHERE (mask)`.
+    /// Parses the assignment after `WHERE (mask)`.
     pub fn masked(&mut self, mask: Expr) -> Read<StmtKind> {
         let from = self.pos;
         let target = self.designator()?;
@@ -263,7 +264,7 @@ impl Line<'_> {
         })))
     }
 
-    /// Reports CYCLE or EXIT that leads nowhere, or out of an AD block.
+    /// Reports a CYCLE or EXIT without a target, or one that leaves an AD block.
     pub fn leave_block(&mut self, exit: bool, name: Option<&Name>, from: usize) {
         let word = if exit { "EXIT" } else { "CYCLE" };
         let leads = |k: &OpenKind| match name {

@@ -1,4 +1,5 @@
-//! What Fortran has and Farfel has not: one fault for each statement or block. USE.
+//! Handles features of Fortran that Farfel does not support, with one error for each statement or
+//! block, and USE.
 
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
@@ -8,22 +9,21 @@ use crate::syntax::classify::Kind;
 use crate::syntax::form::Statement;
 use crate::syntax::{modules, unsupported};
 
-/// A block that is passed over to its END.
+/// A block that is skipped up to its END.
 #[derive(Debug)]
 pub(super) struct Skipped {
-    /// What stands after its END.
+    /// The keyword after its END.
     word: &'static str,
-    /// How many blocks of this kind are open, one in the other.
+    /// The number of nested open blocks of this kind.
     depth: usize,
-    /// How many program units are open in it.
+    /// The number of open program units in it.
     units: usize,
-    /// It is a module on the level of program units, and begins here.
+    /// The MODULE statement, if this is a module at the level of program units.
     module: Option<Span>,
 }
 
 impl Parser<'_> {
-    /// Reports a statement that Fortran has and Farfel has not, and passes over the block
-    /// that it opens.
+    /// Reports a statement that Farfel does not support, and skips the block that it opens.
     pub(super) fn foreign(&mut self, st: &Statement, free: bool, pos: usize) {
         if self.growing(st, free, pos) {
             return;
@@ -38,12 +38,12 @@ impl Parser<'_> {
                 format!("Farfel does not support {word} statements"),
             ));
         };
-        // `FORALL (…) assignment` and `TYPE (name) :: X` open nothing.
+        // `FORALL (…) assignment` and `TYPE (name) :: X` open no block.
         let opens = f.block
             && match f.word {
                 "FORALL" => line.closing(pos).is_some_and(|c| c + 1 == st.text.len()),
                 "TYPE" => line.at(pos) != b'(',
-                // `MODULE PROCEDURE` stands in interface blocks.
+                // `MODULE PROCEDURE` belongs to interface blocks.
                 _ => true,
             };
         let what = if opens { "blocks" } else { "statements" };
@@ -59,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The declarations of tapes that grow, in generated text. False where it is something else.
+    /// Parses the declarations of growing tapes in generated text. Returns false for anything else.
     fn growing(&mut self, st: &Statement, free: bool, pos: usize) -> bool {
         let mut line = self.line(st, free, pos);
         if line.growing_type() {
@@ -79,8 +79,8 @@ impl Parser<'_> {
         found
     }
 
-    /// CONTAINS: the subprograms that follow are nested, and names have the scope that Fortran 90
-    /// gives them.
+    /// Parses CONTAINS. The subprograms that follow are nested, and names have the scope that
+    /// Fortran 90 gives them.
     pub(super) fn contains(&mut self, st: &Statement, free: bool, pos: usize) {
         let read = self.line(st, free, pos).end();
         self.check(read);
@@ -105,7 +105,7 @@ impl Parser<'_> {
         self.frame.contains = true;
     }
 
-    /// True while a block is passed over: the statement belongs to it or closes it.
+    /// Whether a block is being skipped and the statement belongs to it or closes it.
     pub(super) fn skips(&mut self, st: &Statement, free: bool) -> bool {
         let Some(mut skipped) = self.skipped.take() else {
             return false;
@@ -124,7 +124,7 @@ impl Parser<'_> {
         if ends(&line) {
             skipped.depth -= 1;
         } else if !word.is_empty() && word != "TYPE" && line.keyword_end(0, word).is_some() {
-            // A MODULE PROCEDURE opens none, nor does an assignment.
+            // MODULE PROCEDURE opens no block, nor does an assignment.
             let opens = line.keyword_end(0, "MODULE PROCEDURE").is_none()
                 && !st.text.contains(&b'=')
                 && word != "FORALL";
@@ -135,7 +135,7 @@ impl Parser<'_> {
                 skipped.units += 1;
             } else if kind == Kind::End {
                 if skipped.units == 0 {
-                    // It closes the module, or the unit around a block without end.
+                    // It closes the module, or the unit around a block that has no END.
                     self.modules.extend(skipped.module);
                     return matches!(word, "MODULE" | "SUBMODULE");
                 }
@@ -149,7 +149,7 @@ impl Parser<'_> {
         true
     }
 
-    /// USE of a module that comes with compilers.
+    /// Parses USE of a module that is provided by compilers.
     pub(super) fn use_module(&mut self, st: &Statement, free: bool, pos: usize) {
         self.keep_comments();
         let nothing = |s: &&Spec| {
@@ -184,7 +184,7 @@ impl Parser<'_> {
 }
 
 impl crate::syntax::line::Line<'_> {
-    /// `NAME`, or `NAME, ONLY: names`, in canonical form.
+    /// Parses `NAME`, or `NAME, ONLY: names`, into canonical form.
     fn used_module(&mut self) -> crate::syntax::line::Read<String> {
         if self.eat(b',') {
             if !self.keyword("INTRINSIC") {
@@ -207,7 +207,7 @@ impl crate::syntax::line::Line<'_> {
                 .help("declare what is needed from it here, or put it into COMMON blocks"),
             ));
         };
-        // Names as this unit has them, with what they are in the module.
+        // The names as they are in this unit, each with its name in the module.
         let mut listed: Vec<(String, String, Span)> = Vec::new();
         let mut only = false;
         if self.eat(b',') {

@@ -1,4 +1,4 @@
-//! Where program units begin and end.
+//! Parses the beginning and end of program units.
 
 use super::Parser;
 use crate::diagnostic::{Diagnostic, rules};
@@ -10,7 +10,7 @@ use crate::syntax::frame::{Frame, OpenKind, unit_word};
 use crate::syntax::line::{Line, Read};
 use std::collections::HashSet;
 
-/// How deep units may nest: passes walk them by recursion.
+/// The maximum nesting of units, which passes traverse recursively.
 const MAX_UNITS: usize = 50;
 
 impl Parser<'_> {
@@ -51,8 +51,9 @@ impl Parser<'_> {
         }
     }
 
-    /// A header inside of a unit: right for subprograms before the executable statements.
-    /// Otherwise, reports it and closes what must have been meant to end before.
+    /// Handles a header within a unit, which is valid for subprograms before the executable
+    /// statements. Otherwise reports it and closes the units that must have been meant to end
+    /// before it.
     fn check_place(&mut self, st: &Statement, kind: Kind) {
         let whole = st.whole();
         let unit = &self.frame.unit;
@@ -73,7 +74,7 @@ impl Parser<'_> {
         if !self.frame.executable || self.frame.contains {
             return;
         }
-        // Code that is indented more than the header around was meant to be inside.
+        // A header indented more than the one around it was meant to be inside.
         let inside = st.column > self.frame.column && !self.frame.implicit;
         if inside {
             self.report(
@@ -105,8 +106,7 @@ impl Parser<'_> {
         self.close_units(whole, st.column);
     }
 
-    /// Ends the unit, and those around it that begin in `column` or later, without
-    /// further reports.
+    /// Ends the unit, and those around it that begin in `column` or later, without further reports.
     fn close_units(&mut self, span: Span, column: u32) {
         let before = self.diagnostics.len();
         loop {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         }
         self.check(read);
         if let Some((label, span)) = st.label {
-            // Jumping to END returns.
+            // A jump to END returns.
             self.comments_to_body();
             self.frame
                 .push(Stmt::labelled(Some(label), StmtKind::Continue, span));
@@ -160,7 +160,7 @@ impl Parser<'_> {
         self.close_unit(st.whole());
     }
 
-    /// Ends the unit: what is open in it is reported, and so are labels that are missing.
+    /// Ends the unit. Reports blocks that are still open in it, and missing labels.
     fn close_unit(&mut self, span: Span) {
         self.keep_comments();
         while let Some(block) = self.frame.blocks.last() {
@@ -220,7 +220,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Ends the text: what is still open is reported.
+    /// Ends the text. Reports everything that is still open.
     pub(super) fn finish(&mut self, last: Span) {
         let end = Span::new(last.file, last.end, last.end);
         while self.frame.open {
@@ -240,7 +240,7 @@ impl Parser<'_> {
         if let Some(unit) = self.units.last_mut() {
             unit.remarks.after = after;
         }
-        // A second one is a fault, which its name then shows.
+        // A second main program is an error, which its name then shows.
         if let Some(main) = self.implicit {
             let taken: HashSet<&str> = self
                 .units
@@ -335,9 +335,9 @@ impl Line<'_> {
         self.end()
     }
 
-    /// Reads what may stand before and behind the type of a function, and whether RECURSIVE is
-    /// there. PURE promises what compilers see for themselves, so it is not kept: what is made
-    /// of the subprogram need not be.
+    /// Reads the prefixes before and after the type of a function, and returns whether RECURSIVE is
+    /// among them. PURE only states what compilers can determine themselves, so it is not kept:
+    /// what is made of the subprogram need not be pure.
     fn prefixes(&mut self) -> bool {
         let mut recursive = false;
         loop {
@@ -359,7 +359,7 @@ impl Line<'_> {
         }
     }
 
-    /// `RESULT(NAME)`
+    /// Parses `RESULT(NAME)`.
     pub(in crate::syntax) fn result_clause(&mut self) -> Read<(SymId, Span)> {
         self.keyword("RESULT");
         self.expect(b'(')?;
@@ -368,7 +368,7 @@ impl Line<'_> {
         Ok(result)
     }
 
-    /// RESULT follows the dummy arguments: the function's name is no variable then.
+    /// Whether RESULT follows the dummy arguments: the function's name is then not a variable.
     pub(in crate::syntax) fn has_result_clause(&self) -> bool {
         if self.peek() != b'(' {
             return false;

@@ -1,11 +1,11 @@
-//! INCLUDE.
+//! Parses INCLUDE.
 
 use super::Parser;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::syntax::form::{CHAR, Reader, Statement};
 use crate::syntax::{Form, Layout};
 
-/// How deep, and how often, files may include each other.
+/// The maximum depth and number of INCLUDE files.
 const MAX_INCLUDE_DEPTH: usize = 32;
 const MAX_INCLUDES: usize = 10_000;
 

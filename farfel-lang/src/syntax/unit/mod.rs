@@ -1,11 +1,11 @@
-//! Program units: which statement belongs where, labels, comments.
+//! Assigns statements, labels and comments to program units.
 //!
-//! | module | what |
+//! | module | handles |
 //! |---|---|
-//! | `header` | where units begin and end |
-//! | `blocks` | executable statements and the blocks that they make |
+//! | `header` | the beginning and end of units |
+//! | `blocks` | executable statements and the blocks that they form |
 //! | `constructs` | SELECT CASE, WHERE, names of constructs |
-//! | `foreign` | what Fortran has and Farfel has not; USE |
+//! | `foreign` | unsupported features of Fortran; USE |
 //! | `include` | INCLUDE |
 
 mod blocks;
@@ -30,25 +30,25 @@ use std::cell::RefCell;
 struct Parser<'a> {
     sources: &'a mut Sources,
     loader: &'a mut dyn Loader,
-    /// The file that is read, after those that include it.
+    /// The file being read, preceded by those that include it.
     readers: Vec<Reader>,
     includes: usize,
     units: Vec<Unit>,
-    /// The first of `units` that is a main program without PROGRAM statement.
+    /// The index in `units` of the first main program without a PROGRAM statement.
     implicit: Option<usize>,
     diagnostics: Vec<Diagnostic>,
-    /// The unit that is read.
+    /// The unit being parsed.
     frame: Frame,
     /// The units around it.
     outer: Vec<Frame>,
     comments: Vec<Comment>,
-    /// A block that is passed over.
+    /// The block being skipped.
     skipped: Option<foreign::Skipped>,
-    /// Modules that were passed over.
+    /// The modules that were skipped.
     modules: Vec<Span>,
-    /// What follows is not read any more.
+    /// Whether the rest of the text is ignored.
     given_up: bool,
-    /// How the text is written, if anyone wants to know.
+    /// The statements as written, if they are recorded.
     traced: Option<Vec<Traced>>,
 }
 
@@ -70,7 +70,7 @@ pub(in crate::syntax) fn parse(
     parser.parsed()
 }
 
-/// Reads a text, and notes how it is written.
+/// Parses a text and records its statements as written.
 pub(in crate::syntax) fn parse_traced(
     sources: &mut Sources,
     file: FileId,
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
             crate::given::read(unit, &mut diagnostics);
             crate::marks::read(unit, &mut diagnostics);
         }
-        // What is found out at the end of a unit belongs further up.
+        // Errors found at the end of a unit belong further up.
         diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
         Parsed {
             program: Program { units: self.units },
@@ -170,7 +170,7 @@ impl Parser<'_> {
                 }
                 self.diagnostics.push(*fault);
                 self.statement(&st, free);
-                // What else is wrong with the statement follows from the fault.
+                // Any other error in the statement is a consequence of the first.
                 self.diagnostics.truncate(before + 1);
             } else {
                 self.statement(&st, free);
@@ -181,7 +181,7 @@ impl Parser<'_> {
                 }
             }
             if self.diagnostics.len() > before && self.outer.len() == depth {
-                // A faulty statement may mean other labels than those it names.
+                // A malformed statement may mean other labels than those that it names.
                 self.frame.references.truncate(references);
             }
             let after = self.depth();
@@ -199,7 +199,7 @@ impl Parser<'_> {
         let before = self.diagnostics.len();
         self.finish(last);
         if self.given_up {
-            // That everything is open still follows from it.
+            // Errors about open blocks and units would only be consequences.
             self.diagnostics.truncate(before);
         }
     }
@@ -228,7 +228,7 @@ impl Parser<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Reports the fault of a statement, if there is one.
+    /// Reports the error of a statement, if there is one.
     fn check<T>(&mut self, read: Read<T>) -> Option<T> {
         match read {
             Ok(t) => Some(t),
@@ -323,7 +323,7 @@ impl Parser<'_> {
                 self.check(read);
             }
             kind => {
-                // ENTRY alone leaves the specifications open.
+                // ENTRY alone does not end the specifications.
                 self.frame.executable |= kind != Kind::Entry;
                 self.comments_to_body();
                 self.executable(st, free, pos, kind, name);
@@ -331,8 +331,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Begins a main program without PROGRAM statement; false where the statement is not
-    /// one that could begin it.
+    /// Begins a main program without a PROGRAM statement. Returns false if the statement cannot
+    /// begin one.
     fn begin_main(&mut self, st: &Statement, kind: Kind) -> bool {
         match kind {
             Kind::Unknown | Kind::Foreign => return false,
@@ -470,7 +470,7 @@ impl Parser<'_> {
         self.report(report);
     }
 
-    /// Ends the reading of a text that nests too deep.
+    /// Stops the parsing of a text that is nested too deeply.
     fn give_up(&mut self, span: Span, what: &str, most: usize) {
         self.report(
             Diagnostic::error(
@@ -484,7 +484,7 @@ impl Parser<'_> {
         self.given_up = true;
     }
 
-    /// Comments go where the statement after them goes: among the specifications, or the
+    /// Keeps the comments with the statement that follows: among the specifications, or among the
     /// executable statements once these have begun.
     fn keep_comments(&mut self) {
         if self.frame.executable {
@@ -495,8 +495,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Keeps the comment at the end of the line of a statement that was just read. There were
-    /// `units` open program units and `includes` INCLUDE files before it.
+    /// Keeps the comment at the end of the line of the statement just read. Before the statement,
+    /// `units` program units were open and `includes` INCLUDE files had been read.
     fn keep_trailing(&mut self, comment: Comment, units: usize, includes: usize) {
         let Comment { mut text, span, .. } = comment;
         // On a line of its own it would be a directive.
@@ -509,7 +509,7 @@ impl Parser<'_> {
         }
         let comment = ir::Comment {
             text,
-            // Something else has come before it by now.
+            // Something else has been read in between.
             trailing: self.includes == includes,
         };
         if now < units || !self.frame.open {
@@ -533,8 +533,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The block of comments that stands right before a header. What stands before it
-    /// goes to the unit around, if there is one; else it is returned as the second.
+    /// Takes the block of comments right before a header. Comments before that block go to the unit
+    /// around, if there is one; otherwise they are returned as the second value.
     fn take_documentation(&mut self) -> (Vec<String>, Vec<Vec<String>>) {
         let first = self
             .comments
@@ -549,7 +549,7 @@ impl Parser<'_> {
         (documentation, self.take_blocks())
     }
 
-    /// The comments in blocks that blank lines separate.
+    /// Takes the comments, in blocks that blank lines separate.
     fn take_blocks(&mut self) -> Vec<Vec<String>> {
         let mut blocks: Vec<Vec<String>> = Vec::new();
         for c in self.comments.drain(..) {
@@ -562,7 +562,7 @@ impl Parser<'_> {
     }
 }
 
-/// `READ (5'12)`: old compilers have the number of a record after an apostrophe.
+/// Whether this is `READ (5'12)`: in old compilers, the record number follows an apostrophe.
 fn names_record(st: &Statement) -> bool {
     let text = st.text.as_slice();
     let control = [&b"READ("[..], b"WRITE(", b"FIND("];
@@ -577,7 +577,7 @@ fn label_of(st: &Statement) -> Option<Label> {
     st.label.map(|(l, _)| l)
 }
 
-/// A statement is complete without what looks as if it went on beyond the last column.
+/// Returns the warning about a complete statement that seems to continue beyond the last column.
 fn cut_off(st: &Statement, at: Span) -> Diagnostic {
     Diagnostic::warning(&rules::TEXT_CUT_OFF, at, st.beyond()).help(format!(
         "break the line before column {} and continue it with a mark in column 6",

@@ -1,7 +1,8 @@
 //! ENTRY statements whose results have names of their own.
 //!
-//! `ENTRY G(X) RESULT(S)` is read as `ENTRY G(X)` with G in place of S everywhere: in FORTRAN 77
-//! an entry's name is its result. Where G is something else too, that is a fault.
+//! `ENTRY G(X) RESULT(S)` is treated as `ENTRY G(X)` with S replaced by G everywhere: in FORTRAN 77
+//! the result of an entry has the name of the entry. If G is also used for something else, that is
+//! an error.
 
 use super::Parser;
 use crate::diagnostic::{Diagnostic, rules};
@@ -43,7 +44,7 @@ impl Parser<'_> {
             }
             let symbol = &unit.symbols[result];
             if symbol.ty.is_none() {
-                // The name that it had told its type.
+                // The old name determined the implicit type.
                 let around = std::iter::once(&self.frame).chain(self.outer.iter().rev());
                 let around = around.filter(|f| f.open).map(|f| &f.unit.implicit);
                 let implicit = implicit(std::iter::once(&unit.implicit).chain(around), &old);
@@ -61,7 +62,7 @@ impl Parser<'_> {
     }
 }
 
-/// The type of an undeclared name, under rules from the innermost to the outermost.
+/// Returns the type of an undeclared name, under rules from the innermost to the outermost.
 fn implicit<'r>(
     rules: impl Iterator<Item = &'r Implicit>,
     name: &str,
