@@ -1,10 +1,10 @@
-//! Loops that nobody has marked, and whose iterations are carried out again in place of a tape.
+//! Loops without directives whose iterations are executed again instead of using a tape.
 
 mod support;
 use support::{CHECKED, FAST, expand, run};
 
-/// A main program around F(N, X, Y): its derivative by the adjoint and by the tangent, which need
-/// not be the same bit by bit.
+/// A main program around F(N, X, Y). It compares the derivatives by the adjoint and by the tangent, which
+/// need not agree bit for bit.
 fn program(body: &str) -> String {
     format!(
         "
@@ -46,7 +46,7 @@ fn program(body: &str) -> String {
     )
 }
 
-/// Does a loop keep values on a tape for each iteration?
+/// Whether a loop records values on a tape in each iteration.
 fn keeps(body: &str) -> bool {
     let text = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
     for flags in [CHECKED, FAST] {
@@ -57,7 +57,7 @@ fn keeps(body: &str) -> bool {
             "{body}"
         );
     }
-    // The size of the tape is one by N.
+    // The size of the tape then depends on N.
     text.contains("ALLOCATE (TAPE") && text.contains("MAX(N")
 }
 
@@ -77,7 +77,7 @@ fn cheap_iterations_are_carried_out_again() {
       END DO
       Y(N) = Y(N)*W(2)
 ",
-        // In another loop, with what that changes.
+        // In another loop, together with what that one changes.
         "      T = 1
       DO J = 1, 3
         T = T*X(J)
@@ -95,7 +95,7 @@ fn cheap_iterations_are_carried_out_again() {
 #[test]
 fn other_loops_keep_what_they_need() {
     for body in [
-        // What one iteration computes, another one reads.
+        // An iteration reads what another one computes.
         "      S = 1
       DO I = 1, N
         S = S*X(I)
@@ -127,7 +127,7 @@ fn other_loops_keep_what_they_need() {
         Y(I) = X(I)**2
       END DO
 ",
-        // One iteration needs a tape, too.
+        // A single iteration needs a tape, too.
         "      DO I = 1, N
         S = 0
         DO K = 1, 8
@@ -136,7 +136,7 @@ fn other_loops_keep_what_they_need() {
         Y(I) = S*S
       END DO
 ",
-        // Dear.
+        // Expensive iterations.
         "      DO I = 1, N
         T = 1.5D0
         DO K = 1, 3

@@ -1,5 +1,4 @@
-//! SELECT CASE, named constructs and array statements: derivatives against differences, and
-//! what is refused.
+//! SELECT CASE, named constructs and array statements: derivatives against differences, and errors.
 
 mod support;
 use insta::assert_snapshot;
@@ -197,7 +196,7 @@ fn derivatives() {
     check_cases(CASES, 1e-8);
 }
 
-/// The faults of a subroutine F that is differentiated.
+/// The errors of a subroutine F that is differentiated.
 fn faults(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, Y, D)
@@ -240,7 +239,7 @@ fn refused() {
     ");
 }
 
-/// Storage that is something else on the other side keeps no derivative.
+/// Arguments that have another type in the callee carry no derivatives.
 #[test]
 fn arguments_of_other_types() {
     assert_snapshot!(faults("
@@ -281,8 +280,7 @@ fn arguments_of_other_types() {
     ");
 }
 
-/// The statements stand in the AD block itself, and in a subprogram nested around which
-/// variables are taken along.
+/// The statements are in the AD block itself, and in a nested subprogram that uses variables of its host.
 #[test]
 fn in_the_block_itself() {
     check(
@@ -340,8 +338,8 @@ C     Worked out by hand, step by step.
     );
 }
 
-/// Elements of a constructor that are an array of known numbers and one that varies: their
-/// derivatives are one number, but as many.
+/// Elements of a constructor are the sum of an array of known numbers and a number that varies: their
+/// derivatives are one number, repeated.
 #[test]
 fn arrays_in_constructors_with_one_derivative() {
     check(
@@ -365,7 +363,7 @@ fn arrays_in_constructors_with_one_derivative() {
     );
 }
 
-/// A function in an array expression prints once, as in the statement that is differentiated.
+/// A function in an array expression prints only once, as in the statement that is differentiated.
 #[test]
 fn functions_in_array_expressions_are_called_once() {
     let text = "
@@ -395,7 +393,8 @@ fn functions_in_array_expressions_are_called_once() {
     check(text, 1e-12);
 }
 
-/// What has no tangent as it stands goes element by element: NORM2 by keyword too, which has one by position.
+/// What has no tangent in its present form goes element by element: this includes NORM2 with a keyword, which
+/// has a tangent with a positional argument.
 #[test]
 fn keywords_do_not_keep_norms_from_tangents() {
     let text = "
@@ -417,8 +416,7 @@ fn keywords_do_not_keep_norms_from_tangents() {
     check(text, 1e-12);
 }
 
-/// How many elements an array of assumed size has, where a block needs to know it: those of the
-/// section that it gets.
+/// The number of elements of an assumed-size array, where a block needs it: that of the section that is passed.
 #[test]
 fn sections_for_arrays_of_assumed_size() {
     check(

@@ -306,7 +306,7 @@ fn constructs() {
     check_cases(&cases, 1e-7);
 }
 
-/// gfortran 12 vectorises loops over Q as if Q(2) could not be E, at -O2: derivatives name it Q(2).
+/// At -O2, gfortran 12 vectorises loops over Q as if Q(2) could not be E: derivatives name it Q(2).
 #[test]
 fn scalars_over_elements() {
     let texts = [
@@ -359,10 +359,10 @@ fn scalars_over_elements() {
     check_cases_with(&cases, 1e-7, &[CHECKED, FAST, &["-O2"]]);
 }
 
-/// Where functions have no derivative, both modes take what the README says, without NaN.
+/// Where functions have no derivative, both modes use the values that the README gives, without NaN.
 #[test]
 fn kinks_and_edges() {
-    // The row of the Jacobian, the column, and what stands there; elsewhere zero.
+    // The row of the Jacobian, the column, and the value; all others are zero.
     let known = "
       DATA R /24*0D0, 24*0D0, 24*0D0, 24*0D0, 24*0D0, 24*0D0/
       R(1, 1) = 1
@@ -448,7 +448,7 @@ fn kinks_and_edges() {
     check(text.trim_start_matches('\n'), 1e-15);
 }
 
-/// Values that are read back have derivative zero: what is written is said.
+/// Values that are read back have derivative zero: there is a warning where they are written.
 #[test]
 fn output_of_active_values() {
     let of = |mode: &str, end: &str| {
@@ -495,7 +495,7 @@ fn output_of_active_values() {
     ");
 }
 
-/// What is read has derivative zero, whatever the variable had before.
+/// Values that are read have derivative zero, whatever the variable had before.
 #[test]
 fn input_into_active_variables() {
     check(
@@ -532,7 +532,7 @@ C     Two and four are constants now, A(1) and A(3) are not.
     );
 }
 
-/// EQUIVALENCE and a SAVE for everything: what EQUIVALENCE puts into COMMON, and variables that
+/// EQUIVALENCE, and a SAVE for everything: variables that EQUIVALENCE places in COMMON, and variables that
 /// keep their values by SAVE.
 #[test]
 fn everything_saved_with_equivalence() {
@@ -580,8 +580,8 @@ fn everything_saved_with_equivalence() {
     }
 }
 
-/// A subprogram that only calls what gives a COMMON variable a constant value: no derivative comes
-/// from before, wherever the call stands.
+/// A subprogram only calls another one that assigns a constant to a COMMON variable: no derivative comes from
+/// before, wherever the call is.
 #[test]
 fn constants_that_calls_put_into_common() {
     for declared in ["", "      DOUBLE PRECISION P, Q\n      COMMON P, Q\n"] {

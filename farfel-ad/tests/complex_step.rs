@@ -1,12 +1,11 @@
 //! Every intrinsic function and every operator: tangents against the complex step.
 //!
-//! For a real function, `AIMAG(F(X + i*H))/H` with a tiny `H` is the derivative without any
-//! error of truncation or cancellation, so that tangents must agree to rounding; differences
-//! (`rules.rs`) cannot see faults that small. The reference is plain Fortran beside the
-//! generated program: the function continued to COMPLEX*16, near kinks by the branch that
-//! holds at the sample point. Holomorphic functions of complex arguments are compared with
-//! their derivative as a formula, other functions of complex arguments by a complex step of
-//! their parts.
+//! For a real function, `AIMAG(F(X + i*H))/H` with a tiny `H` is the derivative without any truncation or
+//! cancellation error, so that tangents must agree up to rounding; differences (`rules.rs`) cannot detect
+//! errors that small. The reference is plain Fortran next to the generated program: the function continued to
+//! COMPLEX*16, near kinks by the branch that holds at the sample point. Holomorphic functions of complex
+//! arguments are compared with a formula for their derivative, other functions of complex arguments with a
+//! complex step of their parts.
 
 mod support;
 
@@ -25,9 +24,8 @@ const NUMERIC: [Type; 5] = [
     Type::Complex(8),
 ];
 
-/// The intrinsics that are not tried here: GAMMA and its like in `rules.rs`, the
-/// others are of characters and bits.
-/// Those of whole arrays have tests of their own, the others none.
+/// The intrinsics that are not tested here: GAMMA and similar functions are in `rules.rs`, and those of whole
+/// arrays have tests of their own. The others, of characters and bits, have none.
 const NO_TANGENT: [Op; 7] = [
     Op::Gamma,
     Op::LogGamma,
@@ -122,7 +120,7 @@ impl Variable {
 
 const POINTS: usize = 3;
 
-/// A, B and C of these types: all positive; A negative; A above two and B negative.
+/// A, B and C of these types: all positive; with A negative; with A above two and B negative.
 fn variables(types: [Type; 3], point: usize) -> Vec<Variable> {
     let line = |at_zero, slope| Line { at_zero, slope };
     let (sign_a, shift, sign_b) = [(1.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (1.0, 2.0, -1.0)][point];
@@ -159,12 +157,12 @@ fn variables(types: [Type; 3], point: usize) -> Vec<Variable> {
         .collect()
 }
 
-/// What a tangent is compared with. The texts are of Fortran expressions.
+/// The reference for a tangent. The texts are Fortran expressions.
 enum Reference {
-    /// The function with COMPLEX*16 in place of real numbers. Of a complex variable A there
-    /// are the parts AU and AV.
+    /// The function with COMPLEX*16 in place of real numbers. A complex variable A is represented by its
+    /// parts AU and AV.
     Step(String),
-    /// A complex function with its derivative in DA, DB…, the derivatives of A, B….
+    /// A complex function and its derivative in terms of DA, DB…, the derivatives of A, B….
     Formula { value: String, derivative: String },
 }
 
@@ -189,8 +187,8 @@ struct Case {
     reference: Reference,
 }
 
-/// The cases of an expression in these variables: all varying with T and, at the first
-/// point, with only one of them.
+/// The cases of an expression in these variables: with all of them varying with T and, at the first point,
+/// with only one of them.
 fn cases_of(
     expr: &str,
     result: Type,
@@ -260,7 +258,7 @@ fn intrinsic_reference(op: Op, result: Type, v: &[Variable]) -> Option<Reference
                 if b_wins { b } else { a }
             })?;
             let text = chosen.name;
-            // MAX1 and MIN1 truncate what they chose.
+            // MAX1 and MIN1 truncate the chosen value.
             Some(step(if matches!(result, Type::Integer(_)) {
                 constant(chosen.value().trunc())
             } else {
@@ -347,7 +345,7 @@ fn intrinsic_cases(i: &Intrinsic) -> Vec<Case> {
     for ty in argument_types(i) {
         let result = i.result_type(&[ty]);
         let most = match (i.op, result) {
-            // The others of a conversion are the kind.
+            // The other arguments of a conversion are the kind.
             (Op::Convert, Type::Complex(_)) if !matches!(ty, Type::Complex(_)) => i.args.1.min(2),
             (Op::Convert, _) => 1,
             _ => i.kind_at.unwrap_or(i.args.1).min(3),
@@ -379,7 +377,7 @@ fn operator_cases() -> Vec<Case> {
                 ("**", "A**B*(DB*LOG(DCMPLX(A)) + B*DA/A)"),
             ] {
                 let expr = format!("A{op}B");
-                // Signs matter to powers.
+                // Signs matter for powers.
                 let points = if op == "**" { POINTS } else { 1 };
                 for point in 0..points {
                     let v = &variables([a, b, a], point)[..2];
@@ -454,8 +452,7 @@ const COMPOSITIONS: &[&str] = &[
     "LOG(LOG(3 + A*B*C))",
 ];
 
-/// Real expressions with a reference of their own, at the first point (A = 0.625, B = 0.75,
-/// C = 0.1875).
+/// Real expressions with their own references, at the first point (A = 0.625, B = 0.75, C = 0.1875).
 const BRANCHES: &[(&str, &str)] = &[
     ("ABS(A - B)*MAX(SIN(A), B)", "(B - A)*B"),
     ("MIN(A*B, EXP(C), A)**2", "(A*B)**2"),
@@ -469,7 +466,7 @@ const BRANCHES: &[(&str, &str)] = &[
     ("ABS(CMPLX(A, B))", "SQRT(A**2 + B**2)"),
 ];
 
-/// Real expressions in complex variables, in their parts.
+/// Real expressions in complex variables, and their references in terms of the parts.
 const PARTS: &[(&str, &str)] = &[
     ("ABS(EXP(A))", "EXP(AU)"),
     ("AIMAG(A*B)", "AU*BV + AV*BU"),
@@ -517,7 +514,7 @@ fn composition_cases() -> Vec<Case> {
                         step(*reference)
                     })
                 });
-                // CMPLX is always of REALs.
+                // CMPLX always gives single precision.
                 of.iter_mut()
                     .for_each(|c| c.single |= expr.contains("CMPLX"));
                 cases.extend(of);
@@ -527,7 +524,7 @@ fn composition_cases() -> Vec<Case> {
     cases
 }
 
-/// The program to differentiate: all cases, and all their tangents for that of T.
+/// The program to differentiate: all cases, and all their tangents with respect to T.
 fn farfel_program(cases: &[Case]) -> String {
     let n = cases.len();
     let mut text = String::new();
@@ -669,7 +666,7 @@ fn every_tangent_against_the_complex_step() {
         let precision = if c.single { "single" } else { "double" };
         writeln!(named, "{precision}:{}:{}", c.name, line.trim_start()).unwrap();
     }
-    // Relative, also below one: a zero must be zero.
+    // Relative, even below one: a zero must be zero.
     compare_by(&named, "", |name, value, expected| {
         let tolerance = if name.starts_with("single") {
             1e-6

@@ -1,10 +1,10 @@
-//! What cannot be differentiated is refused, at its place.
+//! What cannot be differentiated is reported at its place.
 
 mod support;
 use insta::assert_snapshot;
 use support::expand;
 
-/// The faults of a program whose subroutine F is differentiated.
+/// The errors of a program whose subroutine F is differentiated.
 fn faults(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, Y, D)
@@ -126,7 +126,7 @@ fn active_side_effects_in_an_implied_do() {
 "), @"F0305 10:20 derivatives would go through a function call in an implied DO");
 }
 
-/// All faults of a run, sorted by place, each once.
+/// All errors of a run, sorted by place, each once.
 #[test]
 fn all_faults_at_once() {
     assert_snapshot!(faults("
@@ -148,7 +148,7 @@ fn all_faults_at_once() {
     ");
 }
 
-/// A derivative that ends in an INTEGER without anybody having said so is a warning, once.
+/// A derivative that ends in an INTEGER by an implicit conversion causes one warning.
 #[test]
 fn lost_derivatives() {
     let text = "
@@ -183,7 +183,7 @@ fn lost_derivatives() {
     ");
 }
 
-/// Which variables input by NAMELIST assigns, only the input tells.
+/// Only the input determines which variables NAMELIST input assigns.
 #[test]
 fn namelist_input() {
     let text = "
@@ -199,7 +199,7 @@ fn namelist_input() {
     assert_snapshot!(errors, @"F0317 4:7 X keeps its derivative or loses it, as the input decides");
 }
 
-/// The faults of a block with several directions.
+/// The errors of a block with several directions.
 fn several(opening: &str, block: &str, units: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(N, X, Y, D)
@@ -279,10 +279,10 @@ fn derivatives_of_no_constant_number() {
     let closing = closing.replace("D = TANGENT(Y(1), 1)", "L = TANGENT(Y(1), 1)");
     let opening = "PATTERN = 2, TANGENT(X, 1) = .TRUE.";
     assert_eq!(several(opening, &closing, mixed).trim_end(), said);
-    // In one direction complex numbers lie over real ones.
+    // In one direction, complex numbers may overlap real ones.
     let closing = closing.replace("L = TANGENT(Y(1), 1)", "D = TANGENT(Y(1))");
     assert_eq!(several("X", &closing, mixed), "no faults");
-    // Also over those that only another unit has.
+    // Even if these are declared in another unit only.
     let mixed = "
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y(3), T(2)
@@ -317,7 +317,7 @@ fn whole_arrays_in_several_directions() {
 ";
         several("DIRECTIONS = 2, TANGENT(X, 1) = 1", &block, units)
     };
-    // What shifts elements would shift directions, so it goes by elements.
+    // Functions that shift elements would shift directions, so this goes element by element.
     assert_eq!(tangent("CALL F(CSHIFT(X, 1), Y)"), "no faults");
     assert_eq!(tangent("WHERE (X .GT. 0) Y = X**2"), "no faults");
     let pattern = |statements: &str| {
@@ -347,7 +347,7 @@ fn temporaries_of_what_has_two_names() {
     assert_snapshot!(expand(text).unwrap_err(), @"F0315 8:7 reverse mode cannot follow this: it has, or needs, an array whose size is known at run time");
 }
 
-/// A tool that gives what it makes for each request the same name.
+/// An AD tool that gives the derivative for each request the same name.
 struct SameName;
 
 impl farfel_ad::AdTool for SameName {
@@ -388,8 +388,8 @@ fn units_of_one_name_from_two_requests_are_a_fault_of_farfel() {
     assert!(said.contains("two requests made a SAME each"), "{said}");
 }
 
-/// One array by two arguments that are both assigned, where it is used as a whole: values that are overwritten by one name
-/// would be kept for that one only.
+/// One array is passed by two arguments that are both assigned, and used as a whole: values that are
+/// overwritten under one name would be saved under that name only.
 #[test]
 fn arrays_that_a_call_assigns_by_two_arguments() {
     let faults = |call: &str| {

@@ -1,5 +1,5 @@
-//! Intrinsic functions of whole arrays, and declarations of Fortran 90: their derivatives
-//! against central differences, and what is refused at its place.
+//! Intrinsic functions of whole arrays, and declarations of Fortran 90: their derivatives against central
+//! differences, and errors at the right place.
 
 mod support;
 use insta::assert_snapshot;
@@ -217,7 +217,7 @@ fn derivatives() {
     check_cases(ARRAYS, 1e-6);
 }
 
-/// The faults of a program whose subroutine F is differentiated.
+/// The errors of a program whose subroutine F is differentiated.
 fn faults(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, Y, D)
@@ -238,7 +238,7 @@ fn faults(f: &str) -> String {
     }
 }
 
-/// A sum over an array to which a scalar was added counts the scalar once an element.
+/// A sum over an array to which a scalar was added counts the scalar once for each element.
 #[test]
 fn scalars_that_are_spread_over_arrays() {
     support::check(
@@ -370,8 +370,7 @@ fn nested_subprograms_cannot_get_what_would_need_an_explicit_interface() {
     ");
 }
 
-/// Two blocks go through the same ENTRY point, one of them without output: each has a function of its
-/// own for it.
+/// Two blocks go through the same ENTRY point, one of them without output: each gets its own function for it.
 #[test]
 fn blocks_do_not_share_what_stands_for_entry_points() {
     let text = "
@@ -402,7 +401,7 @@ fn blocks_do_not_share_what_stands_for_entry_points() {
     assert_eq!(out.matches("called").count(), 2, "{out}");
 }
 
-/// What a reduction is made of is called once for each element, though the size is asked for, too.
+/// The operand of a reduction is evaluated once for each element, even though its size is needed as well.
 #[test]
 fn functions_in_reductions_are_called_once() {
     let text = "

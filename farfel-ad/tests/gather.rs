@@ -1,9 +1,9 @@
-//! Terms in one derivative, which adjoints carry back as one.
+//! Terms in one derivative that adjoints propagate back as one term.
 
 mod support;
 use support::{CHECKED, FAST, compare, expand, run};
 
-/// The gradient of `Y` by X, and by Z, which `body` computes; by an adjoint, and by differences.
+/// Computes the gradient of `Y`, which `body` computes, with respect to X and Z, by an adjoint and by differences.
 fn program(ty: &str, body: &str) -> String {
     format!(
         "
@@ -36,7 +36,7 @@ fn program(ty: &str, body: &str) -> String {
     )
 }
 
-/// The adjoint's text, found to be right.
+/// Returns the text of the adjoint, after checking its results.
 fn adjoint(ty: &str, body: &str) -> String {
     let text = expand(&program(ty, body)).unwrap_or_else(|e| panic!("{e}"));
     for flags in [CHECKED, FAST] {
@@ -50,7 +50,7 @@ fn adjoint(ty: &str, body: &str) -> String {
     unit.map(|l| format!("{}\n", l.trim())).collect()
 }
 
-/// How often the cotangent of a variable gets something.
+/// How often something is added to the cotangent of a variable.
 fn additions(text: &str, variable: &str) -> usize {
     let start = format!("{variable}_G");
     let adds = |l: &&str| {
@@ -72,7 +72,7 @@ fn terms_in_one_derivative_are_one() {
             1,
             1,
         ),
-        // What is added besides is a term of its own.
+        // What is added besides is a separate term.
         (
             "      Y = (C(1)*X + C(2))*X - (Z + C(3))*(C(2)*Z - C(1))*Z\n",
             1,
@@ -80,9 +80,9 @@ fn terms_in_one_derivative_are_one() {
         ),
         ("      Y = -((X + C(2))*X - C(3))*(X*X) - Z\n", 1, 1),
         ("      Y = 3/(EXP(X)*X + (C(1) - X)*X) + Z\n", 1, 1),
-        // A factor of both variables, and what is left of one.
+        // One factor in each variable.
         ("      Y = Z*((C(1)*X + C(2))*X + C(3))\n", 1, 1),
-        // Where a variable stands in both factors with another one, there is nothing to gather.
+        // If a variable occurs in both factors together with another one, there is nothing to gather.
         ("      Y = (X*X + Z)*(X + Z)\n", 2, 2),
         // In a loop.
         (
@@ -102,7 +102,7 @@ fn terms_in_one_derivative_are_one() {
     }
 }
 
-/// Its factor is computed in the forward sweep, beside the value.
+/// The factor is computed in the forward sweep, beside the value.
 #[test]
 fn a_polynomial() {
     let text = adjoint(
@@ -115,13 +115,13 @@ fn a_polynomial() {
 #[test]
 fn what_is_no_number_of_the_same_type_stays() {
     for body in [
-        // Sums of whole numbers, and of numbers in single precision, would be others.
+        // Sums of integers, and of numbers in single precision, would differ.
         "      I = 3
       R = 1E-3
       Y = (X*R + C(1)*Z)*I - X*R*I + (I*X + Z)*R\n",
         "      R = 1/3E0
       Y = (R*X + R)*X + Z\n",
-        // What is read of the target is what was there before.
+        // The target's earlier value is read.
         "      Y = X*X + Z
       Y = (C(1)*Y + C(2))*Y + X
       Y = Y + Y*X*Y*Z + Y*C(1)\n",
@@ -130,7 +130,7 @@ fn what_is_no_number_of_the_same_type_stays() {
     }
 }
 
-/// Compilers compute both in one call, if they stand together.
+/// Compilers compute both in one call if they are next to each other.
 #[test]
 fn sine_and_cosine_are_computed_together() {
     let kept = |body: &str| {
@@ -148,9 +148,9 @@ fn sine_and_cosine_are_computed_together() {
         ("      Y = EXP(X)*COS(Z*X)\n", 2),
         ("      Y = SIN(Z)*X*SIN(X)\n", 4),
         ("      Y = SIN(Z)*COS(X)\n", 4),
-        // Nobody needs the sine itself.
+        // The sine itself is not needed.
         ("      Y = SIN(Z*X)\n", 0),
-        // Each iteration would keep one value more.
+        // Each iteration would record one more value.
         (
             "      S = X
       DO I = 1, 3

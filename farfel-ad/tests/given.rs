@@ -1,4 +1,4 @@
-//! Derivatives that the user gives, what is constant, and the rules for libraries in programs.
+//! Derivatives that the user provides, constant procedures, and rules for libraries in programs.
 
 mod support;
 
@@ -28,7 +28,7 @@ C     X = COS(A*X), with few steps, so that the derivative of the code is anothe
       END
 ";
 
-/// The tangent is called, whatever calls the procedure, and is differentiated in its turn.
+/// The tangent is called, whatever calls the procedure, and is differentiated in turn.
 #[test]
 fn given_tangents() {
     let text = format!(
@@ -85,7 +85,7 @@ C     farfel: derivative(HALF, tangent = HALF_D)
     check(&text, 1e-9);
 }
 
-/// What is constant has derivative zero, and the code behind it is not looked at.
+/// What is constant has derivative zero, and its code is not analysed.
 #[test]
 fn constants() {
     check(
@@ -123,8 +123,7 @@ C     farfel: constant(SCALE1)
     );
 }
 
-/// Regions that are constant: in units below a block, in the block itself, in derivatives of
-/// derivatives.
+/// Constant regions: in units below a block, in the block itself, in derivatives of derivatives.
 #[test]
 fn constant_regions() {
     check(
@@ -202,7 +201,7 @@ C       farfel: constant end
     );
 }
 
-/// What a constant procedure puts into COMMON has derivative zero, too.
+/// What a constant procedure assigns in COMMON has derivative zero, too.
 #[test]
 fn constants_in_common() {
     check(
@@ -285,8 +284,9 @@ C     farfel: derivative(tangent = COUNTS_D, in = A, out = ())
     ");
 }
 
-/// A directive says what a procedure without text does with its arguments: bounds stay, what it gives a value without
-/// reading anything that varies has derivative zero, and what it only looks at keeps its derivative.
+/// A directive says what a procedure without source text does with its arguments: bounds stay, what it
+/// assigns without reading anything that varies has derivative zero, and what it only reads keeps its
+/// derivative.
 #[test]
 fn procedures_without_text() {
     let text = "      PROGRAM MAIN
@@ -330,7 +330,7 @@ fn procedures_without_text() {
       IF (X(1) .LT. 0) PRINT *, X
       END
 ";
-    // Two directives say it.
+    // Two directives describe it.
     let twice = faults(text);
     assert!(
         twice.contains("two directives say what WATCH does"),
@@ -342,7 +342,7 @@ fn procedures_without_text() {
     let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}"));
     let out = support::run(&format!("{fortran}{library}"), support::CHECKED);
     compare(&out, 1e-14, &fortran);
-    // A function has no place to say that the derivative of what it sets is zero.
+    // A function has no place to set the derivative of what it assigns to zero.
     let said = faults(
         "      SUBROUTINE S(X, Y, D)
       DOUBLE PRECISION X, Y, D, T, NEXT
@@ -360,7 +360,7 @@ fn procedures_without_text() {
         said.contains("NEXT, which has no text, gives a value to a variable with a derivative"),
         "{said}"
     );
-    // Of arguments that it does not tell of, nobody knows anything.
+    // Nothing is known of arguments that the directive does not mention.
     for other in ["CALL LOOKUP(2, 3, T, S)", "CALL LOOKUP(2, 3)"] {
         let said = faults(&text.replace("CALL LOOKUP(2, 3, T)", other));
         assert!(
@@ -368,12 +368,12 @@ fn procedures_without_text() {
             "{said}"
         );
     }
-    // Without, derivatives would go through LOOKUP.
+    // Without the directive, derivatives would go through LOOKUP.
     let said = faults(&text.replace("external(LOOKUP", "other(LOOKUP"));
     assert!(said.contains("LOOKUP"), "{said}");
 }
 
-/// Linear systems, factored and solved by LAPACK, and what is around them, to second order.
+/// Linear systems, factored and solved by LAPACK, together with their surroundings, to second order.
 const SYSTEM: &str = "
       SUBROUTINE LINEAR(T, Y)
       PARAMETER (N = 5)
@@ -458,7 +458,7 @@ fn libraries() {
     }
 }
 
-/// Adjoints that are given, against tangents; and in every nesting.
+/// Given adjoints, against tangents, and in every nesting.
 #[test]
 fn given_adjoints() {
     let text = format!(
@@ -639,7 +639,7 @@ fn adjoints_of_libraries() {
     }
 }
 
-/// A procedure whose text is there, and the rule for it is asked for all the same.
+/// A procedure whose source text is present, and whose rule is requested nevertheless.
 #[test]
 fn library_rules_on_request() {
     let text = "      SUBROUTINE MAIN(X, Y, N, D)

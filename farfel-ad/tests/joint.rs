@@ -1,4 +1,4 @@
-//! Joint calls: the derivatives are those of split calls, and tapes are shorter.
+//! Joint calls: the derivatives are the same as for split calls, and tapes are shorter.
 
 mod support;
 use farfel_ad::analysis::{Analysis, analyse};
@@ -27,7 +27,7 @@ fn analysed(text: &str, most: Option<u64>) -> Analysis {
     analyse(&lowered.program, &lowered.requests[0], most).unwrap()
 }
 
-/// Puts the directive into subprograms.
+/// Adds the directive to subprograms.
 fn marked(text: &str, names: &[&str]) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -52,12 +52,12 @@ fn joint_calls_have_the_same_derivatives() {
         &["BACK", "STATES"],
     ] {
         let text = expand(&marked(TEXT, names)).unwrap();
-        // Bit by bit, without optimisation.
+        // Bit for bit, without optimisation.
         assert_eq!(run(&text, CHECKED), split, "{names:?}");
     }
 }
 
-/// A chain of 50 calls, and calls in each other.
+/// A chain of 50 calls, and nested calls.
 const CHAIN: &str = "
       PROGRAM P
       DOUBLE PRECISION U(400), G(400), Y
@@ -97,7 +97,7 @@ fn calls_are_joint_where_tapes_are_too_long() {
     let free = analysed(CHAIN, None);
     assert!(free.joint.is_empty());
     assert!(values(&free) >= 50 * 20 * 399, "{free:?}");
-    // 256 kB have room for the states before 50 steps, and for the tape of one.
+    // 256 kB have room for the states before 50 steps, and for the tape of one step.
     let tape = 256 << 10;
     let found = analysed(CHAIN, Some(tape));
     let joint: Vec<&str> = found.joint.iter().map(|j| j.unit.as_str()).collect();
@@ -107,7 +107,7 @@ fn calls_are_joint_where_tapes_are_too_long() {
         found.joint[0].why,
         "tapes would take about 3 MB, and take 1 MB with such calls"
     );
-    // It is carried out with that room.
+    // It runs with that much room.
     let text = bounded(CHAIN, tape);
     assert!(text.contains("CALL STEP("), "{text}");
     assert_eq!(run(&text, CHECKED), run(&expand(CHAIN).unwrap(), CHECKED));
@@ -143,8 +143,8 @@ fn what_joint_calls_keep_below_is_put_back() {
 
 #[test]
 fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
-    // A result and three variables, which have no value before the calls; and T, which has one. Of W
-    // no subscript tells that PART reads only what it has set.
+    // A result and three variables that are undefined before the calls, and T, which is defined. No subscript
+    // tells that PART reads only those elements of W that it has set.
     let text = "
       PROGRAM P
       DOUBLE PRECISION X(3), G(3), Y, T
@@ -197,11 +197,11 @@ fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
         .filter(|(tape, _)| tape.starts_with("TAPE_"))
         .map(|(_, value)| value)
         .collect();
-    // For what is before the call, and for the call itself.
+    // Once for what is before the call, and once for the call itself.
     assert_eq!(kept, ["T", "T"], "{joint}");
 }
 
-/// What only a declaration reads, and the subprogram then changes, is kept all the same.
+/// A variable that only a declaration reads, and that the subprogram then changes, is saved nevertheless.
 #[test]
 fn joint_calls_keep_the_bounds_of_arrays() {
     let text = "

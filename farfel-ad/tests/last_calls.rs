@@ -1,4 +1,4 @@
-//! Both sweeps in one subprogram, where heads end with a call.
+//! Both sweeps in one subprogram, for heads that end with a call.
 
 mod support;
 use farfel_ad::Builtin;
@@ -188,7 +188,7 @@ fn heads_that_end_with_a_call() {
         .collect();
     apart.sort_unstable();
     assert_eq!(apart.join(" "), "ADDS COMMONS WORK WORK WORK");
-    // The suffix tells which block it is for.
+    // The suffix tells which block it belongs to.
     let at = fortran.find("C Adjoint of MIDDLE").unwrap_or_default();
     let text = fortran[at..].lines().skip(1);
     let text: Vec<&str> = text.take_while(|l| l.trim() != "END").collect();

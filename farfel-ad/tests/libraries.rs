@@ -1,5 +1,5 @@
-//! The derivatives that come along for BLAS and LAPACK: each tangent against differences of the
-//! procedure itself, each adjoint against the tangent by the dot product identity.
+//! The derivatives that are shipped for BLAS and LAPACK: each tangent against differences of the procedure
+//! itself, each adjoint against the tangent by the dot product identity.
 
 mod support;
 
@@ -13,16 +13,16 @@ const CHECKED: &[&str] = &["-O0", "-fcheck=all"];
 
 /// The leading dimension of all matrices.
 const LD: usize = 40;
-/// The elements of each array.
+/// The number of elements of each array.
 const SIZE: usize = LD * LD;
 
-/// How a procedure is tried.
+/// How a procedure is tested.
 struct Try {
     /// The name without the letter of the type.
     stem: &'static str,
     /// Passive arguments, `NAME=value`, the same in all forms.
     with: &'static str,
-    /// More of them, one form each.
+    /// Further ones, one form each.
     forms: &'static [&'static str],
 }
 
@@ -60,7 +60,7 @@ const SIDED_TRIANGLES: &[&str] = &[
     "SIDE='R' UPLO='u' TA='n' DIAG='u'",
 ];
 
-/// All of them; LAPACK's with matrices larger than a block.
+/// All of them; for LAPACK, with matrices larger than a block.
 const TRIES: &[Try] = &[
     case("AXPY", "N=5", STEPS),
     case("SCAL", "N=5", STEP),
@@ -133,7 +133,7 @@ const TRIES: &[Try] = &[
     case("POSV", "NRHS=2 N=35", &["UPLO='U'", "UPLO='L'"]),
 ];
 
-/// One routine that tries a procedure in one form.
+/// A routine that tests a procedure in one form.
 fn trial(number: usize, given: &Given, function: bool, with: &str, form: &str) -> String {
     let name = &given.procedure;
     let single = name.starts_with('S');
@@ -175,7 +175,7 @@ fn trial(number: usize, given: &Given, function: bool, with: &str, form: &str) -
     let [of_primal, of_tangent, of_adjoint] = actuals.map(|l| l.join(", "));
     let number_of = |n: &str| set.iter().find(|(m, _)| *m == n).map_or("40", |(_, v)| *v);
     let rows = number_of(if name.ends_with("GETRF") { "M" } else { "N" });
-    // The matrix is far from singular; with rows to exchange, and the same ones nearby.
+    // The matrix is far from singular; it needs row exchanges, the same as matrices nearby.
     let large = match &name[1..] {
         "GETRF" | "GESV" => format!("I*{LD} - {LD} + MOD(I, {rows}) + 1"),
         _ => format!("I*{LD} - {LD} + I"),
@@ -261,7 +261,7 @@ fn trial(number: usize, given: &Given, function: bool, with: &str, form: &str) -
     )
 }
 
-/// The program that tries all procedures of a precision.
+/// The program that tests all procedures of a precision.
 fn program(letter: char) -> String {
     let mut text = String::new();
     let mut main = String::from("      PROGRAM MAIN\n");

@@ -1,5 +1,4 @@
-//! The derivatives of local arrays: set to zero on entry only where something may be read that
-//! no statement has set.
+//! The derivatives of local arrays are set to zero on entry only if something may be read that no statement has set.
 
 mod support;
 
@@ -92,20 +91,20 @@ fn some_statement_relies_on_zero() {
       A(3) = 1
       A(2) = X
       Y = A(1)*A(2) + A(3)",
-        // Read from text.
+        // Read from a text.
         "      CHARACTER*8 T
       T = '   2.500'
       READ (T, '(F8.3)') A(1)
       A(2) = X
       Y = A(1)*A(2)",
-        // By other units.
+        // Assigned by other units.
         "      CALL CHANGE(A)
       A(1) = X
       Y = A(1)*A(2)",
         "      A(3) = X*G(A)
       A(1) = X
       Y = A(1)*A(2) + A(3)",
-        // By another name.
+        // Under another name.
         "      DOUBLE PRECISION B
       EQUIVALENCE (B, A(2))
       B = 3
@@ -116,7 +115,7 @@ fn some_statement_relies_on_zero() {
     }
 }
 
-/// Values from the last call.
+/// Values from the previous call.
 #[test]
 fn saved_arrays_begin_with_zero() {
     let body = "      SAVE A

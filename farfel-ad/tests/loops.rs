@@ -1,4 +1,4 @@
-//! Inner loops of derivatives: what becomes of them, and that they compute the same.
+//! Inner loops of derivatives: how they are rewritten, and that they compute the same.
 
 use farfel_ad::simplify::loops::speed_up;
 use farfel_lang::ir::{SymId, Unit};
@@ -6,7 +6,7 @@ use farfel_lang::{Sources, print, resolve::resolve, syntax};
 use std::collections::HashSet;
 use std::process::Command;
 
-/// A subroutine with these statements. What ends in `_G` is a derivative.
+/// A subroutine with these statements. Names that end in `_G` are derivatives.
 fn subroutine(name: &str, body: &str) -> Unit {
     let mut source = format!(
         "      SUBROUTINE {name}(M, N, T, T_G, S, S_G, A, A_G, B, B_G, I)\n      \
@@ -48,7 +48,7 @@ fn text(unit: &Unit) -> String {
     print::print_unit(unit, &print::Options::default())
 }
 
-/// What becomes of the statements, without the declarations.
+/// The rewritten statements, without the declarations.
 fn shown(body: &str) -> String {
     let text = text(&rewritten(subroutine("LOOPS", body)));
     let statements = text.lines().skip_while(|l| {
@@ -62,14 +62,14 @@ fn shown(body: &str) -> String {
         .collect()
 }
 
-/// Loops that stay as they are.
+/// Checks that loops stay as they are.
 fn unchanged(body: &str) {
     assert_eq!(shown(body), shown_as_is(body));
 }
 
 fn shown_as_is(body: &str) -> String {
     let mut unit = subroutine("LOOPS", body);
-    // Without derivatives there is nothing to do but to print.
+    // Without derivatives, nothing is rewritten.
     speed_up(&mut unit, &HashSet::new());
     let text = text(&unit);
     text.lines()
@@ -158,22 +158,22 @@ fn sums_of_the_program_keep_their_order() {
 
 #[test]
 fn other_loops_stay() {
-    // Iterations that need the last one's sum.
+    // Iterations that need the sum of the previous one.
     unchanged("DO I = 1, N\nS_G = S_G + A(I, 1)*B_G(I)\nB_G(I) = S_G\nEND DO");
     unchanged("DO I = 1, N\nS_G = T*S_G + B_G(I)\nEND DO");
     unchanged("DO I = 1, N\nS_G = S_G + S_G*B_G(I)\nEND DO");
     unchanged("DO I = 1, N\nS_G = B_G(I) - S_G\nEND DO");
-    // A sum in an array of which the loop reads more.
+    // A sum in an element of an array of which the loop reads other elements.
     unchanged("DO I = 1, N\nB_G(M) = B_G(M) + A(I, 1)*B_G(I)\nEND DO");
-    // Sums of the program only, and nothing of a derivative.
+    // Only sums of the program, and nothing of a derivative.
     unchanged("DO I = 1, N\nS = S + A(I, 1)*B(I)\nEND DO");
     unchanged("DO I = 1, N\nA(I, 1) = A(I, 1) + T*B(I)\nEND DO");
-    // Elements far from each other, and downward.
+    // Elements that are far from each other.
     unchanged("DO I = 1, 3\nA_G(M, I) = A_G(M, I) + T*B_G(M)\nEND DO");
     unchanged("DO I = 1, N\nS_G = S_G + A_G(M, I)\nEND DO");
-    // `I` is an argument: what it is in the end matters.
+    // `I` is an argument: its final value matters.
     unchanged("DO I = N, 1, -1\nB_G(I) = T*B_G(I)\nEND DO");
-    // Iterations that need what the last ones did, or may.
+    // Iterations that need the results of previous ones, or may need them.
     unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J + 1)\nEND DO");
     unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J + M)\nEND DO");
     unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(M)\nEND DO");
@@ -185,9 +185,9 @@ fn other_loops_stay() {
     unchanged("DO J = N, 1, -1\nS_G = S_G + B(J)\nB_G(J) = S_G\nEND DO");
     unchanged("DO J = N, 1, -1\nB_G(J) = T*B_G(J)\nEND DO\nIX = J");
     unchanged("DO I = 1, N\nS_G = S_G + B_G(N - I)\nEND DO");
-    // The end changes when it is computed again.
+    // The upper bound would be different when it is evaluated again.
     unchanged("DO I = 1, I\nS_G = S_G + B_G(I)\nEND DO");
-    // More than assignments to REAL.
+    // Other statements than assignments to REAL variables.
     unchanged("DO I = 1, N\nB_G(IX) = T*B_G(IX)\nIX = IX + M\nEND DO");
     unchanged("DO I = 1, N\nIF (B(I) .GT. 0D0) B_G(I) = T*B_G(I)\nEND DO");
     unchanged("DO I = 1, N\nB_G(I) = B_G(I)*EXP(B(I))\nEND DO");
@@ -260,7 +260,7 @@ fn a_loop_with_two_sums_becomes_two() {
         "{text}"
     );
     assert!(!loops[2].contains("A_G("), "{text}");
-    // One sum needs the array that goes with the other.
+    // One sum needs the array that belongs to the other.
     let text = shown(&body.replace("S_G + A(I, 1)", "S_G + B_G(I)"));
     let together = |part: &str| part.contains("S_G = S_G +") && part.contains("B_G(I) = B_G(I) -");
     assert!(text.split("PART = 0.0D0").any(together), "{text}");
@@ -293,7 +293,7 @@ fn directives_that_no_loop_follows_go() {
     );
 }
 
-/// Bodies that are compiled as they are and rewritten, and run for many bounds.
+/// Bodies that are compiled both as they are and rewritten, and run with many bounds.
 const BODIES: [&str; 12] = [
     "DO I = M, N\nA_G(I, 1) = A_G(I, 1) + T*B(I)\nS_G = S_G + A(I, 1)*B(I)\nB_G(I) = B_G(I) - S*B(I)\nT_G = T_G - A(I, 2)*B(I)\nEND DO",
     "DO 10 J = 1, 2\nDO 10 I = M, N\nT_G = T_G + A(I, 2)*B_G(I)\nA_G(I, 1) = A_G(I, 1) + T*B(I)\nS_G = S_G + A(I, 1)*B(I)\nA_G(3, 2) = A_G(3, 2) - A(I, 2)*B(I)\n10: CONTINUE",

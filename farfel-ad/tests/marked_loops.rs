@@ -1,5 +1,5 @@
-//! Loops with `!farfel: checkpoint(n)` and `!farfel: fixed-point`: the derivatives are those
-//! without the mark, and memory is what the mark says.
+//! Loops with `!farfel: checkpoint(n)` and `!farfel: fixed-point`: the derivatives are the same as without
+//! the directive, and memory use is as the directive says.
 
 mod support;
 use farfel_ad::analysis::analyse;
@@ -13,7 +13,7 @@ use support::{CHECKED, FAST, expand, expand_with, run};
 
 const CHECKPOINTS: &str = include_str!("marked_loops.ff");
 
-/// The same text without marks.
+/// The same text without directives.
 fn plain(text: &str) -> String {
     let lines = text.lines().filter(|l| !l.contains("farfel:"));
     lines.map(|l| format!("{l}\n")).collect()
@@ -23,7 +23,7 @@ fn expanded(text: &str) -> String {
     expand(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Numbers of two outputs, which may differ relatively by so much.
+/// Checks that the numbers in two outputs agree, with a relative tolerance.
 fn close(a: &str, b: &str, tolerance: f64) {
     let numbers = |t: &str| -> Vec<String> {
         t.replace(['(', ')', ','], " ")
@@ -48,13 +48,13 @@ fn close(a: &str, b: &str, tolerance: f64) {
 fn checkpointed_loops_have_the_same_derivatives() {
     let (marked, other) = (expanded(CHECKPOINTS), expanded(&plain(CHECKPOINTS)));
     assert!(marked.contains("KEPT") && !other.contains("KEPT"));
-    // Without optimisation, bit by bit.
+    // Without optimisation, bit for bit.
     assert_eq!(run(&marked, CHECKED), run(&other, CHECKED));
     close(&run(&marked, FAST), &run(&other, FAST), 1e-12);
 }
 
-/// In `tests/marked_loops.ff` loops stop when nothing changes, so that the plain adjoint is right
-/// as well. Here one that begins at its end: only the implicit function knows the derivative.
+/// In `tests/marked_loops.ff` loops stop when nothing changes, so that the plain adjoint is right as well.
+/// The loop here begins at its end: only the implicit function theorem gives the derivative.
 const FIXED: &str = "
       PROGRAM P
       DOUBLE PRECISION X, Z, G, W, B(6), Q(6), GB(6), GQ(6), Y
@@ -170,7 +170,7 @@ fn fixed_points_have_the_derivative_of_the_implicit_function() {
     }
 }
 
-/// Loops that EXIT, or a GOTO behind them, ends after an iteration.
+/// Loops that are left after an iteration by EXIT, or by a GOTO to a place after them.
 #[test]
 fn fixed_points_that_are_left_at_the_end_of_an_iteration() {
     let fortran = support::check(
@@ -230,7 +230,7 @@ fn fixed_points_that_are_left_at_the_end_of_an_iteration() {
     assert!(fortran.contains("ROUNDS"), "{fortran}");
 }
 
-/// Faults of a subroutine F(X, N, Y) whose adjoint is made.
+/// The errors of a subroutine F(X, N, Y) whose adjoint is requested.
 fn faults(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, N, Y, D)
@@ -286,7 +286,7 @@ fn loops_that_cannot_be_carried_out_again() {
       END DO
       Y = Y + T
 ",
-        // Nothing to differentiate, so that marks do not matter.
+        // Nothing to differentiate, so that directives do not matter.
         "      Y = X(1)
       K = N
 !farfel: checkpoint(5)
@@ -352,7 +352,7 @@ const STEPS: &str = "
       END
 ";
 
-/// What the tapes of the first block take, in words.
+/// The sizes of the tapes of the first block, as text.
 fn tapes(text: &str) -> String {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", text);
@@ -395,11 +395,11 @@ fn memory_is_known_and_bounded() {
         run(&made.unwrap().0, FAST)
     };
     close(&bounded(STEPS), &run(&expanded(&plain(STEPS)), FAST), 1e-14);
-    // STOP with its message.
+    // It stops with its message.
     assert_eq!(bounded(&plain(STEPS)), "");
 }
 
-/// Iterations that know nothing of each other, and a call that is carried out again.
+/// Iterations that are independent of each other, and a call that is executed again.
 const APART: &str = "
       PROGRAM P
       DOUBLE PRECISION X(500), G(500), Y

@@ -1,5 +1,5 @@
-//! Whatever a program has become by careless editing, the compiler says what is wrong with
-//! it or compiles it: it never panics and never hangs.
+//! Whatever careless editing has made of a program, the compiler reports what is wrong with it or compiles
+//! it: it never panics and never hangs.
 
 use farfel_ad::{Builtin, differentiate_all};
 use farfel_lang::diagnostic::any_errors;
@@ -64,15 +64,15 @@ fn compile(text: &str) {
     }
 }
 
-/// One careless edit, by numbers that are taken modulo what there is.
+/// One careless edit. Its numbers are taken modulo the number of candidates.
 #[derive(Debug, Clone)]
 enum Edit {
     Drop(usize),
     Double(usize, usize),
     Swap(usize, usize),
-    /// A line of another program.
+    /// Inserts a line of another program.
     Borrow(usize, usize, usize),
-    /// One word for another of the program.
+    /// Replaces one word by another one of the program.
     Word(usize, usize, usize),
 }
 

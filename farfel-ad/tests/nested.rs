@@ -293,8 +293,8 @@ fn loops_and_blocks_of_adjoints() {
     );
 }
 
-/// The cotangent of an inner tape begins with zero as far as the tape is used, not as far as it
-/// could be: that may be a gigabyte.
+/// The cotangent of an inner tape is set to zero only as far as the tape is used, not up to its maximum size,
+/// which may be a gigabyte.
 #[test]
 fn cotangents_of_tapes_are_zero_as_far_as_they_are_used() {
     let text = "
@@ -334,8 +334,8 @@ fn cotangents_of_tapes_are_zero_as_far_as_they_are_used() {
     assert!(fortran.contains("(1:USED) = 0.0D0"), "{fortran}");
 }
 
-/// `U*SIN(U)`, four times, and its third derivative by Faà di Bruno's formula; the first one comes
-/// from an adjoint that hands its tape to other subroutines.
+/// `U*SIN(U)`, four times, and its third derivative by Faà di Bruno's formula. The first derivative comes
+/// from an adjoint that passes its tape to other subroutines.
 const SINES: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X, H, T, T1, T2, T3, F1, F2, F3
@@ -389,8 +389,8 @@ const SINES: &str = "
       END
 ";
 
-/// Where the call that takes values from a tape is differentiated, the tape's derivative, of one
-/// direction or several, stands before its counters.
+/// When a call that pops values from a tape is differentiated, the derivative of the tape, for one direction
+/// or several, comes before the tape's counters.
 #[test]
 fn cotangents_of_tapes_and_of_their_tangents_begin_with_zero() {
     check(SINES, 1e-12);
@@ -398,7 +398,7 @@ fn cotangents_of_tapes_and_of_their_tangents_begin_with_zero() {
     assert_eq!(warnings, "");
 }
 
-/// Only COMMON tells that the derivative goes through ENTRY points, or ends there.
+/// Only COMMON shows that the derivative goes through ENTRY points, or ends there.
 #[test]
 fn entry_points_that_change_common() {
     check(
@@ -438,8 +438,8 @@ fn entry_points_that_change_common() {
     );
 }
 
-/// A nested subprogram that keeps a value, once with an array of COMMON as its argument, for which
-/// it has a copy, and once with a section: both are one subprogram.
+/// A nested subprogram that keeps a value is called with an array in COMMON as its argument, for which there
+/// is a copy of it, and with a section: both have the same state.
 #[test]
 fn copies_have_one_state() {
     check(
@@ -482,9 +482,8 @@ fn copies_have_one_state() {
     );
 }
 
-/// The backward sweep takes the value that a call has put on its tape, and, as nobody needs it, not
-/// its tangent: the cotangent of that begins with zero all the same. With COMPLEX, the tape has no
-/// other values.
+/// The backward sweep pops a value that a call has pushed, but not its tangent, which is not needed: the
+/// cotangent of the tangent begins with zero nevertheless. With COMPLEX, the tape has no other values.
 #[test]
 fn cotangents_of_what_calls_put_on_tapes_begin_with_zero() {
     for (ty, sine) in [
@@ -530,8 +529,8 @@ fn cotangents_of_what_calls_put_on_tapes_begin_with_zero() {
     }
 }
 
-/// What the second adjoint takes from the places of W counts nothing for R, what it takes from
-/// those of V does: in the third adjoint the cotangent of both begins with zero.
+/// What the second adjoint takes from the places of W does not contribute to R, but what it takes from those
+/// of V does: in the third adjoint the cotangents of both begin with zero.
 #[test]
 fn cotangents_of_places_on_tapes_that_do_not_count_begin_with_zero() {
     let adjoints = "
@@ -584,8 +583,8 @@ fn cotangents_of_places_on_tapes_that_do_not_count_begin_with_zero() {
     check(&text.replace("BODY", body), 1e-12);
 }
 
-/// The tangent of an adjoint takes the tangent of W from its tape. It counts nothing for R: in the adjoint around
-/// that, its cotangent is zero all the same.
+/// The tangent of an adjoint pops the tangent of W from its tape. It does not contribute to R: in the adjoint
+/// around it, its cotangent is zero nevertheless.
 #[test]
 fn cotangents_of_tangents_on_tapes_that_do_not_count_are_zero() {
     let text = "
@@ -617,8 +616,8 @@ fn cotangents_of_tangents_on_tapes_that_do_not_count_are_zero() {
     check(text, 1e-12);
 }
 
-/// The adjoint of an adjoint keeps no count of what its tape can hold, since it does not stop: it puts values there after
-/// it took some, and in the third adjoint all cotangents of the tape begin with zero.
+/// The adjoint of an adjoint does not track the capacity of its tape, since it does not stop. It pushes
+/// values after popping some, and in the third adjoint all cotangents of the tape begin with zero.
 #[test]
 fn tapes_without_an_end_are_cleared_whole() {
     let text = "

@@ -1,10 +1,10 @@
-//! Stretches of statements whose tangents are all multiples of one, which are multiplied by it once.
+//! Stretches of statements whose tangents are all multiples of one tangent, by which they are multiplied once.
 
 mod support;
 
 use support::{FAST, check, run};
 
-/// What stands between `C = W` and `Y = R + S*T`. X varies, N is 6, M is 0.
+/// The statements between `C = W` and `Y = R + S*T`. X varies, N is 6, M is 0.
 const STRETCHES: &[&str] = &[
     // A polynomial, and a series.
     "
@@ -18,7 +18,7 @@ const STRETCHES: &[&str] = &[
         R = R*X/(I + 0.5D0)
         S = S + R
       END DO",
-    // From a value that varies, and with one that is assigned before each loop.
+    // From a varying value, and with one that is assigned before each loop.
     "
       Z = SIN(X)
       R = Z*W
@@ -37,7 +37,7 @@ const STRETCHES: &[&str] = &[
         END DO
         S = S + R
       END DO",
-    // No iteration at all.
+    // No iterations at all.
     "
       S = X*W
       R = S
@@ -45,7 +45,7 @@ const STRETCHES: &[&str] = &[
         S = S*X
         R = R + S
       END DO",
-    // Zero on both ways to the loop, and on one way only.
+    // Zero on both paths to the loop, and on one path only.
     "
       S = 2
       IF (DBLE(W) .GT. 1) THEN
@@ -64,7 +64,7 @@ const STRETCHES: &[&str] = &[
       DO I = 1, N
         S = S*X + C
       END DO",
-    // Ways out of the loop: to what follows, by EXIT, and elsewhere.
+    // Exits from the loop: to what follows, by EXIT, and elsewhere.
     "
       S = 0
       R = 1
@@ -115,7 +115,7 @@ C     A comment behind it.
         Y = Y*X + C
         IF (I .EQ. 4) RETURN
    10 CONTINUE",
-    // Loops in loops, with one last statement, and a jump to the end of the outer one.
+    // Nested loops with the same last statement, and a jump to the end of the outer one.
     "
       S = 0
       DO 10 J = 1, 3
@@ -164,7 +164,7 @@ C     A comment behind it.
         IF (I .GT. N) EXIT
       END DO
       R = S",
-    // Others in the loop: an array, what was there before, another variable, a call.
+    // Other values in the loop: an array, earlier values, another variable, a call.
     "
       S = 0
       DO I = 1, N
@@ -229,7 +229,7 @@ C     A comment behind it.
         E = E*X + C
       END DO
       S = F*X",
-    // Straight on: branches, and ways out of them.
+    // Straight-line code: branches, and exits from them.
     "
       Z = SIN(X*W)
       R = Z*C + Z*Z
@@ -300,7 +300,7 @@ C     A comment behind it.
       GOTO (20, 30), N - 5
    20 S = S*X*W + X
    30 T = S*X + R",
-    // Several that vary.
+    // Several varying variables.
     "
       Z = X*X
       E = COS(X)
@@ -348,8 +348,8 @@ const TWICE: &str = "      SUBROUTINE TWICE(A)
       END
 ";
 
-/// Tangents in one direction and in several, and second ones, are those of the complex step; the
-/// rule is applied where it holds only.
+/// Tangents in one direction and in several, and second ones, agree with the complex step. The rule is
+/// applied only where it holds.
 #[test]
 fn agree_with_the_complex_step() {
     let mut source = String::from(

@@ -1,4 +1,4 @@
-//! Tangents of expressions in one variable, as a factor and a tangent, and of quotients.
+//! Tangents of expressions in one variable, as a factor times a tangent, and of quotients.
 
 mod support;
 
@@ -6,7 +6,7 @@ use support::{check, expand, run};
 
 const FLAGS: &[&str] = support::CHECKED;
 
-/// Expressions in X, and in the elements of Z that are X, by themselves and in others.
+/// Expressions in X, and in elements of Z that are X, alone and as parts of others.
 const EXPRESSIONS: [&str; 16] = [
     "((0.25D0*X + 0.5D0)*X - 1.5D0)*X + 2D0",
     "X/(1D0 + X)",
@@ -26,7 +26,7 @@ const EXPRESSIONS: [&str; 16] = [
     "((C*X + W)*X + W)*W",
 ];
 
-/// The text of a subroutine of all of them; `complex` is the same of complex variables.
+/// The text of a subroutine with all of them; with `complex`, of complex variables.
 fn subroutine(name: &str, complex: bool) -> String {
     let ty = if complex {
         "COMPLEX*16"
@@ -50,7 +50,7 @@ fn subroutine(name: &str, complex: bool) -> String {
     text + "      END\n"
 }
 
-/// The tangents are those that the complex step finds.
+/// Tangents agree with the complex step.
 #[test]
 fn agree_with_the_complex_step() {
     let n = EXPRESSIONS.len();
@@ -129,7 +129,7 @@ fn can_be_differentiated_again() {
     check(source, 1e-13);
 }
 
-/// One statement, and the statements of its tangent.
+/// The statements of the tangent of one statement.
 fn tangent_of(statement: &str) -> String {
     let source = format!(
         "      SUBROUTINE S(X, B, P, Q, Y, YP)
@@ -146,7 +146,7 @@ fn tangent_of(statement: &str) -> String {
     lines.map(|l| l.trim().to_owned() + "\n").collect()
 }
 
-/// What the rules make of a polynomial, of quotients and of what is not in one variable.
+/// The tangents of a polynomial, of quotients and of expressions in several variables.
 #[test]
 fn texts() {
     let mut all = String::new();
@@ -167,7 +167,7 @@ fn texts() {
     insta::assert_snapshot!(all);
 }
 
-/// The quotients of the program itself stay: these have other last digits as products.
+/// The quotients of the program itself stay: as products they would differ in the last digits.
 #[test]
 fn values_stay() {
     let source = "
@@ -188,8 +188,8 @@ fn values_stay() {
     assert_eq!(run(&expand(source).unwrap(), FLAGS).trim(), "T");
 }
 
-/// Quotients with a minus in front: their tangents are differences the other way round, in all
-/// directions of signs.
+/// Quotients with a leading minus: the operands of differences in their tangents are swapped, for all
+/// combinations of signs.
 #[test]
 fn differences_in_place_of_signs() {
     let values = [

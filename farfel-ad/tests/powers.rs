@@ -1,12 +1,12 @@
-//! Derivatives of powers with real exponents, which divide the power by its base: also where it
-//! has no digits left to divide.
+//! Derivatives of powers with real exponents, which divide the power by its base, even where it has no digits
+//! left to divide.
 
 mod support;
 
 use support::{CHECKED, FAST, compare_by, expand, run};
 
-/// First and second derivatives against formulas, forward and in reverse: where the power
-/// overflows its range downwards, at bases of all sizes, in single precision, and at zero.
+/// First and second derivatives against formulas, in forward and reverse mode: where the power underflows, at
+/// bases of all sizes, in single precision, and at zero.
 #[test]
 fn of_all_sizes() {
     let source = "

@@ -1,4 +1,4 @@
-//! Derivative units, as the product rule leaves them, simplified.
+//! Simplifies derivative units that are as the product rule leaves them.
 
 use farfel_ad::simplify::preaccumulate::collect;
 use farfel_ad::{Builtin, differentiate_all};
@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use std::collections::HashSet;
 use std::process::Command;
 
-/// How many random programs are compiled together.
+/// The number of random programs that are compiled together.
 const PROGRAMS: usize = 60;
 
 /// Parses one unit and simplifies it; `tangents` are the names of its tangents.
@@ -44,7 +44,7 @@ fn unit(source: &str, tangents: &[&str]) -> (Unit, HashSet<SymId>) {
 
 /// Simplifies the statements of a subroutine S and compares them with what is expected.
 ///
-/// Labels stand before a colon; the frame of the subroutine and declarations are not shown.
+/// Labels are written before a colon; the frame of the subroutine and declarations are not shown.
 fn check(args: &str, declarations: &str, tangents: &str, body: &str, expected: &str) {
     let lines = |s: &str| -> Vec<String> {
         s.lines()
@@ -1051,8 +1051,8 @@ fn products_that_the_program_does_not_form() {
     );
 }
 
-/// The innermost derivative of the example of the paper, through the whole engine: what
-/// the innermost loop computes must be as short as written by hand.
+/// The innermost derivative of the paper's example, through the whole engine: what the innermost loop
+/// computes must be as short as handwritten code.
 #[test]
 fn the_innermost_derivative_of_the_paper() {
     let mut sources = Sources::new();
@@ -1082,7 +1082,7 @@ fn the_innermost_derivative_of_the_paper() {
 mod random {
     use proptest::prelude::*;
 
-    /// Variables that may be assigned, and D, which may not and is divided by.
+    /// Variables that may be assigned. D, which is used as a divisor, may not.
     const VARIABLES: [&str; 6] = ["A", "B", "C", "P", "X(1)", "X(2)"];
     const TANGENTS: [&str; 6] = ["A_G", "B_G", "T_G", "U_G", "X_G(1)", "X_G(2)"];
 
@@ -1107,7 +1107,7 @@ mod random {
     }
 
     fn coefficient() -> impl Strategy<Value = String> {
-        // S is of single precision, L an INTEGER.
+        // S is in single precision, L an INTEGER.
         let other = prop::sample::select(vec!["D", "S", "L"]).prop_map(str::to_owned);
         let leaf = prop_oneof![4 => variable(), 3 => literal(), 1 => other];
         leaf.prop_recursive(3, 8, 2, |c| {
@@ -1165,8 +1165,8 @@ mod random {
     }
 }
 
-/// A subroutine of random statements. `size` makes all signs plus: with positive arguments
-/// its results bound all that is added up on the way.
+/// A subroutine of random statements. With `size`, all signs are plus: for positive arguments, its results
+/// are bounds for everything that is added up on the way.
 fn subroutine(name: &str, body: &[String], size: bool) -> String {
     let mut text = format!(
         "      SUBROUTINE {name}(A, A_G, B, B_G, X, X_G, D, K)
@@ -1242,7 +1242,7 @@ fn random_programs_keep_their_values() {
         text.push_str(&subroutine(&format!("M{n}"), &body, true));
         calls.push_str(&format!("      CALL COMPARE(P{n}, Q{n}, M{n}, {n})\n"));
     }
-    // The pass finds something to do in them.
+    // The pass finds something to simplify in them.
     assert!(fewer > PROGRAMS / 2, "{fewer}");
     let externals: String = (0..PROGRAMS)
         .map(|n| format!("      EXTERNAL P{n}, Q{n}, M{n}\n"))
@@ -1280,7 +1280,7 @@ fn random_programs_keep_their_values() {
     assert_eq!(found.trim(), "", "{text}");
 }
 
-/// Compiles and runs; what the program prints.
+/// Compiles and runs a program, and returns its output.
 fn run(fortran: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let (source, program) = (dir.path().join("p.f"), dir.path().join("p"));

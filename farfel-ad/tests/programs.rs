@@ -990,7 +990,7 @@ C     Residuals of a bell.
 #[test]
 fn libraries() {
     check_cases(LIBRARIES, 1e-7);
-    // The same as libraries wrote it before FORTRAN 77; checks of bounds do not like that.
+    // The same, as libraries wrote it before FORTRAN 77. Bounds checks do not accept this.
     let old: Vec<Case> = LIBRARIES
         .iter()
         .map(|c| Case {

@@ -1,13 +1,12 @@
-//! Random programs: branches, loops, jumps, calls, COMMON, arrays. Jacobians by AD against
-//! differences. `FARFEL_AD_SEED=n` tries other programs than those of every run.
+//! Random programs: branches, loops, jumps, calls, COMMON, arrays. Jacobians by AD against differences.
+//! `FARFEL_AD_SEED=n` generates other programs than the default ones.
 
 mod support;
 
 use std::fmt::Write;
 use support::jacobian::{Case, check_cases, check_second};
 
-/// A small generator of random numbers (Steele, Lea and Flood's SplitMix64), so that runs
-/// repeat.
+/// A small random number generator (Steele, Lea and Flood's SplitMix64), so that runs are reproducible.
 struct Random(u64);
 
 impl Random {
@@ -30,7 +29,7 @@ struct Writer<'r> {
     out: String,
     scalars: &'static [&'static str],
     arrays: &'static [&'static str],
-    /// Units of lower number may be called.
+    /// Units with a lower number may be called.
     level: usize,
     label: usize,
     loops: usize,
@@ -74,7 +73,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Expressions stay bounded, so that differences stay good.
+    /// Expressions stay bounded, so that differences stay accurate.
     fn expr(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self.leaf();
@@ -196,7 +195,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Assigned arguments are distinct variables, as the standard wants it.
+    /// Assigned arguments are distinct variables, as the standard requires.
     fn call(&mut self) {
         let g = self.random.below(self.level) + 1;
         // COMMON variables as arguments would have two names in the callee.
@@ -331,7 +330,7 @@ fn case(random: &mut Random) -> String {
     text
 }
 
-/// Random cases: the same for a seed, other ones for each `stream`.
+/// Random cases: the same for one seed, different for each `stream`.
 fn cases(stream: u64, count: usize) -> Vec<Case> {
     let seed: u64 = std::env::var("FARFEL_AD_SEED")
         .ok()

@@ -1,9 +1,9 @@
-//! The same source always gives the same text: caches and readers rely on it.
+//! The same source always gives the same text: caches and readers rely on this.
 
 mod support;
 use support::{expand, programs_that_check_themselves};
 
-/// A table with hashes has another order each time that it is made, in one process too.
+/// A hash table has another order each time it is created, even in one process.
 #[test]
 fn the_same_source_gives_the_same_text() {
     let mut different = Vec::new();

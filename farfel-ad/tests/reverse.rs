@@ -1,9 +1,9 @@
-//! ADR blocks with adjoints that are written by hand, compiled and run: what lowering puts
-//! around the call of an adjoint.
+//! ADR blocks with handwritten adjoints, compiled and run: tests the code that lowering puts around the call
+//! of an adjoint.
 //!
-//! The adjoints do what they are allowed to do: they leave nonsense in the primal arguments
-//! that the block assigns, in the COMMON variables that it assigns, and in the cotangents
-//! that nobody asked for. Tangents come from the built-in engine.
+//! The adjoints do everything that they are allowed to do: they leave nonsense in the primal arguments and
+//! COMMON variables that the block assigns, and in cotangents that were not requested. Tangents come from the
+//! built-in engine.
 
 mod support;
 use farfel_ad::{AdTool, Builtin};
@@ -13,7 +13,7 @@ use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use support::{CHECKED, FAST, compare, expand_with, run};
 
-/// Knows the adjoints that stand in its text, by the names that requests give them.
+/// An AD tool with the adjoints in its text, which have the names that requests give them.
 struct ByHand(&'static str);
 
 impl AdTool for ByHand {
@@ -43,7 +43,7 @@ impl AdTool for ByHand {
             "no {}",
             request.derivative
         );
-        // What stands above a derivative belongs to it.
+        // Units above a derivative belong to it.
         let at = names.iter().position(|n| *n == request.derivative).unwrap();
         let from = names[..at]
             .iter()
@@ -53,7 +53,7 @@ impl AdTool for ByHand {
     }
 }
 
-/// Runs with all checks and with optimisation; lines are `name value expected`.
+/// Runs with all checks and with optimisation. Output lines are `name value expected`.
 fn check(source: &str, adjoints: &'static str) -> String {
     let (fortran, _) =
         expand_with(source, &ByHand(adjoints)).unwrap_or_else(|e| panic!("{e}\n{source}"));
@@ -122,7 +122,7 @@ C     The gradient takes the place of the variable
     );
 }
 
-/// Arrays with bounds, an integer and a text that change, a bound that is read only.
+/// Arrays with bounds, an integer and a text that change, and a bound that is only read.
 #[test]
 fn all_kinds_of_arguments_keep_their_primal_values() {
     check(
@@ -180,8 +180,7 @@ fn all_kinds_of_arguments_keep_their_primal_values() {
     );
 }
 
-/// Values of a loop variable that the block and an implied DO share; the expressions see
-/// the primal ones.
+/// Values of a loop variable that the block and an implied DO share; the expressions see the primal values.
 #[test]
 fn loop_variables_keep_their_primal_values() {
     check(
@@ -305,7 +304,7 @@ fn input_and_output_happen_once() {
     assert_eq!(out.lines().count(), 3, "{out}");
 }
 
-/// The adjoint finds what was read, and what was read stays.
+/// The adjoint finds the values that were read, and these are preserved.
 #[test]
 fn input_happens_once() {
     check(
@@ -369,8 +368,8 @@ fn arrays_keep_their_bounds() {
     );
 }
 
-/// Named and blank COMMON and saved variables, declared below the block only, of other
-/// shapes, and changed by a cotangent expression.
+/// Named and blank COMMON and saved variables: declared only below the block, with other shapes, and changed
+/// by a cotangent expression.
 #[test]
 fn common_is_as_before_for_the_adjoint_and_as_after_behind_it() {
     check(

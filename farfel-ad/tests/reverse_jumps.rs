@@ -1,4 +1,4 @@
-//! Gradients of subprograms that jump: reverse mode against forward mode and differences.
+//! Gradients of subprograms with jumps: reverse mode against forward mode and differences.
 
 mod support;
 use std::fmt::Write;
@@ -78,7 +78,7 @@ const CASES: &[&str] = &[
    70 Y = Y*Y
    80 Y = Y + X(3)
 ",
-    // A loop with two ways in, and a function that is asked once in each round.
+    // A loop with two entries, and a function that is called once in each iteration.
     "      I = 0
       Y = X(1)
       IF (N .EQ. 1) GOTO 20
@@ -100,7 +100,7 @@ const CASES: &[&str] = &[
    10 Y = Y*X(2)
    20 Y = Y*X(3)
 ",
-    // Counting by other numbers.
+    // Loops with a real variable, and with another step.
     "      Y = 0
       DO 10 T = 0.25D0, 1.1D0, 0.25D0
       Y = Y + SIN(T*X(1))*X(2)
@@ -136,7 +136,7 @@ const HELPERS: &str = "
       END
 ";
 
-/// Forward mode knows no ENTRY points.
+/// ENTRY points, in reverse mode.
 const ENTRIES: &str = "
       PROGRAM P
       IMPLICIT DOUBLE PRECISION (A-H,O-Z)

@@ -1,10 +1,10 @@
-//! Adjoints of calls that get parts of one array as several arguments.
+//! Adjoints of calls that pass parts of one array as several arguments.
 
 mod support;
 use support::check;
 use support::jacobian::{Case, check_cases};
 
-/// Subroutines that read parts of one array by several arguments.
+/// Subroutines that read parts of one array through several arguments.
 fn cases() -> Vec<Case> {
     [
         ("overlapping_windows", WINDOWS),
@@ -146,7 +146,7 @@ const TWO: &str = "
       END
 ";
 
-/// Without pivots, by dot products and products of a matrix and a vector, as LAPACK does.
+/// A factorisation without pivoting, by dot products and matrix-vector products, as in LAPACK.
 const FACTORISATION: &str = "
       SUBROUTINE F@(X, Y)
       DOUBLE PRECISION X(3), Y(3), A(5, 4)

@@ -1,5 +1,5 @@
-//! Whole programs with ADR blocks. Their adjoints are made of tangents, so that what is
-//! tested is all around them: see `support/by_columns.rs`.
+//! Whole programs with ADR blocks. Their adjoints are made from tangents (see `support/by_columns.rs`), so
+//! that everything around the adjoints is tested.
 
 mod support;
 use farfel_ad::{AdTool, Builtin};
@@ -15,8 +15,7 @@ fn check(source: &str, flags: &[&str], tolerance: f64) {
     }
 }
 
-/// The equilibrium of the paper with ADR instead of ADF: in the outer derivatives, in the
-/// inner ones, in both.
+/// The equilibrium of the paper with ADR instead of ADF: in the outer derivatives, in the inner ones, and in both.
 #[test]
 fn the_equilibrium_of_the_paper() {
     let paper = support::paper();
@@ -108,7 +107,7 @@ fn second_derivatives() {
             block(outer, "E", "D", "      CALL INNER(F, X, V, N, E)\n"),
             block(inner, "Y", "E", "      Y = F(X)\n"),
         );
-        // S, T and U are single.
+        // S, T and U are in single precision.
         check(&text, &[], 1e-5);
     }
 }
@@ -119,7 +118,7 @@ fn every_form_of_adr() {
     check(include_str!("blocks/adr_forms.ff"), &[], 1e-5);
 }
 
-/// Real code does so, though Fortran does not allow it: AMOS, for one.
+/// Existing code does this, although Fortran does not allow it: AMOS, for one.
 #[test]
 fn variables_that_a_call_reads_and_assigns_by_two_arguments() {
     let text = "
@@ -171,7 +170,7 @@ fn variables_that_a_call_reads_and_assigns_by_two_arguments() {
     check(text, &[], 1e-12);
 }
 
-/// A nested function F of S is S_F; its adjoint is not the forward sweep of S.
+/// A function F nested in S is named S_F; its adjoint is not the forward sweep of S.
 #[test]
 fn functions_that_are_called_like_forward_sweeps() {
     let text = "

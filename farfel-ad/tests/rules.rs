@@ -89,7 +89,7 @@ fn check_cases(cases: &[Case], step: &str, tolerance: f64) {
     let source = program(cases, step);
     let fortran = expand(&source).unwrap_or_else(|e| panic!("{e}\n{source}"));
     for flags in [CHECKED, FAST] {
-        // For the functions in degrees.
+        // Needed for the functions in degrees.
         let flags = [flags, &["-fdec-math"]].concat();
         compare(&run(&fortran, &flags), tolerance, &fortran);
     }
@@ -97,8 +97,7 @@ fn check_cases(cases: &[Case], step: &str, tolerance: f64) {
 
 const Z: Type = Type::Complex(8);
 
-/// Values of A, B and C in some type: positive and below one; with the sign of A, or of B,
-/// turned round.
+/// Values of A, B and C in some type: positive and below one; then with the sign of A, or of B, changed.
 fn values(ty: Type) -> [Vec<(&'static str, Type, &'static str)>; 3] {
     let of = |a, b, c| vec![("A", ty, a), ("B", ty, b), ("C", ty, c)];
     match ty {
@@ -143,8 +142,7 @@ fn values(ty: Type) -> [Vec<(&'static str, Type, &'static str)>; 3] {
     }
 }
 
-/// The argument types to try an intrinsic with, and how many of [`values`] are in its
-/// domain.
+/// The argument types to test an intrinsic with, and how many of [`values`] are in its domain.
 fn domain(i: &Intrinsic) -> (Vec<Type>, usize) {
     use Type::{Complex, Integer, Real};
     let real = vec![Real(4), Real(8)];
@@ -198,7 +196,7 @@ fn domain(i: &Intrinsic) -> (Vec<Type>, usize) {
     }
 }
 
-/// What is not in the domain of [`values`], or takes other arguments.
+/// Cases that are not in the domain of [`values`], or that take other arguments.
 const MORE: &[(&str, &str)] = &[
     ("ACOSH", "ACOSH(1.5D0 + A)"),
     ("ACOSH_single", "ACOSH(1.5 + SNGL(A))"),
@@ -243,7 +241,7 @@ fn intrinsic_cases(single: bool) -> Vec<Case> {
             }
             let complex = matches!(result, Type::Complex(_));
             for (k, set) in values(ty).into_iter().take(points).enumerate() {
-                // All numbers of arguments up to three; kind arguments need a constant.
+                // All numbers of arguments up to three; kind arguments must be constant.
                 let most = match i.op {
                     Op::Opaque => i.args.1,
                     Op::Convert if !complex => 1,
@@ -411,7 +409,7 @@ fn every_operator_with_every_combination_of_types() {
     check_cases(&single, "0.1D0", 4e-3);
 }
 
-/// Points where functions have kinks or end: the documented choices, and no NaN where the
+/// Points where functions have kinks or their domain ends: the documented choices, and no NaN where the
 /// derivative is finite.
 #[test]
 fn edges() {

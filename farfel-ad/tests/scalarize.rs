@@ -316,7 +316,7 @@ C     forward over forward.
       END
 ";
     let fortran = expand(source).unwrap_or_else(|e| panic!("{e}"));
-    // Third-order code is long: optimised as little as finds other faults than the checks do.
+    // Third-order code is long: use the lowest optimisation that finds other errors than the checks do.
     for flags in [support::CHECKED, &["-O1"]] {
         support::compare(&support::run(&fortran, flags), 1e-9, &fortran);
     }
@@ -359,7 +359,7 @@ fn in_several_directions() {
     );
 }
 
-/// What stays refused, at its place.
+/// What is still refused, at its place.
 #[test]
 fn refused() {
     let faults = |mode: &str, end: &str, f: &str| {
@@ -384,7 +384,7 @@ fn refused() {
     };
     let reverse = |f: &str| faults("ADR(COTANGENT(Y) = D)", "END ADR(D = COTANGENT(X))", f);
     let forward = |f: &str| faults("ADF(TANGENT(X) = D)", "END ADF(D = TANGENT(Y))", f);
-    // The number of the dimension is not known.
+    // The dimension is not a known number.
     let text = "
       K = 2
       A = SPREAD(X(1:2), 1, 2)
@@ -392,7 +392,7 @@ fn refused() {
       Y(3) = 0
 ";
     assert_snapshot!(reverse(text), @"F0305 12:16 the adjoint of this expression is not known to the built-in engine");
-    // Not at one level.
+    // ALLOCATE and DEALLOCATE are not at one level.
     let text = "
       IF (X(1) .GT. 0) ALLOCATE (W(3))
       IF (X(1) .GT. 0) W = X

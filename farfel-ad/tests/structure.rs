@@ -1,4 +1,4 @@
-//! Units without jumps compute what they did with them.
+//! Units compute the same after jumps have been removed.
 
 #[path = "structure/generate.rs"]
 mod generate;
@@ -16,7 +16,7 @@ use farfel_lang::{Diagnostic, Sources};
 use std::borrow::Cow;
 use support::{FAST, run};
 
-/// The program of a text, or its faults.
+/// Reads a program, which must have no errors.
 fn read(text: &str) -> Program {
     let mut sources = Sources::new();
     let file = sources.add("test.f", text);
@@ -34,7 +34,7 @@ fn read(text: &str) -> Program {
     program
 }
 
-/// The program without jumps below `head`.
+/// Removes the jumps below `head` from a program.
 fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> {
     let goal = Goal {
         heads: &[head],
@@ -46,7 +46,7 @@ fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> 
         .into_owned())
 }
 
-/// A text without jumps below `head`.
+/// Removes the jumps below `head` from a text.
 fn without_jumps(text: &str, head: &str) -> String {
     let made = structure(&read(text), head).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
     for u in Below::of(&made, [head]).units {
@@ -75,10 +75,10 @@ fn without_jumps(text: &str, head: &str) -> String {
     print_program(&made, &Options::default())
 }
 
-/// A program prints the same before and after.
+/// Checks that a program prints the same before and after.
 fn same(text: &str) {
     let after = without_jumps(text, "P");
-    // Without traps: there are numbers that are none.
+    // Without floating-point traps, since there are NaNs.
     let checked = &["-O0", "-fcheck=all"];
     let expected = run(text, checked);
     assert!(!expected.trim().is_empty(), "prints nothing\n{text}");
@@ -109,8 +109,7 @@ fn random_programs_print_the_same() {
     }
 }
 
-/// What typical code of libraries becomes: counted loops stay what they are, and few
-/// variables are added.
+/// Typical library code: counted loops stay as they are, and few variables are added.
 #[test]
 fn typical_patterns() {
     let text = include_str!("structure/patterns.f");
@@ -120,7 +119,7 @@ fn typical_patterns() {
     insta::assert_snapshot!(print_program(&made, &Options::default()));
 }
 
-/// Many jumps over each other are no reason to run out of memory.
+/// Many jumps across each other do not exhaust the memory.
 #[test]
 fn very_many_jumps() {
     let jumps = |n: usize| {
@@ -134,7 +133,7 @@ fn very_many_jumps() {
     assert_eq!(faults[0].message, "H has too many jumps over each other");
 }
 
-/// What cannot be done is said, with its place.
+/// What cannot be restructured is reported at its place.
 #[test]
 fn faults() {
     let head = "      SUBROUTINE H(X)\n      EXTERNAL G\n";

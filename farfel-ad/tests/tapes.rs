@@ -1,10 +1,10 @@
-//! Tapes: their places, and those whose size is not known before, which grow.
+//! Tapes: the places of values, and tapes whose size is not known in advance, which grow.
 
 mod support;
 use farfel_ad::Bounded;
 use support::{check, expand, expand_with, run};
 
-/// Iterates as often as a variable says, and changes what it began with: an argument, and a
+/// Iterates as often as a variable says, and changes the values that it started from: an argument, and a
 /// variable in COMMON.
 const ITERATED: &str = "
       PROGRAM MAIN
@@ -63,14 +63,14 @@ const ITERATED: &str = "
 fn tapes_grow() {
     check(ITERATED, 1e-10);
     let text = expand(ITERATED).unwrap();
-    // Two values that are kept one after the other are counted once, and taken back so.
+    // Two values that are pushed one after the other are counted once, and popped in the same way.
     for count in ["TOP_R8_G1GRAD + 2\n", "TOP_R8_G1GRAD - 2\n"] {
         assert!(text.contains(count), "{text}");
     }
-    // A tangent's tape grows with it.
+    // The tape of a tangent grows with it.
     let grows = "TYPE (FARFEL_R8) TAPE_R8_G1GRAD_G1HESS";
     assert!(text.contains(grows), "{text}");
-    // In an adjoint of the adjoint tapes do not grow: where one is full the program ends.
+    // In an adjoint of the adjoint, tapes do not grow: if one is full, the program ends.
     let reverse = ITERATED
         .replace("      ADF(P)", "      ADR(G)")
         .replace("END ADF(H = TANGENT(G))", "END ADR(H = COTANGENT(P))");
@@ -80,7 +80,7 @@ fn tapes_grow() {
         again.contains("ALLOCATE (TAPE_R8_G1GRAD(134217728"),
         "{again}"
     );
-    // Generated text can be read again, and says the same.
+    // Generated text can be compiled again, with the same result.
     let text = expand(&text).unwrap();
     let printed = run(&text, &["-fcheck=all", "-finit-real=snan"]);
     assert_eq!(
@@ -123,7 +123,7 @@ fn small_tapes_are_local_arrays() {
     assert!(text.contains("TAPE_R8"), "{text}");
 }
 
-/// The backward sweep carries out calls again, which keep more than the forward sweep did.
+/// The backward sweep executes calls again, and these record more than the forward sweep did.
 const LATE: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X(3), G(3), Y, Z, D
@@ -174,7 +174,7 @@ fn what_the_backward_sweep_carries_out_again_finds_its_tape() {
     check(LATE, 1e-10);
 }
 
-/// A subprogram below the head keeps something from call to call, changes COMMON blocks that the head does not
+/// A subprogram below the head keeps something between calls, changes COMMON blocks that the head does not
 /// declare, and may stop.
 const ELSEWHERE: &str = "
       PROGRAM MAIN
@@ -238,7 +238,7 @@ fn tapes_grow_where_subprograms_keep_something() {
     assert!(text.contains("TYPE (FARFEL_R8) TAPE_R8_"), "{text}");
 }
 
-/// What procedures keep from call to call may be text, written by WRITE.
+/// What procedures keep between calls may be text, written by WRITE.
 const NOTES: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X, G, T(5), Z, DZ
@@ -299,7 +299,7 @@ fn tapes_grow_where_text_is_kept_from_call_to_call() {
     assert!(text.contains("TYPE (FARFEL_R8) TAPE_R8_"), "{text}");
 }
 
-/// How often loops are carried out is a number, in a branch and below a call, too.
+/// The number of iterations is known, in a branch and below a call as well.
 const COUNTED: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X, Y, G
@@ -333,8 +333,8 @@ fn loops_of_a_known_number_of_iterations_take_local_arrays() {
     assert!(!text.contains("ALLOCATE"), "{text}");
 }
 
-/// What a unit needs of an array of its own, of an argument that it changes and of one that a call
-/// changes: sections, none of which may go beyond the array where a loop is not carried out.
+/// What a unit needs of a local array, of an argument that it changes and of one that a call changes:
+/// sections, none of which may extend beyond the array if a loop is not executed.
 const SECTIONS: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X(4), Y, G(4), H(4), P, M
@@ -396,8 +396,8 @@ fn sections_of_arrays_are_kept() {
     assert!(text.contains("MIN(4, N)"), "{text}");
 }
 
-/// Which arm was taken tells a condition whose variables are there in the backward sweep: since
-/// nothing comes that changes them, since they are needed anyway, or since they are cheap.
+/// The condition tells which arm was taken if its variables are available in the backward sweep: because
+/// nothing later changes them, because they are needed anyway, or because they are cheap.
 const CONDITIONS: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X(6), Y, G, H(2), E
@@ -461,9 +461,9 @@ fn conditions_are_evaluated_again_where_that_is_free() {
     insta::assert_snapshot!(adjoint);
 }
 
-/// Loops whose iterations keep the same number of values: of one and of several, up and down, by more
-/// than one, unrolled by hand, with bounds that are no names, not carried out at all, inside each
-/// other; and such that pushes come one by one: an arm that keeps something, an end in the middle.
+/// Loops whose iterations record the same number of values: one and several, counting up and down, with
+/// larger steps, unrolled by hand, with bounds that are not names, not executed at all, nested; and loops
+/// that push values one by one: an arm that records something, an exit in the middle.
 const PLACES: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X(12), E, G, H(2), GG(3)
@@ -543,8 +543,8 @@ fn values_of_loops_have_places() {
     insta::assert_snapshot!(adjoint);
 }
 
-/// Unrolled by hand: in order, out of order, with a statement that is not like the others, and
-/// backwards. What the loop's variable is behind the loop counts, too.
+/// Unrolled by hand: in order, out of order, with a statement that differs from the others, and backwards.
+/// The value of the loop variable after the loop matters, too.
 const UNROLLED: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X(20), E, G, H(2)
@@ -606,7 +606,7 @@ fn loops_unrolled_by_hand_are_rolled_up() {
     ");
 }
 
-/// Tapes of several types whose sizes nobody knows: how often an inner loop was carried out, and complex values.
+/// Tapes of several types whose sizes are not known: how often an inner loop was executed, and complex values.
 const SEVERAL: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION P, G, D, S
@@ -653,8 +653,8 @@ fn tapes_of_all_types_grow() {
     }
 }
 
-/// Tapes take what is kept on them, and an adjoint of a little the room for a little. Where one is as large as it
-/// may be, the program ends.
+/// Tapes take as much memory as is recorded on them, so an adjoint that records little needs little. If a
+/// tape reaches its maximum size, the program ends.
 #[test]
 fn tapes_take_no_more_memory_than_is_kept() {
     let run = |text: &str, limit: u32| {
@@ -667,7 +667,7 @@ fn tapes_take_no_more_memory_than_is_kept() {
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         (ran.status.success(), said)
     };
-    // 200 MB of address space, of which the program itself takes a part.
+    // 200 MB of address space, part of which the program itself takes.
     let (fine, said) = run(&expand(ELSEWHERE).unwrap(), 200_000);
     assert!(fine, "{said}");
     let small = Bounded { tape: 8 * 4000 };
@@ -676,8 +676,8 @@ fn tapes_take_no_more_memory_than_is_kept() {
     assert!(said.contains("the tape of an ADR block is full"), "{said}");
 }
 
-/// Around an adjoint whose tape grows are blocks that its calls of F have nothing to do with: derivatives of it call the
-/// sweeps of F as they are, with a tape that does not grow.
+/// An adjoint whose tape grows is inside blocks that have nothing to do with its calls of F: derivatives of
+/// the adjoint call the sweeps of F unchanged, with a tape that does not grow.
 #[test]
 fn sweeps_that_stay_as_they_are_take_tapes_that_do_not_grow() {
     let text = |opening: &str, closing: &str| {

@@ -1,11 +1,11 @@
-//! Texts, and values of any other type, that backward sweeps need and forward sweeps overwrite.
+//! Texts, and values of all other types, that backward sweeps need and forward sweeps overwrite.
 
 mod support;
 use support::{check, expand};
 
-/// Derivatives of `F(X, Y)` by reverse mode, of all four ways to nest second ones, against differences.
-/// `units` has F and what it calls; `@[C]` there is a number with a derivative that the letter C chooses: the backward sweep
-/// needs the letter to know which one.
+/// Derivatives of `F(X, Y)` by reverse mode, and second derivatives by all four ways of nesting, against
+/// differences. `units` has F and what it calls. In it, `@[C]` is a number with a derivative that depends on
+/// the letter C: the backward sweep needs the letter to know which number it was.
 fn differences(units: &str) -> String {
     let units = units
         .replace("SUBROUTINE F(", "SUBROUTINE F0(")
@@ -75,7 +75,7 @@ fn differences(units: &str) -> String {
 
 #[test]
 fn texts_of_any_length() {
-    // Scalars that statements assign, WRITE and READ; factors, subscripts and bounds of loops are made of them.
+    // Scalars that are changed by assignments, WRITE and READ, and used in factors, subscripts and loop bounds.
     check(
         &differences(
             "      SUBROUTINE F(X, Y)
@@ -111,7 +111,7 @@ fn texts_of_any_length() {
         ),
         1e-6,
     );
-    // Lengths that are expressions, in loops and calls, with changes of what they were made of.
+    // Lengths that are expressions, in loops and calls, with changes to the variables that they depend on.
     check(
         &differences(
             "      SUBROUTINE F(X, Y)
@@ -238,7 +238,7 @@ fn arrays_and_parts_of_texts() {
     );
 }
 
-/// Loops whose iterations are carried out again, without an end that is known, and calls of calls.
+/// Loops whose iterations are executed again, loops whose end is not known in advance, and nested calls.
 #[test]
 fn texts_go_from_iteration_to_iteration() {
     let units = "      SUBROUTINE F(X, Y)
@@ -286,7 +286,7 @@ MARK
       END
 ";
     check(&differences(&units.replace("MARK\n", "")), 1e-6);
-    // Adjoints of adjoints of these are refused.
+    // Adjoints of adjoints of such loops are refused.
     let marked = units.replace("MARK", "!farfel: checkpoint(2)");
     let source = differences(&marked);
     let at = source.find("      SUBROUTINE RR(").unwrap();
@@ -299,7 +299,7 @@ MARK
     check(&once, 1e-6);
 }
 
-/// Values that nobody has set are kept like others.
+/// Undefined values are saved like others.
 #[test]
 fn texts_without_a_value() {
     let source = "      SUBROUTINE F(X, Y)
@@ -403,7 +403,7 @@ fn values_of_all_types() {
     check(&differences(&units), 1e-6);
 }
 
-/// The backward sweep has the text as it is behind the call, and no variable for what it was before.
+/// The backward sweep sees the text as it is after the call, and has no variable for what it was before.
 #[test]
 fn arguments_whose_length_is_not_known() {
     let text = |argument: &str| {
@@ -432,8 +432,8 @@ fn arguments_whose_length_is_not_known() {
     }
 }
 
-/// Blocks that units divide differently, with texts, of which one declares less than another changes, and units that do
-/// not declare them and have other things by the names of their members.
+/// Blocks with texts that units divide differently, where one unit declares less than another changes, and
+/// units that do not declare the blocks and use the names of their members for other things.
 #[test]
 fn texts_in_common() {
     check(

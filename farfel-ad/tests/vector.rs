@@ -1,8 +1,8 @@
 //! Several directions at once.
 //!
-//! Programs that check their own derivatives run with each derivative replaced by one for
-//! two directions, the second twice the first: the results must be the same, and those of
-//! the second direction twice those of the first, exactly.
+//! Programs that check their own derivatives run with each derivative replaced by one for two directions, the
+//! second twice the first: the results must be the same, and those of the second direction exactly twice
+//! those of the first.
 
 mod support;
 
@@ -18,10 +18,10 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Sources, Span};
 
-/// The code with which a program ends where the directions disagree.
+/// The exit code of a program in which the directions disagree.
 const DISAGREE: i64 = 77;
 
-/// A program without derivatives, and its requests.
+/// Returns a program without its derivatives, and the requests for them.
 fn lowered(source: &str) -> (Program, Vec<Request>) {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
@@ -34,7 +34,7 @@ fn lowered(source: &str) -> (Program, Vec<Request>) {
     (lowered.program, lowered.requests)
 }
 
-/// The request for several directions; `count`: their number is known to the request.
+/// The request for several directions. `count` is their number, if the request contains it.
 fn several(request: &Request, count: Option<i64>) -> Request {
     let mut directions = request.directions;
     directions.count = count;
@@ -47,8 +47,8 @@ fn several(request: &Request, count: Option<i64>) -> Request {
     }
 }
 
-/// The derivatives of a program, those of requests for two directions behind the scenes;
-/// with how many requests were and which were refused.
+/// A program with all derivatives, which internally use derivatives for two directions. Returns its text, how
+/// many requests this was done for, and the errors of the others.
 fn doubled(source: &str, count: Option<i64>) -> (String, usize, Vec<String>) {
     let (program, requests) = lowered(source);
     let mut program = differentiate_all(&Builtin, program, &requests).unwrap();
@@ -70,13 +70,13 @@ fn doubled(source: &str, count: Option<i64>) -> (String, usize, Vec<String>) {
     (print_program(&program, &Options::default()), done, refused)
 }
 
-/// The derivative for one direction by way of that for two. `None` where an array has no
-/// bounds to copy it by.
+/// A derivative for one direction that calls the one for two. `None` if an array has no bounds that a copy
+/// could be declared with.
 fn wrapper(one: &Unit, request: &Request) -> Option<Unit> {
     let span = Span::NONE;
     let mut unit = one.clone();
     unit.comments.clear();
-    // The copies need nothing of the old body but the arguments.
+    // Only the arguments of the old unit are needed.
     unit.body.clear();
     let mut actuals = Vec::new();
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -120,7 +120,7 @@ fn wrapper(one: &Unit, request: &Request) -> Option<Unit> {
             let twice = |e: Expr| Expr::binary(BinOp::Mul, Expr::int(2, span), e);
             before.push(Stmt::assign(direction(1), Expr::var(d, span), span));
             before.push(Stmt::assign(direction(2), twice(Expr::var(d, span)), span));
-            // Other cotangents have no value at the end.
+            // Other cotangents are undefined at the end.
             let wanted =
                 request.mode == AdMode::Forward || request.independents.contains(&position);
             actuals.push(Expr::var(w, span));
@@ -174,7 +174,7 @@ fn procedure(unit: &mut Unit, name: &str, function: bool) -> SymId {
     }
 }
 
-/// How many requests were carried out. What is refused must say one of these.
+/// Returns how many requests were carried out. Errors must contain one of `known`.
 fn check_programs(count: Option<i64>, known: &[&str]) -> usize {
     let mut total = 0;
     for (name, source) in support::programs_that_check_themselves() {
@@ -196,7 +196,7 @@ fn check_programs(count: Option<i64>, known: &[&str]) -> usize {
 
 #[test]
 fn programs_that_check_themselves_run_with_two_directions() {
-    // Of a number that only the caller knows, COMMON, EQUIVALENCE and SAVE are refused.
+    // If only the caller knows the number, COMMON, EQUIVALENCE and SAVE are refused.
     let total = check_programs(
         None,
         &[
@@ -213,7 +213,7 @@ fn programs_that_check_themselves_run_with_a_constant_number_of_directions() {
         Some(2),
         &[
             "which shares its storage with other variables",
-            // CALL ROOT(X, X), which is no Fortran.
+            // CALL ROOT(X, X), which is not valid Fortran.
             "the call reads this array by one argument and assigns it by another",
         ],
     );

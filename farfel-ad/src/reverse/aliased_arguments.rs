@@ -1,10 +1,10 @@
-//! Two parts of one array as arguments.
+//! Calls with two parts of one array as arguments.
 //!
-//! `CALL G(A(1, I), A(1, J))` is good Fortran where G assigns neither, whether the parts overlap
-//! or not. Its adjoint adds to the cotangents of both, and may add to one element under two names:
-//! that is no Fortran, and compilers lose one of the sums. So such a call goes to a copy of the
-//! adjoint which gets the cotangent once, as the whole array, and for each of the arguments where
-//! in it that begins:
+//! `CALL G(A(1, I), A(1, J))` is valid Fortran if G assigns neither argument, whether the parts overlap or
+//! not. Its adjoint adds to the cotangents of both, possibly to one element under two names: that is not
+//! valid Fortran, and compilers lose one of the sums. So such a call goes to a copy of the adjoint that gets
+//! the cotangent only once, as the whole array, and for each of the arguments the place in the array where it
+//! begins:
 //!
 //! | adjoint | the copy |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `XB(I)` | `WHOLEB(AT1 + I)` |
 //! | `YB(I, J)` | `WHOLEB(AT2 + I + (J - 1)*STRIDE)` |
 //!
-//! No size is needed for that, so it works for arrays of assumed size, too.
+//! This needs no sizes, so it also works for assumed-size arrays.
 
 use super::made::Made;
 use super::maker::zero;
@@ -30,10 +30,10 @@ use farfel_lang::storage::constant;
 use farfel_lang::types::rank;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Where something begins in an array: more elements than an INTEGER counts.
+/// The type of offsets in an array, which may have more elements than a default INTEGER can count.
 const PLACE: Type = Type::Integer(8);
 
-/// What an adjoint does with its arguments.
+/// The arguments of an adjoint.
 pub(super) struct Passed<'w> {
     /// The units of the request.
     pub world: &'w World,
@@ -42,7 +42,8 @@ pub(super) struct Passed<'w> {
 }
 
 impl Passed<'_> {
-    /// Is it a cotangent, and of something that gets no value? It is added to, and no more.
+    /// Whether an argument is the cotangent of a variable that is not assigned. The adjoint only adds to such
+    /// a cotangent.
     pub fn is_only_added_to(&self, position: usize) -> bool {
         let args = &self.part.derivative_args;
         let added = self.part.added_args.get(position);
@@ -53,14 +54,14 @@ impl Passed<'_> {
             && position.checked_sub(1).is_some_and(|i| !assigned(i))
     }
 
-    /// Is it a scalar there?
+    /// Whether the adjoint has a scalar at a position.
     pub fn is_scalar(&self, position: usize) -> bool {
         let scalars = &self.part.scalar_args;
         scalars.get(position).copied().unwrap_or(false)
     }
 }
 
-/// Can where an actual argument begins be told by an offset?
+/// Whether an offset can tell where an actual argument begins.
 pub(super) fn has_offset(unit: &Unit, a: &Expr) -> bool {
     let Some(base) = a.base() else { return false };
     let dims = &unit.symbols[base].dims;
@@ -82,7 +83,7 @@ pub(super) fn has_offset(unit: &Unit, a: &Expr) -> bool {
         }
 }
 
-/// Sends the calls that pass one cotangent twice to copies of adjoints, which are added.
+/// Redirects calls that pass one cotangent twice to copies of adjoints, and adds these copies.
 pub(super) fn merge(
     world: &World,
     closure: &Program,
@@ -148,7 +149,7 @@ struct Pass<'a> {
     copies: &'a mut BTreeMap<(usize, Vec<usize>), Name>,
     wanted: &'a mut Vec<(usize, Vec<usize>)>,
     errors: &'a mut Vec<Diagnostic>,
-    /// Variables for offsets.
+    /// Variables that hold offsets.
     places: Vec<SymId>,
 }
 
@@ -192,7 +193,7 @@ impl Pass<'_> {
         let Some(part) = part.flatten() else { return };
         let p = &world.parts[part];
         let passed = Passed { world, part: p };
-        // What adds to the same array, by the array.
+        // The arguments that are added to, by array.
         let mut groups: BTreeMap<SymId, Vec<usize>> = BTreeMap::new();
         for (i, a) in args.iter().take(p.derivative_args.len()).enumerate() {
             if passed.is_only_added_to(i)
@@ -232,7 +233,7 @@ impl Pass<'_> {
             return;
         }
         merged.sort_unstable();
-        // Groups of different arrays: each has its own whole.
+        // Each array with several arguments is passed once.
         let bases: Vec<Option<SymId>> = merged
             .iter()
             .map(|i| args.get(*i).and_then(Expr::base))
@@ -317,7 +318,7 @@ fn variable(unit: &mut Unit, wanted: &str, ty: Type) -> SymId {
     s
 }
 
-/// The error where the cotangents of one array cannot be told apart.
+/// The error for cotangents of one array that cannot be told apart.
 pub(super) fn twice(span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_ALIAS,
@@ -327,7 +328,7 @@ pub(super) fn twice(span: Span) -> Diagnostic {
     .help("copy one of them to another array first")
 }
 
-/// How many elements of its array come before an actual argument.
+/// Sets `to` to the number of elements of the array before an actual argument.
 fn offset(unit: &Unit, a: &Expr, to: &Expr, out: &mut Block) {
     let span = to.span;
     let set = |e: Expr| Stmt::assign(to.clone(), e, span);
@@ -338,7 +339,7 @@ fn offset(unit: &Unit, a: &Expr, to: &Expr, out: &mut Block) {
     let dims = &unit.symbols[*base].dims;
     for (i, (s, d)) in subscripts.iter().zip(dims).rev().enumerate() {
         let step = minus(s.clone(), lower(d, span));
-        // One factor at a time, so that products are as long as `to`.
+        // One factor at a time, so that products have the type of `to`.
         out.push(set(match i {
             0 => step,
             _ => plus(
@@ -349,8 +350,8 @@ fn offset(unit: &Unit, a: &Expr, to: &Expr, out: &mut Block) {
     }
 }
 
-/// Makes one dummy argument of several, in place of each but the first of which comes only where
-/// it begins. `key`: pairs of the position of an argument and that of the first one of its group.
+/// Replaces the arguments of each group by one array for the whole group and an offset for each argument.
+/// `key` consists of pairs: the position of an argument and that of the first one of its group.
 fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>) {
     let span = Span::NONE;
     let mut args = Vec::new();
@@ -437,7 +438,7 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
             .map_or(p.name.as_str(), |c| c.trim_start())
     )];
     let mut lost: Option<Span> = None;
-    // Arguments that are passed on whole begin where they begin.
+    // An argument that is passed on as a whole is passed on from where it begins.
     let mut body = std::mem::take(&mut made.unit.body);
     farfel_lang::ir::walk_block_mut(&mut body, &mut |s| {
         if let StmtKind::Call(_, args) = &mut s.kind {
@@ -476,17 +477,17 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
     made.unit.body = first;
 }
 
-/// Where the elements of an argument are.
+/// Where the elements of an argument are in the whole array.
 struct Where {
     whole: SymId,
     at: SymId,
     dims: Vec<Dim>,
-    /// Of each dimension but the first.
+    /// The strides of all dimensions but the first.
     strides: Vec<Expr>,
 }
 
 impl Where {
-    /// The subscript that an element has in the whole.
+    /// The subscript of an element in the whole array.
     fn subscript(&self, subscripts: &[Expr], span: Span) -> Expr {
         let mut sum = Expr::var(self.at, span);
         for (i, (s, d)) in subscripts.iter().zip(&self.dims).enumerate() {

@@ -101,7 +101,7 @@ impl Sweeper<'_> {
         Sweeps { forward, backward }
     }
 
-    /// What functions in conditions overwrite.
+    /// Saves what functions in conditions overwrite.
     pub(super) fn conditions(
         &mut self,
         list: &[&Expr],
@@ -124,8 +124,9 @@ impl Sweeper<'_> {
         made
     }
 
-    /// Will a condition have the same value in the backward sweep, without keeping anything that
-    /// is not kept anyway? `changed` is what the arms assign: they come first there.
+    /// Whether a condition will have the same value in the backward sweep without recording anything in
+    /// addition. `changed` is what the arms assign: it is not yet restored when the backward sweep evaluates
+    /// the condition.
     fn is_stable(&self, c: &Expr, changed: &Set, needs: &Needs) -> bool {
         if has_calls(&self.make, c) {
             return false;

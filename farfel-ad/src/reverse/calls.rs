@@ -1,4 +1,4 @@
-//! Calls of what is differentiated as well: of its forward sweep, and of its adjoint.
+//! Calls of subprograms that are differentiated as well: of their forward sweeps and of their adjoints.
 
 use super::aliased_arguments::{Passed, has_offset, twice};
 use super::known::Sweeps;
@@ -31,7 +31,7 @@ impl Sweeper<'_> {
         let Some(effect) = self.world.effects.get(&callee.name) else {
             return Sweeps::default();
         };
-        // What is needed and will be overwritten, the callee keeps.
+        // Values that are needed and will be overwritten are saved by the callee.
         let scalar_dummy = |slot: usize| callee.scalar_args.get(slot).copied().unwrap_or(false);
         let place = |slot: usize| -> Option<(usize, Option<Elements>)> {
             if slot < n {
@@ -81,7 +81,7 @@ impl Sweeper<'_> {
         needs.union_with(&after);
         self.read_to_pass(callee, args, needs);
         if callee.last {
-            // Both sweeps are carried out when the backward sweep comes by.
+            // Both sweeps are executed when the backward sweep gets here.
             let backward = self.backward_call(part, args, Vec::new(), span);
             return Sweeps {
                 forward: Vec::new(),
@@ -96,14 +96,14 @@ impl Sweeper<'_> {
         }
     }
 
-    /// The arguments of a call that are no derivatives.
+    /// The arguments of a call that are not derivatives.
     pub(super) fn primals(&self, part: usize, args: &[Expr]) -> Vec<Expr> {
         let derivative = &self.world.parts[part].derivative_args;
         let args = args.iter().zip(derivative);
         args.filter(|(_, d)| !**d).map(|(a, _)| a.clone()).collect()
     }
 
-    /// The call of a forward sweep, and the tapes that it has as arguments.
+    /// Returns the call of a forward sweep, and the tapes among its arguments.
     pub(super) fn forward_call(
         &mut self,
         part: usize,
@@ -127,7 +127,7 @@ impl Sweeper<'_> {
         (Stmt::call(f, actuals, span), tapes)
     }
 
-    /// The call of what a tangent was made from.
+    /// Returns the call of the subprogram that a tangent was made from.
     pub(super) fn primal_call(&mut self, part: usize, mut primals: Vec<Expr>, span: Span) -> Stmt {
         let callee = &self.world.parts[part];
         match callee.result {
@@ -147,8 +147,8 @@ impl Sweeper<'_> {
         }
     }
 
-    /// The call of an adjoint. Two of its arguments must not be the same cotangent, since it
-    /// adds to both.
+    /// Returns the call of an adjoint. No two of its arguments may be the same cotangent, since it adds to
+    /// both.
     pub(super) fn backward_call(
         &mut self,
         part: usize,
@@ -185,7 +185,7 @@ impl Sweeper<'_> {
                             .help("assign it to an array first"),
                     );
                 }
-                // A constant zero: nobody wants this cotangent.
+                // A constant zero: its cotangent is not used.
                 let ty = type_of(&self.make.unit, a).unwrap_or(Type::REAL);
                 let t = Expr::var(self.make.derivative_temporary(ty), span);
                 before.push(Stmt::assign(t.clone(), zero(ty, span), span));
@@ -198,7 +198,7 @@ impl Sweeper<'_> {
                 .get(actuals.len())
                 .copied()
                 .unwrap_or(false);
-            // Of a scalar and the array that it is an element of, the scalar gets the copy.
+            // If a scalar is an element of an array that is also passed, the scalar is copied.
             let others: Vec<(usize, &Expr)> = match scalar {
                 true => args
                     .iter()
@@ -209,7 +209,7 @@ impl Sweeper<'_> {
                     .collect(),
                 false => passed.clone(),
             };
-            // Of two that overlap, Fortran does not allow the callee to assign any.
+            // If two arguments overlap, Fortran does not allow the callee to assign either.
             let arguments = Passed {
                 world: self.world,
                 part: callee,
@@ -217,7 +217,7 @@ impl Sweeper<'_> {
             let meets = others.iter().any(|(i, p)| {
                 let added = [*i, actuals.len()].map(|i| arguments.is_only_added_to(i));
                 let added = added == [true, true];
-                // For parts of one array there will be a copy of the callee.
+                // For parts of one array there will be a copy of the callee (`aliased_arguments`).
                 let told = |e: &Expr| has_offset(&self.make.unit, e);
                 let merged = added && !scalar && p.base() == a.base() && told(p) && told(a);
                 p.base().map(|s| self.space.loc(s)) == loc && (p.reads_as(a) || added) && !merged
@@ -250,7 +250,8 @@ impl Sweeper<'_> {
         before
     }
 
-    /// A cotangent of its own for an argument: what moves it there, and what adds it back.
+    /// Makes a separate cotangent for an argument. Returns it with the statements that move the value there,
+    /// and those that add it back.
     fn own_copy(
         &mut self,
         part: usize,

@@ -1,10 +1,10 @@
 //! Loops with `!farfel: checkpoint(n)`: time stepping whose states do not all fit into memory.
 //!
-//! The forward sweep keeps the *state*, what an iteration reads of the ones before it, at n
-//! iterations at most, and no tape. The backward sweep goes through the iterations last first:
-//! from the last state that it has, it carries out the iterations up to there, keeping states
-//! on the way where there is room again, and then that one with a tape, and back. Where states are
-//! kept is decided at run time by the binomial rule, which needs the fewest repetitions.
+//! The forward sweep saves the *state*, which is what an iteration reads from earlier ones, at up to n
+//! iterations, and has no tape. The backward sweep handles the iterations in reverse order: starting from the
+//! last saved state, it executes the iterations up to the one at hand, saving states on the way if there is
+//! room again, then executes this one with a tape and goes back over it. The iterations at which states are
+//! saved are determined at run time by the binomial rule, which needs the fewest repetitions.
 //!
 //! Source: A. Griewank and A. Walther, *Algorithm 799: revolve*, ACM TOMS 26(1), 2000.
 
@@ -21,32 +21,32 @@ use farfel_lang::ir::{
     BinOp, Block, Do, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
 };
 
-/// The variables of a loop that is carried out again.
+/// The variables of a checkpointed loop.
 struct Vars {
-    /// How many iterations there are.
+    /// The number of iterations.
     steps: SymId,
-    /// How many states can be kept.
+    /// The maximum number of saved states.
     slots: SymId,
-    /// How many are.
+    /// The current number of saved states.
     kept: SymId,
-    /// An iteration.
+    /// The number of an iteration.
     step: SymId,
-    /// The one where the next state is kept.
+    /// The iteration at which the next state is saved.
     next: SymId,
-    /// The one that goes backwards.
+    /// The iteration that is reversed next.
     last: SymId,
-    /// A loop variable for what is carried out again.
+    /// The loop variable for iterations that are executed again.
     again: SymId,
-    /// Numbers of the binomial rule.
+    /// Working variables of the binomial rule.
     few: SymId,
     many: SymId,
     times: SymId,
-    /// Where the numbers of kept iterations are on their tape.
+    /// Where the numbers of the iterations with saved states begin on their tape.
     base: SymId,
 }
 
 impl Sweeper<'_> {
-    /// Both sweeps of a loop with a mark; `None` where it is like any other.
+    /// Returns both sweeps of a loop with a directive; `None` if it is treated like any other loop.
     pub(super) fn marked(
         &mut self,
         d: &Do,
@@ -146,7 +146,7 @@ impl Sweeper<'_> {
         let mut state = self.exposed(&d.body);
         state.intersect_with(&assigned);
 
-        // What is needed before the loop comes back with the first state, or is kept.
+        // Values that are needed from before the loop are restored with the first state, or saved.
         let v = Expr::var(var, span);
         let (mut forward, restore) = self.overwrite(&v, needs, span);
         needs.changed(var);
@@ -161,7 +161,7 @@ impl Sweeper<'_> {
             }
         }
         self.changed(&assigned, needs);
-        // Iterations are carried out again: whatever they read and do not change must be there.
+        // Since iterations are executed again, whatever they read and do not change must be preserved.
         for loc in touched.read.ones() {
             if !assigned.contains(loc) && !derivatives.contains(loc) && loc != own_loc {
                 needs.add_all(loc);
@@ -344,7 +344,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// How many iterations there are, and how many states are kept.
+    /// Sets the number of iterations and the maximum number of saved states.
     fn setting_out(
         &mut self,
         vars: &Vars,
@@ -365,9 +365,9 @@ impl Sweeper<'_> {
         ]
     }
 
-    /// Finds the iteration at which the next state is kept, on the way from `step`, where one
-    /// was kept last, to `to`. With s states, that one included, and r repetitions, C(s + r, r)
-    /// iterations can be reversed.
+    /// Finds the iteration at which the next state is saved, between `step`, where the last state was saved,
+    /// and `to`. With s states, including that one, and r repetitions, C(s + r, r) iterations can be
+    /// reversed.
     fn binomial(&self, vars: &Vars, to: SymId, span: Span) -> Block {
         let quoted = Binomial {
             slots: vars.slots,
@@ -412,7 +412,7 @@ farfel_lang::quote! {
 }
 
 farfel_lang::quote! {
-    /// Keeps the state before an iteration.
+    /// Saves the state before an iteration.
     struct Keep { kept: SymId, copy: Block, numbers: SymId, base: SymId, step: SymId }
     "
     kept = kept + 1
@@ -442,7 +442,7 @@ farfel_lang::quote! {
 }
 
 farfel_lang::quote! {
-    /// The iterations, last first: each with a tape, from the last state that is kept.
+    /// The iterations in reverse order: each with a tape, starting from the last saved state.
     struct Backward {
         kept: SymId, next: SymId, step: SymId, steps: SymId, last: SymId, again: SymId,
         numbers: SymId, base: SymId,

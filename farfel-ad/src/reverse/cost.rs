@@ -1,15 +1,14 @@
-//! Which calls are joint ([`super::joint`]): those that somebody has marked, and as many as it takes to keep
-//! the tapes within their bound.
+//! Chooses the calls that are joint ([`super::joint`]): those that the user has marked, and as many as are
+//! needed to keep tapes within their limit.
 //!
-//! As long as tapes fit, all other calls are split: nothing is carried out twice. Where one does not
-//! fit, subprograms become joint one after the other, until it does or nothing helps any more: each
-//! time the one that makes the tapes shorter by the most bytes for each statement that is carried out
-//! again. What turns out not to be needed is split again in the end.
+//! As long as the tapes fit, all other calls are split: nothing is executed twice. If one does not fit,
+//! subprograms become joint one after the other, until the tape fits or no other choice helps: each time the
+//! one that saves the most bytes of tape for each statement that is executed again. Choices that turn out to
+//! be unnecessary are undone at the end.
 //!
-//! How long tapes are is often known by arguments of the block only. Then nobody can tell whether
-//! they fit, and calls stay split; unless the user has asked for a bound (`max-tape`): then an argument
-//! or a number of iterations that is not known counts as [`GUESS`]. A wrong guess costs time or memory,
-//! never the result.
+//! The lengths of tapes often depend on the block's arguments. Then it is not known whether they fit, and
+//! calls stay split, unless the user has set a limit (`max-tape`): then an unknown argument or number of
+//! iterations counts as [`GUESS`]. A wrong guess costs time or memory, but never affects the result.
 
 use super::World;
 use super::known::Facts;
@@ -24,29 +23,28 @@ use farfel_lang::ir::{
 use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, HashMap};
 
-/// What counts for an argument or a number of iterations that is not known.
+/// The value used for an unknown argument or number of iterations.
 const GUESS: i64 = 1000;
 
-/// How often a loop counts that nobody knows of: for statements, not for memory.
+/// The number of iterations used for an unknown loop: for counting statements, not memory.
 const TRIPS: f64 = 100.0;
 
-/// How many subprograms are tried at a time.
+/// The maximum number of subprograms that are tried.
 const MOST_TRIED: usize = 16;
 
-/// How deep calls are followed.
+/// The maximum depth of calls that are followed.
 const MOST_CALLS: usize = 12;
 
-/// How long tapes are.
+/// The size of the tapes.
 struct Peak {
-    /// Bytes of all tapes.
+    /// The size of all tapes in bytes.
     bytes: i64,
-    /// Those of tapes that are too long.
+    /// The size of those tapes that are too long, in bytes.
     over: i64,
 }
 
 impl World {
-    /// Decides which calls are joint. `most` is the bound for each tape that the user has asked
-    /// for.
+    /// Decides which calls are joint. `most` is the limit for each tape in bytes, if the user has set one.
     pub(super) fn choose_joint(&mut self, closure: &Program, most: Option<u64>) -> Known {
         if let Some(most) = most {
             self.most_tape = most;
@@ -97,7 +95,7 @@ impl World {
             self.joint.insert(i);
             peak = with;
         }
-        // A subprogram that calls one which was chosen first may be enough alone.
+        // One choice may be enough alone if it calls another that was made before.
         let chosen: Vec<usize> = self.joint.difference(&before).copied().collect();
         for i in chosen {
             self.joint.remove(&i);
@@ -124,7 +122,7 @@ impl World {
         }
     }
 
-    /// Something with the calls of one more part joint.
+    /// Returns the result of `f` with the calls of one more part joint.
     fn with<T>(&mut self, i: usize, f: impl FnOnce(&World) -> T) -> T {
         self.joint.insert(i);
         let found = f(self);
@@ -132,8 +130,8 @@ impl World {
         found
     }
 
-    /// How long the tapes of the heads are, and the parts that keep something, most first. None
-    /// where it is not known of any tape, or an adjoint cannot be made like this.
+    /// Returns the size of the heads' tapes, and the parts that record something, with the largest first.
+    /// Returns `None` if the size of no tape is known, or if such an adjoint cannot be made.
     fn peak(&self, guess: Option<i64>) -> Option<(Peak, Vec<usize>)> {
         self.peak_and_sweeps(guess).0
     }
@@ -201,11 +199,11 @@ fn cannot(of: &Name, span: Span) -> Diagnostic {
     .help("it must not keep variables from call to call (SAVE), nor call procedures whose text is not known; or take the directive out")
 }
 
-/// How many statements are carried out, about.
+/// The estimated number of executed statements.
 struct Work {
-    /// By part, for one call.
+    /// For one call of each part.
     once: HashMap<usize, f64>,
-    /// How often each part is called.
+    /// The number of calls of each part.
     calls: HashMap<usize, f64>,
 }
 
@@ -224,13 +222,13 @@ impl Work {
         work
     }
 
-    /// The statements that are carried out once more where the calls of a part are joint.
+    /// The number of statements that are executed again if the calls of a part are joint.
     fn repeated(&self, part: usize) -> f64 {
         let get = |m: &HashMap<usize, f64>| m.get(&part).copied().unwrap_or(1.0);
         get(&self.once) * get(&self.calls)
     }
 
-    /// Counts the statements of a part that is called so often.
+    /// Counts the statements of a part that is called `times` times.
     fn part(
         &mut self,
         world: &World,
@@ -319,7 +317,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is known of the arguments of a call.
+    /// The known values of the arguments of a call.
     fn passed(&self, part: usize, args: &[Expr]) -> BTreeMap<SymId, i64> {
         let callee = &self.world.parts[part].make.unit;
         let space = &self.world.parts[self.part].space;

@@ -1,8 +1,9 @@
 //! Calls of procedures with custom rules: their adjoints are given.
 //!
-//! The forward sweep calls the procedure itself. Its adjoint finds the arguments as before the
-//! call, and may leave anything in those that the procedure assigns. So of these, inputs are kept
-//! for it, and what is needed before is kept besides.
+//! The forward sweep calls the procedure itself. Its adjoint expects the arguments to have their values from
+//! before the call, and may leave anything in those that the procedure assigns. So assigned arguments that
+//! are also inputs are saved for the adjoint, and values that are needed from before the call are saved in
+//! addition.
 
 use super::known::Sweeps;
 use super::maker::zero;
@@ -19,12 +20,12 @@ use farfel_lang::ir::{Block, Class, Expr, ExprKind, Name, Stmt, SymId, Symbol, T
 use farfel_lang::types::{rank, type_of};
 use std::borrow::Cow;
 
-/// A procedure whose derivative comes from elsewhere.
+/// A procedure whose derivative is given.
 #[derive(Clone, Copy)]
 enum Procedure<'w> {
-    /// Of the program, or without text.
+    /// A procedure of the program, or one without source text.
     Named(&'w Name),
-    /// What the caller passes.
+    /// A dummy procedure.
     Dummy(SymId),
 }
 
@@ -32,21 +33,21 @@ enum Procedure<'w> {
 struct Argument {
     primal: Expr,
     derivative: Option<Expr>,
-    /// The procedure reads it, or may.
+    /// The procedure reads it, or may read it.
     input: bool,
-    /// The procedure gives it a value.
+    /// The procedure assigns it.
     assigned: bool,
-    /// The adjoint does not get it, but its cotangent only.
+    /// The adjoint gets only its cotangent, not the argument itself.
     hidden: bool,
 }
 
 impl<'w> Sweeper<'w> {
-    /// Is it a call of a given derivative?
+    /// Whether the callee is a given derivative.
     pub(super) fn is_given(&self, callee: SymId) -> bool {
         self.provided(callee).is_some()
     }
 
-    /// The procedure whose derivative a call stands for, and what is known of it.
+    /// The procedure whose derivative the callee stands for, and its rule.
     fn provided(&self, callee: SymId) -> Option<(Procedure<'w>, Cow<'w, Rule>)> {
         let world = self.world;
         if let Some(dummy) = world.parts[self.part].dummies.get(&callee) {
@@ -58,7 +59,7 @@ impl<'w> Sweeper<'w> {
         Some((Procedure::Named(procedure), Cow::Borrowed(rule)))
     }
 
-    /// Is it a function? Its value is an argument then, with a derivative or without.
+    /// Whether the procedure is a function. Its value is then an argument, with or without a derivative.
     fn is_function(&self, procedure: Procedure, rule: &Rule) -> bool {
         let unit = &self.make.unit;
         let symbol = match procedure {
@@ -102,7 +103,7 @@ impl<'w> Sweeper<'w> {
             ) else {
                 break;
             };
-            // The variable of a loop around keeps its value in it.
+            // The variable of an enclosing loop cannot change in the loop.
             let counts = |s| self.loop_vars.contains(&s);
             let fixed = rule.assumed && primal.base().is_some_and(counts);
             given.push(Argument {
@@ -128,7 +129,7 @@ impl<'w> Sweeper<'w> {
             written.extend(shared.map(|s| self.space.common(s - effect.args - 1)));
         }
         self.refuse_moving_places(&given, &written, span);
-        // What is needed before, and then what the adjoint needs.
+        // First what is needed from before the call, then what the adjoint needs.
         let (mut forward, restored) = self.overwrite_all(&written, needs, span);
         let mut pops: Vec<Block> = Vec::new();
         let mut kept: Vec<SymId> = Vec::new();
@@ -145,7 +146,7 @@ impl<'w> Sweeper<'w> {
                     let reads = a.derivative.is_some() || rule.assumed;
                     if a.input && reads && !kept.contains(&s) {
                         kept.push(s);
-                        // All of it, since nobody says what the adjoint reads.
+                        // The whole variable, since it is not known what the adjoint reads.
                         let all = Needs::default();
                         let (push, pop) = self.keep(&Expr::var(s, span), &all, span);
                         forward.extend(push);
@@ -159,7 +160,8 @@ impl<'w> Sweeper<'w> {
             }
         }
         if let (Procedure::Dummy(_), Some(effect)) = (procedure, effect) {
-            // What it reads of COMMON its adjoint finds as before the call, too.
+            // The adjoint also expects the COMMON variables that the procedure reads to have their values
+            // from before the call.
             let shared = effect.read.ones().filter(|s| *s > effect.args);
             let mut read = Needs::default();
             for loc in shared.map(|s| self.space.common(s - effect.args - 1)) {
@@ -196,7 +198,7 @@ impl<'w> Sweeper<'w> {
         Sweeps { forward, backward }
     }
 
-    /// An argument that the call changes must not decide which element another one is.
+    /// Reports arguments that the call changes and that also determine which element another argument is.
     fn refuse_moving_places(&mut self, given: &[Argument], written: &Set, span: Span) {
         let mut moving = false;
         for a in given {
@@ -216,7 +218,7 @@ impl<'w> Sweeper<'w> {
         }
     }
 
-    /// The call of a procedure whose derivative is given, without derivatives.
+    /// Returns the call of the procedure itself, given the arguments of its derivative.
     pub(super) fn given_primal(
         &mut self,
         callee: SymId,
@@ -239,7 +241,7 @@ impl<'w> Sweeper<'w> {
         Some(self.call_itself(procedure, primals, function, span))
     }
 
-    /// The call of the procedure as the program has it.
+    /// Returns the call of the procedure as the program has it.
     fn call_itself(
         &mut self,
         procedure: Procedure,
@@ -266,8 +268,9 @@ impl<'w> Sweeper<'w> {
         Stmt::assign(result, value, span)
     }
 
-    /// The call of the adjoint. No two of its cotangents may be one variable, since it adds to
-    /// both; `ours`: that adjoint adds by calls, one after the other. `more`: what else it gets.
+    /// Returns the call of the adjoint. No two of its cotangents may be the same variable, since it adds to
+    /// both, unless the adjoint is `ours`: such adjoints add by calls, one after the other. `more` are
+    /// additional arguments.
     fn adjoint_call(
         &mut self,
         f: SymId,
@@ -296,7 +299,7 @@ impl<'w> Sweeper<'w> {
                         "assign it to an array first",
                     );
                 }
-                // A constant zero: nobody wants this cotangent.
+                // A constant zero: its cotangent is not used.
                 let t = Expr::var(self.make.derivative_temporary(ty), span);
                 before.push(Stmt::assign(t.clone(), zero(ty, span), span));
                 actuals.push(t);
@@ -316,7 +319,7 @@ impl<'w> Sweeper<'w> {
                     "copy one of them to another array first",
                 );
             }
-            // What is added, is added behind the call.
+            // The copy is added back after the call.
             let name = self.make.unused("TEMPB");
             let copy = self.make.declare(Symbol {
                 dims: symbol.dims,

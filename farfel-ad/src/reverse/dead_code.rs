@@ -1,10 +1,10 @@
-//! Takes statements out that compute for nobody: much of a forward sweep, when the values
-//! of the function itself are not wanted.
+//! Removes statements whose results are not used: much of a forward sweep, if the values of the function
+//! itself are not wanted.
 //!
-//! A variable is live where its value goes into something that matters: a derivative, a
-//! condition, a call, an argument that the caller looks at. A value that only goes into dead
-//! variables does not make its variables live (strong liveness: R. Giegerich, U. Möncke and
-//! R. Wilhelm, *Invariance of approximative semantics with respect to program
+//! A variable is live if its value is used for something that matters: a derivative, a condition, a call, an
+//! argument that the caller reads. A value that is used only for dead variables does not make its operands
+//! live (strong liveness: R. Giegerich, U. Möncke and R. Wilhelm, *Invariance of approximative semantics with
+//! respect to program transformations*, GI 1981).
 //! transformations*, GI 1981).
 
 use super::World;
@@ -18,7 +18,7 @@ use farfel_lang::ir::{
 use farfel_lang::solve::{Graph, backward_each};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// What is read after the calls of a unit, wherever it is called.
+/// What is read after calls of a unit, at any call site.
 #[derive(Debug, Clone, Default)]
 pub(super) struct After {
     /// Positions of arguments.
@@ -27,8 +27,8 @@ pub(super) struct After {
     pub commons: HashSet<usize>,
 }
 
-/// Takes out what is computed for nobody. Callers come before forward sweeps that they call:
-/// what no caller reads afterwards, these need not compute.
+/// Removes dead statements from all units. Callers are processed before the forward sweeps that they call:
+/// these need not compute what no caller reads afterwards.
 pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
     let index: HashMap<Name, usize> = made
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
     let mut after: HashMap<Name, After> = HashMap::new();
     let mut left: Vec<usize> = (0..made.len()).rev().collect();
     while !left.is_empty() {
-        // Of units that call each other, nobody is the first.
+        // Among units that call each other, none comes first.
         let ready = left.iter().rposition(|i| waits[*i] == 0);
         let i = left.remove(ready.unwrap_or(left.len() - 1));
         let m = &mut made[i];
@@ -80,8 +80,9 @@ pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
     }
 }
 
-/// Removes dead statements. `wanted` says which arguments and COMMON variables somebody
-/// reads after the unit; `commons_wanted`, which COMMON variables it does not declare.
+/// Removes dead statements from a unit. `wanted` says which arguments and COMMON variables are read after the
+/// unit; `commons_wanted` has those COMMON variables that the unit does not declare. Returns what is read
+/// after the calls in it.
 pub(super) fn remove(
     unit: &mut Unit,
     commons: &Commons,
@@ -126,7 +127,7 @@ fn pure_calls(unit: &Unit, e: &Expr, effects: &Effects) -> bool {
     pure
 }
 
-/// What a call assigns, if that is all that it does.
+/// The locations that a call assigns, if it has no other effects.
 fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Option<Set> {
     let StmtKind::Call(callee, args) = &s.kind else {
         return None;
@@ -140,7 +141,7 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
     (touched.besides == Besides::Nothing).then_some(touched.assigned)
 }
 
-/// The statements whose results nobody reads.
+/// The statements whose results are not read.
 fn dead(
     unit: &Unit,
     space: &Space,
@@ -188,7 +189,7 @@ fn dead(
                 let mut touched = Touched::nothing(space.len);
                 effects.own(unit, space, s, &mut touched);
                 effects.reads(unit, space, s, &mut live);
-                // It may assign a part, or nothing.
+                // It may assign only a part, or nothing.
                 live.union_with(&touched.assigned);
             }
             _ => {
@@ -198,7 +199,7 @@ fn dead(
                     && let DoControl::Count { var, .. } = d.control
                 {
                     touched.read.set(space.loc(var), false);
-                    // Set by the loop itself.
+                    // The loop itself assigns it.
                     live.set(space.loc(var), false);
                 }
                 live.union_with(&touched.read);
@@ -221,7 +222,7 @@ fn dead(
         }
         let gone = match &s.kind {
             StmtKind::Assign(target, value) => {
-                // What is kept on a tape is taken back, wanted or not.
+                // A value that was pushed on a tape is popped, whether it is used or not.
                 target.base().is_some_and(|t| !live.contains(space.loc(t)))
                     && !crate::activity::is_pop(unit, value)
                     && pure_calls(unit, value, effects)
@@ -237,14 +238,14 @@ fn dead(
                     step,
                 } => {
                     d.body.iter().all(|s| matches!(s.kind, StmtKind::Comment(_)))
-                        // The state after the loop is also that before its body, which is empty.
+                        // The state after the loop is also the state before its body, which is empty.
                         && !live.contains(space.loc(*var))
                         && [from, to]
                             .into_iter()
                             .chain(step)
                             .all(|e| pure_calls(unit, e, effects))
                 }
-                // Whether it ends is not known.
+                // It is not known whether the loop ends.
                 _ => false,
             },
             StmtKind::If(b) => {
@@ -274,7 +275,7 @@ fn dead(
     found
 }
 
-/// Takes statements out.
+/// Removes the given statements. Returns true if anything was removed.
 fn prune(block: &mut Block, dead: &HashSet<StmtId>, unit: &Unit, effects: &Effects) -> bool {
     let mut changed = false;
     let mut out = Vec::with_capacity(block.len());

@@ -1,5 +1,5 @@
-//! What the backward sweep may have to put back: what statements and units assign, of any type, by
-//! [`farfel_lang::effects`], with what only reverse mode has.
+//! What statements and units assign, of any type: the backward sweep may have to restore it. Based on
+//! [`farfel_lang::effects`], with additions that only reverse mode needs.
 
 use crate::custom_rules::rules::{Rules, stand_in};
 use crate::locations::{Commons, Set, Space};
@@ -10,23 +10,23 @@ pub(super) use farfel_lang::effects::{Besides, Effect, Touched};
 use farfel_lang::ir::{Expr, Name, Stmt, Unit};
 use std::collections::{HashMap, HashSet};
 
-/// The effects of all units that can be reached.
+/// The effects of all reachable units.
 #[derive(Debug)]
 pub(super) struct Effects(effects::Effects);
 
-/// A dummy procedure of which all is known that it can be, or its derivative.
+/// A dummy procedure whose possible targets are all known, or the derivative of one.
 #[derive(Debug)]
 pub(super) struct KnownDummy {
-    /// The unit whose argument it is.
+    /// The unit that it is an argument of.
     pub unit: Name,
-    /// Its name there.
+    /// Its name in that unit.
     pub name: Name,
-    /// What it can be; of a derivative, what it can be the derivative of.
+    /// Its possible targets; for a derivative, the procedures that it can be the derivative of.
     pub targets: Vec<Name>,
-    /// Of a derivative: how many arguments the procedure has, and which of them have a derivative;
-    /// the one behind the last is the result.
+    /// For a derivative: the number of arguments of the procedure, and which of them have a derivative. The
+    /// index after the last argument is the result.
     pub active: Option<(usize, Set)>,
-    /// It is a function, whose derivative gets the result as an argument in any case.
+    /// It is a function. The derivative of a function always gets the result as an argument.
     pub function: bool,
 }
 
@@ -48,8 +48,8 @@ impl effects::KnownDummy for KnownDummy {
     }
 }
 
-/// The effect of a call which gets derivatives behind the arguments that have one. A result that has
-/// one is an argument, too; with `result` any is.
+/// The effect of a call that passes derivatives after the arguments that have one. A result with a derivative
+/// is an argument, too; with `result`, any result is.
 fn with_derivatives(
     own: &Effect,
     active: &dyn Fn(usize) -> bool,
@@ -85,7 +85,8 @@ fn with_derivatives(
     made
 }
 
-/// What calls of given derivatives do, by the procedures. `known`: what is known of these themselves.
+/// The effects of calls of given derivatives, each with its procedure. `known` returns what is known of a
+/// procedure itself.
 fn given_effects<'r, 'k>(
     rules: &'r Rules,
     commons: usize,
@@ -101,7 +102,7 @@ fn given_effects<'r, 'k>(
         let nothing = Effect::nothing(rule.args, commons);
         let active = |i: usize| rule.is_active(i);
         let assigned = |i: usize| i == rule.args || assigned(i);
-        // As many arguments as calls have.
+        // Calls determine the number of arguments.
         let mut own = own.unwrap_or(&nothing).clone();
         if own.args != rule.args {
             own = nothing;
@@ -119,7 +120,8 @@ impl Effects {
         Self::with_dummies(graph, commons, Vec::new(), &Rules::default())
     }
 
-    /// The same with dummy procedures that are known, and with what stands for procedures without text.
+    /// Like [`Effects::of`], with known dummy procedures, and with the effects of procedures without source
+    /// text.
     pub fn with_dummies(
         graph: &Below,
         commons: &Commons,
@@ -153,14 +155,14 @@ impl Effects {
         Effects(effects::Effects::of(&units, question))
     }
 
-    /// Adds what calls of given derivatives stand for: of the procedure, and on derivatives.
+    /// Adds the effects of calls of given derivatives, which include those of the procedures themselves.
     pub fn add_given(&mut self, rules: &Rules, commons: usize) {
         for (procedure, effect) in given_effects(rules, commons, &|n| self.get(n)) {
             self.0.insert(stand_in(procedure), effect);
         }
     }
 
-    /// The effect of a dummy procedure of a unit, where that is known.
+    /// The effect of a unit's dummy procedure, if it is known.
     pub fn of_dummy(&self, unit: &Name, dummy: &Name) -> Option<Effect> {
         self.0.of_dummy(unit, dummy)
     }
@@ -170,19 +172,19 @@ impl Effects {
         self.0.get(unit)
     }
 
-    /// What a statement itself touches, without the statements in it.
+    /// Adds what a statement itself touches, without the statements nested in it.
     pub fn own(&self, unit: &Unit, space: &Space, s: &Stmt, touched: &mut Touched) {
         own(&self.0, unit, space, s, touched);
     }
 
-    /// What a statement itself reads: of the arguments of a call, those that the callee reads.
+    /// Adds what a statement itself reads; of the arguments of a call, only those that the callee reads.
     pub fn reads(&self, unit: &Unit, space: &Space, s: &Stmt, read: &mut Set) {
         let mut touched = Touched::nothing(space.len + unit.symbols.len());
         self.0.own(unit, space, s, &mut touched);
         read.union_with(&touched.read);
     }
 
-    /// What the value of an expression needs.
+    /// Adds what the value of an expression depends on.
     pub fn value(&self, unit: &Unit, space: &Space, e: &Expr, read: &mut Set) {
         let mut touched = Touched::nothing(space.len + unit.symbols.len());
         self.0.value(unit, space, e, &mut touched);
@@ -190,8 +192,8 @@ impl Effects {
     }
 }
 
-/// What a statement itself does. What is passed to a procedure counts as read: it may keep a part
-/// of it.
+/// Adds what a statement itself touches. Arguments of procedures count as read, since the procedure may leave
+/// parts of them unchanged.
 fn own(
     effects: &effects::Effects,
     unit: &Unit,

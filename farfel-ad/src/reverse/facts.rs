@@ -1,4 +1,4 @@
-//! What units must keep for each other: from the head down what callers need, from below up
+//! Finds what units must preserve for each other: from the head down, what callers need; from the bottom up,
 //! what is needed after a call.
 
 use super::known::{Facts, Sweeps};
@@ -12,8 +12,8 @@ use farfel_lang::ir::{Block, Expr, Place, StmtKind, SymId};
 use std::collections::BTreeSet;
 
 impl World {
-    /// Finds out what units must keep for each other: from the head down what callers need,
-    /// from below up what is needed after a call, until nothing changes.
+    /// Finds what units must preserve for each other, by iteration to a fixed point: from the head down, what
+    /// callers need; from the bottom up, what is needed after a call.
     pub(super) fn facts(&self) -> Vec<Facts> {
         let mut facts: Vec<Facts> = self
             .parts
@@ -26,8 +26,8 @@ impl World {
             .collect();
         let callees: Vec<BTreeSet<usize>> = self.parts.iter().map(|p| self.called_by(p)).collect();
         let n = self.parts.len();
-        // What is to be looked at again. What the head calls comes last, so that callees are often
-        // ready before their callers.
+        // The parts that must be visited again. Callees come after the head, and parts are visited from the
+        // last to the first, so that callees are often ready before their callers.
         let mut again = vec![true; n];
         let mut at = n;
         let mut quiet = 0;
@@ -39,7 +39,8 @@ impl World {
             }
             quiet = 0;
             let (sweeper, _, needs) = self.sweep(&facts, at);
-            // What is put back for callers, too, is put back with what is there at the end.
+            // Values that only callers need are restored from what is there at the end, which callers
+            // preserve anyway.
             let space = &self.parts[at].space;
             let read = |slot: &usize| space.slot(*slot).is_some_and(|l| needs.is_own(l));
             let exits: Vec<usize> = (0..space.slots).filter(read).collect();
@@ -82,7 +83,7 @@ impl World {
         found
     }
 
-    /// Sweeps a unit, with what callers need, and with its own variables kept at the end.
+    /// Sweeps a unit: with what callers need, and with its local variables saved at the end.
     pub(super) fn sweep<'w>(
         &'w self,
         facts: &'w [Facts],
@@ -99,7 +100,7 @@ impl World {
         }
         let mut made = sweeper.block(&p.body, &mut needs);
         if !p.root {
-            // Arrays get their bounds anew when the backward sweep begins.
+            // The bounds of arrays are evaluated again when the backward sweep begins.
             for s in bound_variables(&p.make.unit) {
                 needs.add_all(p.space.loc(s));
             }
@@ -114,8 +115,8 @@ impl World {
         (sweeper, made, needs)
     }
 
-    /// Local variables are gone when the backward sweep begins, and those that are saved are others
-    /// there: what is needed of them is kept at the end of the forward sweep.
+    /// Saves needed local variables at the end of the forward sweep: they no longer exist when the backward
+    /// sweep begins, and saved ones are different variables there.
     fn keep_own(&self, sweeper: &mut Sweeper, made: &mut Sweeps, needs: &Needs) {
         let mut first = Vec::new();
         let own: Vec<SymId> = sweeper
@@ -135,7 +136,7 @@ impl World {
             .collect();
         for s in own {
             if is_tape(&sweeper.make.unit.symbols[s]) {
-                // Its derivative is refused where it is overwritten.
+                // The adjoint of a tape is refused where its values are overwritten.
                 let span = sweeper.make.unit.span;
                 sweeper.errors.push(twice_reversed(span));
                 continue;

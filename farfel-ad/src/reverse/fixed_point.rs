@@ -1,10 +1,10 @@
-//! Loops with `!farfel: fixed-point`, which go on until z = f(z, x).
+//! Loops with `!farfel: fixed-point`, which iterate until z = f(z, x).
 //!
-//! The forward sweep is the loop itself and keeps nothing of its iterations. At its end z is the
-//! fixed point, so that f has there the one Jacobian that matters. The backward sweep carries
-//! out one more iteration with a tape, and goes back over that tape again and again: the
-//! cotangents of z become z̄, Jᵀz̄, (Jᵀ)²z̄, …, while those of x gather what each contributes. That
-//! sum is the solution of w = z̄ + Jᵀw, put into x. It ends when nothing changes any more.
+//! The forward sweep is the loop itself and records nothing about its iterations. At its end z is the fixed
+//! point, so that only the Jacobian J of f at this point matters. The backward sweep executes one more
+//! iteration with a tape, and goes back over that tape again and again: the cotangents of z become z̄, Jᵀz̄,
+//! (Jᵀ)²z̄, …, while those of x accumulate the contribution of each. The sum of these is the solution of w =
+//! z̄ + Jᵀw, which is propagated to x. The adjoint ends when nothing changes any more.
 //!
 //! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
 //! Methods and Software 3(4), 1994.
@@ -23,10 +23,10 @@ use farfel_lang::ir::{
     BinOp, Block, Do, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
 };
 
-/// When changes count as none, in parts of the largest, where the mark does not say.
+/// The default tolerance: smaller changes, relative to the largest one, count as none.
 const TOLERANCE: &str = "1D-14";
 
-/// After how many iterations the adjoint gives up, where the mark does not say.
+/// The default number of iterations after which the adjoint gives up.
 const ITERATIONS: u32 = 1_000_000;
 
 impl Sweeper<'_> {
@@ -59,7 +59,7 @@ impl Sweeper<'_> {
         changing.intersect_with(&derivatives);
         changing.intersect_with(&exposed);
 
-        // What is needed before the loop.
+        // What is needed from before the loop.
         let (mut forward, mut restore) = (Vec::new(), Vec::new());
         if let Some((var, ..)) = control {
             (forward, restore) = self.overwrite(&Expr::var(var, span), needs, span);
@@ -68,7 +68,7 @@ impl Sweeper<'_> {
         let (push, pop) = self.overwrite_all(&assigned, needs, span);
         forward.extend(push);
         self.changed(&assigned, needs);
-        // The backward sweep begins with what is there after the loop.
+        // The backward sweep starts from the values after the loop.
         for loc in exposed.ones() {
             if !derivatives.contains(loc) && Some(loc) != var_loc {
                 needs.add_all(loc);
@@ -80,7 +80,7 @@ impl Sweeper<'_> {
             }
         }
 
-        // What the way back over the tape finds at its end, and changes.
+        // The values that going back over the tape reads first, and changes.
         let mut end = assigned.clone();
         end = end.ones().filter(|l| own.has(*l)).collect();
         let values = self.members(&end, at);
@@ -154,7 +154,7 @@ impl Sweeper<'_> {
         back.extend(values.release(&mut self.make, &mut self.tapes, span));
         let mut backward = match control {
             None => back,
-            // Without an iteration z is what it was.
+            // Without any iteration, z keeps its value.
             Some((_, from, to, step)) => {
                 let trips = self.trips(from, to, step, span);
                 when(
@@ -183,7 +183,7 @@ impl Sweeper<'_> {
         Some(Sweeps { forward, backward })
     }
 
-    /// The derivatives at some locations.
+    /// The cotangents at some locations, to be saved.
     fn cotangents(&mut self, locs: &Set, at: Span) -> Vec<Member> {
         let mut found = Vec::new();
         let mut faults = Vec::new();

@@ -1,5 +1,5 @@
-//! Several terms in one derivative become one: what they are multiplied by is a number that the
-//! forward sweep can compute.
+//! Gathers several terms in one derivative into one term. Its factor is a number that the forward sweep can
+//! compute.
 //!
 //! ```fortran
 //!       TEMP = P3*X + P2                           TEMP = P3*X + P2
@@ -7,20 +7,20 @@
 //!      *     + (TEMP*X + P1)*XD                    YD = FACTOR*XD
 //! ```
 //!
-//! The transpose of the text on the left is a chain of multiplications, and a sum that waits for each
-//! of them: the longer, the slower, as nothing of it can begin before the cotangent of Y is there. That
-//! of the text on the right is one product. The factor has no more operations than the tangent, and
-//! processors compute it beside Y itself.
+//! The transpose of the text on the left is a chain of multiplications, and a sum that depends on each of
+//! them: none of it can begin before the cotangent of Y is there, so the longer it is, the slower. The
+//! transpose of the text on the right is a single product. The factor takes no more operations than the
+//! tangent, and processors compute it in parallel with Y itself.
 //!
-//! The factor is the derivative of an expression by a variable, as far as that expression has
-//! only this one. Where it is infinite, so is the derivative; a cotangent of zero does not help then.
+//! The factor is the derivative of an expression with respect to a variable, as far as the expression depends
+//! on that variable alone. Where the factor is infinite, so is the derivative, even if the cotangent is zero.
 //!
 //! # Sine and cosine
 //!
-//! Where the derivative of a value is the cosine of what this is the sine of, or the other way round, the forward
-//! sweep computes both: compilers make one call of that, which takes hardly longer than that of
-//! one of them. This is so only where the value is kept anyway, and outside of loops, where
-//! each iteration would keep one value more.
+//! If a value is the sine of an expression and its derivative the cosine, or the other way round, the forward
+//! sweep computes both: compilers turn this into one call that takes hardly longer than one of the two. This
+//! is done only if the value is recorded anyway, and only outside of loops, where each iteration would record
+//! one more value.
 //!
 //! Source: A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, section 10.2
 //! (statement-level preaccumulation).
@@ -38,9 +38,9 @@ use farfel_lang::ir::{
 use farfel_lang::types::{rank, type_of};
 use std::collections::BTreeSet;
 
-/// Gathers in all linear statements of a block, and of the blocks in it. `source`: what the
-/// subprogram itself has as variables. `direction`: what loops over directions count by. What linear
-/// statements in these are multiplied by is the same in all directions, and goes before the loop.
+/// Gathers terms in all linear statements of a block and of the blocks in it. `source` says whether the
+/// original subprogram has a variable of some name. `direction` is the variable of loops over directions.
+/// Factors of linear statements in such loops are the same in all directions and move in front of the loop.
 pub(super) fn gather(
     make: &mut Maker,
     block: Block,
@@ -99,8 +99,8 @@ fn gather_in(
     out
 }
 
-/// The sine or cosine in a factor goes to a variable, where the other one of the same argument is in one
-/// that the statement reads as well.
+/// Moves the sine or cosine in a factor to a variable, if the other function of the same argument is in a
+/// variable that the statement reads as well.
 fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
     let trigonometric = |make: &Maker, e: &Expr| match &e.kind {
         ExprKind::Call(s, args) if args.len() == 1 && rank(&make.unit, e) == 0 => {
@@ -142,19 +142,19 @@ struct Gatherer<'a> {
     make: &'a mut Maker,
     target: &'a Expr,
     source: &'a dyn Fn(&str) -> bool,
-    /// What computes factors.
+    /// The statements that compute factors.
     before: Block,
     span: Span,
 }
 
-/// A term of a sum: subtracted, the text, and its derivative if it has but one.
+/// A term of a sum: whether it is subtracted, its text, and its derivative if it has only one.
 struct Term {
     minus: bool,
     text: Expr,
     only: Option<Expr>,
 }
 
-/// What a derivative is multiplied by.
+/// The factor of a derivative.
 enum Factor {
     One,
     Is(Expr),
@@ -167,7 +167,7 @@ impl Gatherer<'_> {
         found
     }
 
-    /// The only derivative of an expression, and how often it is there.
+    /// The only derivative in an expression, and how often it occurs; `None` if there are several.
     fn only(&self, e: &Expr) -> Option<(Expr, usize)> {
         let found = self.leaves(e);
         let first = *found.first()?;
@@ -177,7 +177,7 @@ impl Gatherer<'_> {
         alone.then(|| (first.clone(), found.len()))
     }
 
-    /// The text with its terms gathered, if that makes a difference.
+    /// Returns a sum with its terms gathered, or `None` if nothing changes.
     fn sum(&mut self, e: &Expr) -> Option<Expr> {
         let mut terms = Vec::new();
         self.terms(e, false, &mut terms);
@@ -244,7 +244,7 @@ impl Gatherer<'_> {
         }
     }
 
-    /// Gathers in a product or quotient.
+    /// Gathers terms inside a product or quotient.
     fn inside(&mut self, e: &Expr) -> Option<Expr> {
         let ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), a, b) = &e.kind else {
             return None;
@@ -259,7 +259,7 @@ impl Gatherer<'_> {
         }
     }
 
-    /// Terms in one derivative as one.
+    /// Combines terms in the same derivative into one.
     fn one<'t>(&mut self, d: &Expr, terms: impl Iterator<Item = &'t Term>) -> Option<Expr> {
         let ty = type_of(&self.make.unit, d).filter(|t| t.is_differentiable())?;
         let mut factor: Option<Factor> = None;
@@ -291,7 +291,7 @@ impl Gatherer<'_> {
         Some(binary(BinOp::Mul, factor, d.clone()))
     }
 
-    /// Is a factor made of values that nobody else may need?
+    /// Whether a factor is made of several temporaries that may be needed for nothing else.
     fn is_worth_keeping(&self, factor: &Expr) -> bool {
         let mut found: BTreeSet<SymId> = BTreeSet::new();
         factor.for_each_symbol(&mut |s| {
@@ -317,8 +317,8 @@ impl Gatherer<'_> {
         }
     }
 
-    /// What an expression with one derivative, of type `ty`, multiplies it by. Everything there is of that
-    /// type: else products would be rounded otherwise than the program's.
+    /// The factor of the derivative in an expression that has one derivative, of type `ty`. All operands must
+    /// have this type: otherwise products would be rounded differently from those of the program.
     fn factor(&self, e: &Expr, ty: Type) -> Option<Factor> {
         let is_number = |e: &Expr| {
             type_of(&self.make.unit, e) == Some(ty)
@@ -361,7 +361,7 @@ impl Gatherer<'_> {
     }
 }
 
-/// Sums in parentheses.
+/// Puts a sum into parentheses.
 fn parenthesis(e: Expr) -> Expr {
     match &e.kind {
         ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => {

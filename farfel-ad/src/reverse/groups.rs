@@ -1,4 +1,4 @@
-//! Pushes that follow each other look once whether there is room, and count once; pops likewise.
+//! Combines consecutive pushes, so that they check for room and increment the counter once; pops likewise.
 //!
 //! ```fortran
 //!       IF (TOP + 2 .GT. MOST) STOP '…'               B = TAPE(TOP)
@@ -8,8 +8,8 @@
 //!       TAPE(TOP) = B
 //! ```
 //!
-//! Those belong together between which nothing else is done with the tape: no call that has it as an argument, no
-//! IF or DO that keeps something.
+//! Pushes or pops belong to one group if nothing else is done with the tape between them: no call that has it
+//! as an argument, and no IF or DO that records something.
 
 use super::tape::{Kind, Op, Tapes, Vars};
 use farfel_lang::Span;
@@ -17,13 +17,13 @@ use farfel_lang::ir::build::{binary, difference, sum};
 use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, for_each_symbol};
 use std::collections::{BTreeMap, HashMap};
 
-/// Pushes, or pops, by the places where each begins.
+/// A group of pushes or pops.
 struct Group {
     op: Op,
     members: Vec<usize>,
 }
 
-/// Puts pushes and pops of a block together.
+/// Combines the pushes and pops of a block into groups.
 pub(super) fn group(tapes: &Tapes, block: &mut Block) {
     for s in block.iter_mut() {
         for b in s.blocks_mut() {
@@ -56,14 +56,14 @@ pub(super) fn group(tapes: &Tapes, block: &mut Block) {
     });
 }
 
-/// What a block does with its tapes, one behind the other.
+/// Finds the groups of pushes and pops in a block.
 fn groups(tapes: &Tapes, block: &[Stmt]) -> Vec<Group> {
     let mut open: BTreeMap<Kind, Group> = BTreeMap::new();
     let mut done = Vec::new();
     let mut at = 0;
     while let Some(s) = block.get(at) {
         let op = tapes.op(s);
-        // What has a place that the variable of a loop tells is not counted.
+        // Values whose place follows from a loop variable are not counted.
         let counted = op.filter(|_| block.get(at + 1).is_some_and(|s| counts(tapes, s)));
         let Some(op @ (Op::Push(kind) | Op::Pop(kind))) = counted else {
             let mut named = Vec::new();
@@ -90,7 +90,7 @@ fn groups(tapes: &Tapes, block: &[Stmt]) -> Vec<Group> {
     done
 }
 
-/// Is it the number of values on a tape that a statement changes?
+/// Whether a statement changes the number of values on a tape.
 fn counts(tapes: &Tapes, s: &Stmt) -> bool {
     let StmtKind::Assign(to, _) = &s.kind else {
         return false;
@@ -98,19 +98,19 @@ fn counts(tapes: &Tapes, s: &Stmt) -> bool {
     matches!(to.kind, ExprKind::Var(x) if tapes.used.values().any(|v| v.top() == x))
 }
 
-/// What is new in a statement.
+/// The new part of a statement.
 enum New {
-    /// The condition of a look.
+    /// The condition of a check for room.
     Full(Expr),
-    /// Where a push keeps its value.
+    /// The place where a push stores its value.
     Pushed(Expr),
-    /// Where a pop finds its value.
+    /// The place where a pop finds its value.
     Popped(Expr),
-    /// All of it.
+    /// The whole statement.
     Count(StmtKind),
 }
 
-/// By places in the block: what becomes of a statement, nothing where it goes.
+/// New parts of statements, by index in the block; `None` if a statement is removed.
 #[derive(Default)]
 struct Edits(HashMap<usize, Option<New>>);
 

@@ -1,7 +1,7 @@
-//! Tapes whose size nobody knows when the head begins.
+//! Tapes whose size is not known when the head begins.
 //!
-//! A head begins with room for twice what earlier calls had on the tape when their forward sweep ended. Where a
-//! sweep finds the tape full, it makes it larger, wherever that is:
+//! A head begins with room for twice the number of values that earlier calls had on the tape at the end of
+//! their forward sweeps. A sweep that finds the tape full enlarges it, wherever that is:
 //!
 //! ```fortran
 //!       INTEGER*8 :: LAST = 64
@@ -17,12 +17,14 @@
 //!       LAST = MIN(MOST, MAX(LAST, 2*TOP))
 //! ```
 //!
-//! It becomes up to 4096 times as large, so that hardly anything is ever copied: what is not used takes no memory,
-//! only addresses. Of these it takes an eighth of what there is at most, unless it needs more.
+//! The tape becomes up to 4096 times as large, so that hardly anything is ever copied: unused parts take no
+//! memory, only address space. It takes at most an eighth of the available address space, unless it needs
+//! more.
 //!
-//! Subprograms below the head have the tape as an argument ([`Attribute::Growing`] says how that can be). A tape belongs
-//! to a call of its head, so that recursion, threads and STOP leave none in disorder; what is kept from
-//! call to call is one number, and whichever of two threads writes it last, the next call comes right.
+//! Subprograms below the head have the tape as an argument ([`Attribute::Growing`] explains how that is
+//! possible). A tape belongs to one call of its head, so that recursion, threads and STOP leave none in
+//! disorder. Only one number is kept between calls, and the next call works whichever of two threads writes
+//! it last.
 //!
 //! Adjoints that are differentiated again have tapes that do not grow: `legal/fixed_tapes.rs`.
 
@@ -41,15 +43,15 @@ use farfel_lang::ir::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// With how many values a tape begins that was never used.
+/// The number of values that a tape has room for at first use.
 const FIRST: i64 = 64;
 
-/// The subprograms that make tapes larger, by their names.
+/// The names of the subprograms that enlarge tapes.
 pub(super) type Growers = BTreeMap<Kind, Name>;
 
 impl World {
-    /// What has to grow, for each part: tapes whose size the head does not know, and those of other heads
-    /// with which it shares what they call.
+    /// For each part, the tapes that have to grow: those whose size the head does not know, and the
+    /// corresponding tapes of other heads that call the same subprograms.
     pub(super) fn growers(&self, closure: &Program, rooms: &Rooms) -> Vec<Growers> {
         let mut together: Vec<BTreeSet<usize>> = Vec::new();
         for root in rooms.keys() {
@@ -78,7 +80,7 @@ impl World {
         out
     }
 
-    /// A head, and what gets its tapes as arguments.
+    /// A head and the parts that get its tapes as arguments.
     fn below(&self, root: usize) -> BTreeSet<usize> {
         let mut found = BTreeSet::from([root]);
         let mut open = vec![root];
@@ -96,7 +98,7 @@ impl World {
         found
     }
 
-    /// A name that nothing has.
+    /// A name for the subprogram that enlarges a tape, which nothing else has.
     fn grower_name(&self, closure: &Program, kind: Kind) -> Name {
         let head = self.parts.iter().find(|p| p.root);
         let head = head.map_or("", |p| p.backward_name.as_str());
@@ -109,9 +111,9 @@ impl World {
 }
 
 impl Tapes {
-    /// Makes the tapes local variables of the unit; returns what must come first, and where the sweeps turn. `rooms`: how
-    /// many values each gets, where that is known; none has more than `most` bytes. The others grow, up to so many
-    /// bytes as stand second, and so do those that are the same to what is called.
+    /// Makes the tapes local variables of the unit. Returns the statements for the beginning, and those for
+    /// the turn between the sweeps. `rooms` has the number of values of each tape, where that is known. The
+    /// tapes in `growers` can grow up to `most.1` bytes; the others have at most `most.0` bytes.
     pub fn be_local(
         &self,
         make: &mut Maker,
@@ -170,7 +172,7 @@ impl Tapes {
         [out, turn]
     }
 
-    /// Lets tapes grow in a unit.
+    /// Makes the tapes that have to grow do so in a unit.
     pub fn grow(&self, make: &mut Maker, growers: &Growers, blocks: [&mut Block; 2]) {
         for (kind, vars) in &self.used {
             if growers.contains_key(kind) {
@@ -197,7 +199,7 @@ impl Tapes {
             let StmtKind::LogicalIf(full, action) = &mut s.kind else {
                 continue;
             };
-            // How many values there have to be.
+            // The required number of values.
             let need = match &full.kind {
                 ExprKind::Binary(BinOp::Gt, need, _) => (**need).clone(),
                 _ => sum(var(vars.top()), Expr::int(1, Span::NONE)),
@@ -209,7 +211,8 @@ impl Tapes {
     }
 }
 
-/// The size of a head's tape, of which nothing else is known: what comes first, and where the sweeps turn.
+/// Determines the size of a head's tape of which nothing else is known. Returns the statement for the
+/// beginning, and that for the turn between the sweeps.
 pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [Stmt; 2] {
     let span = Span::NONE;
     let letter = kind.letter();
@@ -226,7 +229,7 @@ pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [S
         )
     });
     let size = make.call("MIN", vec![var(last), Expr::long(limit, span)], span);
-    // Backward sweeps keep something besides where calls are joint.
+    // Backward sweeps push additional values if calls are joint.
     let twice = binary(BinOp::Mul, Expr::long(2, span), var(vars.top()));
     let wanted = make.call("MAX", vec![var(last), twice], span);
     let wanted = make.call("MIN", vec![var(vars.most()), wanted], span);
@@ -236,7 +239,7 @@ pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [S
     ]
 }
 
-/// What makes a tape larger.
+/// Returns the subprogram that enlarges a tape.
 pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
     let span = Span::NONE;
     let unit = Unit::new(UnitKind::Subroutine, name.clone(), span);

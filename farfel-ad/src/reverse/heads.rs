@@ -1,9 +1,9 @@
-//! Adjoints of several heads at once, which are called from outside.
+//! Adjoints of several heads at once that are called from outside.
 //!
-//! Each head becomes one subroutine with both sweeps. A subprogram below has its two sweeps
-//! apart: FOO_B_FWD and FOO_B_BWD, with the tapes
-//! as more arguments. Where the forward sweep keeps nothing, the program's own subprogram is
-//! called, and the backward sweep is FOO_B. A head that others call is both.
+//! Each head becomes one subroutine with both sweeps. A subprogram below a head has separate sweeps,
+//! FOO_B_FWD and FOO_B_BWD, with the tapes as additional arguments. If the forward sweep records nothing, the
+//! original subprogram is called, and the backward sweep is FOO_B. A head that is also called by other
+//! subprograms gets both forms.
 
 use super::known::Facts;
 use super::made::Known;
@@ -22,22 +22,22 @@ use farfel_lang::ir::{
 use farfel_lang::verify::Primals;
 use std::collections::{HashMap, HashSet};
 
-/// What the adjoints of one run are made for.
+/// What the adjoints of one run are made for: a request or heads.
 pub(super) struct Order {
-    /// The AD block that asks for them, if one does.
+    /// The AD block that requests them, or [`Span::NONE`].
     pub span: Span,
     /// The derivatives that are called from outside, or passed as arguments.
     pub roots: HashSet<Name>,
-    /// What ends the names of additions.
+    /// The suffix of the names of added symbols.
     pub suffix: Name,
-    /// For heads that are called from outside; else for an AD block.
+    /// They are made for heads that are called from outside, not for an AD block.
     pub heads: bool,
-    /// Derivatives that somebody provides.
+    /// The derivatives that are given, not generated.
     pub rules: Rules,
 }
 
 impl Order {
-    /// For a request of the compiler.
+    /// The order for a request of the compiler.
     pub fn of(request: &Request, closure: &Program) -> Self {
         Order {
             span: request.span,
@@ -48,7 +48,7 @@ impl Order {
         }
     }
 
-    /// The name of the forward sweep of a subprogram, whose tangent has `name`.
+    /// The name of the forward sweep of a subprogram `of` whose tangent is called `name`.
     pub fn forward_name(&self, of: &Name, name: &Name) -> Name {
         match name.strip_prefix(of.as_str()) {
             _ if self.heads => format!("{name}_FWD").into(),
@@ -58,33 +58,33 @@ impl Order {
     }
 }
 
-/// The adjoint of a subprogram, or a part of it.
+/// The adjoint of a subprogram, or one of its sweeps.
 #[derive(Debug)]
 pub struct Adjoint {
-    /// What it is the derivative of.
+    /// The subprogram that it is the derivative of.
     pub of: Name,
-    /// In which context, where it is the adjoint of a head.
+    /// The context of a head, if it is the adjoint of one.
     pub head: Option<Context>,
     /// The derivative.
     pub unit: Unit,
 }
 
-/// What was made for some heads.
+/// The adjoints of some heads.
 #[derive(Debug)]
 pub struct Adjoints {
     /// The derivatives.
     pub units: Vec<Adjoint>,
-    /// Procedures without text whose derivatives are called.
+    /// Procedures without source text whose derivatives are called.
     pub provide: Vec<Provide>,
-    /// By which slots are numbered.
+    /// The dependence analysis that slots are numbered by.
     pub dependence: crate::depend::Dependence,
 }
 
-/// The adjoints of some heads, and of what is active below them, laid out by `layout`.
+/// Returns the adjoints of some heads and of the active subprograms below them, laid out by `layout`.
 ///
 /// # Errors
 ///
-/// What cannot be differentiated, at its place in the source.
+/// Returns an error for each construct that cannot be differentiated, with its place in the source.
 pub fn differentiate_heads(
     program: &Program,
     heads: &[Head],
@@ -121,7 +121,7 @@ pub fn differentiate_heads(
     units.iter_mut().for_each(Unit::number);
     let legal = Some(&closure.program);
     crate::verify::made_of("reverse", program, legal, &units, &Primals::default())?;
-    // What was added is the derivative of nothing.
+    // Added units are not the derivative of anything.
     of.extend(units[of.len()..].iter().map(|u| u.name.clone()));
     let adjoints = of.into_iter().zip(units).map(|(of, unit)| {
         let context = contexts.iter().find(|(n, _)| *n == unit.name);
@@ -138,7 +138,7 @@ pub fn differentiate_heads(
     })
 }
 
-/// What the adjoints of heads are made of.
+/// The state from which the adjoints of heads are generated.
 struct Begun {
     world: World,
     contexts: Vec<(Name, Context)>,
@@ -182,7 +182,8 @@ impl Begun {
 }
 
 impl World {
-    /// The same, where the units declare all COMMON blocks that sweeps need names for.
+    /// Like [`World::known`], after declaring in the units all COMMON blocks whose variables the sweeps must
+    /// name.
     fn known_with_declarations(&mut self, closure: &Program) -> Known {
         let mut known = self.known();
         while self.declare(closure, &known.swept) {
@@ -191,7 +192,7 @@ impl World {
         known
     }
 
-    /// What the units keep for each other, and their sweeps.
+    /// Returns what the units must preserve for each other, and their sweeps.
     fn known(&mut self) -> Known {
         let facts = self.facts();
         name_backward(self, &facts);
@@ -205,8 +206,9 @@ impl World {
     }
 }
 
-/// The name of a derivative belongs to what has its arguments: no backward sweep that needs a
-/// tape, or that stands beside the whole adjoint.
+/// Names the backward sweeps. The plain name of a derivative is reserved for the unit that has the
+/// derivative's arguments, so a backward sweep gets another name if it takes a tape, or if the complete
+/// adjoint exists as well.
 fn name_backward(world: &mut World, facts: &[Facts]) {
     let mut taken: HashSet<Name> = (world.parts.iter())
         .flat_map(|p| [p.name.clone(), p.forward_name.clone()])
@@ -221,11 +223,11 @@ fn name_backward(world: &mut World, facts: &[Facts]) {
     }
 }
 
-/// Where members of COMMON blocks stand: the block, and the position in it.
+/// Members of COMMON blocks: the block, and the zero-based position in it.
 pub(super) type Members = HashSet<(Name, usize)>;
 
-/// The COMMON derivatives that a head finds set when it is called: those of its dependents. Of a block that
-/// is one location, all.
+/// The COMMON derivatives that are set when a head's adjoint is called: those of its dependent variables. If
+/// a block is a single location, all of its members.
 pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent, commons: &Commons) -> Members {
     let numbers: Set = (root.context.outputs.ones())
         .filter_map(|slot| slot.checked_sub(root.args + 1))
@@ -259,14 +261,14 @@ pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent, commons: &Co
     found
 }
 
-/// Takes the value of a function out of the arguments of its adjoint: nobody looks at it.
+/// Removes the value of a function from the arguments of its adjoint: the caller has no use for it.
 pub(super) fn hide_result(unit: &mut Unit, value: Option<SymId>) {
     let Some(value) = value else { return };
     unit.args.retain(|a| a.sym() != Some(value));
     unit.symbols[value].place = Place::Local;
 }
 
-/// The names of what tangents call.
+/// The names of all procedures that the tangents call.
 pub(super) fn called(tangents: &[Tangent]) -> HashSet<Name> {
     let mut found = HashSet::new();
     for t in tangents {
@@ -279,8 +281,8 @@ pub(super) fn called(tangents: &[Tangent]) -> HashSet<Name> {
     found
 }
 
-/// The names of tangents that are passed as arguments: what gets them calls their adjoints like those of
-/// heads, both sweeps in one.
+/// The names of tangents that are passed as arguments. The procedures that receive them call their adjoints
+/// like those of heads, with both sweeps in one unit.
 fn passed(tangents: &[Tangent]) -> HashSet<Name> {
     let mut found = HashSet::new();
     for t in tangents {
@@ -294,7 +296,7 @@ fn passed(tangents: &[Tangent]) -> HashSet<Name> {
     found
 }
 
-/// The parts that a head reaches, with itself.
+/// The parts that are reachable from a head, including itself.
 pub(super) fn reached<'p>(
     parts: &'p [Part],
     root: &'p Part,

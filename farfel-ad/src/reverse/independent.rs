@@ -1,8 +1,8 @@
 //! Loops with `!farfel: independent`: no iteration reads what another one computes.
 //!
-//! The forward sweep keeps nothing of them. The backward sweep carries each iteration out once more,
-//! with a tape that ends with it, and goes back at once. That no value goes from one iteration
-//! to another is proven here; sums that nothing else in the loop reads do not count.
+//! The forward sweep records nothing for them. The backward sweep executes each iteration once more, with a
+//! tape for this iteration only, and immediately goes back over it. That no value goes from one iteration to
+//! another is proven here. Sums that nothing else in the loop reads are allowed.
 
 use super::known::{Replay, Sweeps};
 use super::loops::backwards;
@@ -69,7 +69,7 @@ impl Sweeper<'_> {
         for e in [from, to].into_iter().chain(step) {
             self.read(e, needs);
         }
-        // It tells `tape_size` where the loop is.
+        // Tells `tape_size` where the loop is.
         let mark = self.make.variable("AGAIN", Type::INTEGER);
         let zero = Expr::int(0, span);
         forward.push(Stmt::assign(Expr::var(mark, span), zero, span));
@@ -103,7 +103,7 @@ impl Sweeper<'_> {
         Some(Sweeps { forward, backward })
     }
 
-    /// Variables that an iteration may read as another one has left them.
+    /// The locations whose values from another iteration an iteration may read.
     pub(super) fn dependences(&self, d: &Do, var: SymId) -> Vec<usize> {
         let mut assigned = self.world.assigned_in(&self.make.unit, self.space, &d.body);
         assigned.difference_with(&self.derivative_locs());
@@ -114,7 +114,7 @@ impl Sweeper<'_> {
         state.filter(|loc| !self.is_sum(*loc, &d.body)).collect()
     }
 
-    /// Does a variable only take part in its own new values?
+    /// Whether a location is used only to compute its own new values.
     fn is_sum(&self, loc: usize, body: &[Stmt]) -> bool {
         let is = |s: SymId| self.space.loc(s) == loc;
         let mut symbols = self.make.unit.symbols.iter();
@@ -140,7 +140,7 @@ impl Sweeper<'_> {
         only
     }
 
-    /// Iterations that are not independent.
+    /// Reports that iterations are not proven to be independent.
     pub(super) fn depends(&mut self, at: Span, why: &str, declared: Option<Span>) {
         if self.trial > 0 {
             return;

@@ -1,13 +1,13 @@
-//! Calls whose two sweeps are joined: nothing of them is on the tape while the forward sweep goes on.
+//! Calls with joint sweeps: they have no values on the tape until the backward sweep reaches them.
 //!
-//! A call is *split* where its forward sweep is part of that of the caller, and its backward sweep
-//! of the caller's: nothing is carried out twice, but its tape is there all the time. Where a call
-//! is *joint*, the forward sweep keeps the variables that the subprogram reads and changes, and
-//! calls the original. The backward sweep puts them back, carries the subprogram out once more,
-//! now with a tape, and goes back at once. So of a chain of joint calls one has a tape at a time.
+//! For a *split* call, the forward sweep of the callee is part of the caller's forward sweep, and its
+//! backward sweep part of the caller's backward sweep: nothing is executed twice, but its tape exists all the
+//! time. For a *joint* call, the forward sweep saves the variables that the subprogram reads and changes, and
+//! calls the original. The backward sweep restores them, executes the subprogram once more, now with a tape,
+//! and immediately runs its backward sweep. In a chain of joint calls, only one at a time has a tape.
 //!
-//! Each level of joint calls in each other costs one more run of what is below. Which are joint,
-//! [`super::cost`] decides.
+//! Each level of nested joint calls costs one more run of everything below it. [`super::cost`] decides which
+//! calls are joint.
 //!
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
@@ -24,17 +24,17 @@ use farfel_lang::ir::{Block, Expr, Place as Storage, Stmt, StmtId, Type, Unit};
 use farfel_lang::solve::{Graph, forward};
 use std::collections::HashMap;
 
-/// A variable that a call gets or changes.
+/// A variable that a call reads or changes.
 struct Place {
     target: Expr,
     loc: usize,
-    /// One element; else all of the variable.
+    /// The element, or `None` for the whole variable.
     element: Option<Elements>,
     assigned: bool,
     read: bool,
 }
 
-/// What keeps some variables, and what takes them back.
+/// The statements that save some variables, and those that restore them.
 #[derive(Default)]
 struct Kept {
     push: Block,
@@ -47,14 +47,14 @@ impl Kept {
         self.pops.push(pop);
     }
 
-    /// What takes them back, last first.
+    /// The statements that restore the variables, in reverse order of saving.
     fn pop(self) -> Block {
         self.pops.into_iter().rev().flatten().collect()
     }
 }
 
 impl World {
-    /// Can a call of a part be carried out again?
+    /// Whether calls of a part can be executed again.
     pub(super) fn can_be_joint(&self, p: &Part) -> bool {
         let effect = self.effects.get(&p.name);
         !p.root && !self.keeps_state && effect.is_some_and(|e| e.besides == Besides::Nothing)
@@ -73,13 +73,14 @@ impl Sweeper<'_> {
         let callee = &self.world.parts[part];
         let set = self.set_before(id);
         let mut places = self.places_of(part, args, needs, span);
-        // What has no value need not be kept, whatever the call would do with it.
+        // An undefined variable need not be saved, whatever the call would do with it.
         if let Some(set) = set {
             places
                 .iter_mut()
                 .for_each(|p| p.read &= set.contains(p.loc));
         }
-        // What is needed of before, whatever the call does; and what it has to begin with.
+        // `needed`: values from before the call that are needed anyway. `state`: values that the second
+        // execution starts from. `both`: both.
         let (mut needed, mut state, mut both) = (Kept::default(), Kept::default(), Kept::default());
         let mut assigned = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
         let mut done: Vec<&Expr> = Vec::new();
@@ -89,7 +90,7 @@ impl Sweeper<'_> {
                 continue;
             }
             done.push(&p.target);
-            // Under another name of the same storage, or as an argument and in COMMON.
+            // It is read under another name for the same storage, or both as an argument and in COMMON.
             let again = |q: &Place| {
                 q.read && (q.target.reads_as(&p.target) || self.space.tangled.contains(p.loc))
             };
@@ -102,7 +103,7 @@ impl Sweeper<'_> {
                 }
                 (false, true) => {
                     both.add(own);
-                    // All of it, of which a section may be needed.
+                    // The whole variable, even if only a section of it is needed.
                     let made = self.keep(&p.target, &Needs::default(), span);
                     state.add(made);
                 }
@@ -125,7 +126,7 @@ impl Sweeper<'_> {
         let mark = self.make.variable("AGAIN", Type::INTEGER);
         let mut forward = needed.push.clone();
         forward.extend(state.push.iter().cloned());
-        // It tells `tape_size` that there is something later.
+        // Tells `tape_size` that the backward sweep records something later.
         forward.push(Stmt::assign(
             Expr::var(mark, span),
             Expr::int(0, span),
@@ -152,8 +153,8 @@ impl Sweeper<'_> {
         Sweeps { forward, backward }
     }
 
-    /// The locations of a part whose values from before it reads: what else it reads, it has set. Its
-    /// result has no value before.
+    /// The locations whose values on entry a part reads; other locations are set before they are read. The
+    /// result has no value on entry.
     fn read_before(&mut self, part: usize) -> Set {
         if let Some(known) = self.read_before.get(&part) {
             return known.clone();
@@ -163,14 +164,14 @@ impl Sweeper<'_> {
         if let Some(result) = callee.value {
             found.set(callee.space.loc(result), false);
         }
-        // Declarations read before all statements.
+        // Bounds in declarations are read before all statements.
         let bounds = bound_variables(&callee.make.unit);
         found.extend(bounds.into_iter().map(|s| callee.space.loc(s)));
         self.read_before.insert(part, found.clone());
         found
     }
 
-    /// The locations that may have a value when a statement begins; none where it is not known.
+    /// The locations that may be defined when a statement begins; `None` if that is not known.
     fn set_before(&mut self, id: StmtId) -> Option<Set> {
         let all = self.set_before.take();
         let all = all.unwrap_or_else(|| set_before(self.world, self.part));
@@ -179,7 +180,7 @@ impl Sweeper<'_> {
         set
     }
 
-    /// The variables that a call reads or assigns, by the slots of the callee.
+    /// The variables that a call reads or assigns, in the order of the callee's slots.
     fn places_of(&mut self, part: usize, args: &[Expr], needs: &Needs, span: Span) -> Vec<Place> {
         let callee = &self.world.parts[part];
         let n = callee.derivative_args.len();
@@ -247,14 +248,14 @@ impl Sweeper<'_> {
             if here.is_empty() {
                 places.push(place(Expr::int(0, span)));
             }
-            // Those of one block that is divided differently have one location.
+            // A block that units divide differently is one location with several variables.
             places.extend(here.into_iter().map(|s| place(Expr::var(s, span))));
         }
         places
     }
 }
 
-/// The locations of a part that may have a value when each of its statements begins.
+/// For each statement of a part, the locations that may be defined when it begins.
 fn set_before(world: &World, part: usize) -> HashMap<StmtId, Set> {
     let p = &world.parts[part];
     let unit = Unit {
@@ -263,7 +264,7 @@ fn set_before(world: &World, part: usize) -> HashMap<StmtId, Set> {
     };
     let space = &p.space;
     let flow = Flow::of(&unit);
-    // Of variables that share a location, one may have a value before.
+    // If variables share a location, any of them may be defined on entry.
     let mut entry = Set::with_capacity(space.len);
     for (id, s) in unit.symbols.iter().filter(|(_, s)| s.is_variable()) {
         if s.place != Storage::Local || space.saved.contains(space.loc(id)) {

@@ -1,4 +1,4 @@
-//! What keeps variables on tapes, and what takes them back.
+//! Code that saves variables on tapes and restores them.
 
 use super::maker::Maker;
 use super::stretch::{Counted, give_places};
@@ -10,7 +10,8 @@ use farfel_lang::ir::build::count;
 use farfel_lang::ir::{Block, Expr, ExprKind, SymId, Symbol, Type};
 use farfel_lang::storage::constant::Constants;
 
-/// What keeps a variable, and what takes it back; of an array a section, where one is told.
+/// Returns the statements that save a variable and those that restore it; for an array, only a section, if
+/// one is given.
 pub(super) fn keep(
     make: &mut Maker,
     tapes: &mut Tapes,
@@ -46,7 +47,7 @@ pub(super) fn keep(
         };
         bounds = known;
     }
-    // Nothing beyond the array, whatever a loop that is not carried out would do.
+    // Stay within the array: the section may come from the bounds of a loop that is not executed.
     for (bound, (low, high)) in bounds.iter_mut().zip(section.unwrap_or(&[])) {
         let within = |make: &mut Maker, name: &str, of: &Expr, wanted: &Affine| {
             let wanted = wanted.to_expr(span);
@@ -93,7 +94,8 @@ pub(super) fn keep(
     Ok((push, pop))
 }
 
-/// The places of the characters of a text, from the first to the last; none of one character, and of what is no text.
+/// The positions of the first and the last character of a text; `None` for a single character and for
+/// anything that is not a text.
 fn characters(make: &mut Maker, e: &Expr) -> Option<(Expr, Expr)> {
     let span = e.span;
     let (text, from, to) = match &e.kind {
@@ -123,20 +125,21 @@ fn dims(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
     all.collect()
 }
 
-/// The bounds of a variable, where they are known: of an array, and first of all those of its texts.
+/// The bounds of a variable, where they are known: first those of its characters, then those of the array.
 pub(super) fn bounds(make: &mut Maker, s: SymId, span: Span) -> Option<Vec<(Expr, Expr)>> {
     let mut all = dims(&make.unit.symbols[s], span)?;
     all.splice(..0, characters(make, &Expr::var(s, span)));
     Some(all)
 }
 
-/// The value of a variable that counters tell, one for each of its [`bounds`].
+/// The value of a variable at some counters, one for each of its [`bounds`].
 pub(super) fn value(make: &Maker, s: SymId, counters: &[SymId], span: Span) -> Expr {
     let text = counters.len() > make.unit.symbols[s].dims.len();
     value_at(Expr::var(s, span), counters, text, span)
 }
 
-/// The same of a variable, an element or a substring; `text` tells that the first counter goes through the characters.
+/// Like [`value`], for a variable, an element or a substring. `text` says that the first counter runs over
+/// the characters.
 fn value_at(of: Expr, counters: &[SymId], text: bool, span: Span) -> Expr {
     let (character, subscripts) = counters.split_at(usize::from(text));
     let subscripts: Vec<Expr> = subscripts.iter().map(|c| Expr::var(*c, span)).collect();

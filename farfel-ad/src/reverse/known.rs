@@ -1,20 +1,20 @@
-//! What the passes over the parts of a request tell each other.
+//! Facts that the passes over the parts of a request share.
 
 use super::tape::Kind;
 use crate::locations::Set;
 use farfel_lang::ir::{Block, Expr, SymId};
 use std::collections::BTreeSet;
 
-/// What the units of one request find out about each other.
+/// What the units of one request must know about a unit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Facts {
-    /// Slots that are needed after the forward sweep.
+    /// The slots whose values after the forward sweep are needed.
     pub(super) exit: Set,
-    /// Slots that some caller needs as they are before the call.
+    /// The slots whose values before the call are needed by some caller.
     pub(super) entry: Set,
-    /// Tapes that the unit and what it calls use.
+    /// The tapes that the unit and its callees use.
     pub(super) tapes: BTreeSet<Kind>,
-    /// There is a forward sweep that keeps something.
+    /// Whether the unit has a forward sweep that records something.
     pub(super) forward: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Sweeps {
     pub backward: Block,
 }
 
-/// A variable of a state, with the bounds of an array.
+/// A variable of a saved state, with its bounds if it is an array.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
     pub var: SymId,
@@ -33,15 +33,15 @@ pub(super) struct Member {
     pub bounds: Vec<(Expr, Expr)>,
 }
 
-/// What a forward sweep keeps for a loop besides what its text says: needed to know how large
-/// tapes must be.
+/// What a loop records besides what the text of its forward sweep shows. It is needed to determine the sizes
+/// of tapes.
 #[derive(Debug, Clone)]
 pub(super) struct Replay {
-    /// How many states are kept at most.
+    /// The maximum number of saved states.
     pub slots: u32,
-    /// The number of iterations.
+    /// The start, end and step of the loop, which give the number of iterations.
     pub steps: [Expr; 3],
     pub state: Vec<Member>,
-    /// The iteration that the backward sweep carries out with a tape.
+    /// The iteration that the backward sweep executes with a tape.
     pub body: Block,
 }

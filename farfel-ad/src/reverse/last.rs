@@ -1,15 +1,13 @@
-//! The last call of a head: both sweeps of what is called in one subprogram.
+//! The last call of a head: both sweeps of the callee in one subprogram.
 //!
-//! A forward sweep that ends with a call is followed by the backward sweep of that call. Between
-//! them nothing happens, so both can be one subprogram: its local variables, and what its
-//! conditions and loops were, need not go over a tape, compilers keep values in registers, and
-//! its tape is its own. Where that one ends with a call in turn, the same is done there. AD blocks
-//! often are one call, of a subroutine that is one call.
+//! If a forward sweep ends with a call, the backward sweep of that call follows immediately. So both can be
+//! one subprogram: its local variables and the course of its conditions and loops need not be recorded on a
+//! tape, compilers keep values in registers, and it has its own tape. If that subprogram ends with a call in
+//! turn, the same is done there. AD blocks are often one call of a subroutine that is itself one call.
 //!
-//! Statements behind the call may be there where only linear ones among them matter, and where
-//! these do not read what the call assigns: nobody asks adjoints for values. The order of the
-//! backward sweep stays: first the transposes of what is behind the call, then both sweeps
-//! of the call.
+//! Statements may follow the call if only linear ones among them matter, and if these do not read what the
+//! call assigns: adjoints need not return primal values. The order of the backward sweep stays: first the
+//! transposes of the statements after the call, then both sweeps of the call.
 
 use super::effects::{Besides, Touched};
 use super::transpose::is_derivative;
@@ -19,10 +17,10 @@ use farfel_lang::ir::{
     Block, Class, DoControl, Expr, ExprKind, Program, Stmt, StmtKind, walk_block,
 };
 
-/// Makes one subprogram of both sweeps of what heads end with.
+/// Combines both sweeps of the last calls of heads into one subprogram.
 pub(super) fn join(world: &mut World, closure: &Program) {
     if world.order.heads {
-        // What is below heads is called by several of them.
+        // Subprograms below heads are called by several of them.
         return;
     }
     let heads: Vec<usize> = (0..world.parts.len())
@@ -39,7 +37,7 @@ pub(super) fn join(world: &mut World, closure: &Program) {
     }
 }
 
-/// What a part ends with, and its statements without those behind the call that nobody needs.
+/// The part that a part calls last, and its statements without unneeded ones after the call.
 fn last_call(world: &World, closure: &Program, at: usize) -> Option<(usize, Block)> {
     let p = &world.parts[at];
     let is_call = |s: &Stmt| {
@@ -58,7 +56,7 @@ fn last_call(world: &World, closure: &Program, at: usize) -> Option<(usize, Bloc
     };
     let part = world.part_of(&p.make.unit.symbols[*f].name)?;
     let callee = &world.parts[part];
-    // Marked ones are carried out again, as their marks say.
+    // Marked subprograms are executed again, as the user has asked.
     let marked = closure.unit(&callee.of).is_some_and(|u| u.joint);
     if marked || callee.root || uses(world, part) != 1 || passes_one_array_twice(p, callee, args) {
         return None;
@@ -80,7 +78,7 @@ fn last_call(world: &World, closure: &Program, at: usize) -> Option<(usize, Bloc
     Some((part, body))
 }
 
-/// In how many places a part is named.
+/// The number of places that name a part.
 fn uses(world: &World, part: usize) -> usize {
     let name = &world.parts[part].name;
     let mut found = 0;
@@ -97,7 +95,7 @@ fn uses(world: &World, part: usize) -> usize {
 }
 
 impl World {
-    /// The only call of a part: whose it is, and its arguments.
+    /// The only call of a part: the index of the caller, and the arguments.
     pub(super) fn place_of(&self, part: usize) -> Option<(usize, &[Expr])> {
         let name = &self.parts[part].name;
         self.parts.iter().enumerate().find_map(|(i, p)| {
@@ -110,8 +108,8 @@ impl World {
     }
 }
 
-/// Does a call pass the cotangent of one array under two names, so that it would go to a copy of
-/// the backward sweep?
+/// Whether a call passes the cotangent of one array by two arguments, so that it would go to a copy of the
+/// backward sweep.
 fn passes_one_array_twice(p: &Part, callee: &Part, args: &[Expr]) -> bool {
     let mut seen = Set::with_capacity(p.space.len + p.make.unit.symbols.len());
     for (i, a) in args.iter().enumerate() {
@@ -130,16 +128,16 @@ fn passes_one_array_twice(p: &Part, callee: &Part, args: &[Expr]) -> bool {
     false
 }
 
-/// The statements behind a call.
+/// The statements after a call.
 struct Behind<'w> {
     world: &'w World,
     part: &'w Part,
-    /// What is read by statements that matter.
+    /// The locations that are read by statements that matter.
     values: Set,
 }
 
 impl Behind<'_> {
-    /// Those that matter, where they can be carried out before the call.
+    /// Returns the statements that matter, if they can be executed before the call.
     fn kept(mut self, block: &[Stmt], call: &Touched, busy: &Set) -> Option<Block> {
         let unit = &self.part.make.unit;
         let touched = self.world.touched_in(unit, &self.part.space, block);
@@ -147,7 +145,7 @@ impl Behind<'_> {
         if touched.besides != Besides::Nothing || keeps || !block.iter().all(|s| self.is_plain(s)) {
             return None;
         }
-        // Values go into values.
+        // Values may be computed from other values.
         loop {
             let before = self.values.clone();
             block.iter().for_each(|s| self.look(s));
@@ -177,7 +175,7 @@ impl Behind<'_> {
         apart.then_some(kept)
     }
 
-    /// Assignments, loops and conditions without calls.
+    /// Whether a statement consists of assignments, loops and conditions without calls.
     fn is_plain(&self, s: &Stmt) -> bool {
         let mut plain = true;
         let symbols = &self.part.make.unit.symbols;
@@ -202,7 +200,7 @@ impl Behind<'_> {
         plain
     }
 
-    /// Does a statement matter?
+    /// Whether a statement matters: it assigns a derivative, or a value that matters.
     fn matters(&self, s: &Stmt) -> bool {
         let p = self.part;
         let mut found = false;
@@ -217,7 +215,7 @@ impl Behind<'_> {
         found
     }
 
-    /// Adds what a statement that matters reads.
+    /// Adds the locations that a statement reads, if it matters.
     fn look(&mut self, s: &Stmt) {
         if !self.matters(s) {
             return;
@@ -231,7 +229,7 @@ impl Behind<'_> {
             });
         };
         match &s.kind {
-            // A scalar that gets its value here is not read here.
+            // A scalar target is assigned, not read.
             StmtKind::Assign(target, value) => {
                 read(value);
                 target.children().into_iter().for_each(read);

@@ -1,4 +1,4 @@
-//! DO and DO WHILE: the backward sweep carries out the iterations last first.
+//! DO and DO WHILE: the backward sweep executes the iterations in reverse order.
 
 use super::known::Sweeps;
 use super::stretch::{Counted, give_places};
@@ -12,7 +12,7 @@ use farfel_lang::ir::build::{binary, count};
 use farfel_lang::ir::{BinOp, Block, Do, Expr, ExprKind, Stmt, StmtId, SymId, Type};
 
 impl Sweeper<'_> {
-    /// Finds what is needed at the start of each iteration of a loop.
+    /// Computes the fixed point of what is needed at the start of each iteration of a loop.
     pub(super) fn settle(
         &mut self,
         id: StmtId,
@@ -21,7 +21,7 @@ impl Sweeper<'_> {
         next: &dyn Fn(&mut Needs),
     ) -> Needs {
         let mut state = needs.clone();
-        // Loops around ask again and again, and mostly for the same.
+        // Enclosing loops ask many times, mostly with the same needs.
         if let Some((asked, found)) = self.settled.get(&id) {
             if asked == needs {
                 return found.clone();
@@ -46,7 +46,7 @@ impl Sweeper<'_> {
         state
     }
 
-    /// The needs after some statements, without making anything.
+    /// Determines the needs after some statements, without generating anything.
     fn try_block(&mut self, body: &[Stmt], needs: &mut Needs) {
         let saved = (
             self.make.point(),
@@ -57,14 +57,14 @@ impl Sweeper<'_> {
         self.trial += 1;
         self.block(body, needs);
         self.trial -= 1;
-        // Which tapes are used is a fact; their symbols are not there any more.
+        // Undo everything that the trial run has made.
         self.errors.truncate(saved.3);
         self.make.back_to(&saved.0);
         self.tapes.put_back(&saved.1);
         self.branch = saved.2;
     }
 
-    /// Goes into a loop: whatever it assigns, a later iteration may.
+    /// Enters a loop: whatever its body assigns, a later iteration may assign.
     fn enter(&mut self, body: &[Stmt]) {
         let assigned = self.world.assigned_in(&self.make.unit, self.space, body);
         self.later.push(assigned);
@@ -89,7 +89,7 @@ impl Sweeper<'_> {
             farfel_lang::storage::constant::integer(unit, s)
         });
         let unit_step = known.filter(|s| s.abs() == 1);
-        // Bounds read nothing that the body changes: `normal` sees to it.
+        // The body does not change what the bounds read: `normal` ensures this.
         let first = Affine::of(unit, from);
         let end = Affine::of(unit, to);
         let (low, high) = match known {
@@ -219,7 +219,7 @@ farfel_lang::quote! {
     "
 }
 
-/// First value and step of a loop that runs the other way round; 1 as no step.
+/// The first value and the step of a loop that runs in reverse; `None` stands for a step of 1.
 pub(super) fn backwards(
     from: &Expr,
     to: &Expr,
@@ -231,7 +231,7 @@ pub(super) fn backwards(
         Some(1) => (to.clone(), Expr::int(-1, span)),
         Some(-1) => (to.clone(), Expr::int(1, span)),
         _ => {
-            // from + (trips - 1)*step: lies before `from` where there are no trips.
+            // from + (trips - 1)*step, which lies before `from` if there are no iterations.
             let step = step.cloned().unwrap_or_else(|| Expr::int(1, span));
             let paren = |e: Expr| Expr::parens(e, span);
             let length = binary(BinOp::Sub, to.clone(), paren(from.clone()));

@@ -1,4 +1,4 @@
-//! What is made of the parts of a request, from their sweeps to units.
+//! What is generated for the parts of a request: their sweeps, and the units made from these.
 
 use super::known::Facts;
 use super::tape::Kind;
@@ -8,33 +8,33 @@ use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, SymId, Unit};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The tapes of heads, and how large they have to be.
+/// For each head, its tapes and their sizes, where these are known.
 pub(super) type Rooms = BTreeMap<usize, (BTreeSet<Kind>, Vec<Option<Vec<Term>>>)>;
 
-/// What the units of a request keep for each other, and their sweeps.
+/// What the units of a request must preserve for each other, and their sweeps.
 pub(super) struct Known {
     pub facts: Vec<Facts>,
     pub swept: Vec<Swept>,
     pub errors: Vec<Diagnostic>,
 }
 
-/// A generated unit, and what is read after it.
+/// A generated unit, and the variables that are read after it.
 #[derive(Clone)]
 pub(super) struct Made {
-    /// What it is the derivative of.
+    /// The subprogram that it is the derivative of.
     pub(super) of: Name,
     pub(super) unit: Unit,
     /// Symbols that hold cotangents.
     pub(super) derivatives: HashSet<SymId>,
-    /// Which of them is the cotangent of which variable.
+    /// Pairs of a cotangent and its variable.
     pub(super) primals: Vec<(SymId, SymId)>,
-    /// Arguments and COMMON variables that it declares.
+    /// The arguments and declared COMMON variables that are read after the unit.
     pub(super) wanted: HashSet<SymId>,
-    /// COMMON variables, by number.
+    /// The COMMON variables, by number, that are read after the unit.
     pub(super) commons: Set,
-    /// It is a forward sweep below the head.
+    /// Whether it is a forward sweep below the head.
     pub(super) forward: bool,
-    /// Of a head: where its backward sweep begins, as a position in its body.
+    /// For a head, the index in its body where the backward sweep begins.
     pub(super) turn: Option<usize>,
     /// The variables of its tapes.
     pub(super) tapes: HashSet<SymId>,

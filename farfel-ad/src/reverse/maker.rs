@@ -1,4 +1,4 @@
-//! The symbols that reverse mode adds to a unit.
+//! Adds symbols to a unit for reverse mode.
 
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
@@ -13,20 +13,20 @@ use std::collections::HashSet;
 #[derive(Debug, Clone)]
 pub(super) struct Maker {
     pub unit: Unit,
-    /// Ends the name of whatever is added: no name of the user's ends like this.
+    /// The suffix of all added names. No name of the user's ends like this.
     suffix: Name,
-    /// Added temporaries of derivatives.
+    /// The variables that hold derivatives, including added temporaries.
     pub derivatives: HashSet<SymId>,
     counters: Vec<SymId>,
     counters_used: usize,
-    /// What is still to be written down in the declarations of the unit, while sweeps are made; they take back
-    /// what they have tried.
+    /// The symbols that are not yet written to the declarations of the unit. While sweeps are made,
+    /// declarations are deferred, since trial sweeps are undone.
     later: Option<Vec<SymId>>,
-    /// Symbols with other names than before, and their names.
+    /// Renamed symbols with their previous names.
     renamed: Vec<(SymId, Name)>,
 }
 
-/// What a maker has made up to some point.
+/// A point in the work of a maker that it can return to.
 #[derive(Debug)]
 pub(super) struct Point {
     symbols: usize,
@@ -37,7 +37,7 @@ pub(super) struct Point {
     statements: StmtIds,
 }
 
-/// What was made behind a point, and was taken back.
+/// Additions made after a point and then undone.
 #[derive(Debug)]
 pub(super) struct Added {
     symbols: Vec<Symbol>,
@@ -62,7 +62,7 @@ impl Maker {
         }
     }
 
-    /// A copy that can go back: declarations are written down in the end.
+    /// Returns a copy that can return to earlier points: it defers declarations.
     pub fn for_sweeps(&self) -> Self {
         Maker {
             later: Some(Vec::new()),
@@ -70,14 +70,14 @@ impl Maker {
         }
     }
 
-    /// Writes down the declarations that are still to be, and all others at once from now on.
+    /// Writes the deferred declarations. From now on, declarations are written immediately.
     pub fn write_declarations(&mut self) {
         for s in self.later.take().into_iter().flatten() {
             self.unit.declare(s);
         }
     }
 
-    /// The point that has been reached.
+    /// The current point.
     pub fn point(&self) -> Point {
         Point {
             symbols: self.unit.symbols.len(),
@@ -89,7 +89,7 @@ impl Maker {
         }
     }
 
-    /// Takes back what was made behind a point.
+    /// Undoes everything that was added after a point.
     pub fn back_to(&mut self, point: &Point) -> Added {
         debug_assert!(self.later.is_some(), "the declarations are written");
         let symbols = self.unit.symbols.split_off(point.symbols);
@@ -115,7 +115,7 @@ impl Maker {
         }
     }
 
-    /// Makes once more what was taken back, at the same point.
+    /// Redoes what was undone, starting from the same point.
     pub fn again(&mut self, added: Added) {
         for (s, name) in added.renamed {
             self.rename(s, name);
@@ -138,7 +138,7 @@ impl Maker {
         }
     }
 
-    /// Writes the declaration of a symbol, now or later.
+    /// Writes the declaration of a symbol, immediately or deferred.
     fn write_declaration(&mut self, s: SymId) {
         match &mut self.later {
             Some(later) => later.push(s),
@@ -146,14 +146,14 @@ impl Maker {
         }
     }
 
-    /// A name that nothing here has.
+    /// Returns a name that is not used in the unit.
     pub fn unused(&self, wanted: &str) -> Name {
         let wanted = format!("{wanted}{}", self.suffix);
         let symbols = &self.unit.symbols;
         symbols.unused(&wanted, &|n| n == self.unit.name)
     }
 
-    /// A new local variable.
+    /// Adds a local variable.
     pub fn variable(&mut self, wanted: &str, ty: Type) -> SymId {
         self.declare(Symbol::variable(self.unused(wanted), ty, Span::NONE))
     }
@@ -172,19 +172,19 @@ impl Maker {
         id
     }
 
-    /// A new temporary.
+    /// Adds a temporary.
     pub fn temporary(&mut self, ty: Type) -> SymId {
         self.variable("TEMP", ty)
     }
 
-    /// A new temporary for a derivative.
+    /// Adds a temporary for a derivative.
     pub fn derivative_temporary(&mut self, ty: Type) -> SymId {
         let t = self.variable("TEMPB", ty);
         self.derivatives.insert(t);
         t
     }
 
-    /// Takes `n` loop variables; give them back by [`Maker::free_counters`].
+    /// Takes `n` loop variables. Return them with [`Maker::free_counters`].
     pub fn take_counters(&mut self, n: usize) -> Vec<SymId> {
         let from = self.counters_used;
         while self.counters.len() < from + n {
@@ -195,13 +195,12 @@ impl Maker {
         self.counters[from..from + n].to_vec()
     }
 
-    /// Gives loop variables back.
+    /// Returns `n` loop variables.
     pub fn free_counters(&mut self, n: usize) {
         self.counters_used = self.counters_used.saturating_sub(n);
     }
 
-    /// A call of an intrinsic function. A variable of the unit that bears its name is
-    /// renamed.
+    /// Returns a call of an intrinsic function. If a variable of the unit has that name, it is renamed.
     pub fn call(&mut self, name: &str, args: Vec<Expr>, span: Span) -> Expr {
         let s = match self.unit.symbols.find(name) {
             Some(s) if matches!(self.unit.symbols[s].class, Class::Intrinsic(_)) => s,
@@ -221,7 +220,7 @@ impl Maker {
         Expr::call(s, args, span)
     }
 
-    /// The symbol of a top-level procedure.
+    /// Returns the symbol of a top-level procedure, and adds it if necessary.
     pub fn procedure(&mut self, name: &Name, class: Class, ty: Option<Type>) -> SymId {
         if let Some(s) = self.unit.symbols.find(name) {
             let symbol = &self.unit.symbols[s];
@@ -246,7 +245,7 @@ impl Maker {
         }
     }
 
-    /// Declares a COMMON block of another unit; returns its members.
+    /// Declares a COMMON block of another unit and returns its members.
     pub fn import(&mut self, from: &Unit, block: &Name, members: &[SymId]) -> Vec<SymId> {
         let span = Span::NONE;
         let mut entities = Vec::new();
@@ -257,7 +256,7 @@ impl Maker {
                 if let Some(n) = farfel_lang::storage::constant::integer(from, e) {
                     return Some(Expr::int(n, span));
                 }
-                // The most directions, which the user defines where it is included.
+                // The maximum number of directions, which the user defines in an include file.
                 let ExprKind::Var(s) = e.kind else {
                     return None;
                 };

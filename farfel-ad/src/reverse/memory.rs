@@ -1,4 +1,4 @@
-//! How much memory the tapes of an adjoint take, in words for people.
+//! Reports how much memory the tapes of an adjoint take.
 
 use super::World;
 use super::made::Known;
@@ -13,32 +13,31 @@ use std::collections::BTreeMap;
 pub struct Tape {
     /// The type of the values on it.
     pub ty: Type,
-    /// The bytes of a value.
+    /// The size of a value in bytes.
     pub bytes: u64,
-    /// How many values it takes, by arguments of the block's subroutine; `None` where that is
-    /// not known before they are there.
+    /// The number of values, as a text in terms of the arguments of the block's subroutine; `None` if the
+    /// arguments do not determine it in advance.
     pub values: Option<String>,
-    /// How many values it takes where that is a number.
+    /// The number of values, if it is a constant.
     pub number: Option<u64>,
-    /// The most values that there is room for.
+    /// The maximum number of values.
     pub most: u64,
 }
 
-/// A subprogram whose calls keep no tape until the backward sweep comes to them.
+/// A subprogram whose calls have no tape until the backward sweep reaches them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joint {
     /// Its name.
     pub unit: Name,
-    /// Why that is so.
+    /// Why its calls are joint.
     pub why: String,
 }
 
-/// The tapes that the adjoint of a request begins with, and the subprograms whose calls are
-/// joint.
+/// Returns the tapes that the adjoint of a request begins with, and the subprograms whose calls are joint.
 ///
 /// # Errors
 ///
-/// What cannot be differentiated, at its place in the source.
+/// Returns an error for each construct that cannot be differentiated, with its place in the source.
 pub(crate) fn tapes(
     program: &Program,
     request: &Request,
@@ -76,7 +75,7 @@ fn tape(kind: Kind, terms: Option<&[Term]>, symbols: &Symbols, most: u64) -> Tap
     }
 }
 
-/// A number, and products of sums.
+/// A sum of products: the coefficient of each list of factors.
 #[derive(Default)]
 struct Sum(BTreeMap<Vec<String>, i64>);
 
@@ -132,7 +131,7 @@ impl std::fmt::Display for Sum {
     }
 }
 
-/// A number, and multiples of what is no number.
+/// A constant and multiples of terms that are not constant.
 #[derive(Default)]
 struct Linear {
     number: i64,
@@ -203,7 +202,7 @@ impl Linear {
         self.parts.is_empty().then_some(self.number)
     }
 
-    /// In parentheses where it is a sum.
+    /// Formats it as a factor, with parentheses around a sum.
     fn factor(&self) -> String {
         let text = self.to_string();
         let single =
@@ -218,7 +217,7 @@ impl Linear {
 impl std::fmt::Display for Linear {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut first = true;
-        // What is subtracted does not come first where that can be.
+        // Terms that are added come first, if there are any.
         let (added, taken): (Vec<_>, Vec<_>) = self.parts.iter().partition(|(_, n)| **n > 0);
         for (part, n) in added.into_iter().chain(taken) {
             match (first, *n < 0) {

@@ -1,31 +1,31 @@
 //! Reverse mode: adjoints.
 //!
-//! An adjoint is the transpose of a tangent. [`crate::tangent`] makes of each subprogram one
-//! with primal statements and statements that are linear in derivatives. Here its primal
-//! statements become the *forward sweep*, which keeps on a tape what it overwrites and what
-//! the linear statements will read; the linear statements, transposed and last first, become
-//! the *backward sweep*. So all rules of differentiation are those of forward mode.
+//! An adjoint is the transpose of a tangent. [`crate::tangent`] turns each subprogram into one with primal
+//! statements and statements that are linear in derivatives. Here the primal statements become the *forward
+//! sweep*, which records on a tape the values that it overwrites and the linear statements will read; the
+//! linear statements, transposed and in reverse order, become the *backward sweep*. All differentiation rules
+//! are therefore those of forward mode.
 //!
 //! # What is generated
 //!
 //! | source | derivative |
 //! |---|---|
 //! | the head | one subroutine with both sweeps and the arguments of its tangent |
-//! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if that keeps anything; else it is called as it is |
+//! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if it records anything; otherwise the original is called |
 //! | | `NAME_G1`, the backward sweep, with the arguments of its tangent |
-//! | what the head ends with (`last`) | `NAME_G1`, both sweeps, and tapes of its own |
+//! | the subprogram that the head calls last (`last`) | `NAME_G1`, both sweeps, with tapes of its own |
 //!
-//! Both get the tapes as more arguments at the end.
+//! `NAME_F_G1` and `NAME_G1` get the tapes as additional arguments at the end.
 //!
-//! # What is kept
+//! # What is recorded
 //!
-//! A value is kept only where it is *needed* (`tbr`) and overwritten. It is not kept if
-//! the assignment can be undone (`I = I + K`), or if it is cheap to compute again where it is
-//! needed. What the forward sweep computes for nobody is taken out (`dead_code`).
+//! A value is recorded only if it is *needed* (`tbr`) and overwritten. It is not recorded if the assignment
+//! can be undone (`I = I + K`), or if it is cheap to recompute where it is needed. Statements of the forward
+//! sweep whose results are never used are removed (`dead_code`).
 //!
-//! A call without derivatives is part of the forward sweep, and what it overwrites is kept before it. Of `A(*)` only the
-//! callee knows how much that is: where the value is needed, it gets sweeps like a subprogram with derivatives, and the
-//! backward sweep puts back what it has overwritten.
+//! A call without derivatives is part of the forward sweep, and the values that it overwrites are recorded
+//! before it. For an `A(*)` argument only the callee knows the size: if such a value is needed, the callee
+//! gets sweeps like a subprogram with derivatives, and its backward sweep restores what it has overwritten.
 //!
 //! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
 //! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic
@@ -92,12 +92,12 @@ pub use prepare::without_unused_below;
 pub(crate) use recorded::{Recorded, recorded};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// The adjoint of a request's head and of what is active below it. A tape has at most
-/// `most_tape` bytes, where somebody has said so.
+/// Returns the adjoint of a request's head and of the active subprograms below it. `most_tape` is the limit
+/// for the size of one tape in bytes, if the user has set one.
 ///
 /// # Errors
 ///
-/// What cannot be differentiated, at its place in the source.
+/// Returns an error for each construct that cannot be differentiated, with its place in the source.
 pub(crate) fn differentiate(
     program: &Program,
     request: &Request,
@@ -117,52 +117,53 @@ pub(crate) fn differentiate(
     Ok(made)
 }
 
-/// The program that the tangents are made of which become a request's adjoint.
+/// Returns the program whose tangents are transposed to give the adjoint of a request.
 ///
 /// # Errors
 ///
-/// What cannot be brought into the form that adjoints need, at its place in the source.
+/// Returns an error for each construct that cannot be brought into the form that adjoints need, with its
+/// place in the source.
 pub(crate) fn prepared(program: &Program, request: &Request) -> Result<Program, Vec<Diagnostic>> {
     Ok(prepare::prepare(program, request)?.program)
 }
 
-/// A tangent unit that is going to be transposed.
+/// A tangent unit to be transposed.
 struct Part {
     /// The name of the tangent.
     name: Name,
-    /// The name of the backward sweep; of the head, that of both.
+    /// The name of the backward sweep; for the head, that of the unit with both sweeps.
     backward_name: Name,
     /// The name of the forward sweep.
     forward_name: Name,
-    /// What it is the derivative of.
+    /// The subprogram that it is the derivative of.
     of: Name,
-    /// The type of its result, if that is a function.
+    /// The type of the result, if that subprogram is a function.
     result: Option<Type>,
-    /// The argument that its value has become.
+    /// The argument that holds the function's value.
     value: Option<SymId>,
-    /// The unit without its statements.
+    /// The unit without its body.
     make: Maker,
     body: Block,
-    /// Which derivative is that of which variable.
+    /// Pairs of a derivative and its variable.
     primals: Vec<(SymId, SymId)>,
     space: Space,
     /// Which arguments are derivatives.
     derivative_args: Vec<bool>,
-    /// Which of these are no derivatives, but belong to backward sweeps only.
+    /// Which of these are not derivatives, but occur in backward sweeps only.
     added_args: Vec<bool>,
     /// The derivatives of dummy procedures that are called.
     dummies: HashMap<SymId, DummyProcedure>,
-    /// What an adjoint of a head begins with.
+    /// The statements that the adjoint of a head begins with.
     zero: Block,
-    /// Derivatives in COMMON that it finds set.
+    /// Derivatives in COMMON that are already set when the adjoint is called.
     given_in_common: Members,
     /// Which arguments are scalars.
     scalar_args: Vec<bool>,
-    /// Both sweeps are in one unit, which has tapes of its own.
+    /// Both sweeps are in one unit, which has its own tapes.
     root: bool,
-    /// It is so as the last call of another such.
+    /// Both sweeps are in one unit because it is the last call of another such unit.
     last: bool,
-    /// Its head is called from outside, whatever it is itself.
+    /// Its head is called from outside. This holds for both parts of a head that is also called from inside.
     is_called_from_outside: bool,
 }
 
@@ -173,28 +174,28 @@ struct World {
     /// Which arguments of tangents are scalars.
     scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
-    /// What the adjoints are for, with the derivatives that are given.
+    /// The request or heads that the adjoints are made for, with the derivatives that are given.
     order: Order,
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
-    /// Some unit assigns local variables that keep their values.
+    /// Some unit assigns local variables that are saved between calls.
     keeps_state: bool,
-    /// Of heads that are called from outside, by what they are the derivative of: the COMMON
-    /// variables that one call leaves to the next ([`state`]).
+    /// For each head that is called from outside, by the name of the original subprogram: the COMMON
+    /// variables whose values one call leaves for the next ([`state`]).
     state: HashMap<Name, Set>,
-    /// The most bytes of one tape.
+    /// The maximum size of one tape in bytes.
     most_tape: u64,
-    /// So many bytes have tapes at most that grow.
+    /// The maximum size of a growing tape in bytes.
     most_growing: u64,
     /// The parts whose calls are joint ([`joint`]).
     joint: BTreeSet<usize>,
-    /// Why, in words.
+    /// Why each of these calls is joint, in words.
     reasons: BTreeMap<usize, String>,
 }
 
-/// The dummy procedures of which the program tells all that they can be. Those of heads come from
-/// outside, and may be passed on.
+/// The dummy procedures whose possible targets are all known from the program. There are none if a head takes
+/// a procedure argument: that comes from outside and may be passed on.
 fn known_dummies(closure: &Program, tangents: &[Tangent], order: &Order) -> Vec<KnownDummy> {
     let procedure = |u: &Unit, a: &Arg| {
         let symbol = &u.symbols[a.sym()?];
@@ -248,7 +249,7 @@ fn scalar_args(unit: &Unit) -> Vec<bool> {
 }
 
 impl World {
-    /// All that is known before units are made.
+    /// Collects everything that must be known before units are generated.
     fn ready(
         program: &Program,
         request: &Request,
@@ -339,7 +340,7 @@ impl World {
         let mut index = HashMap::new();
         for (t, root) in places {
             let mut part = world.part(closure, t.clone(), root, &mut errors);
-            // The adjoint of a function X_F has the name that the forward sweep of X would have.
+            // The adjoint of a function X_F has the name that X's forward sweep would get.
             if !root {
                 part.forward_name = unused_name(&part.forward_name, &|n| taken.contains(n));
                 taken.insert(part.forward_name.clone());
@@ -398,7 +399,7 @@ impl World {
         let of_source = |name: &str| source.is_some_and(|u| u.symbols.find(name).is_some());
         let mut body = gather::gather(&mut make, body, &of_source, t.direction);
         make.unit.stmt_ids.number(&mut body);
-        // The normal form has more symbols.
+        // The normal form has additional symbols.
         let space = Space::of(&make.unit, &self.commons);
         for d in &make.derivatives {
             if space.saved.contains(space.loc(*d)) {
@@ -457,7 +458,7 @@ impl World {
     }
 
     fn faults(&self, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        // What has no place follows from what has one.
+        // Errors without a place are consequences of errors with one.
         if errors.iter().any(|d| d.span != Span::NONE) {
             errors.retain(|d| d.span != Span::NONE);
         }
@@ -472,13 +473,13 @@ impl World {
             .collect()
     }
 
-    /// The number of the tangent of a name.
+    /// The index of the part with a given tangent name.
     fn part_of(&self, name: &str) -> Option<usize> {
         self.index.get(name).copied()
     }
 
     fn touched_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Touched {
-        // Symbols that were added since are nobody's location yet.
+        // Symbols that were added later have no locations yet.
         let mut touched = Touched::nothing(space.len + unit.symbols.len());
         for s in block {
             s.walk(&mut |s| self.effects.own(unit, space, s, &mut touched));
@@ -486,13 +487,14 @@ impl World {
         touched
     }
 
-    /// The locations that some statements assign.
+    /// The locations that the statements of a block assign.
     fn assigned_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Set {
         self.touched_in(unit, space, block).assigned
     }
 }
 
-/// Arrays without ALLOCATE: assignments give them bounds, which a backward sweep would not know.
+/// Reports allocatable arrays that are used without ALLOCATE: assignments give them bounds that a backward
+/// sweep would not know.
 fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
     let unit = &make.unit;
     let mut places: BTreeMap<SymId, Option<Span>> = BTreeMap::new();
@@ -503,7 +505,7 @@ fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
             let allocatable = symbol.has(Attribute::Allocatable) && symbol.place == Place::Local;
             if allocatable && !symbol.tape && !make.derivatives.contains(&s) {
                 let first = places.entry(s).or_insert(Some(stmt.span));
-                // Of these there is another message.
+                // These get another message.
                 if allocates {
                     *first = None;
                 }

@@ -1,9 +1,8 @@
 //! Brings a tangent unit into the form that sweeps are made of.
 //!
-//! - Blocks instead of labels, IF blocks instead of logical IF.
-//! - What the backward sweep evaluates again must have the value that it had: bounds of loops
-//!   whose body changes them, functions in linear statements, and arguments that a call
-//!   changes go to variables of their own first.
+//! - Blocks replace labels, and IF blocks replace logical IFs.
+//! - Values that the backward sweep evaluates again must not have changed: loop bounds that the body changes,
+//!   functions in linear statements, and arguments that a call changes are assigned to temporaries first.
 
 use super::World;
 use super::maker::Maker;
@@ -20,7 +19,7 @@ use farfel_lang::ir::{
 use farfel_lang::storage::constant::{Constants, integer};
 use farfel_lang::types::{rank, type_of};
 
-/// Is there a call of anything but an intrinsic function?
+/// Whether an expression calls anything but intrinsic functions.
 pub(super) fn has_calls(make: &Maker, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |x| {
@@ -127,8 +126,7 @@ impl Normalizer<'_> {
         }
     }
 
-    /// What is no derivative must not be made of one: it would have no adjoint, and nobody would
-    /// notice.
+    /// Reports statements that compute something else from a derivative: they would silently have no adjoint.
     fn refuse_derivatives(&mut self, value: &Expr, span: Span) {
         let mut found = false;
         value.for_each_symbol(&mut |s| found |= self.make.derivatives.contains(&s));
@@ -152,7 +150,7 @@ impl Normalizer<'_> {
         t
     }
 
-    /// The length of a text, where declarations can say it.
+    /// The length of a text, if it follows from declarations.
     fn length(&mut self, e: &Expr) -> Option<Expr> {
         let span = e.span;
         let known = |make: &Maker, e: &Expr| integer(&make.unit, e);
@@ -198,7 +196,7 @@ impl Normalizer<'_> {
         Expr::var(t, span)
     }
 
-    /// Calls functions, whose value the backward sweep needs, once.
+    /// Moves function calls to temporaries, since the backward sweep needs their values and must not call them again.
     fn without_calls(&mut self, mut e: Expr, out: &mut Block) -> Expr {
         if !has_calls(self.make, &e) {
             return e;
@@ -260,7 +258,7 @@ impl Normalizer<'_> {
                     Some(Type::Integer(_)) | None
                 );
                 if real {
-                    // The number of iterations by the rule of ANSI X3.9-1978, 11.10.3.
+                    // The number of iterations by ANSI X3.9-1978, 11.10.3.
                     let step = step.take().unwrap_or_else(|| Expr::int(1, span));
                     let n = Expr::var(self.make.temporary(Type::INTEGER), span);
                     let bin = |op, a, b| Expr::binary(op, a, b);
@@ -314,7 +312,7 @@ impl Normalizer<'_> {
         ));
     }
 
-    /// The arguments of a call of a tangent: what the call changes does not decide which
+    /// Rewrites the arguments of a call of a tangent, so that nothing that the call changes determines which
     /// elements they are.
     fn arguments(
         &mut self,
@@ -337,7 +335,7 @@ impl Normalizer<'_> {
                 .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));
         let mut kept: Vec<(Expr, Expr)> = Vec::new();
         let effect = self.world.effects.get(&self.make.unit.symbols[callee].name);
-        // What the callee leaves in its copy of a value, its backward sweep begins with.
+        // The callee's backward sweep starts from what its forward sweep has left in its copy of a value.
         let changes = |i: usize| effect.is_none_or(|e| e.assigned.contains(i));
         for (i, a) in args.iter_mut().enumerate() {
             let changed = self.reads_any(a, &assigned);
@@ -388,9 +386,9 @@ impl Normalizer<'_> {
         args
     }
 
-    /// What a call reads by one argument and assigns by another, `CALL ROOT(X, X)` or
-    /// `CALL APPEND(X(K), X)`, is read from a copy: the adjoint needs the value before the call, and a
-    /// cotangent for each.
+    /// Copies arguments that the call also assigns under another argument, as in `CALL ROOT(X, X)` or
+    /// `CALL APPEND(X(K), X)`: the adjoint needs the value from before the call, and a cotangent for each
+    /// argument.
     fn inputs_of_their_own(
         &mut self,
         callee: SymId,
@@ -406,7 +404,7 @@ impl Normalizer<'_> {
         };
         let scalar = |i: usize| scalars.get(i).copied().unwrap_or(false);
         let differentiable = |t: Type| t.is_differentiable();
-        // Values that are overwritten by one name are kept for that name only, whatever their type.
+        // A value that is overwritten under one name is saved for this name only, whatever its type.
         let is_array = |e: &Expr| {
             let of = e.base().map(|s| (s, &self.make.unit.symbols[s]));
             of.is_some_and(|(s, of)| {
@@ -486,13 +484,13 @@ impl Normalizer<'_> {
     }
 }
 
-/// Is an argument an element of an array that another one passes from its beginning?
+/// Whether an argument is an element of an array that another argument passes from its beginning.
 fn is_within(unit: &Unit, element: &Expr, array: &Expr) -> bool {
     matches!(element.kind, ExprKind::Element(of, _) if array.base() == Some(of))
         && begins(unit, array)
 }
 
-/// An argument of which the backward sweep does not know what it was.
+/// The error for an argument whose earlier value the backward sweep cannot know.
 fn moving_text(span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_ARGUMENT,

@@ -1,4 +1,4 @@
-//! The program that an adjoint is made of.
+//! Prepares the program that an adjoint is made from.
 
 use crate::legal::called::{Called, called};
 use crate::passes::{self, Form, Forms, Goal};
@@ -10,14 +10,14 @@ use farfel_lang::lower::{compact, without_unused};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The units below a head, as reverse mode sees them.
+/// The units below a head, in the form that reverse mode works on.
 pub(super) struct Closure {
     pub program: Program,
-    /// The units that are not what the program calls by these names.
+    /// The units that differ from the program's units of the same names.
     changed: HashSet<Name>,
-    /// The units that the program has not got.
+    /// The units that the program does not have.
     added: HashSet<Name>,
-    /// What is to be said of the program.
+    /// Warnings about the program.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -41,14 +41,14 @@ const FORMS: Forms = Forms::of(&[
     Form::SavedByName,
 ]);
 
-/// Copies what the head of a request reaches. The copy has no input, output and STOP: the primal
-/// run has done that.
+/// Copies the units that are reachable from the head of a request. The copy has no input, output or STOP: the
+/// primal run has executed these already.
 pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, Vec<Diagnostic>> {
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
     };
-    // With the units that are called by their ENTRY points.
+    // Includes units that are called through their ENTRY points.
     let graph = CallGraph::of(program);
     let below = graph.callees_first(graph.index(&request.head));
     let units = below.iter().filter_map(|u| program.units.get(*u));
@@ -57,7 +57,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     closure(program, units, &goal, forms)
 }
 
-/// Copies what some heads reach, with all that it reads and writes.
+/// Copies the units that are reachable from some heads, including their input and output.
 pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure, Vec<Diagnostic>> {
     let goal = Goal {
         heads,
@@ -69,8 +69,8 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     closure(program, units.cloned().collect(), &goal, FORMS)
 }
 
-/// A copy of a program without what its subprograms declare and do not use, but for those of these names: the heads
-/// whose contexts are found then.
+/// Returns a copy of a program in which subprograms declare only what they use. The heads with the given
+/// names are not changed, since their contexts are determined later.
 pub fn without_unused_below(program: &Program, heads: &[&str]) -> Program {
     let units: Vec<&Unit> = program.units.iter().collect();
     let stays = |u: &Unit| {
@@ -95,7 +95,7 @@ fn closure(
     let known: HashSet<&Name> = program.units.iter().map(|u| &u.name).collect();
     let units = legal.units.iter().map(|u| &u.name);
     let added: HashSet<Name> = units.filter(|n| !known.contains(n)).cloned().collect();
-    // Whoever calls a changed unit is changed as well, also by a name that it got without jumps.
+    // The callers of a changed unit change as well, even if it got a new name when jumps were removed.
     let mut again = !changed.is_empty();
     while again {
         again = false;
@@ -116,14 +116,14 @@ fn closure(
     })
 }
 
-/// Copies of units without what they declare and do not use, so that whatever comes is made for what they do use: in large
-/// models, INCLUDE files declare thousands of COMMON variables everywhere. Where a call may change
-/// variables of a block, it stays: sweeps may have to keep them. Some units are left as they are.
+/// Copies units without unused declarations, so that later passes handle only what is used: in large models,
+/// INCLUDE files declare thousands of COMMON variables everywhere. A block whose variables a call may change
+/// is kept, since sweeps may have to record them. Units for which `stays` returns true are copied unchanged.
 fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -> Vec<Unit> {
     let index: HashMap<Name, usize> = (units.iter().enumerate())
         .map(|(i, u)| (u.name.clone(), i))
         .collect();
-    // The blocks that each unit uses, what it calls, and whether it calls what has no text.
+    // The blocks that each unit uses, its callees, and whether it calls anything without source text.
     let mut blocks: Vec<HashSet<Name>> = Vec::new();
     let mut calls: Vec<HashSet<usize>> = Vec::new();
     let mut anything: Vec<bool> = Vec::new();
@@ -148,7 +148,7 @@ fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -
         calls.push(called);
         anything.push(any);
     }
-    // With what the units below do.
+    // Add what the units below them use.
     let mut again = true;
     while again {
         again = false;
@@ -175,7 +175,7 @@ fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -
 }
 
 impl Closure {
-    /// Adds copies of changed units that the generated ones call.
+    /// Adds copies of the changed units that the generated ones call.
     pub fn finish(&self, made: &mut Vec<Unit>, suffix: &Name) {
         let own = made.len();
         let called = Called {

@@ -1,10 +1,10 @@
-//! Loops that nobody has marked, and whose iterations are proven to be independent.
+//! Loops without a directive whose iterations are proven to be independent.
 //!
-//! Such a loop has the adjoint of [`super::independent`] where that is cheaper: where its forward sweep
-//! would keep values on a tape, and the iterations are cheap to carry out again. What a loop
-//! does not keep, this cannot make cheaper; and where it calls a subprogram, nobody knows what
-//! that costs. An iteration that is carried out alone must need no tape: so adjoints can be
-//! differentiated in reverse mode again, for which tapes are written only once.
+//! Such a loop gets the adjoint of [`super::independent`] if that is cheaper: if its forward sweep would
+//! record values on a tape, and if the iterations are cheap to execute again. A loop that records nothing
+//! cannot become cheaper, and for a loop that calls a subprogram the cost is not known. A single iteration
+//! must not need a tape. Then the adjoint can be differentiated in reverse mode again, which requires that
+//! tapes are written only once.
 
 use super::known::{Replay, Sweeps};
 use super::maker;
@@ -20,16 +20,16 @@ use farfel_lang::ir::{
 use farfel_lang::storage::constant;
 use std::collections::HashMap;
 
-/// As many operations as this are carried out again for a value that is not kept. A value costs a
-/// check, two accesses to memory and two counts; a loop with a tape has no vector instructions.
-/// With one value for an EXP (20, see below), adjoints take 1.1 times as long at `-O2` and 0.6 times
-/// at `-O3 -march=native`.
+/// The maximum number of operations that are executed again to avoid recording one value. Recording costs a
+/// check, two memory accesses and two counter updates, and a loop with a tape is not vectorised. With one
+/// value for one EXP (20, see below), adjoints take 1.1 times as long at `-O2` and 0.6 times as long at
+/// `-O3 -march=native`.
 const OPERATIONS: f64 = 25.0;
 
-/// How often a loop counts of which nobody knows.
+/// The number of iterations used for an unknown loop.
 const TRIPS: f64 = 100.0;
 
-/// What a sweeper has made up to some point.
+/// The state of a sweeper at some point.
 struct State {
     make: maker::Point,
     tapes: tape::State,
@@ -40,7 +40,7 @@ struct State {
     first_backward: usize,
 }
 
-/// What it has made behind that, and has taken back.
+/// What a sweeper has made after that point, and has undone.
 struct Added {
     make: maker::Added,
     tapes: tape::Added,
@@ -49,7 +49,7 @@ struct Added {
 }
 
 impl Sweeper<'_> {
-    /// Both sweeps of a counted loop.
+    /// Returns both sweeps of a counted loop.
     pub(super) fn counted(
         &mut self,
         s: &Stmt,
@@ -60,7 +60,7 @@ impl Sweeper<'_> {
         if d.mark.is_some() || !self.is_apart(s.id, d, control.0) {
             return self.count_loop(s, d, control, needs);
         }
-        // Loops around ask again, at last to have the statements: what they get must need the same.
+        // Enclosing loops ask several times, the last time to get the statements: these must fit the needs.
         let decided = self.decided.get(&s.id).into_iter().flatten();
         let decided = decided.rev().find(|(asked, _)| asked == needs);
         let decided = decided.map(|(_, apart)| *apart);
@@ -77,7 +77,7 @@ impl Sweeper<'_> {
         }
         let after = std::mem::replace(needs, before.clone());
         let first = self.put_back(&start);
-        // Of loops inside, it was found out with this one around them.
+        // Results for inner loops were found with this one around them.
         self.settled.clear();
         let errors = self.errors.len();
         match self.independent(d, control, s.span, s.span, needs) {
@@ -108,8 +108,8 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Takes back what was made since. Calls, and what goes to the beginning of the backward sweep,
-    /// are not in the loops that this is about.
+    /// Undoes what was made since `state`. Calls and statements at the beginning of the backward sweep do not
+    /// occur in these loops.
     fn put_back(&mut self, state: &State) -> Added {
         self.errors.truncate(state.errors);
         self.entries.truncate(state.entries);
@@ -122,7 +122,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Makes once more what was taken back.
+    /// Redoes what was undone.
     fn again(&mut self, added: Added) {
         self.make.again(added.make);
         self.tapes.again(added.tapes);
@@ -130,7 +130,7 @@ impl Sweeper<'_> {
         self.replays = added.replays;
     }
 
-    /// Are the iterations of a loop proven to be independent, and all that they do is known?
+    /// Whether the iterations of a loop are proven to be independent and consist of known statements only.
     fn is_apart(&mut self, id: StmtId, d: &Do, var: SymId) -> bool {
         if let Some(known) = self.apart.get(&id) {
             return *known;
@@ -142,7 +142,7 @@ impl Sweeper<'_> {
         found
     }
 
-    /// Assignments, IF and counted loops only.
+    /// Whether a body has only assignments, IFs, SELECT CASEs and counted loops, without calls.
     fn is_plain(&self, body: &Block) -> bool {
         let mut plain = true;
         walk_block(body, &mut |s| {
@@ -161,7 +161,7 @@ impl Sweeper<'_> {
         plain
     }
 
-    /// Does the tape of a loop cost more than to carry its iterations out again?
+    /// Whether the tape of a loop costs more than executing its iterations again.
     fn is_dear(&self, d: &Do, var: SymId, usual: &Sweeps, before: &Needs, after: &Needs) -> bool {
         let loops = usual.forward.iter().filter_map(|s| match &s.kind {
             StmtKind::Do(d) => Some(&d.body),
@@ -179,7 +179,7 @@ impl Sweeper<'_> {
                 || symbols.any(|(id, s)| s.is_array() && self.space.loc(id) == loc)
                 || self.space.common_at(loc).is_some()
         };
-        // Nothing else has to be kept for it.
+        // Nothing else must be saved for it.
         let whole = touched
             .assigned
             .ones()
@@ -197,7 +197,7 @@ impl Sweeper<'_> {
         !whole && touched.read.ones().all(free)
     }
 
-    /// How many values a block puts on tapes, about.
+    /// Estimates how many values a block puts on tapes.
     fn values_kept(&self, block: &[Stmt]) -> f64 {
         let mut sum = 0.0;
         for s in block {
@@ -212,7 +212,7 @@ impl Sweeper<'_> {
         sum
     }
 
-    /// How many operations the statements of the source are, about.
+    /// Estimates the number of operations in the statements of the source.
     fn operations(&self, block: &[Stmt]) -> f64 {
         let mut sum = 0.0;
         for s in block {
@@ -242,7 +242,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// What one operation counts.
+    /// The cost of one operation.
     fn operation(&self, e: &Expr) -> f64 {
         match &e.kind {
             ExprKind::Binary(BinOp::Div, ..) => 4.0,
@@ -260,7 +260,7 @@ impl Sweeper<'_> {
     }
 }
 
-/// Does a block keep anything on these tapes?
+/// Whether a block records anything on these tapes.
 fn pushes(block: &[Stmt], tapes: &Tapes) -> bool {
     let values: Vec<SymId> = tapes.used.values().map(|v| v.values()).collect();
     let mut found = false;

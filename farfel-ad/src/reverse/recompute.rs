@@ -1,5 +1,5 @@
-//! What loops need whose iterations are carried out again: which values they begin with, how
-//! these go to a tape and back, and the iterations themselves without derivatives.
+//! Support for loops whose iterations are executed again: which values they begin with, how these are saved
+//! on a tape and restored, and the iterations themselves without derivatives.
 
 use super::effects::Besides;
 use super::keep;
@@ -17,10 +17,10 @@ use farfel_lang::ir::{
 };
 use std::collections::BTreeMap;
 
-/// The variable of a counted loop, and its values: from, to, by.
+/// The control of a counted loop: its variable, start, end and step.
 pub(super) type Control<'a> = (SymId, &'a Expr, &'a Expr, Option<&'a Expr>);
 
-/// What has got a new value.
+/// Locations and elements that have been assigned.
 #[derive(Clone)]
 struct Done {
     locs: Set,
@@ -35,17 +35,17 @@ impl Done {
     }
 }
 
-/// The storage of states on the tapes.
+/// The storage of saved states on the tapes.
 pub(super) struct Storage {
     pub members: Vec<Member>,
-    /// For each tape where the states begin, and how large one is.
+    /// For each tape, the variables for the place where the states begin, and for the size of one state.
     places: BTreeMap<Kind, (SymId, SymId)>,
-    /// Where a value is.
+    /// The variable for the place of a value.
     at: SymId,
 }
 
 impl Sweeper<'_> {
-    /// Locations that hold cotangents.
+    /// The locations that hold cotangents.
     pub(super) fn derivative_locs(&self) -> Set {
         let mut found = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
         found.extend(self.make.derivatives.iter().map(|d| self.space.loc(*d)));
@@ -54,7 +54,7 @@ impl Sweeper<'_> {
         found
     }
 
-    /// Whose values from before some statements these read.
+    /// The locations that a block reads with their values from before it.
     pub(super) fn exposed(&self, block: &[Stmt]) -> Set {
         let n = self.space.len + self.make.unit.symbols.len();
         let mut found = Set::with_capacity(n);
@@ -77,7 +77,7 @@ impl Sweeper<'_> {
             }
             let read = touched.read.ones().filter(|l| !done.locs.contains(*l));
             found.extend(read.filter(|l| !self.reads_done_elements(s, *l, done)));
-            // Whatever changes in the loop, changes before its next iteration.
+            // Whatever changes in a loop changes before its next iteration.
             let changed = match &s.kind {
                 StmtKind::Do(_) => {
                     self.world
@@ -114,7 +114,7 @@ impl Sweeper<'_> {
                     self.expose(&d.body, &mut done.clone(), found);
                 }
                 StmtKind::Call(callee, args) => {
-                    // The result of a function has always got a value.
+                    // The result of a function is always assigned.
                     let result = self.result_of(*callee).and_then(|i| args.get(i));
                     let Some(result) = result else {
                         continue;
@@ -161,7 +161,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Does a statement read nothing of an array but elements that have got new values?
+    /// Whether a statement reads only those elements of an array that have been assigned.
     fn reads_done_elements(&self, s: &Stmt, loc: usize, done: &Done) -> bool {
         if done.elements.is_empty() || matches!(s.kind, StmtKind::Call(..)) {
             return false;
@@ -190,7 +190,7 @@ impl Sweeper<'_> {
         all
     }
 
-    /// The position of the argument that gets the result, where a call stands for that of a function.
+    /// The position of the argument that gets the result, if the callee is the tangent of a function.
     fn result_of(&self, callee: SymId) -> Option<usize> {
         let part = self.world.part_of(&self.make.unit.symbols[callee].name)?;
         let part = &self.world.parts[part];
@@ -198,7 +198,7 @@ impl Sweeper<'_> {
         part.derivative_args.iter().rposition(|d| !d)
     }
 
-    /// Elements whose subscripts change are others.
+    /// Removes elements whose subscripts change: they now denote other elements.
     fn forget(&self, done: &mut Done, changed: &Set) {
         done.elements.retain(|e| {
             let mut stays = true;
@@ -209,7 +209,7 @@ impl Sweeper<'_> {
         });
     }
 
-    /// Of the arguments of a call those that the callee reads, where that is known.
+    /// Restricts what a call reads to the arguments that the callee reads, where that is known.
     fn arguments_read(&self, callee: SymId, args: &[Expr], read: &mut Set) {
         let Some(effect) = self.world.effects.get(&self.make.unit.symbols[callee].name) else {
             return;
@@ -218,7 +218,7 @@ impl Sweeper<'_> {
         let mut some = Set::with_capacity(read.len());
         let result = self.result_of(callee);
         for (i, a) in args.iter().enumerate() {
-            // The result of a function has no value before.
+            // The result of a function has no value before the call.
             let is_result = result == Some(i);
             match &a.kind {
                 ExprKind::Var(s) if is_result || !effect.read.contains(i) => {
@@ -234,7 +234,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// The variables at some locations, to be kept.
+    /// The variables at some locations, to be saved.
     pub(super) fn members(&mut self, locs: &Set, span: Span) -> Vec<Member> {
         let mut members = Vec::new();
         for loc in locs.ones() {
@@ -278,7 +278,7 @@ impl Sweeper<'_> {
         members
     }
 
-    /// Says so where an iteration does what must not be done twice.
+    /// Reports iterations that do something that must not be done twice.
     pub(super) fn refuse_other(&mut self, body: &[Stmt], span: Span) {
         let touched = self.world.touched_in(&self.make.unit, self.space, body);
         let mut allocates = false;
@@ -297,7 +297,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// How often a counted loop is carried out.
+    /// The number of iterations of a counted loop.
     pub(super) fn trips(
         &mut self,
         from: &Expr,
@@ -318,7 +318,7 @@ impl Sweeper<'_> {
         self.make.call("MAX", vec![trips, Expr::int(0, span)], span)
     }
 
-    /// The last value of the variable of a counted loop, where it is carried out at all.
+    /// The last value of the variable of a counted loop, if it has any iterations.
     pub(super) fn last_value(
         &mut self,
         from: &Expr,
@@ -335,7 +335,7 @@ impl Sweeper<'_> {
         sum(from.clone(), way)
     }
 
-    /// Is there anything to differentiate?
+    /// Whether a block contains anything to differentiate.
     pub(super) fn has_derivatives(&self, block: &[Stmt]) -> bool {
         let mut found = false;
         for s in block {
@@ -353,7 +353,7 @@ impl Sweeper<'_> {
         found
     }
 
-    /// The statements without derivatives: those of the source.
+    /// Returns the statements without derivatives: those of the source.
     pub(super) fn primal(&mut self, block: &[Stmt]) -> Block {
         let mut out = Vec::with_capacity(block.len());
         for s in block {
@@ -418,7 +418,7 @@ impl Sweeper<'_> {
     }
 }
 
-/// The number of values of an array.
+/// The number of values of a variable.
 fn size(member: &Member, span: Span) -> Expr {
     let mut all = Expr::long(1, span);
     for (low, high) in &member.bounds {
@@ -437,7 +437,7 @@ fn size(member: &Member, span: Span) -> Expr {
 }
 
 impl Storage {
-    /// Declares what tells where states are.
+    /// Declares the variables that tell where states are.
     pub fn of(make: &mut Maker, members: Vec<Member>) -> Storage {
         let mut places = BTreeMap::new();
         for m in &members {
@@ -456,7 +456,7 @@ impl Storage {
         }
     }
 
-    /// How large a state is, by tape.
+    /// Computes the size of a state on each tape.
     pub fn sizes(&self, span: Span) -> Block {
         let mut out = Vec::new();
         for (kind, (_, size_var)) in &self.places {
@@ -470,7 +470,7 @@ impl Storage {
         out
     }
 
-    /// Takes room for `slots` states.
+    /// Reserves room for `slots` states.
     pub fn reserve(&self, make: &mut Maker, tapes: &mut Tapes, slots: Expr, span: Span) -> Block {
         let mut out = Vec::new();
         for (kind, (base, size)) in &self.places {
@@ -480,7 +480,7 @@ impl Storage {
         out
     }
 
-    /// Finds the room again from the end of the tapes; that of one is told.
+    /// Finds the room again, from the end of each tape. For one of the tapes, `other`, the end is given.
     pub fn find(
         &self,
         make: &mut Maker,
@@ -502,7 +502,7 @@ impl Storage {
         out
     }
 
-    /// Gives the room back.
+    /// Releases the room.
     pub fn release(&self, make: &mut Maker, tapes: &mut Tapes, span: Span) -> Block {
         let mut out = Vec::new();
         for (kind, (base, _)) in &self.places {
@@ -512,8 +512,7 @@ impl Storage {
         out
     }
 
-    /// Adds to `change` by how much the members differ from what is kept of them, and keeps them
-    /// as they are.
+    /// Adds to `change` the difference between the members and their saved values, and saves the current values.
     pub fn compare(&self, make: &mut Maker, tapes: &mut Tapes, change: SymId, span: Span) -> Block {
         let one = |make: &mut Maker, value: Expr, place: Expr| {
             let by = binary(BinOp::Sub, value.clone(), place.clone());
@@ -527,7 +526,7 @@ impl Storage {
         self.each(make, tapes, Expr::int(1, span), &|_| true, &one, span)
     }
 
-    /// Copies the members that `which` chooses to the state of a number, or back.
+    /// Copies the members that `which` selects to the state with number `slot`, or back.
     pub fn copy(
         &self,
         make: &mut Maker,
@@ -547,8 +546,7 @@ impl Storage {
         self.each(make, tapes, slot, which, &one, span)
     }
 
-    /// Does something with each value of the members that `which` chooses and its place in the state
-    /// of a number.
+    /// Applies `one` to each value of the members that `which` selects and its place in the state with number `slot`.
     fn each(
         &self,
         make: &mut Maker,
@@ -597,7 +595,7 @@ impl Storage {
     }
 }
 
-/// IF with one arm.
+/// An IF with one condition.
 pub(super) fn when(condition: Expr, then: Block, otherwise: Block, span: Span) -> Block {
     choice(vec![(condition, then)], otherwise, span)
         .into_iter()

@@ -1,4 +1,4 @@
-//! What adjoints keep and what they leave out, to be looked at.
+//! What adjoints record and what they omit, for reports.
 
 use super::World;
 use farfel_lang::Span;
@@ -8,22 +8,23 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-/// What is known of one adjoint.
+/// What is known of an adjoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorded {
-    /// The adjoint.
+    /// The name of the adjoint.
     pub derivative: Name,
-    /// What the forward sweep keeps on a tape, and at which statement; [`Span::NONE`] at its end.
+    /// The variables that the forward sweep records on tapes, each with its statement; [`Span::NONE`] for the
+    /// end of the sweep.
     pub kept: Vec<(Span, Name)>,
-    /// What some caller needs again as it was before the call, so that this is kept here.
+    /// The variables that some caller needs with their values from before the call, so that they are saved here.
     pub before: Vec<Name>,
-    /// What the backward sweep needs as it is after the forward sweep.
+    /// The variables whose values after the forward sweep are needed by the backward sweep.
     pub after: Vec<Name>,
-    /// The statements of the forward sweep; of what is called as it is, none are told.
+    /// The statements of the forward sweep; `None` if the original subprogram is called instead.
     pub carried_out: Option<HashSet<Span>>,
 }
 
-/// Finds out what the adjoints of a request record.
+/// Returns what the adjoints of a request record.
 pub(crate) fn recorded(
     program: &Program,
     request: &Request,
@@ -63,7 +64,7 @@ pub(crate) fn recorded(
     Ok(found)
 }
 
-/// What goes on a tape: `TAPE(TOP) = value`.
+/// Finds what is put on tapes: `TAPE(TOP) = value`.
 fn pushes(unit: &Unit, block: &Block, found: &mut Vec<(Span, Name)>) {
     walk_block(block, &mut |s| {
         if let StmtKind::Assign(to, value) = &s.kind
@@ -71,7 +72,7 @@ fn pushes(unit: &Unit, block: &Block, found: &mut Vec<(Span, Name)>) {
         {
             let name = match &value.kind {
                 ExprKind::Var(v) | ExprKind::Element(v, _) => unit.symbols[*v].name.clone(),
-                // The number of a branch.
+                // The number of a branch has no name.
                 _ => return,
             };
             if !found.contains(&(s.span, name.clone())) {
@@ -81,7 +82,7 @@ fn pushes(unit: &Unit, block: &Block, found: &mut Vec<(Span, Name)>) {
     });
 }
 
-/// The statements of a unit that are no adjoints of statements.
+/// The statements of a unit that are not adjoints of statements.
 fn spans(unit: &Unit, derivatives: &HashSet<SymId>) -> HashSet<Span> {
     let mut found = HashSet::new();
     walk_block(&unit.body, &mut |s| {

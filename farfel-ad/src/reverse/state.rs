@@ -1,11 +1,11 @@
-//! What adjoints of heads leave behind in COMMON and SAVE.
+//! The values that adjoints of heads leave in COMMON and SAVE variables.
 //!
-//! A subprogram may find there what its last call has left: tables that the first call fills, a
-//! counter, the step before. Backward sweeps put values back that forward sweeps have overwritten,
-//! some and not others: where they stopped there, the next call would find the flag of a table that
-//! is gone. So a head leaves what its forward sweep has left, and that is what the subprogram itself
-//! leaves. Such values are computed, wanted for the derivative or not, and what backward sweeps change of
-//! them is put back in the end:
+//! A subprogram may find values there that its previous call has left: tables that the first call fills, a
+//! counter, the previous step. Backward sweeps restore only some of the values that forward sweeps have
+//! overwritten: without further care, the next call might find a flag that says that a table is filled when
+//! the table is gone. So a head leaves the values that its forward sweep has left, which are those that the
+//! subprogram itself leaves. Such values are computed even if the derivative does not need them, and those
+//! that the backward sweep changes are restored at the end:
 //!
 //! ```fortran
 //!       ... the forward sweep ...
@@ -14,7 +14,7 @@
 //!       A = A_COPY
 //! ```
 //!
-//! AD blocks see to that themselves: what they call is not what the program calls.
+//! AD blocks handle this themselves: they do not call the same subprograms as the program.
 
 use super::World;
 use super::effects::{Effects, Touched};
@@ -29,8 +29,8 @@ use farfel_lang::storage::UnitStorage;
 use farfel_lang::storage::constant::{extents, integer};
 use std::collections::HashMap;
 
-/// The COMMON variables, by number, that each of some units changes and reads before it has set
-/// them. `real` is the number of bytes of a default REAL.
+/// For each of the given heads, the COMMON variables, by number, that it changes, and reads before setting
+/// them. `real` is the size of a default REAL in bytes.
 pub(super) fn of(
     program: &Program,
     heads: &[&str],
@@ -67,7 +67,8 @@ pub(super) fn of(
     state.collect()
 }
 
-/// Puts back in the end what backward sweeps change of it. `effects` is what the units do.
+/// Restores at the end of heads the state that their backward sweeps change. `effects` are those of the
+/// generated units. Returns warnings for variables that cannot be restored.
 pub(super) fn put_back(
     world: &World,
     closure: &Program,
@@ -119,12 +120,12 @@ pub(super) fn put_back(
     warnings
 }
 
-/// The variables of a unit where a COMMON variable is, which it declares if it does not yet.
+/// The symbols of a unit for a COMMON variable. The unit declares the block if it does not yet.
 fn shared(world: &World, closure: &Program, make: &mut Maker, k: usize) -> Vec<SymId> {
     let v = &world.commons.vars[k];
     let irregular = world.commons.irregular.contains(&v.block);
     let at = |mut members: Vec<SymId>| match irregular {
-        // It is all of them.
+        // The block is one location: all of its members.
         true => members,
         false if v.position < members.len() => vec![members.swap_remove(v.position)],
         false => Vec::new(),
@@ -138,8 +139,8 @@ fn shared(world: &World, closure: &Program, make: &mut Maker, k: usize) -> Vec<S
     }
 }
 
-/// The unit that declares most of a COMMON block, and the members there; none where another unit could
-/// not declare them.
+/// The unit that declares the largest part of a COMMON block, and the members there; `None` if other units
+/// could not declare them.
 pub(super) fn declaration<'a>(
     world: &'a World,
     closure: &'a Program,
@@ -157,7 +158,7 @@ pub(super) fn declaration<'a>(
     members.iter().all(known).then_some((from, members))
 }
 
-/// The bytes of a COMMON block as a unit declares it.
+/// The size of a COMMON block in bytes, as a unit declares it.
 fn size(unit: &Unit, block: &Name) -> i64 {
     let storage = UnitStorage::of(unit);
     let area = storage
@@ -176,22 +177,22 @@ fn left(unit: &Unit, name: &Name) -> Diagnostic {
         .help("set it again before the next call")
 }
 
-/// Can a variable be kept in another one of its type?
+/// Whether a variable can be copied to another one of its type.
 fn can_be_kept(unit: &Unit, s: &Symbol) -> bool {
     let known = |l: &Expr| integer(unit, l).is_some();
     s.attributes.iter().count() == 0 && s.ty.is_some() && s.length.as_ref().is_none_or(known)
 }
 
-/// A variable that is kept in another one.
+/// The statements that save a variable in another one and restore it.
 struct Copied {
-    /// Keeps its value.
+    /// Saves the value.
     keep: Stmt,
-    /// Puts it back.
+    /// Restores it.
     put_back: Stmt,
 }
 
 impl Copied {
-    /// Declares the other one.
+    /// Declares the variable that takes the copy.
     fn of(make: &mut Maker, s: SymId) -> Self {
         let of = &make.unit.symbols[s];
         let copy = Symbol {
@@ -220,7 +221,7 @@ impl Copied {
     }
 }
 
-/// Does any unit assign local variables that keep their values?
+/// Whether any unit assigns local variables that are saved between calls.
 pub(super) fn keeps_state(world: &World, units: &[&Unit]) -> bool {
     units.iter().any(|u| {
         let space = Space::of(u, &world.commons);

@@ -1,5 +1,5 @@
-//! Loops that keep the same number of values in each iteration: their place on the tape is known
-//! before, so that one look at its end is enough.
+//! Loops that record the same number of values in each iteration: the places of the values on the tape are
+//! known in advance, so that a single check for room is enough.
 //!
 //! ```fortran
 //!       IF (TOP + MAX(N, 0) .GT. MOST) STOP '…'       DO I = N, 1, -1
@@ -10,15 +10,15 @@
 //!       END DO
 //! ```
 //!
-//! Pushes one by one make each iteration wait for the last, and compilers leave such loops as
-//! they are. Where an iteration keeps several values, each of them has a stretch of its own, so that
-//! iterations go through all arrays side by side. That is so where the variable counts by one. Where it
-//! counts otherwise, values lie one behind the other, and only the look at the end comes
-//! before the loop; where it counts by as much as there are values (a loop that was unrolled by hand),
-//! the place of each follows from the variable again.
+//! Pushing values one by one makes each iteration depend on the previous one, and compilers do not optimise
+//! such loops. If an iteration records several values, each of them gets its own stretch of the tape, so that
+//! iterations go through all arrays side by side. This requires a loop variable that counts by one. With
+//! another step, the values of an iteration lie next to each other, and only the check for room moves in
+//! front of the loop. If the step equals the number of values (a loop that was unrolled by hand), the place
+//! of each value follows from the loop variable again.
 //!
-//! A loop that keeps values in an arm only, in a loop inside it or in a subprogram, and one whose
-//! number of iterations is not known, pushes one by one.
+//! A loop that records values only in a branch, in an inner loop or in a subprogram, or whose number of
+//! iterations is not known, pushes them one by one.
 
 use super::maker::Maker;
 use super::tape::{Kind, Op, Tapes, Vars};
@@ -28,7 +28,7 @@ use farfel_lang::ir::build::{binary, difference, paren, product, sum};
 use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, SymId, Type};
 use farfel_lang::types::type_of;
 
-/// What counts a loop: its variable, from, to, step if that is a constant.
+/// The control of a counted loop: its variable, start, end, and step, which is a constant.
 pub(super) struct Counted<'a> {
     pub var: SymId,
     pub from: &'a Expr,
@@ -36,9 +36,9 @@ pub(super) struct Counted<'a> {
     pub step: i64,
 }
 
-/// Gives the values that the body of a loop keeps on one tape their places; returns what comes
-/// before the loop of the forward sweep and behind that of the backward sweep. Nothing happens
-/// where that cannot be done.
+/// Gives the values that the body of a loop records on one tape fixed places. Returns the statements that go
+/// before the loop of the forward sweep, and those after the loop of the backward sweep. Changes nothing and
+/// returns `None` if this is not possible.
 pub(super) fn give_places(
     make: &mut Maker,
     tapes: &mut Tapes,
@@ -69,7 +69,7 @@ pub(super) fn give_places(
         true => (l.from, l.to),
         false => (l.to, l.from),
     };
-    // How far the variable goes.
+    // The absolute value of the step.
     let way = l.step.checked_abs()?;
     let length = match (&low.kind, &high.kind) {
         (ExprKind::Int(a), ExprKind::Int(b)) => Expr::int(b.checked_sub(*a)?, span),
@@ -95,10 +95,10 @@ pub(super) fn give_places(
         _ => product(times(k, span), at_least_none),
     };
     let v = || Expr::var(l.var, span);
-    // The place of the value of a number, from 1, where the variable tells it.
+    // The place of the `j`-th value of an iteration, from 1, if it follows from the loop variable.
     let place = |j: i64| -> Option<Expr> {
         if way == 1 {
-            // Its stretch ends where that many values come behind it.
+            // The stretches of later values come after its own.
             let behind = match k - j {
                 0 => top(),
                 n => {
@@ -114,7 +114,7 @@ pub(super) fn give_places(
                 _ => sum(difference(behind, l.from.clone()), v()),
             });
         }
-        // Places go up by as much as the variable does.
+        // Places increase by as much as the variable does.
         if l.step == k {
             let all = binary(BinOp::Mul, paren(trips.clone()), Expr::int(k, span));
             let begin = difference(difference(top(), all), l.from.clone());
@@ -124,7 +124,7 @@ pub(super) fn give_places(
     };
     let need = binary(BinOp::Add, top(), paren(values.clone()));
     if place(1).is_none() {
-        // One behind the other: there is only no need to look.
+        // The values lie next to each other: only the check moves.
         remove(forward, &pushes, 1);
         return Some((vec![tapes.look(make, kind, need, span)], Vec::new()));
     }
@@ -132,7 +132,7 @@ pub(super) fn give_places(
         set_place(forward.get_mut(*i + 2)?, &place(j as i64 + 1)?, true);
     }
     for (j, i) in pops.iter().enumerate() {
-        // The last value comes first.
+        // The last value is popped first.
         set_place(backward.get_mut(*i)?, &place(k - j as i64)?, false);
     }
     remove(forward, &pushes, 2);
@@ -145,7 +145,7 @@ pub(super) fn give_places(
     ))
 }
 
-/// Takes `count` statements out at each of some places, which are in order.
+/// Removes `count` statements at each of some sorted positions.
 fn remove(block: &mut Block, places: &[usize], count: usize) {
     let mut at = 0;
     let mut places = places.iter().copied().peekable();
@@ -157,12 +157,12 @@ fn remove(block: &mut Block, places: &[usize], count: usize) {
     });
 }
 
-/// A factor of as many digits as places on tapes have.
+/// A factor of the same integer type as places on tapes.
 fn times(n: i64, span: Span) -> Expr {
     Expr::long(n, span)
 }
 
-/// Puts the subscript of a tape in.
+/// Sets the subscript of a tape in a push or pop.
 fn set_place(s: &mut Stmt, place: &Expr, push: bool) {
     let StmtKind::Assign(target, value) = &mut s.kind else {
         return;
@@ -173,13 +173,13 @@ fn set_place(s: &mut Stmt, place: &Expr, push: bool) {
     }
 }
 
-/// Where statements do something with a tape.
+/// The positions of statements with a given tape operation.
 fn places(tapes: &Tapes, block: &[Stmt], op: Op) -> Vec<usize> {
     let here = |i: &usize| block.get(*i).and_then(|s| tapes.op(s)) == Some(op);
     (0..block.len()).filter(here).collect()
 }
 
-/// Do statements name a tape other than the `count` at each of some places, which are in order?
+/// Whether statements name a tape, other than the `count` statements at each of some sorted positions.
 fn names_it_besides(block: &[Stmt], places: &[usize], count: usize, tape: &Vars) -> bool {
     let of_tape = [tape.values(), tape.top(), tape.most()];
     let known = |i: usize| {
@@ -194,7 +194,7 @@ fn names_it_besides(block: &[Stmt], places: &[usize], count: usize, tape: &Vars)
     found
 }
 
-/// May an iteration end in its middle?
+/// Whether an iteration may end before its last statement.
 fn jumps(block: &[Stmt]) -> bool {
     let mut found = false;
     for s in block {

@@ -1,9 +1,8 @@
 //! Both sweeps of one unit.
 //!
-//! The forward sweep is the unit's own statements, which keep what will be needed before
-//! they overwrite it. The backward sweep carries out the transposes of the linear
-//! statements, last first, and takes back what was kept, so that at each of them every
-//! needed variable has the value that it had there.
+//! The forward sweep consists of the unit's own statements, which save values that will be needed before they
+//! overwrite them. The backward sweep executes the transposes of the linear statements in reverse order and
+//! restores the saved values, so that at each of them every needed variable has the value that it had there.
 
 use super::World;
 use super::keep::keep;
@@ -29,52 +28,53 @@ use std::collections::{BTreeSet, HashMap};
 
 pub(super) struct Sweeper<'w> {
     pub world: &'w World,
-    /// The number of the unit.
+    /// The index of the unit in the world's parts.
     pub part: usize,
     pub facts: &'w [Facts],
-    /// What calls find needed on entry: for each unit the slots.
+    /// The slots of callees whose values from before a call are needed: pairs of a part and a slot.
     pub entries: Vec<(usize, usize)>,
     pub make: Maker,
     pub space: &'w Space,
     pub tapes: Tapes,
     pub errors: Vec<Diagnostic>,
-    /// The COMMON variables, by number, that need names and have none.
+    /// The COMMON variables, by number, that must be named but are not declared.
     pub undeclared: BTreeSet<usize>,
-    /// The subprograms of whose calls it cannot keep what they overwrite.
+    /// The subprograms whose calls overwrite values that this unit cannot save.
     pub unkept: BTreeSet<Name>,
     /// Locations that the unit assigns somewhere.
     pub assigned: Set,
     /// The unit is the head: both sweeps are in one unit.
     pub root: bool,
-    /// The loops around.
+    /// The enclosing counted loops.
     pub around: Vec<LoopSpan>,
     /// Their variables.
     pub loop_vars: Vec<SymId>,
-    /// How many there are.
+    /// The number of enclosing loops of any kind.
     pub loops: usize,
-    /// The variable that says which arm was taken.
+    /// The variable that holds the number of the arm that was taken.
     pub branch: Option<SymId>,
-    /// Only the needs are asked for: no symbols are made.
+    /// Greater than zero in trial runs, which only determine needs and whose symbols are removed again.
     pub trial: usize,
-    /// What the backward sweep begins with.
+    /// The statements that the backward sweep begins with.
     pub first_backward: Block,
-    /// Loops whose iterations are known to be independent, or not.
+    /// Whether the iterations of loops are independent, where this is known already.
     pub apart: HashMap<StmtId, bool>,
-    /// What was found needed at the start of each iteration of loops: for which needs behind them, and
-    /// what.
+    /// For each loop, what is needed at the start of an iteration: the needs before the loop that this was
+    /// determined for, and the result.
     pub settled: HashMap<StmtId, (Needs, Needs)>,
-    /// Whether such loops are carried out again: for which needs behind them.
+    /// Whether the iterations of independent loops are executed again: the needs before the loop that this
+    /// was decided for, and the decision.
     pub decided: HashMap<StmtId, Vec<(Needs, bool)>>,
-    /// Loops whose iterations are carried out again, by a variable of their own.
+    /// The loops whose iterations are executed again, each by a variable that marks it in the forward sweep.
     pub replays: HashMap<SymId, Replay>,
-    /// What statements assign that come behind the one at hand, or around it in a loop: of the
-    /// head, by blocks.
+    /// The locations that later statements assign, one set for each enclosing block (in the head only) and
+    /// each enclosing loop.
     pub later: Vec<Set>,
-    /// Variables that the backward sweep would compute again here.
+    /// The variables that the backward sweep would recompute at the current statement.
     pub cheap: Vec<SymId>,
-    /// Of parts whose calls are joint, the locations whose values from before they read.
+    /// For each part with joint calls, the locations whose values on entry it reads.
     pub read_before: HashMap<usize, Set>,
-    /// The locations that may have values when statements begin, where that was asked.
+    /// The locations that may be defined when each statement begins, once this has been determined.
     pub set_before: Option<HashMap<StmtId, Set>>,
 }
 
@@ -82,9 +82,10 @@ pub(super) struct Sweeper<'w> {
 struct Recomputed {
     var: SymId,
     value: Expr,
-    /// The statement of the block that computes it first.
+    /// The index in the block of the statement that computes it.
     first: usize,
-    /// The statement of the block behind which it is computed again.
+    /// The index of the last statement that needs it: the backward sweep recomputes it just before the
+    /// transpose of this statement.
     last: usize,
 }
 
@@ -121,8 +122,8 @@ impl<'w> Sweeper<'w> {
         }
     }
 
-    /// One iteration of a loop by itself, with a tape, and what it needs when it begins. None where
-    /// nothing goes back through it.
+    /// Sweeps a single iteration of a loop, with a tape. Returns its sweeps and the values that its backward
+    /// sweep needs when it starts, or `None` if its backward sweep is empty.
     pub(super) fn one_iteration(
         &mut self,
         around: Option<LoopSpan>,
@@ -149,7 +150,8 @@ impl<'w> Sweeper<'w> {
 
     pub fn block(&mut self, block: &[Stmt], needs: &mut Needs) -> Sweeps {
         let recomputed = self.recomputed(block);
-        // Those behind which they are computed again, and those that are valid at the statement at hand.
+        // `ends` has the recomputed values by their last statements, `open` those that are valid at the
+        // current statement.
         let mut ends: HashMap<usize, Vec<&Recomputed>> = HashMap::new();
         for r in recomputed.iter().rev() {
             ends.entry(r.last).or_default().push(r);
@@ -193,8 +195,8 @@ impl<'w> Sweeper<'w> {
         }
     }
 
-    /// What comes behind each statement of a block assigns, that of the first one last; nothing where
-    /// nobody asks.
+    /// Returns for each statement of a block, from the last to the first, the locations that the statements
+    /// after it assign; nothing if this is not used.
     fn later_in(&self, block: &[Stmt]) -> Vec<Set> {
         let chooses = |s: &Stmt| {
             let mut found = false;
@@ -214,15 +216,16 @@ impl<'w> Sweeper<'w> {
         all
     }
 
-    /// Scalars of a block that are cheap to compute again right where they are needed last.
+    /// Finds scalars of a block that are cheap to recompute in the backward sweep just before they are
+    /// needed.
     fn recomputed(&self, block: &[Stmt]) -> Vec<Recomputed> {
         let mut found: Vec<Recomputed> = Vec::new();
         if self.loops == 0 && self.root {
             // Nothing overwrites them.
             return found;
         }
-        // By location the statements that assign it, and by variable those whose backward sweep
-        // may read it, in order.
+        // By location, the statements that assign it; by variable, the statements whose backward sweep may
+        // read it. Both in order.
         let mut assigned: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut readers: HashMap<SymId, Vec<usize>> = HashMap::new();
         for (i, s) in block.iter().enumerate() {
@@ -238,9 +241,9 @@ impl<'w> Sweeper<'w> {
                 }
             });
         }
-        // By variable behind which statements values that read it are computed again.
+        // By variable, the statements after which values that read it are recomputed.
         let mut again: HashMap<SymId, Vec<usize>> = HashMap::new();
-        // The first from a statement on.
+        // The first entry of a list at or after a statement.
         let next = |list: Option<&Vec<usize>>, from: usize| -> Option<usize> {
             let list = list?;
             list.get(list.partition_point(|j| *j < from)).copied()
@@ -264,7 +267,7 @@ impl<'w> Sweeper<'w> {
             if !plain {
                 continue;
             }
-            // Up to where it has this value.
+            // The variable has this value up to here.
             let end = next(assigned.get(&loc), i + 1).unwrap_or(block.len());
             let mut last = readers.get(&var).and_then(|list| {
                 let before = list.partition_point(|j| *j < end).checked_sub(1)?;
@@ -309,7 +312,7 @@ impl<'w> Sweeper<'w> {
         }
     }
 
-    /// Is it a call of an intrinsic function that takes few instructions?
+    /// Whether an expression is a call of an intrinsic function that takes few instructions.
     pub(super) fn is_cheap_call(&self, e: &Expr) -> bool {
         let ExprKind::Call(s, _) = &e.kind else {
             return false;
@@ -332,7 +335,7 @@ impl<'w> Sweeper<'w> {
                 _ => true,
             },
             ExprKind::Call(..) => self.is_cheap_call(e),
-            // What needs a tape would keep all of it.
+            // A value that reads a tape would require the whole tape.
             ExprKind::Element(s, _) if self.make.unit.symbols[*s].tape => false,
             ExprKind::Int(_)
             | ExprKind::Real(_)
@@ -348,8 +351,7 @@ impl<'w> Sweeper<'w> {
         own && rank(&self.make.unit, e) == 0 && e.children().into_iter().all(|c| self.is_cheap(c))
     }
 
-    /// Adds what is read so that a call gets its arguments: subscripts, and expressions that are no
-    /// variables.
+    /// Adds to the needs what is read to pass arguments: subscripts, and expressions that are not variables.
     pub(super) fn read_to_pass(&self, callee: &super::Part, args: &[Expr], needs: &mut Needs) {
         for (i, a) in args.iter().enumerate() {
             match &a.kind {
@@ -365,7 +367,7 @@ impl<'w> Sweeper<'w> {
         }
     }
 
-    /// Adds what an expression reads.
+    /// Adds the variables that an expression reads to the needs.
     pub(super) fn read(&self, e: &Expr, needs: &mut Needs) {
         e.walk(&mut |e| {
             let (ExprKind::Var(s) | ExprKind::Element(s, _)) = &e.kind else {
@@ -384,7 +386,7 @@ impl<'w> Sweeper<'w> {
         });
     }
 
-    /// Keeps what is about to be overwritten, where it is needed.
+    /// Returns the statements that save and restore what is about to be overwritten, if it is needed.
     pub(super) fn overwrite(
         &mut self,
         target: &Expr,
@@ -415,7 +417,7 @@ impl<'w> Sweeper<'w> {
         if !tangled {
             match (&kept.kind, elements) {
                 (ExprKind::Element(..), Some(elements)) => needs.remove_element(loc, &elements),
-                // All of it is kept.
+                // The whole variable is saved.
                 (ExprKind::Var(_), _) => needs.remove(loc),
                 _ => {}
             }
@@ -423,7 +425,8 @@ impl<'w> Sweeper<'w> {
         made
     }
 
-    /// Keeps a variable; of an array that is known where anything is needed, no more than that.
+    /// Returns the statements that save and restore a variable; for an array, only the needed section, if it
+    /// is known.
     pub(super) fn keep(&mut self, e: &Expr, needs: &Needs, span: Span) -> (Block, Block) {
         if matches!(e.kind, ExprKind::Var(s) if is_tape(&self.make.unit.symbols[s])) {
             if self.trial == 0 {
@@ -435,7 +438,7 @@ impl<'w> Sweeper<'w> {
             ExprKind::Var(s) if self.make.unit.symbols[s].is_array() => Some(s),
             _ => None,
         };
-        // The bounds must be the same when the values are taken back.
+        // The bounds must be the same when the values are restored.
         let fixed = |s: SymId| !self.assigned.contains(self.space.loc(s));
         let section = array.and_then(|s| {
             let dims = &self.make.unit.symbols[s].dims;
@@ -453,7 +456,7 @@ impl<'w> Sweeper<'w> {
         }
     }
 
-    /// Keeps whatever a statement overwrites besides its own target.
+    /// Saves what a statement overwrites at some locations besides its own target, if it is needed.
     pub(super) fn overwrite_all(
         &mut self,
         locs: &Set,
@@ -462,7 +465,7 @@ impl<'w> Sweeper<'w> {
     ) -> (Block, Block) {
         let (mut push, mut pops) = (Vec::new(), Vec::new());
         for loc in locs.ones() {
-            // Nothing may change the variable of a loop in it, whatever calls could do.
+            // The variable of a loop cannot change inside the loop, whatever the effects of calls say.
             let counts = |v: &SymId| self.space.loc(*v) == loc;
             let counted = !self.space.tangled.contains(loc) && self.loop_vars.iter().any(counts);
             if !needs.has(loc) || counted {
@@ -496,8 +499,8 @@ impl<'w> Sweeper<'w> {
         (push, pops.into_iter().rev().flatten().collect())
     }
 
-    /// A statement needs a name for a COMMON variable, and the unit has none. Where the block can be
-    /// declared, it will be when the sweeps are made once more.
+    /// Reports that a statement has to name a COMMON variable that the unit does not declare. If the block
+    /// can be declared, it will be before the sweeps are made once more.
     pub(super) fn undeclared(&mut self, loc: usize, why: &str, span: Span) {
         if self.trial > 0 {
             return;
@@ -586,14 +589,14 @@ impl<'w> Sweeper<'w> {
         }
     }
 
-    /// Is it ALLOCATE of tapes?
+    /// Whether the statement is an ALLOCATE of tapes.
     fn is_of_tapes(&self, a: &Allocation) -> bool {
         let mut objects = a.objects.iter();
         !a.free && objects.all(|o| o.base().is_some_and(|s| self.make.unit.symbols[s].tape))
     }
 
-    /// A tape is there from the beginning of the forward sweep on, its derivative from that of
-    /// the backward sweep on.
+    /// Allocates tapes at this place in the forward sweep, and their derivatives at the beginning of the
+    /// backward sweep.
     fn allocate(&mut self, a: &Allocation, span: Span) -> Sweeps {
         let (derivatives, values): (Vec<Expr>, Vec<Expr>) = a
             .objects
@@ -609,7 +612,7 @@ impl<'w> Sweeper<'w> {
         };
         let mut first = derivatives;
         if !self.root {
-            // In a unit of its own, the backward sweep passes on what it has not got.
+            // A backward sweep in a unit of its own allocates the tape, too, since it passes it on.
             first.extend(values.iter().cloned());
         }
         if !first.is_empty() && self.trial == 0 {
@@ -650,7 +653,7 @@ impl<'w> Sweeper<'w> {
         if let Some(made) = self.undone(s, needs) {
             return made;
         }
-        // Functions in it may do more than give a value.
+        // Functions in the statement may have side effects.
         let mut forward = Vec::new();
         let mut backward = Vec::new();
         if has_calls(&self.make, value) || has_calls(&self.make, target) {
@@ -665,7 +668,7 @@ impl<'w> Sweeper<'w> {
         let (push, mut pop) = self.overwrite(target, needs, s.span);
         forward.extend(push);
         pop.append(&mut backward);
-        // Subscripts are whole numbers.
+        // Only integers occur in subscripts.
         if let Some(v) = target.base()
             && matches!(self.make.unit.symbols[v].ty, Some(Type::Integer(_)))
         {
@@ -696,7 +699,7 @@ impl<'w> Sweeper<'w> {
     }
 
     fn linear(&mut self, target: &Expr, value: &Expr, span: Span, needs: &mut Needs) -> Sweeps {
-        // Not the derivatives, but what they are multiplied by, and their subscripts.
+        // The factors of the derivatives and all subscripts are needed, not the derivatives themselves.
         self.read(value, needs);
         self.read(target, needs);
         let space = self.space;
@@ -717,12 +720,12 @@ impl<'w> Sweeper<'w> {
     }
 }
 
-/// Is it the array of a tape that came with the program?
+/// Whether a symbol is the array of a tape that was in the program from the start.
 pub(super) fn is_tape(s: &Symbol) -> bool {
     s.tape && !s.dims.is_empty()
 }
 
-/// A tape whose values are overwritten before the adjoint of the adjoint has used them.
+/// The error for a tape whose values are overwritten before the adjoint of the adjoint has used them.
 pub(super) fn twice_reversed(span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_LOOP,

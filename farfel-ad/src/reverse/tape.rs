@@ -1,12 +1,11 @@
-//! The tape: values that the forward sweep keeps and the backward sweep takes back, last
-//! first.
+//! The tape: values that the forward sweep pushes and the backward sweep pops, last first.
 //!
-//! For each type there is an array and the number of values in it, ordinary Fortran
-//! variables: local to the head, arguments below it. So an adjoint is a plain program that
-//! can be differentiated again, and each call of it has a tape of its own.
+//! For each type there is an array and the number of values in it. These are ordinary Fortran variables:
+//! local to the head, arguments below it. So an adjoint is a plain program that can be differentiated again,
+//! and each call of it has a tape of its own.
 //!
-//! Which statements keep a value and which take one back is known by their ids ([`Tapes::op`]),
-//! so that [`stretch`](super::stretch) and [`growing`](super::growing) can change them.
+//! Statements that push or pop values are identified by their ids ([`Tapes::op`]), so that
+//! [`stretch`](super::stretch) and [`growing`](super::growing) can change them.
 
 use super::maker::Maker;
 use crate::legal::fixed_tapes::full_tape;
@@ -15,14 +14,14 @@ use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{Arg, BinOp, Block, Dim, Expr, Place, Stmt, StmtId, SymId, Symbol, Type};
 use std::collections::BTreeMap;
 
-/// For which type a tape is.
+/// The type of the values on a tape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     Integer(u8),
     Real(u8),
     Complex(u8),
     Logical(u8),
-    /// Texts lie there character by character.
+    /// Texts are stored character by character.
     Character,
 }
 
@@ -58,12 +57,12 @@ impl Kind {
         }
     }
 
-    /// How many values a tape of so many bytes has.
+    /// The number of values on a tape of `most` bytes.
     pub fn limit(self, most: u64) -> i64 {
         (i64::try_from(most).unwrap_or(i64::MAX) / self.bytes()).max(1)
     }
 
-    /// How many bytes a value has.
+    /// The size of a value in bytes.
     pub fn bytes(self) -> i64 {
         match self {
             Kind::Integer(k) | Kind::Real(k) | Kind::Logical(k) => i64::from(k),
@@ -76,23 +75,23 @@ impl Kind {
 /// The variables of one tape in one unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vars {
-    /// The values.
+    /// The array of values.
     values: SymId,
-    /// How many there are.
+    /// The number of values on the tape.
     top: SymId,
-    /// How many there can be.
+    /// The maximum number of values.
     most: SymId,
 }
 
-/// What a statement does with a tape.
+/// The operation of a statement on a tape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// It looks whether there is room for one value. The next one counts, the one after it keeps the
-    /// value.
+    /// Checks whether there is room for one value. The next statement increments the counter, the one after
+    /// it stores the value.
     Push(Kind),
-    /// It takes a value back. The next one counts.
+    /// Loads a value. The next statement decrements the counter.
     Pop(Kind),
-    /// It looks whether there is room for several values.
+    /// Checks whether there is room for several values.
     Room(Kind),
 }
 
@@ -100,53 +99,53 @@ pub(super) enum Op {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tapes {
     pub used: BTreeMap<Kind, Vars>,
-    /// What statements do, by ids, which only get greater.
+    /// The operations of statements, in the order of their ids, which only increase.
     ops: Vec<(StmtId, Op)>,
 }
 
-/// The tapes of a unit as they were.
+/// The state of a unit's tapes at some point.
 pub(super) struct State {
     used: BTreeMap<Kind, Vars>,
     ops: usize,
 }
 
-/// What was done with tapes, and was taken back.
+/// Operations that were undone.
 pub(super) struct Added {
     used: BTreeMap<Kind, Vars>,
     ops: Vec<(StmtId, Op)>,
 }
 
 impl Vars {
-    /// The array of the values.
+    /// The array of values.
     pub fn values(&self) -> SymId {
         self.values
     }
 
-    /// How many values there are.
+    /// The number of values on the tape.
     pub fn top(&self) -> SymId {
         self.top
     }
 
-    /// How many there can be.
+    /// The maximum number of values.
     pub fn most(&self) -> SymId {
         self.most
     }
 }
 
 impl Tapes {
-    /// What a statement does with a tape, if anything.
+    /// The operation of a statement on a tape, if any.
     pub fn op(&self, s: &Stmt) -> Option<Op> {
         let at = self.ops.binary_search_by_key(&s.id, |(id, _)| *id).ok()?;
         self.ops.get(at).map(|(_, op)| *op)
     }
 
-    /// Says what a statement does.
+    /// Sets the operation of a statement.
     fn is(&mut self, make: &mut Maker, s: &mut Stmt, op: Op) {
         s.id = make.unit.stmt_ids.another();
         self.ops.push((s.id, op));
     }
 
-    /// Looks whether there is room for so many values in all.
+    /// Returns a check whether there is room for `need` values in all.
     pub fn look(&mut self, make: &mut Maker, kind: Kind, need: Expr, span: Span) -> Stmt {
         let most = Expr::var(self.vars(make, kind).most, span);
         let full = binary(BinOp::Gt, need, most);
@@ -155,7 +154,7 @@ impl Tapes {
         look
     }
 
-    /// The tapes as they are, to go back to.
+    /// The current state, to return to.
     pub fn state(&self) -> State {
         State {
             used: self.used.clone(),
@@ -163,7 +162,7 @@ impl Tapes {
         }
     }
 
-    /// Takes back what was done since, and returns it.
+    /// Undoes what was done since `state`, and returns it.
     pub fn put_back(&mut self, state: &State) -> Added {
         Added {
             used: std::mem::replace(&mut self.used, state.used.clone()),
@@ -171,13 +170,13 @@ impl Tapes {
         }
     }
 
-    /// Does once more what was taken back, where nothing else was done.
+    /// Redoes what was undone, if nothing else has been done since.
     pub fn again(&mut self, added: Added) {
         self.used = added.used;
         self.ops.extend(added.ops);
     }
 
-    /// The variables of a tape.
+    /// The variables of a tape, which are added if necessary.
     pub fn vars(&mut self, make: &mut Maker, kind: Kind) -> Vars {
         *self.used.entry(kind).or_insert_with(|| {
             let letter = kind.letter();
@@ -209,7 +208,7 @@ impl Tapes {
             .to_vec()
     }
 
-    /// Whose variable a symbol is, if any tape's.
+    /// The tape that a symbol is a variable of, if any.
     pub fn kind_of(&self, s: SymId) -> Option<Kind> {
         let of = |v: &Vars| [v.values, v.top, v.most].contains(&s);
         let found = self.used.iter().find(|(_, v)| of(v));
@@ -232,7 +231,7 @@ impl Tapes {
         }
     }
 
-    /// Takes room for as many values as `need` says; `base` tells where it begins.
+    /// Returns the statements that reserve room for `need` values; `base` gets the place where it begins.
     pub fn reserve(
         &mut self,
         make: &mut Maker,
@@ -251,7 +250,7 @@ impl Tapes {
         ]
     }
 
-    /// Keeps a value.
+    /// Returns the statements that push a value.
     pub fn push(&mut self, make: &mut Maker, kind: Kind, value: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
         let full = binary(BinOp::Ge, Expr::var(v.top, span), Expr::var(v.most, span));
@@ -267,7 +266,7 @@ impl Tapes {
         block
     }
 
-    /// Takes the last value back.
+    /// Returns the statements that pop the last value.
     pub fn pop(&mut self, make: &mut Maker, kind: Kind, to: Expr, span: Span) -> Block {
         let v = self.vars(make, kind);
         let quoted = Pop {

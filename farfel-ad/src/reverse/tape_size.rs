@@ -1,8 +1,8 @@
-//! How many values a forward sweep keeps at most, as far as that can be told when it begins.
+//! Finds how many values a forward sweep records at most, as far as this is known when it begins.
 //!
-//! A tape that is as large as it has to be costs next to nothing. One that is large enough for
-//! everything takes address space from the system, and gives it back: more than a small
-//! subprogram takes altogether.
+//! A tape that is exactly as large as required costs next to nothing. A tape that is large enough for
+//! everything takes address space from the system and gives it back, which takes longer than a small
+//! subprogram altogether.
 
 use super::World;
 use super::known::{Replay, Sweeps};
@@ -19,11 +19,11 @@ use farfel_lang::storage::constant;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-/// The most bytes of a tape that is no ALLOCATABLE array: asking the system for memory takes
-/// longer than a small subprogram.
+/// The maximum size in bytes of a tape that is not an ALLOCATABLE array: requesting memory from the system
+/// takes longer than a small subprogram.
 pub(super) const SMALL_BYTES: i64 = 4096;
 
-/// How deep calls are followed.
+/// The maximum depth of calls that are followed.
 const MOST_CALLS: usize = 12;
 
 /// A sum of more terms than this is not worth computing.
@@ -33,7 +33,7 @@ const MOST_TERMS: usize = 40;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Bound {
     Number(i64),
-    /// An argument that nothing assigns.
+    /// An argument that is never assigned.
     Argument(SymId),
     Sum(Box<Bound>, Box<Bound>),
     Difference(Box<Bound>, Box<Bound>),
@@ -43,46 +43,46 @@ pub(super) enum Bound {
     Least(Vec<Bound>),
 }
 
-/// A product: a number, and how often loops around are carried out.
+/// A product of a number and the trip counts of enclosing loops.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     number: i64,
     trips: Vec<Bound>,
 }
 
-/// A unit that was swept, and what its forward sweep does not say.
+/// The sweeps of a unit, with facts that the text of its forward sweep does not show.
 pub(super) struct Swept {
     pub make: Maker,
     pub tapes: Tapes,
     pub made: Sweeps,
     pub replays: HashMap<SymId, Replay>,
-    /// The COMMON variables, by number, for which the unit has no names and needs some.
+    /// The COMMON variables, by number, that the unit must name but does not declare.
     pub undeclared: BTreeSet<usize>,
-    /// The subprograms of whose calls the unit cannot keep what they overwrite.
+    /// The subprograms whose calls overwrite values that the unit cannot save.
     pub unkept: BTreeSet<Name>,
-    /// What was found out about its tapes.
+    /// Results of [`room`] for its tapes.
     pub rooms: RefCell<HashMap<(Kind, Option<i64>), Room>>,
 }
 
 /// The values that are on one tape at the same time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Room {
-    /// Those that the forward sweep keeps.
+    /// Those that the forward sweep records.
     pub kept: Vec<Term>,
-    /// Those that the backward sweep keeps besides, where it carries something out again: one of
-    /// these at a time.
+    /// Those that the backward sweep records in addition when it executes something again. Only one of these
+    /// lists applies at a time.
     pub late: Vec<Vec<Term>>,
 }
 
 impl Room {
-    /// The most that there is at a time.
+    /// The maximum number of values at any time.
     pub fn most(self) -> Vec<Term> {
         let mut all = self.kept;
         let mut most = 0;
         for terms in self.late {
             match number(&terms) {
                 Some(n) => most = most.max(n),
-                // Which is the most is not known.
+                // It is not known which of them is the largest.
                 None => terms.into_iter().for_each(|t| match t.trips.is_empty() {
                     true => add(&mut all, t.number),
                     false => all.push(t),
@@ -96,8 +96,8 @@ impl Room {
     }
 }
 
-/// The values that a unit keeps on one tape, in its own arguments. With `guess`, that stands for
-/// what is not known.
+/// The number of values that a unit records on one tape, in terms of its own arguments. `guess`, if given,
+/// replaces unknown quantities.
 pub(super) fn room(
     world: &World,
     sweeps: &[Swept],
@@ -146,8 +146,8 @@ pub(super) fn room(
     Some(found)
 }
 
-/// The same values in the arguments of the head, where a unit is the last call of one (`last`).
-/// None where these do not tell.
+/// Expresses such numbers in terms of the head's arguments, if a unit is the last call of a head (`last`).
+/// Returns `None` if the arguments do not determine them.
 pub(super) fn seen_from_head(
     world: &World,
     sweeps: &[Swept],
@@ -193,17 +193,17 @@ pub(super) fn seen_from_head(
 }
 
 impl Term {
-    /// The number.
+    /// The constant factor.
     pub fn number(&self) -> i64 {
         self.number
     }
 
-    /// How often loops around are carried out.
+    /// The trip counts of enclosing loops.
     pub fn trips(&self) -> &[Bound] {
         &self.trips
     }
 
-    /// Its value, with `guess` for every argument; none where there is one and no guess.
+    /// The value, with `guess` for every argument; `None` if there is an argument and no guess.
     fn estimate(&self, guess: Option<i64>) -> Option<i64> {
         self.trips.iter().try_fold(self.number, |n, trips| {
             Some(n.saturating_mul(trips.estimate(guess)?.max(0)))
@@ -219,7 +219,7 @@ impl Bound {
             Bound::Number(n) => *n,
             Bound::Argument(_) => guess?,
             Bound::Sum(a, b) => of(a)?.saturating_add(of(b)?),
-            // Both ends are guesses: the distance of two of them is another one.
+            // If both ends are guesses, the distance between them is another guess.
             Bound::Difference(a, b) => match (a.estimate(None), b.estimate(None)) {
                 (Some(a), Some(b)) => a.saturating_sub(b),
                 (None, None) => guess?,
@@ -233,14 +233,14 @@ impl Bound {
     }
 }
 
-/// The sum, with `guess` for every argument; none where there is one and no guess.
+/// The sum, with `guess` for every argument; `None` if there is an argument and no guess.
 pub(super) fn estimate(terms: &[Term], guess: Option<i64>) -> Option<i64> {
     terms.iter().try_fold(0i64, |sum, t| {
         Some(sum.saturating_add(t.estimate(guess)?.max(0)))
     })
 }
 
-/// Adds a product; loops of which the number of iterations is known become part of its number.
+/// Adds a product. Known trip counts are multiplied into its number.
 fn add_product(out: &mut Vec<Term>, mut number: i64, mut trips: Vec<Bound>) {
     trips.retain(|t| match t.estimate(None) {
         Some(n) => {
@@ -268,13 +268,13 @@ struct Counter<'a> {
     part: usize,
     body: &'a Block,
     replays: &'a HashMap<SymId, Replay>,
-    /// The variables of the loops around, with their least and greatest values.
+    /// The variables of the enclosing loops, with their minimum and maximum values.
     loops: Vec<(SymId, [Option<Bound>; 2])>,
-    /// The variables whose values are being looked for.
+    /// The variables whose values are being determined.
     asked: Vec<SymId>,
-    /// What the backward sweep keeps besides.
+    /// What the backward sweep records in addition.
     late: Vec<Vec<Term>>,
-    /// What stands for what is not known.
+    /// The value to use for unknown quantities.
     guess: Option<i64>,
     depth: usize,
 }
@@ -298,7 +298,7 @@ impl Counter<'_> {
         match &s.kind {
             StmtKind::Assign(target, _) => match target.base() {
                 Some(s) if Some(s) == self.values => add(out, 1),
-                // It stands where a loop begins whose backward sweep needs the tape.
+                // This assignment marks the start of a loop whose backward sweep needs the tape.
                 Some(s) if let Some(replay) = self.replays.get(&s) => {
                     return self.replay(replay, out);
                 }
@@ -339,7 +339,7 @@ impl Counter<'_> {
             }
             StmtKind::LogicalIf(_, inner) => self.stmt(inner, out)?,
             StmtKind::If(_) | StmtKind::Select(_) => {
-                // One of them is carried out; of numbers, the greatest counts.
+                // Only one arm is executed: of constant numbers, the largest counts.
                 let mut most = 0;
                 for b in s.blocks() {
                     let mut arm = Vec::new();
@@ -365,8 +365,8 @@ impl Counter<'_> {
         known.or_else(|| self.guess.map(Bound::Number))
     }
 
-    /// What is carried out again: the states, and one iteration. The latter is there in the backward
-    /// sweep only.
+    /// Counts what a loop with repeated iterations records: the states, and one iteration. The latter is
+    /// recorded in the backward sweep only.
     fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
         let others = std::mem::take(&mut self.late);
         let mut once = Vec::new();
@@ -440,7 +440,7 @@ impl Counter<'_> {
         Some(())
     }
 
-    /// What a callee keeps, in the variables of the caller.
+    /// Expresses what a callee records in terms of the caller's variables.
     fn in_caller(&self, terms: Vec<Term>, dummies: &[SymId], args: &[Expr]) -> Option<Vec<Term>> {
         let one = |t: Term| {
             let trips = t.trips.iter();
@@ -453,7 +453,7 @@ impl Counter<'_> {
         terms.into_iter().map(one).collect()
     }
 
-    /// What a callee knows, in the variables of the caller.
+    /// Expresses a bound of a callee in terms of the caller's variables.
     fn translated(&self, b: &Bound, dummies: &[SymId], args: &[Expr]) -> Option<Bound> {
         let one = |b: &Bound| self.translated(b, dummies, args).map(Box::new);
         let all = |l: &[Bound]| {
@@ -480,7 +480,7 @@ impl Counter<'_> {
         })
     }
 
-    /// An argument that has the value that it had in the beginning.
+    /// Whether a symbol is an INTEGER argument that keeps its value from entry.
     fn is_fixed(&self, s: SymId) -> bool {
         let symbol = &self.unit().symbols[s];
         symbol.is_variable()
@@ -492,8 +492,7 @@ impl Counter<'_> {
                 .contains(self.world.parts[self.part].space.loc(s))
     }
 
-    /// The least and the greatest value of a loop's variable, and how often it is carried out
-    /// at most.
+    /// The minimum and maximum values of a loop's variable, and the maximum number of iterations.
     fn around(
         &mut self,
         from: &Expr,
@@ -532,7 +531,8 @@ impl Counter<'_> {
         (ends, trips)
     }
 
-    /// The trips of a loop from a number to a variable that is `n*step`, by `step`.
+    /// The number of iterations of a loop that runs from a constant to a variable with the value `n*step`, in
+    /// steps of `step`.
     fn strided(&mut self, from: &Expr, to: &Expr, step: &Expr) -> Option<Bound> {
         let from = constant::integer(self.unit(), from)?;
         let ExprKind::Var(step) = step.kind else {
@@ -561,8 +561,8 @@ impl Counter<'_> {
         Some(Bound::Sum(Box::new(Bound::Most(most)), Box::new(more)))
     }
 
-    /// All values that the unit gives a local variable, if it gives it some, and only by
-    /// assignments.
+    /// All values that the unit gives a local variable, if there are any, and if it gives them by assignments
+    /// only.
     fn values_of(&self, s: SymId) -> Option<Vec<Expr>> {
         let symbol = &self.unit().symbols[s];
         if symbol.is_array() || symbol.place != Place::Local || symbol.saved {
@@ -613,7 +613,7 @@ impl Counter<'_> {
         (only && !values.is_empty()).then_some(values)
     }
 
-    /// The greatest value that an expression can have, or the least.
+    /// The maximum value that an expression can have, or the minimum.
     fn end(&mut self, e: &Expr, up: bool) -> Option<Bound> {
         if let Some(n) = constant::integer(self.unit(), e) {
             return Some(Bound::Number(n));
@@ -678,7 +678,7 @@ impl Counter<'_> {
                 }
                 let values = self.values_of(*s)?;
                 self.asked.push(*s);
-                // The loops around are not those around the assignments.
+                // The current loops do not enclose the assignments.
                 let loops = std::mem::take(&mut self.loops);
                 let list = values
                     .iter()
@@ -708,7 +708,7 @@ fn add(out: &mut Vec<Term>, number: i64) {
     }
 }
 
-/// The number alone, where there are no loops.
+/// The constant, if no term depends on loops.
 pub(super) fn number(terms: &[Term]) -> Option<i64> {
     match terms {
         [] => Some(0),
@@ -717,8 +717,8 @@ pub(super) fn number(terms: &[Term]) -> Option<i64> {
     }
 }
 
-/// The sum, or `limit` if that is less: an expression of arguments alone, since a backward sweep
-/// may allocate the tape again where nothing else is known.
+/// Returns the sum, or `limit` if that is less, as an expression of arguments only, since a backward sweep
+/// may have to allocate the tape again where nothing else is known.
 pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
     let span = Span::NONE;
     let long = |n| Expr::long(n, span);

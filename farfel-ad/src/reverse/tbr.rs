@@ -1,17 +1,17 @@
-//! Which values the backward sweep will read: what other tools call "to be recorded".
+//! Finds which values the backward sweep will read ("to be recorded" analysis).
 //!
-//! A value is *needed* from where a linear statement reads it in a factor or subscript to
-//! where the variable gets another value. There it must be kept, so that the backward sweep
-//! finds it again. Of arrays, ranges of elements are needed, as far as subscripts tell.
+//! A value is *needed* from the point where a linear statement reads it in a factor or subscript to the point
+//! where the variable gets another value. There it must be saved, so that the backward sweep finds it again.
+//! Of arrays, ranges of elements are needed, as far as subscripts tell.
 
 use crate::affine::{Affine, Span, is_positive};
 use farfel_lang::ir::{Expr, ExprKind, SymId, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many ranges of one array are told apart before it counts as a whole.
+/// The maximum number of ranges of one array; with more of them, the whole array counts as needed.
 const MOST_RANGES: usize = 8;
 
-/// From and to, where known.
+/// The bounds of a range, where known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Range {
     low: Option<Affine>,
@@ -26,7 +26,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// What an element or section names; `None` for a whole variable.
+    /// The elements that an element or section denotes; `None` for a whole variable.
     pub fn of(unit: &Unit, e: &Expr) -> Option<Self> {
         let ExprKind::Element(array, subscripts) = &e.kind else {
             return None;
@@ -36,7 +36,7 @@ impl Elements {
             .map(|s| match &s.kind {
                 ExprKind::Range(low, high, _) => {
                     let bound = |e: &Option<Box<Expr>>| Affine::of(unit, e.as_ref()?);
-                    // With a negative step the ends change places.
+                    // With a negative step the bounds are swapped.
                     match &s.kind {
                         ExprKind::Range(_, _, None) => Range {
                             low: bound(low),
@@ -63,7 +63,7 @@ impl Elements {
         })
     }
 
-    /// Is it one element, and the other the same?
+    /// Whether both are the same single element.
     fn is_same_element(&self, other: &Self) -> bool {
         self == other
             && self
@@ -73,7 +73,7 @@ impl Elements {
     }
 
     fn is_within(&self, other: &Self) -> bool {
-        // An end that is not known may be anywhere.
+        // An unknown bound may be anywhere.
         let inside = |own: &Option<Affine>, limit: &Option<Affine>, sign: i64| match (own, limit) {
             (_, None) => true,
             (Some(own), Some(limit)) => {
@@ -123,28 +123,28 @@ enum Needed {
     Some(Vec<Elements>),
 }
 
-/// What is needed at a point of a unit, by locations.
+/// What is needed at a point of a unit, by location.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Needs {
     by_loc: BTreeMap<usize, Needed>,
-    /// What the backward sweep of the unit itself reads. The rest is needed by callers only, and
-    /// as they had it before the call.
+    /// The locations that the backward sweep of the unit itself reads. The others are needed by callers only,
+    /// with their values from before the call.
     own: BTreeSet<usize>,
 }
 
 impl Needs {
-    /// Adds all of a location that callers need.
+    /// Adds a whole location that callers need.
     pub fn add_for_callers(&mut self, loc: usize) {
         self.by_loc.insert(loc, Needed::All);
     }
 
-    /// Adds all of a location.
+    /// Adds a whole location.
     pub fn add_all(&mut self, loc: usize) {
         self.own.insert(loc);
         self.by_loc.insert(loc, Needed::All);
     }
 
-    /// Adds some elements.
+    /// Adds some elements of a location.
     pub fn add(&mut self, loc: usize, elements: Elements) {
         self.own.insert(loc);
         self.add_some(loc, elements);
@@ -166,22 +166,22 @@ impl Needs {
         }
     }
 
-    /// Is anything of a location needed?
+    /// Whether any part of a location is needed.
     pub fn has(&self, loc: usize) -> bool {
         self.by_loc.contains_key(&loc)
     }
 
-    /// Does the backward sweep of the unit itself read anything of a location?
+    /// Whether the backward sweep of the unit itself reads any part of a location.
     pub fn is_own(&self, loc: usize) -> bool {
         self.own.contains(&loc)
     }
 
-    /// Is all of a location needed?
+    /// Whether all of a location is needed.
     pub fn has_all(&self, loc: usize) -> bool {
         self.by_loc.get(&loc) == Some(&Needed::All)
     }
 
-    /// May some of these elements be needed?
+    /// Whether some of these elements may be needed.
     pub fn has_some(&self, loc: usize, elements: Option<&Elements>, around: &[Span]) -> bool {
         match (self.by_loc.get(&loc), elements) {
             (None, _) => false,
@@ -192,8 +192,8 @@ impl Needs {
         }
     }
 
-    /// All that is needed of an array, as one section whose bounds are made of variables that
-    /// have a property.
+    /// Everything that is needed of an array, as one section whose bounds contain only variables for which
+    /// `is` holds.
     pub fn section(
         &self,
         loc: usize,
@@ -212,13 +212,13 @@ impl Needs {
         ends.filter(|e| e.iter().all(|(a, b)| a.all_vars(is) && b.all_vars(is)))
     }
 
-    /// Forgets a location.
+    /// Removes a location.
     pub fn remove(&mut self, loc: usize) {
         self.by_loc.remove(&loc);
         self.own.remove(&loc);
     }
 
-    /// Forgets one element.
+    /// Removes one element.
     pub fn remove_element(&mut self, loc: usize, element: &Elements) {
         if let Some(Needed::Some(list)) = self.by_loc.get_mut(&loc) {
             list.retain(|e| !e.is_same_element(element));
@@ -228,8 +228,8 @@ impl Needs {
         }
     }
 
-    /// A variable gets another value: subscripts with it do not tell any more which elements
-    /// they meant.
+    /// Accounts for a new value of a variable: subscripts that contain it no longer tell which elements they
+    /// meant.
     pub fn changed(&mut self, s: SymId) {
         self.for_each_bound(&mut |b, _| {
             if b.as_ref().is_some_and(|b| b.factor(s) != 0) {
@@ -249,7 +249,7 @@ impl Needs {
         self.merge();
     }
 
-    /// Takes out what lies within something else.
+    /// Removes ranges that lie within others.
     fn merge(&mut self) {
         for needed in self.by_loc.values_mut() {
             if let Needed::Some(list) = needed {
@@ -265,14 +265,14 @@ impl Needs {
         }
     }
 
-    /// Goes on to the next iteration of a loop: what was needed at one value of its variable
-    /// was needed at any value up to the one before. `step` is 1, -1 or unknown.
+    /// Goes on to the next iteration of a loop: what was needed at one value of its variable was needed at
+    /// any value up to the one before. `step` is 1, -1 or unknown (`None`).
     pub fn next_iteration(&mut self, var: SymId, from: &Option<Affine>, step: Option<i64>) {
         let last = step.map(|s| Affine::var(var).plus(&Affine::number(s), -1));
         self.executed(var, from, &last.flatten(), step);
     }
 
-    /// Leaves a loop.
+    /// Goes on to the point after a loop.
     pub fn after_loop(
         &mut self,
         var: SymId,
@@ -299,7 +299,7 @@ impl Needs {
             let upward = step.map(|s| (s > 0) == (factor > 0));
             let end = match upward {
                 None => &None,
-                // The least value is that of the first iteration.
+                // The bound is reached in the first iteration.
                 Some(up) if up == low => first,
                 Some(_) => last,
             };
@@ -310,7 +310,7 @@ impl Needs {
         });
     }
 
-    /// Adds all that is needed there.
+    /// Adds everything that is needed in `other`.
     pub fn union_with(&mut self, other: &Needs) {
         self.own.extend(&other.own);
         for (loc, needed) in &other.by_loc {
@@ -327,7 +327,7 @@ impl Needs {
         }
     }
 
-    /// Is all that is needed here needed there?
+    /// Whether everything that is needed here is also needed in `other`.
     pub fn is_within(&self, other: &Needs) -> bool {
         self.own.is_subset(&other.own)
             && self
@@ -342,7 +342,7 @@ impl Needs {
                 })
     }
 
-    /// All of every location.
+    /// Extends all needs to whole locations.
     pub fn coarsen(&mut self) {
         self.by_loc.values_mut().for_each(|n| *n = Needed::All);
     }

@@ -1,12 +1,12 @@
 //! The transpose of a linear statement.
 //!
-//! `YD = a*XD + b*ZD` becomes `XB = XB + a*YB`, `ZB = ZB + b*YB`, `YB = 0`: what the
-//! derivatives are multiplied by on the way to the left is what the cotangent is multiplied
-//! by on its way back (A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., SIAM
-//! 2008, section 3.2). A tangent and the cotangent of the same variable have one symbol.
+//! `YD = a*XD + b*ZD` becomes `XB = XB + a*YB`, `ZB = ZB + b*YB`, `YB = 0`: the factor that a derivative has
+//! in the tangent is also the factor of the cotangent on its way back (A. Griewank and A. Walther,
+//! *Evaluating Derivatives*, 2nd ed., SIAM 2008, section 3.2). The tangent and the cotangent of a variable
+//! have the same symbol.
 //!
-//! Of complex numbers, cotangents are by the real inner product Re(conj(a)*b), so factors
-//! become their conjugates.
+//! Cotangents of complex numbers are defined by the real inner product Re(conj(a)*b), so factors become their
+//! conjugates.
 
 use super::maker::{Maker, zero};
 use farfel_lang::Span;
@@ -19,7 +19,7 @@ use farfel_lang::ir::{
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashSet;
 
-/// Does an expression name a derivative?
+/// Whether an expression is a derivative or an element of one.
 pub(super) fn is_derivative(derivatives: &HashSet<SymId>, e: &Expr) -> bool {
     e.base().is_some_and(|s| derivatives.contains(&s))
         && matches!(e.kind, ExprKind::Var(_) | ExprKind::Element(..))
@@ -36,8 +36,8 @@ pub(super) fn leaves<'e>(derivatives: &HashSet<SymId>, e: &'e Expr, out: &mut Ve
     }
 }
 
-/// The transpose of `target = value`. `same_place`: may two derivatives share storage,
-/// besides being equal in name?
+/// Returns the transpose of `target = value`. `same_place` says whether two derivatives with different names
+/// may share storage.
 pub(super) fn transpose(
     make: &mut Maker,
     target: &Expr,
@@ -76,7 +76,7 @@ pub(super) fn transpose(
         let seed = Expr::var(t.make.derivative_temporary(ty), span);
         let mut out = vec![Stmt::assign(seed.clone(), target.clone(), span)];
         if kept {
-            // The element itself stays, and what overlaps it is added.
+            // The element keeps its cotangent, and contributions to overlapping elements are added.
             t.own = Some(Expr::star(span));
         } else {
             out.push(reset());
@@ -90,8 +90,8 @@ pub(super) fn transpose(
     let own = t.own.take();
     let mut out = std::mem::take(&mut t.out);
     match own {
-        // What may be another element of the same array gets its part last: it may be the element
-        // that the others read.
+        // A contribution to what may be another element of the same array comes last: it may be the element
+        // that the other statements read.
         _ if kept => {
             let changes = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(t, _) if overlaps(t));
             if let Some(at) = out.iter().position(changes) {
@@ -113,7 +113,7 @@ fn overlap(span: Span) -> Diagnostic {
     .help("write a DO loop over the elements")
 }
 
-/// Is a derivative added to itself, with factor one?
+/// Whether a derivative is added to itself with factor one.
 fn keeps_itself(e: &Expr, target: &Expr) -> bool {
     match &e.kind {
         ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => keeps_itself(a, target),
@@ -127,7 +127,7 @@ struct Transposer<'m> {
     make: &'m mut Maker,
     span: Span,
     target: &'m Expr,
-    /// What the derivative on the left gets itself.
+    /// The new value of the cotangent of the target itself.
     own: Option<Expr>,
     out: Block,
     keep_self: bool,
@@ -144,7 +144,7 @@ impl Transposer<'_> {
         &self.make.unit
     }
 
-    /// Adds `seed` times the derivative of `e` by each derivative in it to that.
+    /// For each derivative in `e`, adds `seed` times its factor in `e` to its cotangent.
     fn expr(&mut self, e: &Expr, seed: Expr) -> Result<(), Diagnostic> {
         let seed = self.fit(e, seed);
         match &e.kind {
@@ -156,7 +156,7 @@ impl Transposer<'_> {
             }
             ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.expr(a, seed),
             ExprKind::Unary(UnOp::Minus, a) => self.expr(a, negative(seed)),
-            // One number for a whole sum of arrays: a scalar in it counts once an element.
+            // The seed is one number for a whole sum of arrays, but a scalar in it counts once for each element.
             ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b)
                 if rank(self.unit(), e) > 0
                     && rank(self.unit(), &seed) == 0
@@ -231,7 +231,7 @@ impl Transposer<'_> {
         }
     }
 
-    /// A seed that several derivatives get is computed once.
+    /// Assigns a seed that several derivatives get to a temporary, so that it is computed only once.
     fn shared(&mut self, e: &Expr, seed: Expr) -> Expr {
         let mut found = Vec::new();
         leaves(&self.make.derivatives, e, &mut found);
@@ -244,7 +244,7 @@ impl Transposer<'_> {
         t
     }
 
-    /// Makes a seed of the type and shape of what it is the seed of.
+    /// Adapts the type and shape of a seed to the expression that it belongs to.
     fn fit(&mut self, e: &Expr, mut seed: Expr) -> Expr {
         let (of, is) = (type_of(self.unit(), e), type_of(self.unit(), &seed));
         if rank(self.unit(), e) == 0 && rank(self.unit(), &seed) > 0 {
@@ -270,7 +270,7 @@ impl Transposer<'_> {
         if self.keep_self && e.reads_as(self.target) {
             self.own = Some(match (self.own.take(), seed.kind) {
                 (Some(own), _) if own.kind == ExprKind::Star => own,
-                // It stands in the value several times.
+                // It occurs several times in the value.
                 (Some(own), ExprKind::Unary(UnOp::Minus, less)) => binary(BinOp::Sub, own, *less),
                 (Some(own), kind) => binary(BinOp::Add, own, Expr::new(kind, seed.span)),
                 (None, kind) => Expr::new(kind, seed.span),
@@ -281,7 +281,7 @@ impl Transposer<'_> {
         to.span = self.span;
         let tape = e.base().is_some_and(|s| self.unit().symbols[s].tape);
         self.out.push(match tape {
-            // The only time that it is read.
+            // An element of a tape is read only once.
             true => Stmt::assign(to, seed, self.span),
             false => increment(to, seed, self.span),
         });

@@ -1,4 +1,4 @@
-//! The generated subprograms: what the sweeps become.
+//! Generates subprograms from sweeps.
 
 use super::effects::Effects;
 use super::growing::{self, Growers};
@@ -35,7 +35,7 @@ fn verified(pass: &str, closure: &Program, made: &mut [Made]) -> Result<(), Vec<
 }
 
 impl World {
-    /// The units of all parts.
+    /// Returns the units of all parts.
     pub(super) fn units(
         &self,
         closure: &Program,
@@ -48,7 +48,7 @@ impl World {
             swept,
             mut errors,
         } = known;
-        // Of each head, its tapes and how large they have to be.
+        // For each head, its tapes and their sizes.
         let mut all_rooms = BTreeMap::new();
         for (i, _) in self.parts.iter().enumerate().filter(|(_, p)| p.root) {
             let mut kinds = facts[i].tapes.clone();
@@ -59,7 +59,7 @@ impl World {
         let growers = self.growers(closure, &all_rooms);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
-            // Tapes that only what it calls uses.
+            // Include tapes that only its callees use.
             let used = all_rooms
                 .get(&i)
                 .map_or(&facts[i].tapes, |(kinds, _)| kinds);
@@ -138,7 +138,7 @@ impl World {
         if !errors.is_empty() {
             return Err(self.faults(errors));
         }
-        // What was made does something else than the tangents of the same names.
+        // The generated units have other effects than the tangents of the same names.
         let mut all = closure.clone();
         all.units.extend(out.iter().map(|m| m.unit.clone()));
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
@@ -150,7 +150,7 @@ impl World {
         for m in &mut out {
             without_unused(&mut m.unit, &|_| true);
             join_declarations(&mut m.unit);
-            // What stands between the subprograms of a file says nothing of their sweeps.
+            // Remarks between the subprograms of a file do not apply to their sweeps.
             m.unit.remarks = Default::default();
             let mut derivative = Derivative {
                 unit: &mut m.unit,
@@ -163,8 +163,8 @@ impl World {
         Ok(out)
     }
 
-    /// What is read after a unit, besides its derivatives: callers find again what they need;
-    /// the other primal values are nobody's.
+    /// The variables and COMMON variables that are read after a unit: its derivatives, and values that
+    /// callers need again. Other primal values are not used.
     fn wanted(&self, p: &Part, facts: &Facts, mut wanted: HashSet<SymId>) -> (HashSet<SymId>, Set) {
         let n = p.derivative_args.len();
         let mut commons = self.derivative_commons.clone();
@@ -188,7 +188,7 @@ impl World {
         (wanted, commons)
     }
 
-    /// How many values a unit and what it calls put on each tape, where that is known.
+    /// How many values a unit and its callees put on each tape, where that is known.
     pub(super) fn rooms(
         &self,
         swept: &[Swept],
@@ -201,7 +201,7 @@ impl World {
             .collect()
     }
 
-    /// All units, swept once more.
+    /// Sweeps all units with the final facts.
     pub(super) fn all_swept(&self, facts: &[Facts], errors: &mut Vec<Diagnostic>) -> Vec<Swept> {
         let one = |i| {
             let (mut sweeper, made, _) = self.sweep(facts, i);
@@ -219,8 +219,8 @@ impl World {
         (0..self.parts.len()).map(one).collect()
     }
 
-    /// Adds the subroutines that have to keep themselves what they overwrite, since their callers cannot. True where
-    /// there are more of these, and the tangents have to be made once more.
+    /// Adds to `undone` the subroutines that have to save what they overwrite themselves, since their callers
+    /// cannot. Returns true if there are new ones, so that the tangents must be made again.
     pub(super) fn undo(closure: &Program, known: &Known, undone: &mut HashSet<Name>) -> bool {
         let before = undone.len();
         let unkept = known.swept.iter().flat_map(|s| &s.unkept);
@@ -232,8 +232,8 @@ impl World {
         undone.len() > before
     }
 
-    /// Declares the COMMON blocks that sweeps need names for, where that can be. True where they
-    /// have to be made once more.
+    /// Declares the COMMON blocks whose variables sweeps must name, where that is possible. Returns true if
+    /// any was declared, so that the sweeps must be made again.
     pub(super) fn declare(&mut self, closure: &Program, swept: &[Swept]) -> bool {
         let mut declared = false;
         for (i, s) in swept.iter().enumerate() {
@@ -262,8 +262,9 @@ impl World {
         declared
     }
 
-    /// Sets the cotangents of local variables to zero. In a head, those that EQUIVALENCE ties to
-    /// COMMON are among them, unless they are given there; below it these hold what callers have added.
+    /// Returns statements that set the cotangents of local variables to zero. In a head, this includes
+    /// variables that EQUIVALENCE ties to COMMON, unless they are given there; below the head, those hold
+    /// what callers have added.
     fn zeros(&self, make: &Maker, backward: &Block, head: Option<&Part>) -> Block {
         let mut tied = tied_to_common(&make.unit);
         if let Some(head) = head {
@@ -277,7 +278,7 @@ impl World {
         let mut out = Vec::new();
         for (id, s) in make.unit.symbols.iter() {
             let own = s.place == Place::Local && !tied.contains_key(&id);
-            // Those of tapes get their values where values are taken from the tape.
+            // The cotangents of tapes are assigned where values are popped.
             let zeroed = own && !s.tape && used.contains(&id);
             if make.derivatives.contains(&id) && zeroed {
                 let ty = s.ty.unwrap_or(Type::REAL);
@@ -337,7 +338,7 @@ impl World {
             " {} with what its adjoint will need on the tape",
             p.of
         )];
-        // Derivatives have no part in it.
+        // Derivatives do not occur in it.
         let added = p.added_args.iter().zip(&p.make.unit.args);
         let added: Vec<SymId> = added
             .filter(|(a, _)| **a)
@@ -389,7 +390,8 @@ impl World {
         make.unit
     }
 
-    /// In the beginning nobody has added to the cotangents of COMMON variables.
+    /// Returns statements that set the cotangents of COMMON variables to zero: at the beginning nothing has
+    /// been added to them.
     fn zero_commons(&self, make: &mut Maker, root: &Part) -> Block {
         let mut out = Vec::new();
         let mut done: HashSet<Name> = HashSet::new();
@@ -424,7 +426,7 @@ impl World {
     }
 }
 
-/// Variables whose storage lies in COMMON by EQUIVALENCE, and the blocks.
+/// Variables that EQUIVALENCE places in COMMON blocks, with the blocks.
 fn tied_to_common(unit: &Unit) -> HashMap<SymId, Name> {
     let groups = unit.specs.iter().filter_map(|s| match &s.kind {
         SpecKind::Equivalence(groups) => Some(groups),
@@ -452,7 +454,7 @@ fn tied_to_common(unit: &Unit) -> HashMap<SymId, Name> {
     }
 }
 
-/// `Tangent of F: …` as the title of an adjoint.
+/// Makes the title of an adjoint from that of the tangent, `Tangent of F: …`.
 fn title(kind: &str, comments: &[String]) -> String {
     let first = comments.first().map_or("", |c| c.as_str());
     match first.trim_start().strip_prefix("Tangent") {

@@ -1,13 +1,13 @@
-//! Passes that make derivatives fast. What they compute stays the same, but for the order in which
-//! sums of derivatives are added. `passes` has the list of them.
+//! Passes that make derivatives fast. Their results stay the same, except for the order in which sums of
+//! derivatives are added. `passes` has the list of them.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`preaccumulate`] | tangents of straight stretches as sums with affine coefficients |
-//! | `reciprocals` | divisions of tangents as multiplications by reciprocals |
+//! | [`preaccumulate`] | tangents of straight-line stretches become sums with affine coefficients |
+//! | `reciprocals` | divisions in tangents become multiplications by reciprocals |
 //! | `one_direction` | stretches whose tangents are all multiples of one |
-//! | `signs` | differences the other way round in place of changes of sign |
-//! | [`loops`] | inner loops in the form that compilers make fast code of |
+//! | `signs` | operands of differences are swapped instead of changing signs |
+//! | [`loops`] | inner loops get forms that compilers turn into fast code |
 
 pub mod loops;
 pub(crate) mod one_direction;

@@ -1,13 +1,13 @@
-//! Divisions of tangents as multiplications by reciprocals.
+//! Replaces divisions in tangents by multiplications by reciprocals.
 //!
-//! The tangent of `Q = A/B` is `(A_G - Q*B_G)/B`: a second division, which waits for the first.
-//! In `(A_G - Q*B_G)*(1.0/B)` the reciprocal waits for nothing but B, so that both divisions
-//! are under way at once; compilers compute it once for all tangents over the same B, also
-//! where the program itself has it, and in front of a loop where B stays the same.
+//! The tangent of `Q = A/B` is `(A_G - Q*B_G)/B`: a second division, which has to wait for the first. In
+//! `(A_G - Q*B_G)*(1.0/B)` the reciprocal depends only on B, so that both divisions can run at the same time.
+//! Compilers compute it once for all tangents over the same B, even if the program itself contains it, and
+//! move it in front of a loop in which B does not change.
 //!
-//! What the program computes keeps its divisions. A tangent may differ in its last bit. The
-//! reciprocal is infinite where B is nearly zero: less than 5.6E-309 in DOUBLE PRECISION,
-//! 2.9E-39 in REAL, which are denormal numbers.
+//! The program's own computations keep their divisions. A tangent may differ in its last bit. The reciprocal
+//! is infinite where B is nearly zero: less than 5.6E-309 in DOUBLE PRECISION, 2.9E-39 in REAL, which are
+//! denormal numbers.
 
 use farfel_lang::ir::{BinOp, Expr, ExprKind, StmtKind, SymId, Type, Unit, walk_block_mut};
 use farfel_lang::types::type_of;

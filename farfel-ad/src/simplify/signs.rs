@@ -1,7 +1,7 @@
-//! Differences the other way round in place of changes of sign.
+//! Swaps the operands of differences instead of changing signs.
 //!
-//! The rules leave `-(R_G*X - T*Y_G)*(1.0D0/A)`, which costs a change of sign that
-//! `(T*Y_G - R_G*X)*(1.0D0/A)` does not. Compilers keep it, for the sake of the sign of zero.
+//! The rules give `-(R_G*X - T*Y_G)*(1.0D0/A)`, which costs a change of sign that `(T*Y_G - R_G*X)*(1.0D0/A)`
+//! does not. Compilers keep it for the sake of the sign of zero.
 
 use farfel_lang::ir::{BinOp, Expr, ExprKind, StmtKind, SymId, UnOp, Unit, walk_block_mut};
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ pub(crate) fn turn_differences(unit: &mut Unit, derivatives: &HashSet<SymId>) {
                     *e = turned;
                 }
             });
-            // A value needs no parentheses.
+            // An assigned value needs no parentheses.
             if let ExprKind::Paren(a) = &value.kind
                 && matches!(a.kind, ExprKind::Binary(BinOp::Sub, ..))
             {
@@ -29,7 +29,7 @@ pub(crate) fn turn_differences(unit: &mut Unit, derivatives: &HashSet<SymId>) {
     });
 }
 
-/// A value with the other sign, where its first factor is a sum that subtracts.
+/// Returns the negative of a value whose first factor is a sum with a subtracted term.
 fn turned(e: &Expr) -> Option<Expr> {
     let kind = match &e.kind {
         ExprKind::Binary(op @ (BinOp::Mul | BinOp::Div), a, b) => {
@@ -51,7 +51,7 @@ fn turned(e: &Expr) -> Option<Expr> {
     Some(Expr::new(kind, e.span))
 }
 
-/// The terms of a sum, each with whether it is added.
+/// Collects the terms of a sum, each with whether it is added.
 fn terms_of(e: &Expr, plus: bool, found: &mut Vec<(bool, Expr)>) {
     match &e.kind {
         ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {

@@ -1,4 +1,4 @@
-//! ALLOCATE and DEALLOCATE of arrays that have a derivative: it comes and goes with them.
+//! ALLOCATE and DEALLOCATE of arrays with derivatives, which are allocated and deallocated with them.
 
 use super::generator::Gen;
 use farfel_lang::ir::{
@@ -6,13 +6,13 @@ use farfel_lang::ir::{
     walk_block_mut,
 };
 
-/// Is it an array whose derivative the unit itself can allocate?
+/// Whether a symbol is an array whose derivative the unit itself can allocate.
 pub(super) fn is_allocated_here(s: &Symbol) -> bool {
     s.has(Attribute::Allocatable) && s.place == Place::Local || s.has(Attribute::Growing)
 }
 
 impl Gen<'_> {
-    /// Extends the statements of a generated body, which are there for the arrays alone.
+    /// Adds the derivatives to the statements of a generated body, which allocate only the arrays so far.
     pub(super) fn allocate_derivatives(&mut self, body: &mut Block) {
         let found: Vec<(SymId, SymId)> = self
             .derivatives
@@ -23,7 +23,7 @@ impl Gen<'_> {
         if found.is_empty() {
             return;
         }
-        // Not every statement that allocates can be followed by another one.
+        // A logical IF has no room for a second statement.
         walk_block_mut(body, &mut |s| {
             if let StmtKind::LogicalIf(c, inner) = &s.kind
                 && matches!(inner.kind, StmtKind::Allocation(_))
@@ -53,7 +53,7 @@ impl Gen<'_> {
         *block = out;
     }
 
-    /// Adds the derivatives to a statement. Returns what gives them their first value.
+    /// Adds the derivatives to a statement. Returns the statements that set them to zero.
     fn extend(&mut self, a: &mut Allocation, found: &[(SymId, SymId)]) -> Vec<Stmt> {
         let mut zeros = Vec::new();
         let mut added = Vec::new();
@@ -76,7 +76,7 @@ impl Gen<'_> {
             let span = zero.span;
             zeros.push(match a.control.is_empty() {
                 true => zero,
-                // STAT=: it may have failed.
+                // With STAT=, the allocation may have failed.
                 false => {
                     let there = self.call("ALLOCATED", vec![Expr::var(*d, span)]);
                     Stmt::logical_if(there, zero, span)

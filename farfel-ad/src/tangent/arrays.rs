@@ -7,7 +7,7 @@ use farfel_lang::effects::is_constant;
 use farfel_lang::ir::{ArrayConstructor, Expr, ExprKind, ImpliedDo, Stmt, Type};
 
 impl Gen<'_> {
-    /// The derivative has the derivatives of the elements as its elements.
+    /// An array constructor: the elements of its derivative are the derivatives of its elements.
     pub(super) fn constructor(&mut self, e: &Expr, a: &ArrayConstructor) -> Value {
         let ty = self.ty(e);
         let (values, derivatives) = self.elements(&a.items, ty);
@@ -48,7 +48,7 @@ impl Gen<'_> {
         }
         let v = self.tangent(item);
         let d = v.d.unwrap_or_else(|| self.zero(ty));
-        // Of an array whose elements have one derivative, that is a number.
+        // The derivative of an array whose elements have the same derivative is a scalar.
         let d = match self.is_array_valued(item) && !self.is_array_valued(&d) {
             true => self.repeated(d, v.p.clone()),
             false => d,
@@ -56,8 +56,8 @@ impl Gen<'_> {
         (v.p, d)
     }
 
-    /// The derivative of an array expression, as an array of as many elements. One that is `changed`
-    /// is made of no constant: compilers keep an array of constants where nobody can write.
+    /// The derivative of an array expression, as an array of the same size. If it may be `changed`, it is not
+    /// made of constants: compilers put constant arrays into read-only memory.
     pub(super) fn array_like(&mut self, v: Value, ty: Type, changed: bool) -> Expr {
         let mut d = v.d.unwrap_or_else(|| self.zero(ty));
         if self.is_array_valued(&d) {
@@ -77,7 +77,7 @@ impl Gen<'_> {
         Expr::array(made, span)
     }
 
-    /// As many times a value as an array has elements.
+    /// A value, repeated as many times as an array has elements.
     fn repeated(&mut self, value: Expr, array: Expr) -> Expr {
         let span = array.span;
         let to = self.call("SIZE", vec![array]);

@@ -1,4 +1,4 @@
-//! Statements that hold others, with their derivatives.
+//! Statements that contain others, with their derivatives.
 
 use super::generator::Gen;
 use super::stmt::simple_statement;
@@ -38,7 +38,7 @@ impl Gen<'_> {
                     out.arms.extend(inner.arms);
                     out.otherwise = inner.otherwise;
                 }
-                // A condition that needs statements before it.
+                // The condition needs statements before it.
                 last => {
                     pre.append(&mut others);
                     pre.extend(last);
@@ -128,7 +128,7 @@ impl Gen<'_> {
         )]
     }
 
-    /// Sees to it that the last statement of a loop bears the label that ends the loop.
+    /// Ensures that the last statement of a loop has the label that ends the loop.
     fn terminal(&mut self, label: Label, source: &Stmt, made: &mut Block) -> DoEnd {
         if let StmtKind::Do(_) = source.kind {
             // The inner loop has the terminal statement.
@@ -139,7 +139,7 @@ impl Gen<'_> {
             return DoEnd::Label(label);
         }
         let l = if self.jumped_to.contains(&label) {
-            // Who jumps there wants the statement itself carried out.
+            // A jump to the label is meant to execute the statement itself.
             let l = (1..=99_999)
                 .rev()
                 .find(|l| !self.labels.contains(l))
@@ -157,7 +157,7 @@ impl Gen<'_> {
         DoEnd::Label(l)
     }
 
-    /// Case by case: the selector is no number that derivatives go through.
+    /// SELECT CASE, case by case: no derivatives go through the selector.
     pub(super) fn select(&mut self, b: &Select, span: Span) -> Block {
         let selector = self.primal(&b.selector);
         let pre = std::mem::take(&mut self.pre);
@@ -182,7 +182,7 @@ impl Gen<'_> {
         vec![Stmt::select(select, span)]
     }
 
-    /// The derivatives of masked assignments are assigned under the same masks.
+    /// WHERE: the derivatives of masked assignments are assigned under the same masks.
     pub(super) fn where_block(&mut self, w: &Where, span: Span) -> Block {
         let b = &w.block;
         let mut out = IfBlock {
@@ -233,8 +233,8 @@ impl Gen<'_> {
         vec![Stmt::masked(made, span)]
     }
 
-    /// The statements of an arm. What they need beforehand goes to `pre`, before all of
-    /// WHERE, if it reads nothing that WHERE assigns.
+    /// Returns the statements of an arm. Statements that must come before go to `pre`, before the whole
+    /// WHERE, if they read nothing that WHERE assigns.
     fn masked(&mut self, body: &Block, assigned: &HashSet<SymId>, pre: &mut Block) -> Block {
         let made = self.block(body);
         let mut out = Vec::with_capacity(made.len());

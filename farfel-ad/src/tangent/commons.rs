@@ -1,15 +1,15 @@
-//! Derivatives of what program units see differently: COMMON blocks that are not divided alike
-//! everywhere, or that share storage by EQUIVALENCE.
+//! Derivatives of storage that is seen in different ways: COMMON blocks that units divide differently, and
+//! variables that share storage by EQUIVALENCE.
 //!
-//! Where all see the same [`Numbers`] in a block, its derivatives stand in a block with a place for
-//! each of these, in every unit. Those that a unit has no name for, since it has INTEGERs there, say,
-//! or ends its block before them, get an array that stands in.
+//! If all units see the same [`Numbers`] in a block, its derivatives are in a block that has a place for each
+//! of these numbers in every unit. For numbers that have no name in a unit, because it has INTEGERs there,
+//! for instance, or ends its block before them, an array is declared as a placeholder.
 //!
-//! Where they do not, a COMPLEX variable lies over two of type REAL, or an array is worked in by turns
-//! as one of this and of that type. Then the derivatives stand in a block that is divided as the
-//! block is in the same unit, so that each of them lies over the derivatives of what its variable
-//! lies over. For variables without derivatives something of the same size stands there. This is
-//! for one direction: several would be laid out as their types want them.
+//! Otherwise a COMPLEX variable overlaps two REAL variables, or an array is used in turn with one type and
+//! with another. Then the derivatives are in a block that is divided like the original block in the same
+//! unit, so that each of them overlaps the derivatives of what its variable overlaps. Variables without
+//! derivatives are represented by something of the same size. This works for one direction only: several
+//! would be laid out differently for different types.
 
 use super::generator::Gen;
 use crate::locations::{common_members, differentiable};
@@ -19,7 +19,7 @@ use farfel_lang::storage::constant::{self, Constants};
 use farfel_lang::storage::{Member, UnitStorage};
 
 impl Gen<'_> {
-    /// Declares the derivatives of all that is at a location which is in COMMON, and shared.
+    /// Declares the derivatives of everything at a location that is in COMMON and shared.
     pub(super) fn tangled_blocks(&mut self, loc: usize) {
         for (block, members) in common_members(self.source) {
             let here = members.iter().any(|m| self.space.loc(*m) == loc);
@@ -33,7 +33,7 @@ impl Gen<'_> {
         self.derivative_equivalence(loc);
     }
 
-    /// What holds the place of a variable that has no derivative.
+    /// The placeholder for a variable that has no derivative.
     pub(super) fn placeholder(&mut self, of: SymId, place: Place) -> SymId {
         if let Some(p) = self.placeholders.get(&of) {
             return *p;
@@ -45,19 +45,19 @@ impl Gen<'_> {
         p
     }
 
-    /// Is storage that is shared laid out by [`Numbers`] for derivatives?
+    /// Whether the derivatives of shared storage are laid out by [`Numbers`].
     pub(super) fn by_numbers(&self, loc: usize) -> bool {
         self.engine.layout.vector || !self.space.uneven.contains(loc)
     }
 
-    /// Does a COMMON variable stand for its whole block?
+    /// Whether a COMMON variable represents its whole block.
     pub(super) fn is_one_location(&self, k: usize) -> bool {
         let commons = &self.engine.dependence.commons;
         let block = commons.vars.get(k).map(|v| &v.block);
         block.is_some_and(|b| commons.irregular.contains(b))
     }
 
-    /// The derivatives of a whole block, of which units see different variables.
+    /// The derivatives of a whole block in which units see different variables.
     pub(super) fn whole_block(&mut self, k: usize) -> Vec<SymId> {
         let Some(var) = self.engine.dependence.commons.vars.get(k).cloned() else {
             return Vec::new();
@@ -105,7 +105,7 @@ impl Gen<'_> {
         all
     }
 
-    /// Declares the derivatives of a block that units divide differently, in several directions.
+    /// Declares the derivatives of a block that units divide differently, laid out by numbers.
     pub(super) fn block_of_numbers(&mut self, block: &Name) -> Vec<SymId> {
         let commons = &self.engine.dependence.commons;
         let numbers = commons.numbers.get(block).cloned().unwrap_or_default();
@@ -153,7 +153,7 @@ impl Gen<'_> {
         all
     }
 
-    /// Declares what stands for numbers that have no name in the unit.
+    /// Declares placeholders for numbers that have no name in the unit.
     fn stand_ins(&mut self, made: &mut Pieces, of: &str, from: i64, to: i64) {
         for s in made.numbers.between(from, to) {
             let symbol = Symbol {
@@ -172,8 +172,8 @@ impl Gen<'_> {
         }
     }
 
-    /// Ties the derivatives of all variables at a location together as they are tied, in several
-    /// directions.
+    /// Ties the derivatives of all variables at a location together like the variables themselves, laid out
+    /// by numbers.
     pub(super) fn tie_numbers(&mut self, loc: usize) {
         let storage = UnitStorage::of(self.source);
         for area in storage.areas() {
@@ -190,7 +190,7 @@ impl Gen<'_> {
                 pieces: Vec::new(),
                 place: Place::Local,
             };
-            // What lies in COMMON lies in order already.
+            // Members of COMMON are in order already.
             if area.block.is_some() && self.shares(loc) {
                 for m in members.extract_if(.., |m| m.named) {
                     let d = self.derivative_of(m.sym);
@@ -201,7 +201,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Ties the derivatives of variables, by where they begin, to what is there, and to each other.
+    /// Ties the derivatives of variables, in the order of their places, to what is there and to each other.
     fn tie_to(&mut self, made: &mut Pieces, members: &[Member]) {
         let mut tied = Vec::new();
         for m in members {
@@ -230,7 +230,7 @@ impl Gen<'_> {
         }
     }
 
-    /// The element of an array with so many before it.
+    /// The element of an array that has `before` elements before it.
     fn element_at(&self, array: SymId, mut before: i64) -> Expr {
         if before == 0 {
             return Expr::var(array, self.span);
@@ -253,11 +253,11 @@ impl Gen<'_> {
 struct Pieces {
     numbers: Numbers,
     pieces: Vec<Piece>,
-    /// Where they stand.
+    /// The place of their symbols: a COMMON block, or local.
     place: Place,
 }
 
-/// One of them, and the bytes of which numbers it is the derivative.
+/// One of these derivatives, with the range of bytes of the numbers that it belongs to.
 struct Piece {
     from: i64,
     to: i64,

@@ -11,8 +11,7 @@ use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type}
 use farfel_lang::types::type_of;
 
 impl Gen<'_> {
-    /// The tangent that is given for a procedure. What it does not tell and the call needs is
-    /// an error.
+    /// Returns the tangent that is given for a procedure. Reports an error if it lacks something that the call needs.
     pub(super) fn given_derivative(&mut self, callee: SymId, context: &Context) -> Option<Name> {
         let rule = self.engine.dependence.rule(self.source, callee)?.clone();
         let name = self.source.symbols[callee].name.clone();
@@ -71,8 +70,8 @@ impl Gen<'_> {
         }
     }
 
-    /// Checks the types of what goes to the given derivative of a procedure without text: they
-    /// must be those that its tangent declares.
+    /// Checks the types of the arguments of a given derivative of a procedure without source text: they must
+    /// be those that its tangent declares.
     pub(super) fn given_types(&mut self, callee: SymId, args: &[Expr], context: &Context) {
         let name = &self.source.symbols[callee].name;
         let rule = self.engine.dependence.rule(self.source, callee);
@@ -107,8 +106,8 @@ impl Gen<'_> {
         }
     }
 
-    /// An array that is constant here has no derivative to hand over, where the callee would
-    /// set one, or begins within the array.
+    /// Reports a constant array as an argument: it has no derivative to pass if the callee would assign one,
+    /// or if the argument begins within the array.
     pub(super) fn refuse_constant(
         &mut self,
         a: &Expr,
@@ -133,8 +132,8 @@ impl Gen<'_> {
         }
     }
 
-    /// After a call without derivatives, what it gives other values has derivative zero: what a constant
-    /// procedure assigns, and what one without text gives a value without reading it, as a directive says.
+    /// Sets derivatives to zero after a call without derivatives: of what a constant procedure assigns, and
+    /// of what a procedure without source text assigns without reading it, according to a directive.
     pub(super) fn zero_constants(
         &mut self,
         callee: SymId,
@@ -150,7 +149,7 @@ impl Gen<'_> {
             None if !constant => {
                 let described = self.engine.dependence.described(self.source, callee);
                 let set = |i: &usize| described.writes(*i) && !described.reads(*i);
-                // Whether an element or an array is meant, nobody says.
+                // It is not known whether an element or an array is meant.
                 let mut arrays = Set::with_capacity(args.len());
                 arrays.insert_range(..);
                 ((0..args.len()).filter(set).collect(), arrays)
@@ -174,7 +173,7 @@ impl Gen<'_> {
                     let message = format!(
                         "which elements {name}, which has no derivative here, gives a value to is not known"
                     );
-                    // By Tapenade's conventions, derivatives stay as they are where that is so.
+                    // By Tapenade's conventions, such derivatives stay as they are.
                     if !constant && self.engine.layout.unknown == Unknown::Provided {
                         let d = Diagnostic::warning(&rules::AD_ARGUMENT, args[i].span, message)
                             .label("their derivatives are left as they are");
@@ -217,8 +216,8 @@ impl Gen<'_> {
         zeros
     }
 
-    /// Constant functions that give something a value besides their result: where its derivative
-    /// would become zero, there is no place to say so.
+    /// Reports constant functions that assign something besides their result whose derivative would become
+    /// zero: there is no place for that assignment.
     pub(super) fn refuse_constant_functions(&mut self, s: &Stmt, node: usize) {
         let called = calls(self.source, s).into_iter().map(|(call, _)| call);
         for call in called {
@@ -240,7 +239,7 @@ impl Gen<'_> {
                     };
                     s.assigned.ones().map(loc).collect()
                 }
-                // Where derivatives go through it, what it sets gets its own from there.
+                // If derivatives go through the function, what it assigns gets its derivative there.
                 None if !constant => {
                     let live = &self.activity.live[node];
                     if self.problem.site(call, &self.varied, live, true).is_some() {

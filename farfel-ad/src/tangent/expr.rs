@@ -9,12 +9,12 @@ use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, SymId,
 use farfel_lang::types::{rank, type_of};
 
 impl Gen<'_> {
-    /// The type of an expression; REAL where there is none.
+    /// The type of an expression; REAL if it has none.
     pub(super) fn ty(&self, e: &Expr) -> Type {
         type_of(&self.unit, e).unwrap_or(Type::REAL)
     }
 
-    /// Does the value vary with the independents?
+    /// Whether the value of an expression varies with the independent variables.
     pub(super) fn is_varied(&self, e: &Expr) -> bool {
         let mut from = Set::with_capacity(self.space.len);
         self.engine
@@ -32,7 +32,7 @@ impl Gen<'_> {
         bound
     }
 
-    /// Is it a whole array or an expression of such?
+    /// Whether an expression is an array.
     pub(super) fn is_array_valued(&self, e: &Expr) -> bool {
         rank(&self.unit, e) > 0
     }
@@ -50,11 +50,10 @@ impl Gen<'_> {
         found
     }
 
-    /// The value of an expression whose derivative is not wanted. Differs from the source
-    /// where a function in it has active side effects, or a statement function is being
-    /// expanded.
+    /// The value of an expression whose derivative is not wanted. It differs from the source if a function in
+    /// it has active side effects, or if a statement function is being expanded.
     pub(super) fn primal(&mut self, e: &Expr) -> Expr {
-        // Also by a call in a statement function.
+        // The call may also be in a statement function.
         let (mut active, mut within) = (false, false);
         calls_in(self.source, e, &mut |c| {
             let own = self.reference(c, false).is_some();
@@ -105,7 +104,7 @@ impl Gen<'_> {
         }
     }
 
-    /// `A .AND. B`: what B needs before the statement is done only where A does not decide.
+    /// `A .AND. B`: statements that B needs are executed only if A does not decide the result.
     fn lazy(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Expr {
         let ty = self.ty(e);
         let left = self.primal(a);
@@ -155,8 +154,7 @@ impl Gen<'_> {
         new
     }
 
-    /// A variable or element as it can be written twice: functions in subscripts are
-    /// called once.
+    /// A variable or element in a form that can be written twice: functions in subscripts are called only once.
     pub(super) fn designator(&mut self, e: &Expr) -> Expr {
         let mut new = e.clone();
         if let (ExprKind::Element(_, to), ExprKind::Element(_, from)) = (&mut new.kind, &e.kind) {
@@ -178,7 +176,7 @@ impl Gen<'_> {
         new
     }
 
-    /// Puts a value into a temporary, or a derivative into one for derivatives.
+    /// Assigns a value to a temporary, or a derivative to a temporary for derivatives.
     pub(super) fn store(&mut self, e: Expr) -> Expr {
         let derivative = self.names_derivative(&e);
         let t = self.temporary(self.ty(&e), derivative);
@@ -187,8 +185,8 @@ impl Gen<'_> {
         t
     }
 
-    /// A value that is going to be written more than once: as it is where it is simple,
-    /// else in a temporary.
+    /// Prepares a value that will be written more than once: it stays as it is if it is simple, and goes to a
+    /// temporary otherwise.
     pub(super) fn share(&mut self, e: Expr) -> Expr {
         if self.is_array_valued(&e) {
             self.calls_once(e)
@@ -199,7 +197,7 @@ impl Gen<'_> {
         }
     }
 
-    /// A value that is costly and written more than once.
+    /// Prepares a costly value that will be written more than once.
     pub(super) fn share_always(&mut self, e: Expr) -> Expr {
         if self.is_array_valued(&e) {
             self.calls_once(e)
@@ -210,8 +208,8 @@ impl Gen<'_> {
         }
     }
 
-    /// An array expression that is written more than once: the functions in it, which may print
-    /// something, are called once.
+    /// Prepares an array expression that will be written more than once: functions in it, which may have side
+    /// effects, are called only once.
     pub(super) fn calls_once(&mut self, mut e: Expr) -> Expr {
         self.store_calls(&mut e);
         e
@@ -231,7 +229,7 @@ impl Gen<'_> {
                 .for_each(|c| self.store_calls(c));
             return;
         }
-        // WHERE assigns arrays only: what reads others can be called before it.
+        // WHERE assigns only arrays: functions that read no arrays can be called before it.
         let mut free = true;
         e.for_each_symbol(&mut |s| free &= !self.unit.symbols[s].is_array());
         if !self.is_array_valued(e) && (free || !self.in_where) {
@@ -239,7 +237,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Number of operations; a call or division counts for many.
+    /// The number of operations; a call or division counts as several.
     fn weight(&self, e: &Expr) -> usize {
         let own = match &e.kind {
             ExprKind::Call(..) | ExprKind::Binary(BinOp::Div | BinOp::Pow, ..) => 10,
@@ -257,14 +255,14 @@ impl Gen<'_> {
         own + e.children().iter().map(|c| self.weight(c)).sum::<usize>()
     }
 
-    /// `then` where `condition` holds, else zero; before the statement, since Fortran 77
-    /// has no conditional expression.
+    /// `then` if `condition` holds, otherwise zero; computed before the statement, since FORTRAN 77 has no
+    /// conditional expressions.
     pub(super) fn guarded(&mut self, condition: Expr, then: Expr, ty: Type) -> Expr {
         let otherwise = self.zero(ty);
         self.choose(condition, then, otherwise, ty)
     }
 
-    /// `then` or `otherwise`.
+    /// `then` if `condition` holds, otherwise `otherwise`.
     pub(super) fn choose(
         &mut self,
         condition: Expr,
@@ -273,7 +271,7 @@ impl Gen<'_> {
         ty: Type,
     ) -> Expr {
         if self.engine.layout.pattern {
-            // What it is elsewhere counts, too.
+            // A pattern covers both cases.
             return self.bin(BinOp::Add, then, otherwise);
         }
         if self.is_array_valued(&then) || self.is_array_valued(&condition) {
@@ -282,7 +280,7 @@ impl Gen<'_> {
         self.choose_among(vec![(condition, then)], otherwise, ty)
     }
 
-    /// The value behind the first condition that holds, or `otherwise`.
+    /// The value of the first arm whose condition holds, or `otherwise`.
     pub(super) fn choose_among(
         &mut self,
         arms: Vec<(Expr, Expr)>,
@@ -290,7 +288,7 @@ impl Gen<'_> {
         ty: Type,
     ) -> Expr {
         let span = self.span;
-        // What a derivative is multiplied by is none itself.
+        // A factor of a derivative is not itself a derivative.
         let factors = self.engine.linear || self.unit_tangents;
         let derivative = !factors || arms.iter().any(|(_, then)| self.names_derivative(then));
         let t = Expr::var(self.temporary(ty, derivative), span);
@@ -306,7 +304,7 @@ impl Gen<'_> {
         t
     }
 
-    /// Does an expression name a derivative?
+    /// Whether an expression contains a derivative.
     fn names_derivative(&self, e: &Expr) -> bool {
         let mut found = false;
         e.for_each_symbol(&mut |s| {
@@ -375,7 +373,7 @@ impl Gen<'_> {
         }
     }
 
-    /// The number that a real or integer constant stands for.
+    /// The value of a real or integer constant.
     pub(super) fn constant(&self, e: &Expr) -> Option<f64> {
         match &e.kind {
             ExprKind::Int(n) => Some(*n as f64),
@@ -392,7 +390,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Is it one, so that it can be left out before a factor of another type?
+    /// Whether `one` is the constant one and can be omitted before a factor of another type.
     fn neutral(&self, one: &Expr, other: &Expr) -> bool {
         self.constant(one) == Some(1.0) && {
             let t = self.ty(other);
@@ -554,8 +552,7 @@ impl Gen<'_> {
         Value { p, d }
     }
 
-    /// Calls the derivative of a function, before the statement; `d` gets the derivative of
-    /// the result.
+    /// Calls the derivative of a function before the statement; `d` gets the derivative of the result.
     fn call_derivative(&mut self, derivative: SymId, mut actuals: Vec<Expr>, d: Option<&Expr>) {
         let made = match d {
             Some(d) if self.engine.layout.keeps_functions() => {
@@ -570,8 +567,8 @@ impl Gen<'_> {
         self.pre.push(made);
     }
 
-    /// `target = F(…)`: the derivative of F puts its results right into the target, where
-    /// nothing else in the call can be the target. Gives the derivative of the result.
+    /// `target = F(…)`: the derivative of F assigns its results directly to the target, if nothing else in
+    /// the call can be the target. Returns the target and its derivative.
     pub(super) fn direct_reference(
         &mut self,
         target: &Expr,
@@ -607,7 +604,7 @@ impl Gen<'_> {
         })
     }
 
-    /// A statement function, expanded.
+    /// The tangent of a statement function, which is expanded.
     fn statement_function(
         &mut self,
         s: SymId,
@@ -618,7 +615,7 @@ impl Gen<'_> {
         let mut bound = Vec::new();
         for (dummy, a) in dummies.iter().zip(args) {
             let mut v = self.tangent(a);
-            // The dummy has a type of its own.
+            // The dummy argument has a type of its own.
             let ty = self.unit.symbols[*dummy].ty;
             if self.weight(&v.p) > 0 || type_of(&self.unit, &v.p) != ty {
                 let t = self.temporary(ty.unwrap_or(Type::REAL), false);
@@ -722,8 +719,8 @@ impl Gen<'_> {
         }
     }
 
-    /// `A*(1.0/B)`, as tangents have it, is a quotient for its derivative, too: that needs
-    /// no tangent of the reciprocal.
+    /// `A*(1.0/B)`, as tangents contain it, is differentiated like a quotient, which needs no tangent of the
+    /// reciprocal.
     fn times_reciprocal(&mut self, e: &Expr, a: &Expr, reciprocal: &Expr, divisor: &Expr) -> Value {
         let ty = self.ty(e);
         let (a, b) = (self.tangent(a), self.tangent(divisor));
@@ -798,12 +795,12 @@ impl Gen<'_> {
     }
 }
 
-/// Is it the constant that the engine writes for one?
+/// Whether a constant is one, as the engine writes it.
 fn is_one(text: &str) -> bool {
     matches!(text, "1.0" | "1.0D0")
 }
 
-/// What `(1.0/B)` divides by.
+/// The divisor in `(1.0/B)`.
 fn divided_by(e: &Expr) -> Option<&Expr> {
     let ExprKind::Paren(inner) = &e.kind else {
         return None;

@@ -1,16 +1,15 @@
-//! The derivative of an expression in one variable as one factor.
+//! Computes the derivative of an expression in one variable as one factor.
 //!
-//! The product rule carries the tangent of X through each step of a polynomial in X, as if each
-//! X in it were another variable: `((A*X_G*X + T*X_G)*X + T1*X_G)`. Where all that varies in
-//! an expression is one variable, named several times, its derivative is computed without the
-//! tangent, which is multiplied to it in the end: `((A*X + T)*X + T1)*X_G`. That saves a
-//! multiplication in each step, and in loops the tangent of the last iteration waits for one
-//! multiplication only.
+//! The product rule carries the tangent of X through each step of a polynomial in X, as if each occurrence of
+//! X were a different variable: `((A*X_G*X + T*X_G)*X + T1*X_G)`. If an expression varies in one variable
+//! only, and this occurs several times, its derivative is computed without the tangent, and multiplied by the
+//! tangent at the end: `((A*X + T)*X + T1)*X_G`. That saves a multiplication in each step, and in loops only
+//! one multiplication has to wait for the tangent of the previous iteration.
 //!
-//! A variable that is named once gains nothing, and `X*A*B` would need the product `A*B`, which
-//! the program does not compute. Where a factor is infinite, zero times it is NaN.
+//! A variable that occurs once gains nothing, and `X*A*B` would need the product `A*B`, which the program
+//! does not compute. Where a factor is infinite, its product with a zero tangent is NaN.
 //!
-//! What reverse mode transposes stays as the rules give it.
+//! Statements that reverse mode transposes keep the form that the rules give.
 
 use super::generator::{Gen, Value};
 use farfel_lang::intrinsics::Op;
@@ -18,8 +17,8 @@ use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Type};
 use farfel_lang::types::rank;
 
 impl Gen<'_> {
-    /// The value of an expression and its derivative as a factor times a tangent, where that
-    /// is cheaper than what the rules give step by step.
+    /// Returns the value of an expression, and its derivative as a factor times a tangent, if that is cheaper
+    /// than the step-by-step result of the rules.
     pub(super) fn by_factor(&mut self, e: &Expr) -> Option<Value> {
         if self.unit_tangents
             || self.engine.linear
@@ -44,9 +43,8 @@ impl Gen<'_> {
         Some(v)
     }
 
-    /// Is all that varies in an expression one variable of the expression's own type, which
-    /// goes through steps with a derivative of one term each? `only` gets it, and how often
-    /// it is named.
+    /// Whether an expression varies in only one variable, of the same type as the expression, and all steps
+    /// have a derivative of one term each. `only` gets the variable and the number of its occurrences.
     fn one_variable(&self, e: &Expr, only: &mut Option<(Expr, usize)>) -> bool {
         if !matches!(self.ty(e), Type::Real(_)) || rank(&self.unit, e) > 0 {
             return !self.is_varied(e);

@@ -1,4 +1,4 @@
-//! The derivatives of intrinsic functions of whole arrays, and what is said of those that have none here.
+//! The derivatives of intrinsic functions of whole arrays, and errors for functions without a derivative.
 
 use super::generator::{Gen, Value};
 use super::possible::Obstacle;
@@ -20,14 +20,14 @@ impl Gen<'_> {
         }
     }
 
-    /// Functions that are linear in one of their arguments.
+    /// The tangent of a function that is linear in one of its arguments.
     pub(super) fn linear(
         &mut self,
         of: usize,
         values: Vec<Value>,
         rebuild: &dyn Fn(Vec<Expr>) -> Expr,
     ) -> Value {
-        // SUM(X, MASK=…): what stands behind the array is the same for its derivative.
+        // SUM(X, MASK=…): the other arguments are the same for the derivative.
         let mut args = primals(&values);
         let p = rebuild(args.clone());
         let d = values.into_iter().nth(of).and_then(|v| v.d);
@@ -38,7 +38,7 @@ impl Gen<'_> {
         Value { p, d }
     }
 
-    /// Functions that are linear in each of their arguments.
+    /// The tangent of a function that is linear in each of its arguments.
     pub(super) fn bilinear(
         &mut self,
         values: Vec<Value>,
@@ -58,7 +58,7 @@ impl Gen<'_> {
         Value { p, d }
     }
 
-    /// MERGE: the derivative of what is chosen.
+    /// MERGE: the derivative of the chosen value.
     pub(super) fn merge(
         &mut self,
         values: Vec<Value>,
@@ -79,7 +79,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Reports a function that has no tangent as it stands.
+    /// Reports a function that has no tangent in its present form.
     pub(super) fn refused(&mut self, e: &Expr, i: &Intrinsic, obstacle: Obstacle) -> Value {
         if obstacle == Obstacle::EachElement {
             self.array_unsupported(e);

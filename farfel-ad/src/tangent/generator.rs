@@ -1,4 +1,4 @@
-//! What the parts of the generator share while they make one derivative unit.
+//! The state that the parts of the generator share while they generate one derivative unit.
 
 use super::Engine;
 use super::possible::Here;
@@ -10,7 +10,7 @@ use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Expr, Label, Name, Stmt, SymId, Type, Unit};
 use std::collections::{HashMap, HashSet};
 
-/// A value and its derivative; `None` is a derivative that is zero.
+/// A value and its derivative; `None` stands for a zero derivative.
 #[derive(Debug, Clone)]
 pub(super) struct Value {
     pub p: Expr,
@@ -28,23 +28,22 @@ pub(super) struct Gen<'a> {
     /// handles.
     pub unit: Unit,
     pub derivatives: HashMap<SymId, SymId>,
-    /// All that [`Gen::pair`] was told, for the verifier.
+    /// All pairs given to [`Gen::pair`], for the verifier.
     pub pairs: Vec<(SymId, SymId)>,
     pub imported: HashMap<usize, SymId>,
-    /// What stands in a block of derivatives for variables that have none, and in EQUIVALENCE.
+    /// Placeholders for variables without derivatives, in blocks of derivatives and in EQUIVALENCE.
     pub placeholders: HashMap<SymId, SymId>,
-    /// All that stands in blocks of derivatives which other units declare, or which are laid out
-    /// by numbers.
+    /// All members of blocks of derivatives that other units declare, or that are laid out by numbers.
     pub whole_blocks: HashMap<Name, Vec<SymId>>,
-    /// Locations whose derivatives share their storage as they do.
+    /// Locations whose derivatives already share their storage like the variables.
     pub tied: HashSet<usize>,
-    /// Derivatives that are called.
+    /// The derivatives of procedures that are called.
     pub called: HashSet<SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
     pub procedures: HashMap<SymId, SymId>,
-    /// Those that are called: the dummy procedure, and how many arguments that has.
+    /// Those of them that are called, each with the dummy procedure and the number of its arguments.
     pub dummy_calls: HashMap<SymId, (SymId, usize)>,
-    /// Constants for the sizes of arrays that the unit does not tell.
+    /// User-defined constants for sizes of arrays that the unit does not tell.
     pub sizes: HashMap<Name, SymId>,
     /// Loop variables for setting arrays to zero.
     pub counters: Vec<SymId>,
@@ -53,35 +52,35 @@ pub(super) struct Gen<'a> {
     pub errors: Vec<Diagnostic>,
     /// Values of the dummy arguments of a statement function that is being expanded.
     pub bound: HashMap<SymId, Value>,
-    /// The tangent of each variable is one: see [`super::factor`].
+    /// The tangent of each variable counts as one: see [`super::factor`].
     pub unit_tangents: bool,
-    /// Inside of WHERE, whose statements share what is carried out before all of it.
+    /// Inside WHERE, whose statements share what is executed before the whole of it.
     pub in_where: bool,
-    /// Statements to carry out before the one at hand.
+    /// Statements to execute before the current one.
     pub pre: Vec<Stmt>,
-    /// The place of the statement at hand.
+    /// The place of the current statement.
     pub span: Span,
-    /// Locations of which something gets a value and its derivative does not, which is zero.
+    /// Locations that are assigned at some point without their derivatives, which are zero already.
     pub left_zero: Set,
-    /// Varied while the statement at hand is carried out.
+    /// The locations that are varied while the current statement is executed.
     pub varied: Set,
-    /// Live derivatives after it, or after one of the calls in it.
+    /// The live derivatives after it, or after any of the calls in it.
     pub live: Set,
-    /// Where the flow of control has the statement at hand.
+    /// The node of the current statement in the control flow graph.
     pub node: usize,
-    /// What it moves.
+    /// The moves of values by the current statement.
     pub moves: Vec<Moves>,
     pub jumped_to: HashSet<Label>,
     pub labels: HashSet<Label>,
     pub moved_labels: HashMap<Label, Label>,
-    /// The argument that says how many directions there are.
+    /// The argument with the number of directions.
     pub count: Option<SymId>,
-    /// What loops over directions count by.
+    /// The variable of loops over directions.
     pub direction: Option<SymId>,
 }
 
 impl Gen<'_> {
-    /// The statement at hand, and what is active there.
+    /// The current statement, and what is active there.
     pub fn here(&self) -> Here<'_> {
         Here {
             problem: self.problem,

@@ -1,4 +1,4 @@
-//! The border of a derivative unit: what it is called by, and what it finds on entry.
+//! The interface of a derivative unit: its arguments, and the state on entry.
 
 use super::allocate::is_allocated_here;
 use super::generator::Gen;
@@ -10,7 +10,7 @@ use farfel_lang::ir::{
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// What a reader of the generated unit wants to know first.
+/// The title comment of the generated unit: what a reader wants to know first.
 pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
     let list = |slots: &Set| {
         let names: Vec<String> = slots
@@ -42,7 +42,7 @@ pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
 }
 
 impl Gen<'_> {
-    /// The arguments of the derivative.
+    /// Sets up the arguments of the derivative.
     pub(super) fn header(&mut self, wanted: &Wanted, root: Option<&[usize]>) {
         let mut args = Vec::new();
         let active = |i: usize| match root {
@@ -120,7 +120,7 @@ impl Gen<'_> {
         d
     }
 
-    /// Sets to zero what is live on entry and nobody else has set.
+    /// Sets derivatives to zero that are live on entry and that nothing else has set.
     pub(super) fn zero_on_entry(&mut self, wanted: &Wanted, root: Option<&[usize]>) -> Block {
         self.span = self.source.span;
         let given = self.space.locs(&wanted.context.inputs);
@@ -140,12 +140,12 @@ impl Gen<'_> {
                 continue;
             }
             let found: Vec<SymId> = match self.space.common_at(loc) {
-                // A block that units divide differently is one location. Where EQUIVALENCE only gives
-                // a variable another name, the others of its block may have been given.
+                // A block that units divide differently is one location. If EQUIVALENCE merely gives a
+                // variable another name, the other variables of its block may have been given.
                 Some(k) if self.is_one_location(k) => self.whole_block(k),
                 Some(k) => self.common_derivative(k).into_iter().collect(),
                 None => {
-                    // More than one where EQUIVALENCE ties them together.
+                    // Several if EQUIVALENCE ties them together.
                     let here: Vec<SymId> = self
                         .source
                         .symbols
@@ -165,7 +165,7 @@ impl Gen<'_> {
                 continue;
             }
             for d in found {
-                // It is not there yet.
+                // It is not allocated yet.
                 if is_allocated_here(&self.unit.symbols[d]) {
                     continue;
                 }
@@ -175,9 +175,9 @@ impl Gen<'_> {
         out
     }
 
-    /// Must the derivative of a COMMON variable stay what callers have made it, though it is none of the
-    /// inputs? A callee that has one derivative for all of its calls may read it here as well. Then
-    /// nothing that is wanted depends on it, or it becomes an input.
+    /// Whether the derivative of a COMMON variable must keep the value that callers have given it, though it
+    /// is not one of the inputs. A callee that has one derivative for all of its calls may read it here as
+    /// well. Then either nothing that is wanted depends on it, or it becomes an input.
     fn is_callers(&self, wanted: &Wanted, k: usize) -> bool {
         let name = &self.source.name;
         let Some(summary) = self.engine.dependence.summary(name) else {
@@ -189,7 +189,7 @@ impl Gen<'_> {
             return false;
         }
         if !outputs.any(|o| summary.depends.has(o, slot)) {
-            // What is wanted of the variable itself does not come from before.
+            // The wanted derivative of the variable itself does not depend on its earlier value.
             return !wanted.context.outputs.contains(slot);
         }
         let one = self.engine.layout.has_one_context();
@@ -199,8 +199,8 @@ impl Gen<'_> {
         one
     }
 
-    /// Local arrays whose elements get a derivative whenever they get a value, so that a program
-    /// that reads no undefined elements reads no undefined derivatives.
+    /// Local arrays whose elements get a derivative whenever they are assigned, so that a program that reads
+    /// no undefined elements reads no undefined derivatives.
     fn unread_before_set(&self) -> Set {
         let mut found = Set::with_capacity(self.space.len);
         if self.engine.linear || self.engine.layout.pattern {
@@ -219,7 +219,7 @@ impl Gen<'_> {
                 found.insert(loc);
             }
         }
-        // What others may give a value.
+        // Variables that other units may assign.
         let mut drop = |e: &Expr| e.for_each_symbol(&mut |s| found.set(self.space.loc(s), false));
         for s in &self.source.body {
             s.walk(&mut |x| match &x.kind {
@@ -252,8 +252,8 @@ impl Gen<'_> {
         found
     }
 
-    /// Sets the derivatives of those arguments to zero that only come out of an adjoint. Who
-    /// sets those in COMMON knows all units.
+    /// Sets the derivatives of those arguments to zero that are only results of an adjoint. Those in COMMON
+    /// are set where all units are known.
     pub(super) fn zero_before_adjoint(&mut self, wanted: &Wanted) -> Block {
         self.span = self.source.span;
         let Context { inputs, outputs } = &wanted.context;
@@ -304,7 +304,7 @@ impl Gen<'_> {
         found
     }
 
-    /// Takes back the declarations of functions that are not called any more.
+    /// Removes the declarations of functions that are no longer called.
     pub(super) fn drop_unused_procedures(&mut self) {
         let mut used: HashSet<SymId> = HashSet::new();
         farfel_lang::ir::for_each_symbol(&self.unit.body, &mut |s| {

@@ -1,4 +1,4 @@
-//! Input and output: without derivatives, whatever is read or written.
+//! Input and output statements: they read and write values without derivatives.
 
 use super::generator::Gen;
 use crate::calls::read_targets;
@@ -10,7 +10,7 @@ use farfel_lang::ir::{
     Block, Class, Expr, ExprKind, Io, IoKind, Stmt, StmtKind, SymId, Unit, walk_block,
 };
 
-/// Is it output that somebody may read back?
+/// Whether a statement writes output that may be read back.
 pub(crate) fn may_come_back(io: &Io) -> bool {
     let standard = io
         .unit()
@@ -18,7 +18,7 @@ pub(crate) fn may_come_back(io: &Io) -> bool {
     io.kind == IoKind::Write && !standard
 }
 
-/// Does a unit write numbers where somebody may read them back?
+/// Whether a unit writes numbers to where they may be read back.
 pub(crate) fn writes_to_files(unit: &Unit) -> bool {
     let mut found = false;
     walk_block(&unit.body, &mut |s| {
@@ -30,7 +30,7 @@ pub(crate) fn writes_to_files(unit: &Unit) -> bool {
     found
 }
 
-/// The members of the NAMELIST groups that a statement names, with the places where it does.
+/// The members of the NAMELIST groups that a statement names, each with the place where it does so.
 fn groups<'u>(unit: &'u Unit, io: &'u Io) -> impl Iterator<Item = (&'u Expr, &'u [SymId])> {
     let given = io.control.iter().map(|c| match &c.kind {
         ExprKind::Keyword(_, e) => &**e,
@@ -48,7 +48,7 @@ fn groups<'u>(unit: &'u Unit, io: &'u Io) -> impl Iterator<Item = (&'u Expr, &'u
 }
 
 impl Gen<'_> {
-    /// Values that carry derivatives and go where they may be read again: without these.
+    /// Warns of values with derivatives that are written to where they may be read back without these.
     fn warn_of_output(&mut self, io: &Io) {
         if !may_come_back(io) {
             return;
@@ -94,7 +94,7 @@ impl Gen<'_> {
         out
     }
 
-    /// Sets the derivatives of real variables to zero that implied DOs count.
+    /// Sets the derivatives of real variables to zero that are variables of implied DOs.
     fn counted(&mut self, s: &Stmt, node: usize) -> Block {
         let mut counters = Vec::new();
         access::own(self.source, s, false, &mut |a| {
@@ -128,8 +128,8 @@ impl Gen<'_> {
         out
     }
 
-    /// Only the input tells which members of a NAMELIST group get values, and with them
-    /// lose their derivatives.
+    /// Reports NAMELIST input that may assign a variable with a derivative: only the input determines which
+    /// members get values, and thereby lose their derivatives.
     fn refuse_namelist(&mut self, io: &Io, node: usize) {
         let members = groups(self.source, io).flat_map(|(_, members)| members);
         let active = |s: &&SymId| {

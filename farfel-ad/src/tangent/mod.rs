@@ -2,20 +2,18 @@
 //!
 //! # What is generated
 //!
-//! The derivative of the head has the head's arguments, each that the request pairs
-//! followed by its derivative. Below it, each subprogram through which derivatives flow is
-//! copied once for each *context*: which of its inputs have a derivative, and which of its
-//! outputs' derivatives are used. In such a copy each active argument is followed by its
-//! derivative. A FUNCTION becomes a SUBROUTINE whose last arguments are the result and,
-//! where it is active, the result's derivative. Calls without derivatives go to the
-//! original.
+//! The derivative of the head has the head's arguments; each argument that the request pairs is followed by
+//! its derivative. Below the head, each subprogram through which derivatives flow is copied once for each
+//! *context*: which of its inputs have a derivative, and which of its outputs' derivatives are used. In such
+//! a copy each active argument is followed by its derivative. A FUNCTION becomes a SUBROUTINE whose last
+//! arguments are the result and, if it is active, the result's derivative. Calls without derivatives go to
+//! the original.
 //!
-//! The first context of FOO is named FOO and the suffix, the next ones get a number. When
-//! a unit has [`MOST_CONTEXTS`] of them, later calls that would need another one share a
-//! copy in which everything is active that can be.
+//! The derivative in the first context of FOO is named FOO plus the suffix; further ones get a number. Once a
+//! unit has [`MOST_CONTEXTS`] of them, later calls that would need another one share a copy in which
+//! everything is active that can be.
 //!
-//! COMMON blocks with active variables have a block of derivatives beside them, named
-//! after the block and the suffix.
+//! A COMMON block with active variables gets a companion block of derivatives, named after the block and the suffix.
 
 mod allocate;
 mod arrays;
@@ -58,11 +56,11 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// After how many contexts a unit's later calls share one copy.
+/// The number of contexts after which a unit's later calls share one copy.
 pub const MOST_CONTEXTS: usize = 8;
 
-/// The forms that tangents of AD blocks are made of. Where derivatives have a dimension more than values, tapes
-/// do not grow. A pattern does not ask which element is the largest.
+/// The forms that tangents of AD blocks are made from. If derivatives have one more dimension than values,
+/// tapes must not grow. Patterns do not depend on which element is the largest.
 const FORMS: Forms = Forms::of(&[Form::ElementsByName, Form::ReductionsCalled]);
 const FORMS_OF_SEVERAL: Forms = Forms::of(&[
     Form::FixedTapes,
@@ -71,7 +69,7 @@ const FORMS_OF_SEVERAL: Forms = Forms::of(&[
 ]);
 const FORMS_OF_PATTERNS: Forms = Forms::of(&[Form::FixedTapes]);
 
-/// The forms that some tangents cannot be made without ([`needs`]).
+/// The forms without which some tangents cannot be made ([`needs`]).
 const AT_NEED: Forms = Forms::of(&[
     Form::PlainCounters,
     Form::PlainConditions,
@@ -79,7 +77,7 @@ const AT_NEED: Forms = Forms::of(&[
     Form::Elements,
 ]);
 
-/// The tangent of a request's head and of what is active below it.
+/// Returns the tangent of a request's head and of the active subprograms below it.
 pub(crate) fn differentiate(
     program: &Program,
     request: &Request,
@@ -96,15 +94,15 @@ pub(crate) fn differentiate(
     called.add_to(&mut units, &request.suffix);
     let shipped = shipped::needed(program, &units);
     units.extend(shipped);
-    // Its own forms are not those of the program: what it calls there is looked at again.
+    // The forms are not those of the program, whose units are called as well: verify again against it.
     if !resized.is_empty() {
         crate::verify::made("tangent", program, &units, &Primals::default())?;
     }
     Ok(units)
 }
 
-/// The program in the forms that the tangents of a request need; the units with tapes of callers that do not grow
-/// any more.
+/// Returns the program in the forms that the tangents of a request need, and the units that get tapes of
+/// their callers which no longer grow.
 fn legal<'p>(
     program: &'p Program,
     request: &Request,
@@ -133,7 +131,8 @@ fn legal<'p>(
     Ok((legal, resized))
 }
 
-/// The program in those of some forms that it needs. `needed` tells it of forms that it lacks.
+/// Returns the program in those of the forms `at_need` that it needs. `needed` says which of the forms that a
+/// program lacks it needs.
 fn with_needed<'p>(
     program: Cow<'p, Program>,
     at_need: Forms,
@@ -141,7 +140,7 @@ fn with_needed<'p>(
     needed: &dyn Fn(&Program, Forms) -> Forms,
 ) -> Result<Cow<'p, Program>, Vec<Diagnostic>> {
     let (mut legal, mut left) = (program, at_need);
-    // Without ENTRY points, say, more can be seen.
+    // Other needs may become visible: without ENTRY points, for instance, more is known.
     loop {
         let mut wanted = passes::lacking(&legal, left, goal);
         if !wanted.is_empty() {
@@ -155,7 +154,7 @@ fn with_needed<'p>(
     }
 }
 
-/// Lets `look` see what the engine knows when all tangents of a request are made.
+/// Lets `look` inspect the engine after all tangents of a request have been made.
 pub(crate) fn look_into(
     program: &Program,
     request: &Request,
@@ -165,7 +164,7 @@ pub(crate) fn look_into(
     run(&legal, request, None, &mut Vec::new(), look).map(|_| ())
 }
 
-/// The same of the tangents that an adjoint is made from, of a program in its forms.
+/// Like [`look_into`], for the tangents that an adjoint is made from, of a program in the required forms.
 pub(crate) fn look_into_linear(
     program: &Program,
     request: &Request,
@@ -175,7 +174,7 @@ pub(crate) fn look_into_linear(
     run(program, request, Some(&undone), &mut Vec::new(), look).map(|_| ())
 }
 
-/// Looks at a run and what it has made.
+/// A function that inspects a run and its results.
 type Look<'l> = &'l mut dyn FnMut(&Engine, &[Tangent]);
 
 fn run(
@@ -215,7 +214,7 @@ fn run(
     Ok(tangents)
 }
 
-/// What was made is a program that holds together.
+/// Verifies that the generated units form a consistent program.
 fn verified(program: &Program, made: &[Tangent]) -> Result<(), Vec<Diagnostic>> {
     if !farfel_lang::verify::is_on() {
         return Ok(());
@@ -227,10 +226,10 @@ fn verified(program: &Program, made: &[Tangent]) -> Result<(), Vec<Diagnostic>> 
     crate::verify::made("tangent", program, &units, &Primals::of_tangents(primals))
 }
 
-/// The tangents of a request's head and of what is active below it, in the form that
-/// reverse mode transposes: each statement is either without derivatives or linear in them.
+/// Returns the tangents of a request's head and of the active subprograms below it, in the form that reverse
+/// mode transposes: each statement is either without derivatives or linear in them.
 ///
-/// `undone`: subroutines that get a tangent even where none of their arguments has a derivative.
+/// `undone` has subroutines that get a tangent even if none of their arguments has a derivative.
 pub(crate) fn linear(
     program: &Program,
     request: &Request,
@@ -240,15 +239,15 @@ pub(crate) fn linear(
     run(program, request, Some(undone), warnings, &mut |_, _| ())
 }
 
-/// The warnings about input and output in what a request reaches. Adjoints are made of a program
-/// without these.
+/// Returns the warnings about input and output in what a request reaches. Adjoints are made from a program
+/// without these statements.
 pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Diagnostic> {
     let below = Below::of(program, [request.head.as_str()]);
     if !below.units.iter().any(|u| io::writes_to_files(u)) {
         return Vec::new();
     }
     let mut found = Vec::new();
-    // What else is the matter, the adjoint says of its own program.
+    // The adjoint reports other errors for its own program.
     if let Ok((legal, _)) = legal(program, request) {
         let _ = run(&legal, request, None, &mut found, &mut |_, _| ());
     }
@@ -257,25 +256,24 @@ pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Di
     found
 }
 
-/// A subprogram to differentiate, and what by what.
+/// A subprogram to differentiate, with its dependent and independent variables.
 #[derive(Debug, Clone)]
 pub struct Head {
-    /// Its name.
+    /// The name of the subprogram.
     pub unit: Name,
-    /// The slots ([`crate::locations`]) that it is differentiated by, and those whose
-    /// derivatives are wanted. COMMON variables are numbered as by the [`Dependence`] of
-    /// the part of the call graph below all heads.
+    /// The slots ([`crate::locations`]) of the independent and the dependent variables. COMMON variables are
+    /// numbered as by the [`Dependence`] of the part of the call graph below all heads.
     pub context: Context,
 }
 
-/// What was made for some heads.
+/// The tangents of some heads.
 #[derive(Debug)]
 pub struct Tangents {
     /// The derivatives, heads first.
     pub units: Vec<Tangent>,
-    /// Procedures without text whose derivatives are called.
+    /// Procedures without source text whose derivatives are called.
     pub provide: Vec<Provide>,
-    /// By which slots are numbered.
+    /// The dependence analysis that slots are numbered by.
     pub dependence: Dependence,
 }
 
@@ -284,46 +282,48 @@ pub struct Tangents {
 pub struct DummyProcedure {
     /// The dummy procedure.
     pub procedure: SymId,
-    /// How many arguments it has.
+    /// The number of its arguments.
     pub args: usize,
-    /// Which of them have a derivative; the one behind the last is the result.
+    /// Which of them have a derivative; the index after the last argument is the result.
     pub active: Set,
 }
 
 /// The derivative of one subprogram.
 #[derive(Debug, Clone)]
 pub struct Tangent {
-    /// What it is the derivative of.
+    /// The subprogram that it is the derivative of.
     pub of: Name,
-    /// How many arguments that has.
+    /// The number of arguments of that subprogram.
     pub args: usize,
-    /// In which context.
+    /// The context.
     pub context: Context,
     /// The derivative.
     pub unit: Unit,
     /// The variables of the unit that are derivatives.
     pub derivatives: HashSet<SymId>,
-    /// Which variable each of them is the derivative of, where it is that of one: first the derivative.
+    /// Pairs of a derivative and its variable, for derivatives of a single variable.
     pub primals: Vec<(SymId, SymId)>,
-    /// Those of arguments and COMMON variables, with their slots: of variables that share storage, all.
+    /// The derivatives of arguments and COMMON variables, with their slots; if variables share storage, the
+    /// derivatives of all of them.
     pub by_slot: Vec<(usize, SymId)>,
-    /// Arguments that are no derivatives, and that the source has not got.
+    /// Arguments that are not derivatives and that the source does not have.
     pub added: HashSet<SymId>,
-    /// What loops over directions count by, where there are such.
+    /// The variable of loops over directions, if there are any.
     pub direction: Option<SymId>,
-    /// Those among them that are the derivatives of dummy procedures, and are called.
+    /// Those of the added arguments that are derivatives of dummy procedures and are called.
     pub dummies: HashMap<SymId, DummyProcedure>,
-    /// What sets those of the head's independents to zero that are no dependents: adjoints begin
-    /// so, where [`Layout::adjoint`] says that they will.
+    /// The statements that set the derivatives of those independent variables of the head that are not
+    /// dependent variables to zero. Adjoints begin with them, if [`Layout::adjoint`] says that the tangents
+    /// are for adjoints.
     pub zero: Block,
 }
 
-/// The tangents of some heads and of what is active below them, each subprogram in one
-/// context that is good for all its calls.
+/// Returns the tangents of some heads and of the active subprograms below them, each subprogram in one
+/// context that suits all its calls.
 ///
 /// # Errors
 ///
-/// What cannot be differentiated, at its place in the source.
+/// Returns an error for each construct that cannot be differentiated, with its place in the source.
 pub fn differentiate_heads(
     program: &Program,
     heads: &[Head],
@@ -333,7 +333,7 @@ pub fn differentiate_heads(
     linear_heads(program, heads, layout, &HashSet::new(), warnings)
 }
 
-/// The same for adjoints, where [`Layout::adjoint`] says so. `undone`: as for [`linear`].
+/// Like [`differentiate_heads`]; for adjoints, if [`Layout::adjoint`] says so. `undone` is as for [`linear`].
 pub(crate) fn linear_heads(
     program: &Program,
     heads: &[Head],
@@ -346,7 +346,7 @@ pub(crate) fn linear_heads(
         heads: &names,
         request: None,
     };
-    // What adjoints are made of comes in its forms.
+    // Adjoints pass a program that is in their forms already.
     let (forms, at_need) = match layout.adjoint {
         true => (Forms::default(), Forms::default()),
         false => (Forms::of(&[Form::ElementsByName]), AT_NEED),
@@ -363,12 +363,14 @@ pub(crate) fn linear_heads(
     of_heads(&legal, &heads, layout, undone, warnings)
 }
 
-/// Heads of a program for what it is in other forms, in which there may be other COMMON variables: their contexts number
-/// these. What is not there any more, nothing depends on.
+/// Converts the heads of a program to those of the same program in other forms. This may have other COMMON
+/// variables, so those in the contexts are renumbered. Variables that no longer exist are dropped: nothing
+/// depends on them.
 ///
 /// # Errors
 ///
-/// A block that units divided differently and now do not: which of its variables are meant is not known.
+/// Returns an error for a block that units used to divide differently and no longer do: then it is not known
+/// which of its variables are meant.
 pub(crate) fn renumbered(
     heads: &[Head],
     program: &Program,
@@ -451,8 +453,8 @@ fn of_heads(
         let mut names = engine.names.borrow_mut();
         names.request(&h.unit, args, &h.context);
     }
-    // What is generated finds out in which contexts units are called: until no context
-    // grows any more, and they cannot grow for ever.
+    // The contexts in which units are called result from generating the units. Repeat this until no context
+    // grows any more; they cannot grow forever.
     loop {
         engine.names.borrow_mut().settled();
         engine.warnings.borrow_mut().clear();
@@ -474,7 +476,7 @@ fn of_heads(
     }
 }
 
-/// What one run has made so far.
+/// The results of one run so far.
 #[derive(Default)]
 struct Made {
     units: Vec<Tangent>,
@@ -504,9 +506,9 @@ impl Made {
 pub(crate) struct Wanted {
     /// The unit to differentiate.
     pub unit: Name,
-    /// How many arguments it has.
+    /// The number of its arguments.
     pub args: usize,
-    /// In which context.
+    /// The context.
     pub context: Context,
     /// The name of the derivative.
     pub name: Name,
@@ -517,18 +519,17 @@ pub(crate) struct Engine<'a> {
     pub program: &'a Program,
     index: UnitIndex,
     pub layout: &'a Layout,
-    /// The AD block that asks for derivatives, if one does.
+    /// The AD block that requests derivatives, or [`Span::NONE`].
     pub block: Span,
-    /// Its subroutine; empty without one.
+    /// The name of its subroutine; empty if there is no block.
     pub head: Name,
     /// Heads whose tangents will become adjoints that are called from outside.
     pub adjoint_of: HashSet<Name>,
     /// Heads that are called from outside only.
     pub outermost: HashSet<Name>,
-    /// Those among them that become adjoints: what they keep from call to call has no
-    /// derivative when they begin.
+    /// Those among them that become adjoints: the derivatives of what they keep from call to call are zero on entry.
     pub begun_anew: HashSet<Name>,
-    /// Keep statements apart, for reverse mode.
+    /// Separate statements without derivatives from linear ones, for reverse mode.
     pub linear: bool,
     pub dependence: Dependence,
     pub names: RefCell<Names>,
@@ -553,19 +554,19 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What derivatives could not follow in the units below the heads.
+    /// Reports constructs in the units below the heads that derivatives could not follow.
     fn hidden(&self, graph: &Below) -> Vec<Diagnostic> {
         let units = graph.units.iter();
         let found = units.flat_map(|u| crate::refuse::refuse(u));
         found.map(|d| self.asked_by(d)).collect()
     }
 
-    /// The unit of a name.
+    /// The unit with a given name.
     pub fn find(&self, name: &str) -> Option<&'a Unit> {
         self.index.unit(self.program, name)
     }
 
-    /// Adds to a fault for which AD block the derivative is needed.
+    /// Adds to an error for which AD block the derivative is needed.
     pub fn asked_by(&self, fault: Diagnostic) -> Diagnostic {
         if self.block == Span::NONE {
             fault
@@ -574,7 +575,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The context of the head: what the request says.
+    /// The derivative of the head, in the context that the request says.
     fn root(&self, head: &Unit, request: &Request) -> Wanted {
         let slots = Space::of(head, &self.dependence.commons).slots;
         let set = |positions: &[usize]| {
@@ -593,7 +594,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Generates what was asked for, and what that asks for.
+    /// Generates the requested derivatives, and those that they request.
     fn below(&self, made: &mut Made) {
         for i in 0.. {
             let Some(wanted) = self.names.borrow().wanted(i) else {
@@ -606,8 +607,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Lets contexts grow as far as they will: generates again, callers first, what was generated before its
-    /// context or that of something it calls has grown. What grows besides is left to the next run.
+    /// Lets contexts grow to a fixed point: generates derivatives again, callers first, that were generated
+    /// before their context or that of something they call has grown. Growth of other kinds is left to the
+    /// next run.
     fn settle(&self) {
         let graph = CallGraph::of(self.program);
         let callers = graph.callers();
@@ -616,7 +618,8 @@ impl<'a> Engine<'a> {
         for (place, unit) in order.into_iter().rev().enumerate() {
             places[unit] = place;
         }
-        // What has grown, and who calls it, if that has made them outdated; in the order of their units.
+        // Adds derivatives whose contexts have grown and their callers, as far as this has made them
+        // outdated, in the order of their units.
         let outdated = |larger: Vec<usize>, open: &mut BTreeSet<(usize, usize)>| {
             let names = self.names.borrow();
             for i in larger {
@@ -636,7 +639,7 @@ impl<'a> Engine<'a> {
             let wanted = self.names.borrow().wanted(i);
             let found = wanted.and_then(|w| Some((self.find(&w.unit)?, w)));
             if let Some((source, wanted)) = found {
-                // It is generated once more, and its faults are told then.
+                // It is generated once more later, and reports its errors then.
                 let _ = self.unit(source, &wanted, None);
                 self.names.borrow_mut().set_generated(i);
             }
@@ -645,8 +648,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The derivative of one unit in one context. `root`: it is the head of a request, and
-    /// these of its arguments are followed by a derivative.
+    /// Returns the derivative of one unit in one context. `root` is given for the head of a request: those of
+    /// its arguments that are followed by a derivative.
     fn unit(
         &self,
         source: &Unit,

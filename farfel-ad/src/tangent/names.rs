@@ -1,4 +1,4 @@
-//! The names of what one run generates, and which contexts it generates.
+//! The names of what one run generates, and the contexts that it generates.
 
 use super::{MOST_CONTEXTS, Provide, Wanted};
 use crate::depend::Dependence;
@@ -7,7 +7,7 @@ use crate::locations::{Context, Set, differentiable};
 use farfel_lang::ir::{Name, Place, Program, UnitKind};
 use std::collections::{HashMap, HashSet};
 
-/// When the context of a derivative has grown last, and when it was generated last.
+/// When the context of a derivative has last grown, and when it was last generated.
 #[derive(Debug, Clone, Copy, Default)]
 struct Times {
     grown: u64,
@@ -17,44 +17,43 @@ struct Times {
 /// Names and contexts of one run.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// Names of units and COMMON blocks, also of those made so far.
+    /// Names of units and COMMON blocks, including those generated so far.
     globals: HashSet<Name>,
-    /// Names of symbols in any unit below the head: a new unit must not hide behind one.
+    /// Names of symbols in any unit below the head, which must not hide a new unit.
     locals: HashSet<Name>,
-    /// Names of cotangents of results: the adjoint of a function leaves them to these.
+    /// Names of cotangents of function results, which are reserved in the adjoints of functions.
     results: HashSet<Name>,
     layout: Layout,
     wanted: Vec<Wanted>,
     by_context: HashMap<(Name, Context), usize>,
-    /// For each unit its only context, where there is one only.
+    /// The only derivative of each unit, if units have only one.
     by_unit: HashMap<Name, usize>,
-    /// For each unit the outputs that are there for the sake of their size only.
+    /// For each unit, the outputs whose derivatives are arguments only because the caller knows their size.
     sized: HashMap<Name, Set>,
-    /// Something has grown since the last [`Names::settled`].
+    /// Whether something has grown since the last [`Names::settled`].
     grown: bool,
-    /// Counts what contexts get.
+    /// Increases whenever a context grows.
     clock: u64,
-    /// Of each derivative, when its context has grown last, and when it was generated last.
+    /// For each derivative, when its context has last grown, and when it was last generated.
     times: Vec<Times>,
-    /// Those whose context has grown since the last [`Names::take_larger`].
+    /// The derivatives whose contexts have grown since the last [`Names::take_larger`].
     larger: Vec<usize>,
-    /// The same since the last [`Names::freeze`].
+    /// The derivatives whose contexts have grown since the last [`Names::freeze`].
     unfrozen: Vec<usize>,
-    /// COMMON variables whose derivatives go from one unit to another, as of the last
-    /// [`Names::freeze`].
+    /// The COMMON variables whose derivatives are passed between units, as of the last [`Names::freeze`].
     shared: Set,
     /// The active arguments of dummy procedures.
     dummies: HashMap<Name, Set>,
-    /// How many arguments dummy procedures have, where a call has told.
+    /// The numbers of arguments of dummy procedures, where a call has shown them.
     dummy_args: HashMap<Name, usize>,
-    /// Those that are passed as arguments.
+    /// The COMMON variables whose derivatives are passed as arguments.
     passed: Set,
-    /// Procedures without text, and what of their derivatives is called.
+    /// Procedures without source text, with what is called of their derivatives.
     unknown: HashMap<Name, Provide>,
     count: HashMap<Name, usize>,
-    /// Units that get no more contexts of their own, as of the last [`Names::freeze`].
+    /// The units that get no further contexts of their own, as of the last [`Names::freeze`].
     full: HashSet<Name>,
-    /// Those that have become full since.
+    /// The units that have become full since then.
     filled: Vec<Name>,
     largest: HashMap<Name, Context>,
     blocks: HashMap<Name, Name>,
@@ -78,7 +77,7 @@ impl Names {
                 globals.extend(mentioned.map(|(_, s)| s.name.clone()));
             }
             if let Some(summary) = dependence.summary(&u.name) {
-                // Only what lies below the head calls what this run makes.
+                // Only units below the head call what this run generates.
                 locals.extend(u.symbols.iter().map(|(_, s)| s.name.clone()));
                 let slots = summary.depends.slots();
                 let mut all = Set::with_capacity(slots);
@@ -141,12 +140,12 @@ impl Names {
         }
     }
 
-    /// A name that the caller gives to what it makes.
+    /// Reserves a name that the caller uses for what it generates.
     pub fn reserve(&mut self, name: &Name) {
         self.globals.insert(name.clone());
     }
 
-    /// Is this the name of a unit or COMMON block?
+    /// Whether a name is that of a unit or COMMON block.
     pub fn is_taken(&self, name: &str) -> bool {
         self.globals.contains(name)
     }
@@ -159,12 +158,11 @@ impl Names {
         name
     }
 
-    /// From here on to the next call of this function, [`Names::admit`] gives the same
-    /// answers.
+    /// Fixes the answers of [`Names::admit`] until the next call of this function.
     pub fn freeze(&mut self) {
         self.full.extend(self.filled.drain(..));
         if self.layout.members == Members::All {
-            // Nobody asks what is shared.
+            // It is not relevant which variables are shared.
             return;
         }
         self.shared.extend(self.passed.ones());
@@ -178,18 +176,17 @@ impl Names {
         }
     }
 
-    /// Does the derivative of the COMMON variable of a number stand in COMMON?
+    /// Whether the derivative of the COMMON variable with number `k` is in COMMON.
     pub fn shares(&self, k: usize) -> bool {
         self.layout.members == Members::All || self.shared.contains(k)
     }
 
-    /// Whether all contexts are what they were when this was asked last; if not, what was
-    /// generated since may be wrong.
+    /// Whether all contexts are the same as at the last call. If not, what was generated since may be wrong.
     pub fn settled(&mut self) -> bool {
         !std::mem::take(&mut self.grown)
     }
 
-    /// The context of the `i`th derivative has grown.
+    /// Records that the context of the `i`th derivative has grown.
     fn grow(&mut self, i: usize) {
         self.grown |= self.layout.has_one_context();
         self.clock += 1;
@@ -198,28 +195,28 @@ impl Names {
         self.unfrozen.push(i);
     }
 
-    /// The derivatives whose contexts have grown since this was asked last.
+    /// Returns the derivatives whose contexts have grown since the last call.
     pub fn take_larger(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.larger)
     }
 
-    /// Says that the `i`th derivative has been generated, in the contexts of now.
+    /// Records that the `i`th derivative has been generated with the current contexts.
     pub fn set_generated(&mut self, i: usize) {
         self.times[i].generated = self.clock;
     }
 
-    /// Has the context of a derivative, that is called by another or the same, grown since that
-    /// other was generated?
+    /// Whether the context of a called derivative has grown since the calling one, which may be the same, was
+    /// generated.
     pub fn is_outdated(&self, caller: usize, callee: usize) -> bool {
         self.times[callee].grown > self.times[caller].generated
     }
 
-    /// The only derivative of a unit, where units have one only.
+    /// The only derivative of a unit, if units have only one.
     pub fn of_unit(&self, unit: &str) -> Option<usize> {
         self.by_unit.get(unit).copied()
     }
 
-    /// The context that a call gets when it asks for one.
+    /// The context that a call gets when it requests one.
     pub fn admit(&self, unit: &str, mut context: Context) -> Context {
         if self.layout.has_one_context() {
             let known = self.by_unit.get(unit).map(|i| &self.wanted[*i].context);
@@ -245,16 +242,16 @@ impl Names {
         context
     }
 
-    /// Does a context serve all calls of a unit that would need one more than there may be?
+    /// Whether a context serves all calls of a unit beyond the maximum number of contexts.
     pub fn is_shared(&self, unit: &Name, context: &Context) -> bool {
         let count = self.count.get(unit).copied().unwrap_or_default();
         count > MOST_CONTEXTS && self.largest.get(unit) == Some(context)
     }
 
-    /// The name of a unit's derivative in a context; it will be generated.
+    /// Returns the name of a unit's derivative in a context, which will be generated.
     pub fn request(&mut self, unit: &Name, args: usize, context: &Context) -> Name {
         if let Some(sized) = self.sized.get_mut(unit) {
-            // Wanted for itself.
+            // These are wanted for their own sake.
             sized.difference_with(&context.outputs);
         }
         if let Some(i) = self.of_unit(unit) {
@@ -292,8 +289,8 @@ impl Names {
         name
     }
 
-    /// The name of the derivative of a procedure without text, which has one for these
-    /// arguments (and its result) at least.
+    /// Returns the name of the derivative of a procedure without source text. At least these arguments (and
+    /// the result) have a derivative.
     pub fn request_unknown(&mut self, procedure: &Name, args: usize, active: &Set) -> Name {
         if !self.unknown.contains_key(procedure) {
             let new = Provide {
@@ -317,8 +314,8 @@ impl Names {
         }
     }
 
-    /// The derivative of a unit reads that of a COMMON variable which no call gives it: from now on
-    /// all do.
+    /// Makes a COMMON variable an input of a unit whose derivative reads that of the variable, although no
+    /// call gives it. From now on all calls do.
     pub fn request_input(&mut self, unit: &str, slot: usize) {
         if let Some(i) = self.of_unit(unit)
             && add(&mut self.wanted[i].context.inputs, slot)
@@ -327,28 +324,28 @@ impl Names {
         }
     }
 
-    /// Procedures without text whose derivatives are called, by their names.
+    /// Returns the procedures without source text whose derivatives are called, sorted by name.
     pub fn unknown(self) -> Vec<Provide> {
         let mut list: Vec<Provide> = self.unknown.into_values().collect();
         list.sort_by(|a, b| a.procedure.cmp(&b.procedure));
         list
     }
 
-    /// The derivative of the COMMON variable of a number is passed on: it must be where
-    /// others may find it.
+    /// Records that the derivative of the COMMON variable with number `k` is passed on, so that it must be
+    /// where other units find it.
     pub fn share(&mut self, k: usize) {
         if self.layout.members == Members::Passed {
             self.grown |= add(&mut self.passed, k);
         }
     }
 
-    /// The arguments of a unit that have a derivative for the sake of their size only.
+    /// The arguments of a unit that have a derivative only for the sake of their size.
     pub fn sized(&self, unit: &str) -> Set {
         self.sized.get(unit).cloned().unwrap_or_default()
     }
 
-    /// An argument of a unit needs a derivative as an argument, because its size is known to
-    /// the caller only.
+    /// Requests that the derivative of an argument of a unit is an argument as well, because only the caller
+    /// knows its size.
     pub fn request_argument(&mut self, unit: &str, slot: usize) {
         if let Some(i) = self.of_unit(unit)
             && add(&mut self.wanted[i].context.outputs, slot)
@@ -358,14 +355,13 @@ impl Names {
         }
     }
 
-    /// Which arguments of a dummy procedure have a derivative, and its result, as the last
-    /// of the set: those at least. Where there are none, its derivative is not passed.
+    /// The arguments of a dummy procedure that have a derivative, at least; the index after the last argument
+    /// stands for the result. If there is no such set, the derivative of the dummy procedure is not passed.
     pub fn dummy(&self, key: &str) -> Option<&Set> {
         self.dummies.get(key)
     }
 
-    /// The derivative of a dummy procedure is called with these arguments (and result)
-    /// active.
+    /// Records that the derivative of a dummy procedure is called with these arguments (and result) active.
     pub fn request_dummy(&mut self, key: &str, active: &Set) {
         let set = self.dummies.entry(key.into()).or_default();
         if !active.is_subset(set) {
@@ -374,7 +370,7 @@ impl Names {
         }
     }
 
-    /// A dummy procedure has so many arguments.
+    /// Records the number of arguments of a dummy procedure.
     pub fn tell_args(&mut self, key: &str, args: usize) {
         if !self.dummy_args.contains_key(key) {
             self.dummy_args.insert(key.into(), args);
@@ -382,22 +378,22 @@ impl Names {
         }
     }
 
-    /// One dummy procedure is passed on for another.
+    /// Records that one dummy procedure is passed for another.
     pub fn tell_args_of(&mut self, key: &str, other: &str) {
         if let Some(args) = self.dummy_args.get(other).copied() {
             self.tell_args(key, args);
         }
     }
 
-    /// Has the result of a dummy function no derivative? Then its own derivative is a subroutine.
+    /// Whether the result of a dummy function has no derivative, so that its derivative is a subroutine.
     pub fn has_passive_result(&self, key: &str) -> bool {
         let args = self.dummy_args.get(key);
         let active = self.dummies.get(key);
         args.is_some_and(|args| active.is_none_or(|a| !a.contains(*args)))
     }
 
-    /// The derivative of a procedure that is passed on for a dummy procedure. That
-    /// alone does not have one generated.
+    /// Returns the name of the derivative of a procedure that is passed for a dummy procedure. Being passed
+    /// alone does not cause it to be generated.
     pub fn request_passed(&mut self, procedure: &Name, key: &str) -> Name {
         let active = self.dummies.get(key).cloned().unwrap_or_default();
         let Some(i) = self.by_unit.get(procedure).copied() else {
@@ -420,7 +416,7 @@ impl Names {
         self.request(procedure, args, &wanted)
     }
 
-    /// The `i`th derivative that was asked for.
+    /// The `i`th derivative that was requested.
     pub fn wanted(&self, i: usize) -> Option<Wanted> {
         self.wanted.get(i).cloned()
     }
@@ -439,10 +435,9 @@ impl Names {
         name
     }
 
-    /// The name of the COMMON block that holds the derivative of a variable which a unit keeps from
-    /// call to call.
+    /// The name of the COMMON block that holds the derivative of a variable that a unit keeps between calls.
     pub fn block_of_kept(&mut self, unit: &Name, variable: &Name) -> Name {
-        // No block has that name.
+        // No block can have this name.
         let key: Name = format!("{unit}({variable})").into();
         if let Some(n) = self.blocks.get(&key) {
             return n.clone();
@@ -453,7 +448,7 @@ impl Names {
     }
 }
 
-/// Adds a slot, and says whether it is new.
+/// Adds a slot. Returns whether it is new.
 fn add(set: &mut Set, slot: usize) -> bool {
     let new = !set.contains(slot);
     set.grow_and_insert(slot);

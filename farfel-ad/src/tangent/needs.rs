@@ -1,13 +1,14 @@
-//! What tangents cannot be made of.
+//! Finds forms of the program without which tangents cannot be made.
 //!
-//! Forward mode takes programs nearly as they are: what it writes is then as close to the source, and
-//! as fast, as it can be. A few statements have no tangent as they stand: an active call of an
-//! ENTRY, a loop that counts a varying number, an array statement whose derivative differs from
-//! element to element: [`possible`](super::possible) says which, to the generator too. This finds out, by the
-//! activity of each unit, whether there are such statements, and which [`Form`]s of the program have none.
+//! Forward mode takes programs almost as they are, so that the generated code is as close to the source, and
+//! as fast, as possible. A few statements have no tangent in their original form: an active call of an ENTRY,
+//! a loop whose variable has a derivative, an array statement whose derivative differs from element to
+//! element. [`possible`](super::possible) defines these for the generator as well. This module finds out,
+//! from the activity of each unit, whether there are such statements, and which [`Form`]s of the program
+//! avoid them.
 //!
-//! For that, one context of each unit is enough: all that some call asks for. Where nothing of the
-//! kind is in the text, nothing is analysed.
+//! One context of each unit is enough for this: everything that is active in some call. If the program
+//! contains nothing of the kind, nothing is analysed.
 
 use super::Engine;
 use super::possible::{Here, Operand, lacks_variable, obstacle};
@@ -27,8 +28,7 @@ use farfel_lang::ir::{
 use farfel_lang::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
-/// The forms, of those that a program lacks, without which the tangents of some heads in these
-/// contexts cannot be made.
+/// Returns those of the lacking forms without which the tangents of some heads in these contexts cannot be made.
 pub(super) fn needed(engine: &Engine, heads: &[(Name, Context)], lacks: Forms) -> Forms {
     if lacks.has(Form::NoEntries) && entries_may_change_common(engine.program) {
         return Forms::of(&[Form::NoEntries]);
@@ -50,8 +50,8 @@ pub(super) fn needed(engine: &Engine, heads: &[(Name, Context)], lacks: Forms) -
     survey.found.but_only(lacks)
 }
 
-/// What an ENTRY point does with COMMON is not seen at its calls: does one have variables there
-/// that another unit names, or does something that it calls?
+/// Whether some ENTRY point, or something that it calls, may have an effect on COMMON variables that another
+/// unit names. Calls of an ENTRY point do not show this effect.
 fn entries_may_change_common(program: &Program) -> bool {
     let entry = |s: &Stmt| matches!(s.kind, StmtKind::Entry(_));
     let shared = |u: &Unit, block: &Name| {
@@ -86,7 +86,7 @@ fn is_entry(program: &Program, name: &Name) -> bool {
 /// The units that derivatives go through.
 struct Survey<'a> {
     engine: &'a Engine<'a>,
-    /// Everything that is active in some call.
+    /// Everything that is active in some call of each unit.
     contexts: HashMap<Name, Context>,
     /// Units whose context has grown.
     open: Vec<Name>,
@@ -94,7 +94,7 @@ struct Survey<'a> {
 }
 
 impl Survey<'_> {
-    /// A call of a unit asks for a context.
+    /// Requests a context for a call of a unit.
     fn ask(&mut self, unit: &Name, context: Context) {
         let grown = match self.contexts.get_mut(unit) {
             None => {
@@ -165,7 +165,7 @@ impl Survey<'_> {
         if look.needs_elements(s) {
             self.need(Form::Elements);
         }
-        // The derivatives of functions in what carries none are not used.
+        // In a statement without derivatives, the derivatives of function results are not used.
         let wanted = match &s.kind {
             StmtKind::Assign(target, value) => look.here().is_active(target, value),
             StmtKind::Call(..) => true,
@@ -193,15 +193,15 @@ impl Survey<'_> {
 struct Look<'a> {
     problem: &'a Problem<'a>,
     activity: &'a Activity,
-    /// Varied while it is carried out.
+    /// The locations that are varied while it is executed.
     varied: Set,
-    /// Live derivatives after it.
+    /// The live derivatives after it.
     after: &'a Set,
-    /// These, and those after one of the calls in it.
+    /// These, and those that are live after any of the calls in it.
     live: Set,
-    /// In several directions.
+    /// There are several directions.
     several: bool,
-    /// Which depends on which, no numbers.
+    /// Only the pattern of dependences is wanted, not numbers.
     pattern: bool,
 }
 
@@ -252,7 +252,7 @@ impl<'a> Look<'a> {
         self.here().is_varied(e)
     }
 
-    /// A statement of arrays whose tangent is none of arrays.
+    /// Whether a statement is an array statement whose tangent is not one.
     fn needs_elements(&self, s: &Stmt) -> bool {
         match &s.kind {
             StmtKind::Assign(target, value) => {
@@ -289,8 +289,8 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Do the tangents of statements in WHERE need others that can stand neither there nor before all
-    /// of it? These would have conditions, or read what WHERE assigns.
+    /// Whether the tangents of statements in WHERE need other statements that can be neither in it nor before
+    /// it: these would need conditions, or read what WHERE assigns.
     fn leaves_where(&self, body: &Block, assigned: &HashSet<SymId>) -> bool {
         let mut found = false;
         walk_block(body, &mut |s| {
@@ -305,7 +305,7 @@ impl<'a> Look<'a> {
             if !live {
                 return;
             }
-            // Each direction would need a WHERE.
+            // Each direction would need its own WHERE.
             found |= self.several || self.pattern || self.has_no_tangent(value);
             value.walk(&mut |e| {
                 let number = rank(self.unit(), e) == 0 && self.is_computed(e);
@@ -318,7 +318,7 @@ impl<'a> Look<'a> {
         found
     }
 
-    /// A number that varies, with more than sums and products: its tangent takes statements.
+    /// Whether a scalar varies and is more than a sum or product: its tangent takes additional statements.
     fn is_computed(&self, e: &Expr) -> bool {
         let own = matches!(
             e.kind,
@@ -327,7 +327,7 @@ impl<'a> Look<'a> {
         own && self.is_varied(e)
     }
 
-    /// May the tangent of a number differ from case to case?
+    /// Whether the tangent of a scalar may need a case distinction.
     fn has_cases(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Call(s, _) => match self.unit().symbols[*s].class {
@@ -354,7 +354,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// An active argument that is an array expression, and whose tangent must be a variable.
+    /// Whether a call passes an active array expression whose tangent must be a variable.
     fn passes_expressions(&self, call: CallSite, context: &Context) -> bool {
         call.args.iter().enumerate().any(|(i, a)| {
             let variable = matches!(a.kind, ExprKind::Var(_) | ExprKind::Element(..));
@@ -368,7 +368,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Has an expression no tangent that is an expression of arrays too?
+    /// Whether an expression has no tangent that is an array expression, too.
     fn has_no_tangent(&self, e: &Expr) -> bool {
         if !self.is_varied(e) {
             return false;
@@ -387,8 +387,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The same of what an array constructor lists: in an implied DO there is no place for
-    /// statements.
+    /// The same for an item of an array constructor: an implied DO has no place for statements.
     fn is_no_element(&self, item: &Expr) -> bool {
         let ExprKind::ImpliedDo(d) = &item.kind else {
             return self.has_no_tangent(item);
@@ -400,7 +399,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Has an intrinsic function of arrays no tangent as it stands?
+    /// Whether an intrinsic function of arrays has no tangent in its present form.
     fn is_unknown(&self, e: &Expr, i: &Intrinsic, args: &[Expr]) -> bool {
         let unit = self.unit();
         if !type_of(unit, e).is_some_and(Type::is_differentiable) {
@@ -416,8 +415,8 @@ impl<'a> Look<'a> {
             .is_some_and(|o| o.goes_by_elements(i, &operands))
     }
 
-    /// Is the tangent of an array expression, which varies, an array? That of `X + S`, where only
-    /// the number S varies, is none.
+    /// Whether the tangent of a varied array expression is an array. That of `X + S`, where only the scalar S
+    /// varies, is not.
     fn is_array_tangent(&self, e: &Expr) -> bool {
         let unit = self.unit();
         if rank(unit, e) == 0 || !self.is_varied(e) {

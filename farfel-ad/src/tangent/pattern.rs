@@ -1,10 +1,10 @@
-//! Which tangents can be other than zero.
+//! Finds which tangents can be nonzero.
 //!
-//! What computes tangents in several directions computes their pattern if every tangent is
-//! a LOGICAL, and is .TRUE. where one of those is that its value is made from. No number
-//! that happens to be zero takes anything away. The branches that the program takes are
-//! followed; those inside of intrinsic functions count as if all were taken, and a sum of an array that
-//! all comes from one number as if it had elements.
+//! The code that computes tangents in several directions computes their pattern if every tangent is a LOGICAL
+//! that is .TRUE. if any of the tangents that its value is made from is. Values that happen to be zero do not
+//! remove anything from the pattern. The branches that the program takes are followed; branches inside
+//! intrinsic functions count as if all were taken, and a sum of an array that comes from a single number
+//! counts as if the array had elements.
 
 use super::generator::{Gen, Value};
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -17,17 +17,17 @@ use std::collections::HashSet;
 /// The type of patterns.
 const PATTERN: Type = Type::Logical(1);
 
-/// What patterns are made of.
+/// What patterns are made from.
 pub(super) struct Patterns<'a> {
     pub is_tangent: &'a dyn Fn(SymId) -> bool,
-    /// Is a tangent, or a part of one, an array, but for the directions?
+    /// Whether a tangent, or a part of one, is an array apart from the directions.
     pub is_array: &'a dyn Fn(&Expr) -> bool,
-    /// The function ANY, which [`Gen::pattern_of_arrays`] writes.
+    /// The function ANY, as [`Gen::pattern_of_arrays`] writes it.
     pub any: Option<SymId>,
 }
 
 impl Patterns<'_> {
-    /// Are any of the tangents in an expression set?
+    /// Returns an expression for whether any of the tangents in an expression is set.
     pub fn any_of(&self, e: &Expr) -> Expr {
         let none = || Expr::logical(false, e.span);
         let mut found: Vec<Expr> = Vec::new();
@@ -38,7 +38,7 @@ impl Patterns<'_> {
             .unwrap_or_else(none)
     }
 
-    /// Is what [`Self::any_of`] makes an array?
+    /// Whether the result of [`Self::any_of`] is an array.
     fn gives_array(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Binary(_, a, b) => self.gives_array(a) || self.gives_array(b),
@@ -47,14 +47,14 @@ impl Patterns<'_> {
         }
     }
 
-    /// The tangents in an expression, each once.
+    /// Adds the tangents in an expression, each once.
     fn tangents_in(&self, e: &Expr, found: &mut Vec<Expr>) {
         let one = match &e.kind {
             ExprKind::Var(s) | ExprKind::Element(s, _) => (self.is_tangent)(*s).then(|| e.clone()),
             ExprKind::Call(s, args) if Some(*s) == self.any => {
                 let args: Vec<Expr> = args.iter().map(|a| self.any_of(a)).collect();
                 match &args[..] {
-                    // An array of which all elements come from one tangent, `A*SUM(XD)`.
+                    // An array whose elements all come from one tangent, `A*SUM(XD)`.
                     [one] if !self.gives_array(one) => {
                         self.tangents_in(one, found);
                         None
@@ -76,8 +76,7 @@ impl Patterns<'_> {
 }
 
 impl Gen<'_> {
-    /// The pattern of what a function that is not elemental makes of whole arrays: a number
-    /// depends on all elements.
+    /// The pattern of a function of whole arrays that is not elemental: a scalar depends on all elements.
     pub(super) fn pattern_of_arrays(
         &mut self,
         values: Vec<Value>,
@@ -107,7 +106,7 @@ impl Gen<'_> {
         intrinsic.then_some(any)
     }
 
-    /// Refuses what is not made of its operands element by element.
+    /// Reports values that are not computed from their operands element by element.
     pub(super) fn refuse_patterns(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
         let is_tangent = |s: SymId| tangents.contains(&s);
         let mut faults = Vec::new();
@@ -154,7 +153,7 @@ impl Gen<'_> {
         let mut specs = Vec::with_capacity(self.unit.specs.len());
         for mut spec in std::mem::take(&mut self.unit.specs) {
             match &mut spec.kind {
-                // In the order in which they stood: bounds come before what has them.
+                // Keep the order: bounds are declared before the arrays that use them.
                 SpecKind::Type(ty, list) => {
                     let of = |s: SymId| match tangents.contains(&s) {
                         true => PATTERN,

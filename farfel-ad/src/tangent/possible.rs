@@ -1,8 +1,8 @@
-//! Which statements have a tangent as they stand.
+//! Determines which statements have a tangent in their present form.
 //!
-//! Two ask: [`needs`](super::needs), by the source alone, before anything is written, so that a
-//! program comes in the forms in which all of it has tangents; and the generator, at each statement, by the tangents that
-//! it has made so far. Both get the answer here.
+//! Both [`needs`](super::needs) and the generator ask for this: the former by the source alone, before
+//! anything is generated, so that the program comes in forms in which all of it has tangents; the generator
+//! at each statement, by the tangents that it has made so far.
 
 use crate::activity::{Problem, Site, is_pop};
 use crate::calls::{CallSite, calls_in};
@@ -15,16 +15,16 @@ use farfel_lang::ir::{DoControl, Expr, ExprKind, SymId, Type};
 #[derive(Clone, Copy)]
 pub(super) struct Here<'a> {
     pub problem: &'a Problem<'a>,
-    /// Varied while it is carried out.
+    /// The locations that are varied while it is executed.
     pub varied: &'a Set,
-    /// Live derivatives after it.
+    /// The live derivatives after it.
     pub after: &'a Set,
-    /// These, and those after one of the calls in it.
+    /// These, and those that are live after any of the calls in it.
     pub live: &'a Set,
 }
 
 impl Here<'_> {
-    /// Does the value vary with the independents?
+    /// Whether the value of an expression varies with the independent variables.
     pub fn is_varied(&self, e: &Expr) -> bool {
         let Problem { unit, space, .. } = self.problem;
         let mut from = Set::with_capacity(space.len);
@@ -32,18 +32,18 @@ impl Here<'_> {
         !from.is_disjoint(self.varied)
     }
 
-    /// What derivatives a call passes on; `wanted`: its result's derivative is used.
+    /// The derivatives that a call passes on. `wanted` says whether that of its result is used.
     pub fn site(&self, call: CallSite, wanted: bool) -> Option<Site> {
         self.problem.site(call, self.varied, self.live, wanted)
     }
 
-    /// Is the derivative of a variable live after the statement?
+    /// Whether the derivative of a variable is live after the statement.
     fn is_live(&self, s: SymId) -> bool {
         let Problem { unit, space, .. } = self.problem;
         differentiable(&unit.symbols[s]) && self.after.contains(space.loc(s))
     }
 
-    /// Does an assignment get a tangent?
+    /// Whether an assignment gets a tangent.
     pub fn is_active(&self, target: &Expr, value: &Expr) -> bool {
         let Problem { unit, space, .. } = self.problem;
         target.base().is_some_and(|s| {
@@ -54,12 +54,13 @@ impl Here<'_> {
         })
     }
 
-    /// Has the variable of a loop a live derivative, which the loop sets?
+    /// Whether the variable of a loop has a live derivative, which the loop changes.
     pub fn is_live_counter(&self, control: &DoControl) -> bool {
         matches!(control, DoControl::Count { var, .. } if self.is_live(*var))
     }
 
-    /// Does a loop count by a derivative? Nothing can be done for that between its iterations.
+    /// Whether the variable of a loop has a live derivative and its start or step varies. Nothing can be done
+    /// about this between the iterations.
     pub fn counts_active(&self, control: &DoControl) -> bool {
         let DoControl::Count { from, step, .. } = control else {
             return false;
@@ -68,9 +69,8 @@ impl Here<'_> {
             && (self.is_varied(from) || step.as_ref().is_some_and(|s| self.is_varied(s)))
     }
 
-    /// Is there a call of a procedure with derivatives in an expression, though nobody wants that of
-    /// its value? It has to come before the statement: in conditions of DO WHILE and in implied DO
-    /// there is no place for it.
+    /// Whether an expression calls a procedure with derivatives, even if that of its result is not used. Such
+    /// a call must come before the statement: conditions of DO WHILE and implied DOs have no place for it.
     pub fn calls_active(&self, e: &Expr) -> bool {
         let mut found = false;
         calls_in(self.problem.unit, e, &mut |call| {
@@ -80,19 +80,19 @@ impl Here<'_> {
     }
 }
 
-/// Lacks an actual argument, which is no variable, one for its tangent? There is none for an array
-/// expression whose tangent the callee sets, and none for several directions.
+/// Whether an actual argument that is not a variable lacks a variable for its tangent. There is none for an
+/// array expression whose tangent the callee assigns, and none for an array expression in several directions.
 pub(super) fn lacks_variable(is_array: bool, is_result: bool, several: bool) -> bool {
     is_array && (is_result || several)
 }
 
 /// An actual argument of an intrinsic function.
 pub(super) struct Operand<'e> {
-    /// The keyword that stands before it.
+    /// Its keyword, if it has one.
     pub keyword: Option<&'e str>,
-    /// It is an array.
+    /// Whether it is an array.
     pub array: bool,
-    /// If it has a tangent: that is an array.
+    /// Whether its tangent is an array, if it has one.
     pub tangent: Option<bool>,
 }
 
@@ -106,16 +106,16 @@ impl<'e> Operand<'e> {
     }
 }
 
-/// Why there is no tangent of a reference to an intrinsic function.
+/// Why a reference to an intrinsic function has no tangent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Obstacle {
-    /// It gives an array whose elements depend on others, in a pattern.
+    /// In a pattern: the result is an array whose elements depend on other elements.
     Pattern,
-    /// The tangent of a number counts for each element of an array.
+    /// The tangent of a scalar counts for each element of an array.
     Spread,
-    /// It has other values than those of one array.
+    /// The result has values from other arguments than the array.
     Fills,
-    /// Each element has a case of its own.
+    /// Each element needs its own case distinction.
     EachElement,
     /// Arguments have keywords.
     Keywords,
@@ -124,7 +124,7 @@ pub(super) enum Obstacle {
 }
 
 impl Obstacle {
-    /// What is the matter, and what to do.
+    /// The reason and a suggestion, for the message.
     pub fn message(self) -> [&'static str; 2] {
         let elements = "write a DO loop over the elements";
         match self {
@@ -146,28 +146,28 @@ impl Obstacle {
         }
     }
 
-    /// Can it be gone when array statements go element by element? Of one number there is a rule or
-    /// there is none.
+    /// Whether the obstacle may disappear when array statements are written element by element. For a scalar,
+    /// either there is a rule or there is none.
     pub fn goes_by_elements(self, i: &Intrinsic, operands: &[Operand]) -> bool {
         let keywords = operands.iter().any(|o| o.keyword.is_some());
         self != Obstacle::NoRule || i.shape != Shape::Elemental || keywords
     }
 }
 
-/// Keywords of arguments of linear functions that stand for something else than the array
-/// and do not vary: what they say holds for the derivative too.
+/// The keywords of arguments of linear functions other than the array. These arguments do not vary and apply
+/// to the derivative as well.
 const PASSIVE: [&str; 9] = [
     "DIM", "MASK", "SHAPE", "ORDER", "NCOPIES", "SHIFT", "I", "KIND", "BACK",
 ];
 
-/// Which argument of a linear function it is linear in.
+/// The index of the argument that a linear function is linear in.
 pub(super) fn linear_in(operands: &[Operand]) -> usize {
     let array = |o: &Operand| o.keyword.is_none_or(|k| !PASSIVE.contains(&k));
     operands.iter().position(array).unwrap_or(0)
 }
 
-/// Why a reference to an intrinsic function with these arguments has no tangent, if it has none.
-/// `gives_array`: its value is an array. In a `pattern` no case is told from another.
+/// Returns why a reference to an intrinsic function with these arguments has no tangent, if it has none.
+/// `gives_array` says whether its value is an array. In a `pattern`, cases are not distinguished.
 pub(super) fn obstacle(
     i: &Intrinsic,
     operands: &[Operand],
@@ -202,7 +202,7 @@ pub(super) fn obstacle(
     }
 }
 
-/// The functions with a rule of their own, by what [`special`] calls them, and how many arguments they have.
+/// The functions with special rules: the names that [`special`] gives the rules, and the numbers of arguments.
 const SPECIAL: &[(&str, usize)] = &[
     ("ASINH", 1),
     ("ACOSH", 1),
@@ -229,9 +229,9 @@ const SPECIAL: &[(&str, usize)] = &[
     ("COMPLEX", 2),
 ];
 
-/// The name of the rule of a function by its name, where it has one.
+/// The name of the special rule of a function, if it has one.
 pub(super) fn special(i: &Intrinsic, arguments: usize) -> Option<&'static str> {
-    // Of DASINH and ASINH the rule is the same; DBESJ0 and BESJ0 are BESSEL_J0.
+    // DASINH and ASINH have the same rule; DBESJ0 and BESJ0 are BESSEL_J0.
     let name = match (i.name, i.takes) {
         (name, Some(Type::Real(8))) => name.strip_prefix('D').unwrap_or(name),
         (name, _) => name.strip_prefix("DBES").map_or(name, |_| &name[1..]),

@@ -1,6 +1,6 @@
 //! Derivatives of powers.
 //!
-//! What they are at zero, `docs/derivatives.md` says.
+//! `docs/derivatives.md` describes their values at zero.
 
 use super::generator::{Gen, Value};
 use farfel_lang::ir::{BinOp, Expr, Type};
@@ -85,7 +85,7 @@ impl Gen<'_> {
         }
     }
 
-    /// A power with an INTEGER exponent.
+    /// The tangent of a power with an INTEGER exponent.
     fn integer_power(
         &mut self,
         ty: Type,
@@ -118,7 +118,7 @@ impl Gen<'_> {
         let magnitude = self.call("ABS", vec![n.clone()]);
         let one = match self.ty(&n) {
             Type::Integer(4) => Expr::int(1, self.span),
-            // MIN wants arguments of one kind.
+            // MIN requires arguments of the same kind.
             _ => self.bin(BinOp::Pow, n.clone(), Expr::int(0, self.span)),
         };
         let step = self.call("MIN", vec![one, magnitude]);
@@ -158,14 +158,14 @@ impl Gen<'_> {
         self.mul(factor, power)
     }
 
-    /// Is the derivative of a power computed as `b*(p/a)`?
+    /// Whether the derivative of a power is computed as `b*(p/a)`.
     fn is_quotient_rule(&self, e: &Expr) -> bool {
         matches!(self.ty(e), Type::Real(4 | 8)) && !self.is_array_valued(e)
     }
 
-    /// The derivative of the power `p = a**b` by its base: `b*(p/a)`, which saves the second
-    /// power. Where `p` has too few digits left or `a` is zero, it is what comes behind the first of
-    /// `arms` whose condition holds, or `otherwise`.
+    /// The derivative of the power `p = a**b` with respect to its base: `b*(p/a)`, which saves the second
+    /// power. Where `p` has lost digits or `a` is zero, it is the value of the first of `arms` whose
+    /// condition holds, or `otherwise`.
     fn power_factor(
         &mut self,
         base: &Expr,
@@ -181,7 +181,7 @@ impl Gen<'_> {
         if self.engine.layout.pattern {
             return fast;
         }
-        // Far above where numbers become denormal.
+        // Far above the range of denormal numbers.
         let least = if ty == Type::Real(4) {
             "1.0E-30"
         } else {
@@ -216,7 +216,7 @@ impl Gen<'_> {
     }
 }
 
-/// Do compilers multiply instead of calling a function?
+/// Whether compilers multiply instead of calling a function.
 fn is_cheap_power(k: f64) -> bool {
     [-1.0, 0.0, 1.0, 2.0].contains(&k)
 }

@@ -1,7 +1,6 @@
 //! The derivatives of intrinsic functions.
 //!
-//! Where a function has no derivative, these are the values, chosen so that they are
-//! never NaN by themselves:
+//! Where a function has no derivative, the following values are used. They are never NaN by themselves:
 //!
 //! | function | at | derivative |
 //! |---|---|---|
@@ -89,7 +88,7 @@ impl Gen<'_> {
                             let quotient = self.bin(BinOp::Div, ap.clone(), bp.clone());
                             self.call("AINT", vec![quotient])
                         } else {
-                            // FLOOR would give an INTEGER, which may be too small.
+                            // FLOOR would return an INTEGER, which may be too small.
                             let rest = rebuild(vec![ap.clone(), bp.clone()]);
                             let multiple = self.bin(BinOp::Sub, ap.clone(), rest);
                             let quotient = self.bin(BinOp::Div, multiple, bp.clone());
@@ -115,7 +114,7 @@ impl Gen<'_> {
                 let (ap, bp) = (self.share(a.p), self.share(b.p));
                 let one = self.literal("1.0", ty);
                 let of_a = self.call("SIGN", vec![one.clone(), ap.clone()]);
-                // SIGN(SIGN(1,a), …) would not do: the sign of the result is that of b.
+                // SIGN(SIGN(1,a), …) would be wrong: the sign of the result is that of b.
                 let of_b = self.call("SIGN", vec![one, bp.clone()]);
                 let factor = self.mul(of_a, of_b);
                 Value {
@@ -182,7 +181,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Functions of one argument.
+    /// The tangent of a function of one argument.
     fn of_one(
         &mut self,
         op: Op,
@@ -313,7 +312,7 @@ impl Gen<'_> {
         Value { p, d: Some(d) }
     }
 
-    /// REAL, DBLE, CMPLX and their like.
+    /// The tangent of REAL, DBLE, CMPLX and similar functions.
     fn conversion(
         &mut self,
         e: &Expr,
@@ -323,7 +322,7 @@ impl Gen<'_> {
         types: &[Type],
     ) -> Value {
         let rebuild = |args: Vec<Expr>| Expr::call(s, args, e.span);
-        // REAL(x, kind), CMPLX(x, y, kind): the kind stays.
+        // REAL(x, kind), CMPLX(x, y, kind): the kind is the same for the derivative.
         let parts = match i.result {
             farfel_lang::intrinsics::ResultType::Fixed(Type::Complex(_)) => 2,
             _ => 1,
@@ -346,7 +345,7 @@ impl Gen<'_> {
                 },
             });
         }
-        // The value of a one-argument conversion of what has the type already.
+        // A conversion of one argument that already has the type.
         let trivial = parts == 1 && d.len() == 1 && types[0] == self.ty(e);
         Value {
             d: match (any, trivial) {
@@ -358,7 +357,7 @@ impl Gen<'_> {
         }
     }
 
-    /// MAX and MIN of any number of arguments: the value and the derivative of the chosen
+    /// The tangent of MAX and MIN with any number of arguments: the value and the derivative of the chosen
     /// one, by a chain of comparisons before the statement.
     fn extremum(&mut self, e: &Expr, op: Op, values: Vec<Value>, ty: Type) -> Value {
         if values.iter().any(|v| self.is_array_valued(&v.p)) {
@@ -366,7 +365,7 @@ impl Gen<'_> {
         }
         let span = self.span;
         if self.engine.layout.pattern {
-            // Any of them may be the one elsewhere.
+            // Any of them may be the chosen one elsewhere.
             let (p, d): (Vec<Expr>, Vec<_>) = values.into_iter().map(|v| (v.p, v.d)).unzip();
             let mut same = e.clone();
             if let ExprKind::Call(_, args) = &mut same.kind {

@@ -1,5 +1,5 @@
-//! Functions of later standards and of compilers that have a derivative of their own:
-//! hyperbolic inverses, Bessel functions, trigonometry in degrees.
+//! Functions of later standards and of compilers that have special rules: hyperbolic inverses, Bessel
+//! functions, trigonometry in degrees.
 
 use super::generator::{Gen, Value};
 use farfel_lang::intrinsics::{Intrinsic, Op};
@@ -11,7 +11,7 @@ const DEGREE: &str = "0.0174532925199432957692369076848861271";
 const RADIAN: &str = "57.2957795130823208767981548141051703";
 
 impl Gen<'_> {
-    /// A rule by the name that [`possible::special`](super::possible::special) gives it.
+    /// Applies a rule by the name that [`possible::special`](super::possible::special) gives it.
     pub(super) fn special(
         &mut self,
         i: &Intrinsic,
@@ -190,13 +190,13 @@ impl Gen<'_> {
         Value { p, d: Some(d) }
     }
 
-    /// Half the difference of the neighbours; the one before number 0 is minus number 1.
+    /// Half the difference of the neighbours; the one before order 0 is minus the one of order 1.
     fn bessel_slope(&mut self, function: &str, order: Expr, x: Expr, ty: Type) -> Expr {
         let one = |span| Expr::int(1, span);
         let span = self.span;
         let less = self.bin(BinOp::Sub, order.clone(), one(span));
         let more = self.bin(BinOp::Add, order, one(span));
-        // The sign of a number below zero, which compilers need not accept.
+        // The sign for a negative order, which compilers need not accept.
         let sign = self.call("SIGN", vec![one(span), less.clone()]);
         let size = self.call("ABS", vec![less]);
         let before = self.call(function, vec![size, x.clone()]);
@@ -206,7 +206,7 @@ impl Gen<'_> {
         self.scale("0.5", ty, difference)
     }
 
-    /// A constant with all the digits that its type has.
+    /// A constant with all the digits of its type.
     fn constant_of(&self, digits: &str, ty: Type) -> Expr {
         let keep = match ty {
             Type::Real(16) | Type::Complex(16) => digits.len(),
@@ -216,7 +216,7 @@ impl Gen<'_> {
         self.literal(digits.get(..keep).unwrap_or(digits), ty)
     }
 
-    /// GAMMA and LOG_GAMMA: by the digamma function, which comes along with the derivative.
+    /// GAMMA and LOG_GAMMA, by the digamma function, which is shipped with the derivative.
     pub(super) fn gamma(
         &mut self,
         e: &Expr,
@@ -268,8 +268,7 @@ impl Gen<'_> {
         }
     }
 
-    /// The symbol of a function that comes along with the derivative; `None` where the user
-    /// has to find all that is called.
+    /// The symbol of a shipped function; `None` if the user has to provide everything that is called.
     fn shipped(&mut self, name: &str, ty: Type) -> Option<SymId> {
         let known = crate::custom_rules::shipped::unit(name).is_some();
         (known && self.engine.layout.shipped).then(|| {

@@ -1,4 +1,4 @@
-//! One unit's statements with their derivatives.
+//! Generates the statements of a unit with their derivatives.
 
 use super::allocate::is_allocated_here;
 use super::generator::{Gen, Value};
@@ -20,8 +20,8 @@ use farfel_lang::ir::{
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-/// Generates the derivative of `source` in a context. `root`: it is the head of a request,
-/// and these of its arguments are followed by a derivative.
+/// Generates the derivative of `source` in a context. `root` is given for the head of a request: those of its
+/// arguments that are followed by a derivative.
 pub(super) fn generate(
     engine: &Engine,
     source: &Unit,
@@ -71,7 +71,7 @@ pub(super) fn generate(
     let mut unit = source.clone();
     unit.name = wanted.name.clone();
     unit.origin = Origin::Derivative;
-    // What the source has is given, whoever made it.
+    // All symbols of the source count as written here, whatever generated them.
     for s in unit.symbols.ids() {
         unit.symbols[s].origin = Origin::Written;
     }
@@ -165,7 +165,7 @@ pub(super) fn generate(
             .chain(g.whole_blocks.values().flatten())
             .copied()
             .collect();
-        // The dummy arguments of ENTRY points, which the copy has not got.
+        // The dummy arguments of ENTRY points, which the copy does not have.
         for s in g.unit.symbols.ids() {
             if g.unit.symbols[s].place == Place::Dummy && g.unit.arg_position(s).is_none() {
                 g.unit.symbols[s].place = Place::Local;
@@ -223,13 +223,13 @@ impl Gen<'_> {
         out
     }
 
-    /// What derivatives a function reference in the statement at hand passes on; `wanted`:
-    /// its result's derivative is used.
+    /// The derivatives that a function reference in the current statement passes on. `wanted` says whether
+    /// that of its result is used.
     pub(super) fn reference(&self, call: CallSite, wanted: bool) -> Option<Site> {
         self.problem.site(call, &self.varied, &self.live, wanted)
     }
 
-    /// What a statement makes of itself, in front its label.
+    /// Returns the statements that a statement becomes; its label moves to the first of them.
     pub(super) fn stmt(&mut self, s: &Stmt) -> Block {
         let node = self.problem.flow.node(s.id);
         self.node = node;
@@ -258,7 +258,7 @@ impl Gen<'_> {
         out
     }
 
-    /// The statements that a statement becomes; what must come first is in `pre`.
+    /// Returns the statements that a statement becomes. Those that must come before are added to `pre`.
     fn kind(&mut self, s: &Stmt) -> Block {
         let node = self.node;
         let span = s.span;
@@ -294,7 +294,7 @@ impl Gen<'_> {
             StmtKind::Do(d) => self.do_loop(d, span),
             StmtKind::Call(callee, args) => self.call_statement(*callee, args, node),
             StmtKind::Io(io) => self.io(s, io, node),
-            // The copy is entered by its own name only; control falls through.
+            // The copy is entered through its own name only; control falls through.
             StmtKind::Entry(_) => one(StmtKind::Continue),
             StmtKind::Return(_) | StmtKind::Stop(_) | StmtKind::Pause(_) => {
                 let mut kind = s.kind.clone();
@@ -315,7 +315,7 @@ impl Gen<'_> {
             | StmtKind::Cycle(_)
             | StmtKind::Exit(_)
             | StmtKind::Ad(_) => one(s.kind.clone()),
-            // Derivatives are added in the end.
+            // Their derivatives are added at the end.
             StmtKind::Allocation(a) => {
                 let mut a = a.clone();
                 for o in a.objects.iter_mut().chain(&mut a.control) {
@@ -358,7 +358,7 @@ impl Gen<'_> {
             }
         };
         let mut out = Vec::new();
-        // Derivatives on a tape go and come with each value.
+        // Derivatives on a tape are pushed and popped with each value.
         if varied || whole || self.varied.contains(loc) || self.unit.symbols[s].tape {
             let ty = self.unit.symbols[s].ty.unwrap_or(Type::REAL);
             let d = v.d.unwrap_or_else(|| self.zero(ty));
@@ -374,8 +374,8 @@ impl Gen<'_> {
         out
     }
 
-    /// `K = X`, where X varies: whoever writes INT or NINT knows that nothing is left of the
-    /// derivative, whoever leaves the conversion to the assignment may not.
+    /// Warns of `K = X` if X varies: a user who writes INT or NINT knows that the derivative is lost, one who
+    /// leaves the conversion to the assignment may not.
     fn warn_of_lost_derivative(&mut self, target: &Expr, value: &Expr) {
         let Some(s) = target.base() else { return };
         let symbol = &self.source.symbols[s];
@@ -386,8 +386,8 @@ impl Gen<'_> {
         }
     }
 
-    /// Functions whose name begins with I to N, say, and that give what was a REAL value:
-    /// like [`Gen::warn_of_lost_derivative`], at the place where it becomes an INTEGER.
+    /// Warns of functions that return a REAL value as an INTEGER, perhaps because their names begin with I to
+    /// N: like [`Gen::warn_of_lost_derivative`], at the place of the conversion.
     fn warn_of_integer_functions(&mut self, value: &Expr) {
         match &value.kind {
             ExprKind::Paren(a) | ExprKind::Unary(_, a) => self.warn_of_integer_functions(a),
@@ -426,7 +426,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Sets the derivatives to zero of variables that got a new, passive value.
+    /// Sets the derivative of a variable to zero that has got a new, passive value.
     pub(super) fn zero_after(&mut self, target: &Expr, whole: bool, node: usize) -> Option<Stmt> {
         let s = target.base()?;
         let loc = self.space.loc(s);
@@ -517,8 +517,8 @@ impl Gen<'_> {
         self.errors.push(d);
     }
 
-    /// Reports derivatives in COMMON that would go through a procedure which is passed as an argument:
-    /// whoever calls it there knows of its arguments only.
+    /// Reports derivatives in COMMON that would go through a procedure that is passed as an argument: the
+    /// unit that calls it knows only of its arguments.
     fn refuse_passed(&mut self, s: &Stmt) {
         for (call, _) in calls(self.source, s) {
             for a in call.args {
@@ -564,8 +564,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Reports arguments that carry derivatives into storage of another type, where they
-    /// would be lost.
+    /// Reports arguments that carry derivatives into storage of another type, where they would be lost.
     fn same_types(&mut self, callee: SymId, args: &[Expr], context: Option<&Context>) {
         let name = &self.source.symbols[callee].name;
         let Some(unit) = self.engine.index.get(name) else {
@@ -694,7 +693,7 @@ fn lost_derivative(name: &Name, at: Span) -> Diagnostic {
     ))
 }
 
-/// May it stand in a logical IF, or end a labelled loop?
+/// Whether a statement can be the action of a logical IF, or end a labelled loop.
 pub(super) fn simple_statement(s: &Stmt) -> bool {
     matches!(
         s.kind,

@@ -16,7 +16,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::storage::constant;
 
-/// What is like something that the user wrote is its derivative.
+/// The origin of a symbol that is modelled on another: what is like something that the user wrote is its derivative.
 fn made_by_differentiation(like: Origin) -> Origin {
     match like {
         Origin::Written | Origin::Derivative => Origin::Derivative,
@@ -25,7 +25,7 @@ fn made_by_differentiation(like: Origin) -> Origin {
 }
 
 impl Gen<'_> {
-    /// Adds a symbol and writes its declaration, whatever the implicit rules say.
+    /// Adds a symbol and writes its declaration, even if implicit typing would give it the same type.
     pub(super) fn declare_new(&mut self, symbol: Symbol) -> SymId {
         let id = self.unit.symbols.add(Symbol {
             typed: true,
@@ -36,7 +36,7 @@ impl Gen<'_> {
         id
     }
 
-    /// A name that nothing in this unit has, and no unit or COMMON block either.
+    /// A name that is used neither in this unit nor for any unit or COMMON block.
     pub(super) fn unused(&self, wanted: &str) -> Name {
         let names = self.engine.names.borrow();
         let numbering = self.engine.layout.numbering;
@@ -48,13 +48,13 @@ impl Gen<'_> {
         self.unused(&self.engine.layout.variables.of(of))
     }
 
-    /// From now on `d` holds the derivative of `of`.
+    /// Makes `d` the derivative of `of` from now on.
     pub(super) fn pair(&mut self, of: SymId, d: SymId) {
         self.pairs.push((d, of));
         self.derivatives.insert(of, d);
     }
 
-    /// The variable that holds the derivative of a variable.
+    /// The variable that holds the derivative of a variable, which is declared if necessary.
     pub(super) fn derivative_of(&mut self, s: SymId) -> SymId {
         if let Some(d) = self.derivatives.get(&s) {
             return *d;
@@ -88,7 +88,7 @@ impl Gen<'_> {
         let open = |u: &Option<Expr>| !u.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
         let allocated = is_allocated_here(&of);
         if !elsewhere && !allocated && of.dims.iter().any(|d| open(&d.upper)) {
-            // Only an argument of the head that the request does not pair with a derivative.
+            // This can only be an argument of the head that the request does not pair with a derivative.
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_SIZE,
@@ -105,7 +105,7 @@ impl Gen<'_> {
         let loc = self.space.loc(s);
         let keeps =
             self.activity.kept.contains(loc) && !self.engine.begun_anew.contains(&self.source.name);
-        // The backward sweeps of all calls add to one cotangent, which their head sets to zero.
+        // The backward sweeps of all calls add to the same cotangent, which their head sets to zero.
         let shared = keeps && self.engine.layout.adjoint && !self.space.tangled.contains(loc);
         let name = self.derivative_name(&of.name);
         let block = shared.then(|| {
@@ -138,7 +138,7 @@ impl Gen<'_> {
         d
     }
 
-    /// Ties the derivatives of the variables at a location together as they are tied.
+    /// Ties the derivatives of the variables at a location together, like the variables themselves.
     pub(super) fn derivative_equivalence(&mut self, loc: usize) {
         if !self.tied.insert(loc) {
             return;
@@ -163,12 +163,12 @@ impl Gen<'_> {
             })
             .cloned()
             .collect();
-        // All at once: the symbol that was asked for is known already.
+        // All at once: the requested symbol is known already.
         let members: Vec<SymId> = groups.iter().flatten().filter_map(Expr::base).collect();
         for s in members {
             let of = self.unit.symbols[s].clone();
             if !differentiable(&of) {
-                // Others are tied to each other by it.
+                // It ties other variables to each other.
                 let names = |g: &&Vec<Expr>| g.iter().any(|e| e.base() == Some(s));
                 if groups.iter().filter(names).count() > 1 {
                     self.placeholder(s, Place::Local);
@@ -206,7 +206,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Makes a derivative keep its value between calls, starting from zero.
+    /// Makes a derivative keep its value between calls, with the initial value zero.
     fn keep(&mut self, d: SymId, of: &Symbol) {
         let span = of.span;
         let zero = self.zero(of.ty.unwrap_or(Type::REAL));
@@ -253,14 +253,14 @@ impl Gen<'_> {
         });
     }
 
-    /// Does the derivative of what is at a location of COMMON stand in COMMON? Of a block that units
-    /// divide differently always: what lies over several of its variables wants them in a row.
+    /// Whether the derivative of what is at a COMMON location is itself in COMMON. For a block that units
+    /// divide differently it always is: variables that overlap several members need them to be contiguous.
     pub(super) fn shares(&self, loc: usize) -> bool {
         let k = self.space.common_at(loc);
         k.is_none_or(|k| self.is_one_location(k) || self.engine.names.borrow().shares(k))
     }
 
-    /// Declares the COMMON block of derivatives beside a block of this unit.
+    /// Declares the block of derivatives that belongs to a COMMON block of this unit.
     pub(super) fn derivative_block(&mut self, block: &Name) {
         let number = self.engine.dependence.commons.find(block, 0);
         let whole = number.filter(|k| self.is_one_location(*k));
@@ -301,7 +301,7 @@ impl Gen<'_> {
         self.common_spec(name, entities);
     }
 
-    /// Declares a COMMON block of derivatives; none where it has no variables.
+    /// Declares a COMMON block of derivatives, unless it is empty.
     pub(super) fn common_spec(&mut self, name: Name, entities: Vec<Entity>) {
         if entities.is_empty() {
             return;
@@ -326,8 +326,7 @@ impl Gen<'_> {
         );
     }
 
-    /// The derivative of the COMMON variable of a number, also in a unit that does not
-    /// declare its block.
+    /// The derivative of the COMMON variable with number `k`, even in a unit that does not declare its block.
     pub(super) fn common_derivative(&mut self, k: usize) -> Option<SymId> {
         let var = self.engine.dependence.commons.vars.get(k)?.clone();
         let own = common_members(&self.unit);
@@ -387,7 +386,7 @@ impl Gen<'_> {
         self.imported.get(&k).copied()
     }
 
-    /// The symbol of the derivative of a procedure, in a context; it will be generated.
+    /// The symbol of the derivative of a procedure in a context. The derivative will be generated.
     pub(super) fn derivative_procedure(
         &mut self,
         callee: SymId,
@@ -439,7 +438,7 @@ impl Gen<'_> {
         };
         if let Some(s) = self.unit.symbols.find(&name) {
             if self.unit.symbols[s].class == class {
-                // It may have been passed only until now.
+                // So far, it may only have been passed as an argument.
                 self.called.insert(s);
                 return s;
             }
@@ -469,8 +468,7 @@ impl Gen<'_> {
         s
     }
 
-    /// The derivative of a procedure that is passed on for a dummy procedure, if the callee
-    /// needs it.
+    /// The derivative of a procedure that is passed for a dummy procedure, if the callee needs it.
     pub(super) fn passed_derivative(
         &mut self,
         callee: &str,
@@ -486,7 +484,7 @@ impl Gen<'_> {
             let own = dummy_key(&self.source.name, &of.name);
             let mut names = self.engine.names.borrow_mut();
             names.request_dummy(&own, &wanted);
-            // What else it is called with here, it must be good for there.
+            // It must also suit the active arguments that it is called with here.
             if let Some(more) = names.dummy(&own).cloned() {
                 names.request_dummy(&key, &more);
             }
@@ -499,7 +497,7 @@ impl Gen<'_> {
             .names
             .borrow_mut()
             .request_passed(&of.name, &key);
-        // Who only passes a function on need not have told its type.
+        // A unit that only passes a function on may not know its type.
         let told = self.engine.find(&of.name);
         let told = told.and_then(|u| u.symbols[u.result?].ty);
         let of = Symbol {
@@ -518,7 +516,7 @@ impl Gen<'_> {
         Some(self.passed_procedure(name, &key, &of))
     }
 
-    /// A new symbol for the derivative of a procedure that is passed for a dummy procedure, or that of
+    /// Adds a symbol for the derivative of a procedure that is passed for a dummy procedure, or for that of
     /// the dummy procedure itself.
     pub(super) fn passed_procedure(&mut self, name: Name, dummy: &str, of: &Symbol) -> SymId {
         let passive = self.engine.names.borrow().has_passive_result(dummy);
@@ -535,7 +533,7 @@ impl Gen<'_> {
         }
     }
 
-    /// A new symbol for the derivative of a procedure, declared EXTERNAL.
+    /// Adds a symbol for the derivative of a procedure, declared EXTERNAL.
     pub(super) fn procedure(&mut self, name: Name, of: &Symbol) -> SymId {
         let function = self.engine.layout.keeps_functions() && of.class == Class::Function;
         self.declare_new(Symbol {
@@ -550,12 +548,12 @@ impl Gen<'_> {
         })
     }
 
-    /// Sets all of a derivative to zero.
+    /// Sets a whole derivative to zero.
     pub(super) fn zero_whole(&mut self, d: SymId) -> Stmt {
         let span = self.span;
         let symbol = self.unit.symbols[d].clone();
         let zero = self.zero(symbol.ty.unwrap_or(Type::REAL));
-        // ALLOCATE says how large it is.
+        // ALLOCATE determines its size.
         let deferred = symbol.dims.iter().any(|d| d.upper.is_none());
         if symbol.dims.is_empty() || deferred || !self.engine.layout.fortran_77 {
             return Stmt::assign(Expr::var(d, span), zero, span);
@@ -576,8 +574,7 @@ impl Gen<'_> {
         made
     }
 
-    /// A constant of the user's for the size of the last dimension of an array of assumed
-    /// size.
+    /// A user-defined constant for the size of the last dimension of an assumed-size array.
     fn size(&mut self, d: SymId, dim: usize) -> Expr {
         let of = self.derivatives.iter().find(|(_, x)| **x == d);
         let of = of.map_or(d, |(s, _)| *s);
@@ -632,7 +629,7 @@ impl Gen<'_> {
         self.unit.symbols.add(constant)
     }
 
-    /// A temporary for this statement.
+    /// A temporary for the current statement.
     pub(super) fn temporary(&mut self, ty: Type, derivative: bool) -> SymId {
         let used = self.temporaries_used.entry((ty, derivative)).or_default();
         let n = *used;
@@ -667,7 +664,7 @@ impl Gen<'_> {
         self.counters[..n].to_vec()
     }
 
-    /// The symbol of an intrinsic function.
+    /// The symbol of an intrinsic function, which is added if necessary.
     pub(super) fn intrinsic(&mut self, name: &str) -> SymId {
         if let Some(s) = self.unit.symbols.find(name) {
             let symbol = &self.unit.symbols[s];
@@ -686,7 +683,7 @@ impl Gen<'_> {
                 );
                 return s;
             }
-            // A variable of the user's: its name matters to nobody else.
+            // A variable of the user's: its name is not visible elsewhere.
             let other = self.unused(name);
             self.unit.symbols.rename(s, other);
         }
@@ -701,7 +698,7 @@ impl Gen<'_> {
         })
     }
 
-    /// A constant of the (real) type of `ty`, from text without exponent: `2.0`.
+    /// A constant of the (real) type of `ty`, given as text without an exponent: `2.0`.
     pub(super) fn literal(&self, text: &str, ty: Type) -> Expr {
         build::literal(text, ty, self.span)
     }

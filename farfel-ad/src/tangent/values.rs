@@ -1,8 +1,8 @@
 //! Actual arguments that are expressions.
 //!
-//! `CALL S(X, (X), R)` hands over a value of X, which S may change without changing X. The
-//! derivative of the call does the same with the value and with its tangent: no two arguments get
-//! one variable where one of them is assigned, and none gets a constant that it assigns.
+//! `CALL S(X, (X), R)` passes the value of X, and S may change this argument without changing X. The
+//! derivative of the call does the same with the value and with its tangent: no two arguments share a
+//! variable if one of them is assigned, and none that is assigned gets a constant.
 
 use super::generator::{Gen, Value};
 use crate::calls::CallSite;
@@ -12,7 +12,7 @@ use farfel_lang::ir::{Class, Expr, ExprKind, Stmt, SymId, Type};
 use farfel_lang::types::type_of;
 
 impl Gen<'_> {
-    /// Is the actual argument a variable that the callee can assign?
+    /// Whether an actual argument is a variable that the callee can assign.
     pub(super) fn is_designator(&self, a: &Expr) -> bool {
         match &a.kind {
             ExprKind::Var(s) => {
@@ -25,14 +25,14 @@ impl Gen<'_> {
         }
     }
 
-    /// May the callee assign its argument at a position, which is a number that can have a
-    /// derivative? What is not known may.
+    /// Whether the callee may assign its argument at a position, which is a number that can have a
+    /// derivative. An unknown callee may.
     fn assigns(&self, callee: SymId, position: usize) -> bool {
         let summary = self.engine.dependence.callee(self.source, callee);
         summary.is_none_or(|s| s.assigned.contains(position))
     }
 
-    /// What is passed for an argument whose value is `p`: of an expression a value.
+    /// Returns what is passed for an argument with the value `p`: for an expression, a value.
     pub(super) fn value_argument(&mut self, call: CallSite, position: usize, p: Expr) -> Expr {
         let a = &call.args[position];
         let own = match &a.kind {
@@ -44,8 +44,8 @@ impl Gen<'_> {
             return p;
         }
         let number = type_of(&self.unit, &p).is_some_and(|t| t != Type::Character);
-        // Compilers keep constants where nobody can write. Of a procedure without text nobody knows
-        // whether it wants to; most do not.
+        // Compilers put constants into read-only memory. It is not known whether a procedure without source
+        // text assigns its argument; most do not.
         let constant = number && is_constant(&self.unit, &p) && !self.is_array_valued(&p);
         let summary = self.engine.dependence.callee(self.source, call.callee);
         if constant && summary.is_some_and(|s| s.assigned.contains(position)) {
@@ -61,7 +61,7 @@ impl Gen<'_> {
         }
     }
 
-    /// What is passed for the tangent of an argument that is an expression.
+    /// Returns what is passed for the tangent of an argument that is an expression.
     pub(super) fn tangent_argument(
         &mut self,
         call: CallSite,
@@ -103,14 +103,15 @@ impl Gen<'_> {
         t
     }
 
-    /// Has a derivative the type of the value that it goes with? That of `X + 1D0` is the tangent of X.
+    /// Whether a derivative has the type of the value that it belongs to. That of `X + 1D0` is the tangent of
+    /// X, which may be of type REAL.
     fn is_of_type(&self, d: &Expr, ty: Type) -> bool {
         let real = self.engine.layout.real;
         let own = type_of(&self.unit, d).filter(|t| t.is_differentiable());
         own.is_none_or(|own| own.with_real(real) == ty.with_real(real))
     }
 
-    /// A number in another type, which can have a derivative.
+    /// Converts a number to another type that can have a derivative.
     pub(super) fn converted(&mut self, e: Expr, ty: Type) -> Expr {
         let span = e.span;
         match ty {
@@ -122,8 +123,8 @@ impl Gen<'_> {
         }
     }
 
-    /// May a call change this variable for tangents, which it gets for an argument that it does
-    /// not assign? It may by way of another argument, or of COMMON.
+    /// Whether a call may change a tangent variable that is passed for an argument that the callee does not
+    /// assign. It may do so through another argument or through COMMON.
     fn is_changed(&self, call: CallSite, tangent: SymId, context: &Context) -> bool {
         if self.is_temporary(tangent) {
             return false;

@@ -1,12 +1,12 @@
 //! Several directions at once.
 //!
-//! Every statement of a tangent is linear in tangents, so that a derivative for several
-//! directions is the derivative for one in which each tangent has one more dimension and
-//! the assignments to tangents stand in a loop over the directions. Neighbouring ones share
-//! a loop: no direction reads what another one computes.
+//! Every statement of a tangent is linear in tangents. So a derivative for several directions is the
+//! derivative for one direction, in which each tangent has one more dimension and the assignments to tangents
+//! are in a loop over the directions. Neighbouring assignments share a loop: no direction reads what another
+//! one computes.
 //!
-//! The added dimension is the first. What a caller passes from some element on is then the
-//! tangent of the same elements, direction by direction.
+//! The additional dimension is the first. What a caller passes from some element on is then the tangent of
+//! the same elements, direction by direction.
 
 use super::generator::Gen;
 use super::pattern::Patterns;
@@ -18,20 +18,20 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-/// What the rewriting of statements knows.
+/// The facts for rewriting statements.
 struct Directions<'a> {
-    /// For each symbol that is a tangent, its dimensions without the directions.
+    /// For each symbol that is a tangent, the number of its dimensions without that of the directions.
     ranks: Vec<Option<usize>>,
     /// The loop variable.
     direction: SymId,
-    /// How many there are: the argument, and what loops go to.
+    /// The number of directions: the argument, and the upper bound of loops.
     count: SymId,
     last: Expr,
     /// Tangents are LOGICAL.
     pattern: bool,
     /// The function ANY, if the unit has it.
     any: Option<SymId>,
-    /// Derivatives that are called.
+    /// The derivatives of procedures that are called.
     called: &'a HashSet<SymId>,
     /// The arrays of the unit.
     arrays: HashSet<SymId>,
@@ -124,7 +124,7 @@ impl Gen<'_> {
         Ok(())
     }
 
-    /// These derivatives, and all others that the unit has in COMMON.
+    /// These derivatives, and all other derivatives that the unit has in COMMON.
     pub(super) fn all_derivatives(&self, tangents: &HashSet<SymId>) -> HashSet<SymId> {
         let mut tangents = tangents.clone();
         tangents.extend(self.imported.values());
@@ -140,8 +140,8 @@ impl Gen<'_> {
         tangents
     }
 
-    /// Where the number of directions is known to the caller only, what keeps its value
-    /// between calls, or is in COMMON or EQUIVALENCE, cannot have it as a bound.
+    /// Reports variables whose derivatives cannot have the number of directions as a bound, if only the
+    /// caller knows this number: those that keep their values between calls, or are in COMMON or EQUIVALENCE.
     fn refuse_stored(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
         if self.engine.layout.extent != Extent::Argument {
             return Ok(());
@@ -193,7 +193,7 @@ impl Gen<'_> {
         Err(vec![self.engine.asked_by(fault)])
     }
 
-    /// Gives tangents their additional dimension where they are declared.
+    /// Adds the dimension for the directions to the declarations of tangents.
     fn widen(&mut self, tangents: &HashSet<SymId>, extent: &Expr) {
         let span = self.source.span;
         let mut elsewhere: HashSet<SymId> = HashSet::new();
@@ -212,7 +212,7 @@ impl Gen<'_> {
         }
         for t in tangents {
             let symbol = &mut self.unit.symbols[*t];
-            // ALLOCATE gives it.
+            // ALLOCATE gives the extent.
             let given = !symbol.has(Attribute::Allocatable);
             symbol.dims.insert(
                 0,
@@ -222,7 +222,7 @@ impl Gen<'_> {
                 },
             );
         }
-        // The number of values in DATA must be a constant by itself.
+        // A repeat count in DATA must be a single constant.
         let mut repeats: Vec<(usize, usize, i64)> = Vec::new();
         for (at, spec) in self.unit.specs.iter_mut().enumerate() {
             match &mut spec.kind {
@@ -280,7 +280,7 @@ impl Directions<'_> {
         self.ranks.get(s.0 as usize).copied().flatten()
     }
 
-    /// Is a tangent, or a part of one, an array, but for the directions?
+    /// Whether a tangent, or a part of one, is an array apart from the directions.
     fn is_array(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Var(s) => self.rank(*s).is_some_and(|r| r > 0),
@@ -303,7 +303,7 @@ impl Directions<'_> {
 
     fn block(&self, block: Block) -> Block {
         let mut out: Block = Vec::new();
-        // The last statement of `out` is a loop over directions that can take more.
+        // Whether the last statement of `out` is a loop over directions that can take more statements.
         let mut open = false;
         for mut s in block {
             let span = s.span;
@@ -392,7 +392,7 @@ impl Directions<'_> {
         out
     }
 
-    /// A loop whose last statement has become a loop or a block must have an end of its own.
+    /// Gives a loop an END DO of its own if its last statement has become a loop or a block.
     fn close(&self, d: &mut Do) {
         let DoEnd::Label(label) = d.end else { return };
         let ends = d.body.last().is_some_and(|last| match &last.kind {
@@ -411,7 +411,7 @@ impl Directions<'_> {
         Stmt::count(self.direction, ends, None, body, span)
     }
 
-    /// The tangents in an expression, in the direction of the loop.
+    /// Restricts the tangents in an expression to the direction of the loop.
     fn one_direction(&self, e: &mut Expr) {
         let direction = Expr::var(self.direction, e.span);
         match &mut e.kind {
@@ -432,7 +432,7 @@ impl Directions<'_> {
         }
     }
 
-    /// A tangent as an actual argument: where it begins; of a section, all directions.
+    /// A tangent as an actual argument: its first element, or all directions of a section.
     fn first_direction(&self, e: &mut Expr) {
         let span = e.span;
         if let ExprKind::Element(s, subscripts) = &mut e.kind
@@ -446,7 +446,7 @@ impl Directions<'_> {
         }
     }
 
-    /// Is a subscript a range, or an array of subscripts?
+    /// Whether a subscript is a range or an array of subscripts.
     fn selects_several(&self, subscript: &Expr) -> bool {
         let mut several = false;
         subscript.walk(&mut |e| {
@@ -461,7 +461,7 @@ impl Directions<'_> {
 }
 
 impl Gen<'_> {
-    /// `n` times an extent, as DATA can have it, and how many declarations that needed.
+    /// Returns `n` times an extent in a form that DATA accepts, and the number of declarations that this has added.
     fn multiple(&mut self, extent: &Expr, n: i64) -> (usize, Expr) {
         let span = self.source.span;
         let constant = match extent.kind {

@@ -6,7 +6,7 @@ struct Generator {
     state: u64,
     out: String,
     label: u32,
-    /// Labels that may be jumped to, by the block that they stand in.
+    /// Labels that may be jumped to, by the block that contains them.
     labels: Vec<Vec<u32>>,
     /// The open loops: their names and the labels of their ends.
     loops: Vec<(String, u32)>,
@@ -90,7 +90,7 @@ impl Generator {
         self.line(&format!("K = MOD(K*31 + {what} + {c}, 1009)"));
     }
 
-    /// No loop goes on for ever.
+    /// Ensures that no loop runs forever.
     fn tick(&mut self) {
         self.line("NTICK = NTICK + 1");
         self.line("IF (NTICK .GT. 200) RETURN");
@@ -172,7 +172,7 @@ impl Generator {
                             let e = ["K - 500", "MOD(K, 3) - 1", "NEXT(K, 3) - 1", "T - 3.0"];
                             let e = e[self.random(4) as usize];
                             self.line(&format!("IF ({e}) {a}, {b}, {c}"));
-                            // Otherwise nothing reaches what follows.
+                            // Otherwise what follows would be unreachable.
                             let l = self.new_label();
                             self.labelled(l, "CONTINUE");
                         }
@@ -228,7 +228,7 @@ impl Generator {
                 self.line(&format!("END SELECT {name}"));
             }
             11 => {
-                // Two labels, and which of them is known at run time.
+                // Two labels, one of which is chosen at run time.
                 if let (Some(a), Some(b)) = (self.target(), self.target()) {
                     self.line(&format!("ASSIGN {a} TO JT"));
                     let c = self.condition();

@@ -1,8 +1,8 @@
 //! Reverse mode the slow way: a tangent for each independent element.
 //!
-//! What it makes means what adjoints mean, so that whole programs with ADR blocks can be
-//! tested without an AD tool that has a reverse mode. The statements of a block must not
-//! do input or output, nor assign COMMON or saved variables: they run more than once.
+//! The result means the same as an adjoint, so that whole programs with ADR blocks can be tested without an
+//! AD tool that has a reverse mode. The statements of a block must not do input or output, nor assign COMMON
+//! or saved variables: they run more than once.
 
 use farfel_ad::{AdTool, Builtin};
 use farfel_lang::diagnostic::Diagnostic;
@@ -14,7 +14,7 @@ use farfel_lang::ir::{
 use farfel_lang::source::Span;
 use std::collections::BTreeMap;
 
-/// Tangents by the built-in engine, adjoints out of tangents.
+/// Takes tangents from the built-in engine, and makes adjoints from tangents.
 pub struct ByColumns;
 
 impl AdTool for ByColumns {
@@ -58,7 +58,7 @@ fn adjoint(program: &Program, request: &Request, tangent: &Name) -> Unit {
     let symbols: Vec<SymId> = head.args.iter().map(|a| a.sym().unwrap()).collect();
     let variable = |p: usize| head.symbols[symbols[p]].class == Class::Variable;
     let mut args = Vec::new();
-    // Adjoints, tangents, gradients and copies, by the positions of arguments.
+    // Adjoints, tangents, gradients and copies, by positions of arguments.
     let (mut bars, mut dots) = (BTreeMap::new(), BTreeMap::new());
     let (mut sums, mut copies) = (BTreeMap::new(), BTreeMap::new());
     for (p, s) in symbols.iter().enumerate() {
@@ -133,7 +133,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// A new variable of the type and shape of another one.
+    /// Adds a variable of the type and shape of another one.
     fn like(&mut self, of: SymId, what: &str, place: Place) -> SymId {
         let s = self.unit.symbols[of].clone();
         let name = format!("{}_{what}", s.name);

@@ -2,8 +2,7 @@
 
 use super::{CHECKED, FAST, compare, expand, run};
 
-/// Cases that reverse mode refuses so far, with a message: ALLOCATE and DEALLOCATE at different
-/// levels of IF and DO.
+/// Cases that reverse mode still refuses, with a message: ALLOCATE and DEALLOCATE at different levels of IF and DO.
 pub const NO_ADJOINTS: &[&str] = &["allocation"];
 
 /// A subroutine `F@(X, Y)` of three numbers, and what it calls.

@@ -1,5 +1,4 @@
-//! What the tests of differentiation share: from Farfel text to the output of the compiled
-//! program.
+//! Shared by the tests of differentiation: from Farfel text to the output of the compiled program.
 #![allow(dead_code)]
 
 pub mod by_columns;
@@ -15,9 +14,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Optimised as users would.
+/// Flags for optimisation, as users would set them.
 pub const FAST: &[&str] = &["-O3", "-march=native"];
-/// Every check that the compiler has.
+/// Flags for every check that the compiler has.
 pub const CHECKED: &[&str] = &[
     "-O0",
     "-fcheck=all",
@@ -26,7 +25,7 @@ pub const CHECKED: &[&str] = &[
     "-finit-derived",
 ];
 
-/// The Fortran text with all derivatives, or the faults as `CODE line:column message`.
+/// Returns the Fortran text with all derivatives, or the errors as `CODE line:column message`.
 pub fn expand(source: &str) -> Result<String, String> {
     expand_warning(source).map(|(text, _)| text)
 }
@@ -79,8 +78,8 @@ fn only_errors(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics.into_iter().filter(|d| d.is_error()).collect()
 }
 
-/// Compiles Fortran text and runs it; its output. Panics with everything there is to see
-/// when either fails or the compiler warns.
+/// Compiles Fortran text, runs it and returns its output. Panics with all available output if either fails or
+/// the compiler warns.
 pub fn run(fortran: &str, flags: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("test.f");
@@ -115,7 +114,8 @@ pub fn run(fortran: &str, flags: &[&str]) -> String {
     out
 }
 
-/// The example of the paper with 20 iterations instead of what it reads, and what it must print.
+/// The example of the paper with 20 iterations instead of a number that it reads, and with the expected
+/// results in its output.
 pub fn paper() -> String {
     include_str!("../../../example-project/fortran-main/paper.ff")
         .replace("      READ *, ASTAR\n", "      ASTAR = 0\n")
@@ -127,7 +127,7 @@ pub fn paper() -> String {
         )
 }
 
-/// The programs of `tests/programs`, which stop with a number where something is wrong.
+/// The programs in `tests/programs`, which stop with a number if something is wrong.
 pub fn programs_that_check_themselves() -> Vec<(PathBuf, String)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/programs");
     let entries = std::fs::read_dir(folder).unwrap();
@@ -140,8 +140,8 @@ pub fn programs_that_check_themselves() -> Vec<(PathBuf, String)> {
     paths.into_iter().map(text).collect()
 }
 
-/// Compiles with LAPACK and BLAS and runs; `None`, with a notice, where these are missing and
-/// `FARFEL_TEST_LAPACK` does not say that they must be there.
+/// Compiles with LAPACK and BLAS and runs. Returns `None`, with a notice, if these are missing and
+/// `FARFEL_TEST_LAPACK` does not require them.
 #[allow(clippy::print_stderr)]
 pub fn run_with_lapack(fortran: &str, flags: &[&str]) -> Option<String> {
     let probe = "      CALL DGESV(0, 0, A, 1, I, B, 1, J)\n      END\n";
@@ -187,9 +187,8 @@ pub fn run_with_lapack(fortran: &str, flags: &[&str]) -> Option<String> {
     Some(out)
 }
 
-/// Differentiates, compiles with all checks and with optimisation, runs. Each line that the
-/// program prints is `name value expected` and must agree to `tolerance` (relative, or
-/// absolute below one).
+/// Differentiates, compiles with all checks and with optimisation, and runs. Each line that the program
+/// prints is `name value expected` and must agree to `tolerance` (relative, or absolute below one).
 pub fn check(source: &str, tolerance: f64) -> String {
     let fortran = expand(source).unwrap_or_else(|e| panic!("{e}\n{source}"));
     for flags in [CHECKED, FAST] {

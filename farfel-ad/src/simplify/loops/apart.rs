@@ -1,4 +1,4 @@
-//! Elements that iterations of a loop do not share.
+//! Finds elements that iterations of a loop do not share.
 
 use super::counted::{Counted, Looker, same_place};
 use crate::simplify::preaccumulate::named_in_specs;
@@ -8,15 +8,14 @@ use farfel_lang::ir::{
 use farfel_lang::print::print_expr;
 use std::collections::{BTreeMap, HashSet};
 
-/// A sum of what is written so, each so many times, and a number.
+/// A linear combination of expressions, identified by their text, and a constant.
 struct Terms {
     times: BTreeMap<String, i64>,
     number: i64,
 }
 
 impl Terms {
-    /// The terms of an INTEGER expression that has the same value in all iterations, but for
-    /// the loop's variable.
+    /// The terms of an INTEGER expression whose value is the same in all iterations, apart from the loop's variable.
     fn of(looker: &Looker, e: &Expr) -> Option<Terms> {
         let mut terms = Terms {
             times: BTreeMap::new(),
@@ -53,7 +52,7 @@ impl Terms {
         Some(())
     }
 
-    /// `self - other`, where that is a number whatever the variables are.
+    /// `self - other`, if that is a constant.
     fn minus(&self, other: &Terms) -> Option<i64> {
         match self.times == other.times {
             true => self.number.checked_sub(other.number),
@@ -62,7 +61,7 @@ impl Terms {
     }
 }
 
-/// The subscripts of `b` less those of `a`, where they are numbers.
+/// The subscripts of `b` minus those of `a`, where these are constants.
 fn distances(looker: &Looker, a: &[Expr], b: &[Expr]) -> Vec<Option<i64>> {
     let terms = |e| Terms::of(looker, e);
     a.iter()
@@ -71,8 +70,8 @@ fn distances(looker: &Looker, a: &[Expr], b: &[Expr]) -> Vec<Option<i64>> {
         .collect()
 }
 
-/// Is an element that all iterations have in common another one than one that each iteration
-/// has for itself, or that all have in common, too?
+/// Whether an element that all iterations have in common differs from another one, which each iteration has
+/// for itself or which all have in common as well.
 pub(super) fn apart(looker: &Looker, l: &Counted, fixed: &Expr, other: &Expr) -> bool {
     let (ExprKind::Element(_, a), ExprKind::Element(_, b)) = (&fixed.kind, &other.kind) else {
         return false;
@@ -84,7 +83,7 @@ pub(super) fn apart(looker: &Looker, l: &Counted, fixed: &Expr, other: &Expr) ->
     if distances(looker, a, b).iter().any(differs) {
         return true;
     }
-    // The first subscript of the other one goes from `from` to `to`.
+    // The first subscript of the other element runs from `from` to `to`.
     let (Some(a), Some(b)) = (a.first(), b.first()) else {
         return false;
     };
@@ -103,7 +102,7 @@ pub(super) fn apart(looker: &Looker, l: &Counted, fixed: &Expr, other: &Expr) ->
     end(l.from).is_some_and(|d| d > 0) || end(l.to).is_some_and(|d| d < 0)
 }
 
-/// Can the iterations be done in another order, if sums of derivatives may be added so?
+/// Whether the iterations can be executed in another order, given that sums of derivatives can be reordered.
 pub(super) fn independent(looker: &Looker, l: &Counted, sums: &[(usize, Expr)]) -> bool {
     l.body.iter().enumerate().all(|(i, s)| {
         let StmtKind::Assign(target, _) = &s.kind else {
@@ -125,7 +124,7 @@ pub(super) fn independent(looker: &Looker, l: &Counted, sums: &[(usize, Expr)]) 
     })
 }
 
-/// Does no iteration have as `other` what a different iteration has as `target`?
+/// Whether no iteration accesses as `other` what a different iteration accesses as `target`.
 fn never_later(looker: &Looker, l: &Counted, target: &Expr, other: &Expr) -> bool {
     let (ExprKind::Element(_, a), ExprKind::Element(_, b)) = (&target.kind, &other.kind) else {
         return false;
@@ -146,7 +145,7 @@ fn never_later(looker: &Looker, l: &Counted, target: &Expr, other: &Expr) -> boo
     }
 }
 
-/// The variables that have no meaning outside of the loops that count them.
+/// The loop variables whose values are not used outside of their loops.
 pub(super) fn only_count(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
     let mut counts = HashSet::new();
     let mut named = HashSet::new();
@@ -159,7 +158,7 @@ pub(super) fn only_count(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
     counts
 }
 
-/// Collects the variables of loops, and all that is named outside of the loops that count it.
+/// Collects the variables of loops, and all variables that are named outside of the loops that count them.
 fn outside(
     block: &[Stmt],
     within: &mut Vec<SymId>,

@@ -1,4 +1,4 @@
-//! Loops that count, and where their iterations get at elements.
+//! Counted loops, and how their iterations access elements.
 
 use farfel_lang::ir::{
     BinOp, Class, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Type, UnOp, Unit,
@@ -6,7 +6,7 @@ use farfel_lang::ir::{
 use farfel_lang::storage::{UnitStorage, constant};
 use farfel_lang::types::type_of;
 
-/// A loop that counts.
+/// A counted loop.
 pub(super) struct Counted<'a> {
     pub var: SymId,
     pub from: &'a Expr,
@@ -15,7 +15,7 @@ pub(super) struct Counted<'a> {
     pub body: &'a [Stmt],
 }
 
-/// The loop that a statement is, if it counts by a constant and nothing jumps into or out of it.
+/// Returns the loop of a statement, if it is a counted loop without a name and with a constant step.
 pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
     let StmtKind::Do(d) = &stmt.kind else {
         return None;
@@ -48,12 +48,12 @@ pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
     })
 }
 
-/// How the iterations of a loop get at an element.
+/// How the iterations of a loop access an element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Each at the one behind that of the iteration before, or as many behind as the loop counts.
+    /// Each iteration accesses the element after that of the previous one, or as many elements on as the step.
     Stream,
-    /// All at the same one.
+    /// All iterations access the same element.
     Fixed,
 }
 
@@ -65,13 +65,13 @@ pub(super) struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// A scalar INTEGER that shares storage with nothing.
+    /// Whether a variable is a scalar INTEGER that shares storage with nothing.
     pub fn is_plain(&self, var: SymId) -> bool {
         let s = &self.unit.symbols[var];
         matches!(s.ty, Some(Type::Integer(_))) && !s.is_array() && self.storage.is_own(var)
     }
 
-    /// Is it the loop's variable?
+    /// Whether an expression is the loop's variable.
     pub fn is_var(&self, e: &Expr) -> bool {
         matches!(e.kind, ExprKind::Var(s) if s == self.var)
     }
@@ -82,8 +82,8 @@ impl Looker<'_> {
         found
     }
 
-    /// An INTEGER expression that has the same value when it is computed again after some
-    /// iterations. REAL variables are all that the body assigns.
+    /// Whether an INTEGER expression has the same value when it is evaluated again after some iterations,
+    /// given that the body assigns only REAL variables.
     pub fn is_steady(&self, e: &Expr) -> bool {
         let mut steady = matches!(type_of(self.unit, e), Some(Type::Integer(_)));
         e.walk(&mut |x| {
@@ -98,7 +98,7 @@ impl Looker<'_> {
         steady
     }
 
-    /// A variable or constant that no assignment to REAL variables changes.
+    /// Whether a symbol is an INTEGER variable or constant that no assignment to a REAL variable changes.
     fn is_integer(&self, s: SymId) -> bool {
         let symbol = &self.unit.symbols[s];
         let apart = match symbol.class {
@@ -114,7 +114,7 @@ impl Looker<'_> {
         others.any(|o| !matches!(self.unit.symbols[o].ty, Some(Type::Integer(_))))
     }
 
-    /// How often the loop's variable is in an expression that is linear in it.
+    /// The coefficient of the loop's variable in an expression that is linear in it.
     pub fn coefficient(&self, e: &Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Var(s) if *s == self.var => Some(1),
@@ -130,7 +130,7 @@ impl Looker<'_> {
         }
     }
 
-    /// A scalar, or an element at the same place in every iteration or at the next one.
+    /// How iterations access a scalar or an element: at the same place or at the next one.
     pub fn access(&self, e: &Expr) -> Option<Access> {
         match &e.kind {
             ExprKind::Var(s) if !self.unit.symbols[*s].is_array() => Some(Access::Fixed),
@@ -165,7 +165,7 @@ impl Looker<'_> {
     }
 }
 
-/// The same variable or element, written alike.
+/// Whether two expressions are the same variable or element, written alike.
 pub(super) fn same_place(a: &Expr, b: &Expr) -> bool {
     match (&a.kind, &b.kind) {
         (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
@@ -176,7 +176,7 @@ pub(super) fn same_place(a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// INTEGER expressions that are written alike.
+/// Whether two INTEGER expressions are written alike.
 pub(super) fn same_text(a: &Expr, b: &Expr) -> bool {
     match (&a.kind, &b.kind) {
         (ExprKind::Int(x), ExprKind::Int(y)) => x == y,

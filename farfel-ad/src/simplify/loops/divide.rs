@@ -1,4 +1,4 @@
-//! Loops with several sums, divided into one for each.
+//! Splits loops with several sums into one loop for each.
 
 use super::Pass;
 use super::counted::{Counted, Looker, counted};
@@ -7,7 +7,7 @@ use farfel_lang::ir::{DoEnd, Stmt, StmtKind, SymId};
 use std::collections::HashSet;
 
 impl Pass<'_> {
-    /// What comes before a loop with sums, which becomes what the last strip leaves over.
+    /// Returns the statements before a loop with sums; the loop itself becomes the remainder of the last strips.
     pub(super) fn divided(&mut self, stmt: &mut Stmt, sums: Sums) -> Vec<Stmt> {
         let groups = match counted(self.unit, stmt) {
             Some(l) if sums.targets.len() > 1 && !sums.ordered => self.groups(&l, &sums),
@@ -32,15 +32,15 @@ impl Pass<'_> {
         out
     }
 
-    /// Which statements can stand in a loop of their own: one sum in each. None where that
-    /// cannot be.
+    /// Groups the statements that can be in loops of their own, with one sum in each group. Returns nothing
+    /// if that is not possible.
     fn groups(&self, l: &Counted, sums: &Sums) -> Vec<HashSet<usize>> {
         let looker = Looker {
             unit: self.unit,
             storage: &self.storage,
             var: l.var,
         };
-        // The bounds are computed again for each.
+        // The bounds are evaluated again for each loop.
         if !looker.is_steady(l.from) {
             return Vec::new();
         }
@@ -63,7 +63,7 @@ impl Pass<'_> {
                     part.named.insert(s);
                 });
             }
-            // What has to do with each other stays together.
+            // Statements that depend on each other stay together.
             let (mine, others) = parts.into_iter().partition(|p: &Part| p.meets(&part));
             parts = others;
             let mine: Vec<Part> = mine;
@@ -88,7 +88,7 @@ impl Pass<'_> {
                 _ => groups.push((p, stream)),
             }
         }
-        // A group of streams alone would want something else than strips.
+        // A group of streams only would need something else than strips.
         if groups.len() < 2 || groups.iter().any(|(g, _)| g.sums == 0) {
             return Vec::new();
         }
@@ -117,7 +117,7 @@ impl Part {
     }
 }
 
-/// The loop with only some of its assignments.
+/// Returns the loop with only some of its assignments.
 fn only(stmt: &Stmt, sums: &Sums, group: &HashSet<usize>) -> (Stmt, Sums) {
     let mut part = stmt.clone();
     let mut targets = Vec::new();

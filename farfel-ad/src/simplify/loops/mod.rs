@@ -1,15 +1,15 @@
-//! Inner loops of derivatives in the form that compilers make fast code of.
+//! Rewrites inner loops of derivatives into forms that compilers turn into fast code.
 //!
-//! What derivative code spends its time in are innermost loops over elements of arrays. gfortran
-//! leaves most of them scalar at `-O2`, and those with a sum at any level: additions stay in
-//! their order, so each waits for the last. The values of the program itself have to be what
-//! the program says; sums of derivatives may be added in another order. So this pass
+//! Derivative code spends its time in innermost loops over elements of arrays. gfortran leaves most of them
+//! scalar at `-O2`, and those with a sum at any level: it keeps the order of additions, so that each waits
+//! for the previous one. The values of the program itself must be those that the program says, but sums of
+//! derivatives may be added in another order. So this pass
 //!
-//! * puts the directive `GCC$ VECTOR` before loops that only go through arrays side by side.
-//!   It tells that the loop is worth it, not that it is allowed: compilers still look whether
-//!   iterations depend on each other. Other compilers take it for a comment;
-//! * divides loops with sums of derivatives (`strip`) into strips of eight iterations and
-//!   what is left. In a strip each iteration adds to a partial sum of its own:
+//! * puts the directive `GCC$ VECTOR` before loops that only go through arrays side by side. It says that
+//!   vectorising the loop is worthwhile, not that it is allowed: compilers still check whether iterations
+//!   depend on each other. Other compilers treat it as a comment;
+//! * divides loops with sums of derivatives (`strip`) into strips of eight iterations and a remainder. In a
+//!   strip each iteration adds to a partial sum of its own:
 //!
 //! ```fortran
 //!       I = 1
@@ -29,12 +29,12 @@
 //!       END DO
 //! ```
 //!
-//! * makes several loops of one that has several sums, where they have nothing to do with each
-//!   other: compilers do better with one sum at a time;
-//! * lets loops count up that count down, where iterations have nothing to do with each other.
+//! * splits a loop with several sums into several loops, if the sums do not depend on each other: compilers
+//!   do better with one sum at a time;
+//! * makes loops that count down count up, if their iterations do not depend on each other.
 //!
-//! Otherwise all statements are executed in the order in which they were, and sums of
-//! the program itself are added in their order.
+//! Otherwise all statements are executed in their original order, and sums of the program itself are added in
+//! their order.
 
 mod apart;
 mod counted;
@@ -47,7 +47,7 @@ use farfel_lang::storage::UnitStorage;
 use shape::Kind;
 use std::collections::HashSet;
 
-/// How the directives that are for one loop begin, behind the mark of the comment.
+/// The beginnings of the directives that apply to one loop, after the comment mark.
 const DIRECTIVES: [&str; 4] = ["GCC$ VECTOR", "GCC$ NOVECTOR", "GCC$ UNROLL", "GCC$ IVDEP"];
 
 /// Rewrites the innermost loops of a derivative unit. `derivatives` are the symbols that hold
@@ -75,9 +75,9 @@ struct Pass<'a> {
     unit: &'a mut Unit,
     derivatives: &'a HashSet<SymId>,
     storage: UnitStorage,
-    /// Variables that only count.
+    /// Loop variables that are not used outside of their loops.
     counts: HashSet<SymId>,
-    /// Variables that are small numbers.
+    /// Variables that only hold small remainders.
     few: HashSet<SymId>,
     /// Arrays of partial sums.
     parts: Vec<SymId>,
@@ -120,7 +120,7 @@ impl Pass<'_> {
     }
 }
 
-/// A loop that counted down counts up.
+/// Makes a loop that counts down count up.
 fn turn(stmt: &mut Stmt) {
     if let StmtKind::Do(d) = &mut stmt.kind
         && let DoControl::Count { from, to, step, .. } = &mut d.control
@@ -130,7 +130,7 @@ fn turn(stmt: &mut Stmt) {
     }
 }
 
-/// The negative of a step; nothing for -1.
+/// The negative of a step; `None` stands for a step of 1.
 fn upward(step: Expr) -> Option<Expr> {
     let span = step.span;
     match step.kind {
@@ -161,8 +161,8 @@ fn is_comment(stmt: &Stmt) -> bool {
     matches!(stmt.kind, StmtKind::Comment(_))
 }
 
-/// Takes away the directives that no loop follows any more, since statements of derivatives
-/// have come between: compilers refuse them.
+/// Removes directives that are no longer followed by a loop, because statements of derivatives have come
+/// between: compilers refuse them.
 pub(crate) fn drop_directives(block: &mut Block) {
     let mut follows = false;
     let mut at = block.len();

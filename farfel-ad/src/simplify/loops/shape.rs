@@ -1,4 +1,4 @@
-//! What a loop does: goes through arrays side by side, or adds up.
+//! Classifies loops: those that go through arrays side by side, and those that add up sums.
 
 use super::apart::{apart, independent};
 use super::counted::{Access, Counted, Looker, counted, same_place, same_text};
@@ -10,39 +10,39 @@ use farfel_lang::storage::{UnitStorage, constant};
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
 
-/// Loops that are known to have fewer iterations are left alone.
+/// Loops that are known to have fewer iterations than this are left alone.
 const FEWEST: i64 = 16;
 
-/// Loops with more operations than this are left alone: there is enough to do side by side in
-/// one iteration, and the text would get long.
+/// Loops with more operations than this are left alone: a single iteration has enough operations to run in
+/// parallel, and the text would become long.
 const MOST_OPERATIONS: usize = 60;
 
-/// Intrinsic functions that processors have instructions for.
+/// Intrinsic functions for which processors have instructions.
 const CHEAP: [&str; 12] = [
     "ABS", "DABS", "SIGN", "DSIGN", "SQRT", "DSQRT", "DBLE", "REAL", "MAX", "MIN", "DMAX1", "DMIN1",
 ];
 
 /// What can be done for a loop.
 pub(super) struct Found {
-    /// It counts down, and can count up instead.
+    /// The loop counts down, and can count up instead.
     pub turned: bool,
     pub kind: Kind,
 }
 
 pub(super) enum Kind {
-    /// Every statement assigns elements that lie side by side.
+    /// Every statement assigns consecutive elements.
     Streams,
-    /// There are sums of derivatives besides.
+    /// There are sums of derivatives as well.
     Sums(Sums),
-    /// Several iterations stand in the body already, so that it adds to each sum more than once.
+    /// The body contains several iterations already, so that it adds to each sum more than once.
     Unrolled(Sums),
 }
 
 /// The sums of a loop.
 pub(super) struct Sums {
-    /// What is added to, for each statement of the body that adds to a derivative.
+    /// For each statement of the body that adds to a derivative: its index, and what it adds to.
     pub targets: Vec<(usize, Expr)>,
-    /// There are sums of the program itself, too.
+    /// There are sums of the program itself as well.
     pub ordered: bool,
 }
 
@@ -56,8 +56,8 @@ impl Sums {
     }
 }
 
-/// The variables that only get remainders of small numbers: `M = MOD(N, 4)` is how often the
-/// loop goes round that does what an unrolled one leaves over.
+/// The variables that are only assigned remainders of small divisors: `M = MOD(N, 4)` is the number of
+/// iterations of the loop that does what an unrolled loop leaves over.
 pub(super) fn remainders(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
     let mut found = HashSet::new();
     let mut others = HashSet::new();
@@ -93,7 +93,7 @@ pub(super) fn remainders(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
     found
 }
 
-/// Is the first value `to + n*step`, so that the last one is `to`?
+/// Whether the first value is `to + n*step`, so that the last one is exactly `to`.
 fn ends_evenly(unit: &Unit, l: &Counted) -> bool {
     let ExprKind::Binary(BinOp::Add, to, way) = &l.from.kind else {
         return false;
@@ -105,7 +105,7 @@ fn ends_evenly(unit: &Unit, l: &Counted) -> bool {
     same_text(to, l.to) && step.is_some_and(|s| s != 0 && l.step % s == 0)
 }
 
-/// Can a statement come behind the loop?
+/// Whether a statement can follow the loop directly: it ends with an END DO of its own.
 fn ends_apart(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Do(d) => d.end == DoEnd::EndDo(None),
@@ -113,8 +113,8 @@ fn ends_apart(stmt: &Stmt) -> bool {
     }
 }
 
-/// What can be done for the loop that a statement is. `counts` are the variables whose values do
-/// not matter outside of loops, `few` those that are small numbers.
+/// Returns what can be done for a loop. `counts` are the variables whose values are not used outside of
+/// loops, `few` those that hold small numbers.
 pub(super) fn look(
     unit: &Unit,
     derivatives: &HashSet<SymId>,
@@ -164,8 +164,7 @@ pub(super) fn look(
 }
 
 impl Looker<'_> {
-    /// The sums of a loop, if it does nothing but add and go through arrays, and does so for
-    /// derivatives.
+    /// Returns the sums of a loop, if it does nothing but add up and go through arrays, and does so for derivatives.
     fn sums(&self, derivatives: &HashSet<SymId>, l: &Counted) -> Option<Sums> {
         let mut sums = Sums {
             targets: Vec::new(),
@@ -186,7 +185,7 @@ impl Looker<'_> {
             }
             value.walk(&mut |e| operations += usize::from(matches!(e.kind, ExprKind::Binary(..))));
             let derivative = derivatives.contains(&base);
-            // What is kept for derivatives counts, too.
+            // Values that are recorded for derivatives count, too.
             derived |= derivative || self.unit.symbols[base].tape;
             match self.access(target)? {
                 Access::Stream => {}
@@ -206,7 +205,7 @@ impl Looker<'_> {
         to.saturating_sub(from) / l.step < FEWEST
     }
 
-    /// Made of arithmetic on elements that lie side by side.
+    /// Whether an expression is arithmetic on scalars and on consecutive elements.
     fn is_cheap(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::Real(_) => true,
@@ -232,7 +231,7 @@ impl Looker<'_> {
         }
     }
 
-    /// Nothing in the loop reads or assigns a sum but the statements that add to it.
+    /// Whether nothing in the loop reads or assigns a sum except the statements that add to it.
     fn is_separate(&self, l: &Counted, sum: &Expr) -> bool {
         let Some(base) = sum.base() else {
             return false;
@@ -256,12 +255,12 @@ impl Looker<'_> {
                 separate &= apart(self, l, sum, e);
             }
         });
-        // Twice in each statement that adds to it.
+        // Each statement that adds to it mentions it twice.
         separate && mentions == 2 * adds
     }
 }
 
-/// `target + …`, with the target once.
+/// Whether a value is `target + …`, with the target once.
 fn adds_to(target: &Expr, value: &Expr) -> bool {
     terms(value, true)
         .iter()
@@ -270,7 +269,7 @@ fn adds_to(target: &Expr, value: &Expr) -> bool {
         == 1
 }
 
-/// The terms of a sum, and whether they are added.
+/// The terms of a sum, each with whether it is added.
 fn terms(e: &Expr, plus: bool) -> Vec<(bool, &Expr)> {
     match &e.kind {
         ExprKind::Binary(BinOp::Add, a, b) => {

@@ -1,4 +1,4 @@
-//! Loops with sums, divided into strips.
+//! Divides loops with sums into strips.
 
 use super::counted::{counted, same_place};
 use super::shape::Sums;
@@ -9,15 +9,15 @@ use farfel_lang::ir::{
 };
 use farfel_lang::types::type_of;
 
-/// Iterations in a strip.
+/// The number of iterations in a strip.
 const LANES: i64 = 8;
 
-/// The same where sums of the program itself are added, each waiting for the last: what goes on
-/// beside them then need not be as wide, and takes fewer registers.
+/// The same for loops that also have sums of the program itself, in which each addition waits for the
+/// previous one: what runs beside these need not be as wide, and takes fewer registers.
 const LANES_BESIDE: i64 = 4;
 
 impl Pass<'_> {
-    /// What comes before a loop with sums; the loop itself becomes what is left over.
+    /// Returns the statements before a loop with sums; the loop itself becomes the remainder.
     pub(super) fn strips(&mut self, stmt: &mut Stmt, sums: &Sums) -> Vec<Stmt> {
         let span = stmt.span;
         let Some(l) = counted(self.unit, stmt) else {
@@ -77,7 +77,7 @@ impl Pass<'_> {
         let outer = vec![unroll, strip];
         let last = less(to, lanes - 1);
         let step = Some(Expr::int(lanes, span));
-        // Short loops have no strip, and need not add up nothing.
+        // Short loops have no strips, and skip adding up the partial sums.
         let any = Expr::binary(BinOp::Ge, last.clone(), from.clone());
         before.push(Stmt::count(var, [from.clone(), last], step, outer, span));
         before.append(&mut after);
@@ -89,7 +89,7 @@ impl Pass<'_> {
             Stmt::assign(Expr::var(var, span), from, span),
             Stmt::block_if(strips, span),
         ];
-        // What is left starts where the strips have ended.
+        // The remainder starts where the strips have ended.
         if let StmtKind::Do(d) = &mut stmt.kind
             && let DoControl::Count { from, .. } = &mut d.control
         {
@@ -98,8 +98,8 @@ impl Pass<'_> {
         before
     }
 
-    /// What comes before and after a loop that adds to sums more than once, each time to a
-    /// partial sum of its own.
+    /// Returns the statements before and after a loop that adds to its sums more than once in each iteration:
+    /// each addition gets a partial sum of its own.
     pub(super) fn side_by_side(&mut self, stmt: &mut Stmt, sums: &Sums) -> (Vec<Stmt>, Vec<Stmt>) {
         let span = stmt.span;
         let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -142,7 +142,7 @@ impl Pass<'_> {
         (before, after)
     }
 
-    /// The variable that counts within strips.
+    /// The loop variable within strips.
     fn lane(&mut self, span: Span) -> SymId {
         if let Some(lane) = self.lane {
             return lane;
@@ -179,7 +179,7 @@ impl Pass<'_> {
     }
 }
 
-/// `e - k`, with the constants at its end put together.
+/// `e - k`, with the constants at its end combined.
 fn less(e: Expr, k: i64) -> Expr {
     let span = e.span;
     match e.kind {
@@ -207,8 +207,8 @@ fn zero(ty: Type, span: Span) -> Expr {
     Expr::real(text, span)
 }
 
-/// The sum of expressions, each added to the one half the list behind it, and so on: as
-/// processors add lanes.
+/// The sum of expressions, where the second half of the list is added to the first half element by element,
+/// and so on: as processors add the lanes of a vector.
 fn in_pairs(mut list: Vec<Expr>) -> Expr {
     while list.len() > 1 {
         let behind = list.split_off(list.len().div_ceil(2));

@@ -1,4 +1,4 @@
-//! What is known of a unit's tangents at its statements.
+//! Facts about the tangents of a unit at its statements.
 
 use super::form::{Form, has_calls, is_zero};
 use crate::flow::Flow;
@@ -10,28 +10,28 @@ use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-/// How much more often the statements of a loop are carried out than those around it.
+/// The assumed number of iterations of a loop.
 const ITERATIONS: f64 = 8.0;
 
-/// How many statements before a loop are looked at to find a tangent's value on entry.
+/// The maximum number of statements before a loop that are searched for a tangent's value on entry.
 const MOST_BEFORE: usize = 200;
 
-/// What is known of a unit's statements.
+/// Facts about the statements of a unit.
 pub(super) struct Facts<'a> {
     pub(super) unit: &'a Unit,
     pub(super) tangents: &'a HashSet<SymId>,
     pub(super) flow: Flow<'a>,
     storage: UnitStorage,
-    /// How often each statement is carried out, estimated.
+    /// The estimated execution frequency of each statement.
     pub(super) often: Vec<f64>,
-    /// The scalar tangents that can be followed from statement to statement.
+    /// The scalar tangents that can be followed from statement to statement, with their numbers.
     pub(super) plain: HashMap<SymId, usize>,
-    /// Which of them have a value before each statement that is used later.
+    /// For each statement, which of them have a value before it that is used later.
     live: Vec<Set>,
 }
 
 impl<'a> Facts<'a> {
-    /// `None`: there is nothing to do in the unit.
+    /// Returns `None` if there is nothing to do in the unit.
     pub(super) fn of(
         unit: &'a Unit,
         tangents: &'a HashSet<SymId>,
@@ -69,7 +69,7 @@ impl<'a> Facts<'a> {
         Some(facts)
     }
 
-    /// The plain tangent that a statement gives a new value.
+    /// The plain tangent that a statement assigns, and the value.
     pub(super) fn assigned(&self, node: usize) -> Option<(SymId, &'a Expr)> {
         match &self.flow.stmts.get(node)?.kind {
             StmtKind::Assign(target, value) => match target.kind {
@@ -136,7 +136,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The assignments to some of the tangents that nothing reads.
+    /// The assignments to some of the tangents whose results are not read.
     pub(super) fn dead(&self, of: &HashSet<SymId>) -> HashSet<StmtId> {
         let all = self.flow.stmts.iter().enumerate();
         all.filter(|(n, _)| {
@@ -151,14 +151,14 @@ impl<'a> Facts<'a> {
         .collect()
     }
 
-    /// Is a tangent's value before a statement used later?
+    /// Whether a tangent's value before a statement is used later.
     pub(super) fn is_live(&self, t: SymId, node: usize) -> bool {
         self.plain
             .get(&t)
             .is_none_or(|i| self.live[node].contains(*i))
     }
 
-    /// The derivative of a tangent by `one` where a loop begins.
+    /// The derivative of a tangent with respect to `one` where a loop begins.
     pub(super) fn on_entry(&self, t: SymId, one: SymId, head: usize, end: usize) -> Option<Expr> {
         let mut between = HashSet::new();
         let from = self.flow.predecessors[head].iter().copied();
@@ -173,7 +173,7 @@ impl<'a> Facts<'a> {
         between.iter().all(same).then_some(found)
     }
 
-    /// The same before other statements; `between` gets those that were passed.
+    /// The same before other statements; the statements that were passed are added to `between`.
     fn last_value(
         &self,
         t: SymId,
@@ -218,7 +218,7 @@ impl<'a> Facts<'a> {
             .then(|| form.by(value, &HashMap::new(), &mut 0))
     }
 
-    /// May a statement give a variable another value?
+    /// Whether a statement may give a variable another value.
     fn may_change(&self, node: usize, s: SymId) -> bool {
         let Some(stmt) = self.flow.stmts.get(node) else {
             return false;
@@ -251,15 +251,14 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Are two variables certainly not the same storage?
+    /// Whether two variables certainly do not share storage.
     fn is_apart(&self, a: SymId, b: SymId) -> bool {
         let plain = |s: SymId| !matches!(self.unit.symbols[s].place, Place::Pointee(_));
         plain(a) && plain(b) && !self.storage.overlap(a, b)
     }
 }
 
-/// How often the statements of a block are carried out, node by node, where the block is so
-/// `often`.
+/// Estimates the execution frequency of each statement of a block, by node, given that of the block.
 fn frequencies(flow: &Flow, block: &[Stmt], often: f64, found: &mut Vec<f64>) {
     for s in block {
         found[flow.node(s.id)] = often;

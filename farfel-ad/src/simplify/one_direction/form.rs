@@ -4,7 +4,7 @@ use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-/// Sums and multiples of tangents.
+/// Recognises sums and multiples of tangents.
 pub(super) struct Form<'a> {
     pub(super) unit: &'a Unit,
     pub(super) tangents: &'a HashSet<SymId>,
@@ -13,7 +13,7 @@ pub(super) struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// Is a value a multiple of `one`? `Some(false)`: it names no tangent. `None`: neither.
+    /// Whether a value is a multiple of `one`. `Some(false)`: it names no tangent. `None`: neither.
     pub(super) fn is_multiple(&self, e: &Expr) -> Option<bool> {
         match &e.kind {
             ExprKind::Var(s) if *s == self.one || self.multiples.contains(s) => Some(true),
@@ -42,8 +42,8 @@ impl Form<'_> {
         }
     }
 
-    /// A multiple of `one`, divided by it. `by` has what stands for the other tangents. `saved`
-    /// gets how many multiplications go.
+    /// Divides a multiple of `one` by it. `by` has the variables that replace the other tangents. The number
+    /// of multiplications that are saved is added to `saved`.
     pub(super) fn by(&self, e: &Expr, by: &HashMap<SymId, SymId>, saved: &mut i32) -> Expr {
         let is_one = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if s == self.one);
         let as_it = |e: &Expr| type_of(self.unit, e) == self.unit.symbols[self.one].ty;
@@ -80,7 +80,7 @@ impl Form<'_> {
     }
 }
 
-/// Zero, as tangents are set to it.
+/// Whether an expression is the constant zero, as tangents are set to it.
 pub(super) fn is_zero(e: &Expr) -> bool {
     matches!(&e.kind, ExprKind::Real(text) if text.chars().all(|c| matches!(c, '0' | '.' | 'D' | 'E')))
 }

@@ -1,4 +1,4 @@
-//! Stretches of statements whose tangents are all multiples of one.
+//! Stretches of statements whose tangents are all multiples of one tangent.
 //!
 //! In a Horner scheme or a series in Z, each tangent is a multiple of that of Z, and the product
 //! rule multiplies by it in each iteration:
@@ -12,7 +12,7 @@
 //!    20 CONTINUE
 //! ```
 //!
-//! This pass lets such statements compute derivatives by Z, and multiplies once behind them:
+//! This pass makes such statements compute derivatives with respect to Z, and multiplies once after them:
 //!
 //! ```fortran
 //!       GR_BY_Z = 0.0D0
@@ -24,20 +24,20 @@
 //!       GR_G = GR_BY_Z*Z_G
 //! ```
 //!
-//! With several directions the loop is carried out once for all of them. A stretch is one or more
-//! statements of a block, with all that is inside of them and one way in: a loop, what follows the
-//! assignment to Z_G, or a whole subprogram of one scalar.
+//! With several directions the loop is executed once for all of them. A stretch is one or more statements of
+//! a block, with everything inside them and a single entry: a loop, what follows the assignment to Z_G, or a
+//! whole subprogram of one scalar.
 //!
-//! It holds for scalars of one type that the stretch assigns, from themselves and from one tangent
-//! that it does not assign, where their values before it are zero or multiples of that tangent.
-//! Other tangents may stay the same in it, if they are multiples. It is done where it saves
-//! multiplications, statements in loops counting more often than those around them.
-//! Where a derivative is infinite and the tangent zero, the product is NaN.
+//! The tangents must be scalars of one type that the stretch assigns from themselves and from one tangent
+//! that it does not assign, and their values before it must be zero or multiples of that tangent. Other
+//! tangents may stay unchanged in the stretch, if they are multiples. The stretch is rewritten if that saves
+//! multiplications, where statements in loops count more than those around them. Where a derivative is
+//! infinite and the tangent zero, the product is NaN.
 //!
-//! What reverse mode transposes stays as the rules give it.
+//! Statements that reverse mode transposes keep the form that the rules give.
 //!
-//! [`plan`] finds the stretches by the flow of control and the liveness of tangents ([`facts`]),
-//! [`form`] recognises multiples, [`rewrite`] does what was planned.
+//! [`plan`] finds the stretches by the control flow and the liveness of tangents ([`facts`]), [`form`]
+//! recognises multiples, [`rewrite`] carries out the plans.
 
 mod facts;
 mod form;
@@ -50,11 +50,11 @@ use farfel_lang::ir::{SymId, Unit};
 use rewrite::{Named, apply, drop};
 use std::collections::{HashMap, HashSet};
 
-/// How often the pass is repeated, at most: what is around changed stretches may be next.
+/// The maximum number of repetitions of the pass: changed stretches may make it apply to their surroundings.
 const MOST_ROUNDS: usize = 3;
 
-/// Rewrites the stretches of a unit. `primal` says of which variable a tangent is. Gives the new
-/// variables: derivatives, but no tangents.
+/// Rewrites the stretches of a unit. `primal` has the variable of each tangent. Returns the new variables:
+/// these are derivatives, but not tangents.
 pub(crate) fn in_one_direction(
     unit: &mut Unit,
     tangents: &HashSet<SymId>,

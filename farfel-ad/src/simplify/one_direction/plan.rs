@@ -1,4 +1,4 @@
-//! Which loops and other stretches of statements to rewrite.
+//! Chooses the loops and other stretches of statements to rewrite.
 
 use super::facts::Facts;
 use super::form::is_zero;
@@ -6,40 +6,40 @@ use farfel_lang::ir::{Class, Expr, ExprKind, Label, Name, Stmt, StmtId, StmtKind
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Where more tangents than this are assigned nothing is done: the search takes time for each.
+/// If more tangents than this are assigned, nothing is done: the search takes time for each.
 const MOST_TANGENTS: usize = 50;
 
-/// How many tangents are tried as the one that others are multiples of.
+/// The maximum number of tangents that are tried as the one that others are multiples of.
 const MOST_TRIED: usize = 5;
 
 /// A tangent that is a multiple of another one.
 pub(super) struct Multiple {
     pub(super) tangent: SymId,
-    /// The derivative that it has before the stretch, where that is used.
+    /// The derivative that it has before the stretch, if that is used.
     pub(super) begin: Option<Expr>,
-    /// The stretch assigns it.
+    /// Whether the stretch assigns it.
     pub(super) changes: bool,
 }
 
-/// A stretch to rewrite: statements of one block, one behind the other.
+/// A stretch to rewrite: consecutive statements of one block.
 pub(super) struct Plan {
     /// Its first statement.
     pub(super) first: StmtId,
     /// Its last one.
     pub(super) last: StmtId,
-    /// The nodes of its statements and of all inside.
+    /// The nodes of its statements and of everything inside them.
     nodes: Range<usize>,
     /// The tangent that the others are multiples of.
     pub(super) one: SymId,
-    /// Those.
+    /// These other tangents.
     pub(super) multiples: Vec<Multiple>,
-    /// Those that are used behind the stretch.
+    /// Those of them that are used after the stretch.
     pub(super) after: Vec<SymId>,
-    /// The statement behind it bears a label to which only the stretch jumps.
+    /// The statement after it has a label to which only the stretch jumps.
     pub(super) takes_label: bool,
-    /// Those that are used when the subprogram returns.
+    /// Those of them that are used when the subprogram returns.
     pub(super) results: Vec<SymId>,
-    /// How many multiplications are saved.
+    /// The estimated number of multiplications that are saved.
     gain: f64,
 }
 
@@ -48,21 +48,21 @@ struct Stretch {
     first: StmtId,
     last: StmtId,
     nodes: Range<usize>,
-    /// Where control falls to from its end.
+    /// The nodes that control reaches from its end.
     falls: Vec<usize>,
-    /// The label of the statement behind it.
+    /// The label of the statement after it.
     label: Option<Label>,
 }
 
 impl Facts<'_> {
-    /// The stretches to rewrite, none inside of another one.
+    /// The stretches to rewrite, none inside another one.
     pub(super) fn plans(&self) -> Vec<Plan> {
         let mut jumps: HashMap<Label, Vec<usize>> = HashMap::new();
         for (node, s) in self.flow.stmts.iter().enumerate() {
             for label in s.kind.jumps() {
                 jumps.entry(label).or_default().push(node);
             }
-            // Where an assigned GOTO leads nobody knows.
+            // The target of an assigned GOTO is not known.
             if let StmtKind::AssignLabel(label, _) = s.kind {
                 jumps.entry(label).or_default().push(usize::MAX);
             }
@@ -82,7 +82,7 @@ impl Facts<'_> {
         plans
     }
 
-    /// Finds what may be done in a block, behind which control goes to `after`.
+    /// Finds plans in a block, after which control goes to `after`.
     fn look_into(
         &self,
         block: &[Stmt],
@@ -98,7 +98,7 @@ impl Facts<'_> {
                 StmtKind::Do(_) => at.start,
                 _ => follow,
             };
-            // What WHERE does to an array is no way through it.
+            // The statements in WHERE are not paths of control.
             if !matches!(s.kind, StmtKind::Where(_)) {
                 for b in s.blocks() {
                     self.look_into(b, behind, jumps, found);
@@ -164,7 +164,7 @@ impl Facts<'_> {
         })
     }
 
-    /// The plain tangents that most assignments between two statements read.
+    /// The plain tangents that are read by most assignments between two statements.
     fn read_most(&self, head: usize, end: usize) -> Vec<SymId> {
         let mut often: HashMap<SymId, usize> = HashMap::new();
         for n in head..end {
@@ -183,13 +183,14 @@ impl Facts<'_> {
         found
     }
 
-    /// May a statement or one inside of it change a tangent?
+    /// Whether a statement, or one inside it, may change a tangent.
     fn changes(&self, one: SymId, at: &Range<usize>) -> bool {
         let assigned = |n: usize| self.assigned(n).is_some_and(|(t, _)| t == one);
         at.clone().any(assigned) || self.named_elsewhere(at.start, at.end).contains(&one)
     }
 
-    /// What to make of a stretch: of which of `ones` are how many tangents multiples?
+    /// Returns the best plan for a stretch: that with the greatest gain for one of `ones` as the tangent that
+    /// others are multiples of.
     fn plan(
         &self,
         stretch: &Stretch,
@@ -219,7 +220,7 @@ impl Facts<'_> {
                 }),
             }
         }
-        // Jumps to what follows have to pass what is put between.
+        // Jumps to what follows have to pass the inserted statements.
         let from = stretch.label.and_then(|l| jumps.get(&l));
         let all = from.is_some_and(|from| from.iter().all(|n| inside(*n)));
         let takes_label = all && from.is_some_and(|from| !from.is_empty());
@@ -270,19 +271,19 @@ impl Facts<'_> {
         best
     }
 
-    /// Is a statement the loop, of a name or any, that another statement is in?
+    /// Whether a statement is a loop (with this name, if one is given) that contains another statement.
     fn is_loop(&self, around: usize, inner: usize, name: Option<&Name>) -> bool {
         let s = self.flow.stmts[around];
         matches!(&s.kind, StmtKind::Do(d) if name.is_none_or(|n| d.name.as_ref() == Some(n)))
             && self.flow.nodes_within(around).contains(&inner)
     }
 
-    /// How often a statement is carried out, for each time that control comes to another one.
+    /// The execution frequency of a statement, relative to that of another one.
     fn often(&self, node: usize, head: usize) -> f64 {
         self.often[node] / self.often[head]
     }
 
-    /// The tangents that only assignments in the loop name. `None`: there are none, or many.
+    /// The tangents that only assignments in the stretch name. `None` if there are none, or too many.
     fn multiples_in(&self, head: usize, end: usize) -> Option<Vec<SymId>> {
         let mut assigned: Vec<SymId> = (head..end)
             .filter_map(|n| self.assigned(n).map(|(t, _)| t))
@@ -296,7 +297,7 @@ impl Facts<'_> {
             .then_some(assigned)
     }
 
-    /// The plain tangents that the loop reads and does not change.
+    /// The plain tangents that the stretch reads and does not change.
     fn invariants_in(&self, head: usize, end: usize) -> Vec<SymId> {
         let mut read = Vec::new();
         let mut changed = self.named_elsewhere(head, end);
@@ -317,7 +318,8 @@ impl Facts<'_> {
         found
     }
 
-    /// What other statements than assignments name in a loop, subscripts and subprograms too.
+    /// Variables that the stretch names other than in plain assignments, or in subscripts or arguments of
+    /// subprograms.
     fn named_elsewhere(&self, head: usize, end: usize) -> HashSet<SymId> {
         let mut found = HashSet::new();
         for s in &self.flow.stmts[head..end] {
@@ -351,8 +353,8 @@ impl Facts<'_> {
         found
     }
 
-    /// Which of some tangents are multiples of `one` from before the loop on, and how many
-    /// multiplications that saves.
+    /// Returns the number of multiplications that are saved, and which of some tangents are multiples of
+    /// `one` from before the stretch on.
     fn multiples_of(
         &self,
         one: SymId,
@@ -375,7 +377,7 @@ impl Facts<'_> {
                 keep
             });
         }
-        // Those that stay the same in the loop are multiples if they are when it begins.
+        // Tangents that the stretch does not change are multiples if they are when it begins.
         let same = others.clone();
         multiples.append(&mut others);
         loop {

@@ -1,4 +1,4 @@
-//! Rewriting loops as planned.
+//! Rewrites stretches as planned.
 
 use super::form::{Form, is_zero};
 use super::plan::{Multiple, Plan};
@@ -9,11 +9,11 @@ use farfel_lang::ir::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// A plan with the variables that are made for it.
+/// A plan with the variables that are added for it.
 pub(super) struct Named<'a> {
     pub(super) plan: Plan,
     tangents: &'a HashSet<SymId>,
-    /// The derivative that stands for each tangent.
+    /// The derivative that replaces each tangent.
     pub(super) by: HashMap<SymId, SymId>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Named<'a> {
         let base = |unit: &Unit, t: SymId| -> Name {
             match primal.get(&t) {
                 Some(of) => unit.symbols[*of].name.clone(),
-                // A temporary variable, with its suffix.
+                // A temporary: drop the suffix of its name.
                 None => {
                     let name = &unit.symbols[t].name;
                     Name::from(name.split('_').next().unwrap_or(name))
@@ -48,7 +48,7 @@ impl<'a> Named<'a> {
         Named { plan, tangents, by }
     }
 
-    /// A derivative times the tangent.
+    /// Multiplies a derivative by the tangent.
     fn times(&self, value: Expr) -> Expr {
         let span = value.span;
         let value = match value.kind {
@@ -60,7 +60,7 @@ impl<'a> Named<'a> {
         Expr::binary(BinOp::Mul, value, Expr::var(self.plan.one, span))
     }
 
-    /// What comes before a stretch that begins with a statement, whose label it takes.
+    /// Adds the statements before a stretch; the first takes the label of the stretch's first statement.
     fn begin(&self, first: &mut Stmt, out: &mut Vec<Stmt>) {
         let span = first.span;
         for m in &self.plan.multiples {
@@ -73,7 +73,7 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// Gives some of the tangents their values.
+    /// Adds the statements that assign some of the tangents their values.
     fn finish(&self, of: &[SymId], span: Span, out: &mut Vec<Stmt>) {
         out.extend(of.iter().map(|t| {
             let value = self.times(Expr::var(self.by[t], span));
@@ -81,7 +81,7 @@ impl<'a> Named<'a> {
         }));
     }
 
-    /// A statement of the stretch.
+    /// Rewrites a statement of the stretch.
     fn rewrite(&self, unit: &Unit, mut s: Stmt, out: &mut Vec<Stmt>) {
         let returns = |s: &Stmt| matches!(s.kind, StmtKind::Return(_));
         if !self.plan.results.is_empty() {
@@ -158,10 +158,10 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Rewrites the stretches of a block, each found by its first statement.
+/// Rewrites the stretches of a block, each identified by its first statement.
 pub(super) fn apply(unit: &Unit, plans: &HashMap<StmtId, Named>, block: &mut Block) {
     let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
-    // The statement that gets the label of the next one.
+    // The index of the statement that gets the label of the next one.
     let mut takes_label = None;
     let mut within: Option<&Named> = None;
     for mut s in std::mem::take(block) {
@@ -197,7 +197,7 @@ pub(super) fn apply(unit: &Unit, plans: &HashMap<StmtId, Named>, block: &mut Blo
     *block = out;
 }
 
-/// A loop ends where a label stands only if that is on its last statement still.
+/// Gives a loop an END DO of its own if the label that ends it is no longer on its last statement.
 fn end_behind_the_last(s: &mut Stmt) {
     let StmtKind::Do(d) = &mut s.kind else { return };
     let DoEnd::Label(label) = d.end else { return };
@@ -210,7 +210,7 @@ fn end_behind_the_last(s: &mut Stmt) {
     }
 }
 
-/// Takes assignments out of a block that nothing reads.
+/// Removes assignments from a block whose results are not read.
 pub(super) fn drop(dead: &HashSet<StmtId>, block: &mut Block) {
     for mut s in std::mem::take(block) {
         let gone = dead.contains(&s.id);

@@ -3,10 +3,10 @@
 use super::decimal::Decimal;
 use farfel_lang::ir::{Expr, SymId};
 
-/// A sum of terms: what a tangent is multiplied by.
+/// A sum of terms: the coefficient of a tangent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Affine {
-    /// Terms in the order in which they came; no two are alike, none is zero.
+    /// The terms in the order in which they were added; no two are alike, and none is zero.
     pub terms: Vec<Monomial>,
 }
 
@@ -14,23 +14,22 @@ pub(super) struct Affine {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Monomial {
     pub k: Decimal,
-    /// None in the constant of a sum.
+    /// Empty in the constant of a sum.
     pub factors: Vec<Factor>,
 }
 
-/// What is not taken apart.
+/// A factor that is not taken apart.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Factor {
-    /// A variable, an element, or an expression of another form. Without places, so that
-    /// equal expressions are equal values.
+    /// A variable, an element, or an expression of another form. Without source places, so that equal
+    /// expressions are equal values.
     Opaque(Expr),
-    /// A sum or product in parentheses. It stays together unless a term of it merges with
-    /// one outside.
+    /// A sum or product in parentheses. It stays together unless one of its terms merges with a term outside.
     Group(Box<Affine>),
 }
 
 impl Factor {
-    /// Does it name the symbol?
+    /// Whether the factor names a symbol.
     pub fn mentions(&self, sym: SymId) -> bool {
         let mut found = false;
         self.for_each_symbol(&mut |s| found |= s == sym);
@@ -46,7 +45,7 @@ impl Factor {
 }
 
 impl Monomial {
-    /// Does it have these factors and no others, in whatever order?
+    /// Whether the term has exactly these factors, in any order.
     pub fn has_factors(&self, factors: &[Factor]) -> bool {
         same_factors(&self.factors, factors)
     }
@@ -83,7 +82,7 @@ impl Affine {
         })
     }
 
-    /// One factor, once.
+    /// A single factor.
     pub fn factor(factor: Factor) -> Self {
         Self::monomial(Monomial {
             k: Decimal::ONE,
@@ -95,7 +94,7 @@ impl Affine {
         Affine { terms: vec![term] }
     }
 
-    /// It as one factor: alone it stays what it is, a sum becomes a group.
+    /// Returns it as a single factor: a single term stays as it is, a sum becomes a group.
     pub fn grouped(self) -> Self {
         if self.len() > 1 {
             Self::factor(Factor::Group(Box::new(self)))
@@ -104,7 +103,7 @@ impl Affine {
         }
     }
 
-    /// It as one factor, a product too: what is in parentheses is multiplied first.
+    /// Returns it as a single factor, even if it is a product: what is in parentheses is multiplied first.
     pub fn kept(self) -> Self {
         match &self.terms[..] {
             [Monomial { k, factors }] if factors.len() > 1 => {
@@ -121,7 +120,7 @@ impl Affine {
         }
     }
 
-    /// What a group alone holds.
+    /// Returns the contents of a group, if it is nothing else.
     pub fn ungrouped(self) -> Self {
         match &self.as_monomial() {
             Some(Monomial { k, factors }) if *k == Decimal::ONE => match &factors[..] {
@@ -136,7 +135,7 @@ impl Affine {
         self.terms.is_empty()
     }
 
-    /// The number that it is, if it has no factors.
+    /// The constant that it is, if it has no factors.
     pub fn as_constant(&self) -> Option<Decimal> {
         match &self.terms[..] {
             [] => Some(Decimal::ZERO),
@@ -153,7 +152,7 @@ impl Affine {
         }
     }
 
-    /// Number of terms.
+    /// The number of terms.
     pub fn len(&self) -> usize {
         self.terms.len()
     }
@@ -164,7 +163,7 @@ impl Affine {
         }
     }
 
-    /// The sum, like terms merged. `None` where a constant cannot be folded.
+    /// The sum, with like terms merged; `None` if a constant cannot be folded.
     pub fn add(mut self, other: &Affine) -> Option<Self> {
         for m in &other.terms {
             self.add_term(m)?;
@@ -187,7 +186,7 @@ impl Affine {
         Some(())
     }
 
-    /// Every term times a literal.
+    /// Multiplies every term by a literal.
     pub fn scale(&self, k: Decimal) -> Option<Self> {
         if k.is_zero() {
             return Some(Self::ZERO);
@@ -206,8 +205,7 @@ impl Affine {
         })
     }
 
-    /// The product. Only a literal goes into a sum: any other product with a sum keeps the
-    /// sum as a group.
+    /// The product. Only literals are multiplied into sums: in any other product, a sum becomes a group.
     pub fn mul(&self, other: &Affine) -> Option<Self> {
         if self.is_zero() || other.is_zero() {
             return Some(Self::ZERO);
@@ -226,7 +224,7 @@ impl Affine {
         }))
     }
 
-    /// Times a literal; a sum stays together unless the literal is 1 or -1.
+    /// Multiplies by a literal; a sum becomes a group unless the literal is 1 or -1.
     fn scaled_group(&self, k: Decimal) -> Option<Self> {
         if k.is_unit() {
             self.scale(k)
@@ -235,11 +233,11 @@ impl Affine {
         }
     }
 
-    /// The term at a place replaced by its factor's value: `k * f` becomes `k * value`.
+    /// Replaces the term at an index by the value of its factor: `k * f` becomes `k * value`.
     pub fn opened(&self, at: usize, value: &Affine) -> Option<Self> {
         let mut rest = self.clone();
         let k = rest.terms.remove(at).k;
-        // Into the place where it stood, so that the order of terms stays.
+        // Insert it at the same place, so that the order of terms is kept.
         let tail = rest.terms.split_off(at);
         let mut new = rest.add(&value.scale(k)?)?;
         for m in &tail {

@@ -1,4 +1,4 @@
-//! Exact decimal numbers: what the digits of a constant say.
+//! Exact decimal numbers: the values of constants as they are written.
 
 use farfel_lang::ir::Expr;
 use farfel_lang::source::Span;
@@ -11,7 +11,7 @@ pub(super) struct Decimal {
     exponent: i32,
 }
 
-/// Constants of more digits are not folded: they would not fit on a line.
+/// Constants with more digits are not folded: they would not fit on a line.
 const MOST_DIGITS: usize = 30;
 
 impl Decimal {
@@ -77,12 +77,12 @@ impl Decimal {
         }
     }
 
-    /// Is it 1 or -1?
+    /// Whether the number is 1 or -1.
     pub fn is_unit(self) -> bool {
         self.abs() == Self::ONE
     }
 
-    /// The sum; `None` where it has too many digits.
+    /// The sum; `None` if it has too many digits.
     pub fn add(self, other: Self) -> Option<Self> {
         let (high, low) = if self.exponent >= other.exponent {
             (self, other)
@@ -100,7 +100,7 @@ impl Decimal {
         Self::new(mantissa, low.exponent)
     }
 
-    /// The product; `None` where it has too many digits.
+    /// The product; `None` if it has too many digits.
     pub fn mul(self, other: Self) -> Option<Self> {
         Self::new(
             self.mantissa.checked_mul(other.mantissa)?,
@@ -108,7 +108,7 @@ impl Decimal {
         )
     }
 
-    /// One over it, where both are powers of two, so that no kind of number rounds either.
+    /// The reciprocal, if the number is a power of two, so that no type rounds either of them.
     pub fn exact_inverse(self) -> Option<Self> {
         if self.is_negative() {
             return Some(self.neg().exact_inverse()?.neg());
@@ -133,7 +133,7 @@ impl Decimal {
         odd == 1
     }
 
-    /// `(n, k)` with the number being `n * 2**k` and n odd; `None` where there are no such.
+    /// `(n, k)` such that the number is `n * 2**k` and n is odd; `None` if there is no such pair.
     fn odd_part(self) -> Option<(i128, i32)> {
         let mut n = self.mantissa;
         if self.exponent >= 0 {
@@ -152,14 +152,14 @@ impl Decimal {
         Some((n >> twos, self.exponent + twos as i32))
     }
 
-    /// Does a REAL of this many bytes hold it without rounding?
+    /// Whether a REAL of this many bytes holds the number without rounding.
     pub fn is_exact_in(self, bytes: u8) -> bool {
         let bits = if bytes <= 4 { 24 } else { 53 };
         self.odd_part()
             .is_some_and(|(n, k)| n.abs() < 1 << bits && (-100..=100).contains(&k))
     }
 
-    /// Is it well within the range of a REAL of this many bytes?
+    /// Whether the number is well within the range of a REAL of this many bytes.
     pub fn in_range_of(self, bytes: u8) -> bool {
         let most = if bytes <= 4 { 36 } else { 300 };
         let leading = i64::from(self.exponent) + self.digits().len() as i64;
@@ -170,7 +170,7 @@ impl Decimal {
         self.mantissa.unsigned_abs().to_string()
     }
 
-    /// The constant as Fortran writes it, without sign.
+    /// The constant as it is written in Fortran, without a sign.
     pub fn text(self, bytes: u8) -> String {
         let letter = match bytes {
             0..=4 => 'E',
@@ -179,7 +179,7 @@ impl Decimal {
         };
         let digits = self.digits();
         let len = digits.len() as i32;
-        // How many digits stand before the point.
+        // The number of digits before the point.
         let before = len + self.exponent;
         let plain = if self.exponent >= 0 && before <= 12 {
             format!("{digits}{}.0", "0".repeat(self.exponent as usize))

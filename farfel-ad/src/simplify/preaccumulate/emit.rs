@@ -1,10 +1,10 @@
-//! Sums of tangents back to expressions.
+//! Writes sums of tangents as expressions.
 //!
-//! Compilers keep the order of additions at -O2, so the order decides how much of a
-//! coefficient a loop can keep, and how long the chain of operations through what varies
-//! fastest is: the constant first, then what varies least, the variable whose tangent is
-//! multiplied last. A sum does not begin with the sign of a product: that costs an
-//! operation, which a negative literal does not.
+//! Compilers keep the order of additions at -O2. So the order decides how much of a coefficient can be moved
+//! out of a loop, and how long the chain of operations is that depends on the values that vary fastest: the
+//! constant comes first, then what varies least, and the variable whose tangent is multiplied comes last. A
+//! sum does not begin with the negative of a product: that costs an operation, which a negative literal does
+//! not.
 
 use super::affine::{Affine, Factor, Monomial};
 use super::decimal::Decimal;
@@ -15,23 +15,22 @@ use std::collections::{HashMap, HashSet};
 
 /// Writes expressions of one kind of REAL.
 pub(super) struct Writer<'a> {
-    /// Size of the REAL in bytes.
+    /// The size of the REAL in bytes.
     pub bytes: u8,
-    /// The variable of each tangent, where it is known.
+    /// The variable of each tangent, if it is known.
     pub variables: &'a HashMap<SymId, SymId>,
     /// All variables that have tangents.
     pub active: &'a HashSet<SymId>,
-    /// The place of all that is written.
+    /// The place of everything that is written.
     pub span: Span,
 }
 
 /// One term of a sum.
 struct Item {
     negative: bool,
-    /// Without the sign.
+    /// The value without the sign.
     value: Expr,
-    /// The negative of the value, where it can be written without a minus in front of a
-    /// product.
+    /// The negative of the value, if it can be written without a minus in front of a product.
     negated: Option<Expr>,
 }
 
@@ -46,7 +45,7 @@ impl Item {
 }
 
 impl Writer<'_> {
-    /// The expression.
+    /// Returns a sum as an expression.
     pub fn linear(&self, linear: &Linear) -> Expr {
         if linear.parts.is_empty() {
             return self.sum(self.affine_items(&linear.constant, None));
@@ -63,8 +62,8 @@ impl Writer<'_> {
         items
     }
 
-    /// The terms of a sum of tangents; a coefficient that several of them have, but for a
-    /// literal, is written once.
+    /// The terms of a sum of tangents. A coefficient that several of them share, apart from a literal factor,
+    /// is written only once.
     fn part_items(&self, parts: &[(Atom, Affine)]) -> Vec<Item> {
         let Some(factors) = shared_factors(parts) else {
             return parts.iter().map(|(a, c)| self.part(a, c)).collect();
@@ -98,7 +97,7 @@ impl Writer<'_> {
         } else {
             Item::positive(value)
         };
-        // The others may share factors among themselves, which can only make fewer.
+        // The others may share factors among themselves, which can only reduce the number of operations.
         let (before, after) = others.split_at(first);
         let mut items = self.part_items(before);
         items.push(item);
@@ -292,7 +291,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The sum of the terms. A term without a minus goes first if there is one.
+    /// The sum of the terms. If there is a term without a minus, the first such term goes first.
     fn sum(&self, mut items: Vec<Item>) -> Expr {
         if let Some(at) = items.iter().position(|i| !i.negative) {
             let first = items.remove(at);
@@ -313,7 +312,7 @@ impl Writer<'_> {
         })
     }
 
-    /// In parentheses unless it holds together anyway.
+    /// Adds parentheses, unless the expression can be an operand without them.
     fn operand(&self, e: Expr) -> Expr {
         match &e.kind {
             ExprKind::Unary(..) => self.paren(e),
@@ -340,8 +339,8 @@ impl Writer<'_> {
     }
 }
 
-/// `first * product`, with the product's first factor multiplied first, as it reads
-/// without parentheses.
+/// `first * product`, where the first factor of the product is multiplied first, as the text reads without
+/// parentheses.
 fn prepend(first: Expr, product: Expr) -> Expr {
     let span = product.span;
     match product.kind {
@@ -359,8 +358,8 @@ fn partition(
     terms.into_iter().partition(|m| f(m))
 }
 
-/// Could a sum be more exact than its terms are large? So is `X - X0 + EPS` where X is
-/// close to X0: the difference is exact, and must come first. Products are rounded anyway.
+/// Whether a sum may be more exact than the size of its terms suggests. `X - X0 + EPS` is if X is close to
+/// X0: the difference is exact, and must come first. Products are rounded anyway.
 fn may_be_exact(c: &Affine) -> bool {
     let exact = |m: &&Monomial| m.factors.is_empty() || m.k.is_unit() && m.factors.len() == 1;
     let mut signs = c.terms.iter().filter(exact).map(|m| m.k.is_negative());
@@ -368,7 +367,7 @@ fn may_be_exact(c: &Affine) -> bool {
     c.len() > 2 && signs.any(|s| Some(s) != first)
 }
 
-/// Is the coefficient one that is written with a minus in front?
+/// Whether a coefficient is written with a leading minus.
 fn leads_negative(c: &Affine) -> bool {
     c.as_monomial().is_some_and(|m| m.k.is_negative())
 }
@@ -383,7 +382,7 @@ fn negated(parts: &[(Atom, Affine)]) -> Vec<(Atom, Affine)> {
         .collect()
 }
 
-/// The factors that the coefficients of most tangents have, if at least two have the same.
+/// The factors that the coefficients of most tangents share, if at least two do.
 fn shared_factors(parts: &[(Atom, Affine)]) -> Option<Vec<Factor>> {
     let monomials: Vec<&Monomial> = parts
         .iter()
@@ -403,8 +402,8 @@ fn shared_factors(parts: &[(Atom, Affine)]) -> Option<Vec<Factor>> {
     best.map(|(_, m)| m.factors.clone())
 }
 
-/// How many operations an expression takes, roughly: additions and multiplications are
-/// one, what takes several times as long is ten. The sign of a literal is free.
+/// The approximate number of operations of an expression: additions and multiplications count as one,
+/// operations that take several times as long as ten. The sign of a literal is free.
 pub(super) fn cost(e: &Expr) -> usize {
     let own = match &e.kind {
         ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..) => 1,

@@ -10,24 +10,23 @@ use std::collections::HashSet;
 /// `constant + sum of coefficient * atom`
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Linear {
-    /// What stands without a tangent.
+    /// The part without a tangent.
     pub constant: Affine,
-    /// Tangents with their coefficients, in the order in which they came; no atom twice,
-    /// no coefficient zero.
+    /// Tangents with their coefficients, in the order in which they were added; no atom occurs twice, and no
+    /// coefficient is zero.
     pub parts: Vec<(Atom, Affine)>,
 }
 
-/// What coefficients multiply.
+/// What is multiplied by a coefficient.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Atom {
-    /// A tangent, or an expression with tangents that is not linear. Without places.
+    /// A tangent, or an expression with tangents that is not linear. Without source places.
     Opaque(Expr),
-    /// A sum of tangents that stays together, over a divisor without tangents if there
-    /// is one.
+    /// A sum of tangents that stays together, over a divisor without tangents if there is one.
     Sum(Box<Linear>, Option<Expr>),
 }
 
-/// On which side of what is there a factor goes.
+/// The side of a product that a factor goes to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
     Left,
@@ -35,7 +34,7 @@ pub(super) enum Side {
 }
 
 impl Atom {
-    /// The tangent variable that it is.
+    /// The tangent variable, if the atom is one.
     pub fn variable(&self) -> Option<SymId> {
         match self {
             Atom::Opaque(e) => match e.kind {
@@ -81,7 +80,7 @@ impl Linear {
         self.constant.is_zero() && self.parts.is_empty()
     }
 
-    /// The sum; `None` where a constant cannot be folded.
+    /// The sum; `None` if a constant cannot be folded.
     pub fn add(mut self, other: &Linear) -> Option<Self> {
         self.constant = self.constant.add(&other.constant)?;
         for (atom, c) in &other.parts {
@@ -100,17 +99,17 @@ impl Linear {
         Some(self)
     }
 
-    /// Every coefficient times a literal.
+    /// Multiplies every coefficient by a literal.
     fn scaled(&self, k: Decimal) -> Option<Self> {
         self.times(&Affine::constant(k), Side::Left)
     }
 
-    /// It times `c`, which goes to the left or right of what is there.
+    /// Multiplies by `c`, which goes to the left or right of the coefficients.
     ///
-    /// Coefficients are multiplied only with literals: the product of two variables that
-    /// the program does not multiply might overflow where the tangent is small, or zero.
-    /// Otherwise the sum stays together, as an atom. A sum `c` that would be written more
-    /// than once becomes a group, which the writer can factor out again.
+    /// Coefficients are multiplied only by literals: the product of two variables that the program does not
+    /// multiply might overflow where the tangent is small or zero. Otherwise the sum stays together, as an
+    /// atom. A sum `c` that would be written more than once becomes a group, which the writer can factor out
+    /// again.
     pub fn times(&self, c: &Affine, side: Side) -> Option<Self> {
         if c.is_zero() {
             return Some(Self::ZERO);
@@ -139,7 +138,7 @@ impl Linear {
         })
     }
 
-    /// A tangent replaced by its value, everywhere but in atoms that are not linear in it.
+    /// Replaces a tangent by its value, except in atoms that are not linear in it.
     pub fn substituted(&self, tangent: SymId, value: &Linear) -> Option<Self> {
         let mut new = Linear::coefficient(self.constant.clone());
         for (atom, c) in &self.parts {
@@ -158,7 +157,7 @@ impl Linear {
         Some(new)
     }
 
-    /// Calls `f` on every coefficient, in sums that stay together too; `f` may change it.
+    /// Calls `f` on every coefficient, even in sums that stay together; `f` may change it.
     pub fn for_each_coefficient_mut(&mut self, f: &mut dyn FnMut(&mut Affine)) {
         f(&mut self.constant);
         for (atom, c) in &mut self.parts {
@@ -169,8 +168,8 @@ impl Linear {
         }
     }
 
-    /// Without the parts whose coefficients have become zero. A sum of nothing that
-    /// stays together is one of them.
+    /// Removes the parts whose coefficients have become zero. This includes sums that stay together and have
+    /// become empty.
     pub fn without_zeros(mut self) -> Self {
         for (atom, c) in &mut self.parts {
             if let Atom::Sum(n, _) = atom {
@@ -185,7 +184,7 @@ impl Linear {
         self
     }
 
-    /// The tangent variables in it that a value can be put in place of.
+    /// Collects the tangent variables that can be replaced by a value.
     pub fn variables(&self, found: &mut Vec<SymId>) {
         for (atom, _) in &self.parts {
             match atom {
@@ -201,7 +200,7 @@ impl Linear {
         }
     }
 
-    /// Does it have an atom for which `f` holds, in sums that stay together too?
+    /// Whether there is an atom for which `f` holds, even in sums that stay together.
     pub fn any_atom(&self, f: &mut dyn FnMut(&Atom) -> bool) -> bool {
         self.parts.iter().any(|(atom, _)| match atom {
             Atom::Sum(n, _) => n.any_atom(f) || f(atom),
@@ -209,7 +208,7 @@ impl Linear {
         })
     }
 
-    /// Do both have an atom?
+    /// Whether both have an atom in common.
     pub fn shares_atom(&self, other: &Linear) -> bool {
         self.any_atom(&mut |a| other.any_atom(&mut |b| a == b))
     }
@@ -228,7 +227,7 @@ impl Linear {
         found
     }
 
-    /// Number of terms of all coefficients.
+    /// The number of terms of all coefficients.
     pub fn len(&self) -> usize {
         let parts = self.parts.iter().map(|(atom, c)| {
             c.len()
@@ -240,7 +239,7 @@ impl Linear {
         self.constant.len() + parts.sum::<usize>()
     }
 
-    /// Does it have a coefficient whose terms can be added in a better or worse order?
+    /// Whether there is a coefficient with enough terms for their order to matter.
     pub fn has_order(&self) -> bool {
         let long = |c: &Affine| c.clone().ungrouped().len() > 2;
         self.parts.iter().any(|(atom, c)| {
@@ -252,7 +251,7 @@ impl Linear {
         })
     }
 
-    /// Are all constants ones that a REAL of this many bytes holds?
+    /// Whether a REAL of this many bytes can hold all constants.
     pub fn in_range_of(&self, bytes: u8) -> bool {
         fn affine(a: &Affine, bytes: u8) -> bool {
             a.terms.iter().all(|m| {
@@ -274,8 +273,8 @@ impl Linear {
     }
 }
 
-/// A sum of tangents that stays together, over a divisor if there is one. A literal factor
-/// stays outside, so that two that differ only in it are alike.
+/// A sum of tangents that stays together, over a divisor if there is one. A literal factor stays outside, so
+/// that sums that differ only in it are equal.
 fn kept(mut terms: Linear, divisor: Option<&Expr>) -> Option<Linear> {
     if terms.is_zero() {
         return Some(Linear::ZERO);
@@ -299,19 +298,18 @@ fn kept(mut terms: Linear, divisor: Option<&Expr>) -> Option<Linear> {
 
 /// Reads expressions of one kind of REAL.
 ///
-/// Everything that it takes apart has exactly that kind: a subexpression of another type
-/// is computed in its own type before it is converted, so it stays whole, together with
-/// the operation that converts it. Literals of another type count as of this kind only if
-/// both hold them exactly.
+/// Everything that it takes apart is of exactly that kind: a subexpression of another type is computed in its
+/// own type before it is converted, so it stays whole, together with the operation that converts it. Literals
+/// of another type count as being of this kind only if both types hold them exactly.
 pub(super) struct Reader<'a> {
     pub unit: &'a Unit,
     pub tangents: &'a HashSet<SymId>,
-    /// Size of the REAL in bytes.
+    /// The size of the REAL in bytes.
     pub bytes: u8,
 }
 
 impl Reader<'_> {
-    /// An expression as a sum of tangents; `None` where a constant cannot be folded.
+    /// Reads an expression as a sum of tangents; `None` if a constant cannot be folded.
     pub fn linear(&self, e: &Expr) -> Option<Linear> {
         if !self.has_tangents(e) {
             return Some(Linear::coefficient(self.affine(e)?));
@@ -349,7 +347,7 @@ impl Reader<'_> {
         Some(Linear::atom(Atom::Opaque(bare(e))))
     }
 
-    /// An expression without tangents as a sum of terms.
+    /// Reads an expression without tangents as a sum of terms.
     pub fn affine(&self, e: &Expr) -> Option<Affine> {
         if let Some(k) = self.literal(e) {
             return Some(Affine::constant(k));
@@ -380,12 +378,12 @@ impl Reader<'_> {
         Some(Affine::factor(Factor::Opaque(bare(e))))
     }
 
-    /// Is it of the kind that is read, or a literal that can be taken for one?
+    /// Whether an expression is of the kind that is read, or a literal that can count as such.
     pub fn is_native(&self, e: &Expr) -> bool {
         type_of(self.unit, e) == Some(Type::Real(self.bytes)) || self.literal(e).is_some()
     }
 
-    /// The number that a literal stands for in an expression of this kind.
+    /// The value of a literal in an expression of this kind.
     fn literal(&self, e: &Expr) -> Option<Decimal> {
         match &e.kind {
             ExprKind::Int(n) => Decimal::from_int(*n).filter(|d| d.is_exact_in(self.bytes)),
@@ -404,13 +402,11 @@ impl Reader<'_> {
         .filter(|d| d.in_range_of(self.bytes))
     }
 
-    /// Does the expression have sums of tangents in parentheses, which reading it as one
-    /// sum would take apart?
+    /// Whether an expression has sums of tangents in parentheses, which reading it as one sum would take apart.
     pub fn groups_tangents(&self, e: &Expr) -> bool {
         let mut found = false;
         e.walk(&mut |x| {
-            // On the right of a sum or in a product, a sum is in parentheses even where
-            // the tree does not say so.
+            // On the right of a sum or in a product, a sum is in parentheses even if the tree does not say so.
             let operands = match &x.kind {
                 ExprKind::Paren(a) | ExprKind::Unary(_, a) => vec![&**a],
                 ExprKind::Binary(BinOp::Add | BinOp::Sub, _, b) => vec![&**b],
@@ -432,7 +428,7 @@ impl Reader<'_> {
     }
 }
 
-/// The expression without places and outer parentheses.
+/// The expression without source places and outer parentheses.
 fn bare(e: &Expr) -> Expr {
     let mut inner = e;
     while let ExprKind::Paren(a) = &inner.kind {
@@ -443,8 +439,8 @@ fn bare(e: &Expr) -> Expr {
     new
 }
 
-/// Does the expression call anything but intrinsic functions? Such a call may assign, and
-/// a statement function reads variables that it does not name.
+/// Whether an expression calls anything but intrinsic functions. Such a call may assign, and a statement
+/// function reads variables that the call does not name.
 pub(super) fn has_calls(unit: &Unit, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |x| {

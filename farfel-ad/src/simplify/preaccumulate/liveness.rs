@@ -1,12 +1,12 @@
-//! Which tangents are dead where.
+//! Finds where tangents are dead.
 
 use super::stretch;
 use farfel_lang::ir::{Class, Expr, Place, SaveItem, SpecKind, Stmt, SymId, Unit, for_each_symbol};
 use farfel_lang::storage::UnitStorage;
 use std::collections::HashSet;
 
-/// The scalar tangents whose values never leave a stretch: local to the unit, and no
-/// stretch or other statement reads one that it has not assigned before.
+/// The scalar tangents whose values never leave a stretch: those that are local to the unit and that no
+/// stretch or other statement reads before it has assigned them.
 pub(super) fn local(
     unit: &Unit,
     body: &[Stmt],
@@ -41,7 +41,7 @@ pub(super) fn local(
         .collect()
 }
 
-/// The variables of the surroundings that a nested subprogram knows.
+/// The variables of its host that a nested subprogram uses.
 pub(super) fn captured(nested: &Unit, found: &mut HashSet<SymId>) {
     for (_, s) in nested.symbols.iter() {
         if let Place::Host(outer) = s.place {
@@ -50,7 +50,7 @@ pub(super) fn captured(nested: &Unit, found: &mut HashSet<SymId>) {
     }
 }
 
-/// The variables that stretches read without having assigned them, and all that other
+/// Collects the variables that stretches read before they have assigned them, and all variables that other
 /// statements name.
 fn exposed_in(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
     let mut from = 0;

@@ -1,9 +1,8 @@
-//! Makes generated tangent code as good as written by hand.
+//! Makes generated tangent code as good as handwritten code.
 //!
-//! The product rule leaves the derivative of `B*(20 - 0.1*B) - B*(10 - 0.05*B)` scattered
-//! over temporaries: one for each factor, terms in `B` in each of them. This pass puts the
-//! statements of a straight stretch together again (local accumulation of the Jacobian):
-//! each tangent becomes
+//! The product rule leaves the derivative of `B*(20 - 0.1*B) - B*(10 - 0.05*B)` scattered over temporaries:
+//! one for each factor, with terms in `B` in each of them. This pass combines the statements of a
+//! straight-line stretch (local accumulation of the Jacobian): each tangent becomes
 //!
 //! ```fortran
 //!       R_G = B_G*(10.0 - 0.1*B)
@@ -11,42 +10,36 @@
 //!
 //! # What it does
 //!
-//! Within each stretch of assignments without labels, jumps, calls and blocks between them
-//! (`stretch`):
+//! Within each stretch of assignments without labels, jumps, calls and blocks between them (`stretch`):
 //!
-//! * every assignment to a tangent is read as a sum of tangents with coefficients
-//!   (`linear`), each coefficient a sum of products with literal factors (`affine`);
-//! * earlier tangents of the stretch are put in place of their names;
-//! * a variable or parenthesis in a coefficient whose value is known as such a sum is put
-//!   in its place where that merges like terms. Only literals are multiplied into sums:
-//!   other products stay products;
-//! * literals are folded exactly as the decimals that they are (`decimal`);
-//! * the result is written so that compilers can keep most of it outside of loops
-//!   (`emit`);
-//! * assignments to tangents that nothing reads any more go.
+//! * every assignment to a tangent is read as a sum of tangents with coefficients (`linear`), each
+//!   coefficient a sum of products with literal factors (`affine`);
+//! * names of earlier tangents of the stretch are replaced by their values;
+//! * a variable or parenthesis in a coefficient whose value is known as such a sum is replaced by the sum, if
+//!   that merges like terms. Only literals are multiplied into sums: other products stay products;
+//! * literals are folded exactly, as decimal numbers (`decimal`);
+//! * the result is written so that compilers can move most of it out of loops (`emit`);
+//! * assignments to tangents that are no longer read are removed.
 //!
 //! # What it keeps
 //!
-//! Only assignments to tangents are rewritten or removed, never other statements, so the
-//! values of the program itself stay exactly what they are. Those of tangents may differ in
-//! the last bits: sums are regrouped, across parentheses too. What is computed in another
-//! type than the tangent's stays as it is: `0.1` and `0.1D0` are different numbers.
-//! No two variables are multiplied that the program does not multiply: where the tangent is
-//! zero, the product might be infinite, and zero times infinity is not zero.
+//! Only assignments to tangents are rewritten or removed, never other statements, so the values of the
+//! program itself stay exactly the same. Those of tangents may differ in the last bits: sums are regrouped,
+//! even across parentheses. What is computed in another type than the tangent's stays as it is: `0.1` and
+//! `0.1D0` are different numbers. No two variables are multiplied that the program does not multiply: where
+//! the tangent is zero, the product might be infinite, and zero times infinity is not zero.
 //!
-//! As the standard allows, it takes dummy arguments that are assigned for different
-//! variables.
+//! As the standard allows, dummy arguments that are assigned are taken to be different variables.
 //!
 //! # Why code does not grow
 //!
-//! Each statement has an allowance: at first the cost of its own text (`emit::cost`).
-//! A tangent is put into the statement that reads it if the statement's cost does not grow,
-//! or if it is the only reader, so that the assignment goes: then it may grow by that
-//! assignment's cost, and inherits its allowance. A text whose cost exceeds the allowance
-//! is never taken. Since each allowance is inherited at most once, the cost of all
-//! statements together never exceeds what it was. Names are replaced by what was assigned
-//! to them earlier in the stretch, which names only what was assigned earlier still, so
-//! replacing comes to an end.
+//! Each statement has an allowance: at first the cost of its own text (`emit::cost`). A tangent is put into
+//! the statement that reads it if the statement's cost does not grow, or if this is the only reader, so that
+//! the assignment is removed: then the cost may grow by that of the assignment, and the statement inherits
+//! its allowance. A text whose cost exceeds the allowance is never used. Since each allowance is inherited at
+//! most once, the cost of all statements together never exceeds what it was. Names are replaced by what was
+//! assigned to them earlier in the stretch, which names only what was assigned still earlier, so the
+//! replacement terminates.
 
 mod affine;
 mod decimal;
@@ -60,7 +53,7 @@ use farfel_lang::storage::UnitStorage;
 pub(crate) use liveness::named_in_specs;
 use std::collections::{HashMap, HashSet};
 
-/// How often the pass is repeated, at most, until it changes nothing.
+/// The maximum number of repetitions of the pass, which stops when nothing changes.
 const MOST_ROUNDS: usize = 4;
 
 /// Simplifies the assignments to tangents in a derivative unit.
@@ -84,7 +77,7 @@ pub fn collect(unit: &mut Unit, derivatives: &HashSet<SymId>) {
 struct Pass<'a> {
     unit: &'a Unit,
     tangents: &'a HashSet<SymId>,
-    /// The variable of each tangent, where its name tells.
+    /// The variable of each tangent, if the name of the tangent tells it.
     variables: HashMap<SymId, SymId>,
     /// All variables that have tangents.
     active: HashSet<SymId>,
@@ -112,8 +105,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Rewrites the stretches of a block and of the blocks in it. True if it changed
-    /// something.
+    /// Rewrites the stretches of a block and of the blocks in it. Returns true if anything changed.
     fn block(&self, block: &mut Block) -> bool {
         let mut changed = false;
         let mut from = 0;
@@ -132,7 +124,7 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let stmt = &mut block[from];
-            // In WHERE every assignment means elements of arrays only.
+            // Assignments in WHERE assign only some elements of arrays.
             if !matches!(stmt.kind, StmtKind::Where(_)) {
                 for inner in stmt.blocks_mut() {
                     changed |= self.block(inner);
@@ -150,8 +142,8 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The variable of a tangent, from its name: `B_G2_G5` is the tangent of the variable
-/// `B_G2`, or of `B` where there is no such variable. It only decides the order of terms.
+/// The variable of a tangent, from its name: `B_G2_G5` is the tangent of the variable `B_G2`, or of `B` if
+/// there is no such variable. This affects only the order of terms.
 fn variable_of(unit: &Unit, tangent: SymId, tangents: &HashSet<SymId>) -> Option<SymId> {
     let mut name = unit.symbols[tangent].name.as_str();
     while let Some((shorter, _)) = name.rsplit_once('_') {
@@ -166,7 +158,7 @@ fn variable_of(unit: &Unit, tangent: SymId, tangents: &HashSet<SymId>) -> Option
     None
 }
 
-/// Takes the declarations of tangents away that are not named any more.
+/// Removes the declarations of tangents that are no longer named.
 pub(crate) fn undeclare_unused(unit: &mut Unit, tangents: &HashSet<SymId>) {
     let mut named = HashSet::new();
     for_each_symbol(&unit.body, &mut |s| {

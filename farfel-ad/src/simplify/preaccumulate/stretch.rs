@@ -1,4 +1,4 @@
-//! Stretches of assignments that are executed one after the other.
+//! Rewrites stretches of assignments that are executed one after the other.
 
 use super::affine::{Affine, Factor};
 use super::emit::{Writer, cost};
@@ -9,19 +9,17 @@ use farfel_lang::ir::{Expr, ExprKind, Stmt, StmtKind, SymId, Type, Unit};
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-/// Tangents of more terms than this are not put into others: their statements would get
-/// long, and little of it would merge.
+/// Tangents with more terms than this are not put into others: the statements would become long, and few
+/// terms would merge.
 const MOST_TERMS: usize = 8;
 
-/// A statement does not take tangents in beyond this cost: it would get long.
+/// The maximum cost up to which a statement takes in tangents: beyond, it would become long.
 const MOST_COST: usize = 60;
 
-/// Sums of more terms than this keep their groups closed, for the same reason as
-/// [`MOST_PARTS`].
+/// Sums with more terms than this keep their groups closed, for the same reason as [`MOST_PARTS`].
 const MOST_OPENED: usize = 50;
 
-/// Expressions of more parts than this are left alone: the time that the pass takes grows
-/// faster than they do.
+/// Expressions with more parts than this are left alone: the time of the pass grows faster than their size.
 const MOST_PARTS: usize = 1000;
 
 fn is_large(e: &Expr) -> bool {
@@ -30,9 +28,9 @@ fn is_large(e: &Expr) -> bool {
     parts > MOST_PARTS
 }
 
-/// How many statements from the first on make one stretch.
+/// The number of statements from the first on that form one stretch.
 ///
-/// Only the first may bear a label: that is where a jump comes in.
+/// Only the first may have a label: that is where jumps enter.
 pub(super) fn len(unit: &Unit, block: &[Stmt]) -> usize {
     let straight = |s: &Stmt| match &s.kind {
         StmtKind::Comment(_) => true,
@@ -53,14 +51,14 @@ pub(super) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
         for subscript in target.children() {
             subscript.for_each_symbol(f);
         }
-        // Assigning an element or a part keeps the rest.
+        // Assigning an element or a section keeps the rest.
         if !matches!(target.kind, ExprKind::Var(_)) {
             target.base().into_iter().for_each(f);
         }
     }
 }
 
-/// The scalar variable that an assignment gives a new value.
+/// The scalar variable that an assignment assigns.
 pub(super) fn scalar_target(unit: &Unit, stmt: &Stmt) -> Option<SymId> {
     match assignment(stmt)?.0.kind {
         ExprKind::Var(s) if !unit.symbols[s].is_array() => Some(s),
@@ -68,7 +66,7 @@ pub(super) fn scalar_target(unit: &Unit, stmt: &Stmt) -> Option<SymId> {
     }
 }
 
-/// What is known about a variable at some place of a stretch.
+/// The known value of a variable at some point of a stretch.
 #[derive(Debug, Clone)]
 enum Value {
     Tangent(Linear),
@@ -84,11 +82,11 @@ impl Value {
     }
 }
 
-/// Values of scalars that still hold: nothing that they name has been assigned since.
+/// The values of scalars that are still valid: nothing that they name has been assigned since.
 #[derive(Debug, Default)]
 struct Known {
     values: HashMap<SymId, Value>,
-    /// Whose values name a variable; some of them may be gone.
+    /// For each variable, the scalars whose values name it; some of these values may be gone.
     naming: HashMap<SymId, Vec<SymId>>,
 }
 
@@ -101,8 +99,8 @@ impl Known {
     fn forget(&mut self, changed: SymId) {
         self.values.remove(&changed);
         for s in self.naming.remove(&changed).unwrap_or_default() {
-            // An entry may be left of an older value, which is no reason to keep a newer
-            // one: forgetting too much is safe.
+            // The entry may belong to an older value, so that a newer one need not be forgotten. Forgetting
+            // too much is safe.
             self.values.remove(&s);
         }
     }
@@ -122,12 +120,11 @@ impl Known {
     }
 }
 
-/// Who reads what in a stretch.
+/// Which statements of a stretch read which values.
 struct Uses {
-    /// For each statement that assigns a scalar tangent: the statements that read that
-    /// value.
+    /// For each statement that assigns a scalar tangent, the statements that read this value.
     readers: Vec<HashSet<usize>>,
-    /// Does the value outlive the stretch?
+    /// Whether the value outlives the stretch.
     escapes: Vec<bool>,
     /// For each statement, the assignments whose values it reads.
     reads: Vec<HashSet<usize>>,
@@ -170,25 +167,25 @@ impl Uses {
         }
     }
 
-    /// Would the value that statement `at` assigns be dead if neither `i` nor those in
-    /// `gone` read it?
+    /// Whether the value that statement `at` assigns would be dead if neither `i` nor the statements in
+    /// `gone` read it.
     fn only_for(&self, at: usize, i: usize, gone: &[usize]) -> bool {
         !self.escapes[at] && self.readers[at].iter().all(|r| *r == i || gone.contains(r))
     }
 }
 
-/// A text that a statement could have.
+/// A possible new text of a statement.
 struct Trial {
     linear: Linear,
-    /// Has a tangent been replaced by its value?
+    /// Whether a tangent has been replaced by its value.
     substituted: bool,
-    /// Assignments that nothing would read any more.
+    /// The assignments that nothing would read any more.
     absorbed: Vec<usize>,
     allowance: usize,
 }
 
 impl Pass<'_> {
-    /// Rewrites a stretch; which of its statements can go.
+    /// Rewrites a stretch. Returns which of its statements can be removed.
     pub(super) fn stretch(&self, stmts: &mut [Stmt], changed: &mut bool) -> Vec<bool> {
         let mut known = Known::default();
         let mut uses = Uses::of(self, stmts);
@@ -235,8 +232,8 @@ impl Pass<'_> {
                         uses.remove(i);
                         uses.add(i, &stmts[i], &latest);
                     }
-                    // What is taken from a tape stands alone: where this is differentiated again, its derivative
-                    // must come with it, whether it is used or not.
+                    // A value that is popped from a tape is not put elsewhere: if this code is differentiated
+                    // again, its derivative must be popped with it, whether it is used or not.
                     if let Some((_, value)) = assignment(&stmts[i])
                         && !is_pop(self.unit, value)
                         && reader.is_native(value)
@@ -271,7 +268,7 @@ impl Pass<'_> {
         removed
     }
 
-    /// A scalar variable or array element, not a whole array or section.
+    /// Whether a target is a scalar variable or array element, not a whole array or section.
     fn is_scalar(&self, target: &Expr) -> bool {
         match &target.kind {
             ExprKind::Var(s) => !self.unit.symbols[*s].is_array(),
@@ -300,8 +297,8 @@ impl Pass<'_> {
         found
     }
 
-    /// A value can be put in place of the name if it does not name itself, is short, and
-    /// nothing else can change what it names unseen.
+    /// Whether a value can be put in place of the name: it does not name itself, it is short, and nothing
+    /// that it names can change unnoticed.
     fn is_worth_knowing(&self, s: SymId, value: &Value) -> bool {
         let mut own = false;
         value.for_each_symbol(&mut |v| own |= v == s || self.storage.overlap(v, s));
@@ -312,7 +309,7 @@ impl Pass<'_> {
         !own && terms <= MOST_TERMS
     }
 
-    /// The best text for a tangent's assignment; `None` to leave it.
+    /// Returns the best text for the assignment of a tangent; `None` to leave it as it is.
     fn rewritten(&self, place: &Place, reader: &Reader, target: &Expr) -> Option<(Expr, Trial)> {
         let (_, value) = assignment(&place.stmts[place.i])?;
         if !reader.is_native(value) || self.names_array(value) || is_large(value) {
@@ -339,8 +336,8 @@ impl Pass<'_> {
         let spared = trial.absorbed.iter().map(|at| cost_of(&place.stmts[*at]));
         let before = cost_of(&place.stmts[place.i]) + spared.sum::<usize>();
         let after = cost(target) + cost(&text);
-        // At the same cost, there are a shorter chain of operations and a better order of
-        // terms to gain; but not for moving operations from one statement to another.
+        // At the same cost, a shorter chain of operations and a better order of terms are worth it, but not
+        // if operations only move from one statement to another.
         let free = |at: &usize| cost_of(&place.stmts[*at]) == 0;
         let pays = after < before
             || after == before
@@ -351,7 +348,7 @@ impl Pass<'_> {
         (pays && affordable).then_some((text, trial))
     }
 
-    /// One more tangent replaced by its value, if that pays.
+    /// Replaces one more tangent by its value, if that pays.
     fn one_substituted(
         &self,
         place: &Place,
@@ -366,8 +363,8 @@ impl Pass<'_> {
         candidates.iter().find_map(|&t| {
             let value = place.known.tangent(t)?;
             let at = *place.latest.get(&t)?;
-            // Where no term can merge, now or when another tangent is replaced too, it
-            // would only move from one statement to the other.
+            // If no term can merge, now or when another tangent is replaced as well, terms would only move
+            // from one statement to the other.
             let merges = trial.linear.shares_atom(value)
                 || candidates
                     .iter()
@@ -405,9 +402,9 @@ impl Pass<'_> {
         })
     }
 
-    /// Marks the assignments to scalar tangents that nothing reads.
+    /// Marks the assignments to scalar tangents whose values are not read.
     fn remove_dead(&self, stmts: &[Stmt], removed: &mut [bool]) {
-        // What is dead: at the end, what does not leave stretches.
+        // At the end, the tangents that do not leave stretches are dead.
         let mut dead: HashSet<SymId> = self.local.clone();
         for (i, stmt) in stmts.iter().enumerate().rev() {
             if removed[i] {
@@ -441,7 +438,7 @@ struct Place<'a> {
     allowances: &'a [usize],
 }
 
-/// Opens groups of which a term merges with one outside, or that cost more closed.
+/// Opens groups if one of their terms merges with a term outside, or if they cost more closed.
 fn merged_groups(mut linear: Linear, price: &dyn Fn(&Linear) -> usize) -> Linear {
     loop {
         if linear.len() > MOST_OPENED {
@@ -464,8 +461,7 @@ fn merged_groups(mut linear: Linear, price: &dyn Fn(&Linear) -> usize) -> Linear
     }
 }
 
-/// Puts the values of variables in their place, where a term merges and the whole stays
-/// within the allowance.
+/// Replaces variables by their values, if a term merges and the total cost stays within the allowance.
 fn merged_values(
     mut linear: Linear,
     known: &Known,
@@ -491,8 +487,8 @@ fn merged_values(
     }
 }
 
-/// All that can be made of a sum by putting the value of one factor in its place, or of
-/// two in one coefficient, and whether that merges like terms.
+/// Returns all sums that result from replacing one factor by its value, or two factors in one coefficient,
+/// each with whether this merges like terms.
 fn openings(linear: &Linear, value: &dyn Fn(&Factor) -> Option<Affine>) -> Vec<(Linear, bool)> {
     let mut coefficients = Vec::new();
     linear
@@ -527,7 +523,7 @@ fn openings(linear: &Linear, value: &dyn Fn(&Factor) -> Option<Affine>) -> Vec<(
             let separate = c.len() + v.len() - 1;
             offer(&one, one.len() < separate);
             for (second, w) in &values[..i] {
-                // The first in the sum was opened last, so the place of this one holds.
+                // The first of them in the sum is opened last, so that its index is still valid.
                 if let Some(two) = one.opened(*second, w)
                     && two.len() < one.len() + w.len() - 1
                 {
@@ -539,12 +535,12 @@ fn openings(linear: &Linear, value: &dyn Fn(&Factor) -> Option<Affine>) -> Vec<(
     found
 }
 
-/// What an assignment costs.
+/// The cost of an assignment.
 fn cost_of(stmt: &Stmt) -> usize {
     assignment(stmt).map_or(0, |(target, value)| cost(target) + cost(value))
 }
 
-/// Do they read the same?
+/// Whether two expressions have the same text.
 fn same_text(a: &Expr, b: &Expr) -> bool {
     let kinds = match (&a.kind, &b.kind) {
         (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
