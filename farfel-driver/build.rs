@@ -1,6 +1,6 @@
-//! Identifies the compiler that is being built, for the keys of the cache: in a checkout
-//! two builds of one version may differ. And for which machine: there a program without cargo is
-//! compiled, too.
+//! Computes the identity of the compiler that is being built, for the keys of the cache: in a checkout, two
+//! builds of the same version may differ. Also records the target, for which programs without cargo are
+//! compiled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ fn main() {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     println!("cargo::rerun-if-changed=build.rs");
     let mut directories = vec![here.join("src")];
-    // As a package from a registry it has no neighbours; their versions say it all.
+    // A package from a registry has no neighbours; their versions suffice.
     let neighbours = fs::read_dir(here.join(".."))
         .into_iter()
         .flatten()
         .flatten();
     for path in neighbours.map(|e| e.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // This one is in the list already.
+        // farfel-driver is in the list already.
         let makes_nothing = [
             "farfel-build",
             "farfel-driver",

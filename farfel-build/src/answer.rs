@@ -1,4 +1,4 @@
-//! What the compiler says, line by line.
+//! Reads the compiler's answer, line by line.
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What a build made.
+/// The result of a build.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Built {
@@ -14,14 +14,14 @@ pub struct Built {
     pub library: PathBuf,
     /// The Rust functions.
     pub bindings: PathBuf,
-    /// The warnings; cargo has been told of them.
+    /// The warnings, which have been passed to cargo.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What has been said so far.
+/// The answer received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// Lines for cargo.
+    /// Directives for cargo.
     pub directives: Vec<String>,
     diagnostics: Vec<Diagnostic>,
     end: Option<End>,
@@ -34,7 +34,7 @@ enum End {
 }
 
 impl Answer {
-    /// Takes a line. What is not understood is for other versions.
+    /// Processes a line. Lines that are not understood are ignored: they are meant for other versions.
     pub fn take(&mut self, line: &str) {
         let Ok(said) = serde_json::from_str::<Value>(line) else {
             return;
@@ -45,7 +45,7 @@ impl Answer {
                 let line = format!("cargo::{}={}", text("key"), text("value"));
                 self.directives.push(line);
             }
-            // Cargo takes it for a line of no meaning, and shows it where it is asked to (`-vv`).
+            // Cargo ignores such a line, and shows it with `-vv`.
             Some("progress") => {
                 let _ = writeln!(std::io::stdout(), "farfel: {}", progress(&said));
             }
@@ -66,12 +66,12 @@ impl Answer {
         }
     }
 
-    /// Adds a line for cargo that nobody has said.
+    /// Adds a directive for cargo that did not come from the compiler.
     pub fn add(&mut self, key: &str, value: impl std::fmt::Display) {
         self.directives.push(format!("cargo::{key}={value}"));
     }
 
-    /// How it ended; `None` where nothing said so.
+    /// Returns the outcome; `None` if the compiler did not report one.
     pub fn outcome(&mut self) -> Option<Result<Built, Error>> {
         let diagnostics = std::mem::take(&mut self.diagnostics);
         Some(match self.end.take()? {
@@ -89,7 +89,7 @@ impl Answer {
     }
 }
 
-/// How far it is, for people.
+/// Formats the progress for people.
 fn progress(said: &Value) -> String {
     let number = |key: &str| said[key].as_u64().unwrap_or_default();
     let (done, steps, kept) = (number("done"), number("steps"), number("kept"));

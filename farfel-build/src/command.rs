@@ -1,4 +1,4 @@
-//! Has a request served: by the `farfel` command, or by the compiler inside.
+//! Has a request served, by the `farfel` command or by the bundled compiler.
 
 use crate::answer::{Answer, Built};
 use crate::error::Error;
@@ -8,22 +8,22 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The variable that names the command.
+/// The environment variable with the path of the command.
 const VARIABLE: &str = "FARFEL";
 
-/// The variable by which `farfel check` asks for a check in place of a build.
+/// The environment variable by which `farfel check` asks for a check instead of a build.
 pub(crate) const REQUEST: &str = "FARFEL_REQUEST";
 
-/// The protocol, as `farfel_driver::script` describes it.
+/// The version of the protocol, which `farfel_driver::script` describes.
 const PROTOCOL: &str = "1";
 
-/// Has the request served.
+/// Serves the request with whichever compiler is available.
 pub(crate) fn run(request: &str, answer: &mut Answer) -> Result<Built, Error> {
     answer.add("rerun-if-env-changed", VARIABLE);
     answer.add("rerun-if-env-changed", REQUEST);
     #[cfg(feature = "bundled")]
     {
-        // A command that is named has been compiled with optimisations.
+        // A command is faster than the bundled compiler because it was compiled with optimization.
         if let Some(command) = named()
             && let Ok(running) = Running::start(&command)
         {
@@ -35,13 +35,13 @@ pub(crate) fn run(request: &str, answer: &mut Answer) -> Result<Built, Error> {
     Running::start(&find()?)?.serve(request, answer)
 }
 
-/// The command that the user, or a command that runs cargo, has named.
+/// Returns the command that the user, or a command that runs cargo, has named.
 fn named() -> Option<PathBuf> {
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
     named.map(PathBuf::from)
 }
 
-/// The command, whatever its version.
+/// Finds the command, whatever its version.
 #[cfg(not(feature = "bundled"))]
 fn find() -> Result<PathBuf, Error> {
     let name = format!("farfel{}", env::consts::EXE_SUFFIX);
@@ -74,7 +74,7 @@ fn find() -> Result<PathBuf, Error> {
     }
 }
 
-/// A command of this version that waits for a request.
+/// A running command of this version that waits for a request.
 struct Running {
     command: PathBuf,
     child: Child,
@@ -108,7 +108,7 @@ impl Running {
             });
         }
         let version = version.map(str::to_owned).or_else(|| version_of(command));
-        // Without its input it ends, whatever it is.
+        // Whatever command it is, it ends when its input is closed.
         drop(child.stdin.take());
         let _ = child.kill();
         let _ = child.wait();
@@ -119,9 +119,10 @@ impl Running {
     }
 
     fn serve(mut self, request: &str, answer: &mut Answer) -> Result<Built, Error> {
-        // Another one of the same version may differ.
+        // Another build of the command may have the same version and behave differently.
         answer.add("rerun-if-changed", self.command.display());
-        // It stays open: at its end the command ends. One that has ended says why, or how.
+        // Kept open, because the command ends when it is closed. If the command has ended already, its output
+        // says why.
         let mut input = self.child.stdin.take();
         if let Some(input) = &mut input {
             let _ = writeln!(input, "{request}").and_then(|()| input.flush());
@@ -144,7 +145,7 @@ impl Running {
     }
 }
 
-/// What a command of a time before the protocol says of itself: `farfel 0.0.9`.
+/// Asks a command older than the protocol for its version: `farfel 0.0.9`.
 fn version_of(command: &Path) -> Option<String> {
     let said = Command::new(command)
         .arg("--version")
@@ -156,7 +157,7 @@ fn version_of(command: &Path) -> Option<String> {
     words.next().filter(|_| of_farfel).map(str::to_owned)
 }
 
-/// Has the request served by the compiler in this program.
+/// Serves the request with the bundled compiler.
 #[cfg(feature = "bundled")]
 fn inside(request: &str, answer: &mut Answer) -> Result<Built, Error> {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,26 +1,26 @@
-//! Errors and warnings as build scripts see them.
+//! Errors and warnings as build scripts receive them.
 
 /// An error or a warning in the sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// `F` and four digits, for `farfel explain`.
+    /// `F` and four digits, for use with `farfel explain`.
     pub code: String,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// The file, the line and the column, from 1; where it is known.
+    /// The file, the line and the column (both from 1), if known.
     pub place: Option<(String, usize, usize)>,
-    /// All of it with the marked lines of the source, as people see it.
+    /// The whole diagnostic with the marked source lines, as shown to people.
     pub rendered: String,
 }
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// Something that is probably not meant.
+    /// Something that is probably a mistake.
     Warning,
-    /// Nothing can be built.
+    /// An error that prevents the build.
     Error,
 }

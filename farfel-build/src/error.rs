@@ -1,32 +1,32 @@
-//! Why there is no library.
+//! The errors of a build.
 
 use crate::diagnostic::Diagnostic;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why there is no library.
+/// The reason why a build failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The sources, the settings or the machine do not allow it.
+    /// The sources, the settings or the machine do not permit a build.
     Build {
-        /// Why, on one line; the first of several reasons.
+        /// The first reason, on one line.
         headline: String,
-        /// What else is to be said, for people; may be empty.
+        /// Further text for people; may be empty.
         text: String,
         /// The errors and warnings in the sources.
         diagnostics: Vec<Diagnostic>,
     },
-    /// There is no `farfel` command, and no compiler inside.
+    /// There is no `farfel` command, and the compiler is not bundled.
     NoCommand {
-        /// Where it was looked for.
+        /// The places where the command was looked for.
         looked_in: Vec<String>,
     },
-    /// The command is not of this crate's version.
+    /// The command's version differs from this crate's.
     WrongVersion {
         /// The command.
         command: PathBuf,
-        /// Its version, as far as it says one.
+        /// Its version, if it reports one.
         version: Option<String>,
     },
     /// The command could not be started, or ended without an answer.
@@ -69,7 +69,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// How to get the command of this version: from the sources beside this crate, where there are any.
+/// Returns the command that installs this version of `farfel`: from the sources beside this crate, if there
+/// are any.
 fn install() -> String {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../farfel-cli");
     match std::fs::canonicalize(beside) {
@@ -80,7 +81,7 @@ fn install() -> String {
     }
 }
 
-/// The dependency with the compiler inside.
+/// Returns the dependency that bundles the compiler.
 fn bundled() -> String {
     "farfel-build = { …, features = [\"bundled\"] }".into()
 }

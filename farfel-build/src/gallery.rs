@@ -1,6 +1,6 @@
-//! Programs in Farfel, with the library that they share: documentation only.
+//! Example programs in Farfel, with the library that they share: documentation only.
 //!
-//! What stands here are the files of the folder `gallery`, as the tests run them.
+//! The texts are the files of the folder `gallery`, which the tests run.
 //!
 //! [root.ff]: self::root
 //! [argmax.ff]: self::argmax
@@ -24,7 +24,7 @@
 //! [lib/check.ff]: self::lib_check
 #![doc = include_str!("../gallery/README.md")]
 
-/// A module whose documentation is the text of a program.
+/// Defines a module whose documentation is the text of a program.
 macro_rules! shown {
     ($($module:ident $file:literal,)*) => {$(
         #[doc = concat!("`", $file, "`\n\n```fortran")]

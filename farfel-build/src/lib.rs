@@ -18,30 +18,30 @@
 //! }
 //! ```
 //!
-//! Every `.ff`, `.f`, `.for`, `.f77`, `.f90`, `.f95`, `.f03` and `.f08` file under `src` and `fortran` then is a part of one
-//! library, and `farfel_runtime::include_bindings!()` brings its subprograms into Rust.
-//! Settings are in `Cargo.toml`, under `[package.metadata.farfel]`; [`Build`] changes them in `build.rs`.
-//! What programs in Farfel look like, [`gallery`] shows.
+//! This compiles every `.ff`, `.f`, `.for`, `.f77`, `.f90`, `.f95`, `.f03` and `.f08` file under `src` and
+//! `fortran` into one library, and `farfel_runtime::include_bindings!()` makes its subprograms available in
+//! Rust. Settings are in `Cargo.toml`, under `[package.metadata.farfel]`; [`Build`] overrides them in
+//! `build.rs`. For example programs in Farfel see [`gallery`].
 //!
-//! # Where the compiler is
+//! # How the compiler is found
 //!
-//! This crate is small: it runs the `farfel` command of its own version (`cargo install farfel-cli`), which is
-//! looked for
+//! This crate is small: it runs the `farfel` command of the same version (`cargo install farfel-cli`), which
+//! is looked for
 //!
-//! 1. where the variable `FARFEL` says,
+//! 1. at the path in the environment variable `FARFEL`,
 //! 2. as `bin/farfel` in `CARGO_HOME` (`~/.cargo`),
 //! 3. on `PATH`.
 //!
-//! With the feature `bundled` the compiler is compiled into the build script, and nothing need be
-//! installed; in return the first build takes minutes. A command that `FARFEL` names is used all the same if it
-//! has the right version.
+//! With the feature `bundled` the compiler is compiled into the build script and nothing needs to be
+//! installed, but the first build takes minutes. Even then, a command named by `FARFEL` is used if it has the
+//! right version.
 //!
 //! ```toml
 //! [build-dependencies]
 //! farfel-build = { version = "0.1", features = ["bundled"] }
 //! ```
 //!
-//! On docs.rs there is no command. A package that is documented there turns the feature on:
+//! On docs.rs the command is not installed. A package that is documented there enables the feature:
 //!
 //! ```toml
 //! [features]
@@ -53,32 +53,33 @@
 //!
 //! # Libraries
 //!
-//! A package with a `links` key in its `Cargo.toml` is a library: packages that depend on it can
-//! call its subprograms in Farfel, and differentiate them. Its build script says
-//! so to cargo, which hands it on as `DEP_…_FARFEL_LIBRARY`.
+//! A package with a `links` key in its `Cargo.toml` is a library: packages that depend on it can call its
+//! subprograms from Farfel, and differentiate them. Its build script tells cargo where to find its
+//! description, and cargo passes that on as `DEP_…_FARFEL_LIBRARY`.
 //!
-//! # What is in OUT_DIR
+//! # Contents of OUT_DIR
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `farfel_bindings.rs` | the Rust functions |
 //! | `lib….a` | the static library |
 //! | `farfel/*.f` | the Fortran of each object file, with line markers |
 //! | `farfel/*.o` | the object files |
-//! | `farfel.state` | what they and the library were made from, their hashes, and what was said |
-//! | `farfel.partitions` | what is known of the parts of a large library, so that what has not changed is not read again |
-//! | `farfel-timings.json` | what ran when in the last run of the build script: `farfel build --timings` shows it |
+//! | `farfel.state` | the inputs of the object files and the library, their hashes, and the diagnostics |
+//! | `farfel.partitions` | what is known about the parts of a large library, so that unchanged parts need not be read again |
+//! | `farfel-timings.json` | what ran when in the last run of the build script, as shown by `farfel build --timings` |
 //!
-//! **Invariant:** a door for build scripts, and no more: [`Build`] collects settings, `command` has them
-//! built, by another process or by the compiler inside, and `answer` reads what that says, with each `diagnostic`; `error` is what can go wrong, and `script` what
-//! build scripts call. The protocol is described in `farfel_driver::script`.
+//! **Invariant:** this crate is an interface for build scripts and nothing else: [`Build`] collects settings;
+//! `command` has them built, by another process or by the bundled compiler; `answer` parses the result, each
+//! `diagnostic` included; `error` has the errors, and `script` the functions that build scripts call. The
+//! protocol is described in `farfel_driver::script`.
 
-// Whatever users do, they get a message.
+// Whatever the user does, the result must be a message and not a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
-// The examples show whole build scripts.
+// The examples show complete build scripts.
 #![allow(clippy::needless_doctest_main)]
 
 mod answer;

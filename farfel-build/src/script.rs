@@ -1,4 +1,4 @@
-//! In a build script.
+//! The functions and settings that build scripts use.
 
 use crate::answer::{Answer, Built};
 use crate::command;
@@ -8,19 +8,19 @@ use std::env;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Compiles the project's sources with the settings of `Cargo.toml`. For `build.rs`.
+/// Compiles the project's sources with the settings in `Cargo.toml`. For `build.rs`.
 ///
-/// Where that fails it reports what is wrong and ends the build script with exit code 1;
-/// [`try_compile`] returns instead.
+/// On failure it reports the errors and ends the build script with exit code 1; [`try_compile`] returns the
+/// error instead.
 pub fn compile() {
     Build::new().compile();
 }
 
-/// Like [`compile`], for build scripts that go on after an error.
+/// Like [`compile`], for build scripts that continue after an error.
 ///
 /// # Errors
 ///
-/// Whatever [`Error`] says.
+/// Any [`Error`].
 pub fn try_compile() -> Result<Built, Error> {
     Build::new().try_compile()
 }
@@ -30,29 +30,30 @@ pub fn try_compile() -> Result<Built, Error> {
 pub enum Form {
     /// Labels in columns 1 to 5, statements from column 7 on.
     Fixed,
-    /// Columns mean nothing.
+    /// Columns have no meaning.
     Free,
 }
 
-/// What becomes of a warning.
+/// The level of a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// It is not shown.
+    /// The warning is not shown.
     Allow,
-    /// It is shown.
+    /// The warning is shown.
     Warn,
-    /// It is an error.
+    /// The warning is an error.
     Deny,
 }
 
-/// A derivative of a subprogram: see [`Build::derive`].
+/// A derivative of a subprogram, for [`Build::derive`].
 ///
-/// Arguments are named as in the Fortran text; where their declaration does not tell the last bound, as `x(n)`.
+/// Arguments are named as in the Fortran source. If an argument's declaration leaves its last bound open, the
+/// bound is given as in `x(n)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Derivative {
     kind: &'static str,
     subprogram: String,
-    /// Without any, it is the function's own.
+    /// The dependent variables; `None` means the function's result.
     of: Option<Vec<String>>,
     by: Vec<String>,
     reverse: bool,
@@ -69,53 +70,54 @@ impl Derivative {
         }
     }
 
-    /// The derivative of one number by arguments: one reverse sweep.
+    /// Creates the derivative of a scalar with respect to arguments: one reverse sweep.
     #[must_use]
     pub fn gradient(subprogram: impl Into<String>) -> Self {
         Self::new("gradient", subprogram)
     }
 
-    /// The derivatives of arguments by arguments: a forward sweep with as many directions as there are numbers to
-    /// differentiate by, or with [`reverse`](Derivative::reverse) a reverse sweep with as many as there are to
-    /// differentiate.
+    /// Creates the derivatives of arguments with respect to arguments: a forward sweep with one direction for
+    /// each independent number, or with [`reverse`](Derivative::reverse) a reverse sweep with one direction
+    /// for each dependent number.
     #[must_use]
     pub fn jacobian(subprogram: impl Into<String>) -> Self {
         Self::new("jacobian", subprogram)
     }
 
-    /// The Jacobian times a vector, the tangent: one forward sweep.
+    /// Creates the product of the Jacobian and a vector, the tangent: one forward sweep.
     #[must_use]
     pub fn jvp(subprogram: impl Into<String>) -> Self {
         Self::new("jvp", subprogram)
     }
 
-    /// A vector, the cotangent, times the Jacobian: one reverse sweep.
+    /// Creates the product of a vector, the cotangent, and the Jacobian: one reverse sweep.
     #[must_use]
     pub fn vjp(subprogram: impl Into<String>) -> Self {
         Self::new("vjp", subprogram)
     }
 
-    /// The second derivatives of one number by one argument, and the gradient.
+    /// Creates the second derivatives of a scalar with respect to one argument, and the gradient.
     #[must_use]
     pub fn hessian(subprogram: impl Into<String>) -> Self {
         Self::new("hessian", subprogram)
     }
 
-    /// The Hessian times a vector, and the gradient, at the cost of a few gradients.
+    /// Creates the product of the Hessian and a vector, and the gradient, at the cost of a few gradients.
     #[must_use]
     pub fn hvp(subprogram: impl Into<String>) -> Self {
         Self::new("hvp", subprogram)
     }
 
-    /// What is differentiated: an argument of the subprogram. Without it, the result of the function. Call it again
-    /// for more.
+    /// Adds a dependent variable, an argument of the subprogram. Without any, the function's result is
+    /// differentiated.
     #[must_use]
     pub fn of(mut self, argument: impl Into<String>) -> Self {
         self.of.get_or_insert_default().push(argument.into());
         self
     }
 
-    /// All rows of a Jacobian in one reverse sweep: faster where they are few, and columns many.
+    /// Computes all rows of a Jacobian in one reverse sweep, which is faster if there are few rows and many
+    /// columns.
     ///
     /// ```no_run
     /// use farfel_build::{Build, Derivative};
@@ -129,7 +131,7 @@ impl Derivative {
         self
     }
 
-    /// An argument to differentiate by. Call it again for more.
+    /// Adds an independent variable, an argument of the subprogram.
     #[must_use]
     pub fn by(mut self, argument: impl Into<String>) -> Self {
         self.by.push(argument.into());
@@ -137,7 +139,7 @@ impl Derivative {
     }
 }
 
-/// A build with settings of its own, which override those of `Cargo.toml`.
+/// A build with its own settings, which override those in `Cargo.toml`.
 ///
 /// ```no_run
 /// fn main() {
@@ -150,18 +152,18 @@ impl Derivative {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Build {
-    /// As the protocol has them.
+    /// The changes in the form that the protocol defines.
     changes: Vec<Value>,
 }
 
 impl Build {
-    /// A build with the settings of `Cargo.toml`.
+    /// Creates a build with the settings in `Cargo.toml`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Any setting: its name and value are those of `[package.metadata.farfel]`, with dots for
-    /// tables in tables. A name that is none, or a value that it cannot have, is an error of the build.
+    /// Sets any setting. Names and values are those of `[package.metadata.farfel]`, with dots for nested
+    /// tables. An unknown name or an invalid value is an error of the build.
     ///
     /// ```no_run
     /// # use farfel_build::Build;
@@ -173,33 +175,34 @@ impl Build {
         self
     }
 
-    /// One more value for a setting that is a list.
+    /// Adds a value to a setting that is a list.
     #[must_use]
     pub fn add(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.changes.push(json!({"add": [name, value.into()]}));
         self
     }
 
-    /// A file or directory, relative to the project, in place of `src` and `fortran`. Call
-    /// it again for more.
+    /// Adds a file or directory, relative to the project, that is used instead of `src` and `fortran`. May be
+    /// called several times.
     #[must_use]
     pub fn source(self, path: impl Into<PathBuf>) -> Self {
         self.add("sources", text(path.into()))
     }
 
-    /// A file or directory that gfortran gets as it is, relative to the project. Call it again for more.
+    /// Adds a file or directory, relative to the project, that gfortran compiles as it is. May be called
+    /// several times.
     #[must_use]
     pub fn pass_through(self, path: impl Into<PathBuf>) -> Self {
         self.add("pass-through", text(path.into()))
     }
 
-    /// How many bytes a REAL has: 4 or 8.
+    /// Sets the size of a REAL in bytes: 4 or 8.
     #[must_use]
     pub fn real_kind(self, bytes: u8) -> Self {
         self.set("real-kind", bytes)
     }
 
-    /// The source form of all files.
+    /// Sets the source form of all files.
     #[must_use]
     pub fn form(self, form: Form) -> Self {
         let form = match form {
@@ -209,46 +212,46 @@ impl Build {
         self.set("form", form)
     }
 
-    /// The last column that is read in fixed form, 72 to 1000.
+    /// Sets the last significant column in fixed form, 72 to 1000.
     #[must_use]
     pub fn line_length(self, columns: usize) -> Self {
         self.set("line-length", columns)
     }
 
-    /// Whether the preprocessor runs on all sources, not only on those whose names end in capital
-    /// letters (`.F`).
+    /// Sets whether the preprocessor runs on all sources and not only on those with a capital extension
+    /// (`.F`).
     #[must_use]
     pub fn preprocess(self, all: bool) -> Self {
         self.set("preprocess", all)
     }
 
-    /// A name that the preprocessor knows: `NAME` or `NAME=value`. Call it again for more.
+    /// Adds a preprocessor definition: `NAME` or `NAME=value`. May be called several times.
     #[must_use]
     pub fn define(self, define: impl Into<String>) -> Self {
         self.add("defines", define.into())
     }
 
-    /// Whether lines with `D` in column 1 are code.
+    /// Sets whether lines with `D` in column 1 are compiled.
     #[must_use]
     pub fn debug_lines(self, are_code: bool) -> Self {
         self.set("debug-lines", are_code)
     }
 
-    /// A subprogram that Rust can call; without any call of this, all can be called that
-    /// can be. Call it again for more.
+    /// Adds a subprogram to export to Rust. If this is never called, all subprograms that Rust can call are
+    /// exported. May be called several times.
     #[must_use]
     pub fn export(self, name: impl Into<String>) -> Self {
         self.add("exports", name.into())
     }
 
-    /// One more flag for the Fortran compiler.
+    /// Adds a flag for the Fortran compiler.
     #[must_use]
     pub fn flag(self, flag: impl Into<String>) -> Self {
         self.add("flags", flag.into())
     }
 
-    /// What becomes of a warning, or of a group of them: `all`, `warnings`. A name outdoes a group;
-    /// one that is none is an error of the build.
+    /// Sets the level of a warning, or of a group: `all`, `warnings`. A name takes precedence over a group;
+    /// an unknown name is an error of the build.
     ///
     /// ```no_run
     /// # use farfel_build::{Build, Level};
@@ -264,7 +267,7 @@ impl Build {
         self.set(&format!("lints.{}", name.as_ref()), level)
     }
 
-    /// A subprogram that is to be made: the derivative of one that the sources have.
+    /// Adds a subprogram to be generated: the derivative of one in the sources.
     ///
     /// ```no_run
     /// use farfel_build::{Build, Derivative};
@@ -284,25 +287,24 @@ impl Build {
         self.set(&format!("derive.{}", name.as_ref()), value)
     }
 
-    /// One more directory for INCLUDE files.
+    /// Adds a directory that is searched for INCLUDE files.
     #[must_use]
     pub fn include(self, directory: impl Into<PathBuf>) -> Self {
         self.add("include", text(directory.into()))
     }
 
-    /// Compiles; reports errors and ends the build script with exit code 1 if there are
-    /// any.
+    /// Compiles the project. If there are errors, reports them and ends the build script with exit code 1.
     pub fn compile(self) {
         let mut answer = Answer::default();
         match command::run(&self.request(), &mut answer) {
             Ok(_) => send(&answer.directives),
-            // Cargo runs a script that failed again in any case, and shows its output, in
-            // which the other directives would be noise.
+            // Cargo always reruns a script that failed, and shows its output, in which the other directives
+            // would be noise.
             Err(error) => {
                 let headline = error.to_string().replace(char::is_control, " ");
                 send(&[format!("cargo::error={headline}")]);
                 if let Error::Build { text, .. } = &error {
-                    // Where nobody listens there is nobody to tell.
+                    // If standard error is closed, there is nobody to tell.
                     let _ = write!(std::io::stderr(), "{text}");
                 }
                 std::process::exit(1);
@@ -310,11 +312,11 @@ impl Build {
         }
     }
 
-    /// Compiles.
+    /// Compiles the project.
     ///
     /// # Errors
     ///
-    /// Whatever [`Error`] says. Warnings are reported to cargo, errors are not.
+    /// Any [`Error`]. Warnings are reported to cargo, errors are not.
     pub fn try_compile(self) -> Result<Built, Error> {
         let mut answer = Answer::default();
         let built = command::run(&self.request(), &mut answer);
@@ -329,15 +331,15 @@ impl Build {
     }
 }
 
-/// A path in a line of JSON.
+/// Converts a path to text for a line of JSON.
 fn text(path: PathBuf) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// To cargo, which reads standard output.
+/// Sends directives to cargo, which reads standard output.
 fn send(directives: &[String]) {
     for line in directives {
-        // Where cargo no longer listens there is nobody to tell.
+        // If cargo no longer listens, there is nobody to tell.
         let _ = writeln!(std::io::stdout(), "{line}");
     }
 }

@@ -1,5 +1,5 @@
-//! The AD tool of the settings: finding it, remembering its runs, and the run-time support
-//! of its adjoints.
+//! The AD tool chosen in the settings: finding it, caching its runs, and the run-time support of its
+//! adjoints.
 
 use crate::cache::{Cache, Entry, Key};
 use crate::process::{self, Limits};
@@ -14,27 +14,26 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// An AD tool that is there.
+/// An AD tool that is available.
 pub(crate) struct Chosen {
     pub tool: Box<dyn AdTool>,
-    /// What distinguishes it from others: name, version, options. Results of tools with
-    /// equal identities are equal.
+    /// The identity of the tool: name, version, options. Tools with equal identities give equal results.
     pub identity: String,
-    /// Does what it generates in reverse mode share state that is not in the program?
+    /// Whether its reverse-mode code shares state that is not in the program.
     pub adjoints_share_state: bool,
     /// The directory with the run-time support of its adjoints.
     kit: Option<PathBuf>,
-    /// Programs are compiled that check themselves.
+    /// Whether programs are compiled that check themselves.
     checks: bool,
-    /// Its object files, once they have been asked for.
+    /// The object files of the run-time support, once they have been asked for.
     stack: Mutex<Option<Vec<Vec<u8>>>>,
 }
 
-/// Finds the AD tool of the settings. What it is run for is remembered in the cache.
+/// Finds the AD tool that the settings name. Its runs are cached.
 ///
 /// # Errors
 ///
-/// [`Error::AdTool`] when there is none of that name; those of [`tools::tapenade`] and
+/// [`Error::AdTool`] if there is no tool with this name; the errors of [`tools::tapenade`] and
 /// [`tools::adifor`].
 pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Error> {
     match config.ad_tool.as_str() {
@@ -43,7 +42,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
                 None => Box::new(Builtin),
                 Some(tape) => Box::new(Bounded { tape }),
             },
-            // What is kept was perhaps not verified.
+            // Cached results may not have been verified.
             identity: match (config.max_tape, config.verify_passes) {
                 (None, false) => "builtin".into(),
                 (None, true) => "builtin, verified".into(),
@@ -65,7 +64,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
                 extra: config.tapenade.options.clone(),
                 java: config.tapenade.java_options.clone(),
                 allow_unknown: config.tapenade.allow_unknown.clone(),
-                // What our drop-in says of itself.
+                // The version string of our drop-in.
                 allocates: found.version.contains("compatible: farfel"),
             };
             if config.real_kind == 8 {
@@ -136,12 +135,12 @@ fn runner(found: Found, identity: &str, seconds: u64, cache: &Arc<Cache>) -> Arc
     })
 }
 
-/// Runs a tool only for what it has not been run for before.
+/// Runs a tool only for jobs that are not in the cache.
 struct Remembering {
     runner: ToolRunner,
     identity: String,
     cache: Arc<Cache>,
-    /// The keys of runs that the cache has given: they need not be put there again.
+    /// The keys of runs that are in the cache already and need not be stored again.
     known: Mutex<HashSet<String>>,
 }
 
@@ -161,7 +160,7 @@ impl Remembering {
     }
 }
 
-/// The file of an entry with what the tool said. No file of a tool has such a name.
+/// The name of the file with the tool's output in a cache entry. No file of a tool can have this name.
 const SAID: &str = "/said";
 
 impl Runner for Remembering {
@@ -174,8 +173,8 @@ impl Runner for Remembering {
         self.runner.run(job)
     }
 
-    // Only a good run is kept: a machine that was out of memory once is not so for ever, and
-    // half a file is not half for ever.
+    // Only a good run is cached: a failure for lack of memory, or a truncated file, must not become
+    // permanent.
     fn accept(&self, job: &Job, ran: &Ran) {
         let key = self.key(job);
         if !self.known().insert(key.hex()) {
@@ -191,7 +190,7 @@ impl Runner for Remembering {
     }
 }
 
-/// What an entry holds; nothing where that is not the outcome of a run.
+/// Decodes an entry; `None` if it is not the result of a run.
 fn ran(entry: Entry) -> Option<Ran> {
     let mut ran = Ran::default();
     let mut said = None;
@@ -208,12 +207,12 @@ fn ran(entry: Entry) -> Option<Ran> {
 }
 
 impl Chosen {
-    /// The object files with the stack that the tool's adjoints use: that of its own kit
-    /// where it has one, else ours.
+    /// Returns the object files of the stack that the tool's adjoints use: from its own kit if it has one,
+    /// else ours.
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] when it cannot be compiled.
+    /// [`Error::Command`] if it cannot be compiled.
     pub(crate) fn stack(&self, compiler: &Compiler, cache: &Cache) -> Result<Vec<Vec<u8>>, Error> {
         let mut known = self.stack.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(objects) = &*known {
@@ -234,7 +233,7 @@ impl Chosen {
         Ok(objects)
     }
 
-    /// The sources of the stack, with their names.
+    /// Returns the sources of the stack, with their names.
     fn stack_sources(&self) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
         let ours = || vec![("adStack.c", tapenade::SUPPORT.into())];
         let Some(kit) = &self.kit else {
@@ -251,7 +250,7 @@ impl Chosen {
         let Some(stack) = read("adStack.c")? else {
             return Ok(ours());
         };
-        // Before it had all in C, the kit kept single values in buffers that are in Fortran.
+        // Older kits keep single values in buffers that are written in Fortran; newer ones are all in C.
         let complete = String::from_utf8_lossy(&stack)
             .to_ascii_lowercase()
             .contains("pushcontrol");
@@ -289,7 +288,7 @@ fn support(name: &str, text: &[u8], compiler: &Compiler, cache: &Cache) -> Resul
     files::write_if_changed(&source, text)?;
     let mut command = compiler.command();
     command.env("TMPDIR", scratch.path());
-    // gfortran is a front of GCC, which knows C by the file's name.
+    // gfortran is a front end of GCC, which recognizes C by the file's name.
     command.args(&flags).arg("-o").arg(&output).arg(&source);
     if name.ends_with(".f90") {
         command.arg("-J").arg(scratch.path());

@@ -1,5 +1,4 @@
-//! What the AD engine finds out about each AD block, to be looked at: see
-//! [`farfel_ad::analysis`].
+//! The AD engine's analysis of each AD block, for display: see [`farfel_ad::analysis`].
 
 use crate::verify::Block;
 use farfel_ad::analysis::{Analysis, Ends, InContext, Role, Statement, Tape, Variable};
@@ -8,11 +7,11 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// The activity of all AD blocks and of what they call.
+/// The activity of all AD blocks and of the subprograms that they call.
 #[derive(Debug, Clone)]
 pub struct Activity {
     blocks: Vec<(Block, Analysis)>,
-    /// The file, the line and the text of the statements.
+    /// The files, lines and texts of the statements.
     lines: HashMap<Span, Line>,
 }
 
@@ -24,7 +23,7 @@ struct Line {
 }
 
 impl Activity {
-    /// Adds the lines of the sources to what the engine found out.
+    /// Adds source lines to the results of the engine.
     pub(crate) fn new(blocks: Vec<(Block, Analysis)>, sources: &Sources) -> Self {
         let mut lines = HashMap::new();
         for c in blocks.iter().flat_map(|(_, a)| &a.derivatives) {
@@ -45,7 +44,7 @@ impl Activity {
         Activity { blocks, lines }
     }
 
-    /// For people.
+    /// Formats the analysis for people.
     ///
     /// ```text
     /// model.ff:4 SLOPE: ADF, Y by X
@@ -56,9 +55,9 @@ impl Activity {
     ///     6  Y = X*SIN(X)  active
     /// ```
     ///
-    /// Behind the variables stand the statements, by their lines: through which of them derivatives go,
-    /// and of adjoints, which variables are kept there on a tape, and what is not carried out since
-    /// nobody needs its value.
+    /// After the variables come the statements, with their lines: which of them are active and, for adjoints,
+    /// which variables are stored there on a tape, and which statements are left out because nobody needs
+    /// their values.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if self.blocks.is_empty() {
@@ -68,7 +67,7 @@ impl Activity {
             if i > 0 {
                 text.push('\n');
             }
-            // Infallible, here and below: it is a String.
+            // Writing to a string cannot fail, here and below.
             let _ = writeln!(
                 text,
                 "{} {}: {}, {} by {}",
@@ -112,12 +111,13 @@ impl Activity {
         text
     }
 
-    /// As JSON: `[{"block", "unit", "kind", "independents", "dependents", "derivatives": [{"unit",
+    /// Formats the analysis as JSON:
+    /// `[{"block", "unit", "kind", "independents", "dependents", "derivatives": [{"unit",
     /// "derivative", "shared", "variables": [{"name", "role", "common", "varied": ["entry",
     /// "exit"], "useful", "reads", "writes"}], "keptForCallers", "neededAfter", "statements": [{"file",
     /// "line", "active", "kept", "leftOut"}]}], "tapes": [{"type", "bytes", "values", "most"}],
     /// "joint": [{"unit", "why"}], "passive"}]`. `role` is `argument`, `result`,
-    /// `common` or `local`; what is active only inside is `local`.
+    /// `common` or `local`; a variable that is only active inside is `local`.
     pub fn json(&self) -> String {
         let variable = |v: &Variable| {
             json!({
@@ -222,7 +222,7 @@ impl Activity {
     }
 }
 
-/// `tape of DOUBLE PRECISION: 2*N + 3 values of 8 bytes`
+/// Describes a tape: `tape of DOUBLE PRECISION: 2*N + 3 values of 8 bytes`.
 fn said(tape: &Tape) -> String {
     let Tape {
         ty,

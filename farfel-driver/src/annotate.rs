@@ -1,11 +1,10 @@
-//! Derivatives with comments that say which line of the source each statement comes from, and what
-//! it does for that.
+//! Annotates derivatives with comments that tell which source line each statement comes from, and its role.
 
 use crate::side_by_side::{Kind, SideBySide};
 use farfel_lang::Sources;
 
-/// Generated Fortran in fixed form with line markers, as text for people: without markers, and in
-/// derivatives with a comment before the statements of each line of the source.
+/// Converts generated Fortran in fixed form with line markers to text for people: without markers, and with a
+/// comment in derivatives before the statements of each source line.
 pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
     let both = SideBySide::of(text, sources);
     let lines = both.sources.iter().map(|(_, text)| text.lines().collect());
@@ -27,7 +26,7 @@ pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
             line.from,
         ) {
             let known = said.filter(|(at, _)| *at == from).map(|(_, role)| role);
-            // What goes to the tape stands behind the question whether there is room.
+            // A store to the tape follows the test whether there is room.
             let next = || {
                 both.lines[i..]
                     .iter()
@@ -48,7 +47,7 @@ pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
     out
 }
 
-/// What a statement is for; `None` where that is what the one before is for.
+/// Returns the role of a statement; `None` if it is that of the preceding statement.
 fn role(kind: Kind, code: &str) -> Option<&'static str> {
     let tape = ["TAPE_", "TOP_", "IF (TOP_", "STOP 'Farfel"];
     match code.split_once(" = ") {
@@ -56,7 +55,7 @@ fn role(kind: Kind, code: &str) -> Option<&'static str> {
         Some((_, value)) if value.starts_with("TAPE_") => Some("as it was before"),
         _ if !is_executable(code) || tape.iter().any(|t| code.starts_with(t)) => None,
         Some((to, _)) => {
-            // Names of what derivatives are kept in end with the number of the block.
+            // The names of variables for derivatives end with the number of the block.
             let name = to.split('(').next().unwrap_or_default();
             let derivative = name.contains("_G") || name.starts_with("TEMPB");
             Some(match (kind, derivative) {
@@ -68,7 +67,7 @@ fn role(kind: Kind, code: &str) -> Option<&'static str> {
         None => {
             let callee = code.strip_prefix("CALL ").unwrap_or_default();
             let callee = callee.split('(').next().unwrap_or_default();
-            // Those of forward sweeps are called …_F_G1.
+            // Forward sweeps are called …_F_G1.
             let backward = callee.contains("_G") && !callee.contains("_F_G");
             Some(match kind {
                 Kind::Adjoint if backward => "adjoint",
@@ -79,7 +78,7 @@ fn role(kind: Kind, code: &str) -> Option<&'static str> {
     }
 }
 
-/// Does the statement of the line before go on?
+/// Whether a line continues the statement of the preceding one.
 fn continues(line: &str) -> bool {
     line.starts_with("     ") && line.as_bytes().get(5).is_some_and(|b| !b" 0".contains(b))
 }
@@ -115,7 +114,7 @@ fn is_executable(code: &str) -> bool {
     !code.is_empty() && OTHERS.iter().find(starts).is_none()
 }
 
-/// `C     12: Y = X*SIN(X) (adjoint)`
+/// Returns a comment such as `C     12: Y = X*SIN(X) (adjoint)`.
 fn comment(
     both: &SideBySide,
     lines: &[Vec<&str>],

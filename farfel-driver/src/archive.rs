@@ -1,4 +1,4 @@
-//! The static library.
+//! Writes the static library.
 
 use crate::plan::objects::{Means, Object};
 use crate::{Error, files};
@@ -8,11 +8,11 @@ use ar_archive_writer::{
 use std::io::Cursor;
 use std::path::Path;
 
-/// Makes the static library of the objects for the machine that the name of a target says,
-/// whole or not at all. Returns its contents.
+/// Writes the static library of the objects atomically, in the format of the given target. Returns its
+/// contents.
 ///
-/// No archiver of the system does it: each has an opinion of its own about what belongs into
-/// an archive, and none is there where only rustc's linker is.
+/// The system's archivers are not used: they disagree about what belongs in an archive, and there may be none
+/// where only rustc's linker is installed.
 pub(crate) fn write(
     objects: &[&Object],
     means: &Means,
@@ -38,7 +38,7 @@ pub(crate) fn write(
     Ok(bytes)
 }
 
-/// The archive of files with these names and contents: no time, no owner, no path.
+/// Returns an archive of files with these names and contents, without time, owner or path.
 fn archive(members: Vec<(String, &[u8])>, kind: ArchiveKind) -> std::io::Result<Vec<u8>> {
     let members: Vec<NewArchiveMember> = members
         .into_iter()
@@ -49,7 +49,7 @@ fn archive(members: Vec<(String, &[u8])>, kind: ArchiveKind) -> std::io::Result<
     Ok(bytes.into_inner())
 }
 
-/// What the linkers of a target read.
+/// Returns the format that the linkers of a target read.
 fn kind(target: &str) -> ArchiveKind {
     match target {
         t if t.contains("-apple-") => ArchiveKind::Darwin,
@@ -85,7 +85,7 @@ mod tests {
         assert!(bytes.starts_with(b"!<arch>\n"));
     }
 
-    /// What is no object has no symbols, and harms nothing.
+    /// A member that is not an object has no symbols and does no harm.
     #[test]
     fn whatever_the_members_are() {
         let name = "a-name-that-is-longer-than-sixteen.o".to_owned();

@@ -1,8 +1,8 @@
-//! The final Fortran: one fixed-form file.
+//! Assembles the final Fortran: one fixed-form file.
 //!
-//! gfortran inlines what it can see and what nobody else can call. So a *program* is its
-//! plain units, compiled with `-fwhole-program`, and a *library* is one module whose
-//! subprograms are private, with a public `bind(C)` subroutine for each that Rust can call:
+//! gfortran inlines calls if it sees the callee and nobody else can call it. So a *program* consists of its
+//! plain units, compiled with `-fwhole-program`, and a *library* is one module whose subprograms are private,
+//! with a public `bind(C)` subroutine for each that Rust can call:
 //!
 //! ```text
 //!       MODULE FARFEL_DEMO_0_3_1
@@ -16,14 +16,13 @@
 //!       BLOCK DATA                   and what must stay external
 //! ```
 //!
-//! In a module the interfaces of subprograms are explicit, so gfortran refuses what
-//! separately compiled FORTRAN 77 got away with: a scalar where an array is wanted, another
-//! type, another number of arguments. A subprogram that is called in such a way stays an
-//! external one after the module, in the same file, together with all that it calls
-//! (nothing outside can call into the module); gfortran then only warns.
+//! In a module the interfaces of subprograms are explicit, so gfortran rejects what separately compiled
+//! FORTRAN 77 got away with: a scalar where an array is expected, another type, another number of arguments.
+//! A subprogram that is called in such a way remains an external one after the module, in the same file,
+//! together with all its callees (nothing outside can call into the module); gfortran then only warns.
 //!
-//! Names that the linker sees bear the package's name and version: external subprograms
-//! and COMMON blocks are renamed.
+//! Names that the linker sees contain the package's name and version: external subprograms and COMMON blocks
+//! are renamed.
 
 use crate::border::{Around, BORDER, border, fixed_form};
 use crate::calls::{entered_at, entries, for_each_call, procedures};
@@ -42,12 +41,12 @@ use farfel_lang::types::type_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// The text of a program that is run.
+/// Returns the text of an executable program.
 pub(crate) fn program_text(program: &Program, sources: &Sources, every_line: bool) -> String {
     let mut program = program.clone();
     let own = entries(&program);
     for unit in &mut program.units {
-        // Without EXTERNAL gfortran would take these for its own.
+        // Without EXTERNAL, gfortran would mistake these for its own procedures.
         let hidden: Vec<SymId> = procedures(unit)
             .filter(|(_, s)| s.place == Place::Global && own.contains_key(&s.name))
             .filter(|(_, s)| !s.external && is_gnu_intrinsic(&s.name))
@@ -57,7 +56,7 @@ pub(crate) fn program_text(program: &Program, sources: &Sources, every_line: boo
             unit.symbols[id].external = true;
             unit.declare(id);
         }
-        // gfortran 12 loses labels whose place ASSIGN has stored in what is kept between calls.
+        // gfortran 12 loses labels that ASSIGN has stored in variables kept between calls.
         let keeps = |s: &Spec| matches!(s.kind, SpecKind::Save(_) | SpecKind::Data(_));
         if unit.specs.iter().any(keeps) {
             let mut body = std::mem::take(&mut unit.body);
@@ -68,19 +67,18 @@ pub(crate) fn program_text(program: &Program, sources: &Sources, every_line: boo
     print_program(&program, &options(sources, every_line))
 }
 
-/// How an object file of a library hangs together with the others.
+/// The connections of an object file of a library to the others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Links {
-    /// What makes its names unlike those of other objects; `None` where it is the only one.
+    /// The part of its names that differs from those of other objects; `None` if it is the only one.
     pub object: Option<String>,
-    /// Its units that other objects call.
+    /// The units in it that other objects call.
     pub shared: HashSet<Name>,
-    /// The names under which it calls units of other objects, ENTRY names too.
+    /// The names by which it calls units of other objects, including ENTRY names.
     pub elsewhere: HashSet<Name>,
     /// The BLOCK DATA units of the whole library.
     pub block_data: HashSet<Name>,
-    /// The procedures and COMMON blocks of the library that C knows by their names, which stay as they
-    /// are.
+    /// The procedures and COMMON blocks of the library that C knows by name, which are not renamed.
     pub by_name: BTreeSet<Name>,
 }
 
@@ -101,7 +99,7 @@ impl Library {
         }
         let own = entries(&program);
         let external = external(&program, &own, &links.shared);
-        // A copy in this object only bears the object's name, too.
+        // The name of a copy that is private to this object contains the object's name, too.
         let global = |name: &Name, owner: &Name| match &links.object {
             Some(object) if !links.shared.contains(owner) => {
                 names.global(&format!("{object}_0{name}"))
@@ -149,9 +147,8 @@ impl Library {
         library
     }
 
-    /// The text, with a `bind(C)` subroutine for each of `exports`, which are units of this
-    /// object. `sources` adds the line markers that lead messages and debuggers to the
-    /// user's lines.
+    /// Returns the text, with a `bind(C)` subroutine for each of `exports`, which are units of this object.
+    /// The line markers, which lead messages and debuggers to the user's lines, are made from `sources`.
     pub(crate) fn text(
         &self,
         exports: &[Name],
@@ -218,13 +215,13 @@ impl Library {
         text
     }
 
-    /// The module with what checks call.
+    /// Returns the name of the module with the functions that checks call.
     fn support(&self) -> String {
         self.names.global(&format!("0_{}", self.module)).to_string()
     }
 }
 
-/// The names of the functions that a unit's checks call.
+/// Returns the names of the functions that a unit's checks call.
 fn support_of(unit: &Unit) -> impl Iterator<Item = &str> {
     let called = procedures(unit).filter(|(_, s)| s.place == Place::Global);
     called
@@ -240,13 +237,13 @@ fn options(sources: &Sources, every_line: bool) -> Options<'_> {
     }
 }
 
-/// Gives COMMON blocks names that no other library has.
+/// Renames COMMON blocks so that no other library has the same names.
 fn rename_commons(unit: &mut Unit, names: &Names, by_name: &BTreeSet<Name>) {
     let rename = |name: &mut Name| {
         if by_name.contains(name) {
             return;
         }
-        // A name cannot start with a digit, so the blank block meets no other.
+        // A name cannot start with a digit, so the blank block cannot clash with any other.
         *name = names.global(if name.is_empty() { "0" } else { name });
     };
     for spec in &mut unit.specs {
@@ -269,8 +266,8 @@ fn rename_commons(unit: &mut Unit, names: &Names, by_name: &BTreeSet<Name>) {
     }
 }
 
-/// The units that cannot be in the module: what other objects call, BLOCK DATA, what is
-/// called in a way that an explicit interface forbids, and what those call.
+/// Returns the units that cannot be in the module: those that other objects call, BLOCK DATA, those called in
+/// a way that an explicit interface forbids, and the callees of these.
 fn external(program: &Program, own: &HashMap<Name, Name>, shared: &HashSet<Name>) -> HashSet<Name> {
     let mut external = shared.clone();
     for unit in &program.units {
@@ -305,7 +302,8 @@ fn external(program: &Program, own: &HashMap<Name, Name>, shared: &HashSet<Name>
     external
 }
 
-/// Is a unit a function whose callers say how long its result is? No function of a module is.
+/// Whether a unit is a function whose callers determine the length of its result, which a module function
+/// cannot be.
 fn has_any_length(unit: &Unit) -> bool {
     let star = |s: SymId| {
         let symbol = &unit.symbols[s];
@@ -315,7 +313,7 @@ fn has_any_length(unit: &Unit) -> bool {
     unit.kind == UnitKind::Function && points.any(|e| e.result.is_some_and(star))
 }
 
-/// Does a call fit the interface of what it calls, as a compiler that sees both wants it?
+/// Whether a call conforms to the interface of its callee, as a compiler that sees both demands.
 fn conforms(unit: &Unit, callee: &Symbol, args: &[Expr], target: &Unit) -> bool {
     let Some((dummies, result)) = interface(target, &callee.name) else {
         return false;
@@ -333,7 +331,7 @@ fn conforms(unit: &Unit, callee: &Symbol, args: &[Expr], target: &Unit) -> bool 
             .all(|(d, a)| argument_fits(unit, a, target, *d))
 }
 
-/// The dummy arguments and the type of the result of a unit, or of one of its entries.
+/// Returns the dummy arguments and the result type of a unit, or of one of its ENTRY points.
 fn interface<'u>(target: &'u Unit, name: &str) -> Option<(&'u [Arg], Option<Type>)> {
     let point = target.entry_points().find(|e| e.name == name)?;
     let function = target.kind == UnitKind::Function;
@@ -355,7 +353,7 @@ fn argument_fits(unit: &Unit, actual: &Expr, target: &Unit, dummy: Arg) -> bool 
     if dummy.class.is_procedure() || is_procedure {
         return dummy.class.is_procedure() == is_procedure;
     }
-    // A Hollerith constant has no type and fits all.
+    // A Hollerith constant has no type and conforms to all.
     let ty = type_of(unit, actual);
     if ty.is_some() && ty != dummy.ty {
         return false;
@@ -369,12 +367,12 @@ fn argument_fits(unit: &Unit, actual: &Expr, target: &Unit, dummy: Arg) -> bool 
         ExprKind::Var(s) if unit.symbols[*s].is_array() => dummy.is_array(),
         ExprKind::Element(_, subscripts) if is_section(subscripts) => dummy.is_array(),
         ExprKind::Element(..) => true,
-        // Characters have sequence association of their own.
+        // CHARACTER has its own rules of sequence association.
         _ => !dummy.is_array() || ty == Some(Type::Character),
     }
 }
 
-/// `EXTERNAL name` of a BLOCK DATA asks linkers for it; here it is always linked.
+/// Removes `EXTERNAL name` of a BLOCK DATA, which asks linkers to include it; here it is always linked.
 fn drop_block_data(unit: &mut Unit, block_data: &HashSet<Name>) {
     for id in unit.symbols.ids() {
         let s = &unit.symbols[id];
@@ -384,8 +382,7 @@ fn drop_block_data(unit: &mut Unit, block_data: &HashSet<Name>) {
     }
 }
 
-/// Gives external subprograms, and the references to them, names that no other library
-/// has.
+/// Renames external subprograms, and the references to them, so that no other library has the same names.
 fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
     let entries = own_entries(unit);
     for id in unit.symbols.ids() {
@@ -398,7 +395,7 @@ fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
             continue;
         };
         unit.symbols.rename(id, new);
-        // The implicit type is that of the old name.
+        // The implicit type follows from the old name.
         let symbol = &mut unit.symbols[id];
         let subroutine = own && unit.kind == UnitKind::Subroutine;
         symbol.typed = symbol.ty.is_some() && !subroutine;
@@ -415,9 +412,9 @@ fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
     }
 }
 
-/// Makes the names of a unit mean in a module what they meant outside: references to the
-/// module's subprograms lose their declarations, which would make them external ones;
-/// variables and intrinsic functions that are called like one of those get a declaration.
+/// Makes the names of a unit mean the same in a module as outside: references to the module's subprograms
+/// lose their declarations, which would make them external; variables and intrinsic functions with the name
+/// of such a subprogram get a declaration.
 fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
     let entries = own_entries(unit);
     for id in unit.symbols.ids() {
@@ -427,7 +424,7 @@ fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
         }
         match (&s.class, &s.place) {
             (class, Place::Global) if class.is_procedure() => unit.undeclare(id),
-            // An array is declared somewhere, which makes it local.
+            // An array has a declaration already, which makes it local.
             (Class::Variable | Class::StatementFunction(..), Place::Local) if !s.is_array() => {
                 unit.symbols[id].typed = true;
                 unit.declare(id);
@@ -448,13 +445,13 @@ fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
     }
 }
 
-/// The names of a unit's ENTRY statements.
+/// Returns the names of a unit's ENTRY statements.
 fn own_entries(unit: &Unit) -> HashSet<SymId> {
     let statements = unit.entry_points().filter_map(|e| e.statement);
     statements.map(|e| e.name).collect()
 }
 
-/// Where DATA and statement functions begin.
+/// Returns the position where DATA and statement functions begin.
 fn first_executable_like(unit: &Unit) -> usize {
     unit.specs
         .iter()
@@ -462,8 +459,8 @@ fn first_executable_like(unit: &Unit) -> usize {
         .unwrap_or(unit.specs.len())
 }
 
-/// Is the name one of the procedures that gfortran adds to the intrinsic ones of
-/// FORTRAN 77? Sorted.
+/// Whether a name is one of the intrinsic procedures that gfortran adds to those of FORTRAN 77, which are
+/// listed in sorted order.
 fn is_gnu_intrinsic(name: &str) -> bool {
     GNU_INTRINSICS.binary_search(&name).is_ok()
 }

@@ -2,22 +2,22 @@
 //!
 //! Its arguments are, in this order,
 //!
-//! 1. those of the subprogram, as addresses; of a CHARACTER that of its first letter,
-//!    of a procedure a function of C that takes addresses and returns a value;
+//! 1. those of the subprogram, as addresses: for a CHARACTER the address of its first character, for a
+//!    procedure a C function that takes addresses and returns a value;
 //! 2. the address of a function's result, or of the number of the alternate return that was taken;
 //! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address,
 //!
-//! so that the calling sequence is the same on every machine. A text is not copied here: it may be
-//! larger than the stack, and assigned.
+//! so that the calling sequence is the same on every machine. A text is not copied here: it may be larger
+//! than the stack, and it may be assigned.
 
 use crate::names::Names;
 use farfel_lang::ir::{Arg, Class, Type, Unit, UnitKind};
 use std::fmt::Write as _;
 
-/// The name that messages of the compiler give for this code.
+/// The file name that compiler messages show for this code.
 pub(crate) const BORDER: &str = "<farfel bindings>";
 
-/// Statements around the call of a unit.
+/// Statements to be put around the call of a unit.
 #[derive(Debug, Default)]
 pub(crate) struct Around {
     pub uses: Vec<String>,
@@ -26,8 +26,8 @@ pub(crate) struct Around {
     pub after: Vec<String>,
 }
 
-/// The subroutine through which Rust calls a unit. `name` is the unit's name before it was
-/// made unique. `external`: it stands outside of the module, so that nothing is known of it there.
+/// Returns the subroutine through which Rust calls a unit. `name` is the unit's name before it was made
+/// unique. `external` means that the unit is outside the module, so that its interface is not known there.
 pub(crate) fn border(
     unit: &Unit,
     name: &str,
@@ -39,7 +39,7 @@ pub(crate) fn border(
         .args
         .iter()
         .map(|a| match a {
-            // What is only handed on need not be a function, unless a declaration says so.
+            // A procedure that is only passed on need not be a function, unless it has a declared type.
             Arg::Dummy(s) => {
                 let s = &unit.symbols[*s];
                 s.ty.filter(|_| s.class != Class::Procedure || s.typed)
@@ -179,12 +179,12 @@ pub(crate) fn border(
     text
 }
 
-/// The label at which an alternate return ends.
+/// Returns the label at which an alternate return ends.
 fn label(argument: usize) -> usize {
     argument + 1
 }
 
-/// A statement in columns 7 to 72, continued where it is longer.
+/// Formats a statement in columns 7 to 72, continued if necessary.
 pub(crate) fn fixed_form(statement: &str) -> String {
     let mut lines = String::new();
     let mut rest = statement;
@@ -192,7 +192,7 @@ pub(crate) fn fixed_form(statement: &str) -> String {
     while rest.len() > 66 {
         let widest = (0..=66).rev().find(|i| rest.is_char_boundary(*i));
         let full = widest.unwrap_or(0);
-        // After a comma where there is one; a break is allowed anywhere.
+        // Preferably broken after a comma, although a break is allowed anywhere.
         let at = rest[..full].rfind(", ").map_or(full, |i| i + 2);
         let (line, after) = rest.split_at(at);
         let _ = writeln!(lines, "{start}{}", line.trim_end());

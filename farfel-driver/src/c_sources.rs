@@ -1,13 +1,13 @@
-//! C sources of a project: compiled through the `cc` crate, with the cache and the rules of
-//! dependency that Fortran has.
+//! C sources of a project, compiled through the `cc` crate, with the same cache and dependency tracking as
+//! Fortran.
 //!
-//! A file goes through the preprocessor first. What that leaves is what is compiled, and its hash is a
-//! part of the key, so that an object is made again when any header that it reads changes. The names
-//! of those headers are in the line markers, so that a build script can watch them.
+//! A file is preprocessed first. The result is what is compiled, and its hash is part of the key, so that an
+//! object is made again if any header that it reads changes. The names of these headers are in the line
+//! markers, so that a build script can watch them.
 //!
-//! C and Fortran call each other by the convention of Unix compilers: the procedure `SOLVE` is
-//! `solve_` in C, and so is the COMMON block `/SOLVE/`. What C calls in this way keeps that name in
-//! the object files ([`Compiled::calls`]); everything else in them is private to the library.
+//! C and Fortran call each other by the convention of Unix compilers: the procedure `SOLVE` is `solve_` in C,
+//! and so is the COMMON block `/SOLVE/`. What C calls in this way keeps its name in the object files
+//! ([`Compiled::calls`]); everything else in them is private to the library.
 
 use crate::cache::{Cache, Entry, Key, Origin};
 use crate::config::VARIABLES;
@@ -29,20 +29,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The objects of C sources, and what must be known of them where Fortran is compiled.
+/// The objects of C sources, and what must be known about them when Fortran is compiled.
 #[derive(Default)]
 pub(crate) struct Compiled {
     pub objects: Vec<Kept>,
-    /// The headers that were read, but for those of the system.
+    /// The headers that were read, except those of the system.
     pub headers: BTreeSet<PathBuf>,
-    /// The sources whose objects run code on the stack: they pass procedures as arguments that see the variables of
-    /// the procedure around them.
+    /// The sources whose objects run code on the stack: they pass procedures as arguments that access
+    /// variables of the enclosing procedure.
     pub on_stack: Vec<String>,
     names: Names,
 }
 
 impl Compiled {
-    /// One more object, of the source of this name.
+    /// Adds an object and the name of its source.
     pub(crate) fn add(&mut self, kept: Kept, source: &str) {
         self.names.add(&kept.object.code);
         if runs_on_stack(&kept.object.code) {
@@ -51,7 +51,7 @@ impl Compiled {
         self.objects.push(kept);
     }
 
-    /// And other ones, which these know.
+    /// Adds other objects, which know those in `self` and are known to them.
     pub(crate) fn join(&mut self, other: Compiled) {
         self.objects.extend(other.objects);
         self.headers.extend(other.headers);
@@ -61,23 +61,23 @@ impl Compiled {
         self.names.main |= other.names.main;
     }
 
-    /// What the objects want and none of them has: procedures and COMMON blocks by their Fortran
-    /// names, and perhaps others.
+    /// Returns the names that the objects need and none of them defines: procedures and COMMON blocks by
+    /// their Fortran names, and possibly others.
     pub(crate) fn calls(&self) -> BTreeSet<Name> {
         &self.names.wanted - &self.names.defined
     }
 
-    /// One of the objects has the function `main`.
+    /// Whether one of the objects has the function `main`.
     pub(crate) fn has_main(&self) -> bool {
         self.names.main
     }
 }
 
-/// With what C is compiled.
+/// The tools with which C is compiled.
 pub(crate) struct Workshop<'a> {
     pub config: &'a Config,
     pub profile: &'a Profile,
-    /// Cargo says what the target is. Otherwise it is this machine.
+    /// Whether cargo determines the target. Otherwise it is this machine.
     pub in_build_script: bool,
     pub cache: &'a Cache,
     pub shelf: &'a Shelf,
@@ -89,7 +89,7 @@ pub(crate) struct Workshop<'a> {
 ///
 /// # Errors
 ///
-/// [`Error::CCompiler`] where there is none; [`Error::Diagnostics`] with the faults of all files.
+/// [`Error::CCompiler`] if there is no compiler; [`Error::Diagnostics`] with the errors in all files.
 pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Error> {
     let files: Vec<&PathBuf> = files
         .iter()
@@ -134,11 +134,11 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
     Ok(all)
 }
 
-/// The machine that this crate was compiled for, and so the one that it runs on.
+/// The target for which this crate was compiled, which is the machine that it runs on.
 const HOST: &str = env!("FARFEL_TARGET");
 
-/// The environment variables that decide what is built for a target: those of settings, those by
-/// which compilers and tools are found, and those by which `cc` finds the C compiler and its flags.
+/// Returns the environment variables that influence a build for a target: those of settings, those by which
+/// compilers and tools are found, and those by which `cc` finds the C compiler and its flags.
 pub fn variables(target: &str) -> Vec<String> {
     let of = |name: &str| {
         [
@@ -155,12 +155,12 @@ pub fn variables(target: &str) -> Vec<String> {
     names
 }
 
-/// The C compiler and its flags for the target.
+/// Returns the C compiler with its flags for the target.
 fn tool(with: &Workshop) -> Result<cc::Tool, Error> {
     let scratch = Scratch::new()?;
     let mut build = cc::Build::new();
     build.out_dir(scratch.path());
-    // Messages of old code are as many as its lines, and none of them is about Farfel.
+    // Old code causes countless warnings, none of which is about Farfel.
     build.warnings(false).extra_warnings(false);
     build.cargo_metadata(false);
     build.cargo_warnings(false).cargo_debug(false);
@@ -175,7 +175,7 @@ fn tool(with: &Workshop) -> Result<cc::Tool, Error> {
         .map_err(|e| Error::CCompiler(e.to_string()))
 }
 
-/// What distinguishes a compiler from others: what it says of itself.
+/// Returns the identity of a compiler, which is its own description.
 fn identity(tool: &cc::Tool) -> Result<String, Error> {
     let output = process::run(tool.to_command().arg("--version"), &Limits::QUESTION);
     let output = output
@@ -183,16 +183,16 @@ fn identity(tool: &cc::Tool) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A file that is to be compiled.
+/// A file to be compiled.
 struct Source<'a> {
     path: &'a Path,
-    /// Its name as people see it.
+    /// Its name as shown in messages.
     name: String,
     tool: &'a cc::Tool,
     identity: &'a str,
 }
 
-/// What a file has become.
+/// The result of compiling a file.
 struct One {
     kept: Kept,
     headers: Vec<PathBuf>,
@@ -200,7 +200,7 @@ struct One {
 
 enum Fault {
     Error(Error),
-    /// What the compiler said of the file of this name and text.
+    /// The compiler's output about the file with this name and text.
     Said(String, (String, String)),
 }
 
@@ -226,7 +226,7 @@ impl Source<'_> {
         for directory in &with.config.include {
             command.arg("-I").arg(directory);
         }
-        // A name that says nothing of where the project is.
+        // A name that does not depend on the location of the project.
         let relative = preprocess::relative(self.path, with.config);
         command.arg(relative.strip_prefix(".").unwrap_or(&relative));
         let text = self.run(&mut command, &mut scratch)?;
@@ -293,7 +293,7 @@ impl Source<'_> {
         })
     }
 
-    /// What the last build, or the cache, has.
+    /// Returns the object from the last build or the cache, if there is one.
     fn found(&self, name: &str, key: &Key, with: &Workshop) -> Option<(About, Vec<u8>, From)> {
         if let Some((about, code)) = with.shelf.find(name, &key.hex()) {
             return Some((about.clone(), code, From::Fresh));
@@ -307,7 +307,7 @@ impl Source<'_> {
         Some((about, entry.file("code")?.to_owned(), from))
     }
 
-    /// The compiler with its flags, in the project.
+    /// Returns the compiler command with its flags, to be run in the project.
     fn command(&self, root: &Path) -> Command {
         let mut command = self.tool.to_command();
         command.current_dir(root);
@@ -317,7 +317,7 @@ impl Source<'_> {
         command
     }
 
-    /// Runs it. Returns what it wrote.
+    /// Runs the command and returns its output.
     fn run(&self, command: &mut Command, scratch: &mut Scratch) -> Result<Vec<u8>, Fault> {
         for name in ["TMPDIR", "TMP", "TEMP"] {
             command.env(name, scratch.path());
@@ -343,10 +343,10 @@ impl Source<'_> {
 }
 
 impl Report {
-    /// Adds what a C compiler has said of a file.
+    /// Adds the diagnostics in a C compiler's output about a file.
     fn add(&mut self, said: &str, (name, text): (String, String)) {
         let file = self.sources.add(name, text);
-        // It writes as gfortran does, but in small letters.
+        // The format is that of gfortran, but in lower case.
         let capital = said
             .replace(": fatal error: ", ": Fatal Error: ")
             .replace(": error: ", ": Error: ");
@@ -364,7 +364,7 @@ impl Report {
     }
 }
 
-/// The files that preprocessed text comes from, but for those of the system and the source itself.
+/// Returns the files that preprocessed text comes from, except those of the system and the source itself.
 fn headers(text: &str, root: &Path, source: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     for line in text.lines().filter(|l| l.starts_with("# ")) {
@@ -381,7 +381,7 @@ fn headers(text: &str, root: &Path, source: &Path) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// Whether an object says that it needs a stack which can be executed.
+/// Whether an object declares that it needs an executable stack.
 fn runs_on_stack(code: &[u8]) -> bool {
     let Ok(file) = object::File::parse(code) else {
         return false;
@@ -394,7 +394,7 @@ fn runs_on_stack(code: &[u8]) -> bool {
     })
 }
 
-/// The global names of objects by which Fortran would know them.
+/// The global names in objects by which Fortran knows them.
 #[derive(Default)]
 struct Names {
     defined: BTreeSet<Name>,
@@ -409,21 +409,21 @@ impl Names {
         };
         for symbol in file.symbols().filter(|s| s.is_global()) {
             let Ok(name) = symbol.name() else { continue };
-            // Apple's linkers see one more underscore at the beginning.
+            // On Apple's systems, linker symbols have another underscore in front.
             let name = match file.format() {
                 object::BinaryFormat::MachO => name.strip_prefix('_').unwrap_or(name),
                 _ => name,
             };
             self.main |= name == "main" && !symbol.is_undefined();
             let name = match name {
-                // As gfortran calls blank COMMON, which has no name in a program.
+                // gfortran's name for blank COMMON, which has no name in a program.
                 "__BLNK__" => "",
                 name => match name.strip_suffix('_') {
                     Some(name) => name,
                     None => continue,
                 },
             };
-            // A COMMON block of Fortran is everybody's.
+            // A Fortran COMMON block belongs to everybody.
             let set = match symbol.is_undefined() || symbol.is_common() {
                 true => &mut self.wanted,
                 false => &mut self.defined,

@@ -1,4 +1,4 @@
-//! Who calls whom, and with what.
+//! Calls in a program: callers, callees and arguments.
 
 use farfel_lang::ir::{
     Class, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId, Symbol, Unit, walk_block,
@@ -7,7 +7,7 @@ use farfel_lang::ir::{
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Adds whoever calls something in the set, directly or not.
+/// Adds all direct and indirect callers of procedures in the set.
 pub(crate) fn spread(callees: &HashMap<Name, HashSet<Name>>, set: &mut HashSet<Name>) {
     loop {
         let before = set.len();
@@ -22,7 +22,7 @@ pub(crate) fn spread(callees: &HashMap<Name, HashSet<Name>>, set: &mut HashSet<N
     }
 }
 
-/// Every name under which the program's units can be called, ENTRY names too, and the unit
+/// Returns every name by which the program's units can be called, including ENTRY names, with the unit that
 /// it belongs to.
 pub(crate) fn entries(program: &Program) -> HashMap<Name, Name> {
     let mut entries = HashMap::new();
@@ -33,7 +33,7 @@ pub(crate) fn entries(program: &Program) -> HashMap<Name, Name> {
     entries
 }
 
-/// Who calls whom, of the units of a program.
+/// Returns the callees of each unit of a program.
 pub(crate) fn callees(program: &Program) -> HashMap<Name, HashSet<Name>> {
     let own = entries(program);
     let of = |unit: &Unit| {
@@ -49,14 +49,15 @@ pub(crate) fn callees(program: &Program) -> HashMap<Name, HashSet<Name>> {
         .collect()
 }
 
-/// The procedures that a unit calls or passes on, not intrinsic ones.
+/// Returns the procedures that a unit calls or passes on, except intrinsic ones.
 pub(crate) fn procedures(unit: &Unit) -> impl Iterator<Item = (SymId, &Symbol)> {
     unit.symbols
         .iter()
         .filter(|(_, s)| s.class.is_procedure() && s.name != unit.name)
 }
 
-/// A unit as callers see it who call it by a name: of an ENTRY point, with the name, arguments and result of that.
+/// Returns a unit as seen by callers that use this name: for an ENTRY point, with its name, arguments and
+/// result.
 pub(crate) fn entered<'p>(program: &'p Program, name: &str) -> Option<Cow<'p, Unit>> {
     match program.unit(name) {
         Some(unit) => Some(Cow::Borrowed(unit)),
@@ -64,13 +65,13 @@ pub(crate) fn entered<'p>(program: &'p Program, name: &str) -> Option<Cow<'p, Un
     }
 }
 
-/// The same of one unit, if that is one of its names.
+/// Like [`entered`], for one unit, if this is one of its names.
 pub(crate) fn entered_at<'u>(unit: &'u Unit, name: &str) -> Option<Cow<'u, Unit>> {
     let point = unit.entry_points().find(|e| e.name == name)?;
     let Some(entry) = point.statement else {
         return Some(Cow::Borrowed(unit));
     };
-    // What says what it is stands before it.
+    // The comments that describe an ENTRY point precede it.
     let here = |s: &Stmt| matches!(&s.kind, StmtKind::Entry(e) if e.name == entry.name);
     let place = unit.body.iter().position(here).unwrap_or(0);
     let before = unit.body[..place].iter().rev();
@@ -93,7 +94,7 @@ pub(crate) fn entered_at<'u>(unit: &'u Unit, name: &str) -> Option<Cow<'u, Unit>
     }))
 }
 
-/// Calls `f` with every call of a unit: the procedure and its actual arguments.
+/// Calls `f` with every call in a unit: the procedure and its actual arguments.
 pub(crate) fn for_each_call<'a>(unit: &'a Unit, f: &mut dyn FnMut(SymId, &'a [Expr])) {
     walk_block(&unit.body, &mut |s| {
         if let StmtKind::Call(callee, args) = &s.kind {

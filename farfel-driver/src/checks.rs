@@ -1,51 +1,51 @@
-//! What is checked of a program while it runs.
+//! The derivative checks of a program that are made while it runs.
 
 use serde::{Deserialize, Serialize};
 
-/// What is checked of a program.
+/// The checks of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// The package.
+    /// The name of the package.
     pub package: String,
     pub blocks: Vec<Block>,
 }
 
-/// How many directions a block has.
+/// The number of directions of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Directions {
-    /// One.
+    /// One direction.
     One,
-    /// Several: `DIRECTIONS = n`.
+    /// Several directions: `DIRECTIONS = n`.
     Several,
-    /// A pattern: `PATTERN = n`.
+    /// A sparsity pattern: `PATTERN = n`.
     Pattern,
 }
 
-/// An AD block, as it stands in one subprogram that lowering leaves.
+/// An AD block in one of the subprograms that remain after lowering.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Block {
-    /// It counts from 1 in its package.
+    /// Its number in its package, from 1.
     pub number: usize,
-    /// The package.
+    /// The name of the package.
     pub package: String,
     /// The file and line, `game.ff:12`.
     pub place: String,
-    /// The subprogram: a copy where lowering makes copies.
+    /// The subprogram, which may be a copy made by lowering.
     pub unit: String,
-    /// ADR, not ADF.
+    /// Whether the block is ADR and not ADF.
     pub reverse: bool,
     /// Its directions.
     pub directions: Directions,
-    /// The variables that it is differentiated by.
+    /// The independent variables.
     pub independents: Vec<String>,
-    /// The variables whose derivatives it asks for.
+    /// The dependent variables.
     pub dependents: Vec<String>,
-    /// Why it cannot be checked.
+    /// The reason why it cannot be checked, if there is one.
     pub refused: Option<String>,
-    /// What in it is constant because a directive or a setting says so: differences do not know
-    /// that.
+    /// A part of it that is constant because of a directive or a setting, which finite differences do not
+    /// know.
     pub constant: Option<String>,
-    /// Some of its variables are in single precision.
+    /// Whether some of its variables are in single precision.
     pub(crate) single: bool,
     pub(crate) request: usize,
     /// The request of the tangent that belongs to an adjoint.
@@ -53,7 +53,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The relative error of its numbers.
+    /// Returns the relative rounding error of its numbers.
     pub(crate) fn epsilon(&self) -> f64 {
         match self.single {
             true => f64::from(f32::EPSILON),
@@ -63,7 +63,7 @@ impl Block {
 }
 
 impl Plan {
-    /// Is a request only for checks, so that they do without it if need be?
+    /// Whether a request only serves checks, which can do without it if necessary.
     pub(crate) fn is_optional(&self, request: usize) -> bool {
         self.blocks.iter().any(|b| b.tangent == Some(request))
     }

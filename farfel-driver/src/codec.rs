@@ -1,10 +1,10 @@
-//! Values as bytes, one after the other: what is noted between builds is read at each of them,
-//! so reading it has to be little work.
+//! A compact binary encoding for records between builds: they are read in each build, so reading must be
+//! cheap.
 
 use std::fs;
 use std::path::Path;
 
-/// The bytes of a file that [`Writer::sealed`] gave, unless it is damaged.
+/// Reads a file written with the bytes of [`Writer::sealed`]; `None` if it is damaged.
 pub(crate) fn unsealed(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = fs::read(path).ok()?;
     let (digest, rest) = bytes.split_first_chunk::<32>()?;
@@ -15,18 +15,18 @@ pub(crate) fn unsealed(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Takes values.
+/// Encodes values.
 #[derive(Debug, Default)]
 pub(crate) struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// What a file gets: a hash, and the bytes.
+    /// Returns the contents of a file: a hash and the bytes.
     pub(crate) fn sealed(self) -> Vec<u8> {
         let digest = blake3::hash(&self.0);
         [digest.as_bytes(), &self.0[..]].concat()
     }
 
-    /// Seven bits in a byte, the lowest first; all but the last have the eighth.
+    /// Writes seven bits per byte, the lowest first; all bytes but the last have the eighth bit set.
     pub(crate) fn number(&mut self, mut n: u64) {
         while n >= 0x80 {
             self.0.push((n as u8) | 0x80);
@@ -50,7 +50,7 @@ impl Writer {
     }
 }
 
-/// Gives them back, and nothing where the bytes are not what a [`Writer`] wrote.
+/// Decodes values; its methods return `None` if the bytes were not written by a [`Writer`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a>(pub &'a [u8]);
 
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         mut each: impl FnMut(&mut Reader<'a>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let len = self.number()?;
-        // A length may lie: nothing is set aside for it.
+        // The length may be wrong, so nothing is allocated for it in advance.
         (0..len).map(|_| each(self)).collect()
     }
 }
@@ -105,13 +105,13 @@ mod tests {
         assert_eq!(r.text(), Some("ä b"));
         assert_eq!(r.bytes(), Some(&[0, 255][..]));
         assert!(r.0.is_empty() && r.number().is_none() && r.bytes().is_none());
-        // Cut off anywhere, it ends without harm.
+        // Truncated input is rejected.
         for i in 0..w.0.len() {
             let mut r = Reader(&w.0[..i]);
             let all = r.list(Reader::number).and(r.text()).and(r.bytes());
             assert_eq!(all, None, "{i}");
         }
-        // Lengths that lie.
+        // Wrong lengths.
         assert_eq!(Reader(&[0xff; 30]).number(), None);
         assert_eq!(Reader(&[0xff, 0xff, 0x7f, 1]).bytes(), None);
         assert_eq!(Reader(&[0xff, 0xff, 0x7f, 1]).list(Reader::number), None);

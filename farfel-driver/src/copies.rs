@@ -1,19 +1,19 @@
-//! The copies that specialisation makes, to be looked at.
+//! The copies made by specialization, for display.
 
 use farfel_lang::lower::{Explanation, Use};
 use farfel_lang::source::{Sources, Span};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Which subprograms were copied for the procedures that they get as arguments, for which
-/// calls, and which were not.
+/// The subprograms that were copied for the procedures that they receive as arguments and for which calls,
+/// and those that were not copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Copies {
-    /// The copies, in the order of making.
+    /// The copies, in order of creation.
     pub copies: Vec<Copy>,
-    /// The dummy procedures that took no copies.
+    /// The dummy procedures for which no copy was made.
     pub kept: Vec<Kept>,
-    /// Subprograms that call themselves, alone or through each other.
+    /// Groups of subprograms that call themselves, directly or through each other.
     pub recursive: Vec<Vec<String>>,
 }
 
@@ -22,59 +22,59 @@ pub struct Copies {
 pub struct Copy {
     /// Its name.
     pub name: String,
-    /// What it is a copy of; maybe a copy itself.
+    /// The subprogram that it is a copy of, which may be a copy itself.
     pub of: String,
-    /// What its dummy procedures stand for.
+    /// The procedures bound to its dummy procedures.
     pub bound: Vec<Bound>,
-    /// Who needs it; the first one made it.
+    /// The places that need it, the first of which caused it.
     pub uses: Vec<Place>,
-    /// The program needs it; otherwise it is there to be copied again.
+    /// Whether the program needs it; otherwise it only exists to be copied again.
     pub reached: bool,
 }
 
-/// What a dummy procedure stands for in a copy.
+/// The procedure bound to a dummy procedure in a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bound {
     /// The dummy procedure.
     pub dummy: String,
     /// The procedure.
     pub procedure: String,
-    /// The variables of its surroundings that it takes along.
+    /// The variables of the enclosing subprogram that it captures.
     pub captured: Vec<Captured>,
 }
 
-/// A variable that a procedure takes along.
+/// A variable that a procedure captures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Captured {
     /// Its name in the procedure.
     pub name: String,
-    /// The argument of the copy that serves for it, where it is the same variable.
+    /// The argument of the copy that is the same variable, if there is one.
     pub same_as: Option<String>,
 }
 
-/// Where a copy is needed.
+/// A place where a copy is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The unit; maybe a copy itself.
+    /// The unit, which may be a copy itself.
     pub unit: String,
-    /// The file, empty for what has no place in the text.
+    /// The file; empty if there is no place in the source.
     pub file: String,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Column, from 1.
+    /// The column, from 1.
     pub column: usize,
 }
 
-/// A dummy procedure that took no copy.
+/// A dummy procedure for which no copy was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kept {
     /// The subprogram.
     pub unit: String,
     /// Its dummy procedure.
     pub dummy: String,
-    /// What the program passes.
+    /// The procedures that the program passes for it.
     pub procedures: Vec<String>,
-    /// Code outside of the program may pass others.
+    /// Whether code outside the program may pass others.
     pub outside: bool,
 }
 
@@ -113,7 +113,7 @@ impl Copies {
         }
     }
 
-    /// For people.
+    /// Formats the copies for people.
     ///
     /// ```text
     /// 2 copies of 1 subprogram
@@ -127,7 +127,7 @@ impl Copies {
         let mut origins: Vec<&str> = self.copies.iter().map(|c| self.origin(&c.of)).collect();
         origins.sort_unstable();
         origins.dedup();
-        // Infallible, here and below: it is a String.
+        // Writing to a string cannot fail, here and below.
         let _ = match self.copies.len() {
             0 => writeln!(text, "No copies"),
             n => writeln!(
@@ -172,7 +172,7 @@ impl Copies {
         text
     }
 
-    /// The subprogram that a copy finally comes from.
+    /// Returns the original subprogram of a copy.
     fn origin<'a>(&'a self, mut of: &'a str) -> &'a str {
         while let Some(copy) = self.copies.iter().find(|c| c.name == of) {
             of = &copy.of;
@@ -180,7 +180,8 @@ impl Copies {
         of
     }
 
-    /// As JSON: `{"copies": [{"name", "of", "bound": [{"dummy", "procedure", "captured":
+    /// Formats the copies as JSON:
+    /// `{"copies": [{"name", "of", "bound": [{"dummy", "procedure", "captured":
     /// [{"name", "same_as"}]}], "uses": [{"unit", "file", "line", "column"}], "reached"}],
     /// "kept": [{"unit", "dummy", "procedures", "outside"}], "recursive": [[name]]}`.
     pub fn json(&self) -> String {

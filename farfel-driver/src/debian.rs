@@ -1,6 +1,6 @@
-//! What packages of Debian the libraries are in that programs often use.
+//! The Debian packages of commonly used libraries.
 
-/// Libraries and the packages of Debian that they are in.
+/// Libraries and the Debian packages that contain them.
 const PACKAGES: [(&str, &str); 34] = [
     ("arpack", "libarpack2-dev"),
     ("blas", "libblas-dev"),
@@ -38,7 +38,7 @@ const PACKAGES: [(&str, &str); 34] = [
     ("z", "zlib1g-dev"),
 ];
 
-/// The package of Debian that has a library, if it is a known one.
+/// Returns the Debian package that contains a library, if it is known.
 #[must_use]
 pub fn package_of(library: &str) -> Option<&'static str> {
     let found = PACKAGES.iter().find(|(name, _)| *name == library);

@@ -1,7 +1,7 @@
-//! Derivatives of whole subprograms that the settings ask for: `derive`.
+//! Derivatives of whole subprograms that the setting `derive` requests.
 //!
-//! `cost_gradient = { gradient = "cost", by = "x" }` becomes a subprogram with an AD block, as a user would write
-//! it, in a source of its own that is parsed with the others:
+//! `cost_gradient = { gradient = "cost", by = "x" }` becomes a subprogram with an AD block, as a user would
+//! write it, in a source of its own that is parsed with the others:
 //!
 //! ```fortran
 //!       DOUBLE PRECISION FUNCTION COST_GRADIENT(N, X, X_GRADIENT)
@@ -13,8 +13,8 @@
 //!       END
 //! ```
 //!
-//! Its arguments are those of the subprogram, in the same order and with the same declarations, and after them the
-//! derivatives. `farfel expand --stage parse` shows it.
+//! Its arguments are those of the subprogram, in the same order and with the same declarations, followed by
+//! the derivatives. `farfel expand --stage parse` shows it.
 
 use crate::Error;
 use farfel_lang::ir::{
@@ -33,43 +33,43 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The most dimensions of an array.
+/// The maximum number of dimensions of an array.
 const MOST_DIMENSIONS: usize = 7;
 
-/// Which derivative.
+/// The kind of a derivative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Of one number by arguments, in reverse mode.
+    /// Of a scalar with respect to arguments, in reverse mode.
     Gradient,
-    /// Of arguments by arguments, in forward mode with a direction for each element.
+    /// Of arguments with respect to arguments, in forward mode with a direction for each element.
     Jacobian,
     /// The Jacobian times a vector: forward mode.
     Jvp,
     /// A vector times the Jacobian: reverse mode.
     Vjp,
-    /// The second derivative of one number: forward over reverse mode.
+    /// The second derivatives of a scalar: forward over reverse mode.
     Hessian,
     /// The Hessian times a vector, and the gradient.
     Hvp,
 }
 
-/// A subprogram that is asked for.
+/// A requested subprogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Derived {
-    /// How it is called in the settings.
+    /// Its name in the settings.
     pub(crate) name: String,
     kind: Kind,
-    /// Of which subprogram.
+    /// The subprogram to differentiate.
     subprogram: String,
     /// The dependent variables: arguments, or the name of the function.
     of: Vec<Variable>,
     /// The independent variables.
     by: Vec<Variable>,
-    /// A Jacobian by its rows: reverse mode.
+    /// Whether a Jacobian is computed by rows, in reverse mode.
     reverse: bool,
 }
 
-/// An argument, with the bounds that its declaration does not tell: `x(n)`.
+/// An argument with the bounds that its declaration leaves open: `x(n)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Variable {
     name: Name,
@@ -109,7 +109,7 @@ impl Names {
 }
 
 impl Settings {
-    /// What an entry asks for; else what is wrong with it.
+    /// Converts an entry to a request, or returns what is wrong with it.
     pub(crate) fn of(self, name: &str) -> Result<Derived, String> {
         let asked = [
             (Kind::Gradient, self.gradient),
@@ -131,7 +131,7 @@ impl Settings {
         let variables = |names: Vec<String>| -> Result<Vec<Variable>, String> {
             names.iter().map(|n| Variable::read(n)).collect()
         };
-        // A function is differentiated itself unless something else is named.
+        // A function's result is differentiated unless arguments are named.
         let of = match self.of {
             Some(names) => names.list(),
             None => vec![subprogram.clone()],
@@ -161,7 +161,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 impl Variable {
-    /// `x`, or `x(n)`.
+    /// Parses `x` or `x(n)`.
     fn read(text: &str) -> Result<Variable, String> {
         let (name, bounds) = match text.split_once('(') {
             None => (text, None),
@@ -187,13 +187,13 @@ fn upper(name: &str) -> Name {
     name.to_ascii_uppercase().into()
 }
 
-/// Adds the subprograms that are asked for to a program that was parsed. `all` is whether it is the
-/// whole project: a single file need not have what the settings name. The result are their texts: what is worth a
-/// warning there has been said of what the user wrote.
+/// Adds the requested subprograms to a parsed program. `all` says whether it is the whole project: a single
+/// file need not contain the subprograms in the settings. Returns the files of the new texts, which need no
+/// warnings because the user's own code has been checked.
 ///
 /// # Errors
 ///
-/// [`Error::Config`] with everything that cannot be.
+/// [`Error::Config`] with everything that is wrong.
 pub(crate) fn add(
     program: &mut Program,
     derived: &[Derived],
@@ -252,10 +252,10 @@ pub(crate) fn add(
     })
 }
 
-/// A unit that has the declarations of a subprogram, and what is added to them.
+/// A unit with the declarations of a subprogram and additions to them.
 struct Maker {
     unit: Unit,
-    /// What is differentiated, as callers call it.
+    /// The subprogram to differentiate, by the name that callers use.
     callee: Name,
     /// The arguments of the call.
     actual: Vec<SymId>,
@@ -265,13 +265,13 @@ struct Maker {
 }
 
 impl Maker {
-    /// Everything but what depends on the kind of derivative.
+    /// Prepares everything that does not depend on the kind of derivative.
     fn new(unit: &Unit, wanted: &Derived, name: &Name) -> Result<Maker, Vec<String>> {
         let callee = unit.name.clone();
         if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
             return Err(vec![format!("{callee} is not a subprogram")]);
         }
-        // Types and shapes are known of resolved units. What is wrong with it is said of the whole program.
+        // Resolves the unit to find types and shapes. Errors are reported for the whole program.
         let mut alone = Program {
             units: vec![unit.clone()],
         };
@@ -322,7 +322,7 @@ impl Maker {
         if !faults.is_empty() {
             return Err(faults);
         }
-        // Symbols are counted anew where some go: arguments are known by their positions.
+        // Symbols are renumbered when some are removed: arguments are identified by their positions.
         let positions = |list: &[SymId]| -> Vec<Option<usize>> {
             list.iter().map(|s| unit.arg_position(*s)).collect()
         };
@@ -344,7 +344,7 @@ impl Maker {
         })
     }
 
-    /// The whole subprogram.
+    /// Returns the text of the whole subprogram.
     fn text(mut self, wanted: &Derived) -> String {
         let body = match wanted.kind {
             Kind::Gradient => self.gradient(),
@@ -368,7 +368,7 @@ impl Maker {
         &self.unit.symbols[s].name
     }
 
-    /// `CALL F(X)`, or `F_GRADIENT = F(X)`.
+    /// Returns `CALL F(X)` or `F_GRADIENT = F(X)`.
     fn call(&self) -> String {
         let actual: Vec<&str> = self.actual.iter().map(|s| self.name(*s).as_str()).collect();
         let call = format!("{}({})", self.callee, actual.join(", "));
@@ -378,7 +378,7 @@ impl Maker {
         }
     }
 
-    /// One more argument, of the type of a variable, with the dimensions of some.
+    /// Adds an argument with the type of a variable and the dimensions of others.
     fn argument(&mut self, of: SymId, what: &str, shaped: &[SymId]) -> SymId {
         let wanted = format!("{}_{what}", self.name(of));
         let dims = shaped
@@ -404,7 +404,7 @@ impl Maker {
         }
     }
 
-    /// Variables that count.
+    /// Adds loop variables.
     fn counters(&mut self, count: usize) -> Vec<SymId> {
         let mut counters = Vec::new();
         for i in 1..=count {
@@ -430,7 +430,7 @@ impl Maker {
         names.join(" and ")
     }
 
-    /// `what` of the dependent variables: the function itself, or its arguments.
+    /// Describes the dependent variables: the function itself, or its arguments.
     fn dependents(&self) -> String {
         match (self.unit.result, &self.of[..]) {
             (Some(result), [of]) if *of == result => self.callee.to_string(),
@@ -564,7 +564,7 @@ impl Maker {
                 self.listed(&all),
             ),
         ]);
-        // What has unit seeds, in one direction for each element.
+        // These variables get unit seeds, in one direction for each element.
         let (mode, word) = match self.reverse {
             false => ("ADF", "TANGENT"),
             true => ("ADR", "COTANGENT"),
@@ -605,14 +605,14 @@ impl Maker {
         )
     }
 
-    /// An argument for each variable, like it.
+    /// Adds an argument like each of these variables.
     fn each(&mut self, list: &[SymId], what: &str) -> Vec<SymId> {
         list.iter()
             .map(|s| self.argument(*s, what, &[*s]))
             .collect()
     }
 
-    /// `X_GRADIENT = COTANGENT(X), …`
+    /// Returns `X_GRADIENT = COTANGENT(X), …`.
     fn assigned(&self, to: &[SymId], word: &str, of: &[SymId]) -> String {
         let one =
             |(to, of): (&SymId, &SymId)| format!("{} = {word}({})", self.name(*to), self.name(*of));
@@ -620,7 +620,7 @@ impl Maker {
         all.join(", &\n  ")
     }
 
-    /// `TANGENT(X) = X_TANGENT, …`
+    /// Returns `TANGENT(X) = X_TANGENT, …`.
     fn given(&self, word: &str, of: &[SymId], values: &[SymId]) -> String {
         let one = |(of, value): (&SymId, &SymId)| {
             format!("{word}({}) = {}", self.name(*of), self.name(*value))
@@ -629,7 +629,7 @@ impl Maker {
         all.join(", &\n  ")
     }
 
-    /// `X(I1, I2)`, or `X`.
+    /// Returns `X(I1, I2)` or `X`.
     fn element(&self, s: SymId, subscripts: &[SymId]) -> String {
         let name = self.name(s);
         match subscripts {
@@ -641,12 +641,13 @@ impl Maker {
         }
     }
 
-    /// An element of an independent variable, and its direction: those of the variables `before` come first.
+    /// Returns an element of an independent variable with its direction; the directions of the variables
+    /// `before` come first.
     fn seeded(&self, x: SymId, subscripts: &[SymId], before: &[SymId]) -> String {
         self.seeded_as(x, subscripts, x, subscripts, before)
     }
 
-    /// An element of a variable, and the direction of an element of an independent one.
+    /// Returns an element of a variable with the direction of an element of an independent variable.
     fn seeded_as(
         &self,
         y: SymId,
@@ -667,7 +668,7 @@ impl Maker {
                 let mut stride = String::new();
                 for (d, counter) in columns.iter().enumerate() {
                     let (d, counter) = (d + 1, self.name(*counter));
-                    // Infallible: it is a String.
+                    // Writing to a string cannot fail.
                     let first = self.first(x, d);
                     let _ = match (d, &*first) {
                         (1, "1") => write!(direction, "{counter}"),
@@ -684,7 +685,8 @@ impl Maker {
         format!("{}, {direction}", self.element(y, rows))
     }
 
-    /// An item for each element of arrays: `(item, I1 = LBOUND(X, 1), UBOUND(X, 1))`.
+    /// Returns an implied DO with an item for each element of arrays:
+    /// `(item, I1 = LBOUND(X, 1), UBOUND(X, 1))`.
     fn counted(&self, item: String, of: &[(SymId, &[SymId])]) -> String {
         let mut text = item;
         for (array, counters) in of {
@@ -697,7 +699,7 @@ impl Maker {
         text
     }
 
-    /// The first subscript in a dimension, from 1.
+    /// Returns the first subscript in a dimension; dimensions are numbered from 1.
     fn first(&self, array: SymId, dimension: usize) -> String {
         let dim = self.unit.symbols[array].dims.get(dimension - 1);
         match dim.and_then(|d| d.lower.as_ref()).map(|e| &e.kind) {
@@ -707,7 +709,7 @@ impl Maker {
         }
     }
 
-    /// How many elements a variable has.
+    /// Returns the number of elements of a variable.
     fn size(&self, s: SymId) -> String {
         let known = extents(&self.unit, &self.unit.symbols[s].dims);
         let size = known.and_then(|known| {
@@ -721,7 +723,7 @@ impl Maker {
     }
 }
 
-/// The variables of a unit that have these names.
+/// Returns the variables of a unit with these names.
 fn find(unit: &Unit, names: &[Variable], setting: &str, faults: &mut Vec<String>) -> Vec<SymId> {
     let mut found: Vec<SymId> = Vec::new();
     for Variable { name, .. } in names {
@@ -759,7 +761,7 @@ fn find(unit: &Unit, names: &[Variable], setting: &str, faults: &mut Vec<String>
     found
 }
 
-/// Gives arrays the bounds of the settings; says which need some.
+/// Gives arrays the bounds in the settings, and reports arrays that lack bounds.
 fn set_bounds(unit: &mut Unit, wanted: &Derived, faults: &mut Vec<String>) {
     let args: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
     for s in args {
@@ -791,7 +793,7 @@ fn set_bounds(unit: &mut Unit, wanted: &Derived, faults: &mut Vec<String>) {
     }
 }
 
-/// Bounds, from text, in the names of a unit.
+/// Parses bounds from text, with the names of a unit.
 fn read_bounds(unit: &mut Unit, text: &str) -> Result<Vec<Dim>, String> {
     let mut sources = Sources::new();
     let statement = format!("SUBROUTINE BOUNDS\nDIMENSION FARFEL_ARRAY({text})\nEND\n");
@@ -838,7 +840,7 @@ fn free_form() -> ReadOptions {
     }
 }
 
-/// Leaves the declarations of the arguments, and gives the unit another name.
+/// Removes everything but the declarations of the arguments, and renames the unit.
 fn strip(unit: &mut Unit, name: &Name) {
     let old = std::mem::replace(&mut unit.name, name.clone());
     unit.body.clear();
@@ -892,7 +894,7 @@ fn strip(unit: &mut Unit, name: &Name) {
     }
 }
 
-/// What the declarations of the arguments, and of the result, mention.
+/// Returns the symbols in the declarations of the arguments and the result.
 fn needed(unit: &Unit) -> BTreeSet<SymId> {
     let mut found = BTreeSet::new();
     let args = unit.args.iter().filter_map(|a| a.sym());

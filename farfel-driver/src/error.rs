@@ -1,74 +1,74 @@
-//! What can go wrong in a build.
+//! The errors of a build.
 
 use crate::render::plain;
 use crate::report::Report;
 use crate::stage::ExpandStage;
 use std::path::PathBuf;
 
-/// Why there is no library or program.
+/// The reason why a library or program could not be built or inspected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The sources have faults; the report holds all of them.
+    /// The sources contain errors; the report holds all of them.
     #[error("{}", crate::render::headline(.0))]
     Diagnostics(Report),
 
     /// The settings in `Cargo.toml`, the environment or the builder are wrong.
     #[error("{origin}: {message}")]
     Config {
-        /// Where the setting stands: `Cargo.toml` or the name of a variable.
+        /// The origin of the setting: `Cargo.toml` or the name of an environment variable.
         origin: String,
-        /// What is wrong with it, and what it may be.
+        /// What is wrong with it, and which values are allowed.
         message: String,
     },
 
-    /// There is no AD tool of this name.
+    /// There is no AD tool with this name.
     #[error("unknown AD tool `{0}`; use `builtin`, `tapenade` or `adifor`")]
     AdTool(String),
 
-    /// An AD tool that is a program of its own is not on this machine.
+    /// An AD tool that runs as an external program is not installed.
     #[error("{tool} was not found: looked in {}; {help}", looked_in.join(", "))]
     ToolNotFound {
-        /// Its name.
+        /// The tool's name.
         tool: &'static str,
-        /// The places, in order, each with what is wrong there.
+        /// The places searched, in order, each with the reason why the tool was not found there.
         looked_in: Vec<String>,
-        /// How to get it, and what can be had without it.
+        /// How to install it, and what is available without it.
         help: &'static str,
     },
 
-    /// An AD tool is on this machine and does not work.
+    /// An AD tool is installed but does not work.
     #[error("{tool} at {} does not work: {reason}", program.display())]
     ToolBroken {
-        /// Its name.
+        /// The tool's name.
         tool: &'static str,
-        /// Its program.
+        /// The tool's executable.
         program: PathBuf,
-        /// What it did.
+        /// What went wrong.
         reason: String,
     },
 
-    /// `exports` names what cannot be called from Rust, or what does not exist.
+    /// `exports` names a subprogram that cannot be called from Rust or does not exist.
     #[error("cannot export {name}: {reason}")]
     Export {
         /// The subprogram as named in the settings.
         name: String,
-        /// Why not.
+        /// Why it cannot be exported.
         reason: String,
     },
 
-    /// The state of a library cannot belong to instances, as `instance` asks.
+    /// The state of a library cannot belong to instances, as the setting `instance` asks.
     #[error("`instance = \"{name}\"` cannot be, because of {unit}: {reason}")]
     Instance {
-        /// What the settings call the type.
+        /// The name of the type in the settings.
         name: String,
-        /// The subprogram.
+        /// The subprogram that prevents it.
         unit: String,
-        /// What is wrong with it.
+        /// What the problem with the subprogram is.
         reason: String,
     },
 
-    /// A stage of the compiler has no subprogram of this name.
+    /// The program has no subprogram with this name after the given stage.
     #[error(
         "there is no subprogram {name} after the stage `{stage}`{}",
         and_those(copies)
@@ -78,24 +78,24 @@ pub enum Error {
         name: String,
         /// The stage.
         stage: ExpandStage,
-        /// The names of what has been made of such a subprogram.
+        /// The names of the copies that were made of a subprogram with this name.
         copies: Vec<String>,
     },
 
-    /// The files hold no main program, so there is nothing to run.
+    /// The files contain no main program, so there is nothing to run.
     #[error(
         "there is no main program: no PROGRAM statement, and no statements outside of subprograms"
     )]
     NoMainProgram,
 
-    /// Procedures that are declared EXTERNAL are nowhere among the files.
+    /// No file defines these procedures, which are declared EXTERNAL.
     #[error(
         "no file defines {}; if a library does, name it by the setting `link`: `link = [\"lapack\", \"blas\"]`",
         .0.join(", ")
     )]
     Undefined(Vec<String>),
 
-    /// Procedures are in files that the settings leave out.
+    /// Procedures are defined in files that the settings exclude.
     #[error(
         "{} {} in {}, which the setting `exclude` leaves out: build it again without that to see what is wrong there",
         names.join(", "),
@@ -109,7 +109,7 @@ pub enum Error {
         files: Vec<String>,
     },
 
-    /// Libraries that the settings name are not there.
+    /// The libraries named in the settings were not found.
     #[error(
         "neither the linker nor pkg-config finds {}, which the setting `link` names; {}",
         libraries(.0),
@@ -117,16 +117,16 @@ pub enum Error {
     )]
     NoLibrary(Vec<String>),
 
-    /// A source file cannot be laid out anew.
+    /// A source file cannot be reformatted.
     #[error("{name} is left as it is: {reason}")]
     Format {
         /// The file.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 
-    /// There is no Fortran compiler.
+    /// No Fortran compiler was found.
     #[error(
         "no Fortran compiler found: looked for {}; {help}",
         looked_for.join(", ")
@@ -134,7 +134,7 @@ pub enum Error {
     NoFortranCompiler {
         /// The commands that were tried, in order.
         looked_for: Vec<String>,
-        /// How to get one on this system.
+        /// How to install one on this system.
         help: String,
     },
 
@@ -146,13 +146,12 @@ pub enum Error {
     #[error("gfortran was not installed: {0}")]
     Install(String),
 
-    /// A command could not be started, or failed in a way that says nothing about the
-    /// sources.
+    /// A command could not be started, or failed for a reason that has nothing to do with the sources.
     #[error("{command}: {reason}")]
     Command {
         /// The command with its arguments.
         command: String,
-        /// What it said.
+        /// Its error message.
         reason: String,
     },
 
@@ -161,20 +160,20 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the operating system.
         source: std::io::Error,
     },
 
-    /// `compile()` was called outside of a build script.
+    /// `compile()` was called outside a build script.
     #[error("{0} is not set: farfel_build::compile() is for build.rs, where cargo sets it")]
     NotABuildScript(&'static str),
 
-    /// A build script asks for what cannot be understood.
+    /// The request from a build script cannot be parsed.
     #[error("the request of the build script cannot be read: {0}")]
     Request(String),
 }
 
-/// Which copies there are, behind a message that what they are copies of is not there.
+/// Lists the existing copies, to be appended to the message that a subprogram does not exist.
 fn and_those(copies: &[String]) -> String {
     match copies {
         [] => String::new(),
@@ -183,8 +182,8 @@ fn and_those(copies: &[String]) -> String {
 }
 
 impl Error {
-    /// The exit code that a command ends with: 1 where the user can mend it (the sources,
-    /// the settings, the machine), 2 where Farfel itself or a tool misbehaved.
+    /// Returns the exit code for this error: 1 if the user can fix it (the sources, the settings, the
+    /// machine), 2 if Farfel itself or a tool misbehaved.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Diagnostics(_)
@@ -209,7 +208,7 @@ impl Error {
         }
     }
 
-    /// For `map_err`: an error of input or output with the path it is about.
+    /// Converts an I/O error to an [`Error`] about the given path, for use in `map_err`.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.into();
         move |source| Error::Io { path, source }
@@ -225,7 +224,7 @@ fn libraries(names: &[String]) -> String {
     format!("{what} {}", names.join(", "))
 }
 
-/// How libraries get here.
+/// Says how to install the given libraries.
 fn how_to_get(names: &[String]) -> String {
     let packages = names.iter().filter_map(|n| crate::debian::package_of(n));
     let packages: Vec<&str> = packages.collect();

@@ -1,5 +1,5 @@
-//! What subprograms do that their callers in Rust must know: do they share state, can
-//! they STOP.
+//! Facts about subprograms that their callers in Rust must know: whether they share state, and how they may
+//! end.
 
 mod locks;
 mod state;
@@ -16,64 +16,64 @@ use farfel_lang::ir::{
 use farfel_lang::storage::constant::integer as constant;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Local variables larger than this many bytes are not on the stack, so they are shared by
-/// all threads. gfortran is told the same number.
+/// The maximum size in bytes of local variables on the stack. Larger ones are static and thus shared by all
+/// threads. gfortran is given the same number.
 pub(crate) const MAX_STACK_ARRAY: u64 = 65536;
 
-/// What is known of every top-level unit of a program.
+/// The facts about every top-level unit of a program.
 pub(crate) struct Facts {
-    /// May be run by one thread at a time: it, or what it calls, uses COMMON or saved
-    /// variables that something may assign, input or output, or something unknown.
+    /// Units that only one thread at a time may run: they, or their callees, use COMMON or saved variables
+    /// that something may assign, input or output, or something unknown.
     pub shares_state: HashSet<Name>,
-    /// The numbers of the locks of these: those that share no state take different ones.
+    /// The numbers of the locks of these units: units that share no state take different locks.
     pub locks: HashMap<Name, usize>,
-    /// Have state that belongs to an instance, or may have some: see [`crate::instances`].
+    /// Units that have, or may have, state that belongs to an instance: see [`crate::instances`].
     pub of_instance: HashSet<Name>,
-    /// May end the call, as by STOP, itself or in what it calls.
+    /// Units that may end the call, for example by STOP, themselves or in their callees.
     pub stops: HashSet<Name>,
-    /// A check of a subscript may fail, in the unit itself or in what it calls.
+    /// Units in which, or in whose callees, a check of a subscript may fail.
     pub fails: HashSet<Name>,
-    /// May end the call where nobody expects it: `PRINT *` that fails, a tape without memory.
+    /// Units that may end the call where nobody expects it: a `PRINT *` that fails, a tape without memory.
     pub surprises: HashSet<Name>,
-    /// May be left half-way: by STOP, by a failed check, or by a panic of a closure that stands for a
-    /// procedure.
+    /// Units that may be left in the middle: by STOP, by a failed check, or by a panic of a closure that is
+    /// passed for a procedure.
     pub unwinds: HashSet<Name>,
-    /// May read or write anywhere, in the unit itself or in what it calls, with the reason.
+    /// Units that may read or write anywhere, themselves or in their callees, with the reason.
     pub exposed: HashMap<Name, String>,
-    /// How it is checked.
+    /// The plan of the checks.
     pub plan: Plan,
 }
 
-/// Where variables are, apart from what the program says.
+/// Where variables are kept, apart from what the program says.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory<'a> {
-    /// Every local variable is in static memory.
+    /// Whether every local variable is in static memory.
     pub all_static: bool,
-    /// The COMMON blocks that C knows, among other names.
+    /// The names that C knows, including those of COMMON blocks.
     pub known_to_c: &'a BTreeSet<Name>,
-    /// COMMON and saved variables belong to instances.
+    /// Whether COMMON and saved variables belong to instances.
     pub by_instance: bool,
-    /// Floating-point exceptions are errors.
+    /// Whether floating-point exceptions are errors.
     pub float_errors: bool,
-    /// There is more of the library elsewhere.
+    /// Whether this is a part of a larger library.
     pub part: bool,
 }
 
 impl Facts {
-    /// Analyses a resolved, lowered program, and the stand-ins for its derivatives.
-    /// `assigned` must be that of closures for dummy procedures.
+    /// Analyses a resolved, lowered program with stand-ins for its derivatives. `assigned` must be computed
+    /// with closures for dummy procedures.
     pub(crate) fn of(program: &Program, assigned: &Assigned, memory: Memory, plan: Plan) -> Facts {
         let entries = entries(program);
         let changing = match memory.by_instance {
             true => state::of_others(program, memory),
             false => state::changing(program, assigned, memory),
         };
-        // The library of gfortran is made for threads, but for statements that a call may end in.
+        // gfortran's run-time library is thread-safe, except for statements in which a call may end.
         let lingers = |u: &Unit| Ends::of(u, &|name| entries.contains_key(name)).lingers;
         let files_are_shared = !memory.by_instance || program.units.iter().any(lingers);
-        // What has shared variables, whether they are assigned or not.
+        // Units with shared variables, whether these are assigned or not.
         let mut having = HashSet::new();
-        // What has variables that EQUIVALENCE ties together: all of them are static where their derivatives are large.
+        // Units with variables joined by EQUIVALENCE: all of them are static if their derivatives are large.
         let mut tied = HashSet::new();
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
         let mut shared = locks::Shared::default();
@@ -103,8 +103,8 @@ impl Facts {
                             shared.unknown = true;
                         }
                     },
-                    // A closure that Rust gives, on whose thread it runs: no other can be
-                    // left when all is lowered.
+                    // A Rust closure, which runs on the caller's thread: after lowering there are no other
+                    // dummy procedures.
                     Place::Dummy => {
                         unwinds = true;
                         shared.closures.insert(unit.name.clone());
@@ -137,7 +137,7 @@ impl Facts {
             if ends.expected || memory.float_errors {
                 facts.stops.insert(unit.name.clone());
             }
-            // A derivative is not there yet.
+            // A derivative does not exist yet.
             if ends.surprising || unit.origin == Origin::Derivative {
                 facts.surprises.insert(unit.name.clone());
             }
@@ -181,7 +181,7 @@ impl Facts {
 }
 
 impl Facts {
-    /// What is known of a unit is known of its ENTRY points.
+    /// Copies the facts about a unit to one of its ENTRY points.
     fn enter(&mut self, entry: &Name, unit: &Name) {
         for set in [
             &mut self.shares_state,
@@ -204,7 +204,7 @@ impl Facts {
     }
 }
 
-/// Gives the callers of a unit with a reason that reason, with the unit that it is from.
+/// Propagates reasons from units to their callers, together with the unit that a reason comes from.
 fn spread_reasons(callees: &HashMap<Name, HashSet<Name>>, reasons: &mut HashMap<Name, String>) {
     let mut callers: HashMap<&Name, Vec<&Name>> = HashMap::new();
     for (unit, called) in callees {
@@ -234,7 +234,7 @@ fn spread_reasons(callees: &HashMap<Name, HashSet<Name>>, reasons: &mut HashMap<
     }
 }
 
-/// Does a unit keep values of its own between calls? Copies of it would each keep their own.
+/// Whether a unit keeps its own values between calls. Copies of it would each have their own.
 pub(crate) fn keeps_state(unit: &Unit) -> bool {
     let declared = unit.specs.iter().any(|s| match &s.kind {
         SpecKind::Data(_) => true,
@@ -246,7 +246,7 @@ pub(crate) fn keeps_state(unit: &Unit) -> bool {
     declared || unit.symbols.iter().any(|(_, s)| s.saved)
 }
 
-/// A local variable of fixed size that is too large for the stack.
+/// Whether a local variable of fixed size is too large for the stack.
 pub(crate) fn is_large(unit: &Unit, symbol: &Symbol) -> bool {
     let size = match (symbol.ty, &symbol.length) {
         (Some(Type::Integer(n) | Type::Real(n) | Type::Logical(n)), _) => u64::from(n),
@@ -256,7 +256,7 @@ pub(crate) fn is_large(unit: &Unit, symbol: &Symbol) -> bool {
             Some(length) => length.max(0).unsigned_abs(),
             None => return !mentions_variable(unit, symbol),
         },
-        // Whatever it is, it is not longer.
+        // Any other type is not larger.
         _ => 1024,
     };
     let mut elements: u64 = 1;
@@ -271,8 +271,8 @@ pub(crate) fn is_large(unit: &Unit, symbol: &Symbol) -> bool {
                 let extent = upper.saturating_sub(lower).saturating_add(1).max(0);
                 elements = elements.saturating_mul(extent.unsigned_abs());
             }
-            // An automatic array is on the stack or on the heap. A bound that is constant
-            // but not understood counts as large.
+            // An automatic array is on the stack or on the heap. A bound that is constant but cannot be
+            // evaluated counts as large.
             _ => return !mentions_variable(unit, symbol),
         }
     }
@@ -280,7 +280,7 @@ pub(crate) fn is_large(unit: &Unit, symbol: &Symbol) -> bool {
 }
 
 fn exceeds_stack(bytes: u64) -> bool {
-    // REAL may be made twice as large.
+    // The setting for the size of REAL may double the size.
     bytes.saturating_mul(2) > MAX_STACK_ARRAY
 }
 
@@ -301,13 +301,13 @@ mod tests {
     use farfel_lang::resolve::resolve;
     use farfel_lang::syntax::{Form, NoIncludes, parse};
 
-    /// The facts of a program of subroutine A and others: does A share state, does it stop.
+    /// Returns whether subroutine A of a program shares state, and whether it may stop.
     fn check(lines: &[&str]) -> (bool, bool) {
         let facts = facts(lines, |_| {}, false);
         (facts.shares_state.contains("A"), facts.stops.contains("A"))
     }
 
-    /// The facts of a program with something done to it. C knows the block /FROMC/.
+    /// Returns the facts about a program after a change. C knows the block /FROMC/.
     fn facts(lines: &[&str], change: impl Fn(&mut Program), all_static: bool) -> Facts {
         facts_of(lines, change, all_static, false)
     }
@@ -343,7 +343,7 @@ mod tests {
         Facts::of(&program, &assigned, memory, plan)
     }
 
-    /// Which subprograms take one lock: groups of names, in the order of the program.
+    /// Checks which subprograms take the same lock: groups of names, in the order of the program.
     #[test]
     fn what_shares_a_lock() {
         const FLOW: [&str; 4] = ["SUBROUTINE A(X)", "COMMON /FLOW/ U", "U = X", "END"];
@@ -354,7 +354,7 @@ mod tests {
         };
         for (more, groups) in [
             (vec![], "A|B|C"),
-            // One that calls two joins them; what it calls may lie below something without state.
+            // A unit that calls two others joins them; the callee may be below something without state.
             (
                 one("SUBROUTINE D(X)", &["CALL A(X)", "CALL B(X)"]),
                 "A B D|C",
@@ -370,13 +370,13 @@ mod tests {
                 .concat(),
                 "A|B C D P",
             ),
-            // Blocks with other names of their variables are the same, and a unit without any is in no group.
+            // A block with other names of variables is the same block, and a unit without any is in no group.
             (
                 one("SUBROUTINE D(X)", &["COMMON /FLOW/ Z(1)", "Z(1) = X"]),
                 "A D|B|C",
             ),
             (one("SUBROUTINE D(X)", &["X = 1"]), "A|B|C"),
-            // Files are one state.
+            // All files are one state.
             (
                 [
                     one("SUBROUTINE D(X)", &["COMMON /GRID/ E", "WRITE (7, *) E"]),
@@ -385,7 +385,7 @@ mod tests {
                 .concat(),
                 "A|B D E|C",
             ),
-            // While closures run, one lock is held, and not two that others take the other way round.
+            // While closures run, only one lock is held, and not two that others take in the opposite order.
             (
                 [
                     one(
@@ -398,7 +398,7 @@ mod tests {
                 .concat(),
                 "A|B C D E",
             ),
-            // Nobody knows what code without text uses.
+            // Nothing is known about code without source.
             (
                 one("SUBROUTINE D(X)", &["EXTERNAL Q", "CALL Q(X)"]),
                 "A B C D",
@@ -444,7 +444,7 @@ mod tests {
                 &["SUBROUTINE A(F)", "EXTERNAL F", "CALL F(1.0)", "END"],
                 false,
             ),
-            // A closure for a subroutine may assign what it gets, one for a function may not.
+            // A closure for a subroutine may assign its arguments, one for a function may not.
             (
                 &["SUBROUTINE A(F)", "DATA Y /1.0/", "CALL F(Y)", "END"],
                 true,
@@ -491,7 +491,7 @@ mod tests {
                 &["SUBROUTINE A(X)", "REAL X(100000)", "X(1) = 0", "END"],
                 false,
             ),
-            // Through calls, also recursive ones; not from callers.
+            // Through calls, including recursive ones, but not from callers.
             (
                 &[
                     "SUBROUTINE A(X)",
@@ -524,7 +524,7 @@ mod tests {
         }
     }
 
-    /// Variables that keep their values are state where something may assign them.
+    /// Variables that keep their values are state if something may assign them.
     #[test]
     fn which_variables_are_state() {
         for (lines, shares) in [
@@ -540,7 +540,7 @@ mod tests {
                 &["REAL T(3)", "DATA T(1) /1.0/", "T(2) = X", "X = T(1)"],
                 true,
             ),
-            // The variable that counts in DATA keeps nothing.
+            // The loop variable in DATA keeps nothing.
             (
                 &[
                     "REAL T(3)",
@@ -569,7 +569,7 @@ mod tests {
                 ],
                 true,
             ),
-            // Through EQUIVALENCE, with one that is saved and with an array too large.
+            // Through EQUIVALENCE, with a saved variable and with an array that is too large.
             (
                 &["EQUIVALENCE (Y, Z)", "DATA Y /1.0/", "Z = X", "X = Y"],
                 true,
@@ -586,7 +586,7 @@ mod tests {
                 ],
                 true,
             ),
-            // COMMON that nobody assigns, or somebody, or of whom nobody knows who does.
+            // COMMON that nobody assigns, that somebody assigns, or for which this is unknown.
             (&["COMMON /TABLE/ Y", "X = Y"], false),
             (&["COMMON /TABLE/ Y", "CALL READS(Y)"], false),
             (&["COMMON /TABLE/ Y", "CALL SETS(Y)"], true),
@@ -623,8 +623,8 @@ mod tests {
         }
     }
 
-    /// A derivative has state if what it is derived from has any variables for it, and with
-    /// derivatives around, so has everybody who uses COMMON.
+    /// A derivative has state if the original has any variables that could be state, and if there are
+    /// derivatives, so has every unit that uses COMMON.
     #[test]
     fn derivatives_are_not_known() {
         let lines = [
@@ -690,7 +690,7 @@ mod tests {
         assert_eq!(check(&callee), (false, true));
     }
 
-    /// Whatever ends a Fortran program ends a call.
+    /// Everything that ends a Fortran program ends a call.
     #[test]
     fn what_ends_a_call() {
         for (lines, stops) in [
@@ -699,7 +699,7 @@ mod tests {
             (&["CALL EXIT(3)"], true),
             (&["CALL ABORT"], true),
             (&["EXTERNAL EXIT", "CALL EXIT(3)"], false),
-            // What fails there is a panic, as in Rust.
+            // A failure here is a panic, as in Rust.
             (&["PRINT *, X"], false),
             (&["WRITE (*, *) X"], false),
             (&["PRINT '(F5.2)', X"], true),
@@ -719,7 +719,7 @@ mod tests {
             ),
             (&["REAL W(J)", "X = W(1)"], true),
             (&["REAL W(9)", "X = W(1)"], false),
-            // Also where the name of the function that is asked is a variable's.
+            // Even if the function that is needed has the same name as a variable.
             (&["REAL W(J), LOC(2)", "LOC(1) = 1", "X = W(1)"], true),
             (&["I = I/J"], true),
             (&["I = I/2"], false),

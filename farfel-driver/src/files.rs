@@ -1,4 +1,4 @@
-//! Writing files: whole or not at all, and only when their content changes.
+//! Writes files atomically, and only if their content changes.
 
 use crate::Error;
 use crate::process::watch::{Watch, unforeseeable};
@@ -6,10 +6,10 @@ use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Writes a file if its content differs, through a temporary file beside it, so that a
-/// reader never sees half of it. Returns whether it was written.
+/// Writes a file if its content differs, through a temporary file beside it, so that a reader never sees half
+/// of it. Returns whether it was written.
 pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool, Error> {
-    // What is of another length need not be read.
+    // If the lengths differ, the file need not be read.
     let same = fs::metadata(path).is_ok_and(|m| m.len() == content.len() as u64);
     if same && fs::read(path).is_ok_and(|old| old == content) {
         return Ok(false);
@@ -18,7 +18,7 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<bool, Erro
     Ok(true)
 }
 
-/// Replaces a file that exists: what a link leads to, with its permissions.
+/// Replaces an existing file, following links and keeping its permissions.
 pub(crate) fn rewrite(path: &Path, content: &[u8]) -> Result<(), Error> {
     let real = path.canonicalize().map_err(Error::io(path))?;
     let permissions = fs::metadata(&real).map_err(Error::io(path))?.permissions();
@@ -33,7 +33,7 @@ pub(crate) fn rewrite(path: &Path, content: &[u8]) -> Result<(), Error> {
     fs::set_permissions(&real, permissions).map_err(Error::io(path))
 }
 
-/// Removes a file; it need not exist.
+/// Removes a file if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io(path)(e)),
@@ -41,9 +41,8 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// A directory for files that are needed only for a moment. Nobody else may look into it,
-/// and nobody can know its name beforehand. It goes when this is dropped, and when this
-/// process is killed before, see [`Watch`].
+/// A directory for short-lived files. Nobody else may access it, and its name is unpredictable. It is removed
+/// when this is dropped, or if this process is killed before, see [`Watch`].
 pub(crate) struct Scratch {
     path: PathBuf,
     watch: Watch,
@@ -54,14 +53,13 @@ impl Scratch {
         Scratch::new_in(&std::env::temp_dir())
     }
 
-    /// One in a directory that is not the system's, so that what is made in it can be moved
-    /// to there.
+    /// Creates one in a directory other than the system's, so that its files can be moved to that directory.
     pub(crate) fn new_in(base: &Path) -> Result<Scratch, Error> {
-        // The directory of a program that runs in it is another one.
+        // A program that runs in it has another working directory.
         let base = std::path::absolute(base).map_err(Error::io(base))?;
         loop {
             let path = base.join(format!("farfel-{}", unforeseeable()));
-            // First the watch: this process may be killed as soon as the directory is there.
+            // The watch comes first: this process may be killed as soon as the directory exists.
             let watch = Watch::new(Some(&path));
             match private_directory(&path) {
                 Ok(()) => return Ok(Scratch { path, watch }),
@@ -75,7 +73,7 @@ impl Scratch {
         &self.path
     }
 
-    /// What guards it, for a program that runs in it.
+    /// Returns the watch that guards it, for a program that runs in it.
     pub(crate) fn watch(&mut self) -> &mut Watch {
         &mut self.watch
     }
@@ -87,7 +85,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes a directory that only its owner may read and write.
+/// Creates a directory that only its owner may read and write.
 pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut))]
     let mut builder = fs::DirBuilder::new();
@@ -96,8 +94,8 @@ pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Removes a directory with all that is in it, links but not what they lead to. Best effort:
-/// it is in the system's directory for such files.
+/// Removes a directory with everything in it, including links but not their targets. Errors are ignored,
+/// since it is in the system's directory for temporary files.
 fn remove_tree(path: &Path) {
     for _ in 0..3 {
         match fs::remove_dir_all(path) {
@@ -107,7 +105,7 @@ fn remove_tree(path: &Path) {
     }
 }
 
-/// Gives their owner all rights on directories, which a program may have taken away.
+/// Gives the owner all rights on directories, which a program may have removed.
 fn open_up(path: &Path) {
     #[cfg(unix)]
     {
@@ -126,13 +124,13 @@ fn open_up(path: &Path) {
     let _ = path;
 }
 
-/// Writes a program that can be run, whole or not at all.
+/// Writes an executable file atomically.
 pub(crate) fn write_program(path: &Path, code: &[u8]) -> Result<(), Error> {
     replace(path, code, 0o777)
 }
 
-/// Puts a file in the place of what there is. The temporary file beside it is a new one
-/// whose name nobody can know beforehand: a link that waits there is not written through.
+/// Replaces a file. The temporary file beside it is a new one with an unpredictable name, so that nothing can
+/// be written through a link planted there.
 fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", unforeseeable()));
@@ -148,7 +146,7 @@ fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
         fs::rename(&temporary, path)
     };
     write().map_err(|source| {
-        // Best effort: the first error is the one to report.
+        // Errors are ignored: the first error is the one to report.
         let _ = fs::remove_file(&temporary);
         Error::Io {
             path: path.to_owned(),
@@ -157,8 +155,8 @@ fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
     })
 }
 
-/// Removes what [`replace`] leaves in a directory when it is killed. Best effort. Nobody else
-/// may be writing there.
+/// Removes the files that [`replace`] leaves in a directory when it is killed. Errors are ignored. Nobody
+/// else may be writing there.
 pub(crate) fn remove_temporary(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -186,7 +184,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         let error = write_if_changed(&dir.path().join("no/such"), b"").unwrap_err();
         assert!(error.to_string().contains("such"), "{error}");
-        // What a dead writer left goes, and nothing else.
+        // Files left by dead writers are removed, and nothing else.
         let mut left = file.into_os_string();
         left.push(format!(".{}.tmp", unforeseeable()));
         fs::write(&left, b"thr").unwrap();

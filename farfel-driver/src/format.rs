@@ -1,4 +1,4 @@
-//! Source files laid out anew.
+//! Formats source files.
 
 use crate::{Config, Error, Report, files, sources};
 use farfel_lang::Sources;
@@ -10,36 +10,35 @@ use std::sync::Arc;
 
 pub use farfel_lang::format::Case;
 
-/// How files are laid out.
+/// The options of the formatter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// The source form to convert to.
     pub form: Option<Form>,
-    /// The letters of names and keywords.
+    /// The case of names and keywords.
     pub case: Case,
 }
 
-/// A file that was laid out, not yet written.
+/// A formatted file that has not been written yet.
 #[derive(Debug)]
 pub struct Formatted {
     path: PathBuf,
-    /// Its name as people see it.
+    /// Its name as shown in messages.
     pub name: String,
-    /// The text as it was.
+    /// The original text.
     pub before: Arc<str>,
-    /// The text laid out.
+    /// The formatted text.
     pub after: String,
-    /// It went into another source form, and names files by INCLUDE, which did not.
+    /// Whether it was converted to another source form but has INCLUDE files, which were not.
     pub includes_left: bool,
 }
 
-/// Lays a file out, and writes nothing. INCLUDE files stay closed and no preprocessor runs.
+/// Formats a file without writing it. INCLUDE files are not opened, and no preprocessor runs.
 ///
 /// # Errors
 ///
-/// [`Error::Io`]; [`Error::Diagnostics`] when the text cannot be read; [`Error::Format`] when
-/// the settings ask for another form than `options`, or the result would not be the same
-/// program.
+/// [`Error::Io`]; [`Error::Diagnostics`] if the text cannot be parsed; [`Error::Format`] if the settings
+/// demand another form than `options`, or if the result would not be the same program.
 pub fn format_file(path: &Path, config: &Config, options: &Options) -> Result<Formatted, Error> {
     let before = sources::read(path).map_err(Error::io(path))?;
     let name = sources::shown(config, path);
@@ -106,13 +105,12 @@ pub fn format_file(path: &Path, config: &Config, options: &Options) -> Result<Fo
 }
 
 impl Formatted {
-    /// Whether the layout differs from what it was.
+    /// Whether the formatted text differs from the original.
     pub fn changed(&self) -> bool {
         *self.before != self.after
     }
 
-    /// Writes the file, in the encoding that it had, if the layout differs: all of it or
-    /// nothing.
+    /// Writes the file atomically in its original encoding, if the text has changed.
     ///
     /// # Errors
     ///

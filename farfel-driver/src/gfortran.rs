@@ -1,4 +1,4 @@
-//! Running gfortran, and reading what it says.
+//! Runs gfortran and parses its messages.
 
 use crate::border::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
@@ -14,35 +14,35 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How to optimise, where the settings do not say.
+/// The optimization level if the settings do not choose one, and whether there is debug information.
 pub struct Profile {
     /// 0 to 3, `s`, `z` or `fast`.
     pub opt_level: String,
-    /// With debug information.
+    /// Whether to include debug information.
     pub debug: bool,
 }
 
-/// One line for each message.
+/// Flags that make each message a single line.
 const SHORT_MESSAGES: [&str; 2] = ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never"];
 
-/// The flags for what Farfel writes, without its name and that of the output.
+/// Returns the flags for Farfel's own Fortran, without the names of input and output.
 pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
-    // Old programs are what it is for. Messages stay for what is wrong even so.
+    // The dialect of old programs is accepted. Messages remain for what is wrong even so.
     let language = ["-std=legacy", "-ffixed-form", "-fdollar-ok"].map(str::to_owned);
     common_flags(config, profile, &language)
 }
 
-/// The flags for files that gfortran gets as they are, but for those of [`language_as_it_is`].
+/// Returns the flags for pass-through files, except those of [`language_as_it_is`].
 pub(crate) fn flags_as_it_is(config: &Config, profile: &Profile) -> Vec<String> {
     common_flags(config, profile, &[])
 }
 
-/// How such a file is written.
+/// Returns the flags for the language of a pass-through file.
 pub(crate) fn language_as_it_is(config: &Config, form: Form) -> Vec<String> {
     let mut language = match form {
         Form::Free => vec![
             "-ffree-form".to_owned(),
-            // Names of the preprocessor may stand for long texts.
+            // Macros may expand to long texts.
             "-ffree-line-length-none".to_owned(),
         ],
         Form::Fixed => vec![
@@ -57,7 +57,7 @@ pub(crate) fn language_as_it_is(config: &Config, form: Form) -> Vec<String> {
     language
 }
 
-/// Those for both.
+/// Returns the flags for both kinds of files.
 fn common_flags(config: &Config, profile: &Profile, language: &[String]) -> Vec<String> {
     let level = config.opt_level.as_deref().unwrap_or(&profile.opt_level);
     let level = match level {
@@ -70,11 +70,12 @@ fn common_flags(config: &Config, profile: &Profile, language: &[String]) -> Vec<
     if config.debug.unwrap_or(profile.debug) {
         flags.push("-g".into());
     }
-    // What is larger is shared by all threads, and the bindings know it.
+    // Larger variables are shared by all threads, and the bindings rely on this number.
     flags.push(format!("-fmax-stack-var-size={MAX_STACK_ARRAY}"));
-    // gfortran 12 compiles some correct adjoints to wrong code with it (that of CUMNOR in cdflib, inlined), as every other
-    // set of flags shows. It also packs neighbouring pushes into vectors that the loop then waits for: the adjoint of
-    // DNRM2 takes 7.3 times the function with it, 3.0 without, at -O2 and -O3.
+    // With this optimization gfortran 12 miscompiles some correct adjoints (that of CUMNOR in cdflib,
+    // inlined), as every other combination of flags confirms. It also packs neighbouring pushes into vectors
+    // that the loop then waits for: the adjoint of DNRM2 takes 7.3 times as long as the function with it, and
+    // 3.0 times without, at -O2 and -O3.
     flags.push("-fno-tree-slp-vectorize".into());
     if config.real_kind == 8 {
         flags.push("-fdefault-real-8".into());
@@ -87,19 +88,19 @@ fn common_flags(config: &Config, profile: &Profile, language: &[String]) -> Vec<
     flags
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct Compiled {
-    /// The file that it made: an object or a program.
+    /// The contents of the file that was made: an object or a program.
     pub output: Vec<u8>,
     /// The warnings about the user's lines.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Why there is nothing.
+/// The reason why a run has no result.
 pub(crate) enum Fault {
-    /// gfortran refuses what stands in the user's files.
+    /// gfortran rejects the user's code.
     Diagnostics(Vec<Diagnostic>),
-    /// It cannot be started, crashes, or refuses generated code.
+    /// gfortran cannot be started, crashes, or rejects generated code.
     Error(Error),
 }
 
@@ -109,12 +110,12 @@ impl From<Error> for Fault {
     }
 }
 
-/// Compiles `text`, and links it with `objects` where the flags ask for a program. Neither
-/// time nor path enters what it makes.
+/// Compiles `text`, and links it with `objects` if the flags ask for a program. The result depends neither on
+/// the time nor on paths.
 ///
 /// # Errors
 ///
-/// Whatever [`Fault`] says.
+/// Any [`Fault`].
 pub(crate) fn compile(
     compiler: &Compiler,
     args: &[String],
@@ -126,16 +127,16 @@ pub(crate) fn compile(
     let source = scratch.path().join("farfel.f");
     files::write_if_changed(&source, &encode(text))?;
     let mut command = compiler.command();
-    // Libraries are searched for what stands before them.
+    // Libraries are only searched for symbols needed by what precedes them.
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
     command.args(args);
-    // The last that fits counts, and the one may be in the other.
+    // The last matching flag wins, and one directory may be inside the other.
     let here = std::env::current_dir().ok();
     for directory in here.into_iter().chain([scratch.path().to_owned()]) {
         command.arg(unnamed(&directory));
     }
-    // Where the module's file goes.
+    // The directory for module files.
     command.arg("-J").arg(scratch.path());
     command.arg("-o").arg(output(&scratch)).arg(&source);
     for (i, object) in objects.iter().enumerate() {
@@ -147,21 +148,21 @@ pub(crate) fn compile(
     run(command, scratch, sources)
 }
 
-/// A file as it is.
+/// A source that is compiled as it is.
 pub(crate) struct Source<'a> {
-    /// What it is called for the compiler, which goes by the ending.
+    /// Its file name for the compiler, which goes by the extension.
     pub name: &'static str,
     pub text: &'a [u8],
-    /// The module files that it may read, by their names.
+    /// The module files that it may read, by name.
     pub modules: &'a BTreeMap<String, Vec<u8>>,
 }
 
-/// Compiles a file as it is, in a directory that has nothing but it. Returns the object, and the module
-/// files that came of it.
+/// Compiles a source as it is, in a directory that contains nothing else. Returns the object and the module
+/// files.
 ///
 /// # Errors
 ///
-/// Whatever [`Fault`] says.
+/// Any [`Fault`].
 pub(crate) fn compile_module(
     compiler: &Compiler,
     args: &[String],
@@ -169,14 +170,14 @@ pub(crate) fn compile_module(
     sources: &Sources,
 ) -> Result<(Compiled, BTreeMap<String, Vec<u8>>), Fault> {
     let scratch = files::Scratch::new()?;
-    // One of its own, that goes later than the one that the compiler runs in.
+    // A separate directory, which outlives the one in which the compiler runs.
     let made = files::Scratch::new()?;
     files::write_if_changed(&scratch.path().join(source.name), source.text)?;
     for (name, bytes) in source.modules {
         files::write_if_changed(&scratch.path().join(name), bytes)?;
     }
     let mut command = compiler.command();
-    // Module files have the path of the source in them.
+    // Module files contain the path of the source.
     command.current_dir(scratch.path()).args(args);
     command.arg(unnamed(scratch.path()));
     command.arg("-J").arg(made.path()).arg("-I").arg(".");
@@ -194,12 +195,12 @@ pub(crate) fn compile_module(
     Ok((compiled, modules))
 }
 
-/// What it makes.
+/// Returns the path of the output.
 fn output(scratch: &files::Scratch) -> PathBuf {
     scratch.path().join("output")
 }
 
-/// The flag by which a directory is not named in what is made.
+/// Returns the flag that removes a directory's name from the output.
 fn unnamed(directory: &Path) -> OsString {
     let mut flag = OsString::from("-ffile-prefix-map=");
     flag.push(directory);
@@ -207,18 +208,18 @@ fn unnamed(directory: &Path) -> OsString {
     flag
 }
 
-/// Runs the compiler, with a directory for what it needs for a moment.
+/// Runs the compiler with a directory for temporary files.
 fn run(
     mut command: Command,
     mut scratch: files::Scratch,
     sources: &Sources,
 ) -> Result<Compiled, Fault> {
     let output = output(&scratch);
-    // What it leaves there when it is killed goes with the rest.
+    // Files that it leaves there when killed are removed with the rest.
     for name in ["TMPDIR", "TMP", "TEMP"] {
         command.env(name, scratch.path());
     }
-    // Debug information names the switches, and with them the directory of the module's file.
+    // Debug information would include the switches, and with them the directory of module files.
     command.arg("-gno-record-gcc-switches");
     let shown = format!("{command:?}");
     let failed = |reason: String| Error::Command {
@@ -255,16 +256,15 @@ fn run(
     .into())
 }
 
-/// What gfortran says: messages about the user's lines, each once, and errors about all
-/// else.
+/// Parses gfortran's output: messages about the user's lines, without duplicates, and other errors.
 pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<String>) {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut rest = Vec::new();
-    // A message about two places is two lines, the first with `(1)` for a message.
+    // A message about two places consists of two lines, the first with `(1)` in place of the message.
     let mut first = None;
     for line in said.lines() {
         let Some((place, severity, message)) = split(line) else {
-            // The compiler proper crashed, or was killed, for want of memory say.
+            // The compiler proper crashed or was killed, for example for lack of memory.
             if ["internal compiler error", "signal terminated program"]
                 .iter()
                 .any(|m| line.contains(m))
@@ -290,7 +290,7 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
                 }
                 let generated = places.iter().any(|p| p.starts_with(BORDER));
                 let noise = severity == Severity::Warning && (generated || is_noise(message));
-                // Copies of a subprogram repeat its faults.
+                // Copies of a subprogram repeat its errors.
                 if !noise && !found.contains(&diagnostic) {
                     found.push(diagnostic);
                 }
@@ -302,7 +302,7 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
     (found, rest)
 }
 
-/// The libraries that the linker does not find.
+/// Returns the libraries that the linker does not find.
 fn missing_libraries(said: &str) -> Vec<String> {
     let mut names: Vec<String> = said
         .lines()
@@ -317,7 +317,7 @@ fn missing_libraries(said: &str) -> Vec<String> {
     names
 }
 
-/// The procedures that the linker misses, by their Fortran names.
+/// Returns the procedures that the linker misses, by their Fortran names.
 fn undefined(said: &str) -> Vec<String> {
     let mut names: Vec<String> = said
         .lines()
@@ -330,7 +330,7 @@ fn undefined(said: &str) -> Vec<String> {
     names
 }
 
-/// `file:line:column: Error: message`
+/// Parses `file:line:column: Error: message`.
 fn split(line: &str) -> Option<(&str, Severity, &str)> {
     [
         (": Error: ", Severity::Error),
@@ -345,8 +345,8 @@ fn split(line: &str) -> Option<(&str, Severity, &str)> {
     .min_by_key(|(place, ..)| place.len())
 }
 
-/// The statement that a place names: the line without the blanks around it. The column is
-/// that of the printed program, so it says nothing.
+/// Returns the statement at a place: the line without surrounding blanks. The column is ignored because it
+/// refers to the printed program.
 pub(crate) fn span(place: &str, sources: &Sources) -> Option<Span> {
     let (id, file, rest) = sources
         .iter()
@@ -378,7 +378,7 @@ pub(crate) fn span(place: &str, sources: &Sources) -> Option<Span> {
     Some(Span::new(id, start as u32, end as u32))
 }
 
-/// A message without the marks that refer to a picture that is not shown.
+/// Removes marks from a message that refer to source excerpts, which are not shown.
 fn plain(message: &str) -> String {
     message
         .replace(['‘', '’'], "'")
@@ -390,7 +390,7 @@ fn plain(message: &str) -> String {
         .to_owned()
 }
 
-/// Warnings that say nothing new about a program that FORTRAN 77 allows.
+/// Whether a warning says nothing new about a program that FORTRAN 77 allows.
 fn is_noise(message: &str) -> bool {
     message.starts_with("Named COMMON block") && message.contains("same size as elsewhere")
 }

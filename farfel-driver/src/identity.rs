@@ -1,6 +1,6 @@
-//! Which compiler this is.
+//! The identity of this compiler.
 
-/// What distinguishes this compiler from others: results of equal ones are equal.
+/// Returns the identity of this compiler: compilers with equal identities give equal results.
 pub(crate) fn identity() -> String {
     format!(
         "{} {} {} {} {}",

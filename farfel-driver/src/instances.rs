@@ -1,9 +1,10 @@
-//! State by instance: COMMON and saved variables lie in memory that each call gets.
+//! State by instance: COMMON and saved variables are kept in memory that is passed to each call.
 //!
-//! A pass over the final program of a library, behind [`guard`](crate::guard) and [`ends`](crate::ends), where the
-//! settings ask for it. Every subprogram that has state, or calls one that has, gets the memory as its first argument; a
-//! variable is a Cray pointee into it. So nothing else changes: EQUIVALENCE, blocks that subprograms divide in different
-//! ways, loops that count in COMMON all stay what they were, and gfortran makes as good code of it as of COMMON.
+//! This is a pass over the final program of a library, after [`guard`](crate::guard) and
+//! [`ends`](crate::ends), if the settings ask for it. Every subprogram that has state, or calls one that has,
+//! receives the memory as its first argument; each variable becomes a Cray pointee into it. Nothing else
+//! changes: EQUIVALENCE, COMMON blocks that subprograms divide differently, and loop variables in COMMON all
+//! work as before, and gfortran's code is as good as that for COMMON.
 //!
 //! ```text
 //! SUBROUTINE STEP(DT)                 SUBROUTINE STEP(FARFEL_STATE, DT)
@@ -14,8 +15,9 @@
 //! T = T + DT                          T = T + DT
 //! ```
 //!
-//! COMMON blocks come first, then the variables of each unit. Initial values stay static, in a subroutine for each unit
-//! that has some; [`START`] calls them for new memory. What nothing assigns, such as a table in DATA, stays static, too.
+//! COMMON blocks come first, then the variables of each unit. Initial values stay static, in a subroutine for
+//! each unit that has some; [`START`] calls these for new memory. Variables that nothing assigns, such as
+//! tables in DATA, stay static, too.
 
 #[cfg(test)]
 mod tests;
@@ -32,19 +34,20 @@ use farfel_lang::ir::{
 use farfel_lang::storage::{Constants, UnitStorage, common_blocks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// The subroutine that says how many bytes the state has.
+/// The subroutine that returns the size of the state in bytes.
 pub(crate) const BYTES: &str = "FARFEL_STATE_BYTES";
 
-/// The subroutine that puts the initial values into memory that is zero.
+/// The subroutine that stores the initial values in zeroed memory.
 pub(crate) const START: &str = "FARFEL_STATE_START";
 
-/// The argument with the memory.
+/// The name of the argument with the memory.
 const STATE: &str = "FARFEL_STATE";
 
-/// Where blocks begin, as the types of all processors want it.
+/// The alignment of blocks, which suits the types of all processors.
 const ALIGNMENT: i64 = 64;
 
-/// Why a program cannot have instances: the subprogram, and the reason. `by_name`: what C knows.
+/// Returns the reason why a program cannot have instances, with the subprogram responsible. `by_name` are the
+/// names that C knows.
 pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(Name, String)> {
     let own = entries(program);
     let state = State::of(program, by_name, 4);
@@ -98,22 +101,22 @@ pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(N
     Some((unit, format!("{variable} has no constant size")))
 }
 
-/// The blocks that an instance lends to Rust, in the order in which [`BYTES`] names their places.
+/// Returns the blocks that an instance lends to Rust, in the order in which [`BYTES`] reports their places.
 pub(crate) fn lent_blocks(program: &Program, by_name: &BTreeSet<Name>) -> Vec<Name> {
     let blocks: BTreeSet<Name> = program.units.iter().flat_map(common_blocks).collect();
     blocks.difference(by_name).cloned().collect()
 }
 
-/// What was settled before derivatives were there: which subprograms get the state whether they need it or not, as Rust
-/// calls them so, and which do not get it.
+/// Decisions that were made before derivatives existed: which subprograms get the state whether they need it
+/// or not, because Rust calls them with it, and which do not get it.
 #[derive(Debug, Default)]
 pub(crate) struct Settled<'a> {
     pub with: HashSet<&'a Name>,
     pub without: HashSet<&'a Name>,
 }
 
-/// Gives the subprograms of a program the state as an argument. `lent` are the blocks that Rust asks for. `real`: bytes of
-/// a default REAL.
+/// Adds the state as an argument to the subprograms of a program. `lent` are the blocks that Rust asks for,
+/// `real` is the size of a default REAL in bytes.
 pub(crate) fn convert(
     program: &mut Program,
     settled: &Settled,
@@ -150,27 +153,27 @@ pub(crate) fn convert(
     program.units.push(starts_all(&starts));
 }
 
-/// A variable that is state.
+/// A variable that belongs to the state.
 #[derive(Debug, Clone, Copy)]
 struct Member {
     sym: SymId,
-    /// Its first byte.
+    /// The offset of its first byte.
     start: i64,
     size: i64,
 }
 
-/// Where all that is state lies.
+/// The layout of the state.
 #[derive(Debug, Default)]
 struct State {
-    /// The variables of each unit.
+    /// The state variables of each unit.
     members: HashMap<Name, Vec<Member>>,
-    /// The units that get the memory.
+    /// The units that receive the memory.
     takes: HashSet<Name>,
-    /// Where blocks begin.
+    /// The offsets of COMMON blocks.
     blocks: BTreeMap<Name, i64>,
-    /// How large it is.
+    /// The size in bytes.
     bytes: i64,
-    /// A unit and its variable whose size is not known.
+    /// A unit and its variable whose size is unknown.
     unknown: Option<(Name, Name)>,
 }
 
@@ -201,7 +204,7 @@ impl State {
             state.blocks.insert(block, start);
         }
         let assigned = Assigned::with(program, Dummies::Closures);
-        // Something may be assigned by other means.
+        // In such a program, variables may be assigned by other means.
         let opaque = program.units.iter().any(is_opaque);
         for (unit, storage) in program.units.iter().zip(&storages) {
             let mut members = Vec::new();
@@ -232,8 +235,8 @@ impl State {
         state
     }
 
-    /// Makes room for a unit's own variables that keep their values. `assigned`: those that something may assign;
-    /// without it all.
+    /// Reserves memory for a unit's own variables that keep their values. `assigned` are those that may be
+    /// assigned; if `None`, all.
     fn own(
         &mut self,
         unit: &Unit,
@@ -263,7 +266,7 @@ impl State {
         let mut areas: HashMap<usize, i64> = HashMap::new();
         let names = unit.symbols.ids();
         for sym in names.filter(|s| wanted.contains(s) && !formal.contains(s)) {
-            // Made for one call, whatever SAVE says.
+            // Generated for a single call, in spite of SAVE.
             let s = &unit.symbols[sym];
             let lasts =
                 s.saved || s.init.is_some() || (s.is_array() && !s.has(Attribute::Allocatable));
@@ -298,7 +301,7 @@ impl State {
         }
     }
 
-    /// Room for so many bytes.
+    /// Reserves this many bytes, and returns their offset.
     fn room(&mut self, bytes: i64) -> i64 {
         let start = self.bytes;
         let end = start.saturating_add(bytes.max(0));
@@ -315,7 +318,7 @@ impl State {
         }
     }
 
-    /// The blocks that a BLOCK DATA unit gives values to, as their first variables.
+    /// Returns the blocks that a BLOCK DATA unit initializes, represented by their first variables.
     fn blocks_of(&self, unit: &Unit, real: u8) -> Vec<Member> {
         let storage = UnitStorage::within(&Constants::of(unit).with_real(real));
         let areas = storage.areas().iter();
@@ -333,8 +336,8 @@ impl State {
     }
 }
 
-/// The variables of a unit that keep their values, in groups: what EQUIVALENCE puts together, and what one list of
-/// values in DATA is for.
+/// Returns the variables of a unit that keep their values, in groups: those joined by EQUIVALENCE, and those
+/// that share a list of values in DATA.
 fn together(unit: &Unit, storage: &UnitStorage, kept: &HashSet<SymId>) -> Vec<HashSet<SymId>> {
     let mut groups: Vec<HashSet<SymId>> = Vec::new();
     let mut join = |group: HashSet<SymId>| {
@@ -369,7 +372,7 @@ fn together(unit: &Unit, storage: &UnitStorage, kept: &HashSet<SymId>) -> Vec<Ha
     groups
 }
 
-/// The variables of a unit that are state and have initial values.
+/// Returns the state variables of a unit that have initial values.
 fn with_initial_values(unit: &Unit, members: &[Member]) -> Vec<Member> {
     let sets = unit.specs.iter().filter_map(|s| match &s.kind {
         SpecKind::Data(sets) => Some(sets),
@@ -387,8 +390,8 @@ fn with_initial_values(unit: &Unit, members: &[Member]) -> Vec<Member> {
     members.iter().filter(has).copied().collect()
 }
 
-/// A subroutine that puts the initial values of variables, or blocks, of a unit into the memory. It has the declarations of
-/// the unit that they need.
+/// Returns a subroutine that stores the initial values of a unit's variables, or blocks, in the memory. It
+/// contains the unit's declarations that these need.
 fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
     if members.is_empty() {
         return None;
@@ -417,13 +420,13 @@ fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
         }
         None => wanted.contains(&s),
     };
-    // All of a BLOCK DATA unit but the values, which stay there.
+    // Everything in a BLOCK DATA unit except the values, which remain there.
     let stays = |s: SymId| {
         let symbol = &unit.symbols[s];
         let constant = matches!(symbol.class, Class::Parameter(_));
         data || constant || near(s)
     };
-    // What counts in DATA has a type.
+    // The loop variable of an implied DO in DATA needs a type.
     let mut counts = HashSet::new();
     for spec in &unit.specs {
         if let SpecKind::Data(sets) = &spec.kind {
@@ -482,7 +485,7 @@ fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
     Some(made)
 }
 
-/// Makes the memory an argument of a unit and its variables parts of it.
+/// Makes the memory an argument of a unit and its state variables parts of the memory.
 fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
     let span = unit.span;
     let state = state_argument(unit, span);
@@ -515,12 +518,12 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
             sets.retain(|s| !s.targets.iter().any(named));
             !sets.is_empty()
         }
-        // What is saved is state, or constant.
+        // Saved variables are in the state, or constant.
         SpecKind::Save(_) => false,
         _ => true,
     });
     unit.undeclare_all(&|s| moved(s) && !used.contains(&s));
-    // These have to stand behind the declarations of what they name.
+    // These must follow the declarations of the variables that they name.
     let is_group = |s: &Spec| matches!(s.kind, SpecKind::Namelist(_));
     let groups: Vec<Spec> = unit.specs.iter().filter(|s| is_group(s)).cloned().collect();
     unit.specs.retain(|s| !is_group(s));
@@ -588,7 +591,7 @@ fn is_taken(unit: &Unit, callee: SymId, takes: &dyn Fn(&str) -> bool) -> bool {
     symbol.class.is_procedure() && global && takes(&symbol.name)
 }
 
-/// The argument with the memory, as the first of a unit.
+/// Adds the argument with the memory as the first of a unit.
 fn state_argument(unit: &mut Unit, span: Span) -> SymId {
     let name = unit.symbols.unused(STATE, &|_| false);
     let open = Dim {
@@ -602,7 +605,7 @@ fn state_argument(unit: &mut Unit, span: Span) -> SymId {
         ..Symbol::variable(name, Type::Integer(1), span)
     });
     unit.args.insert(0, Arg::Dummy(state));
-    // Bounds name it.
+    // Bounds refer to it.
     let first = |s: &Spec| matches!(s.kind, SpecKind::Use(_) | SpecKind::Implicit);
     let place = unit.specs.iter().rposition(first).map_or(0, |i| i + 1);
     let entity = Entity {
@@ -614,7 +617,7 @@ fn state_argument(unit: &mut Unit, span: Span) -> SymId {
     state
 }
 
-/// A byte of the memory.
+/// Returns a byte of the memory.
 fn at(state: SymId, start: i64, span: Span) -> Expr {
     let number = start + 1;
     let place = match i32::try_from(number) {
@@ -624,8 +627,8 @@ fn at(state: SymId, start: i64, span: Span) -> Expr {
     Expr::element(state, vec![place], span)
 }
 
-/// Do bounds or lengths name variables that are state; and what has one that is not an INTEGER variable, which [`sizes`] cannot
-/// take out of the memory?
+/// Returns whether bounds or lengths refer to state variables, and the name of a variable whose bounds refer
+/// to one that is not a scalar INTEGER, which [`sizes`] cannot read from the memory.
 fn named_in_sizes(unit: &Unit, members: &[Member]) -> (bool, Option<Name>) {
     let mut named = false;
     for (_, symbol) in unit.symbols.iter() {
@@ -652,8 +655,8 @@ fn named_in_sizes(unit: &Unit, members: &[Member]) -> (bool, Option<Name>) {
     (named, None)
 }
 
-/// Bounds and lengths that name variables in COMMON have their values before the pointers are set: they take them out of
-/// the memory.
+/// Rewrites bounds and lengths that refer to COMMON variables. They are evaluated before the pointers are
+/// set, so they read the values directly from the memory.
 fn sizes(unit: &mut Unit, state: SymId, places: &HashMap<SymId, Member>) {
     let named = |e: &Expr| {
         let mut found = false;
@@ -693,7 +696,8 @@ fn sizes(unit: &mut Unit, state: SymId, places: &HashMap<SymId, Member>) {
     }
 }
 
-/// The symbols that the statements of a unit name, and what they stand for.
+/// Returns the symbols that a unit's statements refer to, including those in statement functions and NAMELIST
+/// groups.
 fn used(unit: &Unit) -> HashSet<SymId> {
     let mut used = HashSet::new();
     for_each_symbol(&unit.body, &mut |s| {
@@ -711,7 +715,7 @@ fn used(unit: &Unit) -> HashSet<SymId> {
     used
 }
 
-/// `SUBROUTINE FARFEL_STATE_BYTES(N, P)`: how many bytes there are, and where blocks begin.
+/// Returns `SUBROUTINE FARFEL_STATE_BYTES(N, P)`, which reports the size in bytes and the offsets of blocks.
 fn says_bytes(state: &State, lent: &[Name]) -> Unit {
     let span = Span::NONE;
     let mut unit = Unit::new(UnitKind::Subroutine, BYTES.into(), span);
@@ -743,7 +747,7 @@ fn says_bytes(state: &State, lent: &[Name]) -> Unit {
     unit
 }
 
-/// `SUBROUTINE FARFEL_STATE_START(FARFEL_STATE)`
+/// Returns `SUBROUTINE FARFEL_STATE_START(FARFEL_STATE)`.
 fn starts_all(starts: &[Name]) -> Unit {
     let span = Span::NONE;
     let mut unit = Unit::new(UnitKind::Subroutine, START.into(), span);

@@ -1,14 +1,14 @@
-//! What procedures do with their arguments and with COMMON, to be looked at.
+//! What procedures do with their arguments and with COMMON, for display.
 
 use farfel_lang::dataflow::{self, Use};
 use farfel_lang::ir::{Intent, Program, SpecKind, SymId, Unit, UnitKind};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// What the procedures of a program do with what others can see.
+/// What the procedures of a program do with data that others can access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Intents {
-    /// In the order of the text; an ENTRY after the unit that it stands in.
+    /// The procedures in source order; an ENTRY follows the unit that contains it.
     pub procedures: Vec<Procedure>,
 }
 
@@ -19,23 +19,23 @@ pub struct Procedure {
     pub name: String,
     /// `program`, `subroutine`, `function` or `entry`.
     pub kind: &'static str,
-    /// The unit that it is nested in, or that it is an ENTRY of.
+    /// The unit in which it is nested, or of which it is an ENTRY.
     pub within: Option<String>,
-    /// Its arguments, but for alternate returns.
+    /// Its arguments, except alternate returns.
     pub arguments: Vec<Variable>,
-    /// The COMMON blocks that it declares, or that procedures use which it calls.
+    /// The COMMON blocks that it declares, or that its callees use.
     pub common: Vec<Block>,
-    /// Procedures without text that it calls: they are taken to read and set their
-    /// arguments, and no COMMON.
+    /// The procedures without source that it calls: they are assumed to read and set their arguments, and to
+    /// use no COMMON.
     pub unknown: Vec<String>,
 }
 
 /// A COMMON block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Block {
-    /// Its name; that of blank COMMON is empty.
+    /// Its name; empty for blank COMMON.
     pub name: String,
-    /// The unit by whose declaration the variables are named, where it is another one.
+    /// The unit whose declaration names the variables, if it is another one.
     pub declared_in: Option<String>,
     /// Its variables in the order of the block.
     pub variables: Vec<Variable>,
@@ -48,9 +48,9 @@ pub struct Variable {
     pub name: String,
     /// `in`, `out`, `inout`, `unused`, or `procedure`.
     pub intent: &'static str,
-    /// It gets a value on every way through the procedure; of arrays, all elements do.
+    /// Whether it is set on every path through the procedure, and for an array, whether all elements are.
     pub always: bool,
-    /// What a declaration says: `in`, `out` or `inout`.
+    /// The declared intent: `in`, `out` or `inout`.
     pub declared: Option<&'static str>,
 }
 
@@ -66,7 +66,7 @@ impl Variable {
 }
 
 impl Intents {
-    /// Of a resolved program, with a default REAL of so many bytes.
+    /// Analyses a resolved program with a default REAL of this many bytes.
     pub fn of(program: &Program, real: u8) -> Self {
         let procedures = dataflow::procedures(program, real);
         Intents {
@@ -74,7 +74,7 @@ impl Intents {
         }
     }
 
-    /// As a list for people.
+    /// Formats the intents as a list for people.
     ///
     /// ```text
     /// SUBROUTINE STEP
@@ -111,7 +111,8 @@ impl Intents {
         text
     }
 
-    /// As JSON: `{"procedures": [{"name", "kind", "within", "arguments": [{"name", "intent",
+    /// Formats the intents as JSON:
+    /// `{"procedures": [{"name", "kind", "within", "arguments": [{"name", "intent",
     /// "always", "declared"}], "common": [{"name", "declared_in", "variables"}],
     /// "unknown"}]}`.
     pub fn json(&self) -> String {
@@ -167,7 +168,7 @@ fn procedure(p: &dataflow::Procedure) -> Procedure {
     }
 }
 
-/// The INTENT that a unit declares for an argument.
+/// Returns the INTENT that a unit declares for an argument.
 fn declared(unit: &Unit, argument: SymId) -> Option<&'static str> {
     unit.specs.iter().find_map(|s| match &s.kind {
         SpecKind::Intent(intent, list) if list.contains(&argument) => Some(match intent {
@@ -179,7 +180,7 @@ fn declared(unit: &Unit, argument: SymId) -> Option<&'static str> {
     })
 }
 
-/// A line for each intent that there is.
+/// Writes a line for each intent that occurs.
 fn table(text: &mut String, variables: &[Variable], indent: usize) {
     const ROWS: [(&str, &str, Option<bool>); 6] = [
         ("in", "in", None),

@@ -1,11 +1,11 @@
-//! Reports in letters that people can read.
+//! Reports in legible characters.
 
 use crate::report::Report;
 use farfel_lang::encoding::{has_raw, legible};
 use farfel_lang::{Diagnostic, Sources, Span};
 use std::borrow::Cow;
 
-/// The report with the letters of Latin-1 where bytes of its sources are no UTF-8.
+/// Returns the report with Latin-1 characters in place of bytes in its sources that are not UTF-8.
 pub(crate) fn legible_report(report: &Report) -> Cow<'_, Report> {
     let strange = |file: u32| {
         let file = report.sources.get(farfel_lang::FileId(file));
@@ -53,7 +53,7 @@ pub(crate) fn legible_report(report: &Report) -> Cow<'_, Report> {
     })
 }
 
-/// What stands before the character at `at`, or all of the text.
+/// Returns the text before the character at `at`, or all of it.
 fn floor(text: &str, at: usize) -> &str {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

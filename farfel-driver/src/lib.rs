@@ -1,60 +1,60 @@
 //! Builds programs and libraries in Farfel and Fortran: from settings and sources to object files and
 //! bindings.
 //!
-//! A [`Session`] has the settings and leads through the stages; [`Session::build_library`] is what a
-//! build script does, by way of `farfel-build`, and [`Session::build_program`] what `farfel run` does.
+//! A [`Session`] holds the settings and runs the stages. Build scripts call [`Session::build_library`]
+//! (through `farfel-build`), and `farfel run` calls [`Session::build_program`].
 //!
-//! # The way of the data
+//! # Data flow
 //!
 //! | stage | module | from → to |
 //! |---|---|---|
-//! | settings | `config` | `Cargo.toml`, environment, calls → [`Config`] |
-//! | | `library` | what cargo says of dependencies → their sources and settings |
+//! | settings | `config` | `Cargo.toml`, environment, builder calls → [`Config`] |
+//! | | `library` | cargo's information about dependencies → their sources and settings |
 //! | read | `sources` | directories → files and their text |
-//! | | `pass_through` | files → those that gfortran gets as they are, with their modules |
-//! | | `preprocess` | text with lines for a preprocessor → text with line markers |
-//! | | `parse` | texts → programs, side by side |
+//! | | `pass_through` | files → those that gfortran compiles unchanged, with their modules |
+//! | | `preprocess` | text with preprocessor directives → text with line markers |
+//! | | `parse` | texts → programs, in parallel |
 //! | | `derive` | subprograms and settings → subprograms that compute their derivatives |
-//! | | `reach` | files of a program → those that it reaches, where several define one subprogram |
-//! | | `read` | programs → one, with its libraries, names resolved |
-//! | staged | `staged` | program → lowered program, and the derivatives that it asks for |
-//! | | `lowered` | the same of a library, with what Rust can call |
-//! | | `partitions` | a large library → parts that know nothing of each other, each redone only when it has changed |
-//! | derivatives | `ad` | settings → the AD tool, with its runs remembered |
-//! | | [`tools`] | settings → an AD tool that is a program of its own |
-//! | objects | `plan` | staged program → object files, each made only when what it reads has changed |
-//! | | `guard` | program → the same, which does not leave its arrays |
-//! | | `ends` | program → the same, which does not end the process; `support` has what it and `guard` call |
-//! | | `locals` | program → the same, whose derivatives have no static arrays that threads would share |
-//! | | `instances` | program → the same, whose COMMON and saved variables each call gets, where the settings ask for it |
+//! | | `reach` | files of a program → those that it reaches, where several define the same subprogram |
+//! | | `read` | programs → one program, including its libraries, with names resolved |
+//! | staged | `staged` | program → lowered program and the derivatives that it requests |
+//! | | `lowered` | the same for a library, with the subprograms that Rust can call |
+//! | | `partitions` | a large library → independent parts, each rebuilt only when it has changed |
+//! | derivatives | `ad` | settings → the AD tool, with its results cached |
+//! | | [`tools`] | settings → an AD tool that runs as an external program |
+//! | objects | `plan` | staged program → object files, each rebuilt only when its inputs have changed |
+//! | | `guard` | program → the same program with array accesses checked |
+//! | | `ends` | program → the same program, which never ends the process; `support` has the routines that it and `guard` call |
+//! | | `locals` | program → the same program, without static arrays in derivatives that threads would share |
+//! | | `instances` | program → the same program, with COMMON and saved variables passed to each call, if the settings ask for it |
 //! | | `assemble` | program → the Fortran that is compiled |
-//! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` has it look at floating-point exceptions |
-//! | | `gfortran` | Fortran → object file, messages → diagnostics |
-//! | | `c_sources` | C → object files, and what they call |
-//! | | `passed` | Fortran that gfortran gets as it is → object files and module files |
+//! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` makes it check floating-point exceptions |
+//! | | `gfortran` | Fortran → object file, compiler messages → diagnostics |
+//! | | `c_sources` | C → object files, and the procedures that they call |
+//! | | `passed` | pass-through Fortran → object files and module files |
 //! | | `archive` | object files → static library |
-//! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `calls`, `names` and `rustdoc` say what must be in it |
-//! | all of it | `session`, `build` | the stages in order; a program, a library |
+//! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `calls`, `names` and `rustdoc` determine its contents |
+//! | all | `session`, `build` | all stages in order, for a program or a library |
 //!
-//! Besides:
+//! The other modules:
 //!
 //! | module | what |
 //! |---|---|
-//! | `views` | a program for people: [`analysis`], [`copies`], [`graph`], [`intents`], [`side_by_side`], [`storage`]; `annotate` and `legible` help |
-//! | [`mod@format`] | source files → the same, laid out anew |
-//! | [`verify`], `checks` | programs that check their derivatives while they run, and what they found |
-//! | [`render`], [`messages`], [`sarif`], `error`, `report` | faults → text; the same as data |
-//! | [`script`] | a request of a build script → what it asks for |
-//! | [`cache`], `remember`, `codec`, `identity` | what earlier builds have made; what tools say of themselves |
-//! | [`link`], [`debian`] | libraries that the settings name, and the packages that have them |
-//! | `process`, [`toolchain`], `files` | other programs within limits; gfortran; files |
-//! | `workers`, [`timings`], [`progress`] | what runs side by side, when it ran, and how far it is |
-//! | `passes`, `stage` | verifying passes; the stages that `farfel expand` shows |
+//! | `views` | a program as users look at it: [`analysis`], [`copies`], [`graph`], [`intents`], [`side_by_side`], [`storage`]; `annotate` and `legible` help |
+//! | [`mod@format`] | source files → the same files, reformatted |
+//! | [`verify`], `checks` | programs that check their derivatives while they run, and the results |
+//! | [`render`], [`messages`], [`sarif`], `error`, `report` | diagnostics and errors → text, or data |
+//! | [`script`] | a build script's request → its answer |
+//! | [`cache`], `remember`, `codec`, `identity` | results of earlier builds; the identities of tools |
+//! | [`link`], [`debian`] | libraries that the settings name, and the packages that contain them |
+//! | `process`, [`toolchain`], `files` | external programs with limits; gfortran; files |
+//! | `workers`, [`timings`], [`progress`] | parallel tasks, when they ran, and how far the build is |
+//! | `passes`, `stage` | verification of passes; the stages that `farfel expand` shows |
 //!
-//! **Invariant:** this crate owns every process and every file; `farfel-lang`,
-//! `farfel-ad` and `farfel-tools` start and open none.
+//! **Invariant:** this crate owns every process and every file; `farfel-lang`, `farfel-ad` and `farfel-tools`
+//! start no process and open no file.
 
-// Whatever users do, they get a message.
+// Whatever the user does, the result must be a message and not a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)

@@ -1,13 +1,12 @@
 //! Libraries: packages whose Farfel and Fortran subprograms other packages call.
 //!
-//! Their sources are read together with those of the package that uses them, so that
-//! derivatives go through them and gfortran inlines across the border. What each build needs
-//! of a library is compiled into the package that needs it, under that package's names:
-//! nothing is linked twice, whatever versions there are.
+//! Their sources are read together with those of the package that uses them, so that derivatives go through
+//! them and gfortran inlines across package boundaries. Each package compiles the parts of a library that it
+//! needs itself, under its own names: nothing is linked twice, whichever versions of a library are in use.
 //!
-//! A build script learns of libraries from cargo. The build script of a package with a `links`
-//! key writes a [`Description`] into its OUT_DIR and tells cargo where; cargo hands that on to
-//! the build scripts of the packages that depend on it, as `DEP_…_FARFEL_LIBRARY`.
+//! A build script learns of libraries from cargo. The build script of a package with a `links` key writes a
+//! [`Description`] to its OUT_DIR and reports the file to cargo, which passes its path on to the build
+//! scripts of dependent packages as `DEP_…_FARFEL_LIBRARY`.
 
 use crate::parse::parse;
 use crate::pass_through::passed_through;
@@ -22,12 +21,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 impl Library {
-    /// The library in a directory, by its `Cargo.toml`; it uses nothing so far. The version is
-    /// that which cargo says, for it may be inherited.
+    /// Reads the library in a directory by its `Cargo.toml`, without the libraries that it uses. The version
+    /// is given by the caller, who has it from cargo, because it may be inherited from a workspace.
     ///
     /// # Errors
     ///
-    /// Its settings have faults, or its sources cannot be found.
+    /// Its settings contain errors, or its sources cannot be found.
     pub fn in_directory(directory: &Path, version: &str) -> Result<Library, Error> {
         let mut config = Config::from_manifest(directory)?;
         config.version = version.to_owned();
@@ -43,15 +42,15 @@ impl Library {
         })
     }
 
-    /// By what name cargo hands on [`Session::describe`](crate::Session::describe)'s file to the
-    /// build scripts of the packages that depend on this one.
+    /// The metadata key under which cargo passes the file that
+    /// [`Session::describe`](crate::Session::describe) writes to the build scripts of dependent packages.
     pub const KEY: &str = "farfel_library";
 
-    /// The libraries of the package whose build script this is.
+    /// Returns the libraries of the package whose build script is running.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] when what one says of itself cannot be read, [`Error::Io`].
+    /// [`Error::Config`] if a library's description cannot be parsed, [`Error::Io`].
     pub fn of_environment() -> Result<Vec<Library>, Error> {
         let mut libraries = Vec::new();
         let mut known = HashMap::new();
@@ -62,8 +61,8 @@ impl Library {
         Ok(libraries)
     }
 
-    /// What stands before the names of its files, as cargo names the directories of its packages: it says
-    /// nothing of this machine.
+    /// Returns the prefix of the library's file names in messages, built as cargo names package directories:
+    /// it does not depend on this machine.
     pub(crate) fn shown_as(&self) -> String {
         format!("{}-{}", self.config.name, self.config.version)
     }
@@ -73,10 +72,10 @@ impl Library {
     }
 }
 
-/// What a package with a `links` key says of itself to those that depend on it.
+/// The description of a package with a `links` key for the packages that depend on it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
-    /// Another version of this crate may write other things.
+    /// The version of this format: another version of this crate may write another one.
     format: u32,
     name: String,
     version: String,
@@ -101,10 +100,10 @@ const FORMAT: u32 = 2;
 /// The name of the file with a [`Description`], in OUT_DIR.
 const FILE: &str = "farfel-library.json";
 
-/// How the variables end that cargo sets for a build script.
+/// The suffix of the variables that cargo sets for a build script.
 const VARIABLE_END: &str = "_FARFEL_LIBRARY";
 
-/// Writes down what users of this package need to know.
+/// Writes the description of this package for its users.
 pub(crate) fn describe(
     config: &Config,
     sources: &[PathBuf],
@@ -135,8 +134,8 @@ pub(crate) fn describe(
     Ok(path)
 }
 
-/// The libraries that cargo has told this build script of: the name of the variable, and the
-/// file. In the order of the names.
+/// Returns the library descriptions that cargo has announced to this build script: the name of the variable
+/// and the file, sorted by name.
 fn descriptions() -> Vec<(String, PathBuf)> {
     let mut found: Vec<(String, PathBuf)> = std::env::vars_os()
         .filter_map(|(name, path)| Some((name.into_string().ok()?, path.into())))
@@ -146,7 +145,7 @@ fn descriptions() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Reads a description, and those that it names. Cargo knows no cycles.
+/// Reads a description and, recursively, those that it names. Cargo's dependencies have no cycles.
 fn load(
     origin: &str,
     path: &Path,
@@ -199,8 +198,8 @@ fn load(
     Ok(index)
 }
 
-/// Adds to a program what it uses of the libraries. Their files become a part of `sources`;
-/// all that was read is added to `included`.
+/// Adds to a program the parts of the libraries that it uses. Their files are added to `sources`, and all
+/// files read to `included`.
 pub(crate) fn add(
     program: &mut Program,
     config: &Config,
@@ -236,7 +235,7 @@ pub(crate) fn add(
     Ok(diagnostics)
 }
 
-/// Whether the library means the same when it is compiled as the package is.
+/// Checks that the library has the same meaning when compiled with the package's settings.
 fn agrees(library: &Library, config: &Config) -> Result<(), Error> {
     let differs = |message: String| {
         Err(Error::Config {

@@ -1,7 +1,7 @@
-//! The libraries that the setting `link` names: where they are, and how they are linked.
+//! The libraries named by the setting `link`: where they are, and how to link them.
 //!
-//! The linker finds most of them by itself. Those that it does not find are asked of `pkg-config` (`PKG_CONFIG` names
-//! another one), which may know a folder, or that the library is called otherwise.
+//! The linker finds most of them by itself. For the others, `pkg-config` (or the program named by
+//! `PKG_CONFIG`) is asked, which may know a directory, or another name of the library.
 
 use crate::Config;
 use crate::process::{self, Limits};
@@ -12,25 +12,25 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the linker looks by itself, besides what the compiler tells it.
+/// The directories that the linker searches by default, in addition to those given by the compiler.
 const OF_THE_LINKER: [&str; 4] = ["/usr/local/lib64", "/usr/local/lib", "/lib", "/usr/lib"];
 
-/// Where a library is.
+/// The location of a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// The linker finds it by itself: this file.
+    /// The linker finds this file by itself.
     Linker(PathBuf),
-    /// `pkg-config` says how it is linked.
+    /// `pkg-config` says how to link it.
     PkgConfig {
-        /// Folders that have to be searched.
+        /// The directories to be searched.
         folders: Vec<PathBuf>,
-        /// What is linked, in order.
+        /// The libraries to be linked, in order.
         libraries: Vec<String>,
     },
 }
 
-/// Looks for a library, with flags of the compiler that may name folders (`-L`). `None` where neither the linker nor
-/// `pkg-config` is known to find it.
+/// Looks for a library. `flags` are flags of the compiler, which may name directories (`-L`). Returns `None`
+/// if neither the linker nor `pkg-config` is known to find the library.
 #[must_use]
 pub fn look(compiler: &Compiler, name: &str, flags: &[String]) -> Option<Place> {
     let mut folders = folders_in(flags);
@@ -39,15 +39,15 @@ pub fn look(compiler: &Compiler, name: &str, flags: &[String]) -> Option<Place> 
     if let Some(file) = file_in(&folders, name) {
         return Some(Place::Linker(file));
     }
-    // It knows this machine only.
+    // `pkg-config` only knows this machine.
     let is_cross = env::var_os("TARGET").is_some_and(|target| Some(target) != env::var_os("HOST"));
     if is_cross { None } else { ask_pkg_config(name) }
 }
 
-/// How libraries are linked.
+/// How to link several libraries.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
-    /// Folders that have to be searched.
+    /// The directories to be searched.
     pub folders: Vec<PathBuf>,
     /// The libraries in order.
     pub libraries: Vec<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Linked {
 }
 
 impl Linked {
-    /// The named libraries. Those that are not found are left to the linker, which may know more.
+    /// Looks for the named libraries. Those that are not found are left to the linker, which may know more.
     pub(crate) fn of<'a>(
         names: impl Iterator<Item = &'a String>,
         compiler: &Compiler,
@@ -81,18 +81,18 @@ impl Linked {
         linked
     }
 
-    /// The flags for gfortran.
+    /// Returns the flags for gfortran.
     pub(crate) fn flags(&self) -> Vec<String> {
         let folders = self.folders.iter().map(|f| format!("-L{}", f.display()));
         let libraries = self.libraries.iter().map(|l| format!("-l{l}"));
         folders.chain(libraries).collect()
     }
 
-    /// What distinguishes the files from others of their names.
+    /// Returns the identity of the library files.
     pub(crate) fn identity(&self) -> String {
         let mut identity = String::new();
         for file in &self.files {
-            // What cannot be read is the linker's to complain of.
+            // An unreadable file is left to the linker to report.
             if let Ok(bytes) = std::fs::read(file) {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 let _ = write!(identity, "\n{name} {}", blake3::hash(&bytes).to_hex());
@@ -102,8 +102,8 @@ impl Linked {
     }
 }
 
-/// Those of some procedures that the libraries of the settings may have: names in their files that end so. Good for
-/// warnings, no more.
+/// Returns those of the procedures that the libraries in the settings may contain, because a string in their
+/// files ends in the name. Good enough for warnings, but for nothing else.
 pub(crate) fn may_have(config: &Config, procedures: &BTreeSet<String>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if config.link.is_empty() || procedures.is_empty() {
@@ -126,12 +126,12 @@ pub(crate) fn may_have(config: &Config, procedures: &BTreeSet<String>) -> BTreeS
     found
 }
 
-/// The wanted names that strings in a file end with.
+/// Returns the wanted names in which strings in a file end.
 fn names_in<'a>(bytes: &[u8], wanted: &'a BTreeSet<Vec<u8>>) -> BTreeSet<&'a [u8]> {
     let mut found = BTreeSet::new();
     let longest = wanted.iter().map(Vec::len).max().unwrap_or(0);
     for string in bytes.split(|b| *b == 0).filter(|s| s.ends_with(b"_")) {
-        // A string table has a name once that others end with.
+        // A string table may store a name only as the end of another one.
         let start = string.len().saturating_sub(longest);
         for at in start..string.len() {
             if let Some(name) = wanted.get(&string[at..]) {
@@ -147,7 +147,7 @@ fn folders_in(flags: &[String]) -> Vec<PathBuf> {
     named.filter(|f| !f.is_empty()).map(PathBuf::from).collect()
 }
 
-/// The file of a library.
+/// Returns the file of a library.
 fn file_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
     let endings = ["so", "dylib", "tbd", "dll.a", "a"];
     let files = |folder: &PathBuf| endings.map(|ending| folder.join(format!("lib{name}.{ending}")));
@@ -158,7 +158,7 @@ fn ask_pkg_config(name: &str) -> Option<Place> {
     let command = env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
     let lower = name.to_ascii_lowercase();
     let netlib = format!("{lower}-netlib");
-    // Where its package is called otherwise.
+    // Packages that have other names than their libraries.
     let other = match name {
         "netcdff" => "netcdf-fortran",
         _ => &lower,
@@ -172,7 +172,7 @@ fn ask_pkg_config(name: &str) -> Option<Place> {
     })
 }
 
-/// What `pkg-config --libs` says.
+/// Parses the output of `pkg-config --libs`.
 fn place_in(text: &str) -> Option<Place> {
     let words = || text.split_whitespace();
     let folders = words().filter_map(|w| w.strip_prefix("-L"));

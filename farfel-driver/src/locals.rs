@@ -1,8 +1,9 @@
-//! Large local arrays of derivatives are allocated.
+//! Allocates large local arrays of derivatives.
 //!
-//! gfortran puts what is too large for the stack into static memory, which all threads share. A subprogram with such an
-//! array is known and takes the lock; but its derivative, which is not there yet when that is settled, may have larger arrays
-//! than it has: tangents in all directions, for example. So in libraries they come and go with each call.
+//! gfortran puts variables that are too large for the stack into static memory, which all threads share. A
+//! subprogram with such an array is known and takes the lock; but its derivative, which does not exist yet
+//! when locks are assigned, may have larger arrays than the original, for example tangents in all directions.
+//! Therefore, in libraries, these arrays are allocated in each call.
 
 use crate::facts::is_large;
 use crate::support::{END, Ending, intrinsic};
@@ -13,7 +14,7 @@ use farfel_lang::ir::{
 use farfel_lang::storage::{UnitStorage, constant};
 use std::collections::HashSet;
 
-/// Allocates them in the units of a program that are not `known`.
+/// Allocates the large arrays in the units of a program that are not `known`.
 pub(crate) fn allocate(program: &mut Program, known: &HashSet<&Name>) {
     for unit in &mut program.units {
         if !known.contains(&unit.name) {
@@ -28,7 +29,7 @@ fn of_unit(unit: &mut Unit) {
         return;
     }
     let span = unit.span;
-    // ENTRY points are passed on the way from the first one.
+    // Execution from the first entry passes ENTRY points.
     let has_entries = unit.entry_points().nth(1).is_some();
     let allocated = match has_entries {
         true => match intrinsic(unit, "ALLOCATED") {
@@ -103,7 +104,7 @@ fn of_unit(unit: &mut Unit) {
     }
 }
 
-/// The local arrays of a unit that would be in static memory only because they are large.
+/// Returns the local arrays of a unit that would be static only because of their size.
 fn large(unit: &Unit) -> Vec<SymId> {
     let mut kept = HashSet::new();
     for spec in &unit.specs {

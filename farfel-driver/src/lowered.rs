@@ -1,4 +1,4 @@
-//! Libraries, or parts of them, lowered: with what Rust can call and the bindings for it.
+//! Lowered libraries, or parts of them, with the subprograms that Rust can call and their bindings.
 
 use crate::bind::{self, Bindings, Part};
 use crate::config::Trap;
@@ -15,30 +15,30 @@ use farfel_lang::effects::{Assigned, Dummies};
 use farfel_lang::ir::{Name, Unit};
 use std::collections::BTreeSet;
 
-/// With what a library is lowered and made.
+/// The settings and tools for lowering and building a library.
 pub(crate) struct Context<'a> {
     pub config: &'a Config,
     pub names: &'a Names,
     pub means: &'a Means<'a>,
-    /// What the tool generates in reverse mode uses state that is not in the program.
+    /// Whether the tool's reverse-mode code uses state that is not in the program.
     pub adjoints_share_state: bool,
 }
 
-/// A program, or a part of one, that was lowered.
+/// A lowered program, or a part of one.
 pub(crate) struct Lowered {
     pub staged: Staged,
     pub part: Part,
     exports: Vec<Name>,
     facts: Facts,
-    /// There is more of the library elsewhere.
+    /// Whether this is a part of a larger library.
     more: bool,
     by_instance: bool,
     traps: Vec<Trap>,
 }
 
 impl Lowered {
-    /// Lowers a program that was read; `home` are the subprograms that Rust may call, as far as
-    /// they can be.
+    /// Lowers a program that was read; `home` are the subprograms that Rust may call, if they can be
+    /// exported.
     ///
     /// # Errors
     ///
@@ -141,12 +141,12 @@ impl Lowered {
         }
     }
 
-    /// The objects of it.
+    /// Determines the objects.
     pub(crate) fn objects<'a>(&'a self, names: &'a Names) -> Objects<'a> {
         Objects::new(&self.staged, self.target(names))
     }
 
-    /// The same again.
+    /// Like [`Lowered::objects`], with a known layout.
     pub(crate) fn objects_with<'a>(&'a self, names: &'a Names, layout: Layout) -> Objects<'a> {
         Objects::with(&self.staged, self.target(names), layout)
     }

@@ -18,13 +18,14 @@
 //! }
 //! ```
 //!
-//! `level` is `error` or `warning`. `code` and `name` are those of `farfel explain`. Lines and columns
-//! begin with 1; columns count characters, and `end_column` is the one after the last. The primary place
-//! comes first, if there is one; the others say what else matters. `notes` belong to no place.
-//! `rendered` is what people see, without colours. More fields may come; none goes.
+//! `level` is `error` or `warning`. `code` and `name` are those of `farfel explain`. Lines and columns start
+//! at 1; columns count characters, and `end_column` is the one after the last. The primary place comes first,
+//! if there is one; the others point out related code. `notes` are not tied to a place. `rendered` is the
+//! text shown to people, without colours. Fields may be added in the future but will not be removed.
 //!
-//! Where other lines stand among them, each has one more field: `"reason": "diagnostic"`. So it is with
-//! `farfel --message-format json`, on standard output, and in the protocol of [`script`](crate::script).
+//! In streams that contain other kinds of lines, each diagnostic has an additional field `"reason":
+//! "diagnostic"`. This applies to the standard output of `farfel --message-format json` and to the protocol
+//! of [`script`](crate::script).
 
 use crate::legible::legible_report;
 use crate::render;
@@ -39,21 +40,21 @@ pub struct Message {
     pub level: &'static str,
     /// `F` and four digits.
     pub code: &'static str,
-    /// The name of the rule in kebab case.
+    /// The kebab-case name of the rule.
     pub name: &'static str,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// The places that matter, the primary one first.
+    /// The relevant places, the primary one first.
     pub places: Vec<Place>,
-    /// What belongs to no place.
+    /// Notes that are not tied to a place.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// All of it as people see it, without colours.
+    /// The whole diagnostic as shown to people, without colours.
     pub rendered: String,
 }
 
-/// A message as a line of several kinds.
+/// A message as a line in a stream with several kinds of lines.
 #[derive(Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 enum Line<'a> {
@@ -61,13 +62,13 @@ enum Line<'a> {
 }
 
 impl Message {
-    /// The JSON object on one line; its first field is `"reason": "diagnostic"`.
+    /// Returns the diagnostic as a JSON object on one line; its first field is `"reason": "diagnostic"`.
     pub fn json(&self) -> String {
-        // Nothing in it cannot be written.
+        // Serialization of these types cannot fail.
         serde_json::to_string(&Line::Diagnostic(self)).unwrap_or_default()
     }
 
-    /// As GitHub Actions marks it in a change.
+    /// Formats the message as a workflow command with which GitHub Actions annotates a change.
     pub fn github(&self) -> String {
         let escaped = |text: &str| {
             let text = text.replace('%', "%25").replace('\r', "%0D");
@@ -90,8 +91,8 @@ impl Message {
         )
     }
 
-    /// On one line: `src/game.ff:2:11: F0107 no GRUM anywhere`, with the word in front of the code where
-    /// there is one.
+    /// Formats the message on one line: `src/game.ff:2:11: F0107 no GRUM anywhere`. A nonempty `word` is put
+    /// in front of the code.
     pub fn short(&self, word: &str) -> String {
         let place = self.places.iter().find(|p| p.primary);
         let place = place.map(|p| format!("{}:{}:{}: ", p.file, p.line, p.column));
@@ -103,7 +104,7 @@ impl Message {
         render::plain(&text).into_owned()
     }
 
-    /// The short line, and what is marked below it.
+    /// Formats the message as the short line followed by the marked source lines.
     pub(crate) fn lines(&self) -> String {
         let marked = self.rendered.lines().skip(1);
         let marked = marked.skip_while(|l| l.trim_start().starts_with("--> "));
@@ -117,23 +118,23 @@ impl Message {
 /// A place in a source file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The file as messages name it: relative to the project.
+    /// The file's name as shown in messages: relative to the project.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column, from 1, in characters.
     pub column: usize,
-    /// The line of the end.
+    /// The line of the end, from 1.
     pub end_line: usize,
-    /// The column after the last one.
+    /// The column after the last character.
     pub end_column: usize,
-    /// Whether this is what the message is about.
+    /// Whether this is the place that the message is about.
     pub primary: bool,
-    /// What to write there; may be empty.
+    /// The label shown at this place; may be empty.
     pub label: String,
 }
 
-/// The diagnostics of a report in the order of their places, each once.
+/// Returns the diagnostics of a report without duplicates, in the order of their places.
 pub fn messages(report: &Report) -> Vec<Message> {
     let report = &*legible_report(report);
     render::in_order(report)

@@ -1,18 +1,18 @@
-//! The names that a library has in the object file.
+//! The names of a library's symbols in object files.
 
 use farfel_lang::ir::{LONGEST_NAME, Name};
 
-/// The names of one library, different from those of any other package or version, so that
-/// several can be linked into one program.
+/// The names of one library, which differ from those of any other package or version, so that several can be
+/// linked into one program.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
-    /// `FARFEL_DEMO_0_3_1`: the module, and what the names of COMMON blocks and of
-    /// subprograms outside of the module start with.
+    /// `FARFEL_DEMO_0_3_1`: the name of the module, and the prefix of COMMON blocks and of subprograms
+    /// outside the module.
     pub module: Name,
 }
 
 impl Names {
-    /// The names for a package.
+    /// Returns the names for a package.
     pub(crate) fn new(package: &str, version: &str) -> Names {
         let safe = |text: &str| -> String {
             text.chars()
@@ -26,7 +26,7 @@ impl Names {
         let lossless = package
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
-        // Half of the letters stay for what follows the prefix.
+        // Half of the length is left for what follows the prefix.
         Names {
             module: if lossless && plain.len() <= LONGEST_NAME / 2 {
                 plain.into()
@@ -36,7 +36,7 @@ impl Names {
         }
     }
 
-    /// The global name of what the program calls `name`.
+    /// Returns the global name for `name` in the program.
     pub(crate) fn global(&self, name: &str) -> Name {
         let full = format!("{}_{name}", self.module);
         if full.len() <= LONGEST_NAME {
@@ -46,7 +46,7 @@ impl Names {
         }
     }
 
-    /// The Fortran name of the subroutine through which Rust calls a subprogram.
+    /// Returns the Fortran name of the subroutine through which Rust calls a subprogram.
     pub(crate) fn wrapper(&self, unit: &str) -> Name {
         let full = format!("FARFEL_EXPORT_{unit}");
         if full.len() <= LONGEST_NAME {
@@ -56,21 +56,21 @@ impl Names {
         }
     }
 
-    /// The name under which Rust finds a subprogram. It differs from all of
-    /// [`Names::global`], since no Fortran name starts with an underscore.
+    /// Returns the symbol by which Rust finds a subprogram. It differs from all [`Names::global`], since no
+    /// Fortran name starts with an underscore.
     pub(crate) fn symbol(&self, unit: &str) -> String {
         format!("{}__{unit}", self.module).to_ascii_lowercase()
     }
 
-    /// The name of the static library: what stands between `lib` and `.a`.
+    /// Returns the name of the static library: the part between `lib` and `.a`.
     pub(crate) fn library(&self) -> String {
         self.module.to_ascii_lowercase()
     }
 }
 
-/// `text` cut to `max` letters, the last ones a number made from `whole`.
+/// Cuts `text` to `max` characters, the last of which are a hash of `whole` and `text`.
 fn shorten(text: &str, whole: &str, max: usize) -> Name {
-    // FNV-1a: short, and the same in every version of the standard library.
+    // FNV-1a is short, and the same in every version of the standard library.
     let hash = whole
         .bytes()
         .chain(text.bytes())

@@ -1,4 +1,4 @@
-//! From files to a program: many are parsed side by side.
+//! Parses files into a program, many files in parallel.
 
 use crate::preprocess::{self, Outcome};
 use crate::sources::{self, Includes};
@@ -10,10 +10,10 @@ use farfel_lang::{Diagnostic, FileId, Sources};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Fewer bytes of text than this are parsed faster than threads are started.
+/// With fewer bytes of text than this, parsing is faster than starting threads.
 const WORTH_IT: usize = 100_000;
 
-/// Parses files into one program, whose names are not resolved yet.
+/// Parses files into one program whose names are not resolved yet.
 pub(crate) fn parse(
     files: &[PathBuf],
     config: &Config,
@@ -55,8 +55,7 @@ pub(crate) fn parse(
         let file = text.map_or_else(nothing, |_| {
             parsed.next().unwrap_or_else(|| nothing(Vec::new()))
         });
-        // A file that another one includes is a part of that one, whatever its name ends
-        // in.
+        // A file that another one includes is a part of that one, whatever its extension.
         if !includes.is_reached(path) || files().count() == 1 {
             program.units.extend(file.program.units);
             diagnostics.extend(file.diagnostics);
@@ -65,9 +64,9 @@ pub(crate) fn parse(
     Ok((program, diagnostics))
 }
 
-/// Parses files of `sources`, several at once. The result is the same as of one after the
-/// other: a file that includes others is read when those before it are, so that what it
-/// includes gets its number in `sources` in the order of the files.
+/// Parses files of `sources` in parallel, with the same result as one after the other: a file that includes
+/// others is read after all files before it, so that included files are numbered in `sources` in the order of
+/// the files.
 pub(crate) fn parse_all(
     files: &[(FileId, ReadOptions)],
     sources: &mut Sources,
@@ -77,7 +76,7 @@ pub(crate) fn parse_all(
     parsed.into_iter().map(|(parsed, _)| parsed).collect()
 }
 
-/// The same, with the files that each one included, directly or not.
+/// Like [`parse_all`], and also returns the files that each file included, directly or indirectly.
 pub(crate) fn parse_noting(
     files: &[(FileId, ReadOptions)],
     sources: &mut Sources,
@@ -103,11 +102,11 @@ pub(crate) fn parse_noting(
         .collect()
 }
 
-/// The files that include nothing.
+/// Parses the files that include nothing; the others are `None`.
 fn without_includes(files: &[(FileId, ReadOptions)], sources: &Sources) -> Vec<Option<Parsed>> {
     let workers = Workers::from_environment();
     let parsed: Vec<Mutex<Option<Parsed>>> = files.iter().map(|_| Mutex::new(None)).collect();
-    // Nothing is added to a worker's sources that is kept.
+    // No file in a worker's own copy of the sources is kept.
     let own: Vec<Mutex<Option<Sources>>> = (0..workers.count().max(1))
         .map(|_| Mutex::new(None))
         .collect();
@@ -129,7 +128,7 @@ fn without_includes(files: &[(FileId, ReadOptions)], sources: &Sources) -> Vec<O
         .collect()
 }
 
-/// Has no files, and knows whether it was asked for one.
+/// A loader without any files that records whether it was asked for one.
 struct Asked(bool);
 
 impl Loader for Asked {
@@ -155,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Files, faults and their places are those of one file after the other.
+    /// Parsing in parallel gives the same files, errors and places as parsing sequentially.
     #[test]
     fn side_by_side_is_one_after_the_other() {
         let text = |i: usize| {

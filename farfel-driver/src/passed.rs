@@ -1,9 +1,9 @@
-//! Fortran that gfortran gets as it is: files to objects and module files.
+//! Compiles pass-through Fortran to objects and module files.
 //!
-//! An object is a function of its text with all that it includes, of compiler and flags, and of the
-//! module files that it reads. gfortran finds no others but those of the system: what a file may read
-//! lies in a directory of its own. So an object is made again when the interface of a module that it
-//! uses has changed, and not when only the module's subprograms have.
+//! An object is a function of its text with all INCLUDE files, of compiler and flags, and of the module files
+//! that it reads. gfortran finds no other module files except those of the system, because the ones that a
+//! file may read are put in a directory of their own. Therefore an object is made again if the interface of a
+//! module that it uses has changed, but not if only the module's subprograms have.
 
 use crate::c_sources::Compiled;
 use crate::cache::{Cache, Entry, Key, Origin};
@@ -26,11 +26,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// With what they are compiled.
+/// The tools with which the files are compiled.
 pub(crate) struct Shop<'a> {
     pub config: &'a Config,
     pub compiler: &'a Compiler,
-    /// The flags for all of them.
+    /// The flags for all files.
     pub flags: &'a [String],
     pub cache: &'a Cache,
     pub shelf: &'a Shelf,
@@ -41,19 +41,19 @@ pub(crate) struct Shop<'a> {
 /// Module files by their names.
 type Modules = BTreeMap<String, Vec<u8>>;
 
-/// What a file has become.
+/// The result of compiling a file.
 struct One {
     kept: Kept,
     modules: Modules,
     warnings: Vec<Diagnostic>,
 }
 
-/// Compiles all of them, side by side as far as their modules allow. What the compiler warned of is
-/// added to `report`.
+/// Compiles all files, in parallel as far as their modules allow. The compiler's warnings are added to
+/// `report`.
 ///
 /// # Errors
 ///
-/// [`Error::Diagnostics`] with what the compiler refuses.
+/// [`Error::Diagnostics`] with the compiler's errors.
 pub(crate) fn compile(
     passed: &Passed,
     with: &Shop,
@@ -87,7 +87,7 @@ pub(crate) fn compile(
         };
         match one {
             Ok(one) => {
-                // Whoever wrote a library has seen its warnings.
+                // Warnings in a library have been shown to its author.
                 said.extend(one.warnings.into_iter().filter(|_| !file.of_library));
                 all.add(one.kept, &file.name);
             }
@@ -113,8 +113,8 @@ pub(crate) fn compile(
 }
 
 impl File {
-    /// The module files that this one may read: of the project, and of other packages where `include`
-    /// names their folder.
+    /// Returns the module files that this file may read: those of the project, and those of other packages if
+    /// `include` names their directory.
     fn reads(&self, given: Vec<(&String, &Vec<u8>)>) -> Modules {
         let mut reads = Modules::new();
         let found = self.module_files().into_iter();
@@ -127,7 +127,7 @@ impl File {
         reads
     }
 
-    /// The module files of other packages among them.
+    /// Returns those of the module files that belong to other packages.
     fn module_files(&self) -> Vec<(String, PathBuf)> {
         let find = |name: String| {
             let mut paths = self.include.iter().map(|dir| dir.join(&name));
@@ -137,7 +137,7 @@ impl File {
         self.module_names().filter_map(find).collect()
     }
 
-    /// The names of all that it may read.
+    /// Returns the names of all module files that it may read.
     fn module_names(&self) -> impl Iterator<Item = String> {
         let uses = self.scan.uses.iter().map(|u| format!("{}.mod", u.name));
         let of_parent = |p: &Named| {
@@ -233,7 +233,7 @@ impl File {
         })
     }
 
-    /// Says what can be done where a module is nowhere.
+    /// Adds help to an error about a module that was not found.
     fn explained(&self, fault: Fault, config: &Config) -> Fault {
         let Fault::Diagnostics(mut faults) = fault else {
             return fault;
@@ -262,7 +262,7 @@ impl File {
     }
 }
 
-/// What the last build, or the cache, has.
+/// Returns the results from the last build or the cache, if there are any.
 fn found(name: &str, key: &Key, with: &Shop) -> Option<(About, Vec<u8>, Modules, From)> {
     if let Some((about, code, modules)) = with.shelf.find_with_text(name, &key.hex())
         && let Some(modules) = unpacked(&modules)
@@ -279,7 +279,7 @@ fn found(name: &str, key: &Key, with: &Shop) -> Option<(About, Vec<u8>, Modules,
     Some((about, entry.file("code")?.to_owned(), modules, from))
 }
 
-/// Module files as one.
+/// Packs module files into one.
 fn packed(modules: &Modules) -> Vec<u8> {
     let mut to = Writer::default();
     for (name, bytes) in modules {

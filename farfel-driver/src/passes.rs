@@ -1,20 +1,20 @@
-//! Verifying the program after every pass of the compiler.
+//! Verification of the program after every pass of the compiler.
 
-/// The variable by which build scripts are told to verify passes: `1`.
+/// The environment variable that makes build scripts verify passes, if set to `1`.
 pub const VERIFY_PASSES: &str = "FARFEL_VERIFY_PASSES";
 
-/// From now on, verifies the program after every pass of the compiler, in this process.
+/// Enables verification of the program after every pass of the compiler, in this process.
 pub fn verify_passes() {
     farfel_lang::verify::turn_on();
 }
 
-/// Has [`verify_passes`] been called?
+/// Whether [`verify_passes`] has been called.
 pub fn verifies_passes() -> bool {
     farfel_lang::verify::is_asked()
 }
 
-/// What is said where Farfel itself fails, after what failed. `ask` is how passes are verified here:
-/// ``run it again with `--verify-passes` ``.
+/// Returns the text printed after an internal error of Farfel, to follow the description of the error. `ask`
+/// says how the user enables the verification of passes: ``run it again with `--verify-passes` ``.
 ///
 /// ```
 /// let said = farfel_driver::fault_of_farfel("run it again with `--verify-passes`");
@@ -28,5 +28,5 @@ pub fn fault_of_farfel(ask: &str) -> String {
     format!("{again}  please report it with this message and the source: {REPORT}")
 }
 
-/// Where faults of Farfel are reported.
+/// The address for reports of internal errors.
 pub const REPORT: &str = farfel_lang::verify::REPORT;

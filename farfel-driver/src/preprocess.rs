@@ -1,9 +1,9 @@
-//! The preprocessor of the system, for sources that ask for one.
+//! Runs the system's preprocessor on sources that ask for it.
 //!
-//! What it leaves has markers, `# 12 "file"`, by which `farfel-lang` gives every place in
-//! the user's files. Files that `#include` reaches are held to what holds for INCLUDE: nothing
-//! outside of the project is read unless the settings name its directory. That is looked at
-//! before the preprocessor runs, and once more in what it leaves.
+//! Its output contains markers, `# 12 "file"`, by which `farfel-lang` maps every place to the user's files.
+//! Files that `#include` reaches are subject to the same rules as INCLUDE files: nothing outside the project
+//! is read unless the settings name its directory. This is checked before the preprocessor runs, and again in
+//! its output.
 
 use crate::process::{self, Limits, ProcessError};
 use crate::sources::{self, Includes};
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Files that end so go through the preprocessor without being told to.
+/// The extensions of files that are always preprocessed.
 const EXTENSIONS: [&str; 10] = [
     "F", "FF", "FOR", "F77", "F90", "F95", "F03", "F08", "FPP", "FTN",
 ];
 
-/// How far the preprocessor may go with one file.
+/// The limits of the preprocessor for one file.
 const LIMITS: Limits = Limits {
     time: Duration::from_secs(60),
     output: 256 << 20,
@@ -29,7 +29,7 @@ const LIMITS: Limits = Limits {
     strays: false,
 };
 
-/// Variables that would have the preprocessor read or write other files.
+/// The environment variables that would make the preprocessor read or write other files.
 const VARIABLES: [&str; 5] = [
     "CPATH",
     "C_INCLUDE_PATH",
@@ -38,18 +38,17 @@ const VARIABLES: [&str; 5] = [
     "SUNPRO_DEPENDENCIES",
 ];
 
-/// What became of a file.
+/// The result for a file.
 pub(crate) enum Outcome {
-    /// It is to be read as it is.
+    /// The file is to be read as it is.
     Plain,
-    /// This is to be read in its place.
+    /// This file is to be read in its place.
     Done(FileId),
-    /// It cannot be read.
+    /// The file cannot be read.
     Faults(Vec<Diagnostic>),
 }
 
-/// Runs the preprocessor on a file of `sources`, if that asks for it and there is something to
-/// do.
+/// Runs the preprocessor on a file of `sources`, if the file asks for it and there is something to do.
 pub(crate) fn run(
     path: &Path,
     file: FileId,
@@ -98,19 +97,19 @@ pub(crate) fn run(
     Ok(Outcome::Done(sources.add(name, text)))
 }
 
-/// The file goes through the preprocessor.
+/// Whether the file is to be preprocessed.
 fn asks(path: &Path, config: &Config) -> bool {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     config.preprocess || EXTENSIONS.contains(&extension)
 }
 
-/// Without lines for it and without names that the settings define, a preprocessor leaves
-/// what it gets, but for the names that it has of its own.
+/// Whether the preprocessor would change a text. Without directives and without definitions in the settings,
+/// it only replaces its predefined macros.
 fn has_work(text: &str, config: &Config) -> bool {
     !config.defines.is_empty() || text.contains("__") || text.lines().any(|l| l.starts_with('#'))
 }
 
-/// A path as the preprocessor gets it. One in the project says nothing of where that is.
+/// Returns a path for the preprocessor. A path in the project does not depend on the project's location.
 pub(crate) fn relative(path: &Path, config: &Config) -> PathBuf {
     match path.strip_prefix(&config.root) {
         Ok(inside) => Path::new(".").join(inside),
@@ -121,10 +120,11 @@ pub(crate) fn relative(path: &Path, config: &Config) -> PathBuf {
     }
 }
 
-/// What the preprocessor leaves and says, and whether it was content.
+/// The preprocessor's output and messages, and whether it succeeded.
 type Preprocessed = (String, String, bool);
 
-/// The same, once in a process for the same texts: several programs of a project are made of the same files.
+/// Preprocesses each combination of texts only once in a process, since several programs of a project may
+/// consist of the same files.
 fn known_or_preprocessed(
     texts: blake3::Hash,
     path: &Path,
@@ -160,7 +160,7 @@ fn preprocess(path: &Path, form: Form, config: &Config) -> Result<Preprocessed, 
     for variable in VARIABLES {
         command.env_remove(variable);
     }
-    // `__DATE__` is the same in every build.
+    // Makes `__DATE__` the same in every build.
     if std::env::var_os("SOURCE_DATE_EPOCH").is_none() {
         command.env("SOURCE_DATE_EPOCH", "0");
     }
@@ -199,7 +199,7 @@ fn preprocess(path: &Path, form: Form, config: &Config) -> Result<Preprocessed, 
     ))
 }
 
-/// `#include "name"`: the name, where the line is one.
+/// Returns the name in `#include "name"`, if the line is such a directive.
 fn included(line: &str) -> Option<&str> {
     let rest = line.strip_prefix('#')?.trim_start();
     let rest = ["include_next", "include", "import", "embed"]
@@ -215,12 +215,12 @@ fn included(line: &str) -> Option<&str> {
     Some(&name[..name.find(close)?])
 }
 
-/// Looks through a file for what it includes, before the preprocessor does.
+/// Searches a file for what it includes, before the preprocessor does.
 struct Scan<'a, 'b> {
     sources: &'a mut Sources,
     includes: &'a mut Includes<'b>,
     seen: BTreeSet<PathBuf>,
-    /// What it has looked through.
+    /// A hash of the texts that it has searched.
     texts: blake3::Hasher,
     faults: Vec<Diagnostic>,
 }
@@ -255,7 +255,7 @@ impl Scan<'_, '_> {
             return fault("a file must be named between quotes".into());
         }
         match self.includes.locate(from, name) {
-            // The preprocessor may never come to this line.
+            // The preprocessor may never reach this line.
             Ok(None) => {}
             Ok(Some((path, real))) => {
                 if !self.seen.insert(real.clone()) {
@@ -283,7 +283,7 @@ fn known(sources: &Sources, name: &str) -> Option<FileId> {
         .map(|(id, _)| id)
 }
 
-/// Gives the markers in what the preprocessor leaves the names that people see.
+/// Replaces the names in the preprocessor's line markers by those shown in messages.
 struct Markers<'a, 'b> {
     config: &'a Config,
     main: &'a Path,
@@ -308,7 +308,7 @@ impl Markers<'_, '_> {
         text
     }
 
-    /// The name of a file as people see it.
+    /// Returns the name of a file as shown in messages.
     fn name(&mut self, name: &str) -> String {
         // `<built-in>`
         if name.starts_with('<') {
@@ -340,7 +340,7 @@ impl Markers<'_, '_> {
     }
 }
 
-/// `# 12 "file"`: the line and the file.
+/// Parses `# 12 "file"` into the line and the file.
 fn marker(line: &str) -> Option<(&str, String)> {
     let rest = line.strip_prefix("# ")?;
     let (number, rest) = rest.split_once(' ')?;
@@ -358,7 +358,7 @@ fn marker(line: &str) -> Option<(&str, String)> {
     }
 }
 
-/// What the preprocessor complains of, at the lines of the user's files.
+/// Parses the preprocessor's errors, and maps them to lines of the user's files.
 fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for line in said.lines() {
@@ -382,7 +382,7 @@ fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec
             let span = Span::new(id, start, start + text.trim_end().len() as u32);
             Some((text.starts_with('#'), span))
         };
-        // A file that is missing is reported at the line after.
+        // A missing file is reported at the line after.
         let span = [number, number.saturating_sub(1)]
             .into_iter()
             .filter_map(line)

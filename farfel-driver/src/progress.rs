@@ -1,14 +1,14 @@
-//! How far a build is, for whoever shows it.
+//! The progress of a build, for front ends that show it.
 //!
-//! A build notes what it does; nothing waits for those who look. What counts as a step is what takes long:
-//! an object file, a derivative, a part of a large library.
+//! A build records what it does and never waits for observers. Only the expensive units of work count as
+//! steps: an object file, a derivative, a part of a large library.
 
 use crate::timings::{From, StepTime, Timings};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a build notes of itself.
+/// The progress that a build records.
 #[derive(Default)]
 pub struct Progress {
     state: Mutex<State>,
@@ -23,32 +23,33 @@ struct State {
     done: usize,
     kept: usize,
     steps: usize,
-    /// What each worker does now.
+    /// What each worker is doing, by its number.
     running: Vec<Option<String>>,
-    /// How long steps took in the last build that are not over in this one, in milliseconds, by their kinds and names.
+    /// The durations in the last build, in milliseconds, of steps that this build has not finished yet, by
+    /// kind and name.
     expected: BTreeMap<(String, String), f64>,
-    /// How many run side by side.
+    /// The number of parallel workers.
     jobs: usize,
 }
 
-/// How far a build is at one moment.
+/// A snapshot of a build's progress.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Now {
-    /// The steps that are done.
+    /// The number of finished steps.
     pub done: usize,
-    /// Those that are known of, done or not. More may come to be known.
+    /// The number of known steps, finished or not. It may still grow.
     pub steps: usize,
-    /// Those of the done ones whose result was there already, in a cache or from the last build.
+    /// The number of finished steps whose result already existed, in a cache or from the last build.
     pub kept: usize,
-    /// What is being done.
+    /// What the workers are doing.
     pub running: Vec<String>,
-    /// In how many seconds it may be over, by what the steps that are left took in the last build.
+    /// The estimated remaining time in seconds, from the durations of the remaining steps in the last build.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
 }
 
 impl Progress {
-    /// How far it is.
+    /// Returns the current progress.
     pub fn now(&self) -> Now {
         let state = self.lock();
         Now {
@@ -74,7 +75,7 @@ impl Progress {
         }
     }
 
-    /// The steps of the last build, which may have to be done again.
+    /// Sets the expected steps to those of the last build, all of which may have to be repeated.
     pub(crate) fn estimate_from(&self, last: &Timings, jobs: usize) {
         let time = |s: &StepTime| s.saved_ms.unwrap_or_else(|| s.duration_ms());
         let steps = last.steps.iter();
@@ -85,18 +86,18 @@ impl Progress {
         state.jobs = jobs;
     }
 
-    /// A step is over, whether it counts or not.
+    /// Records that a step is over, whether it counts or not.
     pub(crate) fn over(&self, kind: &str, name: &str) {
         let step = (kind.to_owned(), name.to_owned());
         self.lock().expected.remove(&step);
     }
 
-    /// There are more steps to do.
+    /// Adds to the number of known steps.
     pub(crate) fn announce(&self, steps: usize) {
         self.lock().steps += steps;
     }
 
-    /// A worker begins something.
+    /// Records that a worker begins something.
     pub(crate) fn begin(&self, worker: usize, what: String) {
         let running = &mut self.lock().running;
         if running.len() <= worker {
@@ -105,14 +106,14 @@ impl Progress {
         running[worker] = Some(what);
     }
 
-    /// It is over.
+    /// Records that a worker has finished.
     pub(crate) fn end(&self, worker: usize) {
         if let Some(place) = self.lock().running.get_mut(worker) {
             *place = None;
         }
     }
 
-    /// A step is done.
+    /// Records that a step is done.
     pub(crate) fn done(&self, from: From) {
         let mut state = self.lock();
         state.done += 1;
@@ -125,7 +126,7 @@ impl Progress {
 }
 
 impl State {
-    /// In how many seconds it may be over; nothing where that is soon.
+    /// Estimates the remaining time in seconds; `None` if it is short.
     fn left(&self) -> Option<u64> {
         const WORTH_SAYING: f64 = 3.0;
         let expected: f64 = self.expected.values().sum();
@@ -136,7 +137,7 @@ impl State {
 }
 
 impl Now {
-    /// `about 40 s left`, where that is known.
+    /// Formats the remaining time, if known: `about 40 s left`.
     pub fn left_text(&self) -> Option<String> {
         Some(match self.left? {
             seconds if seconds < 100 => format!("about {seconds} s left"),
@@ -144,7 +145,8 @@ impl Now {
         })
     }
 
-    /// On one line: `12 of 40 steps, 3 from the cache: compiling SOLVE, differentiating F`.
+    /// Formats the progress on one line: `12 of 40 steps, 3 from the cache: compiling SOLVE, differentiating
+    /// F`.
     pub fn text(&self) -> String {
         let Now {
             done,
@@ -229,7 +231,7 @@ mod tests {
             saved_ms,
         };
         let last = Timings {
-            // The second one was there already.
+            // The second one is up to date.
             steps: vec![
                 step("A", 20_000.0, None),
                 step("B", 1.0, Some(300_000.0)),

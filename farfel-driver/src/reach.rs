@@ -1,29 +1,29 @@
-//! Which files a main program needs, where several define the same subprogram.
+//! Determines which files a main program needs if several define the same subprogram.
 //!
-//! A folder may hold several programs that share some of their files, and variants of a file. A program gets all
-//! files without a main program as long as that is possible. Where two of its files define the same subprogram,
-//! it gets those that it reaches, as from a library: its own first, then those that define what these call. What is
-//! called and stands in several files is taken from the caller's own folder; if that does not decide it, all of them
-//! are taken, and the duplicate is an error.
+//! A directory may hold several programs that share some of their files, and variants of a file. As far as
+//! possible, a program consists of its own file and all files without a main program. If two of these define
+//! the same subprogram, it consists of the files that it reaches, as from a library: first its own file, then
+//! the files that define what it calls. If a called subprogram is in several files, it is taken from the caller's own
+//! directory; if that does not decide it, all of these files are taken, and the duplicate is an error.
 
 use farfel_lang::ir::{Name, Place, Program, Unit, UnitKind};
 use farfel_lang::{FileId, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What a file has.
+/// The contents of a file.
 #[derive(Default)]
 struct File {
-    /// The subprograms that others can call, with those of ENTRY statements.
+    /// The subprograms that others can call, including ENTRY names.
     defines: BTreeSet<Name>,
-    /// What may be a subprogram elsewhere.
+    /// The names that may refer to subprograms elsewhere.
     mentions: BTreeSet<Name>,
     has_data: bool,
 }
 
-/// Takes out the units in files that the program in the file `first` does not reach, if a subprogram is defined in
-/// several files. `beside` are the subprograms in files of other kinds, all of which are linked, and `mentioned` the
-/// names that come up there.
+/// If a subprogram is defined in several files, removes the units in files that the program in the file
+/// `first` does not reach. `beside` are the subprograms in files of other kinds, all of which are linked, and
+/// `mentioned` the names that occur there.
 pub(crate) fn leave_out_variants(
     program: &mut Program,
     sources: &Sources,
@@ -67,7 +67,8 @@ pub(crate) fn leave_out_variants(
             .map(|(id, _)| *id),
     );
     let of_others: BTreeSet<Name> = mentioned.iter().map(|n| n.as_str().into()).collect();
-    // What is decided may decide more, and only then all of what is left is taken.
+    // Unambiguous names come first, since they may decide others; only then are all candidates for the
+    // remaining names taken.
     for all in [false, true] {
         loop {
             let mut found = BTreeSet::new();
@@ -103,7 +104,7 @@ pub(crate) fn leave_out_variants(
     program.units.retain(|u| taken.contains(&u.end_span.file));
 }
 
-/// The names in a unit and what is nested in it that may be subprograms of other files.
+/// Adds the names in a unit and its nested units that may be subprograms of other files.
 fn add_mentions(unit: &Unit, mentions: &mut BTreeSet<Name>) {
     let may_be = |place: &Place| matches!(place, Place::Local | Place::Global);
     let symbols = unit.symbols.iter().map(|(_, s)| s);

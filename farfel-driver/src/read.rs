@@ -1,4 +1,4 @@
-//! From source files to one program whose names are resolved.
+//! Reads source files into one program and resolves its names.
 
 use crate::calls::entries;
 use crate::derive;
@@ -18,45 +18,45 @@ use farfel_lang::{Diagnostic, Sources};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What a program is made for.
+/// The purpose for which a program is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
     /// To be called from Rust: main programs are left out.
     Library,
-    /// To be run: as it is.
+    /// To be run, with all its main programs.
     Program,
-    /// To be run, from the main program in the first file: others are left out.
+    /// To be run, with the main program in the first file: others are left out.
     First,
 }
 
 /// A program that was read and checked.
 pub(crate) struct Read {
     pub program: Program,
-    /// The levels of warnings, those that comments set included.
+    /// The levels of warnings, including those set by comments.
     pub lints: Lints,
     pub report: Report,
     /// The subprograms that the user wrote at the top level, in order.
     pub written: Vec<Written>,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
-    /// What must stay callable where settings do not say it; `None` for all that can be, if these
-    /// are single files, and no libraries.
+    /// The subprograms that must stay callable if the settings do not list any; `None` for all that can be,
+    /// if this is a program in single files and not a library.
     pub exports: Option<Vec<String>>,
-    /// How many copies of one subprogram there may be, if the settings say it.
+    /// The maximum number of copies of one subprogram, if the settings limit it.
     pub most_copies: Option<usize>,
-    /// There is more of the program elsewhere.
+    /// Whether this is only a part of a larger program.
     pub part: bool,
-    /// The bytes of a default REAL.
+    /// The size of a default REAL in bytes.
     pub real: u8,
-    /// What C calls: it stays, under the name that it has.
+    /// The procedures and COMMON blocks that C uses: they are kept, under their own names.
     pub by_name: Vec<Name>,
-    /// The subprograms in files that gfortran gets as they are, each with its file.
+    /// The subprograms in pass-through files, each with its file.
     pub passed: BTreeMap<Name, String>,
 }
 
 impl Read {
-    /// C calls these: of what they name, the program has the procedures and COMMON blocks that keep
-    /// their names.
+    /// Keeps the procedures and COMMON blocks of the program that are among `calls`, the names used by C,
+    /// together with their names.
     pub(crate) fn call_from_c(&mut self, calls: &BTreeSet<Name>) {
         let units = self.program.units.iter();
         let commons = units
@@ -76,7 +76,7 @@ impl Read {
             .chain(commons)
             .filter(|n| calls.contains(*n));
         let mut found: BTreeSet<Name> = named.cloned().collect();
-        // Who wants an ENTRY point wants the unit around it.
+        // An ENTRY point requires the unit that contains it.
         for (entry, unit) in entries {
             if calls.contains(&entry) {
                 found.extend([entry, unit]);
@@ -89,7 +89,7 @@ impl Read {
         let exports = exports.or(self.exports.as_deref());
         let exports = exports.or((!self.by_name.is_empty()).then_some(&[]));
         let by_name = || self.by_name.iter().cloned();
-        // An ENTRY point stays with its unit.
+        // An ENTRY point is exported with its unit.
         let owners = entries(&self.program);
         let upper = |n: &String| {
             let name = Name::from(n.to_ascii_uppercase());
@@ -107,23 +107,23 @@ impl Read {
 /// A top-level subprogram as the user wrote it.
 pub(crate) struct Written {
     pub name: Name,
-    /// Its ENTRY points. Lowering may have removed them since, too.
+    /// Its ENTRY points. Lowering may have removed them by now.
     pub entries: Vec<Name>,
-    /// It takes procedures as arguments. Lowering may have removed them since.
+    /// Whether it takes procedures as arguments. Lowering may have removed them by now.
     pub takes_procedures: bool,
-    /// It has AD blocks, or what it may call has.
+    /// Whether it, or a procedure that it may call, contains AD blocks.
     pub differentiates: bool,
 }
 
-/// What there is beside the files that the front end reads.
+/// Information about the files that are not read by the front end.
 pub(crate) struct Beside {
-    /// The first of all files: where only one main program is wanted, it is there.
+    /// The first of all files: if only one main program is wanted, it is in this file.
     pub first: Option<PathBuf>,
-    /// The subprograms in files that gfortran gets as they are, each with its file.
+    /// The subprograms in pass-through files, each with its file.
     pub passed: BTreeMap<Name, String>,
-    /// The names of main programs that are left out already.
+    /// The names of main programs that have already been left out.
     pub left_out: Vec<Name>,
-    /// Words of files that gfortran gets as they are, in upper case: what they call is among them.
+    /// The words in pass-through files, in upper case: the procedures that they call are among them.
     pub mentioned: BTreeSet<String>,
 }
 
@@ -131,10 +131,10 @@ pub(crate) struct Beside {
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when a file cannot be read; [`Error::Diagnostics`] when there are faults.
+/// [`Error::Io`] if a file cannot be read; [`Error::Diagnostics`] if there are errors.
 ///
-/// The INCLUDE files that were reached are added to `included`, also where there are faults,
-/// so that a build script can watch them.
+/// The INCLUDE files that were reached are added to `included` even if there are errors, so that a build
+/// script can watch them.
 pub(crate) fn read(
     files: &[PathBuf],
     config: &Config,
@@ -153,7 +153,7 @@ pub(crate) fn read(
     let first = beside.first.map(|f| sources::shown(config, &f));
     if goal != Goal::Program {
         program.units.retain(|u| {
-            // It may begin in an INCLUDE file.
+            // Judged by the end of the unit, because its beginning may be in an INCLUDE file.
             let of = || sources.get(u.end_span.file).map(|f| &f.name);
             let main =
                 u.kind == UnitKind::Program && (goal == Goal::Library || of() != first.as_ref());
@@ -191,7 +191,7 @@ pub(crate) fn read(
     if !config.libraries.is_empty() {
         let count = sources.iter().count();
         diagnostics.extend(library::add(&mut program, config, &mut sources, included)?);
-        // Whoever wrote a library has seen its warnings.
+        // Warnings in a library have been shown to its author.
         let theirs = sources.iter().skip(count);
         theirs.for_each(|(id, _)| lints.quiet_in(id));
     }
@@ -207,7 +207,7 @@ pub(crate) fn read(
     let names = |w: &[Written]| callable(w).map(|w| w.name.to_string()).collect::<Vec<_>>();
     read.exports = match goal {
         Goal::Library => Some(names(written)),
-        // Where nothing can be called from outside, all is of interest.
+        // If nothing can be called from outside, everything is worth showing.
         _ if is_library => Some(match written.iter().all(|w| w.takes_procedures) {
             false => names(written),
             true => written.iter().map(|w| w.name.to_string()).collect(),
@@ -217,7 +217,7 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// The settings for warnings, where they depend on the kind of source.
+/// Returns the levels of warnings, stricter for `.ff` files.
 pub(crate) fn strict(config: &Config, sources: &Sources) -> Lints {
     let mut lints = config.lints.clone().with_real(config.real_bytes());
     for (id, file) in sources.iter() {
@@ -229,13 +229,13 @@ pub(crate) fn strict(config: &Config, sources: &Sources) -> Lints {
     lints
 }
 
-/// Resolves a program that was parsed from files of `sources`; `diagnostics` is what was said of
-/// it there. `elsewhere` are words of C sources, and subprograms that gfortran gets as they are: one of them
-/// may be a procedure that is not known here, and if it is none the linker says so.
+/// Resolves a program that was parsed from files of `sources`; `diagnostics` are those of the parser.
+/// `elsewhere` contains words of C sources and the subprograms in pass-through files: an unknown procedure
+/// may be one of them, and if it is not, the linker reports it.
 ///
 /// # Errors
 ///
-/// [`Error::Diagnostics`] when there are faults.
+/// [`Error::Diagnostics`] if there are errors.
 pub(crate) fn resolve(
     mut program: Program,
     mut diagnostics: Vec<Diagnostic>,
@@ -244,7 +244,7 @@ pub(crate) fn resolve(
     config: &Config,
     elsewhere: &BTreeSet<String>,
 ) -> Result<Read, Error> {
-    // What is wrong with the comments is found again where names are resolved.
+    // Errors in the comments that set levels are dropped here, since name resolution reports them again.
     let (lints, _) = lints.within(&program);
     lints.apply(&mut diagnostics);
     let found = match any_errors(&diagnostics) {
@@ -291,15 +291,16 @@ pub(crate) fn resolve(
     })
 }
 
-/// What can be called from outside, unless settings say otherwise. What takes procedures and
-/// has AD blocks is compiled where the procedures are known: in the packages that use this one.
+/// Returns the subprograms that can be called from outside unless the settings say otherwise. A subprogram
+/// that takes procedures and contains AD blocks is compiled where the procedures are known, in the packages
+/// that use this one.
 pub(crate) fn callable(written: &[Written]) -> impl Iterator<Item = &Written> {
     let differentiates = |w: &Written| w.takes_procedures && w.differentiates;
     written.iter().filter(move |w| !differentiates(w))
 }
 
-/// The units with AD blocks in them, or in what they may call. Nothing where no unit takes
-/// procedures: there it does not matter.
+/// Returns the units that contain AD blocks, or that may call such units. Returns nothing if no unit takes
+/// procedures, because then it makes no difference.
 fn differentiating(program: &Program) -> HashSet<Name> {
     fn has_blocks(unit: &Unit) -> bool {
         let mut found = unit.nested.iter().any(has_blocks);
@@ -329,7 +330,7 @@ fn differentiating(program: &Program) -> HashSet<Name> {
     named.map(|(u, _)| u.name.clone()).collect()
 }
 
-/// Warnings go on, errors end the phase.
+/// Applies the levels of warnings and fails if there are errors.
 pub(crate) fn settle(
     sources: Sources,
     mut diagnostics: Vec<Diagnostic>,
@@ -348,12 +349,12 @@ pub(crate) fn settle(
     }
 }
 
-/// Has it something to run?
+/// Whether the program has a main program.
 pub(crate) fn has_main(program: &Program) -> bool {
     program.units.iter().any(|u| u.kind == UnitKind::Program)
 }
 
-/// Those of files that the front end reads which have a main program.
+/// Returns those of the files read by the front end that contain a main program.
 pub(crate) fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     for file in files.iter().filter(|f| !is_c_source_name(f)) {

@@ -1,7 +1,7 @@
-//! What other programs say of themselves, asked once for each executable.
+//! What other programs say about themselves, asked once for each executable.
 //!
-//! Asking takes milliseconds, and a second where a Java machine starts. Answers are kept in
-//! the cache of this machine under what the executable is; see [`identity`].
+//! Asking takes milliseconds, and a second if a Java machine starts. Answers are kept in the local cache
+//! under the identity of the executable; see [`identity`].
 
 use crate::Config;
 use crate::cache::Cache;
@@ -11,8 +11,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// What files are, a line for each: its path, and that without links; size, time, and where the
-/// system has them also its number and when it became what it is, which no program can set.
+/// Returns the identity of files, one line for each: its path, its canonical path, size and modification
+/// time, and if the system has them also its inode number and change time, which no program can set.
 pub(crate) fn identity(files: &[PathBuf]) -> std::io::Result<String> {
     let mut text = String::new();
     for file in files {
@@ -25,7 +25,7 @@ pub(crate) fn identity(files: &[PathBuf]) -> std::io::Result<String> {
                 Err(before) => format!("-{:?}", before.duration()),
             });
         let time = time.unwrap_or_default();
-        // Escaped: one line for each file, whatever its name.
+        // Escaped, so that each file is one line, whatever its name.
         text += &format!(
             "{file:?} {:?} {} {time}",
             fs::canonicalize(file)?,
@@ -46,7 +46,8 @@ pub(crate) fn identity(files: &[PathBuf]) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Is it a text that other programs run? What such a one does is not decided by what it is.
+/// Whether a program is a script, which runs other programs, so that its identity does not determine its
+/// behaviour.
 pub(crate) fn is_script(program: &Path) -> bool {
     let by_name = program
         .extension()
@@ -57,7 +58,7 @@ pub(crate) fn is_script(program: &Path) -> bool {
         || start == *b"#!"
 }
 
-/// The cache of this machine. Others would not have the same executable at the same place.
+/// Returns the local cache. Other machines would not have the same executable in the same place.
 pub(crate) fn memory(config: &Config) -> Cache {
     Cache::open(&CacheSettings {
         remote: None,
@@ -82,7 +83,7 @@ mod tests {
         fs::write(&file, "more").unwrap();
         let longer = of(&file);
         assert_ne!(longer, first);
-        // As long as before, and as old.
+        // With the same size and modification time as before.
         fs::rename(&file, dir.path().join("old")).unwrap();
         fs::write(&file, "one").unwrap();
         let written = File::options().write(true).open(&file).unwrap();

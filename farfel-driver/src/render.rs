@@ -1,4 +1,4 @@
-//! Diagnostics as text for people: the marked source lines, and one line for cargo.
+//! Renders diagnostics as text for people: the marked source lines, and one line for cargo.
 
 use crate::legible::legible_report;
 use crate::report::Report;
@@ -10,8 +10,8 @@ use farfel_lang::{Diagnostic, FileId, Severity, Sources, Span};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// All diagnostics in the order of their places, each once, with their source lines, and
-/// a last line that counts them. Empty when there are none.
+/// Renders all diagnostics without duplicates in the order of their places, with their source lines, and a
+/// final line with their number. The result is empty if there are none.
 ///
 /// `color` adds ANSI escapes.
 pub fn render(report: &Report, color: bool) -> String {
@@ -34,8 +34,8 @@ pub fn render(report: &Report, color: bool) -> String {
     out
 }
 
-/// The first error (without errors, the first warning) on one line, and how many more
-/// there are: `src/game.ff:12:9: F0107 message (and 2 more)`. Empty without diagnostics.
+/// Formats the first error (if there are no errors, the first warning) on one line, with the number of the
+/// others: `src/game.ff:12:9: F0107 message (and 2 more)`. The result is empty without diagnostics.
 pub fn headline(report: &Report) -> String {
     let report = &*legible_report(report);
     let diagnostics = in_order(report);
@@ -62,8 +62,8 @@ pub fn headline(report: &Report) -> String {
     plain(&format!("{place}{} {message}{more}", first.rule.code)).into_owned()
 }
 
-/// A text without control characters, which could steer a terminal or end a line where
-/// lines mean something. They are shown as Rust writes them: `\u{1b}`.
+/// Escapes control characters, which could control a terminal, or end a line where line breaks are
+/// significant. They are written as in Rust: `\u{1b}`.
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return text.into();
@@ -75,12 +75,12 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     text.chars().map(escaped).collect::<String>().into()
 }
 
-/// One diagnostic as [`render`] has it, without colours.
+/// Renders one diagnostic like [`render`], without colours.
 pub(crate) fn one(sources: &Sources, d: &Diagnostic) -> String {
     Renderer::plain().render(&[group(sources, d)])
 }
 
-/// Sorted by file and place, and without those that say the same of the same place.
+/// Returns the diagnostics sorted by file and place, without those that say the same about the same place.
 pub(crate) fn in_order(report: &Report) -> Vec<&Diagnostic> {
     fn key(d: &Diagnostic) -> (FileId, u32, u32, &str, &str) {
         (
@@ -97,7 +97,7 @@ pub(crate) fn in_order(report: &Report) -> Vec<&Diagnostic> {
     diagnostics
 }
 
-/// The last line, and how bad it is.
+/// Returns the final line with its level.
 fn count(diagnostics: &[&Diagnostic]) -> Option<(Level<'static>, String)> {
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let warnings = diagnostics.len() - errors;
@@ -118,7 +118,7 @@ fn count(diagnostics: &[&Diagnostic]) -> Option<(Level<'static>, String)> {
     (!parts.is_empty()).then(|| (level, parts.join(", ")))
 }
 
-/// One diagnostic with everything that belongs to it.
+/// Converts a diagnostic with everything that belongs to it.
 fn group<'a>(sources: &'a Sources, d: &'a Diagnostic) -> Group<'a> {
     let Diagnostic {
         rule,
@@ -171,16 +171,16 @@ fn group<'a>(sources: &'a Sources, d: &'a Diagnostic) -> Group<'a> {
     group
 }
 
-/// A place in a file to mark, and what to write there.
+/// A place in a file to mark, and its label.
 struct Mark<'a> {
     range: Range<usize>,
     text: &'a str,
     kind: AnnotationKind,
 }
 
-/// The lines of a file from the first mark to the last.
+/// Returns the lines of a file from the first mark to the last.
 ///
-/// Only those are handed on: the renderer looks through all lines that it gets.
+/// No other lines are passed on, because the renderer scans all lines that it receives.
 fn snippet<'a>(file: &'a SourceFile, marks: Vec<Mark<'a>>) -> Snippet<'a, Annotation<'a>> {
     let first = marks.iter().map(|m| m.range.start).min().unwrap_or(0);
     let last = marks.iter().map(|m| m.range.end).max().unwrap_or(0);
@@ -190,7 +190,7 @@ fn snippet<'a>(file: &'a SourceFile, marks: Vec<Mark<'a>>) -> Snippet<'a, Annota
         .map_or(file.text.len(), |at| last + at);
     let lines = &file.text[start..end];
     let lines = lines.strip_suffix('\r').unwrap_or(lines);
-    // A mark at the very end of a line may stand after the `\r`.
+    // A mark at the very end of a line may be after the `\r`.
     let within = |at: usize| (at - start).min(lines.len());
     Snippet::source(lines)
         .path(&file.name)
@@ -203,8 +203,8 @@ fn snippet<'a>(file: &'a SourceFile, marks: Vec<Mark<'a>>) -> Snippet<'a, Annota
         }))
 }
 
-/// The bytes of a span that the file has, without blanks and line ends at its end, from
-/// and to whole characters.
+/// Returns the bytes of a span that exist in the file, at character boundaries, without trailing blanks and
+/// line ends.
 pub(crate) fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     let text = &*file.text;
     let boundary = |mut at: usize| {
@@ -213,7 +213,7 @@ pub(crate) fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
         }
         at
     };
-    // What is missing at the end of the file is missing after its last statement.
+    // Something missing at the end of the file is reported after its last statement.
     let start = boundary((span.start as usize).min(text.trim_end().len()));
     let end = boundary((span.end as usize).clamp(start, text.len()));
     start..start + text[start..end].trim_end().len()
@@ -224,8 +224,8 @@ mod tests {
     use super::*;
     use farfel_lang::diagnostic::rules;
 
-    /// A report about one file, with what `say` says of it. `say` finds the place of a
-    /// text.
+    /// Returns a report about one file with the diagnostics that `say` makes. `say` can ask for the place of
+    /// a text.
     fn report(text: &str, say: impl FnOnce(&dyn Fn(&str) -> Span) -> Vec<Diagnostic>) -> Report {
         let mut sources = Sources::new();
         let file = sources.add("src/game.ff", text);

@@ -1,18 +1,18 @@
-//! What a compilation has to say.
+//! The diagnostics of a compilation.
 
 use farfel_lang::{Diagnostic, FileId, Sources, Span};
 
-/// What a compilation has to say, with the sources that the places in it refer to.
+/// The diagnostics of a compilation, with the sources that their places refer to.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// The source files.
     pub sources: Sources,
-    /// The faults, in any order.
+    /// The diagnostics, in any order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Report {
-    /// Adds another one, about other files.
+    /// Adds another report, which is about other files.
     pub(crate) fn extend(&mut self, other: Report) {
         let count = self.sources.iter().count() as u32;
         for (_, file) in other.sources.iter() {

@@ -1,9 +1,9 @@
-//! Fortran comments as rustdoc.
+//! Converts Fortran comments to rustdoc.
 
 use farfel_lang::encoding::legible;
 
-/// The comment lines before a subprogram as lines of Markdown, without frames and the
-/// blank lines around. Text with columns or formulas keeps its lines; all else flows.
+/// Converts the comment lines before a subprogram to lines of Markdown, without frames and surrounding blank
+/// lines. Text with columns or formulas keeps its lines; all other text flows.
 pub(crate) fn comments(comments: &[String]) -> Vec<String> {
     let lines: Vec<&str> = comments.iter().map(|l| unframed(l)).collect();
     let first = lines.iter().position(|l| !l.is_empty());
@@ -22,7 +22,7 @@ pub(crate) fn comments(comments: &[String]) -> Vec<String> {
         .iter()
         .map(|l| l.get(margin..).unwrap_or("").trim_end())
         .collect();
-    // Four blanks would make code, which rustdoc compiles as a test.
+    // Four blanks would start a code block, which rustdoc compiles as a test.
     let arranged = |l: &&str| l.starts_with("  ") || l.trim_start().contains("   ");
     let mut result = Vec::new();
     for paragraph in lines.split(|l| l.is_empty()) {
@@ -33,7 +33,7 @@ pub(crate) fn comments(comments: &[String]) -> Vec<String> {
             result.push(String::new());
         }
         if paragraph.iter().any(arranged) {
-            // A fence longer than any in the text.
+            // The fence is longer than any in the text.
             result.push("````text".into());
             result.extend(paragraph.iter().map(|l| l.replace("````", "` ` ` `")));
             result.push("````".into());
@@ -44,8 +44,8 @@ pub(crate) fn comments(comments: &[String]) -> Vec<String> {
     result
 }
 
-/// A line of documentation without what Rust refuses in one: control characters, a lone
-/// carriage return above all, and those that change the direction of text.
+/// Replaces characters that Rust rejects in documentation: control characters, in particular a lone carriage
+/// return, and those that change the direction of text.
 pub(crate) fn legal(line: &str) -> String {
     let legal = |c: char| match c {
         '\t' => c,
@@ -56,7 +56,7 @@ pub(crate) fn legal(line: &str) -> String {
     legible(line).chars().map(legal).collect()
 }
 
-/// A line without the frame that old programs draw around comments.
+/// Removes the frame that old programs draw around comments.
 fn unframed(line: &str) -> &str {
     let line = line.trim_end();
     let drawn = |c: char| "*-=+#!_~./\\|".contains(c) || c.is_whitespace();
@@ -70,7 +70,7 @@ fn unframed(line: &str) -> &str {
     }
 }
 
-/// A line in which nothing means anything to Markdown.
+/// Escapes everything in a line that has a meaning in Markdown.
 fn escaped(line: &str) -> String {
     let line = line.trim();
     let mut text = String::with_capacity(line.len());
@@ -80,7 +80,7 @@ fn escaped(line: &str) -> String {
         }
         text.push(c);
     }
-    // Headings, lists and quotations start so.
+    // Headings, lists and quotations start like this.
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if text.starts_with(['#', '-', '+', '=']) {
         text.insert(0, '\\');

@@ -1,20 +1,20 @@
-//! Diagnostics as a SARIF 2.1.0 log, the format that code hosts and editors read.
+//! Diagnostics as a SARIF 2.1.0 log, a format that code hosts and editors read.
 //!
 //! A log is one JSON object, with one run of the tool `farfel`:
 //!
-//! | field of the run | what is in it |
+//! | field of the run | contents |
 //! |---|---|
-//! | `tool.driver` | `name`, `version`, `informationUri`; `rules`: each rule that a result names, with `id` (F0107), `name` (unknown-procedure) and `fullDescription`, what the rule is about |
+//! | `tool.driver` | `name`, `version`, `informationUri`; `rules`: each rule that a result refers to, with `id` (F0107), `name` (unknown-procedure) and `fullDescription`, the subject of the rule |
 //! | `columnKind` | `unicodeCodePoints`: columns count characters, from 1 |
 //! | `results` | the diagnostics in the order of [`messages`](crate::messages) |
 //!
-//! | field of a result | what is in it |
+//! | field of a result | contents |
 //! |---|---|
-//! | `ruleId`, `ruleIndex` | the rule, by its code and by its place in `rules` |
+//! | `ruleId`, `ruleIndex` | the rule, by its code and by its index in `rules` |
 //! | `level` | `error` or `warning` |
 //! | `message.text` | what is wrong; notes and help follow, each on a line of its own |
 //! | `locations` | the primary place, if there is one: `physicalLocation.artifactLocation.uri`, relative to the project and with `/`, and `region` with `startLine`, `startColumn`, `endLine` and `endColumn`, the column after the last |
-//! | `relatedLocations` | the other places, each with `message.text` where there is something to say of it |
+//! | `relatedLocations` | the other places, each with `message.text` if it has a label |
 //!
 //! The schema is that of OASIS: <https://json.schemastore.org/sarif-2.1.0.json>.
 
@@ -22,7 +22,7 @@ use crate::messages::{Message, Place};
 use farfel_lang::diagnostic::{Rule, rules};
 use serde_json::{Value, json};
 
-/// The log of these messages, as JSON. `about` says what a rule is about.
+/// Returns the log of these messages as JSON. `about` returns the subject of a rule.
 pub fn log(messages: &[Message], about: &dyn Fn(&Rule) -> String) -> String {
     let mut codes: Vec<&str> = messages.iter().map(|m| m.code).collect();
     codes.sort_unstable();
@@ -97,7 +97,7 @@ fn location(place: &Place) -> Value {
     location
 }
 
-/// A path as a reference: with `/`, and what has a meaning in references in percent signs.
+/// Converts a path to a URI reference: with `/`, and with reserved characters percent-encoded.
 fn uri(path: &str) -> String {
     let path = match cfg!(windows) {
         true => path.replace('\\', "/"),

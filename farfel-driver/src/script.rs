@@ -1,4 +1,4 @@
-//! Build scripts: what `farfel-build` asks for, and what it is told.
+//! The compiler's side of the protocol between build scripts (`farfel-build`) and the compiler.
 //!
 //! A build script does not contain the compiler. It starts
 //!
@@ -6,19 +6,20 @@
 //! farfel build-script --protocol 1
 //! ```
 //!
-//! with cargo's environment as its own, and talks to it in lines of JSON. With the feature `bundled` of
-//! `farfel-build` the compiler is in the build script, and the same lines go to [`serve`] and come from it.
+//! in the environment that cargo has set up for the build script, and talks to it in lines of JSON. With the
+//! feature `bundled` of `farfel-build` the compiler is part of the build script, which exchanges the same
+//! lines with [`serve`].
 //!
 //! # The protocol, version 1
 //!
-//! The command first says who it is, with [`ready`]:
+//! The command first identifies itself, with [`ready`]:
 //!
 //! ```json
 //! {"reason": "ready", "protocol": 1, "version": "0.1.0"}
 //! ```
 //!
-//! `farfel-build` goes on only with a command of its own version. It then writes one line to standard input,
-//! the request:
+//! `farfel-build` only accepts a command of its own version. It then writes the request as one line to the
+//! command's standard input:
 //!
 //! ```json
 //! {"want": "build", "settings": [{"set": ["real-kind", 8]}, {"add": ["flags", "-fcheck=all"]}]}
@@ -26,23 +27,24 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `want` | `build`: the library and its bindings; `check`: the bindings, and all that can be found without compiling |
-//! | `settings` | changes of the settings in `Cargo.toml`, in this order: `set` a value, `add` one to a list. Names are those of `Cargo.toml`, with dots for tables in tables |
+//! | `want` | `build`: the library and its bindings; `check`: the bindings, and all errors that can be found without compiling |
+//! | `settings` | changes to the settings in `Cargo.toml`, applied in this order: `set` a value, or `add` one to a list. Names are those of `Cargo.toml`, with dots for nested tables |
 //!
-//! Everything else is in the environment, as cargo documents it for build scripts; where the variable `DOCS_RS`
-//! is set, `build` writes bindings alone. Standard input stays open until the build script has all that it
-//! waits for: where it ends earlier nobody waits any more, and the command ends with all that it has
-//! started. It answers with lines on standard output; what is written to standard error is for people.
+//! Everything else comes from the environment, as cargo documents it for build scripts. If the variable
+//! `DOCS_RS` is set, `build` writes only the bindings. Standard input stays open until the build script has
+//! received the whole answer; if it closes earlier, nobody is waiting any more, and the command ends together
+//! with all processes that it has started. The command answers in lines on standard output; its standard
+//! error is meant for people.
 //!
 //! | `reason` | fields | meaning |
 //! |---|---|---|
-//! | `cargo` | `key`, `value` | a line for cargo, `cargo::KEY=VALUE` |
+//! | `cargo` | `key`, `value` | a directive for cargo, `cargo::KEY=VALUE` |
 //! | `diagnostic` | those of [`messages`](crate::messages) | an error or warning in the sources |
-//! | `progress` | `done`, `steps`, `kept`, `running`, `left` | how far it is, every ten seconds: see [`Now`] |
-//! | `finished` | `library`, `bindings` | the last line: the files that were made |
-//! | `failed` | `headline`, `text` | the last line: why there are none, on one line; what people see besides, coloured where standard error is a terminal |
+//! | `progress` | `done`, `steps`, `kept`, `running`, `left` | the progress of the build, every ten seconds: see [`Now`] |
+//! | `finished` | `library`, `bindings` | the last line on success: the files that were written |
+//! | `failed` | `headline`, `text` | the last line on failure: the reason, on one line, and further text for people, coloured if standard error is a terminal |
 //!
-//! The build script hands on lines for cargo and ignores reasons that it does not know.
+//! The build script passes directives on to cargo and ignores unknown reasons.
 
 use crate::config::Change;
 use crate::gfortran::Profile;
@@ -58,10 +60,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The version of the protocol.
+/// The version of the protocol that [`serve`] implements.
 pub const PROTOCOL: u32 = 1;
 
-/// What a build script asks for.
+/// The request from a build script.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
@@ -76,7 +78,7 @@ enum Want {
     Check,
 }
 
-/// What it is told.
+/// A line of the answer to a build script.
 #[derive(Debug, Serialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 enum Reply<'a> {
@@ -99,7 +101,7 @@ enum Reply<'a> {
     },
 }
 
-/// The line by which the command says who it is.
+/// Returns the line with which the command identifies itself.
 pub fn ready() -> String {
     line(&Reply::Ready {
         protocol: PROTOCOL,
@@ -107,8 +109,8 @@ pub fn ready() -> String {
     })
 }
 
-/// Does what a request asks for, in the environment of a build script; `say` gets each line of the answer, and
-/// `show`, ten times a second, how far it is. The exit code that goes with it.
+/// Serves a request in the environment of a build script and returns the exit code. `say` receives each line
+/// of the answer, and `show` the progress, ten times a second.
 pub fn serve(
     request: &str,
     say: &mut (dyn FnMut(&str) + Send),
@@ -138,7 +140,7 @@ fn build(request: Request, cargo: &mut Answer) -> Result<Built, Error> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let target = variable("TARGET")?;
     let mut config = Config::from_build_script(Path::new(&root), &request.settings)?;
-    // The package as cargo sees it: the version may be inherited.
+    // Cargo's values for the package: in the manifest the version may be inherited from a workspace.
     config.name = variable("CARGO_PKG_NAME")?;
     config.version = variable("CARGO_PKG_VERSION")?;
     config.apply_environment(&|name| env::var(name).ok())?;
@@ -154,7 +156,7 @@ fn build(request: Request, cargo: &mut Answer) -> Result<Built, Error> {
         cargo.watch(directory);
     }
     if session.directories().is_empty() && session.reached().is_empty() {
-        // A directory that comes later is seen only so.
+        // Only this detects a source directory that is created later.
         cargo.watch(&config.root);
     }
     if env::var_os("CARGO_MANIFEST_LINKS").is_some() {
@@ -165,12 +167,12 @@ fn build(request: Request, cargo: &mut Answer) -> Result<Built, Error> {
     let made = cargo.telling(&session.progress(), || {
         match (request.want, env::var_os("DOCS_RS")) {
             (Want::Check, _) => session.check_library(&out),
-            // Documentation links nothing, and docs.rs has no Fortran compiler.
+            // Documentation is not linked, and docs.rs has no Fortran compiler.
             (Want::Build, Some(_)) => session.write_bindings(&out),
             (Want::Build, None) => session.build_library(&out, &target, &profile()),
         }
     });
-    // Also where there are faults: the next build is to see that they are gone.
+    // Even if there are errors: the next build must notice that the files were corrected.
     for file in session.reached() {
         cargo.watch(&file);
     }
@@ -181,14 +183,14 @@ fn build(request: Request, cargo: &mut Answer) -> Result<Built, Error> {
     if let Some(link) = &made.link {
         cargo.link(link, &out);
     }
-    // Those of documentation are nobody's concern.
+    // Nobody cares about warnings while documentation is built.
     if made.link.is_some() || request.want == Want::Check {
         cargo.warnings_of(&made.report);
     }
     Ok(made)
 }
 
-/// How cargo wants it compiled.
+/// Returns the build profile that cargo asks for.
 fn profile() -> Profile {
     Profile {
         opt_level: env::var("OPT_LEVEL").unwrap_or_else(|_| "0".into()),
@@ -200,23 +202,23 @@ fn variable(name: &'static str) -> Result<String, Error> {
     env::var(name).map_err(|_| Error::NotABuildScript(name))
 }
 
-/// A reply as a line. All of them can be written.
+/// Serializes a reply, which cannot fail.
 fn line(reply: &Reply) -> String {
     serde_json::to_string(reply).unwrap_or_default()
 }
 
-/// What is said to a build script.
+/// The answer to a build script while it is being given.
 struct Answer<'a> {
     say: &'a mut (dyn FnMut(&str) + Send),
     show: &'a (dyn Fn(&Now) + Sync),
 }
 
-/// How often progress is shown, and how often it is said.
+/// How often progress is shown to people, and how often it is reported to the build script.
 const SHOWN_EVERY: Duration = Duration::from_millis(100);
 const SAID_EVERY: Duration = Duration::from_secs(10);
 
 impl Answer<'_> {
-    /// Says how far a build is while `make` makes it.
+    /// Reports the progress of a build while `make` runs.
     fn telling<T>(&mut self, progress: &Progress, make: impl FnOnce() -> T) -> T {
         let (over, wait) = channel::<()>();
         std::thread::scope(move |scope| {
@@ -231,7 +233,7 @@ impl Answer<'_> {
                     }
                 }
             });
-            // Whatever comes of it, the other thread sees the end.
+            // Dropped even if `make` panics, so that the other thread always ends.
             let _over = over;
             make()
         })
@@ -241,7 +243,7 @@ impl Answer<'_> {
         (self.say)(&line(reply));
     }
 
-    /// A line for cargo: whatever the value is, it stays one.
+    /// Sends a directive to cargo. Control characters in the value are escaped, so that it stays on one line.
     fn add(&mut self, key: &str, value: impl std::fmt::Display) {
         let value = value.to_string();
         let value = &*render::plain(&value);
@@ -253,7 +255,7 @@ impl Answer<'_> {
     }
 
     fn warn(&mut self, message: &str) {
-        // Cargo shows one line each.
+        // Cargo expects one directive for each line of a warning.
         for line in message.lines() {
             self.add("warning", line);
         }
@@ -265,7 +267,7 @@ impl Answer<'_> {
         for d in &link.called_in {
             self.add("rustc-link-search", format!("native={}", d.display()));
         }
-        // Before the libraries that they need themselves.
+        // The libraries that the sources call come before the run-time libraries, on which they depend.
         for l in &link.called {
             self.add("rustc-link-lib", l);
         }
@@ -275,8 +277,8 @@ impl Answer<'_> {
         for d in &link.directories {
             self.add("rustc-link-search", format!("native={}", d.display()));
         }
-        // A program without any dynamic library: what rustc links then brings libm along, and
-        // "dynamic" libraries that the linker finds as archives make it crash at its start.
+        // In a static program, rustc itself links libm, and libraries given as `dylib` that the linker
+        // resolves to archives make the program crash at startup.
         let is_static = env::var("CARGO_CFG_TARGET_FEATURE")
             .is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
         for l in &link.libraries {
@@ -288,7 +290,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Warnings, each whole: cargo shows them whenever it builds the package.
+    /// Reports each warning in full. Cargo repeats them whenever it builds the package.
     fn warnings_of(&mut self, report: &Report) {
         for message in messages(report) {
             (self.say)(&message.json());
@@ -296,7 +298,8 @@ impl Answer<'_> {
         }
     }
 
-    /// One headline for cargo, the rest for standard error, which cargo shows when a build script fails.
+    /// Reports an error: one headline for cargo and the rest for standard error, which cargo shows when a
+    /// build script fails.
     fn failed(&mut self, error: &Error) {
         let whole = error.to_string();
         let headline = render::plain(whole.lines().next().unwrap_or_default());
@@ -309,7 +312,7 @@ impl Answer<'_> {
                     || env::var("CARGO_TERM_COLOR").is_ok_and(|c| c == "always");
                 render::render(report, color)
             }
-            // The headline said the rest.
+            // For other errors on a single line, the headline is everything.
             _ if whole.lines().count() > 1 => whole
                 .lines()
                 .map(|l| format!("{}\n", render::plain(l)))
@@ -323,7 +326,7 @@ impl Answer<'_> {
     }
 }
 
-/// What is said in a build script where Farfel itself fails, after what failed.
+/// Returns the text that a build script prints after an internal error of Farfel.
 pub fn fault_of_farfel() -> String {
     crate::fault_of_farfel(&format!("build it again with {}=1", crate::VERIFY_PASSES))
 }

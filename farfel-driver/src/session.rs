@@ -1,15 +1,15 @@
-//! One build, or one look at a program, stage by stage.
+//! A session: one build of a program or library, or one inspection of it, stage by stage.
 //!
-//! | stage | method | what it gives |
+//! | stage | method | result |
 //! |---|---|---|
-//! | settings | [`Session::of_project`], [`Session::of_files`], [`Session::of_main`] | which sources, and what becomes of them |
-//! | read | `read` | their text as one program, whose names are resolved |
-//! | staged | `stage` | that program lowered; it calls derivatives that are not made yet |
+//! | settings | [`Session::of_project`], [`Session::of_files`], [`Session::of_main`] | the sources and what to do with them |
+//! | read | `read` | the sources as one program, with names resolved |
+//! | staged | `stage` | that program lowered; it calls derivatives that do not exist yet |
 //! | derivatives | `differentiate` | those derivatives |
 //! | objects, bindings | [`Session::build_library`], [`Session::build_program`] | files |
 //!
-//! Whoever only looks at a program (the module `views`) stops at the stage that has what is shown.
-//! Each stage reports all faults that it finds, and none begins after faults.
+//! The module `views`, which only inspects programs, stops at the stage whose result it shows. Each stage
+//! reports all the errors that it finds, and no stage starts after one that had errors.
 
 use crate::ad::{self, Chosen};
 use crate::c_sources::{self, Compiled, Workshop};
@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Settings and sources, and what all stages share.
+/// Settings, sources, and the state that all stages share.
 pub struct Session {
     pub(crate) config: Config,
     pub(crate) goal: Goal,
@@ -43,48 +43,49 @@ pub struct Session {
     cache: OnceLock<Arc<Cache>>,
     reached: Mutex<BTreeSet<PathBuf>>,
     passed: OnceLock<Passed>,
-    /// Where a program's build notes what took how long.
+    /// The directory in which the build of a program records its timings.
     pub(crate) times: Option<PathBuf>,
 }
 
 impl Session {
-    /// The sources of a project, as its build script reads them: main programs are left out.
+    /// Creates a session for a project's sources as its build script reads them, without main programs.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] when a setting has a value that it cannot have, or a source that the
-    /// settings name does not exist; [`Error::Io`] when a directory cannot be read.
+    /// [`Error::Config`] if a setting has an invalid value or names a source that does not exist;
+    /// [`Error::Io`] if a directory cannot be read.
     pub fn of_project(config: &Config) -> Result<Session, Error> {
         config.check()?;
         let found = sources::find(config)?;
         Ok(Session::new(config, Goal::Library, found))
     }
 
-    /// A program, or subprograms, in files.
+    /// Creates a session for a program, or for subprograms, in the given files.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] when a setting has a value that it cannot have.
+    /// [`Error::Config`] if a setting has an invalid value.
     pub fn of_files(files: &[PathBuf], config: &Config) -> Result<Session, Error> {
         config.check()?;
         Ok(Session::new(config, Goal::Program, named(files)))
     }
 
-    /// The main program in the first of the files: those in others are left out.
+    /// Creates a session for the main program in the first of the files; main programs in the others are left
+    /// out.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::of_files`].
+    /// Same as [`Session::of_files`].
     pub fn of_main(files: &[PathBuf], config: &Config) -> Result<Session, Error> {
         config.check()?;
         Ok(Session::new(config, Goal::First, named(files)))
     }
 
-    /// The files, if any are named, else the project.
+    /// Creates a session for the given files, or for the project if there are none.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::of_project`].
+    /// Same as [`Session::of_project`].
     pub fn of(files: Option<&[PathBuf]>, config: &Config) -> Result<Session, Error> {
         match files {
             Some(files) => Session::of_files(files, config),
@@ -110,7 +111,7 @@ impl Session {
         }
     }
 
-    /// The files that gfortran gets as they are.
+    /// Returns the pass-through files, which gfortran compiles unchanged.
     pub(crate) fn passed(&self) -> Result<&Passed, Error> {
         if let Some(passed) = self.passed.get() {
             return Ok(passed);
@@ -132,31 +133,32 @@ impl Session {
         Ok(self.passed.get_or_init(|| passed))
     }
 
-    /// What there is to say of files that gfortran gets as they are though no setting names them.
+    /// Returns a message about files that are passed through although no setting names them, if there are
+    /// any.
     ///
     /// # Errors
     ///
-    /// A file cannot be read, or a setting names what is not there.
+    /// A file cannot be read, or a setting names a file that does not exist.
     pub fn note(&self) -> Result<Option<String>, Error> {
         Ok(self.passed()?.note())
     }
 
-    /// The names of the files that gfortran gets as they are, whatever the reason.
+    /// Returns the names of all pass-through files, whether a setting names them or not.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::note`].
+    /// Same as [`Session::note`].
     pub fn passed_through(&self) -> Result<Vec<String>, Error> {
         let files = self.passed()?.files.iter().filter(|f| !f.of_library);
         Ok(files.map(|f| f.name.clone()).collect())
     }
 
-    /// Has gfortran compile the files that it gets as they are, to see whether it takes them. Nothing is left
-    /// but what the cache keeps.
+    /// Compiles the pass-through files to check whether gfortran accepts them. The results are kept only in
+    /// the cache.
     ///
     /// # Errors
     ///
-    /// [`Error::Diagnostics`] with what it refuses; [`Error::NoFortranCompiler`].
+    /// [`Error::Diagnostics`] with gfortran's errors; [`Error::NoFortranCompiler`].
     pub fn check_passed_through(&self) -> Result<Report, Error> {
         let mut report = Report::default();
         if self.passed()?.files.is_empty() {
@@ -173,11 +175,12 @@ impl Session {
         Ok(report)
     }
 
-    /// Compiles the C sources, to see whether the compiler takes them. Nothing is left but what the cache keeps.
+    /// Compiles the C sources to check whether the compiler accepts them. The results are kept only in the
+    /// cache.
     ///
     /// # Errors
     ///
-    /// [`Error::Diagnostics`] with what it refuses; there is no C compiler.
+    /// [`Error::Diagnostics`] with the compiler's errors; there is no C compiler.
     pub fn check_c(&self) -> Result<(), Error> {
         let files = self.sources.all();
         if files.iter().any(|f| sources::is_c_source_name(f)) {
@@ -200,7 +203,7 @@ impl Session {
         Ok(())
     }
 
-    /// Compiles the files that gfortran gets as they are. What it warned of is added to `report`.
+    /// Compiles the pass-through files. Warnings are added to `report`.
     pub(crate) fn compile_passed(
         &self,
         compiler: &Compiler,
@@ -220,27 +223,27 @@ impl Session {
         passed::compile(self.passed()?, &with, report)
     }
 
-    /// The files that have been read so far, INCLUDE files and C headers too, also where a stage
-    /// found faults: as long as none of them changes and no source comes or goes, the outcome is
-    /// the same.
+    /// Returns the files read so far, including INCLUDE files and C headers, even if a stage found errors. As
+    /// long as none of them changes and no source is added or removed, the result of the session stays the
+    /// same.
     pub fn reached(&self) -> Vec<PathBuf> {
         let reached = self.reached.lock();
         let reached = reached.unwrap_or_else(PoisonError::into_inner);
         reached.iter().cloned().collect()
     }
 
-    /// The directories in which sources were looked for; none where all are named.
+    /// Returns the directories that were searched for sources; empty if all sources are named.
     pub fn directories(&self) -> &[PathBuf] {
         &self.sources.directories
     }
 
-    /// How far the build is, also for those who look from other threads.
+    /// Returns the progress of the build, which other threads may read, too.
     pub fn progress(&self) -> Arc<Progress> {
         self.recorder.progress.clone()
     }
 
-    /// The build of a program notes in a directory what took how long, so that the next one can say how long it may
-    /// take. A library's does so by itself.
+    /// Makes the build of a program record its timings in a directory, from which the next build estimates
+    /// its duration. The build of a library always records them.
     #[must_use]
     pub fn with_times_in(self, directory: PathBuf) -> Session {
         Session {
@@ -249,9 +252,9 @@ impl Session {
         }
     }
 
-    /// What the last build in a directory took is what this one may take.
+    /// Estimates the duration of this build from the timings of the last one in `directory`.
     pub(crate) fn estimate_from(&self, directory: &Path) {
-        // Without that there is no estimate.
+        // If the timings cannot be read, there is no estimate.
         if let Ok(Some(last)) = Timings::read(directory) {
             self.recorder
                 .progress
@@ -266,23 +269,23 @@ impl Session {
             .extend(files);
     }
 
-    /// What earlier builds have made.
+    /// Returns the cache with the results of earlier builds.
     pub(crate) fn cache(&self) -> &Arc<Cache> {
         let open = || Arc::new(Cache::open(&self.config.cache));
         self.cache.get_or_init(open)
     }
 
-    /// The AD tool of the settings.
+    /// Returns the AD tool that the settings choose.
     pub(crate) fn ad(&self) -> Result<Chosen, Error> {
         ad::choose(&self.config, self.cache())
     }
 
-    /// How the library is called.
+    /// Returns the names of the library and of what it exports.
     pub(crate) fn names(&self) -> Names {
         Names::new(&self.config.name, &self.config.version)
     }
 
-    /// From text to one program: parses, puts the parts together, resolves names.
+    /// Reads the sources into one program: parses them, joins the parts and resolves names.
     pub(crate) fn read(&self) -> Result<Read, Error> {
         let step = self.recorder.begin("parse", "sources", 0);
         let mut included = Vec::new();
@@ -303,8 +306,8 @@ impl Session {
         Ok(read)
     }
 
-    /// Lowers a program up to its derivatives. `exports` are the subprograms that must stay
-    /// callable; without them, all that can be, or the main program.
+    /// Lowers a program up to its derivatives. `exports` are the subprograms that must stay callable; if
+    /// `None`, all that can be, or the main program.
     pub(crate) fn stage(&self, read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
         let step = self.recorder.begin("lower", "program", 0);
         let staged = staged::stage(read, exports)?;
@@ -312,7 +315,7 @@ impl Session {
         Ok(staged)
     }
 
-    /// Makes all derivatives of a program, side by side; whether they could be made, they know.
+    /// Computes all derivatives of a program in parallel. `derivatives` records which of them failed.
     pub(crate) fn make_all(&self, staged: &Staged, derivatives: &Derivatives) {
         let needs: Vec<Vec<usize>> = (0..staged.requests.len())
             .map(|r| derivatives.needs(r).iter().copied().collect())
@@ -330,7 +333,8 @@ impl Session {
         self.workers.run(&needs, &make);
     }
 
-    /// The same where they must be: the report has also what the AD tool has to say.
+    /// Computes all derivatives and fails if one of them cannot be computed. The report includes the AD
+    /// tool's diagnostics.
     pub(crate) fn differentiate(
         &self,
         staged: &Staged,
@@ -344,11 +348,11 @@ impl Session {
     }
 }
 
-/// Those of the files that have a main program.
+/// Returns those of the files that contain a main program.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when a file cannot be read. Faults in it are left to who compiles it.
+/// [`Error::Io`] if a file cannot be read. Errors in the sources are left to the build that compiles them.
 pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
     let passed = pass_through::mains(files, config)?;
     let is_passed = |path: &PathBuf| passed.iter().any(|(p, _)| p == path);
@@ -358,7 +362,7 @@ pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>,
     Ok(files.iter().filter(|f| has(f)).cloned().collect())
 }
 
-/// Files that are named: those of C stand among them.
+/// Returns named files as sources, with C files among the Fortran files.
 fn named(files: &[PathBuf]) -> Found {
     Found {
         files: files.to_vec(),

@@ -9,13 +9,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a source file ends in, in any case.
+/// The extensions of Fortran source files, in upper or lower case.
 const EXTENSIONS: [&str; 8] = ["ff", "f", "for", "f77", "f90", "f95", "f03", "f08"];
 
-/// Those of files in free form.
+/// The extensions of files in free form.
 const FREE: [&str; 4] = ["f90", "f95", "f03", "f08"];
 
-/// Whether a file is named like a Fortran source: what a build looks for in its directories.
+/// Whether a file is named like a Fortran source, so that a build picks it up from its directories.
 ///
 /// ```
 /// use farfel_driver::is_source_name;
@@ -39,8 +39,8 @@ pub fn is_c_source_name(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "c")
 }
 
-/// The words of C sources that may name procedures, in upper case and without `_` at the end. Macros
-/// make names of them too, so this is what *may* be defined there: good for warnings, no more.
+/// Returns the words in C sources that may name procedures, in upper case and without trailing `_`. Since
+/// macros can form names, too, a word only *may* be defined there: enough for warnings, but for nothing else.
 pub(crate) fn words(files: &[PathBuf]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for path in files.iter().filter(|f| is_c_source_name(f)) {
@@ -52,10 +52,10 @@ pub(crate) fn words(files: &[PathBuf]) -> BTreeSet<String> {
     found
 }
 
-/// Where sources are looked for without settings.
+/// The directories that are searched for sources by default.
 const DIRECTORIES: [&str; 2] = ["src", "fortran"];
 
-/// Where main programs that test the sources are.
+/// The directories of main programs that test the sources.
 const TESTS: [&str; 2] = ["tests", "test"];
 
 /// The sources of a project.
@@ -70,7 +70,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// All files, those of C last.
+    /// Returns all files, C files last.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         [&self.files[..], &self.c_files].concat()
     }
@@ -80,8 +80,8 @@ impl Found {
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
-/// settings name does not exist.
+/// [`Error::Io`] if a directory cannot be read, [`Error::Config`] if a source named in the settings does not
+/// exist.
 pub(crate) fn find(config: &Config) -> Result<Found, Error> {
     let mut found = Found::default();
     let mut files: BTreeSet<PathBuf> = BTreeSet::new();
@@ -109,7 +109,7 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
     }
     for path in &config.pass_through {
         let named = existing("pass-through", path, config)?;
-        // Tests are none of the sources that are looked for here.
+        // Files of tests are not among the sources that are found here.
         if !TESTS.iter().any(|t| path.starts_with(t))
             && !files.iter().any(|f| f.starts_with(&named))
         {
@@ -136,7 +136,7 @@ pub(crate) fn find(config: &Config) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// A file or directory that a setting names.
+/// Returns the file or directory that a setting names, if it exists.
 fn existing(setting: &str, path: &Path, config: &Config) -> Result<PathBuf, Error> {
     let path = config.root.join(path);
     match path.exists() {
@@ -150,7 +150,7 @@ fn existing(setting: &str, path: &Path, config: &Config) -> Result<PathBuf, Erro
 
 fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
     let visible = |e: &walkdir::DirEntry| {
-        // The directory itself may be hidden: it was named.
+        // The top directory itself may be hidden because it was named explicitly.
         e.depth() == 0 || !e.file_name().to_string_lossy().starts_with('.')
     };
     for entry in walkdir::WalkDir::new(directory)
@@ -169,8 +169,8 @@ fn search(directory: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> 
     Ok(())
 }
 
-/// Refuses paths with control characters. Paths are written where lines mean something: for
-/// cargo, into Fortran and into Rust.
+/// Rejects paths with control characters. Paths are written to cargo, into Fortran and into Rust, where line
+/// breaks are significant.
 fn check_name(path: &Path) -> std::io::Result<()> {
     if path.to_string_lossy().contains(char::is_control) {
         let why = "a line end or another control character is in the name of a source, rename it";
@@ -179,18 +179,18 @@ fn check_name(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads a source file, in whatever encoding it is (see [`farfel_lang::encoding`]).
+/// Reads a source file in any encoding (see [`farfel_lang::encoding`]).
 pub(crate) fn read(path: &Path) -> std::io::Result<Arc<str>> {
     check_name(path)?;
     Ok(decode(read_file(path)?).into())
 }
 
-/// The bytes of a regular file. Opening a named pipe would wait for somebody to write to it, and
-/// reading a device may never end.
+/// Reads the bytes of a regular file. Other files are rejected: opening a named pipe would block until
+/// somebody writes to it, and reading a device may never end.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is a pipe, a device or the like.
+/// The file cannot be read, or is not a regular file.
 pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let kind = fs::metadata(path)?;
     if !kind.is_file() && !kind.is_dir() {
@@ -202,14 +202,14 @@ pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Whether the name of a file says that it is in free form.
+/// Whether a file's name implies free form.
 pub(crate) fn is_free_by_name(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     extension.is_some_and(|e| FREE.iter().any(|x| x.eq_ignore_ascii_case(e)))
 }
 
-/// The source form of a file: what the settings or a comment in it ask for, free form where
-/// its name ends in `.f90` or the like, and otherwise what it looks like.
+/// Determines the source form of a file: the one requested by the settings or by a comment in the file; else
+/// free form for names such as `.f90`; else the form that is detected in the text.
 pub(crate) fn form(path: &Path, text: &str, config: &Config) -> Form {
     config
         .form
@@ -218,7 +218,7 @@ pub(crate) fn form(path: &Path, text: &str, config: &Config) -> Form {
         .unwrap_or_else(|| detect(text))
 }
 
-/// The name of a file as people see it: relative to the project where it is inside, with
+/// Returns the name of a file as shown in messages: relative to the project for files inside it, with
 /// slashes.
 pub(crate) fn shown(config: &Config, path: &Path) -> String {
     let inside = path.strip_prefix(&config.root).unwrap_or(path);
@@ -235,7 +235,7 @@ pub(crate) fn shown(config: &Config, path: &Path) -> String {
     }
 }
 
-/// A text as a part of a Fortran name.
+/// Converts a text to a part of a Fortran name.
 pub(crate) fn as_name(text: &str) -> String {
     text.chars()
         .map(|c| match c.is_ascii_alphanumeric() {
@@ -245,19 +245,19 @@ pub(crate) fn as_name(text: &str) -> String {
         .collect()
 }
 
-/// Reads INCLUDE files: beside the file that includes them, then in the directories of the
-/// settings, and nowhere else.
+/// Loads INCLUDE files: from the directory of the including file, then from the directories in the settings,
+/// and from nowhere else.
 pub(crate) struct Includes<'a> {
     config: &'a Config,
-    /// The paths of the files whose names were shown.
+    /// The paths of files by the names under which they are shown.
     paths: BTreeMap<String, PathBuf>,
-    /// Directories that may be read from, canonical.
+    /// The directories from which reading is allowed, canonicalized.
     allowed: Vec<PathBuf>,
-    /// The directory of the last source.
+    /// The directory of the last source added.
     seen: Option<PathBuf>,
-    /// The files that were read.
+    /// The files that were included.
     pub reached: BTreeSet<PathBuf>,
-    /// The same, canonical.
+    /// The same files, canonicalized.
     real: BTreeSet<PathBuf>,
 }
 
@@ -277,12 +277,13 @@ impl<'a> Includes<'a> {
         }
     }
 
-    /// Was the file included by another one, by whatever path?
+    /// Whether another file included this one, by whatever path.
     pub(crate) fn is_reached(&self, path: &Path) -> bool {
         self.reached.contains(path) || path.canonicalize().is_ok_and(|p| self.real.contains(&p))
     }
 
-    /// The file that `from` names: its path, and where that leads. `None` when there is none.
+    /// Finds the file that `from` includes as `name`: its path and its canonical path. Returns `None` if
+    /// there is no such file.
     pub(crate) fn locate(
         &self,
         from: &Path,
@@ -303,7 +304,7 @@ impl<'a> Includes<'a> {
         Ok(Some((path, real)))
     }
 
-    /// Where a path leads, if that may be read.
+    /// Returns the canonical path, if the file may be read.
     pub(crate) fn allow(&self, path: &Path) -> Result<PathBuf, String> {
         let real = path.canonicalize().map_err(|e| e.to_string())?;
         if !self.config.include_anywhere && !self.allowed.iter().any(|a| real.starts_with(a)) {
@@ -316,7 +317,7 @@ impl<'a> Includes<'a> {
         Ok(real)
     }
 
-    /// Notes that a file was read, and returns its name as people see it.
+    /// Records that a file was read, and returns its name as shown in messages.
     pub(crate) fn note(&mut self, path: &Path, real: &Path) -> String {
         let shown = shown(self.config, path);
         self.paths.insert(shown.clone(), path.to_owned());
@@ -325,20 +326,20 @@ impl<'a> Includes<'a> {
         shown
     }
 
-    /// Where INCLUDE looks: beside the including file, then where the settings say.
+    /// Returns the directories searched for an INCLUDE file: that of the including file, then those in the
+    /// settings.
     fn directories(&self, from: &Path) -> Vec<PathBuf> {
         let beside = from.parent().map(Path::to_owned).unwrap_or_default();
         let elsewhere = self.config.include.iter().map(|d| self.config.root.join(d));
         std::iter::once(beside).chain(elsewhere).collect()
     }
 
-    /// Makes a source file known. Its own directory may be read from: it is the user who
-    /// named it.
+    /// Registers a source file. Reading from its directory is allowed because the user named it.
     pub(crate) fn add_source(&mut self, name: &str, path: &Path) {
         self.paths.insert(name.to_owned(), path.to_owned());
         let directory = path.parent().filter(|d| !d.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new("."));
-        // Most of them are in the same one.
+        // Consecutive sources mostly are in the same directory.
         if self.seen.as_deref() == Some(directory) {
             return;
         }
@@ -375,28 +376,29 @@ impl Loader for Includes<'_> {
             return Err(format!("no such file in {}", places.join(", ")));
         };
         let real = self.allow(&path)?;
-        // What was checked: a link may lead elsewhere by now.
+        // Reads the canonical path that was checked: the link may point elsewhere by now.
         let text = read(&real).map_err(|e| e.to_string())?;
         Ok((self.note(&path, &real), text))
     }
 }
 
-/// The Fortran sources of a project, sorted: those that the settings name, else all under
-/// `src` and `fortran`.
+/// Returns the Fortran sources of a project, sorted: those named in the settings, else all under `src` and
+/// `fortran`.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when a directory cannot be read, [`Error::Config`] when a source that the
-/// settings name does not exist.
+/// [`Error::Io`] if a directory cannot be read, [`Error::Config`] if a source named in the settings does not
+/// exist.
 pub fn source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
     Ok(find(config)?.files)
 }
 
-/// The sources of tests, sorted: those under `tests` and `test` that are no sources of the project itself.
+/// Returns the sources of tests, sorted: those under `tests` and `test` that are not sources of the project
+/// itself.
 ///
 /// # Errors
 ///
-/// As [`source_files`].
+/// Same as [`source_files`].
 pub fn test_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
     let folders = TESTS.iter().map(PathBuf::from);
     let folders: Vec<PathBuf> = folders.filter(|f| config.root.join(f).is_dir()).collect();
@@ -405,7 +407,7 @@ pub fn test_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
     }
     let mut tests = find(&Config {
         sources: Some(folders),
-        // It may name others.
+        // The setting may name files that are not tests.
         pass_through: Vec::new(),
         ..config.clone()
     })?;
@@ -414,12 +416,12 @@ pub fn test_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
     Ok(tests.files)
 }
 
-/// The C sources of a project, sorted: those among what the settings name, else all under `src` and
-/// `fortran`.
+/// Returns the C sources of a project, sorted: those among the sources named in the settings, else all under
+/// `src` and `fortran`.
 ///
 /// # Errors
 ///
-/// Those of [`source_files`].
+/// Same as [`source_files`].
 pub fn c_source_files(config: &Config) -> Result<Vec<PathBuf>, Error> {
     Ok(find(config)?.c_files)
 }

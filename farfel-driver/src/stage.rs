@@ -1,25 +1,25 @@
-//! The stages that can be looked at.
+//! The stages that can be displayed.
 
 use farfel_lang::lower::Stage;
 use std::fmt;
 use std::str::FromStr;
 
-/// A stage of the way from source to compiler whose program can be printed.
+/// A stage of the compilation whose program can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExpandStage {
-    /// The source as understood.
+    /// The source as it was parsed.
     Parse,
-    /// Nested subprograms are at the top level.
+    /// With nested subprograms moved to the top level.
     Lift,
-    /// Copies for closures; no dummy procedures where the call graph decides.
+    /// With copies for closures; no dummy procedures remain where the call graph determines them.
     Specialize,
-    /// Only what is reached.
+    /// Without unreachable units.
     Prune,
-    /// AD blocks are calls.
+    /// With AD blocks replaced by calls.
     Outline,
-    /// Derivatives are called and requested.
+    /// With calls of the requested derivatives.
     Stage,
-    /// What is compiled, derivatives included.
+    /// The Fortran that is compiled, including derivatives.
     Final,
 }
 
@@ -35,7 +35,7 @@ impl ExpandStage {
         ExpandStage::Final,
     ];
 
-    /// The stage of the lowering that it is; `None` after the derivatives.
+    /// Returns the corresponding stage of the lowering; `None` after the derivatives.
     pub(crate) fn lowered(self) -> Option<Stage> {
         Some(match self {
             ExpandStage::Parse => Stage::Parse,
@@ -67,7 +67,7 @@ impl fmt::Display for ExpandStage {
     }
 }
 
-/// A name that is not one of a stage.
+/// A name that is not the name of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a stage; the stages are parse, lift, specialize, prune, outline, stage, final"

@@ -1,4 +1,4 @@
-//! Lowered programs, before their derivatives are made.
+//! Lowered programs whose derivatives have not been computed yet.
 
 use crate::checks::Plan;
 use crate::copies::Copies;
@@ -14,19 +14,19 @@ use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Stage, lower_with};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A lowered program that calls derivatives which are not made yet.
+/// A lowered program that calls derivatives which do not exist yet.
 pub(crate) struct Staged {
     pub program: Program,
-    /// In an order in which they can be carried out.
+    /// The requested derivatives, in an order in which they can be computed.
     pub requests: Vec<Request>,
     pub references: References,
     pub report: Report,
     pub lints: Lints,
-    /// What is checked while the program runs, if it is to be.
+    /// The checks to be made while the program runs, if any.
     pub verify: Option<Plan>,
-    /// The procedures and COMMON blocks that C knows by their names.
+    /// The procedures and COMMON blocks that C knows by name.
     pub by_name: BTreeSet<Name>,
-    /// The subprograms in files that gfortran gets as they are, each with its file.
+    /// The subprograms in pass-through files, each with its file.
     pub passed: BTreeMap<Name, String>,
 }
 
@@ -49,8 +49,8 @@ impl Staged {
         }
     }
 
-    /// Says of procedures that derivatives would go through in which file they are, where that is one
-    /// that gfortran gets as it is.
+    /// Adds help to diagnostics about procedures that cannot be differentiated because they are in
+    /// pass-through files: it names the file.
     pub(crate) fn explain(&self, diagnostics: &mut [Diagnostic]) {
         let unknown = |d: &&mut Diagnostic| d.rule == &rules::AD_UNKNOWN_PROCEDURE;
         for d in diagnostics.iter_mut().filter(unknown) {
@@ -64,7 +64,7 @@ impl Staged {
         }
     }
 
-    /// Its derivatives, none of which is made yet.
+    /// Returns the program's derivatives, none of which has been computed yet.
     pub(crate) fn derivatives<'a>(&'a self, tool: &'a dyn AdTool) -> Derivatives<'a> {
         let graph = self.references.graph();
         let mut derivatives = Derivatives::new(tool, &self.program, &self.requests, graph);
@@ -76,10 +76,10 @@ impl Staged {
     }
 }
 
-/// Who refers to whom in a staged program.
+/// The call graph of a staged program, including requested derivatives.
 pub(crate) struct References {
     graph: CallGraph,
-    /// For each request its head.
+    /// The index of the head unit of each request.
     pub heads: Vec<usize>,
 }
 
@@ -99,26 +99,26 @@ impl References {
         &self.graph
     }
 
-    /// The units that a unit calls.
+    /// Returns the units that a unit calls.
     pub(crate) fn callees(&self, unit: usize) -> &[usize] {
         self.graph.callees(unit)
     }
 
-    /// The requests whose derivatives a unit calls.
+    /// Returns the requests whose derivatives a unit calls.
     pub(crate) fn requests(&self, unit: usize) -> &[usize] {
         self.graph.requests(unit)
     }
 
-    /// All units that some units reach, themselves included: by calls, and through the
-    /// derivatives that they ask for.
+    /// Returns all units that the given units reach, including themselves, through calls and through the
+    /// derivatives that they request.
     pub(crate) fn reached(&self, from: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
         self.graph.reached(from).into_iter().collect()
     }
 }
 
-/// Lowers a program to a stage. `exports` are the subprograms that must stay callable from
-/// outside; `None` for all that can be, or for the main program where there is one. The
-/// requests are what that stage leaves to the AD tool.
+/// Lowers a program to a stage. `exports` are the subprograms that must stay callable from outside; `None`
+/// means all that can be, or the main program if there is one. The returned requests are those that the stage
+/// leaves to the AD tool.
 pub(crate) fn lower_to(
     read: Read,
     stage: Stage,
@@ -145,7 +145,7 @@ pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Er
     })
 }
 
-/// Says which copies a program needs, and why.
+/// Explains which copies of subprograms a program needs, and why.
 pub(crate) fn explain(read: Read, exports: Option<&[String]>) -> Result<(Copies, Report), Error> {
     let options = read.options(exports);
     let (explanation, said) = farfel_lang::lower::explain(read.program, &options);

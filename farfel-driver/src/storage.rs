@@ -1,38 +1,38 @@
-//! COMMON blocks and EQUIVALENCE classes of a program, to be looked at.
+//! COMMON blocks and EQUIVALENCE classes of a program, for display.
 
 use farfel_lang::ir::{Program, Unit};
 use farfel_lang::storage::{Layout, Member, Part};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Where the variables of a program lie that share storage.
+/// The storage that variables of a program share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Storage {
     /// COMMON blocks by name.
     pub common: Vec<Block>,
-    /// Variables that EQUIVALENCE ties together and no COMMON block holds, unit by unit.
+    /// Variables that are joined by EQUIVALENCE but not in a COMMON block, unit by unit.
     pub equivalence: Vec<Class>,
 }
 
 /// A COMMON block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Block {
-    /// Its name; that of blank COMMON is empty.
+    /// Its name; empty for blank COMMON.
     pub name: String,
-    /// Bytes in the unit that has most of it.
+    /// The size in bytes in the unit that declares most of it.
     pub bytes: i64,
-    /// How units divide it.
+    /// The ways in which units divide it.
     pub shapes: Vec<Shape>,
 }
 
-/// One way to divide a COMMON block.
+/// A way to divide a COMMON block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shape {
-    /// The units that do it in this way.
+    /// The units that divide it in this way.
     pub units: Vec<String>,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: i64,
-    /// What lies there, by the first byte.
+    /// The variables, by first byte.
     pub variables: Vec<Variable>,
 }
 
@@ -41,9 +41,9 @@ pub struct Shape {
 pub struct Class {
     /// The unit.
     pub unit: String,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: i64,
-    /// What lies there, by the first byte.
+    /// The variables, by first byte.
     pub variables: Vec<Variable>,
 }
 
@@ -52,19 +52,19 @@ pub struct Class {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Its type, as a declaration writes it.
+    /// Its type, as in a declaration.
     #[serde(rename = "type")]
     pub ty: String,
-    /// First byte from the start.
+    /// The offset of its first byte.
     pub offset: i64,
-    /// Bytes.
+    /// The size in bytes.
     pub bytes: i64,
-    /// EQUIVALENCE puts it there, not COMMON.
+    /// Whether it is there because of EQUIVALENCE and not of COMMON.
     pub equivalence: bool,
 }
 
 impl Storage {
-    /// The storage of a resolved program, with a default REAL of so many bytes.
+    /// Determines the storage of a resolved program with a default REAL of this many bytes.
     pub fn of(program: &Program, real: u8) -> Self {
         let layout = Layout::with_real(program, real);
         let shape = |s: &farfel_lang::storage::Shape| Shape {
@@ -95,7 +95,7 @@ impl Storage {
         }
     }
 
-    /// As a table for people.
+    /// Formats the storage as a table for people.
     ///
     /// ```text
     /// COMMON /STATE/: 16 bytes
@@ -132,7 +132,8 @@ impl Storage {
         text
     }
 
-    /// As JSON: `{"common": [{"name", "bytes", "shapes": [{"units", "bytes", "variables":
+    /// Formats the storage as JSON:
+    /// `{"common": [{"name", "bytes", "shapes": [{"units", "bytes", "variables":
     /// [{"name", "type", "offset", "bytes", "equivalence"}]}]}], "equivalence": [{"unit",
     /// "bytes", "variables"}]}`.
     pub fn json(&self) -> String {
@@ -163,7 +164,7 @@ fn of_member(unit: &Unit, m: &Member) -> Variable {
     }
 }
 
-/// Units in the order of a layout.
+/// Collects units in the order of a layout.
 fn flatten<'p>(unit: &'p Unit, found: &mut Vec<&'p Unit>) {
     found.push(unit);
     unit.nested.iter().for_each(|n| flatten(n, found));
@@ -184,7 +185,7 @@ fn named(unit: &str) -> String {
     }
 }
 
-/// Offset, bytes, name and type of each variable.
+/// Writes offset, size, name and type of each variable.
 fn table(text: &mut String, variables: &[Variable], common: bool) {
     let width = variables.iter().map(|v| v.name.len()).max().unwrap_or(0);
     for v in variables {

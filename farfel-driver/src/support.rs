@@ -1,6 +1,6 @@
-//! The functions that generated code calls, as Fortran: those of checks ([`crate::guard`]), and those of what would end
-//! the process ([`crate::ends`]). They stand in a module before everything else in an object file, where gfortran sees
-//! them and puts them into their callers.
+//! The functions that generated code calls, as Fortran: those for checks ([`crate::guard`]), and those for
+//! operations that would end the process ([`crate::ends`]). They are in a module at the beginning of an
+//! object file, where gfortran sees them and inlines them.
 
 use crate::border::fixed_form;
 use farfel_lang::Span;
@@ -8,7 +8,7 @@ use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{Class, Origin, Place, SymId, Symbol, Type, Unit};
 use std::collections::BTreeSet;
 
-/// How a call ends, with the number by which `farfel-runtime` knows it.
+/// The ways to end a call, with the numbers that `farfel-runtime` uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Stop = 1,
@@ -21,7 +21,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// The CALL, as text.
+    /// Returns the CALL as text.
     pub(crate) fn call(self, code: &str, text: &str, place: &str) -> String {
         format!("CALL {END}({}, {code}, {text}, {place})", self as u8)
     }
@@ -30,44 +30,49 @@ impl Ending {
 /// The subroutine of `farfel-runtime`.
 pub(crate) const END: &str = "FARFEL_END_V1";
 
-/// What generated code calls.
+/// The procedures that generated code calls. The text to be shown is that of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Support {
-    /// The last subscript, where all lead to an element: subscripts, the number of the element,
-    /// how many there are, what is shown.
+    /// Returns the last subscript if the subscripts designate an element. Arguments: the subscripts, the
+    /// number of the element, the length, the text to be shown.
     Element(usize),
-    /// Like [`Support::Element`] and [`Support::Subscript`], in a statement that must come to its end: one of the subscripts, or
-    /// the lower bound of its dimension where they lead outside. Subscripts, the number of the element, how many
-    /// there are, what is shown, which subscript, the lower bound.
+    /// Like [`Support::Element`] and [`Support::Subscript`], in a statement that must be completed: returns
+    /// one of the subscripts, or the lower bound of its dimension if they are out of bounds. Arguments: the
+    /// subscripts, the number of the element, the length, the text to be shown, which subscript, the lower
+    /// bound.
     Later(usize),
-    /// The subscript of an array with one dimension: it, the lower bound, how many elements there
-    /// are, what is shown.
+    /// Returns the subscript of a one-dimensional array. Arguments: the subscript, the lower bound, the
+    /// length, the text to be shown.
     Subscript,
-    /// The first bound of a section: it, the numbers of the first and the last element, how many
-    /// there are, how many the section has, what is shown.
+    /// Returns the first bound of a section. Arguments: the bound, the numbers of the first and the last
+    /// element, the length of the array, the number of elements in the section, the text to be shown.
     Section,
-    /// The first place in a text: it, the last one, how long the text is, what is shown.
+    /// Returns the first position of a substring. Arguments: this position, the last one, the length of the
+    /// text, the text to be shown.
     Substring,
-    /// How many elements there are from one on: its number, how many there are in all.
+    /// Returns the number of elements from one on. Arguments: its number, the length of the array.
     Rest,
-    /// How many values a range has.
+    /// Returns the number of values in a range.
     Count,
-    /// Ends the call unless all of an array is there: the elements that its declaration asks for,
-    /// how many there are, what is shown.
+    /// Ends the call unless a whole array exists. Arguments: the number of elements that its declaration
+    /// demands, the actual length, the text to be shown.
     Whole,
-    /// An operation on two INTEGERs of so many bytes: they, what is shown, where it stands.
+    /// Performs an operation on two INTEGERs with these sizes in bytes. Arguments: the operands, the text to
+    /// be shown, the place.
     Integers(Operation, u8, u8),
-    /// A step, which is not 0, of so many bytes: it, what is shown, where it stands.
+    /// Returns a step of this size in bytes, which must not be 0. Arguments: the step, the text to be shown,
+    /// the place.
     Step(u8),
-    /// Counts a variable on: it.
+    /// Increments a variable, its only argument.
     Next,
-    /// Ends the call unless there is memory for an array: where it is, what is shown, where it stands.
+    /// Ends the call unless there is memory for an array. Arguments: its address, the text to be shown, the
+    /// place.
     There,
-    /// Copies bytes: from where, to where, how many.
+    /// Copies bytes. Arguments: the source, the destination, the number of bytes.
     Copy,
 }
 
-/// What has no value for some INTEGERs, where processors end the process.
+/// The operations that have no value for some INTEGERs, for which processors end the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Operation {
     /// `I/J`
@@ -98,7 +103,7 @@ impl Operation {
     }
 }
 
-/// The most dimensions of an array.
+/// The maximum number of dimensions of an array.
 pub(crate) const MOST_DIMENSIONS: usize = 7;
 
 impl Support {
@@ -120,7 +125,7 @@ impl Support {
         }
     }
 
-    /// What its result is.
+    /// Returns the type of its result.
     pub(crate) fn ty(self) -> Option<Type> {
         match self {
             Support::Whole | Support::There | Support::Copy => None,
@@ -130,7 +135,7 @@ impl Support {
         }
     }
 
-    /// A subroutine, not a function.
+    /// Whether it is a subroutine and not a function.
     pub(crate) fn is_subroutine(self) -> bool {
         matches!(self, Support::Whole | Support::There | Support::Copy)
     }
@@ -157,7 +162,7 @@ impl Support {
         others.into_iter().chain(ranks).chain(integers).chain(steps)
     }
 
-    /// Which argument a check hands back that has this name.
+    /// Returns which argument the check with this name returns.
     pub(crate) fn checked(name: &str) -> Option<usize> {
         if !name.starts_with("FARFEL_") {
             return None;
@@ -171,12 +176,12 @@ impl Support {
         }
     }
 
-    /// Is it the name of one?
+    /// Whether this is the name of one of the procedures.
     pub(crate) fn is_name(name: &str) -> bool {
         name.starts_with("FARFEL_") && Support::all().any(|s| s.name() == name)
     }
 
-    /// Its text. `FARFEL_BOUNDS_V1` and `FARFEL_END_V1` are in `farfel-runtime` and do not come back.
+    /// Returns its text. `FARFEL_BOUNDS_V1` and `FARFEL_END_V1` are in `farfel-runtime` and do not return.
     fn text(self) -> String {
         match self {
             Support::Integers(operation, a, b) => self.of_integers(operation, a, b),
@@ -226,7 +231,7 @@ impl Support {
         }
     }
 
-    /// An operation on INTEGERs. The smallest one divided by -1 is itself, as far as there are bits.
+    /// Returns the text of an INTEGER operation. The most negative number divided by -1 wraps to itself.
     fn of_integers(self, operation: Operation, a: u8, b: u8) -> String {
         let bytes = a.max(b);
         let of = |x: &str| format!("INT({x}, {bytes})");
@@ -251,7 +256,7 @@ impl Support {
         self.elemental(&[(a, "I"), (b, "J")], &condition, &special, &value)
     }
 
-    /// A function of each element of arrays. `special`: its value where J is -1.
+    /// Returns the text of an elemental function. `special` is its value if J is -1.
     fn elemental(self, args: &[(u8, &str)], condition: &str, special: &str, value: &str) -> String {
         let name = self.name();
         let bytes = args.iter().map(|(b, _)| *b).max().unwrap_or(4);
@@ -289,7 +294,7 @@ impl Support {
                     let args = [subscripts.clone(), vec!["E".into(), "N".into()]].concat();
                     let last = ["I2", "I3", "I4", "I5", "I6", "I7"][rank - 2];
                     let values = format!("1, {rank}, [{}], E, N", subscripts.join(", "));
-                    // One comparison without signs: lengths are not negative.
+                    // A single unsigned comparison suffices, because lengths are not negative.
                     (args, true, "BGE(E - 1, N)", values, last)
                 }
                 Support::Subscript => (
@@ -367,7 +372,8 @@ impl Support {
     }
 }
 
-/// A check whose failure is told behind the statement. An array without elements has none to be used instead.
+/// Returns the text of a check whose failure is reported after the statement. An array without elements has
+/// no element that could be used instead.
 fn later(rank: usize) -> String {
     let subscripts: Vec<String> = (1..=rank).map(|i| format!("I{i}")).collect();
     let subscripts = subscripts.join(", ");
@@ -390,7 +396,7 @@ fn later(rank: usize) -> String {
     lines.iter().map(|l| fixed_form(l)).collect()
 }
 
-/// What a message shows of a program, as far as it can be read at a glance.
+/// Shortens a piece of program text for a message, so that it can be read at a glance.
 pub(crate) fn shortened(mut shown: String) -> String {
     if let Some((cut, _)) = shown.char_indices().nth(100) {
         shown.truncate(cut);
@@ -399,8 +405,8 @@ pub(crate) fn shortened(mut shown: String) -> String {
     shown
 }
 
-/// An intrinsic function of a unit. A variable of that name gets another one; `None` where a procedure has it, or a
-/// NAMELIST shows it.
+/// Returns an intrinsic function for a unit. A variable of that name is renamed; returns `None` if the name
+/// belongs to a procedure, or to a variable in a NAMELIST, whose name is visible.
 pub(crate) fn intrinsic(unit: &mut Unit, name: &str) -> Option<SymId> {
     let intrinsic = Intrinsic::find(name)?;
     if let Some(id) = unit.symbols.find(name) {
@@ -410,7 +416,7 @@ pub(crate) fn intrinsic(unit: &mut Unit, name: &str) -> Option<SymId> {
         if has_another(unit, name) {
             return None;
         }
-        // With its first letter, and so of its implicit type.
+        // Keeps the first letter, and thus the implicit type.
         let other = unit.symbols.unused(name, &|_| false);
         unit.symbols.rename(id, other);
     }
@@ -423,7 +429,7 @@ pub(crate) fn intrinsic(unit: &mut Unit, name: &str) -> Option<SymId> {
     Some(unit.symbols.add(symbol))
 }
 
-/// Does the name of an intrinsic function mean something else in a unit that cannot be renamed?
+/// Whether the name of an intrinsic function has another meaning in a unit and cannot be renamed.
 pub(crate) fn has_another(unit: &Unit, name: &str) -> bool {
     let Some(id) = unit.symbols.find(name) else {
         return false;
@@ -441,7 +447,7 @@ pub(crate) fn has_another(unit: &Unit, name: &str) -> bool {
     !of_unit || shown
 }
 
-/// A module with those that are named.
+/// Returns a module with the named procedures.
 pub(crate) fn module(name: &str, used: &BTreeSet<&str>) -> String {
     let mut text = fixed_form(&format!("MODULE {name}"));
     text.push_str(&fixed_form("CONTAINS"));

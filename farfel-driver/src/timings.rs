@@ -1,6 +1,6 @@
-//! What ran when, and what came from the cache.
+//! Timings of a build: when each step ran, and which results came from the cache.
 //!
-//! A build writes it to OUT_DIR as [`FILE`]; `farfel build --timings` makes a page of it.
+//! A build writes them to OUT_DIR as [`FILE`]; `farfel build --timings` renders them as a page.
 
 use crate::{Error, files};
 use serde::{Deserialize, Serialize};
@@ -14,77 +14,78 @@ pub const FILE: &str = "farfel-timings.json";
 pub struct Timings {
     /// The steps, in the order of the plan.
     pub steps: Vec<StepTime>,
-    /// How many could run at once.
+    /// The maximum number of parallel steps.
     pub jobs: usize,
-    /// How long all of it took, in milliseconds.
+    /// The duration of the whole build in milliseconds.
     pub total_ms: f64,
-    /// What passes of the compiler took in the steps that ran, the longest first.
+    /// The time spent in compiler passes during the steps that ran, the longest first.
     #[serde(default)]
     pub passes: Vec<PassTime>,
 }
 
-/// What one pass took in all. Where several builds run in one process at once, theirs count, too.
+/// The total time of one pass. If several builds run in one process at the same time, their passes are
+/// included, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassTime {
-    /// Its name, as the verifier says it; `verify` is the verifier itself.
+    /// The name of the pass as the verifier reports it; `verify` is the verifier itself.
     pub name: String,
-    /// How often it ran.
+    /// How many times it ran.
     pub runs: u64,
-    /// How long in all, in milliseconds, without the passes that it ran itself.
+    /// The total time in milliseconds, without nested passes.
     pub total_ms: f64,
 }
 
 /// When one step ran. Times are milliseconds since the build began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepTime {
-    /// What people call it: `tangent of Y by X in SLOPE`.
+    /// The name shown to people, such as `tangent of Y by X in SLOPE`.
     pub name: String,
     /// `parse`, `lower`, `request`, `generate`, `compile`, `archive` or `bind`.
     pub kind: String,
-    /// When it began.
+    /// When the step began.
     pub start_ms: f64,
-    /// When it ended.
+    /// When the step ended.
     pub end_ms: f64,
-    /// Where its result is from.
+    /// Where its result came from.
     pub from: From,
-    /// Which of those that work side by side did it, from 0.
+    /// The worker that ran it, from 0.
     pub worker: usize,
-    /// Why it ran: what of that it depends on has changed.
+    /// Why it ran: the inputs that have changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For what came from a cache, how long it took when it was made, where that is known.
+    /// For a result from a cache, how long it took to compute originally, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_ms: Option<f64>,
 }
 
-/// Where the result of a step is from.
+/// The origin of a step's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
-    /// It was made in this build.
+    /// It was computed in this build.
     Ran,
-    /// From the cache on this machine.
+    /// From the local cache.
     Cache,
-    /// From the cache that is shared with others.
+    /// From the remote cache.
     Remote,
-    /// It was there already: there was nothing to do.
+    /// It was up to date, so there was nothing to do.
     Fresh,
 }
 
 impl StepTime {
-    /// How long it took, in milliseconds.
+    /// Returns the step's duration in milliseconds.
     pub fn duration_ms(&self) -> f64 {
         (self.end_ms - self.start_ms).max(0.0)
     }
 }
 
 impl Timings {
-    /// How long all steps took together, in milliseconds.
+    /// Returns the total duration of all steps in milliseconds.
     pub fn busy_ms(&self) -> f64 {
         self.steps.iter().map(StepTime::duration_ms).sum()
     }
 
-    /// Which part of the workers' time was spent on steps: 1 when all were always at work.
+    /// Returns the fraction of the workers' time that was spent on steps: 1 if all of them were always busy.
     pub fn parallelism(&self) -> f64 {
         let all = self.jobs.max(1) as f64 * self.total_ms;
         if all > 0.0 {
@@ -94,19 +95,19 @@ impl Timings {
         }
     }
 
-    /// How many steps have a result from there.
+    /// Returns the number of steps whose result has this origin.
     pub fn count(&self, from: From) -> usize {
         self.steps.iter().filter(|s| s.from == from).count()
     }
 
-    /// How much longer the build would have taken without a cache, one step after the
-    /// other, in milliseconds; as far as that is known.
+    /// Returns how much longer the build would have taken without a cache, running one step after the other,
+    /// in milliseconds, as far as this is known.
     pub fn saved_ms(&self) -> f64 {
         let saved = |s: &StepTime| Some((s.saved_ms? - s.duration_ms()).max(0.0));
         self.steps.iter().filter_map(saved).sum()
     }
 
-    /// Writes it to a directory.
+    /// Writes the timings to a directory.
     ///
     /// # Errors
     ///
@@ -119,11 +120,11 @@ impl Timings {
         Ok(())
     }
 
-    /// What a build has written to a directory; `None` where there is no such file.
+    /// Reads the timings that a build has written to a directory; `None` if there is no such file.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when it cannot be read or is something else.
+    /// [`Error::Io`] if the file cannot be read or parsed.
     pub fn read(directory: &Path) -> Result<Option<Timings>, Error> {
         let path = directory.join(FILE);
         let text = match std::fs::read(&path) {

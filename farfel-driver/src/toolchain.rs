@@ -1,4 +1,4 @@
-//! The Fortran compiler: finding it, asking it, installing it.
+//! The Fortran compiler: finding, querying and installing it.
 
 use crate::cache::{Entry, Key};
 use crate::files::Scratch;
@@ -10,55 +10,55 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A Fortran compiler that was found and answers.
+/// A Fortran compiler that was found and responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiler {
     /// The command.
     pub path: PathBuf,
-    /// What it says to `-dumpfullversion`: `12.2.0`.
+    /// Its answer to `-dumpfullversion`: `12.2.0`.
     pub version: String,
     /// The machine that it compiles for: `x86_64-linux-gnu`.
     pub machine: String,
     libraries: Libraries,
 }
 
-/// What has to be linked to compiled Fortran.
+/// The libraries that must be linked with compiled Fortran.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Libraries {
     directories: Vec<PathBuf>,
-    /// Those of [`LIBRARIES`] that there are, by position.
+    /// The indices of those [`LIBRARIES`] that exist.
     names: Vec<usize>,
 }
 
-/// The libraries that a compiler brings along, in the order of linking, and whether each is
-/// needed: libquadmath exists only on machines that need it for REAL*16.
+/// A compiler's run-time libraries in linking order, and whether each is required: libquadmath exists only on
+/// machines that need it for REAL*16.
 const LIBRARIES: [(&str, bool); 3] = [("gfortran", true), ("quadmath", false), ("m", true)];
 
-/// What is kept of a compiler's answers.
+/// A compiler's answers in the cache.
 #[derive(Serialize, Deserialize)]
 struct Answers {
     version: String,
     machine: String,
     libraries: Libraries,
-    /// What else is as it was when it was asked: the compiler proper, the directories of
+    /// The other files and directories that determine the answers: the compiler proper, the directories of
     /// the libraries.
     others: Vec<PathBuf>,
     identity: String,
 }
 
-/// What decides, besides the executable, where a compiler looks for its parts.
+/// The environment variables that influence where a compiler looks for its parts.
 const SEARCHED: [&str; 4] = ["PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRARY_PATH"];
 
-/// Versions that may be installed only under a name with their number, newest first.
+/// The versions that may be installed only under a name with their number.
 const VERSIONS: std::ops::RangeInclusive<u32> = 9..=17;
 
-/// Finds gfortran: the one of the settings (`fc`, `FARFEL_FC`) if there is one, else the
-/// first that works of `$FC`, `gfortran` for the target machine where cargo cross-compiles,
-/// `gfortran`, and `gfortran-17` down to `gfortran-9`.
+/// Finds gfortran: the one in the settings (`fc`, `FARFEL_FC`) if there is one, else the first that works
+/// among `$FC`, `gfortran` for the target machine if cargo cross-compiles, `gfortran`, and `gfortran-17` down
+/// to `gfortran-9`.
 ///
 /// # Errors
 ///
-/// [`Error::NoFortranCompiler`] with what was looked for.
+/// [`Error::NoFortranCompiler`] with the commands that were tried.
 pub fn find(config: &Config) -> Result<Compiler, Error> {
     let cross = match (std::env::var("TARGET"), std::env::var("HOST")) {
         (Ok(target), Ok(host)) if target != host => Some(target),
@@ -90,12 +90,12 @@ pub fn find(config: &Config) -> Result<Compiler, Error> {
     })
 }
 
-/// Like [`find`]; where there is none and the settings say `install`, installs one first.
+/// Like [`find`]; if there is none and the setting `install` is on, installs one first.
 pub(crate) fn find_or_install(config: &Config) -> Result<Compiler, Error> {
     match find(config) {
         Err(Error::NoFortranCompiler { .. }) if config.install && config.fc.is_none() => {
             install(&mut |command| {
-                // Said aloud even where standard error is closed to nobody's loss.
+                // If standard error is closed, nothing is lost.
                 let _ = writeln!(std::io::stderr(), "farfel: no gfortran; running {command}");
             })?;
             find(config)
@@ -107,7 +107,7 @@ pub(crate) fn find_or_install(config: &Config) -> Result<Compiler, Error> {
 fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
     fc.into_iter()
         .chain(cross.into_iter().flat_map(|target| {
-            // `aarch64-unknown-linux-gnu` is `aarch64-linux-gnu` to GCC.
+            // GCC calls `aarch64-unknown-linux-gnu` `aarch64-linux-gnu`.
             [target.to_owned(), target.replace("-unknown-", "-")]
                 .map(|t| PathBuf::from(format!("{t}-gfortran")))
         }))
@@ -120,8 +120,8 @@ fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a command says of itself, if it is gfortran: now, or when it was asked before. A script
-/// is asked each time, since what it runs may have changed.
+/// Returns a command's description of itself if it is gfortran, from the cache if possible. A script is asked
+/// each time, since the programs that it runs may have changed.
 fn ask(path: &Path, config: &Config) -> Option<Compiler> {
     let remembered = (!remember::is_script(path))
         .then(|| remember::identity(&[path.to_owned()]).ok())
@@ -149,10 +149,10 @@ fn ask(path: &Path, config: &Config) -> Option<Compiler> {
     Some(compiler)
 }
 
-/// The file of an entry with a compiler's answers.
+/// The name of the file with a compiler's answers in a cache entry.
 const ANSWERS: &str = "answers";
 
-/// What was noted of a compiler, if all that it depends on is still the same.
+/// Restores a compiler from the cache, if everything that its answers depend on is unchanged.
 fn recall(path: &Path, entry: &Entry) -> Option<Compiler> {
     let answers: Answers = serde_json::from_slice(entry.file(ANSWERS)?).ok()?;
     let same = remember::identity(&answers.others).ok()? == answers.identity;
@@ -164,7 +164,7 @@ fn recall(path: &Path, entry: &Entry) -> Option<Compiler> {
     })
 }
 
-/// A note of what a compiler has said; `None` where it does not say what it is made of.
+/// Returns a cache entry with a compiler's answers; `None` if it does not report its parts.
 fn note(compiler: &Compiler) -> Option<Entry> {
     let proper = PathBuf::from(answer(&compiler.path, "-print-prog-name=f951")?);
     // Without its library nothing can be linked: it may be about to be installed.
@@ -183,7 +183,7 @@ fn note(compiler: &Compiler) -> Option<Entry> {
     Some(Entry::one(ANSWERS, serde_json::to_vec(&answers).ok()?))
 }
 
-/// The answers of the command itself, if it is gfortran.
+/// Asks the command itself, if it is gfortran.
 fn question(path: &Path) -> Option<Compiler> {
     let version = answer(path, "-dumpfullversion")?;
     version
@@ -212,31 +212,31 @@ fn question(path: &Path) -> Option<Compiler> {
     })
 }
 
-/// The directory of a library that a compiler brings along; `None` when there is no such file.
-/// Links are not followed: the file that a linker opens by its name is the link.
+/// Returns the directory of one of the compiler's libraries; `None` if there is no such file. Links are not
+/// followed: the file that a linker opens by this name is the link.
 fn library_directory(path: &Path, file: &str) -> Option<PathBuf> {
-    // It answers with the bare name where there is no such file.
+    // If there is no such file, the answer is the bare name.
     let found = PathBuf::from(answer(path, &format!("-print-file-name={file}"))?);
     (found.is_absolute() && found.exists())
         .then(|| found.parent().map(Path::to_owned))
         .flatten()
 }
 
-/// What a command answers to one question.
+/// Returns a command's answer to a query.
 fn answer(path: &Path, flag: &str) -> Option<String> {
     let output = process::run(command(path).arg(flag), &Limits::QUESTION).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
-/// A command whose messages are in English, so that they can be read.
+/// Returns a command whose messages are in English, so that they can be parsed.
 fn command(path: &Path) -> Command {
     let mut command = Command::new(path);
     command.env("LC_ALL", "C");
     command
 }
 
-/// The files that flags name and whose contents decide what is compiled, each with its flag:
+/// Returns the files named in flags whose contents influence the compilation, each with its flag:
 /// `-fprofile-use=FILE`, `@FILE`, `-include FILE`.
 pub(crate) fn files_of(flags: &[String]) -> impl Iterator<Item = (&str, PathBuf)> {
     flags.iter().filter_map(|flag| {
@@ -250,18 +250,18 @@ pub(crate) fn files_of(flags: &[String]) -> impl Iterator<Item = (&str, PathBuf)
 }
 
 impl Compiler {
-    /// What distinguishes it, with some flags, from other compilers, and with the same flags
-    /// elsewhere: the files that they name are a part of it. No other path is in it.
+    /// Returns the identity of the compiler with some flags, including the contents of the files that the
+    /// flags name. It contains no other path.
     pub(crate) fn identity(&self, flags: &[String]) -> String {
         let mut identity = format!("{} {}", self.version, self.machine);
         for (flag, file) in files_of(flags) {
-            // What cannot be read is the compiler's to complain of.
+            // An unreadable file is left to the compiler to report.
             if let Ok(bytes) = std::fs::read(&file) {
                 let _ = write!(identity, "\n{flag} {}", blake3::hash(&bytes).to_hex());
             }
         }
         if flags.iter().any(|f| f.ends_with("=native")) {
-            // What that means depends on the machine.
+            // Its meaning depends on the machine.
             let mut command = self.command();
             command.args(flags).args(["-Q", "--help=target"]);
             if let Ok(output) = process::run(&mut command, &Limits::QUESTION) {
@@ -272,17 +272,17 @@ impl Compiler {
         identity
     }
 
-    /// The flags for the target of a build script, as the `cc` crate knows them: the machine and its
-    /// ABI, position independence, and what `RUSTFLAGS` say of the processor. Optimisation, debug
-    /// information and warnings are not among them, nor `CFLAGS`.
+    /// Returns the flags for the target of a build script, as the `cc` crate knows them: the machine and its
+    /// ABI, position independence, and the processor options in `RUSTFLAGS`. Optimization, debug information,
+    /// warnings and `CFLAGS` are not included.
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] where cargo does not say what the target is, or it is none that there is.
+    /// [`Error::Command`] if cargo does not report the target, or if the target does not exist.
     pub(crate) fn target_flags(&self) -> Result<Vec<String>, Error> {
-        // What stands behind it comes from the environment, and is meant for C.
+        // The flags after it come from the environment and are meant for C.
         const END: &str = "FARFEL_END_OF_FLAGS";
-        // What a build that is killed leaves there goes.
+        // Removed even if the build is killed.
         let scratch = Scratch::new()?;
         let tool = cc::Build::new()
             .compiler(&self.path)
@@ -308,14 +308,14 @@ impl Compiler {
             .collect())
     }
 
-    /// The folders in which its linker is told to look for libraries.
+    /// Returns the directories that its linker searches for libraries.
     pub(crate) fn library_folders(&self) -> Vec<PathBuf> {
         let said = answer(&self.path, "-print-search-dirs").unwrap_or_default();
         let line = said.lines().find_map(|l| l.strip_prefix("libraries: ="));
         std::env::split_paths(line.unwrap_or_default()).collect()
     }
 
-    /// Those of some flags that it knows.
+    /// Returns those of the flags that it accepts.
     #[must_use]
     pub fn known(&self, flags: &[String]) -> Vec<String> {
         let Ok(scratch) = Scratch::new() else {
@@ -340,13 +340,13 @@ impl Compiler {
         }
     }
 
-    /// A command that runs the compiler, with messages in English.
+    /// Returns a command that runs the compiler, with messages in English.
     pub fn command(&self) -> Command {
         command(&self.path)
     }
 
-    /// What has to be linked to compiled Fortran: the directories to search and the
-    /// libraries in order.
+    /// Returns what must be linked with compiled Fortran: the directories to search and the libraries in
+    /// order.
     pub fn runtime_libraries(&self) -> (&[PathBuf], impl Iterator<Item = &'static str>) {
         let names = self.libraries.names.iter();
         let names = names
@@ -356,14 +356,14 @@ impl Compiler {
     }
 }
 
-/// A package manager: its command, what comes before the installation, the installation.
+/// A package manager: its command, and the arguments for a refresh and for the installation.
 struct Manager {
     command: &'static str,
     refresh: &'static [&'static str],
     install: &'static [&'static str],
     /// The packages with gfortran.
     gfortran: &'static [&'static str],
-    /// Runs as the user, not as root.
+    /// Whether it runs as the user and not as root.
     as_user: bool,
 }
 
@@ -413,19 +413,19 @@ const MANAGERS: &[Manager] = &[
 ];
 
 impl Manager {
-    /// The command that installs packages.
+    /// Returns the command that installs packages.
     fn line(&self, packages: &[&str]) -> String {
         let words = [&[self.command], self.install, packages].concat();
         words.join(" ")
     }
 }
 
-/// The package manager of this system.
+/// Returns the package manager of this system.
 fn manager() -> Option<&'static Manager> {
     MANAGERS.iter().find(|m| which::which(m.command).is_ok())
 }
 
-/// A sentence part that says how to get gfortran here.
+/// Returns a clause that says how to install gfortran here.
 fn how_to_install() -> String {
     let set = "or set FARFEL_FC to a gfortran that is elsewhere";
     match manager() {
@@ -440,23 +440,23 @@ fn how_to_install() -> String {
     }
 }
 
-/// Installs gfortran with the system's package manager. Every command is given to `say`
-/// before it runs; what the commands print goes to standard error.
+/// Installs gfortran with the system's package manager. Every command is passed to `say` before it runs; the
+/// commands' output goes to standard error.
 ///
-/// Needs root, or `sudo` that asks for no password (brew: neither).
+/// Requires root, or `sudo` without a password (neither for brew).
 ///
 /// # Errors
 ///
-/// [`Error::Install`] when there is no package manager, no permission, or a command fails.
+/// [`Error::Install`] if there is no package manager or no permission, or if a command fails.
 pub fn install(say: &mut dyn FnMut(&str)) -> Result<(), Error> {
     install_by(|manager| manager.gfortran.to_vec(), say)
 }
 
-/// Installs packages of Debian as [`install`] does. `None` where the system has no such packages.
+/// Installs Debian packages like [`install`]. Returns `None` if the system does not have such packages.
 ///
 /// # Errors
 ///
-/// As of [`install`].
+/// Same as [`install`].
 pub fn install_debian(packages: &[&str], say: &mut dyn FnMut(&str)) -> Option<Result<(), Error>> {
     let is_debian = manager().is_some_and(|m| m.command == "apt-get");
     is_debian.then(|| install_by(|_| packages.to_vec(), say))
@@ -496,7 +496,7 @@ fn install_by<'a>(
             .stdout(std::io::stderr())
             .status()
             .map_err(|e| Error::Install(format!("`{line}`: {e}")))?;
-        // A refresh that fails for one repository of many may still do.
+        // A refresh that fails for one of many repositories may still be sufficient.
         if required && !status.success() {
             return Err(Error::Install(format!("`{line}` failed ({status})")));
         }
@@ -504,7 +504,7 @@ fn install_by<'a>(
     Ok(())
 }
 
-/// What to put before the package manager's command to have its permissions.
+/// Returns the prefix that gives the package manager's command the necessary permissions.
 fn prefix(manager: &Manager, packages: &[&str]) -> Result<Vec<&'static str>, Error> {
     let quiet = |words: &[&str]| {
         Command::new(words[0])
@@ -517,10 +517,10 @@ fn prefix(manager: &Manager, packages: &[&str]) -> Result<Vec<&'static str>, Err
     };
     let root = quiet(&["id", "-u"]).is_some_and(|o| o.stdout.trim_ascii() == b"0");
     if manager.as_user || root {
-        // sudo and env are needed for nothing.
+        // sudo and env are not needed.
         Ok(Vec::new())
     } else if quiet(&["sudo", "-n", "true"]).is_some() {
-        // sudo drops the environment.
+        // sudo does not preserve the environment.
         Ok(vec!["sudo", "-n", "env", "DEBIAN_FRONTEND=noninteractive"])
     } else {
         Err(Error::Install(format!(
@@ -587,7 +587,7 @@ mod tests {
         let compiler = question(&which::which("gfortran").unwrap()).unwrap();
         let entry = note(&compiler).unwrap();
         assert_eq!(recall(&compiler.path, &entry), Some(compiler.clone()));
-        // The compiler proper is another one now, or a library has come or gone.
+        // The compiler proper has changed, or a library was added or removed.
         let mut answers: Answers = serde_json::from_slice(entry.file(ANSWERS).unwrap()).unwrap();
         assert!(answers.others[0].ends_with("f951"));
         for i in 0..answers.others.len() {

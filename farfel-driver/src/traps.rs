@@ -1,15 +1,16 @@
 //! Floating-point exceptions as errors: `float-errors` in the settings.
 //!
-//! The processor remembers in flags that an operation had no result. The `bind(C)` subroutine puts the flags down before it calls a
-//! subprogram, looks at them behind, and ends the call where one is up. gfortran gives the caller its own flags back. So
-//! this tells of numbers that went bad, and not where: nothing stops at the operation, and what closures of Rust do counts, too.
+//! The processor records invalid operations in sticky flags. The `bind(C)` subroutine clears the flags before
+//! it calls a subprogram, tests them afterwards, and ends the call if one is set. gfortran restores the
+//! caller's own flags. Hence this reports that a number went bad, but not where: nothing stops at the
+//! operation, and operations in Rust closures count, too.
 
 use crate::border::Around;
 use crate::config::Trap;
 use crate::support::Ending;
 
 impl Trap {
-    /// The flag in the module IEEE_EXCEPTIONS.
+    /// Returns the flag's name in the module IEEE_EXCEPTIONS.
     fn flag(self) -> &'static str {
         match self {
             Trap::Invalid => "IEEE_INVALID",
@@ -19,7 +20,7 @@ impl Trap {
         }
     }
 
-    /// For people.
+    /// Returns the description for people.
     fn said(self) -> &'static str {
         match self {
             Trap::Invalid => "an invalid operation",
@@ -30,7 +31,7 @@ impl Trap {
     }
 }
 
-/// What stands around the call of a subprogram that is defined at a place.
+/// Returns the statements around the call of a subprogram that is defined at a place.
 pub(crate) fn around(traps: &[Trap], place: &str) -> Around {
     let mut made = Around::default();
     if traps.is_empty() {

@@ -1,5 +1,5 @@
-//! What a program is, for people: faults, Fortran after a stage, graphs, tables. Nothing is compiled
-//! and nothing written.
+//! Views of a program for people: diagnostics, Fortran after a stage, graphs, tables. They compile and write
+//! nothing.
 
 use crate::annotate;
 use crate::assemble;
@@ -21,13 +21,12 @@ use farfel_lang::ir::Name;
 use farfel_lang::print::{Options, print_program};
 
 impl Session {
-    /// Reports every fault: syntax, names and types, lowering, and what the AD tool cannot
-    /// differentiate. In a project, what the settings export must exist.
+    /// Reports all errors in syntax, names, types and lowering, and everything that the AD tool cannot
+    /// differentiate. In a project, also checks that the exports exist.
     ///
     /// # Errors
     ///
-    /// [`Error::Diagnostics`] when there are faults, [`Error::Io`] when a file cannot be read,
-    /// [`Error::Export`].
+    /// [`Error::Diagnostics`] if there are errors, [`Error::Io`] if a file cannot be read, [`Error::Export`].
     pub fn check(&self) -> Result<Report, Error> {
         let mut read = self.read()?;
         let written = std::mem::take(&mut read.written);
@@ -44,12 +43,12 @@ impl Session {
         Ok(report)
     }
 
-    /// The program after a stage as Fortran text. [`ExpandStage::Final`] is what is compiled,
-    /// without line markers: a program where there is a main program, else a library.
+    /// Returns the program after a stage as Fortran text. [`ExpandStage::Final`] is what gets compiled,
+    /// without line markers: a program if there is a main program, else a library.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`].
+    /// Same as [`Session::check`].
     pub fn expand(&self, stage: ExpandStage) -> Result<(String, Report), Error> {
         let Some(until) = stage.lowered() else {
             return self.expand_read(self.read()?, false);
@@ -58,12 +57,13 @@ impl Session {
         Ok((print_program(&program, &Options::default()), report))
     }
 
-    /// The same of some subprograms, by the names that they have after the stage, and of what they need. At
-    /// the end they stand as subprograms of a program, whoever calls them.
+    /// Like [`Session::expand`], for some subprograms, by the names that they have after the stage, and
+    /// everything that they need. At the final stage the result has the form of a program, whoever calls the
+    /// subprograms.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`]; [`Error::NoSubprogram`].
+    /// Same as [`Session::check`]; [`Error::NoSubprogram`].
     pub fn expand_below(
         &self,
         stage: ExpandStage,
@@ -116,12 +116,12 @@ impl Session {
         Ok((text, report))
     }
 
-    /// The program as [`ExpandStage::Final`] has it beside its sources, both by program units, with the
-    /// lines of the sources that each line comes from.
+    /// Returns the program at [`ExpandStage::Final`] beside its sources, both divided into program units,
+    /// with the source lines that each generated line comes from.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::expand`].
+    /// Same as [`Session::expand`].
     pub fn expand_by_units(&self) -> Result<(ByUnits, Report), Error> {
         let read = self.read()?;
         let outline = Outline::of(&read.program, &read.report.sources);
@@ -168,7 +168,7 @@ impl Session {
         Ok((texts.join("\n"), report))
     }
 
-    /// What is known of the program with its derivatives, and what Rust can call of it.
+    /// Returns the facts about the program with its derivatives, and the subprograms that Rust can call.
     fn exported(
         &self,
         staged: &Staged,
@@ -198,11 +198,11 @@ impl Session {
         Ok((facts, exports.names))
     }
 
-    /// What the built-in engine finds out about AD blocks.
+    /// Returns the built-in engine's analysis of the AD blocks.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`].
+    /// Same as [`Session::check`].
     pub fn activity(&self) -> Result<(analysis::Activity, Report), Error> {
         let (staged, _) = self.staged()?;
         let ad = self.ad()?;
@@ -217,7 +217,8 @@ impl Session {
             match farfel_ad::analysis::analyse(&program, request, tape) {
                 Ok(found) => blocks.push((block, found)),
                 Err(faults) => {
-                    // What is missing below says more than that it is missing.
+                    // Errors in the derivatives that this one needs say more than the fact that one is
+                    // missing.
                     let below = derivatives.said(derivatives.needs(block.request).iter().copied());
                     let faults = if below.is_empty() { faults } else { below };
                     let new = faults.into_iter().filter(|d| !said.contains(d));
@@ -231,12 +232,12 @@ impl Session {
         Ok((activity, report))
     }
 
-    /// Who calls whom in a program, with the derivatives that it asks for: see
+    /// Returns the program's call graph with the derivatives that it requests: see
     /// [`graph::Graph::of_calls`].
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`], but for what the AD tool would find.
+    /// Same as [`Session::check`], except for the AD tool's errors.
     pub fn call_graph(&self) -> Result<(graph::Graph, Report), Error> {
         let (staged, _) = self.staged()?;
         let sources = &staged.report.sources;
@@ -244,12 +245,12 @@ impl Session {
         Ok((graph, staged.report))
     }
 
-    /// The steps of a build. The notes have the beginning of a hash of all sources that the step
-    /// depends on: as long as it stays, so does what the step makes.
+    /// Returns the steps of a build as a graph. A step's note is the beginning of a hash of all sources that
+    /// the step depends on: as long as it stays the same, so does the step's result.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::call_graph`]; for a library also [`Error::Export`].
+    /// Same as [`Session::call_graph`]; for a library also [`Error::Export`].
     pub fn plan(&self) -> Result<(graph::Graph, Report), Error> {
         let (staged, written) = self.staged()?;
         let mut passed = self.passed()?.files.iter();
@@ -263,44 +264,44 @@ impl Session {
         Ok((graph, staged.report))
     }
 
-    /// COMMON blocks and EQUIVALENCE classes, as they are written.
+    /// Returns the COMMON blocks and EQUIVALENCE classes in the sources.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`], but for what lowering and the AD tool would find.
+    /// Same as [`Session::check`], except for errors of lowering and of the AD tool.
     pub fn storage(&self) -> Result<(storage::Storage, Report), Error> {
         let read = self.read()?;
         let storage = storage::Storage::of(&read.program, self.config.real_bytes());
         Ok((storage, read.report))
     }
 
-    /// What procedures do with their arguments and with COMMON, as they are written.
+    /// Returns what the procedures in the sources do with their arguments and with COMMON.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::storage`].
+    /// Same as [`Session::storage`].
     pub fn intents(&self) -> Result<(intents::Intents, Report), Error> {
         let read = self.read()?;
         let intents = intents::Intents::of(&read.program, self.config.real_bytes());
         Ok((intents, read.report))
     }
 
-    /// Which subprograms are copied for the procedures that they get as arguments, for which
-    /// calls, and which are not.
+    /// Returns which subprograms are copied for the procedures that they receive as arguments and for which
+    /// calls, and which are not copied.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`], but for what the AD tool would find.
+    /// Same as [`Session::check`], except for the AD tool's errors.
     pub fn copies(&self) -> Result<(copies::Copies, Report), Error> {
         let read = self.read()?;
         let is_library = !has_main(&read.program);
         staged::explain(read, self.config.exports.as_deref().filter(|_| is_library))
     }
 
-    /// What lowering makes of the program, and what the user wrote in it.
+    /// Returns the lowered program and the subprograms that the user wrote.
     fn staged(&self) -> Result<(Staged, Vec<Written>), Error> {
         let mut read: Read = self.read()?;
-        // There is something to see also where nothing is compiled yet.
+        // If nothing can be exported, the view shows all subprograms.
         if read.exports.as_ref().is_some_and(Vec::is_empty) {
             read.exports = Some(read.written.iter().map(|w| w.name.to_string()).collect());
         }

@@ -1,19 +1,19 @@
-//! Runs tasks that depend on each other, side by side, under cargo's jobserver.
+//! Runs interdependent tasks in parallel under cargo's jobserver.
 
 use jobserver::{Acquired, Client, HelperThread};
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How many tasks may run at once, and who says so.
+/// The number of tasks that may run at once, and the jobserver that hands out tokens for them.
 pub(crate) struct Workers {
     count: usize,
     jobserver: Option<Client>,
 }
 
 impl Workers {
-    /// In a build script, as many as cargo lets us have; elsewhere, as many as there are
-    /// processors.
+    /// Returns the workers that the environment allows: in a build script as many as cargo grants, elsewhere
+    /// as many as there are processors.
     pub(crate) fn from_environment() -> Workers {
         let number = std::env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok());
         let count = number
@@ -25,16 +25,16 @@ impl Workers {
         }
     }
 
-    /// How many tasks run at once at most.
+    /// Returns the maximum number of parallel tasks.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Does every task, each after those that it needs (positions in `needs`), on this
-    /// thread and others. `act` gets the position of a task and the number of the worker;
-    /// where it returns false, what needs the task is not done.
+    /// Runs every task after those that it needs (indices in `needs`), on this thread and others. `act`
+    /// receives the index of a task and the number of the worker; if it returns false, the tasks that depend
+    /// on this one are skipped.
     ///
-    /// Of the tasks that can be done the first one is begun first.
+    /// Of the tasks that are ready, the one with the lowest index is started first.
     pub(crate) fn run(&self, needs: &[Vec<usize>], act: &(dyn Fn(usize, usize) -> bool + Sync)) {
         let mut state = State {
             ready: BTreeSet::new(),
@@ -67,7 +67,7 @@ impl Workers {
                 let (queue, tokens) = (&queue, &tokens);
                 scope.spawn(move || {
                     while queue.wait() {
-                        // Without a token where cargo no longer gives any.
+                        // No token: cargo hands out no more.
                         let Some(_token) = tokens.get() else {
                             return;
                         };
@@ -75,7 +75,7 @@ impl Workers {
                     }
                 });
             }
-            // The process itself may run one task at any time.
+            // This process always holds one token implicitly, so this thread may run tasks without asking.
             while queue.wait() {
                 queue.one(0);
             }
@@ -84,27 +84,27 @@ impl Workers {
     }
 }
 
-/// The jobserver that cargo (or make) hands to this process.
+/// Returns the jobserver that cargo (or make) passes to this process.
 #[allow(unsafe_code)]
 fn inherited() -> Option<Client> {
     static CLIENT: std::sync::OnceLock<Option<Client>> = std::sync::OnceLock::new();
     CLIENT
         .get_or_init(|| {
-            // SAFETY: the file descriptors that the variable names were opened by cargo for
-            // this purpose, and this is the only place that takes them, once.
+            // SAFETY: cargo opened the file descriptors named in the variable for this purpose, and nothing
+            // else takes ownership of them; this code runs once.
             unsafe { Client::from_env() }
         })
         .clone()
 }
 
 struct State {
-    /// What can be done now.
+    /// The tasks that can be started now.
     ready: BTreeSet<usize>,
-    /// How many tasks each one waits for.
+    /// How many unfinished tasks each task waits for.
     missing: Vec<usize>,
-    /// What is not done since something that it needs failed.
+    /// Which tasks are skipped because a task that they need failed.
     failed: Vec<bool>,
-    /// How many tasks are neither done nor given up.
+    /// The number of tasks that are neither finished nor skipped.
     open: usize,
 }
 
@@ -120,7 +120,7 @@ impl Queue<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is something to do (true) or nothing is left to be done (false).
+    /// Waits until a task is ready (returns true) or none is left (returns false).
     fn wait(&self) -> bool {
         let mut state = self.lock();
         while state.ready.is_empty() && state.open > 0 {
@@ -132,7 +132,7 @@ impl Queue<'_> {
         state.open > 0
     }
 
-    /// Does one task, if there is one that can be done.
+    /// Runs one task if one is ready.
     fn one(&self, worker: usize) -> bool {
         let Some(task) = self.lock().ready.pop_first() else {
             return false;
@@ -168,8 +168,8 @@ impl Queue<'_> {
     }
 }
 
-/// Marks a task as over when it goes, also where the task panics: the others must not wait
-/// for it for ever.
+/// Marks a task as finished when dropped, even if the task panics: otherwise the other threads would wait for
+/// it forever.
 struct Finish<'a, 'q> {
     queue: &'a Queue<'q>,
     task: usize,
@@ -182,7 +182,7 @@ impl Drop for Finish<'_, '_> {
     }
 }
 
-/// What the other threads need to run besides something to do.
+/// The tokens that the other threads need before they may run a task.
 struct Tokens {
     helper: Mutex<Option<HelperThread>>,
     given: Mutex<Receiver<std::io::Result<Acquired>>>,
@@ -196,7 +196,7 @@ impl Tokens {
             client
                 .clone()
                 .into_helper_thread(move |token| {
-                    // Where nobody listens any more the token goes back.
+                    // If nobody receives it any more, the token is given back.
                     let _ = sender.send(token);
                 })
                 .ok()
@@ -208,8 +208,8 @@ impl Tokens {
         }
     }
 
-    /// Waits for a token; `None` when there will be no more. The inner `None` is a token
-    /// where nobody counts them.
+    /// Waits for a token; `None` if there will be no more. `Some(None)` is returned if there is no jobserver
+    /// to count tokens.
     fn get(&self) -> Option<Option<Acquired>> {
         if self.free {
             return Some(None);
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Runs the tasks and returns their order and how many ran at once at most.
+    /// Runs the tasks and returns their order and the maximum number that ran at once.
     fn run(workers: &Workers, needs: &[Vec<usize>], bad: &[usize]) -> (Vec<usize>, usize) {
         let order = Mutex::new(Vec::new());
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -270,7 +270,7 @@ mod tests {
             let at = |t| order.iter().position(|x| *x == t).unwrap();
             assert_eq!(order.len(), 5);
             assert!(at(0) < at(1) && at(0) < at(2) && at(1) < at(3) && at(2) < at(3));
-            // One task runs without a token.
+            // One task may run without a token.
             assert!(
                 most <= tokens.map_or(4, |t| t + 1),
                 "{most} with {tokens:?}"

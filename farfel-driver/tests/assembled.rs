@@ -1,10 +1,10 @@
-//! The final text of libraries: what gfortran gets.
+//! The final text of libraries, which gfortran compiles.
 
 use farfel_driver::{Config, ExpandStage, Session};
 use std::fs;
 use std::process::Command;
 
-/// The final text of a library, which gfortran accepts.
+/// Returns the final text of a library, and checks that gfortran accepts it.
 #[track_caller]
 fn check(source: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
@@ -36,9 +36,9 @@ fn check(source: &str) -> String {
     text
 }
 
-/// The part between CONTAINS and the border.
+/// Returns the part between CONTAINS and the border.
 fn inside(text: &str) -> &str {
-    // A module with what checks call may stand before.
+    // A module with the functions that checks call may precede it.
     let text = text.split_once("      PRIVATE\n").unwrap().1;
     let text = text.split_once("      CONTAINS\n").unwrap().1;
     text.split_once("      SUBROUTINE FARFEL_EXPORT").unwrap().0
@@ -146,7 +146,7 @@ C     Norm.
 
 #[test]
 fn names_mean_what_they_meant() {
-    // Each variable, statement function and intrinsic bears the name of a subprogram.
+    // Each variable, statement function and intrinsic has the name of a subprogram.
     let text = check(
         "\
 C

@@ -1,6 +1,6 @@
-//! The cache on this machine, from outside: damage, kills, crowds, full disks, clocks.
+//! The local cache, from outside: damage, kills, crowds, full disks, clocks.
 
-// Tests say on standard error that they were skipped.
+// Tests report on standard error that they were skipped.
 #![allow(clippy::print_stderr)]
 
 use farfel_driver::CacheSettings;
@@ -30,7 +30,7 @@ fn key(n: usize) -> Key {
     Key::builder("test").field("n", n.to_string()).finish()
 }
 
-/// The only right entry of `key(n)`.
+/// The only correct entry for `key(n)`.
 fn entry(n: usize) -> Entry {
     sized(n, 100 + n * 37 % 5000)
 }
@@ -156,13 +156,13 @@ fn damaged_truncated_and_swapped_files_count_as_absent_and_go() {
     assert_eq!((verified.good, verified.removed), (1, 1));
     cache.put(&key(1), &entry(1));
     assert_eq!(cache.get(&key(1)), Some(entry(1)));
-    // A directory where a file should be is no entry either.
+    // A directory in place of a file is not an entry either.
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     assert_eq!(cache.get(&key(1)), None);
 }
 
-/// This test is another process when it is told so, see [`child`]. It does nothing otherwise.
+/// Acts as another process if the environment says so, see [`child`]. Otherwise it does nothing.
 #[test]
 fn child_process() {
     let Ok(task) = std::env::var("FARFEL_TEST_TASK") else {
@@ -172,7 +172,7 @@ fn child_process() {
     let seed: usize = std::env::var("FARFEL_TEST_SEED").unwrap().parse().unwrap();
     let mut random = Random(seed as u64);
     match &*task {
-        // Until it is killed.
+        // Until the process is killed.
         "put" => loop {
             let cache = Cache::open(&settings);
             for _ in 0..20 {
@@ -284,7 +284,7 @@ fn killed_at_any_moment_it_leaves_no_wrong_entry() {
         verified.good
     );
     quiet(&cache);
-    // What they were writing is swept, and the size is what it is.
+    // The files that they were writing are removed, and the size is correct.
     for path in files(&settings.directory.clone().unwrap().join("farfel-v1/tmp")) {
         let old = SystemTime::now() - Duration::from_secs(60);
         fs::File::options()
@@ -351,7 +351,7 @@ fn when_making_fails_the_next_one_makes_it() {
         })
     }));
     assert!(panics.is_err());
-    // Nor does a maker that was killed leave it locked.
+    // A maker that was killed does not leave it locked either.
     let mut killed = child("once", &settings, 0).spawn().unwrap();
     thread::sleep(Duration::from_millis(150));
     killed.kill().unwrap();
@@ -389,7 +389,7 @@ fn what_was_used_least_recently_goes_first_once_the_bound_is_passed() {
     }
     cache.finish();
     assert_eq!(there(&settings), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
-    // Using it counts.
+    // Using an entry counts.
     assert!(cache.get(&key(0)).is_some());
     assert!(cache.get(&key(3)).is_some());
     cache.put(&key(9), &sized(9, 100_000));
@@ -397,7 +397,7 @@ fn what_was_used_least_recently_goes_first_once_the_bound_is_passed() {
     cache.finish();
     // Nine tenths of a MiB are left: nine of these.
     assert_eq!(there(&settings), [0, 3, 4, 5, 6, 7, 8, 9, 10]);
-    // What is larger than all may be is not kept.
+    // An entry larger than the limit is not kept.
     cache.put(&key(11), &sized(11, 1 << 20));
     cache.finish();
     assert_eq!(there(&settings), [0, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -438,8 +438,8 @@ fn a_clock_that_jumps_loses_nothing_and_keeps_nothing_for_ever() {
             .unwrap();
         assert!(used < now + hours(1), "{n} would stay for ever");
     }
-    // Those of the future are like new, and get old like everything: a day later
-    // all but two are used, and these two go.
+    // Entries from the future count as new, and age like all others: a day later all but two are used, and
+    // these two are removed.
     for n in (0..9).filter(|n| ![1, 2].contains(n)) {
         set_used(&settings, n, now + hours(24));
     }
@@ -470,7 +470,7 @@ fn damaged_counts_do_no_harm() {
         cache.finish();
         assert_eq!(there(&settings), [0, 1, 2, 3, 4, 6]);
     }
-    // One that says too little does not let the cache grow.
+    // A usage file with too small a size does not let the cache grow.
     fs::remove_file(&usage).unwrap();
     for n in 7..15 {
         cache.put(&key(n), &sized(n, 100_000));
@@ -541,7 +541,7 @@ mod unix {
             assert!(cache::stats(&settings).is_err());
             mode(path, 0o700);
         }
-        // Nobody can take away what is another's there.
+        // Nobody can remove other users' files there.
         mode(&directory, 0o1777);
         assert_eq!(Cache::open(&settings).get(&key(1)), Some(entry(1)));
     }
@@ -579,7 +579,7 @@ mod unix {
         assert!(cache::stats(&settings).is_err());
     }
 
-    /// A shell in which a file system may be mounted where only it sees it.
+    /// Returns a shell that can mount a file system that only it sees.
     fn with_mount(script: &str) -> Option<Command> {
         let works = Command::new("unshare")
             .args(["--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"])

@@ -1,4 +1,4 @@
-//! Sources that go through the preprocessor of the system.
+//! Sources that are preprocessed by the system's preprocessor.
 
 use farfel_driver::{Config, Error, ExpandStage, Session};
 use std::fs;
@@ -30,7 +30,7 @@ fn parsed(dir: &TempDir, name: &str, config: &Config) -> Result<String, String> 
     }
 }
 
-/// `file:line:column-column message`, a line each.
+/// Formats errors as `file:line:column-column message`, one per line.
 fn faults(error: Error) -> String {
     let Error::Diagnostics(report) = error else {
         return error.to_string();
@@ -66,7 +66,7 @@ fn conditions_names_and_files() {
         parsed(&dir, "src/a.F", &c).unwrap(),
         text.replace("1*", "2*")
     );
-    // What was read is known, so that it can be watched.
+    // The files that were read are known, so that they can be watched.
     let session = Session::of_project(&c).unwrap();
     session.check().unwrap();
     let files = session.reached();
@@ -76,7 +76,7 @@ fn conditions_names_and_files() {
     assert_eq!(files, expected);
 }
 
-/// In the same column too, unless a name in the line was replaced: line 37.
+/// In the same column, too, unless a name in the line was replaced: line 37.
 #[test]
 fn faults_are_at_the_user_s_lines() {
     let long = "C     a line\n".repeat(30);
@@ -162,7 +162,7 @@ fn which_files_go_through_it() {
     );
 }
 
-/// INCLUDE in a file that `#include` reaches starts beside that file.
+/// INCLUDE in a file that `#include` reaches searches beside that file first.
 #[test]
 fn include_in_what_is_included() {
     let dir = tree(&[
@@ -209,7 +209,7 @@ fn nothing_outside_of_the_project_is_read() {
             "must be named between quotes",
         ),
         ("#include <stdio.h>".into(), "No such file"),
-        // What the first look does not see the second one does.
+        // The second check finds what the first one misses.
         ("#/**/include \"../../outside/secret.h\"".into(), ""),
         ("#\\\ninclude \"../../outside/secret.h\"".into(), ""),
     ] {
@@ -225,7 +225,7 @@ fn nothing_outside_of_the_project_is_read() {
             "{line}: {said}"
         );
     }
-    // Where the settings name the directory, it may be read.
+    // If the settings name the directory, it may be read.
     let source = inside("s.F");
     fs::write(
         &source,
@@ -242,7 +242,7 @@ fn nothing_outside_of_the_project_is_read() {
         .unwrap();
 }
 
-/// The place of the project is in no text, nor the day.
+/// No text depends on the project's location, or on the date.
 #[test]
 fn neither_place_nor_time() {
     let text = "      SUBROUTINE S(C)\n      CHARACTER*(*) C(2)\n      C(1) = __FILE__\n      C(2) = __DATE__\n      END\n";

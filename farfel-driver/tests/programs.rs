@@ -1,4 +1,4 @@
-//! The parts that the command uses: check, expand, build_program.
+//! The functions that the command uses: check, expand, build_program.
 
 use farfel_driver::{Config, Error, ExpandStage, Session};
 use std::fs;
@@ -20,7 +20,7 @@ fn files(list: &[(&str, &str)]) -> (TempDir, Vec<PathBuf>, Config) {
         root: dir.path().to_owned(),
         ..Config::default()
     };
-    // Everything is made.
+    // Nothing comes from the cache.
     config.cache.enabled = false;
     (dir, paths, config)
 }
@@ -56,7 +56,7 @@ fn run(program: &std::path::Path, input: &str) -> (String, Option<i32>) {
             .stderr(std::process::Stdio::null())
             .spawn();
         match started {
-            // A process that another test starts right now has the file open for a moment.
+            // A process that another test is just starting has the file open for a moment.
             Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
             started => break started.unwrap(),
         }
@@ -83,7 +83,7 @@ fn a_main_program_runs() {
         .unwrap();
     assert_eq!(run(&out, "2.5\n"), ("107.50\n".into(), Some(0)));
     assert_eq!(run(&out, "-1\n"), (String::new(), Some(3)));
-    // Nothing else was left.
+    // Nothing else was left behind.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
 
     let report = Session::of_files(&paths, &config)
@@ -91,7 +91,7 @@ fn a_main_program_runs() {
         .unwrap();
     assert!(report.diagnostics.is_empty());
 
-    // In double precision, with old compilers' idea of local variables.
+    // In double precision, with local variables static, as old compilers had them.
     let counter = "      PRINT *, NEXT() + NEXT(), 1.0/3.0\n      END\n      FUNCTION NEXT()\n      K = K + 1\n      NEXT = K\n      END\n";
     let (dir, paths, mut config) = files(&[("c.f", counter)]);
     config.real_kind = 8;
@@ -169,7 +169,7 @@ fn expanded() {
         "{last}"
     );
 
-    // A library; the text is what gfortran gets.
+    // A library; the text is what gfortran compiles.
     let (dir, paths, mut config) = files(&[(
         "lib.f",
         "      FUNCTION NORM(X)\n      NORM = X\n      IF (X .GT. 1.0) STOP\n      END\n",

@@ -1,4 +1,4 @@
-//! Libraries, with their bindings.
+//! Builds libraries with their bindings.
 
 use crate::archive;
 use crate::c_sources::{self, Compiled, Workshop};
@@ -28,41 +28,41 @@ pub struct Built {
     pub bindings: PathBuf,
     /// The warnings.
     pub report: Report,
-    /// How it is linked; `None` where it was not compiled.
+    /// How to link the library; `None` if it was not compiled.
     pub link: Option<Link>,
-    /// What is worth knowing besides: main programs that are no part of the library, that the
-    /// cache cannot be used.
+    /// Other messages for the user, for example about main programs that are not part of the library, or
+    /// about a cache that cannot be used.
     pub notices: Vec<String>,
 }
 
-/// How a program is linked that uses a library.
+/// How to link a program that uses the library.
 #[derive(Debug)]
 pub struct Link {
-    /// The name of the library, as a linker wants it.
+    /// The name of the library, in the form that a linker expects.
     pub library: String,
-    /// Directories with the run-time libraries of the Fortran compiler.
+    /// The directories of the Fortran compiler's run-time libraries.
     pub directories: Vec<PathBuf>,
-    /// Their names.
+    /// The names of these run-time libraries.
     pub libraries: Vec<&'static str>,
     /// The libraries that the sources call.
     pub called: Vec<String>,
-    /// Directories with these that the linker does not know.
+    /// The directories of these libraries that the linker does not search by default.
     pub called_in: Vec<PathBuf>,
-    /// What else the linker must be told.
+    /// Further arguments for the linker.
     pub arguments: Vec<String>,
 }
 
-/// Where a library is made.
+/// The files to which a library is written.
 struct Place {
     library: PathBuf,
     bindings: PathBuf,
 }
 
-/// Parts of a library that are to be made, with the keys of their objects.
+/// Parts of a library with objects to be made, and the keys of these objects.
 type ToMake<'a> = Vec<(Objects<'a>, Vec<Key>)>;
 
 impl Session {
-    /// Writes down in `out` what packages that depend on this one need to know of it; the file.
+    /// Writes the description that dependent packages need to `out`, and returns the file.
     ///
     /// # Errors
     ///
@@ -74,22 +74,21 @@ impl Session {
         library::describe(&self.config, &files, &passed.own(), out)
     }
 
-    /// The bindings of a project alone, where nothing is compiled and nothing linked: for
-    /// documentation.
+    /// Writes only the bindings of a project, without compiling or linking, as documentation requires.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`], but for what the AD tool would find.
+    /// Same as [`Session::check`], except for the AD tool's errors.
     pub fn write_bindings(&self, out: &Path) -> Result<Built, Error> {
         self.bindings(out, &|lowered, _| Ok(lowered.staged.report.clone()))
     }
 
-    /// The bindings of a project, and all that can be found without compiling: errors and warnings of
-    /// the sources and of their derivatives.
+    /// Writes the bindings of a project, and reports everything that can be found without compiling: errors
+    /// and warnings in the sources and in their derivatives.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`].
+    /// Same as [`Session::check`].
     pub fn check_library(&self, out: &Path) -> Result<Built, Error> {
         self.bindings(out, &|lowered, tool| {
             let derivatives = lowered.staged.derivatives(tool);
@@ -97,7 +96,7 @@ impl Session {
         })
     }
 
-    /// The bindings of a project, where `look` finds nothing wrong.
+    /// Writes the bindings of a project unless `look` finds errors.
     fn bindings(
         &self,
         out: &Path,
@@ -119,14 +118,13 @@ impl Session {
         })
     }
 
-    /// Compiles a project for Rust: a static library and its bindings, in `out`. Only what has
-    /// changed since the last build is made, and of that only what the cache does not have. `target`
-    /// is the machine that it is for.
+    /// Compiles a project for Rust: a static library and its bindings, in `out`. Only what has changed since
+    /// the last build and is not in the cache is compiled. `target` is the target triple.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`]; [`Error::NoFortranCompiler`], [`Error::CCompiler`];
-    /// [`Error::Command`]; [`Error::Io`].
+    /// Same as [`Session::check`]; [`Error::NoFortranCompiler`], [`Error::CCompiler`]; [`Error::Command`];
+    /// [`Error::Io`].
     pub fn build_library(
         &self,
         out: &Path,
@@ -140,7 +138,7 @@ impl Session {
         let shelf = Shelf::open(out)?;
         self.estimate_from(out);
 
-        // Read, and meanwhile unchanged: what it is compiled with, and the objects of C.
+        // Read the sources; then prepare what does not change: the tools to compile with, and the C objects.
         let read = self.read_partitions(&memo)?;
         let ad = self.ad();
         let compiler = toolchain::find_or_install(config);
@@ -148,7 +146,7 @@ impl Session {
         let (ad, compiler, mut c) = match (ad, compiler, c) {
             (Ok(ad), Ok(compiler), Ok(c)) => (ad, compiler, c),
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-                // Faults of the Fortran sources come first.
+                // Errors in the Fortran sources take precedence.
                 self.whole(&BTreeSet::new(), &names, false)?;
                 return Err(error);
             }
@@ -163,7 +161,7 @@ impl Session {
         match self.compile_passed(&compiler, &shelf, &as_it_is, &mut warned) {
             Ok(passed) => c.join(passed),
             Err(error) => {
-                // And here.
+                // Here, too.
                 self.whole(&BTreeSet::new(), &names, false)?;
                 return Err(error);
             }
@@ -189,7 +187,7 @@ impl Session {
             adjoints_share_state: ad.adjoints_share_state,
         };
 
-        // Staged, and asked which objects there are.
+        // Lower the library and determine its objects.
         let (planning, mut notices) = self.plan_library(read, &c.calls(), &memo, &context)?;
         let Planning {
             sources,
@@ -202,7 +200,7 @@ impl Session {
         notices.extend(said_of(&left_out));
         notices.extend(bindings.notices());
 
-        // Derivatives and objects.
+        // Compute derivatives and compile objects.
         let mut order: Vec<Result<Kept, usize>> = Vec::new();
         let mut lowered = Vec::new();
         let mut layouts = Vec::new();
@@ -227,7 +225,7 @@ impl Session {
         objects.extend(c.objects);
         let mut arguments = Vec::new();
         if !c.on_stack.is_empty() {
-            // rustc tells the linker that there is no such thing.
+            // Overrides rustc, which tells the linker not to make the stack executable.
             arguments.push("-Wl,-z,execstack".to_owned());
             notices.push(format!(
                 "the stack is executable, for internal procedures are passed as arguments in {}; a package that uses \
@@ -237,7 +235,7 @@ impl Session {
             ));
         }
 
-        // Files: the library, what the next build wants to know, the bindings.
+        // Write the files: the library, notes for the next build, the bindings.
         self.write_library(&objects, &means, &names, &place, target, out)?;
         if config.verify {
             verify::write(out, to_make.iter().filter_map(|(o, _)| o.plan()))?;
@@ -247,8 +245,8 @@ impl Session {
         self.cache().finish();
         notices.extend(self.cache().notices());
         self.recorder.timings(self.workers.count()).write(out)?;
-        // A build script ends soon, and the system takes all of it back at once. To free each
-        // expression takes a good part of the time that it took to read them.
+        // A build script ends soon, and the system then reclaims all its memory at once. Freeing every
+        // expression would take a good part of the time that it took to read them.
         std::mem::forget(to_make);
         std::mem::forget(lowered);
         let (directories, libraries) = compiler.runtime_libraries();
@@ -274,12 +272,11 @@ impl Session {
         })
     }
 
-    /// Reads a large library file by file. `None` where it is built as one program.
+    /// Reads a large library file by file. Returns `None` if it must be built as one program.
     fn read_partitions(&self, memo: &Memo) -> Result<Option<partitions::Library>, Error> {
         let config = &self.config;
-        // What keeps its values everywhere cannot be copied, the state of instances is one piece, and libraries are joined to
-        // one program.
-        // What C calls is known only when C is compiled.
+        // Static variables cannot be copied, the state of instances is one piece, and libraries are merged
+        // into one program. The procedures that C calls are known only once the C sources have been compiled.
         let one = config.is_static()
             || config.instance.is_some()
             || !config.libraries.is_empty()
@@ -312,8 +309,8 @@ impl Session {
         )
     }
 
-    /// What is to be made of a library: of its partitions, or else of it as one program; and what is
-    /// worth knowing besides.
+    /// Determines what has to be made of a library, from its partitions or else as one program, and returns
+    /// notices for the user with it.
     fn plan_library(
         &self,
         read: Option<partitions::Library>,
@@ -350,7 +347,7 @@ impl Session {
         Ok((planning, notices))
     }
 
-    /// The library as one program, and what is worth knowing of it.
+    /// Lowers the library as one program, and returns notices for the user with it.
     fn whole(
         &self,
         called_from_c: &BTreeSet<Name>,
@@ -371,8 +368,8 @@ impl Session {
         Ok((lowered, notices))
     }
 
-    /// Puts objects into the library, if it is not one of just these, and notes them for the next
-    /// build.
+    /// Archives the objects unless the library already consists of exactly these, and records them for the
+    /// next build.
     fn write_library(
         &self,
         objects: &[Kept],
@@ -394,7 +391,7 @@ impl Session {
             archived = Some(archive::write(&members, means, &place.library, target)?);
             self.recorder.end(step, From::Ran);
         }
-        // What was said of an object may be said of other lines now.
+        // Even if the library stays the same, messages about an object may refer to other lines now.
         let about: Vec<_> = objects
             .iter()
             .map(|k| (k.object.name.as_str(), &k.object.about))
@@ -427,8 +424,8 @@ impl Place {
     }
 }
 
-/// Objects that are there, and those that were made where `order` has how many of a part, in the
-/// order in which they belong.
+/// Returns all objects of the library in order. `order` has kept objects and, for each part that was made,
+/// the number of its objects; these are taken from `made`.
 fn in_order(order: Vec<Result<Kept, usize>>, made: Vec<Object>, of: &ToMake) -> Vec<Kept> {
     let keys = of.iter().flat_map(|(_, keys)| keys);
     let mut made = made.into_iter().zip(keys).map(|(object, key)| Kept {

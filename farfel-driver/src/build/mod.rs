@@ -1,8 +1,8 @@
-//! From sources to files, through all stages of a [`Session`](crate::Session).
+//! Builds files from sources, through all stages of a [`Session`](crate::Session).
 //!
-//! | module | what is made |
+//! | module | result |
 //! |---|---|
-//! | `program` | an executable file |
+//! | `program` | an executable |
 //! | `library` | a static library and its bindings, in the OUT_DIR of a build script |
 
 mod library;

@@ -1,4 +1,4 @@
-//! Programs.
+//! Builds executable programs.
 
 use crate::c_sources::{self, Workshop};
 use crate::checks::Block;
@@ -20,20 +20,21 @@ pub struct BuiltProgram {
     pub report: Report,
     /// What ran when.
     pub timings: Timings,
-    /// The AD blocks that it checks, if it was compiled with [`Config::verify`](crate::Config::verify).
+    /// The AD blocks that the program checks if it was compiled with
+    /// [`Config::verify`](crate::Config::verify).
     pub blocks: Vec<Block>,
-    /// What is worth knowing besides: that the cache cannot be used, say.
+    /// Other messages for the user, for example about a cache that cannot be used.
     pub notices: Vec<String>,
 }
 
 impl Session {
-    /// Compiles a main program and what it calls to the executable file `out`. What the cache
-    /// has is not compiled again.
+    /// Compiles a main program and everything it calls into the executable `out`. What is in the cache is not
+    /// compiled again.
     ///
     /// # Errors
     ///
-    /// Those of [`Session::check`]; [`Error::NoMainProgram`]; [`Error::NoFortranCompiler`];
-    /// [`Error::Command`] when linking fails.
+    /// Same as [`Session::check`]; [`Error::NoMainProgram`]; [`Error::NoFortranCompiler`]; [`Error::Command`]
+    /// if linking fails.
     pub fn build_program(&self, out: &Path) -> Result<BuiltProgram, Error> {
         let Session {
             config,
@@ -85,7 +86,7 @@ impl Session {
             .map(|k| (k.object.name, k.object.code))
             .collect();
         if beside.is_empty() {
-            // All there is stands in this one file, so that gfortran may inline everything.
+            // The whole program is in this one file, so that gfortran may inline everything.
             flags.push("-fwhole-program".into());
         }
         let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
@@ -111,7 +112,7 @@ impl Session {
         }
         let timings = recorder.timings(workers.count());
         if let Some(times) = &self.times {
-            // They are for estimates alone.
+            // Timings serve only for estimates, so errors do not matter.
             let _ = fs::create_dir_all(times).map(|()| timings.write(times));
         }
         self.cache().finish();
@@ -131,7 +132,7 @@ impl Session {
     }
 }
 
-/// What a program lacks may be in a file that the settings leave out.
+/// Turns an error about undefined procedures into one that says they are in excluded files, if they are.
 fn with_left_out(error: Error, config: &Config) -> Error {
     let Error::Undefined(names) = error else {
         return error;
@@ -152,7 +153,7 @@ fn with_left_out(error: Error, config: &Config) -> Error {
     }
 }
 
-/// The subprogram whose first line a line may be, in upper case.
+/// Returns the name of the subprogram that a line may define, in upper case.
 fn defined_in(line: &str) -> String {
     let line = line.to_ascii_uppercase();
     let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

@@ -1,4 +1,4 @@
-//! What an entry is made of, in memory and as the bytes of a file.
+//! Cache entries, in memory and as the bytes of a file.
 //!
 //! ```text
 //! magic and format   8   "farfel" 0 1
@@ -13,27 +13,26 @@
 //! digest            32   BLAKE3 of all before it
 //! ```
 //!
-//! Nothing of it depends on when, where or by whom it is written: the same work gives the
-//! same bytes.
+//! Nothing in it depends on when, where or by whom it is written: the same work gives the same bytes.
 
 use super::key::Key;
 
-/// What a piece of work has made: named contents, in an order that is kept.
+/// The result of some work: named contents, whose order is preserved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entry {
-    /// Names and contents. A name is no path: nothing is written to where it points.
+    /// Names and contents. A name is never interpreted as a path.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
 impl Entry {
-    /// An entry of one file.
+    /// Creates an entry with one file.
     pub fn one(name: impl Into<String>, content: impl Into<Vec<u8>>) -> Entry {
         Entry {
             files: vec![(name.into(), content.into())],
         }
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         let found = self.files.iter().find(|(n, _)| n == name);
         found.map(|(_, content)| content.as_slice())
@@ -43,7 +42,8 @@ impl Entry {
 const MAGIC: &[u8; 8] = b"farfel\0\x01";
 const DIGEST: usize = 32;
 
-/// The bytes of an entry's file. None if a length does not fit, which is not worth an error.
+/// Encodes an entry with its key as bytes. Returns `None` if a length does not fit its field, which is not
+/// worth an error.
 pub(super) fn encode(key: &Key, entry: &Entry) -> Option<Vec<u8>> {
     let contents: usize = entry.files.iter().map(|(_, content)| content.len()).sum();
     let names: usize = entry.files.iter().map(|(name, _)| name.len() + 12).sum();
@@ -67,7 +67,7 @@ pub(super) fn encode(key: &Key, entry: &Entry) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What an entry's file holds, if it is whole, unchanged and for this key.
+/// Decodes an entry if the bytes are complete, undamaged and for this key.
 pub(super) fn decode(key: &[u8; 32], bytes: &[u8]) -> Option<Entry> {
     let mut rest = checked(bytes)?;
     let magic: [u8; 8] = take(&mut rest)?;
@@ -92,13 +92,13 @@ pub(super) fn decode(key: &[u8; 32], bytes: &[u8]) -> Option<Entry> {
     rest.is_empty().then_some(Entry { files })
 }
 
-/// Whether bytes begin as every entry does; what does not was never one.
+/// Whether bytes begin as every entry does. If not, they were never an entry.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     let length = bytes.len().min(MAGIC.len());
     !bytes.is_empty() && bytes[..length] == MAGIC[..length]
 }
 
-/// All but the digest, when the digest is right.
+/// Returns the bytes without the digest if the digest is correct.
 fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let (body, digest) = bytes.split_last_chunk::<DIGEST>()?;
     (blake3::hash(body) == *digest).then_some(body)
@@ -180,13 +180,14 @@ mod tests {
         let key = key("k");
         let bytes = encode(&key, &entry()).unwrap();
         let body = &bytes[..bytes.len() - DIGEST];
-        // Every number in turn becomes far too large, and the digest is made anew.
+        // Make each number in turn far too large, and compute the digest anew.
         for i in 40..body.len() - 4 {
             let mut lying = body.to_vec();
             lying[i..i + 4].fill(0xff);
             let digest = blake3::hash(&lying);
             lying.extend_from_slice(digest.as_bytes());
-            // Contents may change so; what matters is that nothing panics or grows.
+            // The contents may differ; what matters is that decoding neither panics nor allocates without
+            // bounds.
             let _ = decode(key.digest(), &lying);
         }
         let mut lying = body.to_vec();

@@ -1,7 +1,8 @@
-//! Two that make the same thing at once: one does it, the others wait.
+//! Avoids duplicate work: if several threads or processes need the same entry at once, one makes it and the
+//! others wait.
 //!
-//! This saves work and is needed for nothing else: when a lock cannot be had, or is kept for
-//! too long, both do the work and write the same entry.
+//! This only saves work, and correctness does not depend on it: if a lock cannot be taken, or is held for too
+//! long, both do the work and write the same entry.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -12,18 +13,18 @@ use std::time::Duration;
 use super::key::Key;
 use super::store::Store;
 
-/// How long to wait for another process: longer than any tool may run by default.
+/// How long to wait for another process: longer than the default time limit of any tool.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// What the threads of this process are making.
+/// The keys of the entries that threads of this process are making.
 #[derive(Default)]
 pub(super) struct Flights {
     keys: Mutex<HashSet<[u8; 32]>>,
     changed: Condvar,
 }
 
-/// The right to make one thing; given back when dropped, and by the system when the process
-/// is killed.
+/// The right to make one entry. Dropping it releases the right, and the system does so if the process is
+/// killed.
 pub(super) struct Turn<'f> {
     flights: &'f Flights,
     key: [u8; 32],
@@ -31,7 +32,7 @@ pub(super) struct Turn<'f> {
 }
 
 impl Flights {
-    /// Waits until nobody else makes what the key names.
+    /// Waits until nobody else is making the entry with this key.
     pub(super) fn enter(&self, store: Option<&Store>, key: &Key) -> Turn<'_> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         while keys.contains(key.digest()) {
@@ -42,7 +43,7 @@ impl Flights {
         }
         keys.insert(*key.digest());
         drop(keys);
-        // From here on the turn is given back whatever happens.
+        // From here on the turn is released whatever happens.
         let mut turn = Turn {
             flights: self,
             key: *key.digest(),
@@ -60,7 +61,8 @@ impl Flights {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if let Some((file, path)) = self.lock.take() {
-            // Who waits for this very file finds the entry; who comes later makes a new file.
+            // Those who wait for the lock on this very file will find the entry; those who come later create
+            // a new file.
             let _ = fs::remove_file(path);
             drop(file);
         }

@@ -1,8 +1,8 @@
-//! Keeping the cache within its bound: what was used least recently goes first.
+//! Keeps the cache within its size limit by removing the least recently used entries first.
 //!
-//! Entries go only because of the bound, never because of their age, so that a clock which
-//! jumps loses nothing. A time of use in the future counts as now and is written anew, so
-//! that it keeps nothing for ever either.
+//! Entries are removed only because of the limit and never because of their age, so that a clock that jumps
+//! loses nothing. A time of use in the future is treated as now and rewritten, so that it does not keep an
+//! entry forever either.
 
 use std::io;
 use std::time::{Duration, SystemTime};
@@ -10,21 +10,21 @@ use std::time::{Duration, SystemTime};
 use super::store::{self, Item, Store};
 use super::usage;
 
-/// What a collection has done.
+/// The result of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Collected {
-    /// How many entries were removed.
+    /// The number of entries removed.
     pub removed: u64,
-    /// How many bytes they had.
+    /// Their total size in bytes.
     pub removed_bytes: u64,
-    /// How many entries are left.
+    /// The number of entries left.
     pub left: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub left_bytes: u64,
 }
 
-/// Removes entries until those left have at most `target` bytes, if they have more than
-/// `bound`. None if another process is doing it.
+/// If the entries have more than `bound` bytes, removes entries until at most `target` bytes are left.
+/// Returns `None` if another process is collecting.
 pub(super) fn collect(store: &Store, bound: u64, target: u64) -> io::Result<Option<Collected>> {
     let Some(_lock) = store.lock("gc.lock", Duration::ZERO) else {
         return Ok(None);
@@ -44,7 +44,7 @@ pub(super) fn collect(store: &Store, bound: u64, target: u64) -> io::Result<Opti
             if done.left_bytes <= target {
                 break;
             }
-            // On Windows it may be open; then it stays until the next time.
+            // On Windows the file may be open; then it stays until the next collection.
             match store::remove(&item.path) {
                 Ok(true) => {
                     done.removed += 1;
@@ -62,7 +62,7 @@ pub(super) fn collect(store: &Store, bound: u64, target: u64) -> io::Result<Opti
     Ok(Some(done))
 }
 
-/// Times in the future become now.
+/// Sets times of use in the future to now.
 fn bring_back(items: &[Item], now: SystemTime) {
     for item in items {
         if item.used > now + Duration::from_secs(60) {

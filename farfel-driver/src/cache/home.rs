@@ -1,16 +1,16 @@
-//! Where the cache is when nobody says so.
+//! The default location of the cache.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// `farfel` in the user's directory for caches; none if the user has no home.
+/// Returns `farfel` in the user's cache directory; `None` if the user has no home directory.
 pub(super) fn directory() -> Option<PathBuf> {
     choose(&|name| std::env::var_os(name), std::env::home_dir())
 }
 
 fn choose(variable: &dyn Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
-    // Relative ones do not count: the XDG specification says so, and a cache that is
-    // elsewhere for each working directory is none.
+    // Relative paths are ignored, as the XDG specification demands: a cache that depends on the working
+    // directory is useless.
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let named = |name| variable(name).map(PathBuf::from).and_then(absolute);
     let home = || home.clone().and_then(absolute);

@@ -1,12 +1,11 @@
-//! The key of an entry: a hash of all that its making reads.
+//! Keys of entries: hashes of all inputs of the work that makes them.
 
 use std::fmt::Write;
 
-/// The name of an entry: a hash of what kind of work it is and of everything that the work
-/// reads, with a readable twin.
+/// The key of an entry: a hash of the kind of work and of all its inputs, together with a readable form.
 ///
-/// What belongs in a key: tools with their versions, options, the text that is read. What
-/// does not: times, absolute paths, the order of unrelated work, the number of threads.
+/// A key includes the tools with their versions, options, and the text that is read. It does not include
+/// times, absolute paths, the order of unrelated work, or the number of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     kind: &'static str,
@@ -15,8 +14,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// Starts a key. The kind says which work it is, such as `tapenade` or `compile`, and is
-    /// hashed too: equal fields of different work are different keys.
+    /// Starts a key. The kind names the work, such as `tapenade` or `compile`, and is hashed, too: equal
+    /// fields of different kinds of work give different keys.
     pub fn builder(kind: &'static str) -> KeyBuilder {
         let mut hasher = blake3::Hasher::new_derive_key("farfel 2026-11 cache key");
         add(&mut hasher, kind.as_bytes());
@@ -27,29 +26,29 @@ impl Key {
         }
     }
 
-    /// What kind of work it is.
+    /// Returns the kind of work.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The hash in 64 lower-case hexadecimal digits.
+    /// Returns the hash in 64 lower-case hexadecimal digits.
     pub fn hex(&self) -> String {
         hex(&self.digest)
     }
 
-    /// What went into the key, one line a field: short values as they are, long ones by
-    /// their length and hash. Two recipes held side by side say why something was redone.
+    /// Returns the fields of the key, one per line: short values literally, long ones by their length and
+    /// hash. Comparing two recipes shows why something was redone.
     pub fn recipe(&self) -> &str {
         &self.recipe
     }
 
-    /// The hash itself.
+    /// Returns the hash itself.
     pub(super) fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 }
 
-/// Collects what a [`Key`] is made of.
+/// Collects the fields of a [`Key`].
 #[derive(Debug, Clone)]
 pub struct KeyBuilder {
     kind: &'static str,
@@ -57,12 +56,11 @@ pub struct KeyBuilder {
     recipe: String,
 }
 
-/// Values up to this many characters stand in the recipe as they are.
+/// The maximum length of values that the recipe shows literally.
 const SHOWN: usize = 100;
 
 impl KeyBuilder {
-    /// Adds a value. Names, lengths and order count: no two different lists of fields have
-    /// the same key.
+    /// Adds a value. Names, lengths and order matter: no two different lists of fields have the same key.
     #[must_use]
     pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let value = value.as_ref();
@@ -77,7 +75,7 @@ impl KeyBuilder {
                 self.recipe.push_str(" = ");
                 self.recipe.push_str(text);
             }
-            // It is a hash already.
+            // The value is a hash already.
             None if value.len() == blake3::OUT_LEN => {
                 self.recipe.push_str(" : ");
                 self.recipe.push_str(&hex(&value[..16]));
@@ -93,7 +91,7 @@ impl KeyBuilder {
         self
     }
 
-    /// The key of all fields so far.
+    /// Returns the key of all fields added so far.
     #[must_use]
     pub fn finish(self) -> Key {
         Key {
@@ -104,7 +102,7 @@ impl KeyBuilder {
     }
 }
 
-/// A length before each part, so that parts cannot flow into each other.
+/// Hashes the length before the part itself, so that the boundaries between parts are unambiguous.
 fn add(hasher: &mut blake3::Hasher, part: &[u8]) {
     hasher.update(&(part.len() as u64).to_le_bytes());
     hasher.update(part);
@@ -146,8 +144,8 @@ mod tests {
 
     #[test]
     fn keys_stay_the_same_from_build_to_build() {
-        // Computed once; when it changes, every cache out there is worthless, and then
-        // `Store`'s directory must have another name.
+        // If this hash ever changes, all existing caches become useless, and the directory of `Store` must be
+        // renamed.
         let key = Key::builder("compile").field("flags", "-O2").finish();
         assert_eq!(
             key.hex(),

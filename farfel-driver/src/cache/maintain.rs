@@ -1,4 +1,4 @@
-//! What `farfel cache` does.
+//! The operations of `farfel cache`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,40 +12,40 @@ use super::{directory, mebibytes};
 use crate::Error;
 use crate::config::CacheSettings;
 
-/// How the cache is.
+/// The state of the cache.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Where it is.
+    /// The directory.
     pub directory: PathBuf,
-    /// Whether the settings have it on.
+    /// Whether the settings enable it.
     pub enabled: bool,
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// How many they may have.
+    /// The size limit in bytes.
     pub bound: u64,
-    /// How often it helped, by kind of work.
+    /// Hits and misses by kind of work.
     pub kinds: BTreeMap<String, Counts>,
-    /// The second cache, without what is secret in its address.
+    /// The address of the remote cache, without secrets.
     pub remote: Option<String>,
 }
 
-/// What [`verify`] has found.
+/// The result of [`verify`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verified {
-    /// How many entries are whole.
+    /// The number of intact entries.
     pub good: u64,
-    /// How many were damaged, and are removed.
+    /// The number of damaged entries, which were removed.
     pub removed: u64,
 }
 
-/// Says how the cache is. One that was never used is empty; none is made.
+/// Returns the state of the cache. A cache that was never used counts as empty and is not created.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when the directory cannot be read, or is one that is not to be trusted.
+/// [`Error::Io`] if the directory cannot be read or must not be trusted.
 pub fn stats(settings: &CacheSettings) -> Result<Stats, Error> {
     let (directory, store) = existing(settings)?;
     let mut stats = Stats {
@@ -66,13 +66,12 @@ pub fn stats(settings: &CacheSettings) -> Result<Stats, Error> {
     Ok(stats)
 }
 
-/// Reads every entry and removes those that are damaged. Builds do not need it: they look at
-/// what they read.
+/// Reads every entry and removes damaged ones. Builds do not depend on it, since they check what they read.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when the directory cannot be read or is one that is not to be trusted, or
-/// an entry can be neither read nor removed.
+/// [`Error::Io`] if the directory cannot be read or must not be trusted, or if an entry can be neither read
+/// nor removed.
 pub fn verify(settings: &CacheSettings) -> Result<Verified, Error> {
     let (directory, store) = existing(settings)?;
     let mut verified = Verified::default();
@@ -80,7 +79,7 @@ pub fn verify(settings: &CacheSettings) -> Result<Verified, Error> {
         return Ok(verified);
     };
     for item in store.items().map_err(Error::io(&directory))? {
-        // What cannot be read is as bad as what is damaged.
+        // An unreadable entry is as bad as a damaged one.
         if store.is_good(&item).unwrap_or(false) {
             verified.good += 1;
         } else {
@@ -91,13 +90,12 @@ pub fn verify(settings: &CacheSettings) -> Result<Verified, Error> {
     Ok(verified)
 }
 
-/// Removes what was used least recently until the cache is within its bound, and what
-/// killed builds have left. None if another process is doing so.
+/// Removes the least recently used entries until the cache is within its limit, and files left behind by
+/// killed builds. Returns `None` if another process is collecting.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when the directory cannot be read or is one that is not to be trusted, or
-/// an entry cannot be removed.
+/// [`Error::Io`] if the directory cannot be read or must not be trusted, or if an entry cannot be removed.
 pub fn gc(settings: &CacheSettings) -> Result<Option<Collected>, Error> {
     let (directory, store) = existing(settings)?;
     let Some(store) = store else {
@@ -107,12 +105,11 @@ pub fn gc(settings: &CacheSettings) -> Result<Option<Collected>, Error> {
     gc::collect(&store, bound, bound).map_err(Error::io(directory))
 }
 
-/// Removes all entries. Returns how many there were and their bytes.
+/// Removes all entries. Returns their number and size.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when something cannot be removed, or the directory is one that is not to be
-/// trusted.
+/// [`Error::Io`] if something cannot be removed, or if the directory must not be trusted.
 pub fn clear(settings: &CacheSettings) -> Result<Collected, Error> {
     let (directory, store) = existing(settings)?;
     let mut done = Collected::default();
@@ -125,8 +122,8 @@ pub fn clear(settings: &CacheSettings) -> Result<Collected, Error> {
     Ok(done)
 }
 
-/// Asks the remote cache something. None if the settings name none; else its address, without
-/// what is secret in it, and how long the answer took or why there is none.
+/// Sends a request to the remote cache. Returns `None` if the settings name none; else its address, without
+/// secrets, and the time that the answer took or the reason why there was none.
 pub fn reach_remote(settings: &CacheSettings) -> Option<(String, Result<Duration, String>)> {
     remote::reach(settings.enabled.then_some(settings)?)
 }

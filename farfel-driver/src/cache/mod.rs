@@ -1,8 +1,8 @@
-//! The cache: what was made in earlier builds, by any crate, in any profile or checkout.
+//! The cache: results of earlier builds, shared by all crates, profiles and checkouts.
 //!
-//! An entry is a few files under a [`Key`], and a key is a hash of everything that their
-//! making reads. There is nothing to invalidate: what changed has another key. Entries stand
-//! in the user's cache directory, and in a second, remote cache if the settings name one.
+//! An entry is a few files under a [`Key`], and a key is a hash of all inputs of the work that makes these
+//! files. Nothing needs to be invalidated: changed inputs have another key. Entries are in the user's cache
+//! directory and in a remote cache, if the settings name one.
 //!
 //! ```no_run
 //! use farfel_driver::{CacheSettings, cache::{Cache, Entry, Key}};
@@ -14,29 +14,29 @@
 //! # Ok::<_, ()>(())
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - A wrong entry is never returned: each has its key and a digest in it, and is held
-//!   against both whenever it is read. A damaged one is removed and made again.
-//! - Files are written under another name and renamed. A process that is killed at any
-//!   moment leaves at most a file under `tmp`, which the next collection sweeps.
-//! - The cache fails no build. What goes wrong with it is a notice, once.
-//! - Any number of processes and threads use it at once; only collections and the count of
-//!   the size take locks, and nobody waits long for them.
-//! - Only the user's own files are read: the directory is for the user alone (mode 0700). One
-//!   that belongs to someone else, or that everybody can write to, is not used.
-//! - Jumps of the clock lose nothing and keep nothing for ever, see `gc`.
+//! - A wrong entry is never returned: each contains its key and a digest, which are checked on every read. A
+//!   damaged entry is removed and made again.
+//! - Files are written under a temporary name and renamed. A process that is killed at any moment leaves at
+//!   most a file under `tmp`, which the next collection removes.
+//! - The cache never makes a build fail. Its errors become notices, each shown once.
+//! - Any number of processes and threads can use it at once; only collections and updates of the size take
+//!   locks, and nobody waits long for them.
+//! - Only the user's own files are read: the directory is accessible only to the user (mode 0700). A
+//!   directory that belongs to someone else, or is writable by everybody, is not used.
+//! - If the clock jumps, nothing is lost, and nothing is kept forever; see `gc`.
 //!
 //! | module | what |
 //! |---|---|
-//! | `key` | the hash of what is read |
-//! | `entry` | an entry as bytes |
-//! | `store` | entries as files on this machine |
+//! | `key` | the hash of all inputs |
+//! | `entry` | the byte format of an entry |
+//! | `store` | entries as local files |
 //! | `usage` | the size, hits and misses |
-//! | `gc` | the bound |
+//! | `gc` | enforcement of the size limit |
 //! | `remote` | the second tier |
-//! | `flight` | two that make the same thing at once |
-//! | `maintain` | what `farfel cache` does |
+//! | `flight` | concurrent requests for the same entry |
+//! | `maintain` | the operations of `farfel cache` |
 
 mod entry;
 mod flight;
@@ -67,9 +67,9 @@ use notices::{Notices, Topic};
 use remote::Remote;
 use store::{Store, reason};
 
-/// The cache of a run. Threads share it by reference.
+/// The cache as used by one run. Threads share it by reference.
 ///
-/// Dropping it does what [`Cache::finish`] does, except that it waits for no upload.
+/// Dropping it has the effect of [`Cache::finish`], without waiting for uploads.
 pub struct Cache {
     directory: PathBuf,
     store: Option<Store>,
@@ -77,17 +77,17 @@ pub struct Cache {
     bound: u64,
     notices: Arc<Notices>,
     flights: Flights,
-    /// Set when writing has failed: the next would fail too.
+    /// Set when a write has failed, since the next one would fail, too.
     full: AtomicBool,
-    /// By how much the cache has grown since the last count.
+    /// By how many bytes the cache has grown since the usage file was last updated.
     grown: AtomicI64,
     counts: Mutex<BTreeMap<&'static str, Counts>>,
 }
 
-/// Where an entry came from.
+/// The origin of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// From this machine, or from someone who was making it at the same time.
+    /// From this machine, or from another thread or process that was making it at the same time.
     Here,
     /// From the remote cache.
     Remote,
@@ -95,12 +95,13 @@ pub enum Origin {
     Made,
 }
 
-/// A process that is killed does not say what it added; so it is said in portions.
+/// Growth is recorded whenever it exceeds this many bytes, because a process that is killed cannot record
+/// what it added.
 const PORTION: i64 = 64 << 20;
 
 impl Cache {
-    /// The cache that the settings name. Never fails: one that cannot be used holds nothing,
-    /// and a notice says so.
+    /// Opens the cache that the settings name. Never fails: a cache that cannot be used stays empty, and a
+    /// notice says so.
     pub fn open(settings: &CacheSettings) -> Cache {
         let mut cache = Cache::disabled();
         if !settings.enabled {
@@ -125,7 +126,7 @@ impl Cache {
         cache
     }
 
-    /// A cache that holds nothing.
+    /// Returns a cache that holds nothing.
     pub fn disabled() -> Cache {
         Cache {
             directory: PathBuf::new(),
@@ -140,12 +141,12 @@ impl Cache {
         }
     }
 
-    /// The entry of a key, if there is one: whole, unchanged, and for this key.
+    /// Returns the entry for a key, if there is one: complete, undamaged, and for this key.
     pub fn get(&self, key: &Key) -> Option<Entry> {
         self.find(key).map(|(entry, _)| entry)
     }
 
-    /// Like [`Cache::get`], and says where it was.
+    /// Like [`Cache::get`], and also returns where the entry was.
     pub fn find(&self, key: &Key) -> Option<(Entry, Origin)> {
         let found = self.look(key);
         self.count(key, found.is_some());
@@ -169,8 +170,7 @@ impl Cache {
         })
     }
 
-    /// Keeps an entry. Best effort: on a full disk, for example, it does not, and a notice
-    /// says so once.
+    /// Stores an entry if possible. On failure, for example because the disk is full, a notice says so once.
     pub fn put(&self, key: &Key, entry: &Entry) {
         if self.store.is_none() && self.remote.is_none() {
             return;
@@ -186,7 +186,7 @@ impl Cache {
 
     fn write(&self, key: &Key, bytes: &[u8]) {
         let Some(store) = &self.store else { return };
-        // One that is larger than all may be would only drive the others out.
+        // An entry larger than the limit would only evict all others.
         if bytes.len() as u64 > self.bound || self.full.load(Ordering::Relaxed) {
             return;
         }
@@ -204,16 +204,16 @@ impl Cache {
         }
     }
 
-    /// The entry of a key; made by `make` and kept if there is none. When several threads or
-    /// processes ask for the same key at once, one makes it and the others wait for it; when
-    /// the one fails or is killed, the next of them makes it.
+    /// Returns the entry for a key, or makes it with `make` and stores it if there is none. If several
+    /// threads or processes ask for the same key at once, one makes the entry and the others wait for it; if
+    /// that one fails or is killed, the next of them makes it.
     ///
-    /// `make` must not wait for anything that another caller of this function may hold, such
-    /// as a token of a job server: take tokens before. Nor may it ask for the same key.
+    /// `make` must not wait for anything that another caller of this function may hold, such as a jobserver
+    /// token: acquire tokens before the call. Nor may it ask for the same key.
     ///
     /// # Errors
     ///
-    /// What `make` says; nothing is kept then.
+    /// The error of `make`; nothing is stored then.
     pub fn get_or<E>(
         &self,
         key: &Key,
@@ -223,7 +223,7 @@ impl Cache {
             return Ok(found);
         }
         let _turn = self.flights.enter(self.store.as_ref(), key);
-        // Somebody may have made it while we waited.
+        // Another process may have made it while we waited.
         if let Some(found) = self.look_here(key) {
             return Ok((found, Origin::Here));
         }
@@ -232,13 +232,13 @@ impl Cache {
         Ok((entry, Origin::Made))
     }
 
-    /// What went wrong so far, each thing once: for `cargo::warning`.
+    /// Returns the errors of the cache so far, each once, for `cargo::warning`.
     pub fn notices(&self) -> Vec<String> {
         self.notices.all()
     }
 
-    /// To be called at the end: notes the size, collects when it is over the bound, and waits
-    /// for uploads, at most the time limit of the remote cache.
+    /// Ends the use of the cache: records the size, collects if the limit is exceeded, and waits for uploads,
+    /// at most for the time limit of the remote cache.
     pub fn finish(&self) {
         self.settle();
         if let Some(remote) = &self.remote {
@@ -246,7 +246,7 @@ impl Cache {
         }
     }
 
-    /// Notes the size and the counts, and collects if need be.
+    /// Records the size and the counts, and collects if necessary.
     fn settle(&self) {
         let Some(store) = &self.store else { return };
         let grown = self.grown.swap(0, Ordering::Relaxed);
@@ -266,14 +266,14 @@ impl Cache {
             }
         })
         .and_then(|usage| match usage {
-            // Some more goes than must, so that not every build has to collect.
+            // Removes more than necessary, so that not every build has to collect.
             Some(usage) if usage.bytes > self.bound => {
                 gc::collect(store, self.bound, self.bound / 10 * 9).map(|_| ())
             }
             _ => Ok(()),
         });
         if let Err(e) = settled {
-            // A cache that can only be read is used all the same.
+            // A read-only cache is used without complaint.
             if grown != 0 {
                 self.notice(Topic::Collect, "cannot be collected", &e);
             }
@@ -310,7 +310,7 @@ impl Drop for Cache {
     }
 }
 
-/// Where the cache of these settings is.
+/// Returns the directory of the cache with these settings.
 fn directory(settings: &CacheSettings) -> Result<PathBuf, String> {
     settings
         .directory

@@ -1,9 +1,9 @@
-//! What a user should know about the cache, each thing once.
+//! Notices about the cache for the user, each shown once.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// What a notice is about; there is at most one for each.
+/// The subject of a notice; there is at most one notice for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Topic {
     Open,
@@ -17,7 +17,7 @@ pub(super) enum Topic {
 pub(super) struct Notices(Mutex<BTreeMap<Topic, String>>);
 
 impl Notices {
-    /// Keeps a notice if it is the first of its topic.
+    /// Stores a notice if it is the first one on its topic.
     pub(super) fn add(&self, topic: Topic, text: impl FnOnce() -> String) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(topic).or_insert_with(text);

@@ -1,18 +1,18 @@
 //! The second tier: a cache that is shared with others.
 //!
-//! It is asked when an entry is not on this machine, and gets what is made here, unless it is
-//! only read. It can be slow, down or broken, and the build goes on without it: the first
-//! fault is told and ends its use for this run.
+//! It is asked for entries that are not on this machine, and receives those that are made here, unless it is
+//! read-only. If it is slow, down or broken, the build continues without it: the first error is reported and
+//! ends its use for this run.
 //!
 //! # Who must be trusted
 //!
-//! An entry from afar is held against its own digest and the key that was asked for, so that
-//! damage and mix-ups are seen. It says nothing about who has made it: **whoever can write to
-//! the remote cache can put objects there that your build links.** Let only those write whom
-//! you would let commit: CI writes, everybody else sets `remote-read-only`. With a secret in
-//! the environment variable `FARFEL_CACHE_SECRET`, entries are sealed with it (a keyed
-//! BLAKE3), and those that are not sealed with it are not taken: then the server and the
-//! network need not be trusted, only those who know the secret.
+//! A remote entry is checked against its own digest and the requested key, which detects damage and mix-ups.
+//! This says nothing about who has made the entry: **whoever can write to the remote cache can put objects
+//! there that your build links.** Grant write access only to those whom you would allow to commit: CI writes,
+//! and everybody else sets `remote-read-only`. With a secret in the environment variable
+//! `FARFEL_CACHE_SECRET`, entries are sealed with it (a keyed BLAKE3 hash), and entries that are not sealed
+//! with it are rejected: then the server and the network need not be trusted, but only those who know the
+//! secret.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -25,15 +25,16 @@ use super::key::hex;
 use super::notices::{Notices, Topic};
 use crate::config::CacheSettings;
 
-/// Where a tier keeps bytes by name. Calls end within the time limit, or a little later.
+/// A store of bytes by name. Calls end within the time limit, or shortly after it.
 pub(super) trait Backend: Send + Sync {
-    /// The bytes of a name, none if it has none. More than `limit` bytes are an error.
+    /// Returns the bytes stored under a name, or `None` if there are none. More than `limit` bytes are an
+    /// error.
     fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, String>;
-    /// Sets the bytes of a name.
+    /// Stores bytes under a name.
     fn write(&self, name: &str, bytes: Vec<u8>) -> Result<(), String>;
 }
 
-/// The remote tier of a run.
+/// The remote tier as used by one run.
 pub(super) struct Remote {
     backend: Arc<dyn Backend>,
     shown: String,
@@ -41,7 +42,7 @@ pub(super) struct Remote {
     timeout: Duration,
     state: Arc<State>,
     uploads: Mutex<Option<Uploads>>,
-    /// How long reads have taken that brought nothing.
+    /// The total time of reads that found nothing.
     wasted: Mutex<Duration>,
 }
 
@@ -56,19 +57,20 @@ struct Uploads {
     done: Receiver<()>,
 }
 
-/// More is not worth waiting for, and nobody shall fill our memory.
+/// The maximum size of an entry in bytes. Larger ones are not worth the wait, and nobody may exhaust our
+/// memory.
 const LIMIT: u64 = 1 << 30;
-/// How many uploads may wait. Those that find no room are not done.
+/// The maximum number of waiting uploads. Uploads that find the queue full are dropped.
 const QUEUE: usize = 64;
-/// After so many timeouts' worth of fruitless waiting the remote cache is given up.
+/// The remote cache is abandoned after fruitless waits that add up to this many timeouts.
 const WASTE: u32 = 5;
-/// After so many damaged entries, too.
+/// The remote cache is abandoned after this many damaged entries.
 const DAMAGED: u32 = 3;
 /// The environment variable with the secret that seals entries.
 const SECRET: &str = "FARFEL_CACHE_SECRET";
 
 impl Remote {
-    /// The tier that the settings name, if they do and it can be used.
+    /// Opens the tier that the settings name, if they name one and it can be used.
     pub(super) fn open(settings: &CacheSettings, notices: &Arc<Notices>) -> Option<Remote> {
         let url = settings.remote.as_deref()?;
         let secret = std::env::var(SECRET).ok().filter(|s| !s.is_empty());
@@ -111,7 +113,7 @@ impl Remote {
         }
     }
 
-    /// The entry of a key, with its bytes for the local tier.
+    /// Returns the entry for a key, and its bytes for the local tier.
     pub(super) fn get(&self, key: &[u8; 32]) -> Option<(Entry, Vec<u8>)> {
         if self.state.is_given_up() {
             return None;
@@ -135,10 +137,10 @@ impl Remote {
         found
     }
 
-    /// The entry that bytes from afar hold, if they are what they should be.
+    /// Decodes remote bytes into the entry for a key, if they are valid.
     fn opened(&self, key: &[u8; 32], bytes: Vec<u8>) -> Option<(Entry, Vec<u8>)> {
         if !entry::begins(&bytes) {
-            // A page of a web server that asks for a password, or another program's data.
+            // For example a login page of a web server, or another program's data.
             let why = "it answered with something that is not an entry";
             self.state.give_up(&self.shown, why);
             return None;
@@ -146,8 +148,8 @@ impl Remote {
         let opened = self.seal.open(bytes);
         let found = opened.and_then(|bytes| Some((entry::decode(key, &bytes)?, bytes)));
         if found.is_none() {
-            // An upload that was cut off may have left it. The one that is made now replaces
-            // it, so this is no reason to give up at once.
+            // An interrupted upload may have left it. The entry that is made now replaces it, so this is no
+            // reason to give up at once.
             let damaged = match self.seal {
                 Seal::None => "damaged",
                 Seal::Secret { .. } => "damaged, or not sealed with this secret",
@@ -162,20 +164,20 @@ impl Remote {
         found
     }
 
-    /// Has an entry uploaded in the background, if it is not too much already.
+    /// Uploads an entry in the background, unless too many are waiting.
     pub(super) fn put(&self, key: &[u8; 32], bytes: Vec<u8>) {
         if self.state.is_given_up() {
             return;
         }
         let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(uploads) = uploads.as_ref() {
-            // One that finds no room is uploaded by someone else, some time.
+            // If the queue is full, someone else will upload the entry at some time.
             let job = (self.seal.name(key), self.seal.close(bytes));
             let _ = uploads.queue.try_send(job);
         }
     }
 
-    /// Waits for the uploads, at most the time limit. None are made afterwards.
+    /// Waits for the uploads, at most for the time limit. Nothing is uploaded afterwards.
     pub(super) fn finish(&self) {
         let uploads = self
             .uploads
@@ -189,7 +191,7 @@ impl Remote {
         if self.state.is_given_up() {
             return;
         }
-        // The thread drops its end when it has done all.
+        // The thread drops its end of the channel when it has finished.
         if done.recv_timeout(self.timeout) == Err(RecvTimeoutError::Timeout) {
             let why = "it takes what is uploaded too slowly";
             self.state.give_up(&self.shown, why);
@@ -211,7 +213,7 @@ impl State {
 }
 
 impl Uploads {
-    /// None if there is no thread for them.
+    /// Starts the upload thread; `None` if it cannot be started.
     fn start(backend: Arc<dyn Backend>, state: Arc<State>, shown: String) -> Option<Uploads> {
         let (queue, waiting) = sync_channel::<(String, Vec<u8>)>(QUEUE);
         let (ended, done) = sync_channel::<()>(0);
@@ -233,8 +235,8 @@ impl Uploads {
     }
 }
 
-/// How entries are named and sealed afar. Each secret has names of its own, so that those
-/// with and without it do not overwrite each other's entries.
+/// How entries are named and sealed remotely. Each secret has its own names, so that users with and without
+/// it do not overwrite each other's entries.
 enum Seal {
     None,
     Secret { key: [u8; 32], folder: String },
@@ -261,7 +263,7 @@ impl Seal {
         }
     }
 
-    /// Adds the seal to the bytes of an entry.
+    /// Appends the seal to the bytes of an entry.
     fn close(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         if let Seal::Secret { key, .. } = self {
             let seal = blake3::keyed_hash(key, &bytes);
@@ -270,11 +272,11 @@ impl Seal {
         bytes
     }
 
-    /// The bytes of an entry, if they have the seal that they must have.
+    /// Returns the bytes of an entry without their seal, if they are sealed as required.
     fn open(&self, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
         if let Seal::Secret { key, .. } = self {
             let (body, seal) = bytes.split_last_chunk::<32>()?;
-            // This comparison takes the same time wherever they differ.
+            // This comparison takes constant time.
             if blake3::keyed_hash(key, body) != *seal {
                 return None;
             }
@@ -285,30 +287,30 @@ impl Seal {
     }
 }
 
-/// The address without what may be secret in it: user, password, query and fragment.
+/// Returns an address without the parts that may be secret: user, password, query and fragment.
 pub(super) fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
-        // No address at all: whatever it is, it may be a secret.
+        // This is not an address, so all of it may be a secret.
         return "(not an address)".into();
     };
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
     let (place, query) = rest.split_at(end);
     let place = match place.rsplit_once('@') {
         Some((_, place)) => place,
-        // A password that is not encoded as it should be, or a query: nobody can tell.
+        // Either a password that is not encoded properly, or a query: impossible to tell.
         None if query.contains('@') => "",
         None => place,
     };
     let host = place.split('/').next().unwrap_or(place);
     let port = host.rsplit_once(':').map_or("", |(_, port)| port);
     if !host.ends_with(']') && port.contains(|c: char| !c.is_ascii_digit()) {
-        // No port: a password whose host was forgotten.
+        // This is not a port but a password, whose host was forgotten.
         return format!("{scheme}://");
     }
     format!("{scheme}://{place}")
 }
 
-/// The address of the remote cache as it may be shown, and how long an answer takes.
+/// Returns the address of the remote cache as it may be shown, and the time that an answer takes.
 pub(super) fn reach(settings: &CacheSettings) -> Option<(String, Result<Duration, String>)> {
     let url = settings.remote.as_deref()?;
     let timeout = Duration::from_millis(settings.remote_timeout);

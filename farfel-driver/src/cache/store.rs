@@ -1,4 +1,4 @@
-//! The entries on this machine: one file each.
+//! The entries on this machine, each in a file of its own.
 //!
 //! ```text
 //! DIRECTORY/farfel-v1/        only for the user: mode 0700
@@ -10,12 +10,11 @@
 //!   gc.lock                   who is collecting
 //! ```
 //!
-//! Everything of ours stands under `farfel-v1`, so that a directory which the user names may
-//! hold other things; `clear` removes only what has our names. The version changes whenever
-//! old entries mean nothing any more.
+//! All our files are under `farfel-v1`, so that a directory named by the user may hold other things; `clear`
+//! removes only files with our names. The version changes whenever old entries become meaningless.
 //!
-//! Nothing is flushed to the disk before it is renamed: after a power cut a file may have any
-//! content. It does not have the right digest then.
+//! Files are not flushed to the disk before they are renamed: after a power failure a file may have any
+//! content, but then its digest is wrong.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -30,21 +29,21 @@ use super::key::hex;
 #[derive(Debug)]
 pub(super) struct Store {
     root: PathBuf,
-    /// Whose files are trusted; none where the system does not say.
+    /// The user whose files are trusted; `None` if the system does not report owners.
     owner: Option<u32>,
 }
 
-/// The directory within the user's, with the version of the format.
+/// The directory inside the user's directory, with the version of the format.
 const ROOT: &str = "farfel-v1";
-/// How far time stamps may be off before they are written again: marking an entry as used
-/// costs a write, and the order of use matters only over days.
+/// How far timestamps may be off before they are rewritten: marking an entry as used costs a write, and the
+/// order of use matters only over days.
 const GRAIN: Duration = Duration::from_secs(3600);
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # This directory holds results of earlier builds, made by Farfel.\n\
     # It may be removed at any time: https://bford.info/cachedir/\n";
 
-/// An entry's file, as seen when all are listed.
+/// The file of an entry, as found when listing all entries.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) path: PathBuf,
@@ -54,16 +53,16 @@ pub(super) struct Item {
 }
 
 impl Store {
-    /// Opens the cache in a directory, making it if there is none.
+    /// Opens the cache in a directory, and creates it if necessary.
     ///
     /// # Errors
     ///
-    /// Why it cannot be used: it cannot be made, or others can write to it.
+    /// The reason why it cannot be used: it cannot be created, or others can write to it.
     pub(super) fn open(directory: &Path) -> Result<Store, String> {
         let store = Store::made(directory)?;
         let tag = store.root.join("CACHEDIR.TAG");
         if !tag.exists() {
-            // Best effort: it is for programs that make backups.
+            // Errors do not matter, since the file is only for backup programs.
             let _ = fs::write(tag, TAG);
         }
         Ok(store)
@@ -72,7 +71,7 @@ impl Store {
     fn made(directory: &Path) -> Result<Store, String> {
         let root = directory.join(ROOT);
         let mut reason_of_last = "other processes remove it again and again".to_owned();
-        // Another process may clear the cache between making and opening it.
+        // Another process may clear the cache between creation and opening.
         for _ in 0..100 {
             for dir in [directory, &root] {
                 if dir.is_dir() {
@@ -91,14 +90,14 @@ impl Store {
         Err(reason_of_last)
     }
 
-    /// Opens the cache in a directory if there is one.
+    /// Opens the cache in a directory if it exists.
     ///
     /// # Errors
     ///
-    /// As for [`Store::open`].
+    /// Same as [`Store::open`].
     pub(super) fn existing(directory: &Path) -> Result<Option<Store>, String> {
         let root = directory.join(ROOT);
-        // Looked at once: another process may take them away at any moment.
+        // Both are examined at once, since another process may remove them at any moment.
         let about = fs::metadata(directory).and_then(|outer| Ok((outer, fs::metadata(&root)?)));
         let (outer, inner) = match about {
             Ok(about) => about,
@@ -112,7 +111,7 @@ impl Store {
         Ok(Some(Store { root, owner }))
     }
 
-    /// A file of the cache that is no entry.
+    /// Returns the path of a file of the cache that is not an entry.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -122,7 +121,7 @@ impl Store {
         self.root.join(&name[..2]).join(&name[2..])
     }
 
-    /// The entry of a key and its bytes. What is damaged is removed.
+    /// Reads the entry for a key. A damaged entry is removed.
     pub(super) fn read(&self, key: &[u8; 32]) -> io::Result<Option<Entry>> {
         let path = self.path(key);
         let Some((bytes, used)) = self.bytes(&path)? else {
@@ -131,15 +130,16 @@ impl Store {
         let entry = entry::decode(key, &bytes);
         match &entry {
             Some(_) => mark_used(&path, used),
-            // Another process may have put a good one there meanwhile; then it is made again.
+            // Another process may have replaced it by a good one in the meantime; then that one is made
+            // again.
             None => drop(fs::remove_file(&path)),
         }
         Ok(entry)
     }
 
-    /// Whether the file of an entry is whole and for its key.
+    /// Whether the file of an entry is intact and for its key.
     pub(super) fn is_good(&self, item: &Item) -> io::Result<bool> {
-        // One that has just gone is not bad.
+        // An entry that has just been removed is not bad.
         let read = self.bytes(&item.path)?;
         Ok(read.is_none_or(|(bytes, _)| entry::decode(&item.key, &bytes).is_some()))
     }
@@ -159,7 +159,7 @@ impl Store {
         Ok(Some((bytes, about.modified()?)))
     }
 
-    /// Writes the bytes of an entry; returns by how much the cache has grown.
+    /// Writes the bytes of an entry, and returns by how many bytes the cache has grown.
     pub(super) fn write(&self, key: &[u8; 32], bytes: &[u8]) -> io::Result<i64> {
         let path = self.path(key);
         let before = fs::metadata(&path).map_or(0, |about| about.len());
@@ -168,11 +168,11 @@ impl Store {
         Ok(size(bytes.len() as u64).saturating_sub(size(before)))
     }
 
-    /// Writes a file so that it is whole or as it was.
+    /// Replaces a file atomically.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut result = self.try_replace(path, bytes);
-        // Directories come with the first file; and a `clear` elsewhere may take them, or the
-        // temporary file, away at any moment.
+        // Directories are created together with their first file; and a concurrent `clear` may remove them,
+        // or the temporary file, at any moment.
         for _ in 0..100 {
             match &result {
                 Err(e) if is_passing(e) => {
@@ -188,14 +188,14 @@ impl Store {
 
     fn try_replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (temporary, mut file) = self.temporary()?;
-        // So that a sweeper sees that the writer lives. Where there are no locks, age decides.
+        // Shows a concurrent sweep that the writer is alive. Without locks, the file's age decides.
         let _ = file.try_lock();
         let written = file.write_all(bytes);
         drop(file);
         let result = written.and_then(|()| fs::rename(&temporary, path));
         if let Err(e) = result {
             let _ = fs::remove_file(&temporary);
-            // Windows does not replace what someone has open; it is the same entry.
+            // Windows cannot replace a file that someone has open; it contains the same entry.
             let busy = cfg!(windows) && e.kind() == ErrorKind::PermissionDenied && path.exists();
             return if busy { Ok(()) } else { Err(e) };
         }
@@ -210,7 +210,7 @@ impl Store {
                 std::process::id(),
                 COUNT.fetch_add(1, Ordering::Relaxed)
             ));
-            // Numbers of processes are used again, and containers have their own.
+            // Process numbers are reused, and containers have their own.
             match private().create_new(true).open(&path) {
                 Ok(file) => return Ok((path, file)),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
@@ -219,7 +219,7 @@ impl Store {
         }
     }
 
-    /// All entries, in no order.
+    /// Returns all entries, in no particular order.
     pub(super) fn items(&self) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
         for directory in list(&self.root)? {
@@ -232,7 +232,7 @@ impl Store {
                 let Some(key) = name.to_str().and_then(|rest| parse(first, rest)) else {
                     continue;
                 };
-                // Gone meanwhile, or not ours.
+                // It was removed in the meantime, or is not ours.
                 let Ok(about) = file.metadata() else { continue };
                 if about.is_file() {
                     items.push(Item {
@@ -247,7 +247,7 @@ impl Store {
         Ok(items)
     }
 
-    /// Removes temporary files whose writers are dead; all of them if asked.
+    /// Removes temporary files whose writers are dead, or all of them if `all`.
     pub(super) fn sweep(&self, all: bool) -> io::Result<u64> {
         let mut count = 0;
         for directory in ["tmp", "locks"] {
@@ -262,8 +262,8 @@ impl Store {
         Ok(count)
     }
 
-    /// Removes everything of ours, also of other versions. Directories that the user made
-    /// stay, and so does what is not ours.
+    /// Removes all our files, including those of other versions. Directories that the user created stay, and
+    /// so do files that are not ours.
     pub(super) fn clear(&self) -> io::Result<()> {
         self.sweep(true)?;
         for item in self.items()? {
@@ -273,15 +273,16 @@ impl Store {
             remove(&self.root.join(name))?;
         }
         for directory in list(&self.root)? {
-            // Only empty ones go: another build may be writing.
+            // Only empty directories are removed: another build may be writing.
             let _ = fs::remove_dir(directory.path());
         }
         let _ = fs::remove_dir(&self.root);
         Ok(())
     }
 
-    /// Takes a lock, waiting for at most `patience`. None if someone else keeps it; where
-    /// there are no locks everybody gets it, which costs work but no correctness.
+    /// Takes a lock, waiting for at most `patience`. Returns `None` if someone else holds it, and
+    /// `Some(None)` if the system has no locks: then everybody proceeds, which costs work but not
+    /// correctness.
     pub(super) fn lock(&self, name: &str, patience: Duration) -> Option<Option<File>> {
         let path = self.root.join(name);
         let open = || private().create(true).truncate(false).open(&path);
@@ -307,8 +308,8 @@ impl Store {
     }
 }
 
-/// Says that an entry was used now, if it does not say nearly so already. A clock that jumps
-/// leaves times in the future: they are brought back.
+/// Marks an entry as used now, unless it is marked as used recently. Times in the future, which a clock that
+/// jumps leaves behind, are corrected.
 fn mark_used(path: &Path, used: SystemTime) {
     let now = SystemTime::now();
     let off = now
@@ -319,15 +320,15 @@ fn mark_used(path: &Path, used: SystemTime) {
     }
 }
 
-/// Best effort: a cache that can only be read stays usable.
+/// Sets the time of use. Errors are ignored, since a read-only cache remains usable.
 pub(super) fn set_used(path: &Path, time: SystemTime) {
     if let Ok(file) = File::options().write(true).open(path) {
         let _ = file.set_modified(time);
     }
 }
 
-/// A temporary file that nobody is writing: nobody has it locked, or it is old. It may be
-/// that of a living writer that is just about to lock or to rename it; that one starts anew.
+/// Whether a temporary file is abandoned: nobody has it locked, or it is old. It may belong to a live writer
+/// that is just about to lock or rename it; that writer starts again.
 fn is_stale(path: &Path) -> bool {
     const OLD: Duration = Duration::from_secs(24 * 3600);
     let Ok(file) = File::options().write(true).open(path) else {
@@ -348,7 +349,7 @@ fn is_stale(path: &Path) -> bool {
     }
 }
 
-/// Makes a directory and those above it, for the user alone.
+/// Creates a directory and its parents, accessible only to the user.
 fn make(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -357,8 +358,8 @@ fn make(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Whether a `clear` elsewhere may be the reason: a directory was gone when a file was to be
-/// made in it, or it was there when it was to be made and gone when that was looked at.
+/// Whether a concurrent `clear` may be the reason: a directory disappeared before a file was created in it,
+/// or it existed on creation and had disappeared when examined.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists)
 }
@@ -371,7 +372,7 @@ fn private() -> fs::OpenOptions {
     options
 }
 
-/// What is in a directory; nothing if there is none.
+/// Lists a directory; empty if it does not exist.
 fn list(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(path) {
         Ok(entries) => Ok(entries.filter_map(Result::ok).collect()),
@@ -382,7 +383,7 @@ fn list(path: &Path) -> io::Result<Vec<fs::DirEntry>> {
     }
 }
 
-/// Removes a file that may be gone already. Whether it was there.
+/// Removes a file that may no longer exist, and returns whether it existed.
 pub(super) fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -395,7 +396,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The key from the names of directory and file.
+/// Parses the key from the names of directory and file.
 fn parse(first: &str, rest: &str) -> Option<[u8; 32]> {
     if rest.len() != 62 || !is_hex(rest) {
         return None;
@@ -408,7 +409,7 @@ fn parse(first: &str, rest: &str) -> Option<[u8; 32]> {
     Some(key)
 }
 
-/// An operating system's reason, in words.
+/// Formats the reason of an I/O error in words.
 pub(super) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -417,7 +418,7 @@ pub(super) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Who may have written what we read.
+/// Checks who may have written the files that we read.
 #[cfg(unix)]
 mod owner {
     use std::fs::Metadata;
@@ -426,7 +427,7 @@ mod owner {
     const OTHERS_WRITE: u32 = 0o002;
     const STICKY: u32 = 0o1000;
 
-    /// The user whose files count, or why the directory cannot be used.
+    /// Returns the user whose files are trusted, or the reason why the directory cannot be used.
     pub(super) fn check(outer: &Metadata, inner: &Metadata) -> Result<Option<u32>, String> {
         let me = rustix::process::geteuid().as_raw();
         let open = outer.mode() & OTHERS_WRITE != 0 && outer.mode() & STICKY == 0;
@@ -445,7 +446,7 @@ mod owner {
     }
 }
 
-/// Who may have written what we read: the user's own directory is as it should be.
+/// Checks who may have written the files that we read: here the user's own directory is assumed to be safe.
 #[cfg(not(unix))]
 mod owner {
     use std::fs::Metadata;

@@ -1,7 +1,7 @@
-//! How large the cache is and how often it helped, kept in one small file.
+//! The size of the cache and its hits and misses, kept in one small file.
 //!
-//! The size is what writers say they added, so that no build has to list the directory. A
-//! process that is killed may not say it; that is why it is counted anew now and then, and
+//! The size is the sum of what writers say they added, so that no build has to list the directory. A process
+//! that is killed may fail to record its additions; therefore the size is recounted now and then, and
 //! whenever the file is missing or damaged.
 
 use std::collections::BTreeMap;
@@ -16,35 +16,35 @@ use super::store::Store;
 /// Hits and misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// How often an entry was there.
+    /// How often an entry was found.
     pub hits: u64,
     /// How often it was not.
     pub misses: u64,
 }
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Usage {
     pub(super) bytes: u64,
-    /// How often it was updated since the size was counted.
+    /// The number of updates since the size was last counted.
     updates: u64,
     pub(super) kinds: BTreeMap<String, Counts>,
 }
 
 const NAME: &str = "usage";
 const TITLE: &str = "farfel cache usage 1";
-/// After so many updates the size is counted anew.
+/// After this many updates the size is recounted.
 const COUNT_AGAIN: u64 = 250;
-/// How long to wait for another process that updates the file: it takes far less.
+/// How long to wait for another process that updates the file, which normally takes far less.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What the file says, if there is one and it is whole.
+/// Reads the file, if it exists and is intact.
 pub(super) fn read(store: &Store) -> Option<Usage> {
     parse(&fs::read_to_string(store.beside(NAME)).ok()?)
 }
 
-/// Changes what the file says and returns what it says then. None if another process keeps
-/// it locked for long: then the change is lost, and the next count mends it.
+/// Updates the file and returns its new contents. Returns `None` if another process holds the lock for long:
+/// then the change is lost, and the next recount corrects it.
 pub(super) fn update(store: &Store, change: impl FnOnce(&mut Usage)) -> io::Result<Option<Usage>> {
     let Some(_lock) = store.lock("usage.lock", PATIENCE) else {
         return Ok(None);
@@ -60,7 +60,7 @@ pub(super) fn update(store: &Store, change: impl FnOnce(&mut Usage)) -> io::Resu
             }
             usage
         }
-        // What is on the disk has the change in it already.
+        // The files on the disk already include the change.
         None => {
             let mut usage = Usage::default();
             change(&mut usage);

@@ -24,7 +24,7 @@ const SOURCE: &str = "\
       END
 ";
 
-/// What is added for an entry of the table; else what is wrong with it.
+/// Returns the text added for an entry of the table, or what is wrong with the entry.
 fn derived(entry: &str, all: bool) -> Result<String, String> {
     let table: toml::Table = toml::from_str(entry).unwrap();
     let mut derived = Vec::new();
@@ -180,7 +180,7 @@ fn all_faults_are_said() {
     assert_eq!(message.lines().count(), 3, "{message}");
 }
 
-/// A file of a project need not have what the settings of the project name.
+/// A single file of a project need not contain the subprograms in the project's settings.
 #[test]
 fn single_files_have_what_they_have() {
     let entry = "a = { jvp = 'elsewhere', by = 'x' }";

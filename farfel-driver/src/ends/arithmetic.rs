@@ -1,4 +1,4 @@
-//! Operations on INTEGERs that have no value, for which processors end the process.
+//! INTEGER operations without a result, for which processors end the process.
 
 use super::Work;
 use crate::support::{Operation, Support, shortened};
@@ -8,7 +8,7 @@ use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
 use farfel_lang::types::type_of;
 
-/// The function that does an operation, where it may have no value.
+/// Returns the function that performs an operation, if the operation may have no result.
 pub(super) fn may_fail(unit: &Unit, e: &Expr) -> Option<Support> {
     let constant = |e: &Expr| constant::integer(unit, e);
     let (operation, [a, b]) = match &e.kind {
@@ -28,7 +28,7 @@ pub(super) fn may_fail(unit: &Unit, e: &Expr) -> Option<Support> {
         Operation::Power => {
             constant(b).is_some_and(|b| b >= 0) || constant(a).is_some_and(|a| a != 0)
         }
-        // Compilers say of themselves that they will not divide by the constant 0.
+        // Compilers themselves refuse to divide by the constant 0.
         _ => constant(b).is_some(),
     };
     let bytes = |e: &Expr| match type_of(unit, e) {
@@ -40,7 +40,7 @@ pub(super) fn may_fail(unit: &Unit, e: &Expr) -> Option<Support> {
 }
 
 impl Work<'_> {
-    /// An expression with all in it.
+    /// Rewrites an expression with everything in it.
     pub(super) fn expr(&mut self, e: &mut Expr) {
         let found = may_fail(&self.unit, e).map(|s| (s, shown(&self.unit, e)));
         e.children_mut().into_iter().for_each(|c| self.expr(c));
@@ -65,7 +65,7 @@ impl Work<'_> {
         *e = self.support(support, args, span);
     }
 
-    /// The step of a loop or section, whose expression has been seen to.
+    /// Adds a check to the step of a loop or section, whose expression has already been rewritten.
     pub(super) fn step(&mut self, step: &mut Expr) {
         let known = constant::integer(&self.unit, step).is_some();
         let Some(Type::Integer(bytes @ (1 | 2 | 4 | 8))) = type_of(&self.unit, step) else {
@@ -87,7 +87,7 @@ impl Work<'_> {
     }
 }
 
-/// What a message shows of an expression: without the checks in it.
+/// Formats an expression for messages, without the checks in it.
 fn shown(unit: &Unit, e: &Expr) -> String {
     let mut plain = e.clone();
     plain.rewrite(&mut |e| {
@@ -96,7 +96,7 @@ fn shown(unit: &Unit, e: &Expr) -> String {
                 let checked = Support::checked(&unit.symbols[*f].name);
                 checked.and_then(|at| args.get(at)).cloned()
             }
-            // As checks take it.
+            // In the form expected by checks.
             ExprKind::Binary(BinOp::Add, zero, e) if is_long_zero(zero) => Some((**e).clone()),
             ExprKind::Kind(n, 8) => Some((**n).clone()),
             _ => None,
@@ -108,7 +108,7 @@ fn shown(unit: &Unit, e: &Expr) -> String {
     shortened(print_expr(unit, &plain))
 }
 
-/// `0_8`, with or without its kind.
+/// Whether an expression is `0_8`, with or without its kind.
 fn is_long_zero(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Kind(n, 8) => n.kind == ExprKind::Int(0),

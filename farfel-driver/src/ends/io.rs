@@ -1,10 +1,10 @@
-//! Input and output: what fails ends the call, and nothing ends it in the midst of a statement.
+//! Input and output: a failure ends the current call, and nothing ends it in the middle of a statement.
 //!
-//! gfortran's run-time library locks a file for as long as a statement uses it. A call that ended meanwhile, by
-//! STOP in a function of the list, a check of a subscript, or a closure's panic, would leave it locked for ever. So
-//! functions are called before the statement, and subscripts are checked before it. What depends on a value that the
-//! statement itself has read stays where it is; `farfel-runtime` is told of such a statement, and then knows which files
-//! are lost when a call ends in it. It is asked before others.
+//! gfortran's run-time library locks a file while a statement uses it. A call that ended in the meantime, by
+//! STOP in a function of the list, a failed subscript check, or a panic of a closure, would leave it locked
+//! forever. Therefore functions are called, and subscripts checked, before the statement. What depends on a
+//! value that the statement itself has read stays where it is; `farfel-runtime` is notified of such a
+//! statement, and thus knows which files are lost if a call ends in it. It is asked before other statements.
 
 use super::Work;
 use crate::support::{Ending, Support};
@@ -17,11 +17,11 @@ use farfel_lang::storage::constant;
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashSet;
 
-/// A loop around an item.
+/// A loop around an item: variable, bounds and step.
 type Loop = (SymId, [Expr; 2], Option<Expr>);
 
 impl Work<'_> {
-    /// A statement of input or output, and what stands behind it.
+    /// Rewrites an input or output statement, and adds the statements that must follow it.
     pub(super) fn input_output(&mut self, mut s: Stmt) -> Block {
         let span = s.span;
         let StmtKind::Io(io) = &mut s.kind else {
@@ -57,7 +57,7 @@ impl Work<'_> {
         }
         let named =
             matches!(io.kind, IoKind::Open) || (io.kind == IoKind::Inquire && has(io, "FILE"));
-        // Also where the statement says itself how it went.
+        // Even if the statement checks its own status.
         self.ends.surprising |= named || file.is_some();
         if named {
             let ask = self.tell("FARFEL_UNIT_V1", vec![Expr::int(-1, span)], span);
@@ -83,7 +83,8 @@ impl Work<'_> {
                 ExprKind::Keyword(k, e) if k == "IOSTAT" => Some((**e).clone()),
                 _ => None,
             });
-            // Where it leads is looked at behind it: it has to be left first.
+            // Jumps are made after the statement, because `farfel-runtime` must first be told that it is
+            // over.
             let jumps = match file.is_some() {
                 true => jumps(io),
                 false => Vec::new(),
@@ -113,13 +114,13 @@ impl Work<'_> {
         std::iter::once(s).chain(behind).collect()
     }
 
-    /// A call of what is in `farfel-runtime`.
+    /// Returns a call of a subroutine in `farfel-runtime`.
     fn tell(&mut self, name: &str, args: Vec<Expr>, span: Span) -> Stmt {
         let callee = self.procedure(name, Class::Subroutine, None);
         Stmt::call(callee, args, span)
     }
 
-    /// Calls the functions in an item of output before the statement. `loops` are around it.
+    /// Calls the functions in an output item before the statement. `loops` are the enclosing loops.
     fn call_before(&mut self, item: &mut Expr, loops: &mut Vec<Loop>) {
         if !calls_functions(&self.unit, item) {
             return;
@@ -188,7 +189,7 @@ impl Work<'_> {
         self.ends.expected = true;
     }
 
-    /// Frees an array that may be there, from last time.
+    /// Frees an array that may be left from the last execution.
     fn free(&mut self, values: SymId) {
         let span = Span::NONE;
         let mut control = Vec::new();
@@ -197,8 +198,8 @@ impl Work<'_> {
         self.before.push(free);
     }
 
-    /// Has the checks of elements that are read tell of failure behind the statement, as far as the first element of
-    /// an array is known.
+    /// Makes the checks of elements that are read report failures only after the statement, as far as the
+    /// first element of an array is known.
     fn check_later(&mut self, item: &mut Expr) {
         item.children_mut()
             .into_iter()
@@ -245,7 +246,8 @@ impl Work<'_> {
         }
     }
 
-    /// Can the checks of an item be made before the statement? Not where they depend on what it reads.
+    /// Whether the checks of an item can be made before the statement. They cannot if they depend on what it
+    /// reads.
     fn is_alone(&self, item: &Expr, read: &HashSet<SymId>) -> bool {
         let mut alone = !calls_functions(&self.unit, item);
         item.walk(&mut |e| {
@@ -256,7 +258,7 @@ impl Work<'_> {
         alone
     }
 
-    /// The checks of an item.
+    /// Returns the checks of an item.
     fn checks(&mut self, item: &Expr) -> Block {
         match &item.kind {
             ExprKind::ImpliedDo(d) => {
@@ -288,7 +290,7 @@ impl Work<'_> {
     }
 }
 
-/// Statements in loops, the outermost first.
+/// Nests statements in loops, the outermost first.
 fn nest(loops: &[Loop], body: Block) -> Stmt {
     let span = Span::NONE;
     let mut body = body;
@@ -308,7 +310,8 @@ fn allocation(free: bool, object: Expr, control: Vec<Expr>) -> Stmt {
     Stmt::new(StmtKind::Allocation(Box::new(allocation)), span)
 }
 
-/// Does an expression call functions of the program, or of Rust, or statement functions in which a call may end?
+/// Whether an expression calls functions of the program or of Rust, or statement functions in which a call
+/// may end.
 fn calls_functions(unit: &Unit, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| {
@@ -333,12 +336,12 @@ fn has(io: &Io, key: &str) -> bool {
     io.control.iter().any(is)
 }
 
-/// Does nobody ask what happened?
+/// Whether an error in the statement would end the process, because nothing checks its status.
 fn ends_the_process(io: &Io) -> bool {
     ends_the_process_but(io, &[])
 }
 
-/// The same, where some labels are jumped to by another statement.
+/// Like [`ends_the_process`], if the jumps to some labels have been replaced by other statements.
 fn ends_the_process_but(io: &Io, jumps: &[(Name, Label)]) -> bool {
     let leads = |key: &str| has(io, key) || jumps.iter().any(|(k, _)| k == key);
     if has(io, "IOSTAT") {
@@ -351,7 +354,7 @@ fn ends_the_process_but(io: &Io, jumps: &[(Name, Label)]) -> bool {
     }
 }
 
-/// Takes out the labels that a statement leads to.
+/// Removes the labels to which a statement may jump, and returns them.
 fn jumps(io: &mut Io) -> Vec<(Name, Label)> {
     let mut found = Vec::new();
     io.control.retain(|c| match &c.kind {
@@ -368,7 +371,7 @@ fn jumps(io: &mut Io) -> Vec<(Name, Label)> {
     found
 }
 
-/// The number of the file that a statement uses, if it does.
+/// Returns the unit number of the file that a statement uses, if any.
 fn file_of(io: &Io, unit: &Unit, span: Span) -> Option<Expr> {
     let standard = || match io.kind {
         IoKind::Read => Some(Expr::int(5, span)),
@@ -390,20 +393,20 @@ fn file_of(io: &Io, unit: &Unit, span: Span) -> Option<Expr> {
     }
 }
 
-/// `PRINT`, `WRITE (*, …)`
+/// Whether a statement is `PRINT` or `WRITE (*, …)`.
 fn is_standard_output(io: &Io) -> bool {
     let star = || io.unit().is_some_and(|u| u.kind == ExprKind::Star);
     io.kind == IoKind::Print || (io.kind == IoKind::Write && star())
 }
 
-/// Are there checks in an expression?
+/// Whether an expression contains checks.
 fn has_checks(unit: &Unit, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| found |= matches!(e.kind, ExprKind::Call(f, _) if is_check(unit, f)));
     found
 }
 
-/// Is it such a call itself?
+/// Whether an expression is itself the call of a function, other than a check, that may end the current call.
 fn is_outer_call(unit: &Unit, e: &Expr) -> bool {
     let ExprKind::Call(f, _) = &e.kind else {
         return false;
@@ -415,12 +418,12 @@ fn is_outer_call(unit: &Unit, e: &Expr) -> bool {
     }
 }
 
-/// May a call end while an expression is evaluated?
+/// Whether the current call may end while an expression is evaluated.
 fn may_end(unit: &Unit, e: &Expr) -> bool {
     calls_functions(unit, e) || has_checks(unit, e)
 }
 
-/// `PRINT *` and `WRITE (*, *)`
+/// Whether a statement is `PRINT *` or `WRITE (*, *)`.
 fn is_print(io: &Io) -> bool {
     let star = |e: Option<&Expr>| match e.map(|e| &e.kind) {
         Some(ExprKind::Keyword(_, e)) => e.kind == ExprKind::Star,
@@ -434,7 +437,7 @@ fn is_print(io: &Io) -> bool {
     }
 }
 
-/// `READ f, …` as `READ (*, f) …`, and so on.
+/// Rewrites `READ f, …` as `READ (*, f) …`, and so on.
 fn in_parentheses(io: &mut Io) {
     if io.parens {
         return;

@@ -1,15 +1,15 @@
-//! What would end the process, in a library: it ends the call instead.
+//! In a library, makes statements that would end the process end the current call from Rust instead.
 //!
-//! A pass over the final program of a library, behind [`guard`](crate::guard). Each of these calls
-//! `farfel-runtime`, which unwinds to the Rust function, with the place in the source:
+//! This is a pass over the final program of a library, after [`guard`](crate::guard). In each of these cases
+//! the program calls `farfel-runtime`, which unwinds to the Rust function, with the place in the source:
 //!
 //! | | what is done |
 //! |---|---|
-//! | STOP, PAUSE, CALL EXIT, CALL ABORT | the call stands there instead |
-//! | input and output | gets IOSTAT and IOMSG where it has no IOSTAT, and is asked after ([`io`]) |
-//! | ALLOCATE and DEALLOCATE | get STAT where they have none, and are asked after |
-//! | arrays whose size the call decides | are asked after when the unit is entered |
-//! | `I/J`, MOD, MODULO, `I**J` of INTEGERs | functions that look at J, where it is no constant |
+//! | STOP, PAUSE, CALL EXIT, CALL ABORT | replaced by the call |
+//! | input and output | gets IOSTAT and IOMSG if it has no IOSTAT, and its status is checked ([`io`]) |
+//! | ALLOCATE and DEALLOCATE | get STAT if they have none, and the status is checked |
+//! | arrays whose size depends on the call | checked on entry to the unit |
+//! | `I/J`, MOD, MODULO, `I**J` of INTEGERs | replaced by functions that check J, unless it is constant |
 //! | steps of loops and sections | the same |
 
 mod arithmetic;
@@ -32,15 +32,15 @@ use std::collections::HashMap;
 pub(crate) struct Ends {
     /// In a way that its callers must expect.
     pub expected: bool,
-    /// In a way that is none of their business: `PRINT *` fails, where Rust's `print!` panics; a file was lost
-    /// in an earlier call.
+    /// In a way that callers need not handle: `PRINT *` fails, where Rust's `print!` panics, or a file was
+    /// lost in an earlier call.
     pub surprising: bool,
-    /// In the midst of a statement that uses a file.
+    /// In the middle of a statement that uses a file.
     pub lingers: bool,
 }
 
 impl Ends {
-    /// Of a unit, apart from what it calls.
+    /// Determines how a unit may end a call, apart from its callees.
     pub(crate) fn of(unit: &Unit, own: Own) -> Ends {
         let mut work = Work::new(unit.clone(), own, None);
         work.run();
@@ -48,17 +48,17 @@ impl Ends {
     }
 }
 
-/// Has the library a procedure of a name?
+/// Whether the library has a procedure with this name.
 pub(crate) type Own<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Why its declarations may end the process, where nothing can be done about it.
+/// Returns the reason why a unit's declarations may end the process, if this cannot be prevented.
 pub(crate) fn bar(unit: &Unit) -> Option<String> {
     let divides = |e: &Expr| {
         let mut found = false;
         e.walk(&mut |e| found |= arithmetic::may_fail(unit, e).is_some());
         found
     };
-    // gfortran has such a text on the stack.
+    // gfortran allocates such a text on the stack.
     let on_stack = |s: &Symbol| {
         let open = s
             .length
@@ -86,14 +86,14 @@ pub(crate) fn bar(unit: &Unit) -> Option<String> {
     })
 }
 
-/// An array whose size the call decides.
+/// Whether a variable is an array whose size depends on the call.
 fn is_automatic(unit: &Unit, s: &Symbol) -> bool {
     let own = s.place == Place::Local && s.is_variable() && s.is_array();
     own && s.dims.iter().all(|d| d.upper.is_some()) && extents(unit, &s.dims).is_none()
 }
 
-/// Puts calls of `farfel-runtime` where the units of a library would end the process.
-/// `library`: all its units.
+/// Inserts calls of `farfel-runtime` where the units of a program would end the process. `library` has all
+/// units of the library.
 pub(crate) fn replace(program: &mut Program, library: &Program, sources: &Sources) {
     let own = |name: &str| {
         let mut points = library.units.iter().flat_map(Unit::entry_points);
@@ -106,15 +106,15 @@ pub(crate) fn replace(program: &mut Program, library: &Program, sources: &Source
     }
 }
 
-/// A unit that is being worked on. Its body has been taken out.
+/// A unit being rewritten. Its body has been taken out.
 struct Work<'a> {
     unit: Unit,
     own: Own<'a>,
     sources: Option<&'a Sources>,
     ends: Ends,
-    /// Statements for before the one that is being looked at.
+    /// Statements to be inserted before the current one.
     before: Block,
-    /// Variables for what statements report.
+    /// Variables for the status of statements.
     reports: HashMap<&'static str, SymId>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Work<'a> {
         }
         let mut body = self.block(body);
         let there = self.automatic_arrays();
-        // An ENTRY point begins where its statement stands.
+        // An ENTRY point begins at its statement.
         let entries = body.iter().enumerate().rev();
         let entries = entries.filter(|(_, s)| matches!(s.kind, StmtKind::Entry(_)));
         let entries: Vec<usize> = entries.map(|(i, _)| i + 1).collect();
@@ -152,7 +152,8 @@ impl<'a> Work<'a> {
         self.unit.body = body;
     }
 
-    /// Asks of arrays whose size the call decides whether there is memory for them. gfortran does not.
+    /// Checks whether there is enough memory for arrays whose size depends on the call, which gfortran does
+    /// not.
     fn automatic_arrays(&mut self) -> Block {
         let ids: Vec<SymId> = self.unit.symbols.ids().collect();
         let arrays = ids
@@ -199,7 +200,7 @@ impl<'a> Work<'a> {
         made
     }
 
-    /// A statement, and what stands behind it.
+    /// Rewrites a statement, and adds the statements that must follow it.
     fn statement(&mut self, mut s: Stmt) -> Block {
         let span = s.span;
         match &mut s.kind {
@@ -245,7 +246,7 @@ impl<'a> Work<'a> {
                 s.kind = under(condition, arm, span);
             }
             StmtKind::Where(_) => {
-                // Its statements are one with it.
+                // Its statements are inseparable from it.
                 s.walk_mut(&mut |s| s.for_each_own_expr_mut(&mut |e| self.expr(e)));
             }
             _ => {
@@ -266,7 +267,7 @@ impl<'a> Work<'a> {
         vec![s]
     }
 
-    /// A call that ends the call, with a number or a text.
+    /// Returns a call to the runtime that ends the current call, with a number or a text.
     fn stop(&mut self, ending: Ending, code: Option<Expr>, span: Span) -> StmtKind {
         self.ends.expected = true;
         let (number, text) = match code {
@@ -275,7 +276,7 @@ impl<'a> Work<'a> {
                 self.expr(&mut e);
                 match type_of(&self.unit, &e) {
                     Some(Type::Character) => (Expr::int(0, span), e),
-                    // It is passed as it is: four bytes.
+                    // The runtime expects four bytes.
                     Some(Type::Integer(1 | 2)) => {
                         let number = Expr::binary(BinOp::Add, Expr::int(0, span), e);
                         (number, Expr::text(" ", span))
@@ -294,14 +295,14 @@ impl<'a> Work<'a> {
         Stmt::call(callee, vec![number, code, text, place], span)
     }
 
-    /// Ends the call where what a statement says of how it went is not zero.
+    /// Returns a statement that ends the current call if a status is not zero.
     fn asked(&mut self, ending: Ending, status: Expr, text: Expr, span: Span) -> Stmt {
         let failed = Expr::binary(BinOp::Ne, status.clone(), Expr::int(0, span));
         let end = self.end(ending, status, text, span);
         Stmt::logical_if(failed, end, span)
     }
 
-    /// Lets a statement say in a variable how it went.
+    /// Makes a statement report its status in a variable.
     fn status(&mut self, key: &'static str, control: &mut Vec<Expr>, span: Span) -> Expr {
         let status = self.variable("FARFEL_S", Type::INTEGER, None);
         let status = Expr::var(status, span);
@@ -309,7 +310,7 @@ impl<'a> Work<'a> {
         status
     }
 
-    /// A variable of the unit that is not the user's.
+    /// Returns a variable for internal use, which is declared once in the unit.
     fn variable(&mut self, name: &'static str, ty: Type, length: Option<Expr>) -> SymId {
         if let Some(found) = self.reports.get(name) {
             return *found;
@@ -319,7 +320,7 @@ impl<'a> Work<'a> {
         id
     }
 
-    /// Another one.
+    /// Declares a new variable for internal use.
     fn new_variable(&mut self, name: &str, ty: Type, length: Option<Expr>, rank: usize) -> SymId {
         let name = self.unit.symbols.unused(name, &|_| false);
         let open = || Dim {
@@ -340,7 +341,7 @@ impl<'a> Work<'a> {
         id
     }
 
-    /// A procedure that is not the user's.
+    /// Returns a procedure for internal use.
     fn procedure(&mut self, name: &str, class: Class, ty: Option<Type>) -> SymId {
         if let Some(found) = self.unit.symbols.find(name) {
             return found;
@@ -355,19 +356,19 @@ impl<'a> Work<'a> {
         self.unit.symbols.add(symbol)
     }
 
-    /// A call of a function that looks at its arguments.
+    /// Returns a call of a function that checks its arguments.
     fn support(&mut self, support: Support, args: Vec<Expr>, span: Span) -> Expr {
         let function = self.procedure(&support.name(), Class::Function, support.ty());
         Expr::call(function, args, span)
     }
 
-    /// Where something stands, as a text.
+    /// Returns a place in the source as text.
     fn place(&self, span: Span) -> Expr {
         let place = self.sources.and_then(|s| place_of(s, span));
         Expr::text(place.unwrap_or_else(|| self.unit.name.to_string()), span)
     }
 
-    /// Is it a subroutine of gfortran?
+    /// Whether a callee is this subroutine of gfortran.
     fn is_gnu(&self, callee: SymId, name: &str) -> bool {
         let symbol = &self.unit.symbols[callee];
         let global = symbol.place == Place::Global && !symbol.external;

@@ -1,43 +1,45 @@
-//! Which subprograms take one lock: those that share state, directly or by what they call.
+//! Assigns locks to subprograms: those that share state, directly or through their callees, take the same
+//! lock.
 //!
-//! Subprograms with different COMMON blocks and saved variables run at the same time. Files are one state, since a unit number
-//! says nothing of the file behind it; and where code without text is called, all state is one.
+//! Subprograms with different COMMON blocks and saved variables can run at the same time. All files are one
+//! state, since a unit number says nothing about the file behind it; and if code without source is called,
+//! all state is one.
 //!
-//! A closure may take another lock while its caller holds one. Subprograms that call closures have one lock for all of
-//! them, so that what waits for a lock never waits for what waits for it.
+//! A closure may take another lock while its caller holds one. Therefore all subprograms that call closures
+//! have one lock, so that there can be no deadlock.
 
 use super::{Memory, state};
 use farfel_lang::ir::{Name, Origin, Program, Unit};
 use farfel_lang::storage::common_blocks;
 use std::collections::{HashMap, HashSet};
 
-/// What threads cannot use at the same time.
+/// State that threads cannot use at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum State {
-    /// Units of input and output.
+    /// Files for input and output.
     Files,
     /// The lock that is held while closures run.
     Closures,
-    /// What derivatives keep. Which variables that are is not known before they are made.
+    /// Variables of derivatives. Which these are is unknown until the derivatives are computed.
     Derivatives,
     /// A COMMON block.
     Block(Name),
-    /// A unit's own variables, and what it is joined to for others.
+    /// A unit's own variables, and those it is joined to because of others.
     Unit(Name),
 }
 
 /// What the units of a program do that concerns others, apart from their variables.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// They have input and output.
+    /// Units with input or output.
     pub files: HashSet<Name>,
-    /// They, or what they call, call closures.
+    /// Units that call closures, themselves or in their callees.
     pub closures: HashSet<Name>,
-    /// Some call what is not in the program.
+    /// Whether some unit calls a procedure that is not in the program.
     pub unknown: bool,
 }
 
-/// The numbers of the locks, from 0 on, of all units that share state.
+/// Returns the numbers of the locks, from 0 on, of all units that share state.
 pub(super) fn locks(
     program: &Program,
     shares: &HashSet<Name>,
@@ -64,7 +66,7 @@ pub(super) fn locks(
             sets.join(&own, &State::Unit(callee.clone()));
         }
     }
-    // In the order of the program, so that the same program has the same locks.
+    // Numbered in the order of the program, so that the same program has the same locks.
     let mut numbers: HashMap<State, usize> = HashMap::new();
     let mut found = HashMap::new();
     for unit in sharing() {
@@ -76,7 +78,7 @@ pub(super) fn locks(
     found
 }
 
-/// What a unit shares with others by itself.
+/// Returns the state that a unit itself shares with others.
 fn uses(unit: &Unit, shared: &Shared) -> Vec<State> {
     let blocks = common_blocks(unit).into_iter();
     let mut found: Vec<State> = blocks.map(State::Block).collect();

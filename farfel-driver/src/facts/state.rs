@@ -1,8 +1,8 @@
-//! Which units share variables with other threads.
+//! Determines which units share variables with other threads.
 //!
-//! Variables that keep their values between calls are shared: saved ones, those with initial
-//! values, large arrays, COMMON. That does harm only where something may assign them: tables and
-//! constants in DATA are read by as many threads as want to.
+//! Variables that keep their values between calls are shared: saved ones, those with initial values, large
+//! arrays, COMMON. This is harmful only if something may assign them: tables and constants in DATA can be
+//! read by any number of threads.
 
 use super::{Memory, is_large};
 use farfel_lang::effects::Assigned;
@@ -13,18 +13,18 @@ use farfel_lang::ir::{
 use farfel_lang::storage::{UnitStorage, common_blocks};
 use std::collections::HashSet;
 
-/// The names of the units that have shared variables of which some may be assigned.
+/// Returns the names of the units with shared variables of which some may be assigned.
 pub(super) fn changing(program: &Program, assigned: &Assigned, memory: Memory) -> HashSet<Name> {
     let units = &program.units;
     let named = |units: Vec<&Unit>| units.into_iter().map(|u| u.name.clone()).collect();
-    // With the options for static memory, the border and the compiler's own checks have
-    // variables there, too.
+    // With the options for static memory, the border subroutines and the compiler's own checks have variables
+    // there, too.
     if memory.all_static || units.iter().any(is_opaque) {
         return named(units.iter().filter(|u| has_any(u, memory)).collect());
     }
     let own: Vec<Own> = units.iter().map(|u| Own::of(u, assigned)).collect();
     let assigned: HashSet<&Name> = own.iter().flat_map(|o| &o.assigned_blocks).collect();
-    // Derivatives of COMMON variables are in COMMON, too, and are not there yet.
+    // Derivatives of COMMON variables are in COMMON, too, and do not exist yet.
     let unknown = units.iter().any(|u| u.origin == Origin::Derivative);
     let is_shared = |o: &Own| {
         let changes = |b: &Name| unknown || memory.known_to_c.contains(b) || assigned.contains(b);
@@ -34,8 +34,8 @@ pub(super) fn changing(program: &Program, assigned: &Assigned, memory: Memory) -
     named(shared.map(|(u, _)| u).collect())
 }
 
-/// The names of the units with variables that instances do not have: those that C knows, too, and what stands in files
-/// that are not there.
+/// Returns the names of the units with variables that do not belong to instances: those that C knows, and
+/// those in files that are not available.
 pub(super) fn of_others(program: &Program, memory: Memory) -> HashSet<Name> {
     let unknown = |u: &Unit| {
         let mut specs = u.specs.iter();
@@ -49,7 +49,7 @@ pub(super) fn of_others(program: &Program, memory: Memory) -> HashSet<Name> {
     shared.map(|u| u.name.clone()).collect()
 }
 
-/// Does a unit have shared variables, assigned or not?
+/// Whether a unit has shared variables, assigned or not.
 pub(super) fn has_any(unit: &Unit, memory: Memory) -> bool {
     let declares = unit.specs.iter().any(|s| {
         matches!(
@@ -64,7 +64,7 @@ pub(super) fn has_any(unit: &Unit, memory: Memory) -> bool {
         || !kept(unit, &UnitStorage::of(unit)).is_empty()
 }
 
-/// Does EQUIVALENCE tie variables of a unit together, outside of COMMON?
+/// Whether EQUIVALENCE joins variables of a unit outside COMMON.
 pub(super) fn has_tied(unit: &Unit) -> bool {
     UnitStorage::of(unit)
         .areas()
@@ -72,14 +72,14 @@ pub(super) fn has_tied(unit: &Unit) -> bool {
         .any(|a| a.block.is_none())
 }
 
-/// May something happen to variables, of whatever unit, that no statement shows?
+/// Whether variables of any unit may be changed without a visible statement.
 pub(crate) fn is_opaque(unit: &Unit) -> bool {
     let is_hidden = |s: &Symbol| {
         matches!(s.place, Place::Pointee(_))
             || s.has(Attribute::Volatile)
             || matches!(s.class, Class::Intrinsic(i) if i.name == "LOC")
     };
-    // Of nested subprograms, whose COMMON is their own, none is left when all is lowered.
+    // Nested subprograms, which have COMMON of their own, no longer exist after lowering.
     !unit.nested.is_empty()
         || unit.symbols.iter().any(|(_, s)| is_hidden(s))
         || unit.specs.iter().any(|s| {
@@ -90,13 +90,13 @@ pub(crate) fn is_opaque(unit: &Unit) -> bool {
         })
 }
 
-/// What is known of one unit without the others.
+/// What is known about one unit without the others.
 struct Own {
-    /// It has variables in static memory that it, or what it calls, may assign.
+    /// Whether it has static variables that it, or a callee, may assign.
     changes: bool,
     /// The COMMON blocks that it declares.
     blocks: HashSet<Name>,
-    /// Those of which it, or what it calls with variables of them, may assign something.
+    /// Those of which it, or a callee to which it passes their variables, may assign something.
     assigned_blocks: HashSet<Name>,
 }
 
@@ -117,7 +117,7 @@ impl Own {
     }
 }
 
-/// The variables of a unit in static memory that is its own.
+/// Returns the variables in a unit's own static memory.
 pub(crate) fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
     let declared = declared(unit);
     let everything = unit
@@ -127,7 +127,8 @@ pub(crate) fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
     let is_kept = |id: SymId, s: &Symbol| {
         let own = match s.place {
             Place::Local => true,
-            // No function keeps what it returns; RESULT may make it a variable like others.
+            // A function does not keep its result; with RESULT, the function's name may be an ordinary
+            // variable.
             Place::Result => s.name != unit.name,
             _ => false,
         };
@@ -140,7 +141,7 @@ pub(crate) fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
         .filter(|(id, s)| is_kept(*id, s))
         .map(|(id, _)| id)
         .collect();
-    // What EQUIVALENCE ties together is in one place.
+    // Variables joined by EQUIVALENCE are in the same place.
     for area in storage.areas().iter().filter(|a| a.block.is_none()) {
         let large = !area.exact || super::exceeds_stack(area.size.unsigned_abs());
         if large || area.members.iter().any(|m| kept.contains(&m.sym)) {
@@ -150,7 +151,7 @@ pub(crate) fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
     kept
 }
 
-/// The variables that DATA and SAVE name.
+/// Returns the variables in DATA and SAVE statements.
 fn declared(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
     for spec in &unit.specs {
@@ -168,7 +169,7 @@ fn declared(unit: &Unit) -> HashSet<SymId> {
     found
 }
 
-/// The variables that get values where DATA names this; the one that counts gets none.
+/// Returns the variables that a DATA target initializes; the loop variable is not one of them.
 pub(crate) fn initialised(target: &Expr) -> HashSet<SymId> {
     match &target.kind {
         ExprKind::ImpliedDo(d) => d.items.iter().flat_map(initialised).collect(),

@@ -1,4 +1,4 @@
-//! The call graph of a lowered program with the derivatives that it asks for.
+//! The call graph of a lowered program with the derivatives that it requests.
 
 use super::{Edge, EdgeKind, Graph, Node, NodeKind, Place};
 use farfel_lang::Sources;
@@ -7,17 +7,17 @@ use farfel_lang::ir::{AdMode, Name, Program, Request, UnitKind};
 use std::collections::HashMap;
 
 impl Graph {
-    /// Who calls whom in a program after [`farfel_lang::lower::Stage::Stage`], and which
-    /// derivatives it calls: those are not in the program yet, but each is a node with an
-    /// edge to the subroutine that it is the derivative of. `requests` are in the order in
-    /// which the AD tool carries them out. Units stand where they begin in the `sources`, derivatives
-    /// at the AD block that asks for them.
+    /// Creates the call graph of a program after [`farfel_lang::lower::Stage::Stage`], including the
+    /// derivatives that it calls: these are not in the program yet, but each is a node with an edge to the
+    /// subroutine that it is the derivative of. `requests` are in the order in which the AD tool processes
+    /// them. The place of a unit is its beginning in the `sources`, that of a derivative the AD block that
+    /// requests it.
     ///
-    /// Nodes are in the order of the program, then derivatives in that of the requests, then
-    /// what the program calls and does not have.
+    /// The nodes are in the order of the program, followed by the derivatives in the order of the requests,
+    /// and the procedures that the program calls but does not define.
     pub fn of_calls(program: &Program, requests: &[Request], sources: &Sources) -> Graph {
         let mut graph = Graph::default();
-        // Units have the same numbers here and there.
+        // Units have the same numbers in both graphs.
         let calls = CallGraph::of(program);
         let mut places: HashMap<Name, usize> = HashMap::new();
         for unit in &program.units {
@@ -87,7 +87,7 @@ fn node(name: &Name, kind: NodeKind, notes: Vec<String>, place: Option<Place>) -
     }
 }
 
-/// `tangent of Y by X`.
+/// Describes a derivative, such as `tangent of Y by X`.
 pub(crate) fn derivative_of(program: &Program, request: &Request) -> String {
     let what = match (request.mode, request.vector) {
         (AdMode::Forward, false) => "tangent",

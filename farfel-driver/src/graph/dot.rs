@@ -1,9 +1,9 @@
-//! As DOT, for Graphviz.
+//! Renders graphs in DOT, for Graphviz.
 
 use super::text::shown;
 use super::{EdgeKind, Graph, NodeKind, Place};
 
-/// The graph in the language of Graphviz: `farfel graph --format dot | dot -Tpdf`.
+/// Renders the graph in the language of Graphviz: `farfel graph --format dot | dot -Tpdf`.
 pub fn render(graph: &Graph) -> String {
     let mut text = format!(
         "digraph farfel {{\n  label={}; labelloc=t; rankdir=LR;\n  \
@@ -59,13 +59,13 @@ fn quoted(text: &str) -> String {
     joined(&[text])
 }
 
-/// Lines as one string of DOT.
+/// Joins lines to one DOT string.
 fn joined(lines: &[&str]) -> String {
     let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
     format!("\"{}\"", lines.join("\\n"))
 }
 
-/// Graphviz reads `\` and, as in HTML, `&` in labels.
+/// Escapes a label: Graphviz interprets `\` and, as in HTML, `&`.
 fn escaped(text: &str) -> String {
     shown(text)
         .replace('\\', "\\\\")

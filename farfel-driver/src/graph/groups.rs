@@ -1,53 +1,55 @@
-//! What a page shows as one box until somebody opens it: folders, files, names that begin alike.
+//! Groups of nodes that a page shows as one box until it is opened: folders, files, names with a common
+//! prefix.
 
 use super::text::shown;
 use super::{EdgeKind, Graph, NodeKind, Place};
 use std::collections::BTreeMap;
 
-/// Graphs with as many nodes are shown whole.
+/// Graphs with at most this many nodes are shown whole.
 pub const WHOLE: usize = 60;
-/// As many boxes are at most on one level: what fits on a screen and can be looked over.
+/// The maximum number of boxes on one level: what fits on a screen and can be surveyed.
 pub const MOST: usize = 40;
-/// Groups of names that are no larger are left open where there is room: a box more to click hides more than it tidies.
+/// Groups of names of at most this size stay open if there is room: another box to click would hide more than
+/// it tidies up.
 const SMALL: usize = 3;
-/// Names that begin alike are divided so often, then by their order: each level is something to click through.
+/// Names are divided by prefixes to this depth, and then by their order: each level costs a click.
 const DEEPEST: usize = 12;
 
-/// What stands on one level.
+/// A box on one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Member {
-    /// The position of a node.
+    /// The index of a node.
     Node(usize),
-    /// What opens.
+    /// A group that can be opened.
     Group(Group),
 }
 
-/// Nodes that belong together.
+/// A group of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What people read.
+    /// The text shown to people.
     pub label: String,
     /// What its members have in common.
     pub kind: GroupKind,
-    /// Two at least.
+    /// At least two members.
     pub members: Vec<Member>,
 }
 
-/// What the members of a group have in common.
+/// The common property of a group's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKind {
     /// The folder of their sources.
     Folder,
-    /// Their source.
+    /// Their source file.
     File,
-    /// How their names begin, or where these are in the alphabet.
+    /// A common prefix of their names, or a range of the alphabet.
     Names,
-    /// What kind of thing they are.
+    /// The kind of node.
     Kind,
 }
 
 impl GroupKind {
-    /// Its name: one word in small letters.
+    /// Returns the kind's name: one word in lower case.
     pub fn name(self) -> &'static str {
         match self {
             GroupKind::Folder => "folder",
@@ -58,8 +60,9 @@ impl GroupKind {
     }
 }
 
-/// The nodes of a graph in groups, so that no level has more than [`MOST`] boxes: by kind of step, folder, file, and
-/// how names begin. A derivative is beside what it is the derivative of. Graphs of up to [`WHOLE`] nodes have no groups.
+/// Groups the nodes of a graph so that no level has more than [`MOST`] boxes: by kind of step, folder, file,
+/// and prefixes of names. A derivative is beside the subprogram that it is the derivative of. Graphs of up to
+/// [`WHOLE`] nodes have no groups.
 pub fn members(graph: &Graph) -> Vec<Member> {
     if graph.nodes.len() <= WHOLE {
         return (0..graph.nodes.len()).map(Member::Node).collect();
@@ -80,14 +83,14 @@ pub fn members(graph: &Graph) -> Vec<Member> {
         }
     }
     let mut members = flat(few(top, MOST, 0));
-    // A level of one group is a click for nothing.
+    // A level with a single group would cost a click for nothing.
     while let [Member::Group(group)] = members.as_mut_slice() {
         members = std::mem::take(&mut group.members);
     }
     members
 }
 
-/// Kinds that are divided by folders together.
+/// Returns a representative of the kinds that are divided by folders together.
 fn section(kind: NodeKind) -> NodeKind {
     match kind {
         NodeKind::MainProgram | NodeKind::Derivative => NodeKind::Subprogram,
@@ -104,11 +107,11 @@ fn heading(kind: NodeKind) -> &'static str {
     }
 }
 
-/// What stays together on a level.
+/// Members that stay together on a level.
 struct Part {
-    /// What it is called.
+    /// The label.
     label: String,
-    /// The first node in it.
+    /// The index of its first node.
     first: usize,
     members: Vec<Member>,
 }
@@ -140,11 +143,11 @@ fn boxes(parts: &[Part]) -> usize {
     parts.iter().map(|p| p.members.len()).sum()
 }
 
-/// Each node that is no derivative, with its derivatives behind it.
+/// Returns each node that is not a derivative, followed by its derivatives.
 fn families(graph: &Graph) -> Vec<Part> {
     let mut head: Vec<usize> = (0..graph.nodes.len()).collect();
     for e in graph.sound_edges() {
-        // Else two that claim to be derivatives of each other would be in no family.
+        // Otherwise two nodes that claim to be derivatives of each other would be in no family.
         let is_of_another = graph.nodes[e.to].kind != NodeKind::Derivative;
         if e.kind == EdgeKind::Differentiates && is_of_another {
             head[e.from] = e.to;
@@ -168,8 +171,8 @@ fn families(graph: &Graph) -> Vec<Part> {
         .collect()
 }
 
-/// Folders, then files, then what alone is in its file or in none. The parts are all below the folder to which the first
-/// `depth` parts of their paths lead.
+/// Groups parts by folders, then by files, followed by parts that are alone in their files or have no file.
+/// All parts are below the same folder, given by the first `depth` components of their paths.
 fn by_place(graph: &Graph, parts: Vec<Part>, depth: usize) -> Vec<Part> {
     let mut folders: BTreeMap<String, Vec<Part>> = BTreeMap::new();
     let mut files: BTreeMap<String, Vec<Part>> = BTreeMap::new();
@@ -198,7 +201,7 @@ fn by_place(graph: &Graph, parts: Vec<Part>, depth: usize) -> Vec<Part> {
     all
 }
 
-/// A group of these parts. Where there is a single group in it, the two are one.
+/// Groups parts under a name. If there is only a single group, it is merged with the new one.
 fn named(name: &str, kind: GroupKind, mut parts: Vec<Part>) -> Vec<Part> {
     let [only] = parts.as_mut_slice() else {
         return vec![Part::group(format!("{name}/"), kind, parts)];
@@ -210,12 +213,12 @@ fn named(name: &str, kind: GroupKind, mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// The same in at most so many boxes.
+/// Groups parts into at most `most` boxes.
 fn few(parts: Vec<Part>, most: usize, depth: usize) -> Vec<Part> {
     if boxes(&parts) <= most {
         return parts;
     }
-    // Folders say more than letters, as long as there are not too many.
+    // Folders say more than prefixes, as long as there are not too many.
     let (folders, rest): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(Part::is_folder);
     if folders.is_empty() || folders.len() > most / 2 {
         let all = folders.into_iter().chain(rest).collect();
@@ -228,7 +231,7 @@ fn few(parts: Vec<Part>, most: usize, depth: usize) -> Vec<Part> {
         .collect()
 }
 
-/// Parts with names that begin alike as groups.
+/// Groups parts by prefixes of their names.
 fn by_names(mut parts: Vec<Part>, most: usize, depth: usize) -> Vec<Part> {
     let key = |part: &Part| part.label.to_ascii_uppercase();
     parts.sort_by_cached_key(key);
@@ -267,7 +270,7 @@ fn by_names(mut parts: Vec<Part>, most: usize, depth: usize) -> Vec<Part> {
     by_order(all, most)
 }
 
-/// Which of the groups need not be any, the smallest first.
+/// Returns which groups can be left open, the smallest first.
 fn small(divided: &[Vec<Part>], most: usize) -> Vec<bool> {
     let mut open = vec![false; divided.len()];
     let mut total = divided.len();
@@ -282,12 +285,12 @@ fn small(divided: &[Vec<Part>], most: usize) -> Vec<bool> {
     open
 }
 
-/// How many letters two texts begin with alike.
+/// Returns the length of the common prefix of two texts, in characters.
 fn begins_alike(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// Neighbours in the order of names as groups.
+/// Groups parts that are neighbours in the order of names.
 fn by_order(parts: Vec<Part>, most: usize) -> Vec<Part> {
     if boxes(&parts) <= most {
         return parts;
@@ -333,7 +336,7 @@ mod tests {
     use super::*;
     use crate::graph::{Edge, Node};
 
-    /// Nodes with these names and files; nothing stands where the file is empty.
+    /// Returns a graph of nodes with these names and files; nodes with an empty file have no place.
     fn graph(nodes: &[(String, String)]) -> Graph {
         let node = |(label, file): &(String, String)| Node {
             id: label.clone(),
@@ -357,7 +360,7 @@ mod tests {
         graph(&nodes)
     }
 
-    /// Lines as in a table of contents, with how many members a group of nodes only has.
+    /// Returns lines like a table of contents, with the number of members for each group of nodes only.
     fn told(members: &[Member]) -> Vec<String> {
         let mut lines = Vec::new();
         for member in members {
@@ -370,7 +373,8 @@ mod tests {
         lines
     }
 
-    /// Each node is somewhere, once, no level is too large, and no group is for one member. Returns how deep it goes.
+    /// Checks that each node occurs once, that no level is too large, and that no group has a single member.
+    /// Returns the depth.
     fn depth_of_sound(graph: &Graph) -> usize {
         fn walk(members: &[Member], seen: &mut Vec<usize>) -> usize {
             assert!(members.len() <= MOST, "{} on one level", members.len());
@@ -405,7 +409,7 @@ mod tests {
     fn folders_then_files_then_names() {
         let mut nodes = Vec::new();
         for i in 0..30 {
-            // One folder in another, and nothing beside it; two subprograms in each file.
+            // A folder that is alone in another one; two subprograms in each file.
             nodes.push((format!("A{i}"), format!("src/deep/f{}.f", i / 2)));
             nodes.push((format!("B{i}"), "src/all.f".to_owned()));
             nodes.push((format!("C{i}"), format!("lib/c{i}.f")));
@@ -450,7 +454,7 @@ mod tests {
         let lines = told(&members(&graph));
         assert_eq!(lines[0], "C… (names, 4)");
         assert_eq!(lines[1], "  CG… (names, 30)");
-        // Two that begin with I are left open.
+        // Two names that begin with I are left open.
         assert_eq!(members(&graph).len(), 7);
     }
 
@@ -490,7 +494,7 @@ mod tests {
         assert_eq!(told(&members)[0], "parse (kind, 10)");
     }
 
-    /// Names that no prefix divides well.
+    /// Names that prefixes do not divide well.
     #[test]
     fn no_names_go_deep() {
         let same = named((0..3000).map(|_| "SAME".to_owned()));
@@ -507,7 +511,7 @@ mod tests {
         assert!(depth_of_sound(&wide) <= 3);
     }
 
-    /// One with more derivatives than fit on a level.
+    /// A subprogram with more derivatives than fit on a level.
     #[test]
     fn many_derivatives() {
         let mut graph = named((0..200).map(|i| format!("F{i}")));

@@ -1,9 +1,9 @@
-//! As Mermaid, which GitHub and others draw inside Markdown.
+//! Renders graphs in Mermaid, which GitHub and others draw inside Markdown.
 
 use super::text::shown;
 use super::{EdgeKind, Graph, NodeKind};
 
-/// The graph as a Mermaid flowchart.
+/// Renders the graph as a Mermaid flowchart.
 pub fn render(graph: &Graph) -> String {
     let title = yaml(&graph.title);
     let mut text = format!("---\ntitle: \"{title}\"\n---\nflowchart LR\n");
@@ -47,7 +47,8 @@ fn shape(kind: NodeKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Text colours are given with the fills, since pages are light or dark.
+/// Returns the colours of a node. Text colours are given together with fills because pages may be light or
+/// dark.
 fn style(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::MainProgram | NodeKind::Archive => "fill:#f7d794,stroke:#b8860b,color:#000",
@@ -61,9 +62,9 @@ fn style(kind: NodeKind) -> &'static str {
     }
 }
 
-/// Text between double quotes. Mermaid reads quotes, entities, Markdown, HTML and even
-/// directives (`%%{…}%%`) in labels, so all but letters, digits and harmless signs are written
-/// as the numbers that it understands.
+/// Escapes text between double quotes. Mermaid interprets quotes, entities, Markdown, HTML and even
+/// directives (`%%{…}%%`) in labels, so everything but letters, digits and harmless characters is written as
+/// the numbers that it understands.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in shown(text).chars() {
@@ -77,8 +78,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Text between the double quotes of YAML, which knows these escapes; no directive either.
-/// Mermaid reads titles as HTML, but none of its entities in them.
+/// Escapes text between the double quotes of YAML, which knows these escapes; also avoids directives. Mermaid
+/// reads titles as HTML, but without entities.
 fn yaml(text: &str) -> String {
     let mut out = String::new();
     let harmless = text.replace(['<', '>', '&'], "_");

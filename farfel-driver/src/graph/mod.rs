@@ -1,8 +1,8 @@
-//! The plan and the call graph, to be looked at.
+//! The plan and the call graph, for display.
 //!
-//! A [`Graph`] is data; [`tree`], [`mermaid`] and [`dot`] write it as text, and the command
-//! draws it; [`groups`] says what a page of a large one shows as one box. The texts depend on the graph alone: the same graph gives the same bytes
-//! everywhere.
+//! A [`Graph`] is data; [`tree`], [`mermaid`] and [`dot`] render it as text, and the command draws it;
+//! [`groups`] decides which nodes of a large graph a page shows as one box. The texts depend only on the
+//! graph: the same graph gives the same bytes everywhere.
 //!
 //! ```
 //! use farfel_driver::graph::{Edge, EdgeKind, Graph, Node, NodeKind, tree};
@@ -42,46 +42,45 @@ mod tests;
 use farfel_lang::{Sources, Span};
 use std::collections::{BTreeSet, HashMap};
 
-/// Things and what they need of each other.
+/// A graph of things and their dependencies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Graph {
     /// What it is a graph of.
     pub title: String,
-    /// The things, in an order that is the same on every machine.
+    /// The nodes, in an order that is the same on every machine.
     pub nodes: Vec<Node>,
-    /// What they need: from the one that needs to the one that is needed, in the order in
-    /// which they are shown.
+    /// The dependencies, each from a node to another one that it needs, in the order in which they are shown.
     pub edges: Vec<Edge>,
 }
 
 /// A subprogram, or a step of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its name among the nodes: no other one has it, and it stays from build to build.
+    /// Its unique name among the nodes, which stays the same from build to build.
     pub id: String,
-    /// What people read.
+    /// The text shown to people.
     pub label: String,
-    /// What it is.
+    /// The kind of node.
     pub kind: NodeKind,
-    /// What there is to know besides: `run 3 of 5`, the short hash of a step.
+    /// Further information: `run 3 of 5`, the short hash of a step.
     pub notes: Vec<String>,
-    /// Where it stands in the sources; nothing for what no line stands for.
+    /// Its place in the sources; `None` if there is no corresponding line.
     pub place: Option<Place>,
 }
 
 /// A line of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as it is shown to people.
+    /// The file's name as shown to people.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The file as a link from where the graph is written: see [`Graph::link`].
+    /// The file as a link relative to the place where the graph is written: see [`Graph::link`].
     pub link: Option<String>,
 }
 
 impl Place {
-    /// Where a span begins; nothing for [`Span::NONE`].
+    /// Returns the beginning of a span; `None` for [`Span::NONE`].
     pub(crate) fn of(span: Span, sources: &Sources) -> Option<Place> {
         let file = sources.get(span.file)?;
         Some(Place {
@@ -91,48 +90,48 @@ impl Place {
         })
     }
 
-    /// The link, with the line: browsers of repositories go there, others to the file.
+    /// Returns the link with the line number: repository browsers go to the line, other programs to the file.
     pub fn address(&self) -> Option<String> {
         let link = self.link.as_ref()?;
         Some(format!("{link}#L{}", self.line))
     }
 }
 
-/// What one node needs of another. Edges that point at no node are not shown.
+/// A dependency between two nodes. Edges to or from nodes that do not exist are not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// The position of the one that needs.
+    /// The index of the node that needs the other one.
     pub from: usize,
-    /// The position of the one that is needed.
+    /// The index of the node that is needed.
     pub to: usize,
-    /// What for.
+    /// The kind of dependency.
     pub kind: EdgeKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeKind {
     /// A main program.
     MainProgram,
     /// A function or subroutine of the program.
     Subprogram,
-    /// A procedure that the program calls and does not have.
+    /// A procedure that the program calls but does not define.
     External,
-    /// What an AD tool makes.
+    /// The result of an AD tool.
     Derivative,
-    /// Step: a source file becomes a part of the program.
+    /// Step: parse a source file.
     Parse,
-    /// Step: the program is lowered, which finds the derivatives that are needed.
+    /// Step: lower the program, which determines the derivatives that are needed.
     Lower,
-    /// Step: the AD tool makes one derivative.
+    /// Step: run the AD tool for one derivative.
     Request,
-    /// Step: Fortran is written.
+    /// Step: write Fortran.
     Generate,
-    /// Step: gfortran compiles.
+    /// Step: compile with gfortran.
     Compile,
-    /// Step: object files become the library.
+    /// Step: archive object files as a library.
     Archive,
-    /// Step: the functions for Rust are written.
+    /// Step: write the Rust functions.
     Bind,
 }
 
@@ -152,7 +151,7 @@ impl NodeKind {
         NodeKind::Bind,
     ];
 
-    /// Its name: one word in small letters, also that of a class in drawings.
+    /// Returns the kind's name: one word in lower case, which is also the name of its class in drawings.
     pub fn name(self) -> &'static str {
         match self {
             NodeKind::MainProgram => "main",
@@ -169,30 +168,30 @@ impl NodeKind {
         }
     }
 
-    /// What stands behind the label where colours cannot tell; nothing for the commonest.
+    /// Returns the remark after the label in output without colours; `None` for the most common kinds.
     fn remark(self) -> Option<&'static str> {
         match self {
             NodeKind::MainProgram => Some("main program"),
             NodeKind::External => Some("external"),
-            // Derivatives say so in their notes, steps in their labels.
+            // Derivatives are recognizable by their notes, steps by their labels.
             _ => None,
         }
     }
 }
 
-/// What a node needs another one for.
+/// The kind of a dependency between nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EdgeKind {
-    /// It calls it, or passes it on.
+    /// The node calls the other one, or passes it on.
     Calls,
-    /// It is the derivative of it.
+    /// The node is the derivative of the other one.
     Differentiates,
-    /// It is a step that reads what the other one makes.
+    /// The node is a step that reads the result of the other one.
     Needs,
 }
 
 impl EdgeKind {
-    /// What is said along the edge; nothing where it goes without saying.
+    /// Returns the label of the edge; empty if it is obvious.
     pub fn label(self) -> &'static str {
         match self {
             EdgeKind::Differentiates => "differentiates",
@@ -200,16 +199,16 @@ impl EdgeKind {
         }
     }
 
-    /// Which end an arrow points at in a drawing: that of a call is what is called, that of
-    /// data is the step that reads them.
+    /// Whether an arrow in a drawing points at the node that needs the other one. A call points at what is
+    /// called, but data flow to the step that reads them.
     pub fn points_at_user(self) -> bool {
         self == EdgeKind::Needs
     }
 }
 
 impl Graph {
-    /// Links the places to their files. `address` is asked once for each file; it returns nothing for what is no
-    /// file that a reader could open.
+    /// Links the places to their files. `address` is called once for each file; it returns `None` for a file
+    /// that a reader cannot open.
     pub fn link(&mut self, mut address: impl FnMut(&str) -> Option<String>) {
         let mut known: HashMap<String, Option<String>> = HashMap::new();
         for place in self.nodes.iter_mut().filter_map(|n| n.place.as_mut()) {
@@ -218,7 +217,7 @@ impl Graph {
         }
     }
 
-    /// The edges that point at nodes, each once, in order.
+    /// Returns the edges between existing nodes, without duplicates, in order.
     pub fn sound_edges(&self) -> Vec<Edge> {
         let mut seen = std::collections::HashSet::new();
         let inside = |e: &&Edge| e.from < self.nodes.len() && e.to < self.nodes.len();
@@ -230,7 +229,7 @@ impl Graph {
             .collect()
     }
 
-    /// For each node what it needs, in order.
+    /// Returns for each node the nodes that it needs, in order.
     fn needs(&self) -> Vec<Vec<(usize, EdgeKind)>> {
         let mut needs = vec![Vec::new(); self.nodes.len()];
         for e in self.sound_edges() {
@@ -239,12 +238,11 @@ impl Graph {
         needs
     }
 
-    /// The part of the graph that nodes with these labels need, or ids, in any case. `Err`
-    /// has the first name that no node has.
+    /// Returns the part of the graph needed by the nodes with these labels or ids, in upper or lower case.
     ///
     /// # Errors
     ///
-    /// A name is not in the graph.
+    /// The first name that is not in the graph.
     pub fn below(&self, names: &[String]) -> Result<Graph, String> {
         let mut open = Vec::new();
         for name in names {

@@ -1,4 +1,4 @@
-//! The graphs of small programs, in every format, and texts that nobody expects.
+//! The graphs of small programs in every format, and hostile texts.
 
 use super::*;
 use crate::{Config, Error, Report, Session};
@@ -79,7 +79,7 @@ const SLOPES: &str = "PROGRAM MAIN
     SQUARE = X*X
     END";
 
-/// A derivative of a derivative: the inner one is made first, and the outer one is of a
+/// A derivative of a derivative: the inner one is computed first, and the outer one is the derivative of a
 /// subroutine that calls it.
 #[test]
 fn nested_derivatives_in_every_format() {
@@ -162,7 +162,7 @@ fn what_some_nodes_need() {
     assert_eq!(graph.below(&["B".into(), "E".into()]), Err("E".into()));
 }
 
-/// Depth costs no stack.
+/// The depth of a graph does not consume stack.
 #[test]
 fn a_chain_of_calls_may_be_long() {
     let names: Vec<String> = (0..3000).map(|i| format!("F{i}")).collect();
@@ -183,7 +183,7 @@ fn edges_to_nowhere_and_twice_are_left_out() {
     assert_eq!(mermaid::render(&graph).matches("-->").count(), 0);
 }
 
-/// No name ends a string, begins a directive, or reaches the terminal as more than text.
+/// No name ends a string, begins a directive, or reaches the terminal as anything but text.
 #[test]
 fn hostile_names() {
     let names = [

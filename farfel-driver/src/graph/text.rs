@@ -1,9 +1,9 @@
-//! Text that anybody may have written, made fit to be shown.
+//! Makes untrusted text fit for display.
 //!
-//! Names of files hold any byte but a few, and end up in terminals and in pages.
+//! File names may contain almost any byte, and end up in terminals and in pages.
 
-/// `text` without what would do something when it is shown: control characters, what turns
-/// the direction of writing, and what XML cannot hold, each written as `\u{…}`.
+/// Returns `text` with characters that have an effect when displayed written as `\u{…}`: control characters,
+/// those that change the direction of writing, and those that XML cannot contain.
 pub fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -25,8 +25,8 @@ fn is_active(c: char) -> bool {
             | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// `text` as XML and HTML text and as the value of an attribute in either kind of quotes,
-/// fit to be shown.
+/// Returns `text`, made fit for display, as XML and HTML text, or as the value of an attribute in either kind
+/// of quotes.
 pub fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in shown(text).chars() {

@@ -1,12 +1,12 @@
-//! As a tree in text, like `cargo tree`.
+//! Renders graphs as a tree in text, like `cargo tree`.
 
 use super::text::shown;
 use super::{EdgeKind, Graph, Node};
 
-/// The graph as a tree: below each node what it needs.
+/// Renders the graph as a tree, with the nodes that a node needs below it.
 ///
-/// On top is what nothing needs. What a node needs is shown where it comes first, later
-/// `(*)` stands for it; `(cycle)` marks a node that is shown above itself.
+/// At the top are the nodes that nothing needs. The nodes that a node needs are shown at its first
+/// occurrence; later, `(*)` stands for them. `(cycle)` marks a node that is shown above itself.
 pub fn render(graph: &Graph) -> String {
     let needs = graph.needs();
     let mut needed = vec![false; graph.nodes.len()];
@@ -15,7 +15,7 @@ pub fn render(graph: &Graph) -> String {
         .enumerate()
         .flat_map(|(i, l)| l.iter().map(move |(to, _)| (i, *to)))
     {
-        // Who only calls itself is on top nevertheless.
+        // A node that only calls itself is nevertheless at the top.
         needed[to] |= from != to;
     }
     let mut walk = Walk {
@@ -30,7 +30,7 @@ pub fn render(graph: &Graph) -> String {
             walk.top(i);
         }
     }
-    // What is left is in cycles that nothing outside needs.
+    // The remaining nodes are in cycles that nothing outside needs.
     for i in 0..graph.nodes.len() {
         if !walk.shown[i] {
             walk.top(i);
@@ -42,9 +42,9 @@ pub fn render(graph: &Graph) -> String {
 struct Walk<'a> {
     graph: &'a Graph,
     needs: &'a [Vec<(usize, EdgeKind)>],
-    /// What it needs has been shown.
+    /// Whether the nodes that a node needs have been shown.
     shown: Vec<bool>,
-    /// It is above what is being shown.
+    /// Whether a node is above the current one.
     open: Vec<bool>,
     text: String,
 }
@@ -54,8 +54,8 @@ impl Walk<'_> {
         if !self.line(root, EdgeKind::Calls) {
             return;
         }
-        // Not by recursion: a chain of calls may be longer than the stack. Each entry: a
-        // node and how many of its needs are written.
+        // Without recursion, because a chain of calls may be longer than the stack. Each entry has a node and
+        // the number of its needs that are written.
         let mut path = vec![(root, 0)];
         let mut prefix = String::new();
         while let Some((node, next)) = path.last_mut() {
@@ -78,7 +78,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Writes the line of a node. True when its needs are to follow.
+    /// Writes the line of a node. Returns whether the nodes that it needs must follow.
     fn line(&mut self, i: usize, kind: EdgeKind) -> bool {
         let node = &self.graph.nodes[i];
         if !kind.label().is_empty() {
@@ -103,7 +103,7 @@ impl Walk<'_> {
     }
 }
 
-/// What is known of a node, behind its label.
+/// Returns the remarks after a node's label.
 fn remarks(node: &Node) -> String {
     let mut all: Vec<String> = node.kind.remark().map(str::to_owned).into_iter().collect();
     all.extend(node.notes.iter().map(|note| shown(note)));

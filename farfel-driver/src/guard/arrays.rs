@@ -1,5 +1,5 @@
-//! How many elements the arrays of a unit have, and where they lie: as polynomials in variables that
-//! the unit gets from its callers or sets when it is entered.
+//! The sizes and layouts of a unit's arrays, as polynomials in variables that the unit receives from its
+//! callers or sets on entry.
 
 use super::poly::Poly;
 use crate::support::Support;
@@ -16,11 +16,11 @@ use std::collections::HashMap;
 pub(super) struct Array {
     /// The lower bound of each dimension.
     pub lowers: Vec<Poly>,
-    /// How many elements lie from one subscript to the next, in each dimension.
+    /// The distance in elements between consecutive subscripts, in each dimension.
     pub strides: Vec<Poly>,
-    /// The elements that its declaration asks for, where it says: see [`Arrays::total`].
+    /// The number of elements that its declaration demands, if it says so: see [`Arrays::total`].
     total: Total,
-    /// Those that there are.
+    /// The number of elements that exist.
     pub length: Length,
 }
 
@@ -28,17 +28,17 @@ pub(super) struct Array {
 enum Total {
     Open,
     Known(Poly),
-    /// This, with nothing set for it so far.
+    /// The value of this expression, for which no variable has been set yet.
     Later(Expr),
 }
 
-/// How many elements there are.
+/// The number of elements that exist.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Length {
     Known(Poly),
-    /// The array was made by differentiation, which gives it its bounds and its subscripts.
+    /// The array was created by differentiation, which chooses its bounds and its subscripts.
     Trusted,
-    /// Nobody knows, for this reason.
+    /// Unknown, for this reason.
     Unknown(String),
 }
 
@@ -46,30 +46,30 @@ pub(super) enum Length {
 #[derive(Default)]
 pub(super) struct Arrays {
     known: HashMap<SymId, Array>,
-    /// Statements for the beginning of the unit.
+    /// Statements to be executed on entry to the unit.
     pub entry: Vec<Stmt>,
-    /// Automatic arrays, with the variables that say how large they are.
+    /// Automatic arrays with their sizes.
     pub automatic: Vec<(SymId, Poly)>,
     /// Variables for strides, which are not negative.
     pub strides: Vec<SymId>,
-    /// Variables for lower bounds that may have any value of eight bytes.
+    /// Variables for lower bounds that may have any 64-bit value.
     pub wide: Vec<SymId>,
-    /// Variables for whole arrays, likewise.
+    /// Variables for the sizes of whole arrays, which are not negative either.
     pub totals: Vec<SymId>,
 }
 
 /// What must be known besides the unit.
 pub(super) struct Setting<'a> {
     pub storage: &'a UnitStorage,
-    /// The lengths that callers hand over.
+    /// The lengths that callers pass, by array.
     pub given: &'a HashMap<SymId, SymId>,
-    /// Why callers hand over none.
+    /// The reason why callers pass no lengths.
     pub no_lengths: Option<&'a str>,
-    /// A default REAL has this many bytes.
+    /// The size of a default REAL in bytes.
     pub real: u8,
 }
 
-/// Adds an INTEGER*8 variable.
+/// Declares an INTEGER*8 variable.
 pub(super) fn variable(unit: &mut Unit, name: &str) -> SymId {
     let name = unit.symbols.unused(name, &|_| false);
     let id = unit
@@ -79,7 +79,7 @@ pub(super) fn variable(unit: &mut Unit, name: &str) -> SymId {
     id
 }
 
-/// An INTEGER expression in 64 bits.
+/// Converts an INTEGER expression to 64 bits.
 pub(super) fn long(e: Expr) -> Expr {
     if let ExprKind::Int(n) = e.kind {
         return Expr::long(n, e.span);
@@ -168,7 +168,7 @@ impl Arrays {
             let Some(before) = strides.last().cloned() else {
                 continue;
             };
-            // Only where the whole array is asked for, or where another dimension follows.
+            // Only needed if the whole array is used, or if another dimension follows.
             let next = match (high, &dim.upper) {
                 (Some(high), _) if low.is_some() => {
                     let extent = i128::from(high) - i128::from(low.unwrap_or(1)) + 1;
@@ -259,12 +259,12 @@ impl Arrays {
         }
     }
 
-    /// The elements from the first one of a variable of `count` to the end of its COMMON block or
-    /// EQUIVALENCE class, which old programs use, too.
+    /// Returns the number of elements from the first one of a variable with `count` elements to the end of
+    /// its COMMON block or EQUIVALENCE class, which old programs use, too.
     pub(super) fn rest(&self, unit: &Unit, sym: SymId, count: i128, setting: &Setting) -> i128 {
         let area = setting.storage.spot(sym);
         let area = area.map(|spot| (spot, &setting.storage.areas()[spot.area]));
-        // Offsets are those of a REAL with four bytes.
+        // Offsets are computed for a default REAL of four bytes.
         match (area, Constants::of(unit).element_size(sym)) {
             (Some((spot, area)), Some(size)) if area.exact && setting.real == 4 && size > 0 => {
                 count.max(i128::from((area.size - spot.start) / size))
@@ -273,7 +273,7 @@ impl Arrays {
         }
     }
 
-    /// The elements that the declaration of an array asks for; `None` where it does not say.
+    /// Returns the number of elements that the declaration of an array demands; `None` if it does not say.
     pub(super) fn total(&mut self, unit: &mut Unit, sym: SymId, setting: &Setting) -> Option<Poly> {
         match self.get(unit, sym, setting).total {
             Total::Open => None,
@@ -291,8 +291,8 @@ impl Arrays {
         }
     }
 
-    /// A variable that is set when the unit is entered, to 0 where the value is negative: as
-    /// compilers do it where an upper bound is the smaller one.
+    /// Returns a variable for a size, which is set on entry to the unit, to 0 if the value is negative: that
+    /// is how compilers treat an upper bound below the lower one.
     fn size(&mut self, unit: &mut Unit, name: &str, value: Expr) -> SymId {
         let v = self.set(unit, name, value);
         let span = Span::NONE;
@@ -302,7 +302,7 @@ impl Arrays {
         v
     }
 
-    /// A variable that is set when the unit is entered.
+    /// Returns a variable that is set on entry to the unit.
     fn set(&mut self, unit: &mut Unit, name: &str, value: Expr) -> SymId {
         let v = variable(unit, name);
         let span = Span::NONE;
@@ -317,16 +317,16 @@ fn symbol_is_support(unit: &Unit, s: SymId) -> bool {
     symbol.place == Place::Global && Support::is_name(&symbol.name)
 }
 
-/// Can it be evaluated once more, with no other effect than its value?
+/// Whether an expression can be evaluated once more without side effects and with the same result.
 pub(super) fn is_plain(unit: &Unit, e: &Expr) -> bool {
     let mut plain = true;
     e.walk(&mut |e| {
         plain &= match &e.kind {
             ExprKind::Call(s, _) => match &unit.symbols[*s].class {
-                // What gives another value each time.
+                // These return another value each time.
                 Class::Intrinsic(i) => !matches!(i.name, "RAND" | "IRAND" | "RAN" | "SECNDS"),
                 Class::StatementFunction(_, value) => is_plain(unit, value),
-                // Checks do nothing else, or end the call.
+                // Checks have no side effect except that they may end the call.
                 Class::Function => symbol_is_support(unit, *s),
                 _ => false,
             },

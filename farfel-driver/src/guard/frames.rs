@@ -1,53 +1,54 @@
-//! Subscripts that are compared once, before a loop begins.
+//! Checks that are made once, before a loop begins.
 //!
-//! A [`Frame`] belongs to a loop. Inside it a subscript is a polynomial in the variables of the loop
-//! and of those in it, which run between bounds that are known before, and in variables that the loop
-//! does not change. Its smallest and largest value are polynomials in the latter. Where they lie inside
-//! the array there is no check in the loop: what must hold is asked for once, and where it does not
-//! hold, another version of the loop has all checks.
+//! A [`Frame`] belongs to a loop. Inside the loop, a subscript is a polynomial in the variables of this loop
+//! and of those nested in it, whose bounds are known beforehand, and in variables that the loop does not
+//! change. Its minimum and maximum are polynomials in the latter. If these are within the array, no check is
+//! needed in the loop: the condition is evaluated once, and if it does not hold, another version of the loop
+//! is used that has all checks.
 //!
-//! Variables stand for the values that they have before the loop, in [`Frame::snapshots`]: so it does
-//! not matter that a program may change one under another name, which Fortran forbids.
+//! Variables are replaced by the values that they have before the loop, in [`Frame::snapshots`]: so it does
+//! not matter if a program changes one of them under another name, which Fortran forbids.
 
 use super::poly::Poly;
 use farfel_lang::Span;
 use farfel_lang::ir::{BinOp, Block, Expr, Stmt, SymId};
 use std::collections::{BTreeMap, HashSet};
 
-/// What is known in a loop before it begins.
+/// What is known about a loop before it begins.
 pub(super) struct Frame {
-    /// The variables that it changes, those of loops too.
+    /// The variables that it changes, including loop variables.
     pub changed: HashSet<SymId>,
-    /// It calls procedures, which may change what is not its own.
+    /// Whether it calls procedures, which may change variables that are not local.
     pub calls: bool,
-    /// The loops that are under way, the outermost first.
+    /// The loops that enclose the current statement, the outermost first.
     pub loops: Vec<Loop>,
-    /// Values before the loop: the variables that have them, and what they are values of.
+    /// The values before the loop: variables that hold them, and the expressions.
     pub values: Vec<(SymId, Expr)>,
-    /// What must not be negative: products of variables, and the least number behind them.
+    /// The conditions: sums of products of variables that must not be negative after adding the number. For
+    /// equal sums only the smallest number is kept.
     pub conditions: BTreeMap<Poly, i128>,
-    /// How many references have no check because of it.
+    /// The number of references that need no check because of this frame.
     pub proven: usize,
 }
 
-/// A loop that is under way.
+/// A loop that encloses the current statement.
 pub(super) struct Loop {
     pub var: SymId,
-    /// The variable that counts in its place.
+    /// The 64-bit variable that is counted in its place.
     pub wide: SymId,
     pub low: Poly,
     pub high: Poly,
 }
 
-/// A loop that counts in 64 bits.
+/// A loop that is counted in 64 bits.
 pub(super) struct Counted {
     pub wide: SymId,
-    /// Its first and its last value.
+    /// Its first and last values.
     pub bounds: [Poly; 2],
 }
 
 impl Frame {
-    /// One of a loop that changes these variables.
+    /// Creates the frame of a loop that changes these variables.
     pub(super) fn new(changed: HashSet<SymId>, calls: bool) -> Frame {
         Frame {
             changed,
@@ -59,13 +60,13 @@ impl Frame {
         }
     }
 
-    /// Statements for before the loop.
+    /// Returns statements to be executed before the loop.
     pub(super) fn snapshots(&self, span: Span) -> Block {
         let set = |(v, e): &(SymId, Expr)| Stmt::assign(Expr::var(*v, span), e.clone(), span);
         self.values.iter().map(set).collect()
     }
 
-    /// What must hold before the loop; `None` for nothing.
+    /// Returns the condition to be tested before the loop; `None` if there is none.
     pub(super) fn condition(&self, span: Span) -> Option<Expr> {
         let zero = || Expr::long(0, span);
         let each = self.conditions.iter().map(|(products, number)| {

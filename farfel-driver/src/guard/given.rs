@@ -1,9 +1,9 @@
-//! What procedures get that are arguments themselves: closures of Rust, which see a call and nothing of
+//! Lengths for procedures that are arguments themselves: Rust closures, which see a call but nothing else of
 //! the unit that makes it.
 //!
-//! Each call of a dummy procedure hands over, behind its arguments, an INTEGER*8 for each of them that is
-//! no procedure: how many elements there are from the first one on. [`shape`] is what a call alone says of
-//! an argument; `bind` makes slices of those that are arrays in one of the calls.
+//! Each call of a dummy procedure passes, after its arguments, an INTEGER*8 for each of them that is not a
+//! procedure: the number of elements from the first one on. [`shape`] is what a call alone says about an
+//! argument; `bind` makes slices of those that are arrays in one of the calls.
 
 use super::arrays::is_plain;
 use super::rewrite::{Use, Work};
@@ -15,20 +15,20 @@ use farfel_lang::print::print_expr;
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashSet;
 
-/// What is passed.
+/// The shape of an actual argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// One value, or one variable.
+    /// A single value or variable.
     One,
     /// As many elements as a declaration says.
     Declared,
-    /// All that is left of an array.
+    /// The rest of an array.
     Rest,
     /// An array that has no name.
     Unnamed,
 }
 
-/// What the call of a procedure says of one of its arguments, which is not a procedure.
+/// Returns what the call of a procedure says about one of its arguments that is not a procedure.
 pub(crate) fn shape(unit: &Unit, callee: SymId, actual: &Expr, counted: &HashSet<SymId>) -> Shape {
     match &actual.kind {
         ExprKind::Var(s) if unit.symbols[*s].is_array() => match is_open(unit, *s) {
@@ -36,7 +36,7 @@ pub(crate) fn shape(unit: &Unit, callee: SymId, actual: &Expr, counted: &HashSet
             false => Shape::Declared,
         },
         ExprKind::Element(_, subscripts) if rank(unit, actual) == 0 => {
-            // Functions get values. A loop that counts the first subscript passes element by element.
+            // Functions receive values. A loop over the first subscript passes element by element.
             let function = unit.symbols[callee].class == Class::Function;
             let mut alone = function || !subscripts.iter().all(|s| is_plain(unit, s));
             if let Some(first) = subscripts.first() {
@@ -60,7 +60,8 @@ pub(crate) fn shape(unit: &Unit, callee: SymId, actual: &Expr, counted: &HashSet
     }
 }
 
-/// Does its declaration leave open how many elements an array has? Old programs write `X(1)` for that.
+/// Whether the declaration of an array leaves its number of elements open. Old programs write `X(1)` for
+/// that.
 pub(crate) fn is_open(unit: &Unit, array: SymId) -> bool {
     let symbol = &unit.symbols[array];
     let last = symbol.dims.last();
@@ -70,7 +71,7 @@ pub(crate) fn is_open(unit: &Unit, array: SymId) -> bool {
     })
 }
 
-/// The variables that loops of a unit count.
+/// Returns the loop variables of a unit.
 pub(crate) fn counted(body: &[Stmt]) -> HashSet<SymId> {
     let mut counted = HashSet::new();
     walk_block(body, &mut |s| {
@@ -83,7 +84,7 @@ pub(crate) fn counted(body: &[Stmt]) -> HashSet<SymId> {
     counted
 }
 
-/// Is an argument of a call a procedure?
+/// Whether an actual argument is a procedure.
 pub(crate) fn is_procedure(unit: &Unit, actual: &Expr) -> bool {
     match &actual.kind {
         ExprKind::Var(s) => {
@@ -94,15 +95,15 @@ pub(crate) fn is_procedure(unit: &Unit, actual: &Expr) -> bool {
     }
 }
 
-/// Does the call of a dummy procedure hand over lengths? Not where it cannot be a closure: that is a
-/// procedure of other code, which may look behind its arguments for the lengths of texts.
+/// Whether the call of a dummy procedure passes lengths. It does not if the procedure cannot be a closure:
+/// then it belongs to other code, which may expect the lengths of texts after its arguments.
 pub(crate) fn hands_over(unit: &Unit, args: &[Expr]) -> bool {
     args.iter()
         .all(|a| is_procedure(unit, a) || type_of(unit, a).is_some_and(|ty| ty != Type::Character))
 }
 
 impl Work<'_> {
-    /// The call of a procedure that is an argument.
+    /// Rewrites the call of a dummy procedure.
     pub(super) fn call_given(&mut self, callee: SymId, args: &mut Vec<Expr>, span: Span) {
         let all = hands_over(&self.unit, args);
         let mut lengths = Vec::new();
@@ -116,7 +117,7 @@ impl Work<'_> {
         args.extend(lengths);
     }
 
-    /// How many elements a procedure gets that is an argument, and the checks that they are there.
+    /// Returns the number of elements that a dummy procedure receives, and adds the checks that they exist.
     fn given_length(&mut self, callee: SymId, a: &mut Expr, span: Span) -> Expr {
         match shape(&self.unit, callee, a, &self.counted) {
             Shape::One | Shape::Unnamed => {
@@ -142,7 +143,7 @@ impl Work<'_> {
 
     fn length_behind(&mut self, a: &mut Expr, span: Span) -> Expr {
         let shown = print_expr(&self.unit, a);
-        // Where nobody knows, the reason is told.
+        // If the number is unknown, the reason has been recorded.
         let count = self.count_of(a, &shown, true, span);
         count.unwrap_or_else(|| Expr::long(0, span))
     }

@@ -1,13 +1,13 @@
-//! Assigned GOTO, without places to jump to: ASSIGN gives its variable the number of a label among those that
-//! it can have, and the jump looks that up. A variable that nobody set ends the call, or the program.
+//! Replaces assigned GOTO: ASSIGN sets its variable to the index of a label among those that it can have, and
+//! the jump looks the label up. A jump by a variable that was never set ends the call, or the program.
 
 use farfel_lang::ir::{
     Block, Expr, Label, Place, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rewrites the jumps of a unit and what they depend on, except where a label is that of a FORMAT. Returns
-/// whether there was one.
+/// Rewrites the assigned GOTOs of a unit and the ASSIGN statements that they depend on, except if a label is
+/// that of a FORMAT. Returns whether there was one.
 pub(crate) fn number(unit: &Unit, body: &mut Block) -> bool {
     let mut labels: BTreeMap<SymId, BTreeSet<Label>> = BTreeMap::new();
     walk_block(body, &mut |s| match &s.kind {
@@ -40,7 +40,8 @@ pub(crate) fn number(unit: &Unit, body: &mut Block) -> bool {
     };
     numbers.block(body);
     let jumps = numbers.jumps;
-    // None has a label when the unit is entered. What is kept between calls is 0 before the first one.
+    // On entry to the unit, no variable has a label. Variables that are kept between calls are 0 before the
+    // first call.
     let keeps = unit
         .specs
         .iter()
@@ -57,7 +58,7 @@ pub(crate) fn number(unit: &Unit, body: &mut Block) -> bool {
 }
 
 struct Numbers<'a> {
-    /// The labels that each variable can have, in order.
+    /// The possible labels of each variable, in order.
     labels: BTreeMap<SymId, Vec<Label>>,
     unit: &'a Unit,
     jumps: bool,
@@ -81,7 +82,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// What stands for a statement.
+    /// Returns the replacement of a statement, if it has one.
     fn statements(&mut self, s: &Stmt) -> Option<Block> {
         let span = s.span;
         match &s.kind {

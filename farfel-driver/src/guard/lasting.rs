@@ -1,7 +1,7 @@
-//! Which arguments may be variables of the program: in COMMON, saved, or local to some caller.
+//! Determines which arguments may be variables of the program: in COMMON, saved, or local to some caller.
 //!
-//! A closure that gets such a variable may reach it in another way meanwhile, by a further call of the
-//! library. So it gets a copy, while what the caller of the library has lent is lent on.
+//! A closure that receives such a variable might also reach it by a further call of the library. Therefore it
+//! gets a copy, while variables that the caller of the library has lent are passed on directly.
 
 use crate::calls::{for_each_call, for_each_passed};
 use farfel_lang::ir::{Arg, EntryPoint, Expr, ExprKind, Name, Place, Program, SymId, Unit};
@@ -10,23 +10,23 @@ use std::collections::{HashMap, HashSet};
 /// A dummy argument: the name of its unit, and its own.
 type Dummy = (Name, Name);
 
-/// See [the module](self).
+/// The dummy arguments that may be variables of the program; see [the module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Lasting(HashSet<Dummy>);
 
 impl Lasting {
-    /// Those of a program.
+    /// Determines these arguments for a program.
     pub(crate) fn of(program: &Program) -> Lasting {
         let points = program.units.iter().flat_map(Unit::entry_points);
         let points: HashMap<&Name, EntryPoint> = points.map(|p| (p.name, p)).collect();
-        // What a call of a dummy procedure may be.
+        // The possible targets of calls of dummy procedures.
         let mut passed: HashSet<Name> = HashSet::new();
         for unit in &program.units {
             for_each_passed(unit, &mut |name| {
                 passed.insert(name.clone());
             });
         }
-        // What is passed on as what.
+        // Which dummy arguments are passed on as which others.
         let mut on: HashMap<Dummy, Vec<Dummy>> = HashMap::new();
         let mut open: Vec<Dummy> = Vec::new();
         for unit in &program.units {
@@ -61,7 +61,7 @@ impl Lasting {
         Lasting(found)
     }
 
-    /// Is an actual argument a variable of the program, or may it be one?
+    /// Whether an actual argument is, or may be, a variable of the program.
     pub(crate) fn is_passed(&self, unit: &Unit, actual: &Expr) -> bool {
         variable(unit, actual).is_some_and(|s| {
             unit.symbols[s].place != Place::Dummy || self.0.contains(&named(unit, s))
@@ -69,7 +69,7 @@ impl Lasting {
     }
 }
 
-/// The variable that an actual argument is, or lies in.
+/// Returns the variable that an actual argument is, or is part of.
 fn variable(unit: &Unit, actual: &Expr) -> Option<SymId> {
     let actual = match &actual.kind {
         ExprKind::Paren(e) => e,

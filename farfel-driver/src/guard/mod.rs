@@ -1,23 +1,24 @@
-//! Checks, so that no function that safe Rust calls leaves an array.
+//! Bounds checks: no function that safe Rust calls may access memory outside its arrays.
 //!
-//! A pass over the final program of a library, before it is printed:
+//! This is a pass over the final program of a library, before it is printed:
 //!
-//! 1. Every subprogram gets, behind its other arguments, an INTEGER*8 for each array argument: how many
-//!    elements there are from the first one on. Calls hand on what is left of what they pass. In COMMON
-//!    and EQUIVALENCE that is all to the end of the storage.
-//! 2. Every subscript, section, substring and whole array is compared with that, by the place in storage
-//!    and not by each bound: old programs count through a matrix with one subscript. What is proven is
-//!    left alone: constants (`rewrite`), and what loops can say before they begin (`frames`, `prove`), which
-//!    then have two versions.
+//! 1. Every subprogram gets, after its other arguments, an INTEGER*8 for each array argument: the number of
+//!    elements from the first one on. Calls pass on what remains of the arrays that they pass. In COMMON and
+//!    EQUIVALENCE this extends to the end of the storage.
+//! 2. Every subscript, section, substring and whole array is checked against these lengths, by its position
+//!    in storage and not by each bound: old programs run through a matrix with one subscript. What can be
+//!    proven is not checked: constants (`rewrite`), and what can be decided before a loop begins (`frames`,
+//!    `prove`); such a loop has two versions.
 //! 3. A check that fails calls `farfel-runtime`, which unwinds to the Rust function as STOP does.
 //!
-//! The comparisons hold whatever the program computes: objects with checks are compiled so that
-//! integer arithmetic wraps, and a subscript is evaluated where it is compared and used.
+//! The checks hold whatever the program computes: objects with checks are compiled so that integer arithmetic
+//! wraps, and a subscript is evaluated in the same place where it is checked and used.
 //!
-//! Procedures that are arguments are closures of Rust and get a length with every argument: see [`given`].
+//! Procedures that are arguments are Rust closures and get a length with every argument: see [`given`].
 //!
-//! What the pass does not cover is a reason ([`Checked::exposed`]) for the functions that reach it to be
-//! `unsafe`. Subprograms keep their arguments that C calls by name, or that are passed on as arguments.
+//! Anything that the pass does not cover is a reason ([`Checked::exposed`]) to make the functions that reach
+//! it `unsafe`. The arguments of subprograms that C calls by name, or that are passed on as arguments, are
+//! left unchanged.
 
 mod arrays;
 mod frames;
@@ -42,41 +43,41 @@ use rewrite::Work;
 pub(crate) use rewrite::{place_of, under, unlabel_loops};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The reason where the settings leave out checks.
+/// The reason given when the settings disable checks.
 pub(crate) const UNCHECKED: &str = "the settings leave out its checks";
 
-/// What is settled for a whole library before any of its objects is made.
+/// Decisions for a whole library that are made before any of its objects.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// The units that get no lengths, with the reasons.
     unmeasured: HashMap<Name, String>,
-    /// The units in which nothing is checked, by the settings; `None` for all.
+    /// The units in which the settings disable checks; `None` for all units.
     unchecked: Option<HashSet<Name>>,
     /// The arguments that may be variables of the program.
     pub lasting: Lasting,
-    /// A default REAL has this many bytes.
+    /// The size of a default REAL in bytes.
     real: u8,
 }
 
-/// What is known of the units of a program with checks.
+/// What is known about the units of a program with checks.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
-    /// Units in which a check may fail.
+    /// The units in which a check may fail.
     pub fails: HashSet<Name>,
-    /// Units with something that is not covered, with the first reason.
+    /// The units with something that is not covered, each with the first reason.
     pub exposed: HashMap<Name, String>,
 }
 
-/// What calls of a subprogram must know.
+/// What callers must know about a subprogram.
 struct Interface {
     args: Vec<Dummy>,
-    /// Of a function, the type of its result; of a CHARACTER with its length, if that is constant.
+    /// For a function, the type of its result, and for a CHARACTER its length if that is constant.
     result: Option<(Option<Type>, Option<i64>)>,
     measured: bool,
 }
 
 enum Dummy {
-    /// `size`: bytes of an element, `any`: it takes texts of any length.
+    /// `size` is the size of an element in bytes; `any` means that it accepts texts of any length.
     Scalar {
         size: Option<i64>,
         any: bool,
@@ -89,7 +90,7 @@ enum Dummy {
     Other,
 }
 
-/// The pass.
+/// The state of the pass.
 struct Guard<'a> {
     plan: &'a Plan,
     interfaces: HashMap<Name, Interface>,
@@ -98,8 +99,8 @@ struct Guard<'a> {
 }
 
 impl Plan {
-    /// For a staged program, with stand-ins for its derivatives. `by_name`: what C calls.
-    /// `unchecked`: the units that the settings leave alone, `None` for all.
+    /// Makes the plan for a staged program with stand-ins for its derivatives. `by_name` are the units that C
+    /// calls. `unchecked` are the units in which the settings disable checks, `None` for all.
     pub(crate) fn of(
         program: &Program,
         by_name: &BTreeSet<Name>,
@@ -142,7 +143,7 @@ impl Plan {
                 leave(name, "it is passed on as an argument, without lengths");
             });
         }
-        // ENTRY points have what their units have.
+        // ENTRY points are treated like their units.
         for (entry, unit) in own {
             if let Some(why) = unmeasured.get(&unit).cloned() {
                 unmeasured.insert(entry, why);
@@ -156,22 +157,22 @@ impl Plan {
         }
     }
 
-    /// Does a unit get the lengths of its array arguments?
+    /// Whether a unit gets the lengths of its array arguments.
     pub(crate) fn is_measured(&self, unit: &str) -> bool {
         !self.unmeasured.contains_key(unit)
     }
 
-    /// Bytes of a default REAL.
+    /// Returns the size of a default REAL in bytes.
     pub(crate) fn real(&self) -> u8 {
         self.real
     }
 
-    /// Are the subscripts of a unit checked?
+    /// Whether the subscripts of a unit are checked.
     pub(crate) fn is_checked(&self, unit: &str) -> bool {
         self.unchecked.as_ref().is_some_and(|u| !u.contains(unit))
     }
 
-    /// What it decides of calls, as a text: another one makes other objects.
+    /// Returns the plan's decisions about calls as text, for the keys of objects.
     pub(crate) fn recipe(&self) -> String {
         let mut names: Vec<&Name> = self.unmeasured.keys().collect();
         names.sort();
@@ -180,14 +181,14 @@ impl Plan {
         format!("without {names:?} unchecked {unchecked:?}")
     }
 
-    /// What checks in a program are, without changing it.
+    /// Determines the checks of a program without changing it.
     pub(crate) fn look(&self, program: &Program) -> Checked {
         let guard = Guard::new(self, &[program], None);
         let mut checked = Checked::default();
         for unit in &program.units {
             let name = unit.name.clone();
             if unit.origin == Origin::Derivative {
-                // It is not there yet. Its arrays are those of what it is derived from.
+                // A derivative does not exist yet. Its arrays are those of the original.
                 continue;
             }
             let (_, fails, reasons) = guard.unit(unit.clone());
@@ -198,7 +199,7 @@ impl Plan {
                 checked.exposed.insert(name, reason);
             }
         }
-        // A derivative has the arrays of all that what it is derived from calls.
+        // A derivative has the arrays of all units that its original calls.
         let callees = callees(program);
         let mut arrays: HashSet<Name> = program
             .units
@@ -216,7 +217,7 @@ impl Plan {
         checked
     }
 
-    /// Puts checks into a program. `library`: where interfaces of units stand that are elsewhere.
+    /// Adds checks to a program. `library` has the interfaces of units in other objects.
     pub(crate) fn protect(&self, program: &mut Program, library: &Program, sources: &Sources) {
         let guard = Guard::new(self, &[library, program], Some(sources));
         let units = std::mem::take(&mut program.units);
@@ -231,7 +232,7 @@ fn has_arrays(unit: &Unit) -> bool {
         .any(|(_, s)| s.is_variable() && (s.is_array() || text(s)))
 }
 
-/// Bytes of a number or truth value, where a default REAL has `real`.
+/// Returns the size in bytes of a number or logical value, with a default REAL of `real` bytes.
 fn bytes(ty: Type, real: u8) -> Option<i64> {
     Some(match ty.with_real(real) {
         Type::Integer(n) | Type::Real(n) | Type::Logical(n) => i64::from(n),
@@ -240,7 +241,8 @@ fn bytes(ty: Type, real: u8) -> Option<i64> {
     })
 }
 
-/// Procedures of gfortran that are called like those of the program, and touch only what they get.
+/// Whether this is a procedure of gfortran that is called like one of the program and touches only its
+/// arguments.
 fn is_harmless(symbol: &Symbol) -> bool {
     const HARMLESS: [&str; 13] = [
         "ABORT",
@@ -283,7 +285,8 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// One unit with its checks, whether one may fail, and what they do not cover.
+    /// Returns a unit with its checks, whether one of them may fail, and the reasons why they do not cover
+    /// everything.
     fn unit(&self, mut unit: Unit) -> (Unit, bool, BTreeSet<String>) {
         if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
             return (unit, false, BTreeSet::new());
@@ -309,7 +312,7 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// The arguments with the lengths of arrays, of ENTRY points, too.
+/// Adds the arguments with the lengths of arrays, also to ENTRY points.
 fn add_lengths(work: &mut Work, body: &mut Block) {
     let mut args = std::mem::take(&mut work.unit.args);
     lengths_of(work, &mut args);
@@ -343,12 +346,12 @@ fn lengths_of(work: &mut Work, args: &mut Vec<Arg>) {
     }
 }
 
-/// Does a dummy argument have a length behind it?
+/// Whether a dummy argument is accompanied by a length.
 fn takes_length(symbol: &Symbol) -> bool {
     symbol.is_variable() && symbol.is_array()
 }
 
-/// What stands in a unit that no check covers.
+/// Records the features of a unit that no check covers.
 fn bars(work: &mut Work, body: &Block) {
     let unit = &work.unit;
     let mut found: Vec<String> = Vec::new();
@@ -396,14 +399,15 @@ fn dummy(unit: &Unit, arg: Arg, real: u8) -> Dummy {
     }
 }
 
-/// The type of a function, or of a reference to one, and the length of a CHARACTER.
+/// Returns the type of a function, or of a reference to one, and the length if it is a CHARACTER.
 fn result_of(unit: &Unit, function: SymId) -> (Option<Type>, Option<i64>) {
     let symbol = &unit.symbols[function];
     let length = (symbol.ty == Some(Type::Character)).then(|| text_length(unit, symbol));
     (symbol.ty, length.flatten())
 }
 
-/// The length that a CHARACTER is declared with; `None` for `*(*)` and what is not constant.
+/// Returns the length with which a CHARACTER is declared; `None` for `*(*)` and for lengths that are not
+/// constant.
 fn text_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
     let constant = |e: &Expr| Constants::of(unit).integer(e);
     match &symbol.length {

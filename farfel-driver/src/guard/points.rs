@@ -1,4 +1,4 @@
-//! ENTRY points: each has arguments of its own, and those of the others are nowhere when the unit is entered
+//! ENTRY points: each has its own arguments, and those of the others do not exist if the unit is entered
 //! there.
 
 use farfel_lang::Span;
@@ -9,9 +9,9 @@ use farfel_lang::ir::{
 use farfel_lang::storage::Constants;
 use std::collections::HashSet;
 
-/// Leaves open how long arrays are that have a variable as their last bound, in a unit with ENTRY points: it may be an argument of
-/// another one. That is not looked at where each subscript is compared with what there is. Where the array is more than its elements
-/// it stays as it is.
+/// Leaves the last bound of arrays open if it is a variable, in a unit with ENTRY points, since the variable
+/// may be an argument of another one. The bound does not matter where each subscript is compared with the
+/// actual length. An array whose shape is needed stays as it is.
 pub(super) fn leave_open(unit: &mut Unit, body: &Block) {
     if !body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_))) {
         return;
@@ -41,7 +41,7 @@ pub(super) fn leave_open(unit: &mut Unit, body: &Block) {
     }
 }
 
-/// The arrays of which something needs the shape.
+/// Returns the arrays whose shape is needed.
 fn whole(unit: &Unit, body: &Block) -> HashSet<SymId> {
     let mut found = HashSet::new();
     fn look(unit: &Unit, e: &Expr, found: &mut HashSet<SymId>) {
@@ -81,7 +81,8 @@ fn whole(unit: &Unit, body: &Block) -> HashSet<SymId> {
     found
 }
 
-/// Why the checks do not cover a unit with ENTRY points. Its body has been taken out.
+/// Returns the reason why the checks do not cover a unit with ENTRY points, if there is one. Its body has
+/// been taken out.
 pub(super) fn bar(unit: &Unit, body: &Block) -> Option<String> {
     if !body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_))) {
         return None;
@@ -90,7 +91,7 @@ pub(super) fn bar(unit: &Unit, body: &Block) -> Option<String> {
     unit.body = body.clone();
     unit.number();
     let unit = unit;
-    // Compilers compute bounds wherever the unit is entered.
+    // Compilers evaluate bounds wherever the unit is entered.
     let constants = Constants::of(&unit);
     let constant = |e: &Expr| e.kind == ExprKind::Star || constants.integer(e).is_some();
     for (_, s) in unit.symbols.iter().filter(|(_, s)| s.is_variable()) {
@@ -126,7 +127,8 @@ pub(super) fn bar(unit: &Unit, body: &Block) -> Option<String> {
     None
 }
 
-/// An argument of another ENTRY point that is used on some way from the one at which the unit is entered.
+/// Returns an argument of another ENTRY point that is used on some path from the one at which the unit is
+/// entered.
 fn missing(unit: &Unit, flow: &Flow, args: &HashSet<SymId>) -> Option<SymId> {
     let mut used: Vec<SymId> = Vec::new();
     let mut reached = vec![false; flow.len()];
@@ -139,7 +141,7 @@ fn missing(unit: &Unit, flow: &Flow, args: &HashSet<SymId>) -> Option<SymId> {
         let Some(s) = flow.stmts.get(node) else {
             continue;
         };
-        // It names arguments and uses none.
+        // An ENTRY statement names arguments but uses none.
         if !matches!(s.kind, StmtKind::Entry(_)) {
             s.for_each_own_symbol(&mut |s| used.push(s));
             s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |s| used.push(s)));

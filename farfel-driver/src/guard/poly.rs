@@ -1,18 +1,19 @@
-//! Polynomials with whole coefficients in variables of a unit: what subscripts and the bounds of
-//! loops are, as far as they can be compared before a loop begins.
+//! Polynomials with integer coefficients in variables of a unit: the form in which subscripts and loop bounds
+//! can be compared before a loop begins.
 
 use farfel_lang::Span;
 use farfel_lang::ir::{BinOp, Expr, SymId};
 use std::collections::BTreeMap;
 
-/// A sum of products of variables. Its expression is of type INTEGER*8, as all of its variables are.
+/// A sum of products of variables with coefficients. Its expression has type INTEGER*8, as all its variables
+/// have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Poly(BTreeMap<Vec<SymId>, i128>);
 
-/// Products of more variables are not looked at: nothing can be said of their size.
+/// Products of more variables are not considered: nothing can be said about their size.
 const MOST_FACTORS: usize = 2;
 
-/// What is larger counts as unknown; far from where the arithmetic itself would fail.
+/// Larger coefficients count as unknown; this is far below where the arithmetic itself would overflow.
 const LARGEST: i128 = 1 << 100;
 
 impl Poly {
@@ -56,7 +57,7 @@ impl Poly {
         self.plus(&other.times_number(-1))
     }
 
-    /// The product, if it is not too complicated.
+    /// Returns the product, if it is not too complicated.
     pub(super) fn times(&self, other: &Poly) -> Option<Poly> {
         let mut made = Poly::default();
         for (a, x) in &self.0 {
@@ -72,7 +73,7 @@ impl Poly {
         Some(made)
     }
 
-    /// Its value, where no variable is in it.
+    /// Returns the value, if the polynomial contains no variable.
     pub(super) fn value(&self) -> Option<i128> {
         match self.0.len() {
             0 => Some(0),
@@ -81,12 +82,12 @@ impl Poly {
         }
     }
 
-    /// The number that is added to products of variables.
+    /// Returns the constant term.
     pub(super) fn number(&self) -> i128 {
         self.0.get(&Vec::new()).copied().unwrap_or_default()
     }
 
-    /// The factor `a` and the rest `b`, so that it is `a*sym + b`; `None` where `sym` is squared.
+    /// Splits the polynomial into `a` and `b` such that it is `a*sym + b`; `None` if `sym` is squared.
     pub(super) fn split(&self, sym: SymId) -> Option<(Poly, Poly)> {
         let (mut a, mut b) = (Poly::default(), Poly::default());
         for (product, factor) in &self.0 {
@@ -102,18 +103,18 @@ impl Poly {
         Some((a, b))
     }
 
-    /// All its variables, each once for each product that it is in.
+    /// Iterates over its variables, each once for each product that contains it.
     pub(super) fn variables(&self) -> impl Iterator<Item = SymId> {
         self.0.keys().flatten().copied()
     }
 
-    /// The factors before its products.
+    /// Iterates over the coefficients of its products.
     pub(super) fn factors(&self) -> impl Iterator<Item = i128> {
         self.0.values().copied()
     }
 
-    /// A number that its absolute value, and that of each of its parts, does not exceed, where a
-    /// variable has as many bits as `bits` says. `None` where it does not fit into an INTEGER*8.
+    /// Checks that its absolute value, and that of each partial result, fits into an INTEGER*8, if each
+    /// variable has at most as many bits as `bits` says. Returns `None` if it may not fit.
     pub(super) fn fits(&self, bits: &dyn Fn(SymId) -> u32) -> Option<()> {
         let mut sum: i128 = 0;
         for (product, factor) in &self.0 {
@@ -124,10 +125,10 @@ impl Poly {
         (sum < 1 << 63).then_some(())
     }
 
-    /// As Fortran writes it.
+    /// Returns the polynomial as a Fortran expression.
     pub(super) fn expr(&self, span: Span) -> Expr {
         let mut made: Option<Expr> = None;
-        // What is positive comes first, and numbers last.
+        // Positive terms come first, and the constant last.
         let order = |(product, factor): &(&Vec<SymId>, &i128)| (product.is_empty(), **factor < 0);
         let mut parts: Vec<(&Vec<SymId>, &i128)> = self.0.iter().collect();
         parts.sort_by_key(order);

@@ -1,4 +1,4 @@
-//! What loops can say of their subscripts before they begin: see [`super::frames`].
+//! Proves subscripts of loops before the loops begin: see [`super::frames`].
 
 use super::arrays::{Array, is_plain, long, variable};
 use super::frames::{Counted, Frame, Loop};
@@ -13,13 +13,13 @@ use farfel_lang::storage::Constants;
 use farfel_lang::types::type_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The bits of strides of which products can be compared. Others are left to checks.
+/// The maximum number of bits of strides whose products can be compared. Larger ones are left to checks.
 const STRIDE_BITS: u32 = 28;
 
-/// The bits of a number of elements that fit into memory.
+/// The maximum number of bits of a number of elements that fit into memory.
 const LENGTH_BITS: u32 = 48;
 
-/// Is it a variable that only its loop changes?
+/// Whether a variable is changed only by its loop.
 fn counts(work: &Work, var: SymId, body: &[Stmt]) -> bool {
     let symbol = &work.unit.symbols[var];
     let own = symbol.place == Place::Local && work.storage.spot(var).is_none();
@@ -27,7 +27,7 @@ fn counts(work: &Work, var: SymId, body: &[Stmt]) -> bool {
     own && integer && !symbol.is_array() && !changes(&work.unit, body).0.contains(&var)
 }
 
-/// Does something outside of a loop jump into it?
+/// Whether something outside a loop jumps into it.
 fn is_entered(work: &Work, s: &Stmt) -> bool {
     let mut copy = s.clone();
     let mut inside: HashMap<u32, usize> = HashMap::new();
@@ -40,7 +40,7 @@ fn is_entered(work: &Work, s: &Stmt) -> bool {
     entered
 }
 
-/// The variables that statements may change, and whether they call procedures.
+/// Returns the variables that statements may change, and whether they call procedures.
 fn changes(unit: &Unit, block: &[Stmt]) -> (HashSet<SymId>, bool) {
     let mut changed = HashSet::new();
     let mut calls = false;
@@ -65,7 +65,7 @@ fn changes(unit: &Unit, block: &[Stmt]) -> (HashSet<SymId>, bool) {
 }
 
 impl Work<'_> {
-    /// The frame of a loop, if it is one of those that can be known.
+    /// Returns the frame of a loop, if its subscripts can be analysed.
     pub(super) fn frame(&self, s: &Stmt) -> Option<Frame> {
         let StmtKind::Do(d) = &s.kind else {
             return None;
@@ -99,7 +99,8 @@ impl Work<'_> {
         Some(Frame::new(changed, calls))
     }
 
-    /// Counts a loop in 64 bits if a frame knows its bounds: `plain` without checks, `checked` with them.
+    /// Counts a loop in 64 bits if a frame knows its bounds, which are `plain` without checks and `checked`
+    /// with them.
     pub(super) fn enter(
         &mut self,
         var: SymId,
@@ -120,7 +121,7 @@ impl Work<'_> {
             let own = self.frames[i].loops.is_empty();
             let bound = |work: &mut Self, k: usize| match work.poly(i, plain[k], own) {
                 Some(p) => Some(p),
-                // What is evaluated before the loop in any case.
+                // These bounds are evaluated before the loop in any case.
                 None if own
                     && matches!(
                         type_of(&work.unit, plain[k]),
@@ -159,7 +160,7 @@ impl Work<'_> {
         counted
     }
 
-    /// A variable with the value that an expression has before the loop of a frame.
+    /// Returns a variable with the value of an expression before the loop of a frame.
     fn value(&mut self, frame: usize, e: Expr) -> Poly {
         let known = self.frames[frame].values.iter();
         let e = long(e);
@@ -175,8 +176,8 @@ impl Work<'_> {
         Poly::variable(v)
     }
 
-    /// An integer expression in a loop as its frame knows it. `first`: where the loop begins, so
-    /// that it does not matter what it changes.
+    /// Converts an integer expression in a loop to a polynomial in the variables of its frame. `first` means
+    /// that it is evaluated where the loop begins, so that changes in the loop do not matter.
     fn poly(&mut self, frame: usize, e: &Expr, first: bool) -> Option<Poly> {
         if let Some(n) = Constants::of(&self.unit).integer(e) {
             return Some(Poly::constant(n.into()));
@@ -204,7 +205,7 @@ impl Work<'_> {
         }
     }
 
-    /// Does an INTEGER variable have one value as long as a loop lasts?
+    /// Whether an INTEGER variable keeps its value throughout a loop.
     fn is_kept(&self, frame: usize, s: SymId, first: bool) -> bool {
         let symbol = &self.unit.symbols[s];
         let frame = &self.frames[frame];
@@ -233,8 +234,9 @@ impl Work<'_> {
         }
     }
 
-    /// The subscripts of a reference that leads to an element whatever happens, or will when what its
-    /// frame asks for holds: those that change. `None` where it must be checked.
+    /// Tries to prove that a reference is within its array, unconditionally or under the conditions of its
+    /// frame. Returns the subscripts as polynomials, `None` for constant ones. Returns `None` if the
+    /// reference must be checked.
     pub(super) fn prove(
         &mut self,
         subscripts: &[Expr],
@@ -326,13 +328,13 @@ impl Work<'_> {
         Some(polys.into_iter().map(changed).collect())
     }
 
-    /// Is it a number of elements that are all there?
+    /// Whether a variable is a number of existing elements.
     fn is_length(&self, s: SymId) -> bool {
         self.given.values().any(|l| *l == s) || self.arrays.totals.contains(&s)
     }
 
-    /// The largest or smallest value, as long as the loops of a frame go on. Adds what must not be
-    /// negative for it.
+    /// Returns the maximum or minimum over all iterations of a frame's loops, and adds the polynomials that
+    /// must not be negative for it.
     fn extreme(
         &self,
         frame: usize,
@@ -366,7 +368,7 @@ impl Work<'_> {
     }
 }
 
-/// The number of an element, from 1.
+/// Returns the number of an element, from 1.
 fn number(subscripts: &[Poly], array: &Array) -> Option<Poly> {
     let mut number = Poly::constant(1);
     for ((s, lower), stride) in subscripts.iter().zip(&array.lowers).zip(&array.strides) {

@@ -1,4 +1,4 @@
-//! The statements of one unit, with checks.
+//! Rewrites the statements of one unit with checks.
 
 use super::Guard;
 use super::arrays::{Array, Arrays, Length, Setting, is_plain, long};
@@ -15,44 +15,44 @@ use farfel_lang::types::{rank, type_of};
 use farfel_lang::{Sources, Span};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// A unit that is being worked on. Its body has been taken out.
+/// A unit being rewritten. Its body has been taken out.
 pub(super) struct Work<'a> {
     pub guard: &'a Guard<'a>,
     pub unit: Unit,
     pub storage: UnitStorage,
     pub arrays: Arrays,
-    /// The lengths that callers hand over.
+    /// The lengths that callers pass, by array.
     pub given: HashMap<SymId, SymId>,
     pub no_lengths: Option<String>,
-    /// Subscripts are checked.
+    /// Whether subscripts are checked.
     pub checks: bool,
-    /// Loops around that were entered with more known than the unit tells, the outermost first.
+    /// The frames of the enclosing loops whose bounds are known beforehand, the outermost first.
     pub frames: Vec<Frame>,
-    /// Loops may have a second version.
+    /// Whether loops may have a second version.
     pub versions: bool,
     support: HashMap<Support, SymId>,
-    /// Statements for before the one that is being looked at.
+    /// Statements to be inserted before the current one.
     before: Block,
-    /// Some checks are left to run time.
+    /// Whether some checks are made at run time.
     pub fails: bool,
-    /// What is not covered.
+    /// The reasons why something is not covered.
     pub reasons: BTreeSet<String>,
-    /// Labels that are used, up to this one.
+    /// The largest label in use.
     pub last_label: u32,
     /// The names of constructs.
     names: HashSet<Name>,
-    /// How many jumps go to each label.
+    /// The number of jumps to each label.
     pub jumps: HashMap<u32, usize>,
-    /// The variables that loops count.
+    /// The loop variables.
     pub counted: HashSet<SymId>,
 }
 
-/// How a value is asked for.
+/// How an expression is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// By its value, or to be set.
+    /// Its value is used, or it is assigned.
     Value,
-    /// Only what stands in its subscripts matters.
+    /// Only the expressions inside it, such as subscripts, are evaluated.
     Inside,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The whole unit.
+    /// Rewrites the whole unit.
     pub(super) fn run(mut self, mut body: Block) -> (Unit, bool, BTreeSet<String>) {
         unlabel_loops(&mut body);
         self.last_label = last_label(&self.unit, &body);
@@ -98,7 +98,7 @@ impl<'a> Work<'a> {
         (self.unit, self.fails, self.reasons)
     }
 
-    /// An automatic array must not be so large that its size in bytes is another number than it seems.
+    /// Checks that an automatic array is not so large that its size in bytes overflows.
     fn not_too_large(&mut self, sym: SymId, total: &Poly) -> Option<Stmt> {
         if !self.checks {
             return None;
@@ -115,7 +115,7 @@ impl<'a> Work<'a> {
             };
             let mut value = *value;
             self.expr(&mut value, Use::Value);
-            // What stands before a statement cannot stand here.
+            // Statements cannot be inserted before a statement function.
             if !self.before.is_empty() {
                 self.before.clear();
                 self.reason("a statement function uses a whole array");
@@ -178,7 +178,7 @@ impl<'a> Work<'a> {
         if matches!(s.kind, StmtKind::Do(_)) {
             let label = s.label.take();
             let span = s.span;
-            // What a comment tells the compiler of a loop stays right before it.
+            // A compiler directive for a loop stays immediately before it.
             let told = made.iter().rev().take_while(|s| is_told(s)).count();
             let told = made.split_off(made.len() - told);
             let mut loops = Vec::new();
@@ -202,7 +202,7 @@ impl<'a> Work<'a> {
         self.before = outer;
     }
 
-    /// A statement that is no loop, with all in it.
+    /// Rewrites a statement that is not a loop, with everything in it.
     fn inside(&mut self, s: &mut Stmt) {
         match &mut s.kind {
             StmtKind::Assign(target, value) => {
@@ -212,7 +212,7 @@ impl<'a> Work<'a> {
             }
             StmtKind::If(block) => self.if_block(block),
             StmtKind::Where(w) => {
-                // Its statements are one with it.
+                // Its statements are inseparable from it.
                 for (mask, body) in &mut w.block.arms {
                     self.expr(mask, Use::Value);
                     body.iter_mut().for_each(|s| self.inside(s));
@@ -251,7 +251,7 @@ impl<'a> Work<'a> {
             | StmtKind::Stop(Some(e))
             | StmtKind::Pause(Some(e)) => self.expr(e, Use::Value),
             StmtKind::Allocation(a) => {
-                // Those of the program have a reason of their own where they are used.
+                // Arrays that the program allocates are reported where they are used.
                 for e in &mut a.objects {
                     if let ExprKind::Element(_, bounds) = &mut e.kind {
                         bounds.iter_mut().for_each(|b| self.expr(b, Use::Value));
@@ -276,9 +276,9 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Arrays that meet in a statement must have the same shape: compilers do not look.
+    /// Requires that the arrays in a statement have the same shape, which compilers do not check.
     fn agree(&mut self, operands: &[&Expr]) {
-        // A scalar goes into what has any shape.
+        // A scalar conforms to any shape.
         let arrays = operands.iter().filter(|e| rank(&self.unit, e) > 0).count();
         if arrays == 0 {
             return;
@@ -287,7 +287,7 @@ impl<'a> Work<'a> {
         let mut known = true;
         for e in operands {
             e.walk(&mut |e| match &e.kind {
-                // Those of derivatives have the shape of what they are derived from.
+                // Derivatives have the shape of the originals.
                 ExprKind::Var(s) if self.unit.symbols[*s].origin == Origin::Written => {
                     let dims = &self.unit.symbols[*s].dims;
                     let extents = dims
@@ -312,7 +312,7 @@ impl<'a> Work<'a> {
                     }
                     shapes.insert(shape);
                 }
-                // They have shapes of their own.
+                // Array constructors have shapes of their own.
                 ExprKind::Array(_) => known = false,
                 _ => {}
             });
@@ -322,7 +322,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The extent of a dimension, as a text that is the same for the same.
+    /// Returns the extent of a dimension as text, which is equal for equal extents.
     fn extent(&self, from: Option<&Expr>, to: Option<&Expr>) -> String {
         let constants = Constants::of(&self.unit);
         let low = from.map_or(Some(1), |e| constants.integer(e));
@@ -369,7 +369,7 @@ impl<'a> Work<'a> {
             return;
         };
         self.before.extend(frame.snapshots(span));
-        // Without checks they hold.
+        // Without checks, the conditions are assumed to hold.
         match frame.condition(span).filter(|_| self.checks) {
             None => made.append(&mut fast),
             Some(condition) => {
@@ -383,8 +383,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// A loop with its checks. Where a loop around it knows its bounds it counts in 64 bits, so that
-    /// subscripts are what was compared before.
+    /// Rewrites a loop with its checks. If an enclosing frame knows the loop's bounds, the loop counts in 64
+    /// bits, so that subscripts have the values that were compared before.
     fn plain_loop(&mut self, mut s: Stmt, told: Block, made: &mut Block) {
         let span = s.span;
         let StmtKind::Do(d) = &mut s.kind else {
@@ -437,7 +437,7 @@ impl<'a> Work<'a> {
         made.push(s);
     }
 
-    /// The statement with other labels, for a copy of it.
+    /// Returns a copy of a statement with new labels.
     fn relabelled(&mut self, mut s: Stmt) -> Option<Stmt> {
         let mut labels: HashMap<u32, u32> = HashMap::new();
         let mut last = self.last_label;
@@ -456,7 +456,7 @@ impl<'a> Work<'a> {
         };
         for_each_defined(&mut s, &mut |label| rename(label));
         s.walk_mut(&mut |s| for_each_jump(s, &mut |label| rename(label)));
-        // Constructs have names of their own, too.
+        // Constructs get new names, too.
         let mut names: HashMap<Name, Name> = HashMap::new();
         s.walk_mut(&mut |s| {
             if let Some(name) = construct(s) {
@@ -588,7 +588,7 @@ impl<'a> Work<'a> {
         Expr::call(self.support(support), args, span)
     }
 
-    /// What a failed check shows: the reference and where it stands.
+    /// Returns the text that a failed check shows: the reference and its place.
     fn what(&self, shown: &str, span: Span) -> Expr {
         let shown = shortened(shown.to_owned());
         let place = self.guard.sources.and_then(|s| place_of(s, span));
@@ -596,7 +596,8 @@ impl<'a> Work<'a> {
         Expr::text(format!("{shown} at {place}"), span)
     }
 
-    /// Puts a check into the subscripts of an element or a section. `plain` are those without any.
+    /// Puts a check into the subscripts of an element or a section. `plain` are the subscripts without
+    /// checks.
     fn element(&mut self, e: &mut Expr, plain: &[Expr], shown: &str) {
         let span = e.span;
         let ExprKind::Element(sym, subscripts) = &mut e.kind else {
@@ -690,7 +691,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The subscripts of each dimension of a section.
+    /// Returns the bounds of a section in each dimension.
     fn section_bounds(
         &mut self,
         sym: SymId,
@@ -716,13 +717,13 @@ impl<'a> Work<'a> {
                 None => 1,
             };
             let lower = || Some(array.lowers[k].expr(span));
-            // What bounds the array may have changed since the unit was entered.
+            // The variables in the array's bounds may have changed since the unit was entered.
             let upper = || {
                 let upper = self.unit.symbols[sym].dims[k].upper.as_ref()?;
                 Some(Expr::long(constants.integer(upper)?, span))
             };
             let given = |e: &Option<Box<Expr>>| e.as_ref().map(|e| (**e).clone());
-            // Whichever way it goes.
+            // Correct for either direction.
             let from = given(from).or_else(lower)?;
             let to = given(to).or_else(upper)?;
             bounds.push(Bounds::of(from, to, step, span));
@@ -800,7 +801,7 @@ impl<'a> Work<'a> {
         *from = Some(Box::new(self.call_support(Support::Substring, args, span)));
     }
 
-    /// A whole array is used.
+    /// Checks the use of a whole array.
     fn whole(&mut self, sym: SymId, span: Span) {
         if !self.checks {
             return;
@@ -811,7 +812,7 @@ impl<'a> Work<'a> {
             Length::Unknown(why) => return self.reason(why),
             Length::Known(length) => length,
         };
-        // Where there is none, gfortran refuses it.
+        // Without a size, gfortran rejects it.
         let Some(total) = self.total(sym).filter(|total| *total != length) else {
             return;
         };
@@ -846,7 +847,7 @@ impl<'a> Work<'a> {
             if !super::is_harmless(symbol) {
                 self.reason(format!("{name} is called, whose text is not there"));
             }
-            // What is not known gets what it is given, and all of it.
+            // An unknown procedure receives its arguments as they are, and may use all of them.
             for a in args {
                 self.expr(a, Use::Value);
             }
@@ -857,7 +858,7 @@ impl<'a> Work<'a> {
             args.iter_mut().for_each(|a| self.expr(a, Use::Inside));
             return;
         }
-        // Where the caller keeps a result, there must be room for it.
+        // The caller must provide enough room for the result.
         if let Some((ty, length)) = target.result {
             let (here, expected) = super::result_of(&self.unit, callee);
             let text = ty == Some(Type::Character);
@@ -886,13 +887,13 @@ impl<'a> Work<'a> {
         args.extend(lengths);
     }
 
-    /// What is passed to a scalar of `size` bytes.
+    /// Checks what is passed to a scalar of `size` bytes.
     fn scalar(&mut self, a: &mut Expr, size: Option<i64>, any: bool, callee: &str, shown: &str) {
         let there = self.size_of(a);
         if let ExprKind::Var(s) = a.kind
             && self.unit.symbols[s].is_array()
         {
-            // Its first element.
+            // Passes its first element.
             self.first_element(s, a.span);
         } else {
             self.expr(a, Use::Value);
@@ -907,7 +908,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Bytes of a scalar, or of an element.
+    /// Returns the size of a scalar or an array element in bytes.
     fn size_of(&self, e: &Expr) -> Option<i64> {
         let real = self.guard.real;
         let length = |e: &Option<Expr>| match e {
@@ -943,7 +944,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// How many elements of `size` bytes are behind what is passed.
+    /// Returns the number of elements of `size` bytes from the start of an actual argument on.
     fn length_of(
         &mut self,
         a: &mut Expr,
@@ -978,8 +979,9 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// How many elements of its own type are behind what is passed; `None` where nobody knows.
-    /// `declared`: of an array that is no argument, no more than its declaration says.
+    /// Returns the number of elements of its own type from the start of an actual argument on; `None` if it
+    /// is unknown. `declared` limits the number to the declared size for an array that is not a dummy
+    /// argument.
     pub(super) fn count_of(
         &mut self,
         a: &mut Expr,
@@ -1090,13 +1092,13 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The subscripts of one dimension of a section.
+/// The bounds of a section in one dimension.
 struct Bounds {
-    /// As written, or what stands for that.
+    /// As written, or the default.
     from: Expr,
     to: Expr,
     forward: bool,
-    /// Of those that there are.
+    /// The extreme subscripts that actually occur.
     lowest: Expr,
     highest: Expr,
 }
@@ -1114,7 +1116,7 @@ impl Bounds {
 
     fn of(from: Expr, to: Expr, step: i64, span: Span) -> Bounds {
         use farfel_lang::ir::BinOp::{Add, Div, Mul, Sub};
-        // The bound itself need not be met.
+        // The bound itself need not be reached.
         let last = match step {
             1 | -1 => to.clone(),
             _ => {
@@ -1145,7 +1147,7 @@ impl Bounds {
     }
 }
 
-/// The number of an element, from 1, as compilers compute where it is.
+/// Returns the number of an element, from 1, computed like addresses are by compilers.
 fn number(subscripts: &[Expr], array: &Array, span: Span) -> Expr {
     use farfel_lang::ir::BinOp::{Add, Mul, Sub};
     let mut number = 1i128;
@@ -1192,7 +1194,7 @@ fn number(subscripts: &[Expr], array: &Array, span: Span) -> Expr {
     }
 }
 
-/// Where a statement stands, for people.
+/// Formats the place of a statement for people.
 pub(crate) fn place_of(sources: &Sources, span: Span) -> Option<String> {
     if span.is_none() {
         return None;
@@ -1205,7 +1207,7 @@ pub(crate) fn place_of(sources: &Sources, span: Span) -> Option<String> {
     ))
 }
 
-/// `IF (condition) statement`, or a block where it takes more statements.
+/// Returns `IF (condition) statement`, or a block if there are several statements.
 pub(crate) fn under(condition: Expr, mut arm: Block, span: Span) -> StmtKind {
     match (arm.len(), arm.pop()) {
         (1, Some(one)) if !matches!(one.kind, StmtKind::If(_)) => {
@@ -1218,7 +1220,7 @@ pub(crate) fn under(condition: Expr, mut arm: Block, span: Span) -> StmtKind {
     }
 }
 
-/// Ends every loop with END DO. What ended it stays, with its label, its last statement.
+/// Ends every loop with END DO. The statement that used to end it remains its last statement, with its label.
 pub(crate) fn unlabel_loops(body: &mut Block) {
     walk_block_mut(body, &mut |s| {
         if let StmtKind::Do(d) = &mut s.kind
@@ -1229,7 +1231,7 @@ pub(crate) fn unlabel_loops(body: &mut Block) {
     });
 }
 
-/// The largest label of a unit.
+/// Returns the largest label of a unit.
 fn last_label(unit: &Unit, body: &Block) -> u32 {
     let mut last = 0;
     let mut copy = body.clone();
@@ -1244,17 +1246,17 @@ fn last_label(unit: &Unit, body: &Block) -> u32 {
     last
 }
 
-/// Is it a comment that a compiler reads, for the loop behind it?
+/// Whether a statement is a compiler directive for the following loop.
 fn is_told(s: &Stmt) -> bool {
     matches!(&s.kind, StmtKind::Comment(c) if c.starts_with("GCC$") || c.starts_with("DIR$"))
 }
 
-/// Is it a comment that divides loops among threads, each with its own variables?
+/// Whether a statement is a directive that divides loops among threads, each with its own variables.
 fn is_parallel(s: &Stmt) -> bool {
     matches!(&s.kind, StmtKind::Comment(c) if c.starts_with("$OMP") || c.starts_with("$omp"))
 }
 
-/// The name of a construct.
+/// Returns the name of a construct.
 fn construct(s: &mut Stmt) -> Option<&mut Name> {
     match &mut s.kind {
         StmtKind::Do(d) => d.name.as_mut(),
@@ -1265,7 +1267,7 @@ fn construct(s: &mut Stmt) -> Option<&mut Name> {
     }
 }
 
-/// Calls `f` with every label that a statement, or one in it, bears.
+/// Calls `f` with every label that is defined by a statement or within it.
 pub(super) fn for_each_defined(s: &mut Stmt, f: &mut dyn FnMut(&mut u32)) {
     s.walk_mut(&mut |s| {
         s.label.iter_mut().for_each(&mut *f);
@@ -1295,7 +1297,7 @@ pub(super) fn for_each_defined(s: &mut Stmt, f: &mut dyn FnMut(&mut u32)) {
     });
 }
 
-/// Calls `f` with every label to which a statement itself may go.
+/// Calls `f` with every label to which the statement itself may jump.
 pub(super) fn for_each_jump(s: &mut Stmt, f: &mut dyn FnMut(&mut u32)) {
     match &mut s.kind {
         StmtKind::Goto(label) => f(label),

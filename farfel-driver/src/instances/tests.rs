@@ -1,4 +1,4 @@
-//! Programs whose main program became a subprogram with instances print what they print.
+//! Programs print the same if their main program becomes a subprogram with instances.
 
 use super::{BYTES, START, Settled, convert};
 use crate::assemble::{Library, Links};
@@ -13,14 +13,14 @@ use farfel_random::many::FLAT;
 use farfel_random::{sandbox, trial};
 use std::collections::{BTreeSet, HashSet};
 
-/// Fortran whose state is an instance's, with a main program that makes two of them; the first one runs.
+/// Converts Fortran to use instances, with a main program that creates two of them and runs the first one.
 fn with_instance(fortran: &str) -> Result<String, String> {
     let mut program = read(fortran)?.program;
     if let Some((unit, why)) = super::obstacle(&program, &BTreeSet::new()) {
         return Err(format!("{unit}: {why}"));
     }
     let main = main_unit(&mut program)?;
-    // As the checks do before: labels lie nowhere but in variables of gfortran's own.
+    // As the checks do beforehand: labels are only stored in variables of gfortran's own.
     for unit in &mut program.units {
         let mut body = std::mem::take(&mut unit.body);
         number_labels(unit, &mut body);
@@ -70,7 +70,7 @@ fn with_instance(fortran: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// Makes a subroutine of the main program: its name.
+/// Converts the main program to a subroutine, and returns its name.
 fn main_unit(program: &mut Program) -> Result<farfel_lang::ir::Name, String> {
     let main = program
         .units
@@ -82,7 +82,7 @@ fn main_unit(program: &mut Program) -> Result<farfel_lang::ir::Name, String> {
     Ok(main.name.clone())
 }
 
-/// With and without instances.
+/// Compares the output with and without instances.
 fn compare(fortran: &str, flags: &[&str]) -> Result<(), String> {
     let (one, other) = (sandbox(), sandbox());
     let mut all = vec!["-fcray-pointer", "-fdollar-ok"];
@@ -123,8 +123,8 @@ fn programs_of_the_tests_print_the_same() {
     assert!(passed > 60, "{passed}");
 }
 
-/// Random programs of the Fortran 77 kind, which have COMMON, EQUIVALENCE, SAVE, DATA and ENTRY in every form, with their
-/// derivatives. The seed is a new one each time, but where `.ci/run` says otherwise, and is in the message.
+/// Random programs in Fortran 77, with COMMON, EQUIVALENCE, SAVE, DATA and ENTRY in every form, and with
+/// their derivatives. The seed is a new one each time, unless `.ci/run` sets it, and is shown in the message.
 #[test]
 fn random_programs_print_the_same() {
     let fixed = std::env::var("PROPTEST_RNG_SEED").ok();

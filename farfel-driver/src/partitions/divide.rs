@@ -1,16 +1,16 @@
-//! Which units hang together.
+//! Decides which units depend on each other.
 //!
-//! Two units do when one of them mentions a name that the other one defines, or both have the same
-//! COMMON block: all that a pass can find out about one by looking at the other goes by way of a
-//! name. A mention may be of something else, such as a local variable; then they are together
-//! without need, which harms nothing.
+//! Two units do if one of them mentions a name that the other one defines, or if both have the same COMMON
+//! block: whatever a pass can learn about one unit by looking at another, it learns through a name. A mention
+//! may refer to something else, such as a local variable; then the units are joined needlessly, which does no
+//! harm.
 //!
-//! A *light* unit joins nobody: short ones without state, and those that take procedures, of which
-//! lowering makes copies anyhow. Each partition that mentions one has it too, and it has a partition of its
-//! own where it is checked and, if Rust calls it, exported. So libraries of small functions and
-//! solvers do not make one partition of all who use them. What is light must mean the same without
-//! its callers: where nothing but a caller tells whether an argument is a procedure, it is
-//! not.
+//! A *light* unit joins no others: a short unit without state, or one that takes procedures, of which
+//! lowering makes copies anyway. Each partition that mentions a light unit includes it, too, and the unit has
+//! a partition of its own, where it is checked and, if Rust calls it, exported. Thus libraries of
+//! small functions and solvers do not join all their users into one partition. A light unit must mean the
+//! same without its callers: if only a caller can tell whether an argument is a procedure, the unit is not
+//! light.
 
 use super::summary::{Dummy, Summary};
 use crate::plan::groups::Together;
@@ -18,20 +18,19 @@ use farfel_lang::intrinsics::Intrinsic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Some units that hang together.
+/// A set of units that depend on each other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Partition {
-    /// The units that belong here, by position, ascending.
+    /// The units that belong to this partition, by position, ascending.
     pub home: Vec<usize>,
-    /// Light units that belong elsewhere and are mentioned here, also by each other.
+    /// Light units that belong elsewhere and are mentioned here, directly or by each other.
     pub helpers: Vec<usize>,
 }
 
-/// With more copies of units than this, in relation to their number, nothing is light.
+/// If there would be more copies of units than this multiple of their number, no unit is light.
 const MOST_COPIES: usize = 2;
 
-/// Divides a program. All units are in exactly one home, and partitions are in the order of their first
-/// units.
+/// Divides a program. Each unit is in exactly one home, and partitions are in the order of their first units.
 pub(super) fn divide(units: &[Summary]) -> Vec<Partition> {
     let refers = references(units);
     let light = light(units, &refers);
@@ -43,7 +42,7 @@ pub(super) fn divide(units: &[Summary]) -> Vec<Partition> {
     }
 }
 
-/// Joins some partitions, each named by its position, with what is left of the others.
+/// Merges some partitions, given by their positions, into one and keeps the others.
 pub(super) fn joined(mut partitions: Vec<Partition>, together: &BTreeSet<usize>) -> Vec<Partition> {
     let mut one = Partition {
         home: Vec::new(),
@@ -68,7 +67,7 @@ pub(super) fn joined(mut partitions: Vec<Partition>, together: &BTreeSet<usize>)
     partitions
 }
 
-/// For each unit those that define a name which it mentions, itself not; ascending.
+/// Returns for each unit the other units that define a name which it mentions, ascending.
 fn references(units: &[Summary]) -> Vec<Vec<usize>> {
     let mut owners: HashMap<&str, Vec<usize>, Quick> = HashMap::default();
     for (i, unit) in units.iter().enumerate() {
@@ -94,8 +93,8 @@ fn references(units: &[Summary]) -> Vec<Vec<usize>> {
     refers.collect()
 }
 
-/// A hash for names in the sources of a project: tables live for one build, and nobody gains by
-/// making them slow.
+/// A fast hash for names in a project's sources: the tables live for one build, and nobody gains from an
+/// attack on them.
 type Quick = BuildHasherDefault<Fnv>;
 
 struct Fnv(u64);
@@ -128,7 +127,7 @@ fn light(units: &[Summary], refers: &[Vec<usize>]) -> Vec<bool> {
             }
         }
     }
-    // What each argument is, as far as is known.
+    // What is known about each argument.
     let mut kinds: Vec<Vec<Option<&Dummy>>> = units
         .iter()
         .map(|u| {
@@ -150,7 +149,7 @@ fn light(units: &[Summary], refers: &[Vec<usize>]) -> Vec<bool> {
                 }
                 let there = |(name, position): &(String, u64)| match place.get(name.as_str()) {
                     Some(callee) => *kinds[*callee].get(usize::try_from(*position).ok()?)?,
-                    // It takes no procedures.
+                    // An intrinsic takes no procedures.
                     None => Intrinsic::find(name).map(|_| &Dummy::Data),
                 };
                 let mut found = places.iter().map(there);
@@ -170,13 +169,13 @@ fn light(units: &[Summary], refers: &[Vec<usize>]) -> Vec<bool> {
         .iter()
         .enumerate()
         .map(|(i, u)| {
-            // Of one that takes procedures nothing is made but in the partitions of its callers.
+            // A unit that takes procedures is only compiled in the partitions of its callers.
             let known =
                 kinds[i].contains(&Some(&Dummy::Procedure)) || kinds[i].iter().all(Option::is_some);
             u.light && known && !twice.contains(&i)
         })
         .collect();
-    // Whoever has one has all that it mentions.
+    // A partition with a light unit includes everything that it mentions.
     loop {
         let before = light.clone();
         for (i, refers) in refers.iter().enumerate() {
@@ -228,7 +227,7 @@ mod tests {
     use super::super::tests::summaries;
     use super::*;
 
-    /// The partitions of a program as names: `A B + C` for a home of A and B with C as a helper.
+    /// Checks the partitions of a program by names: `A B + C` for a home of A and B with C as a helper.
     fn check(text: &str, expected: &[&str]) {
         let units = summaries(text);
         let names = |list: &[usize]| {
@@ -255,14 +254,14 @@ mod tests {
              SUBROUTINE E(X); COMMON /Q/ Y; X = X + Y; END\n"
         );
         check(&text, &["A B", "C E", "D"]);
-        // By way of an ENTRY, an EXTERNAL statement, or what may be a variable.
+        // Through an ENTRY, an EXTERNAL statement, or a name that may be a variable.
         let text = format!(
             "SUBROUTINE A(X); ENTRY EA(X); X = 1; END\nSUBROUTINE B(X); {KEEPS}CALL EA(X); END\n\
              SUBROUTINE C(X); {KEEPS}EXTERNAL D; CALL O(D, X); END\nFUNCTION D(X); {KEEPS}D = X; END\n\
              SUBROUTINE E(X); {KEEPS}F = X; X = F; END\nFUNCTION F(X); {KEEPS}F = X; END\n"
         );
         check(&text, &["A B", "C D", "E F"]);
-        // Two of one name.
+        // Two units with the same name.
         check(
             "SUBROUTINE A(X); X = 1; END\nSUBROUTINE A(X); X = 2; END\n",
             &["A A"],
@@ -284,7 +283,7 @@ mod tests {
             "G",
         ];
         check(&text, &expected);
-        // What a light one needs is light, too.
+        // A unit that a light unit needs must be light, too.
         let text = format!(
             "SUBROUTINE A(X); {KEEPS}X = F(X); END\nSUBROUTINE B(X); {KEEPS}X = F(X); END\n\
              FUNCTION F(X); F = G(X); END\nFUNCTION G(X); {KEEPS}G = X; END\n"
@@ -292,7 +291,7 @@ mod tests {
         check(&text, &["A B F G"]);
     }
 
-    /// Is P light, and so in a partition of its own?
+    /// Checks whether P is light and thus has a partition of its own.
     #[test]
     fn what_only_callers_know() {
         for (unit, is_light) in [

@@ -1,4 +1,4 @@
-//! What is noted between builds, in OUT_DIR.
+//! The records that are kept between builds, in OUT_DIR.
 
 use super::summary::Summary;
 use crate::bind::Part;
@@ -10,15 +10,15 @@ use std::path::Path;
 /// The name of the file.
 const FILE: &str = "farfel.partitions";
 
-/// A hash of everything that a thing depends on.
+/// A hash of all inputs of a result.
 pub(super) type Digest = [u8; 32];
 
-/// What a partition gave, apart from what is made of it.
+/// The results of a partition, apart from its object files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub objects: Vec<Planned>,
     pub part: Part,
-    /// Warnings; see `plan::messages`.
+    /// The warnings; see `plan::messages`.
     pub warnings: String,
 }
 
@@ -26,20 +26,20 @@ pub(super) struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Planned {
     pub name: String,
-    /// Its key, as text.
+    /// Its key in hexadecimal.
     pub key: String,
     /// The units in it that other objects call by name.
     pub shared: Vec<String>,
 }
 
-/// The notes of the last build, as they were written.
+/// The records of the last build, in serialized form.
 #[derive(Debug, Default)]
 pub(crate) struct Memo {
     files: HashMap<Digest, Vec<u8>>,
     partitions: HashMap<Digest, Vec<u8>>,
 }
 
-/// Those of a build that is going on: only what it uses is kept.
+/// The records of the current build: only those that it uses are kept.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     files: BTreeMap<Digest, Vec<u8>>,
@@ -47,7 +47,7 @@ pub(crate) struct Notes {
 }
 
 impl Memo {
-    /// Nothing is known where there are no notes, or they are damaged.
+    /// Reads the records of the last build; empty if there are none or they are damaged.
     pub(crate) fn open(out: &Path) -> Memo {
         unsealed(&out.join(FILE))
             .and_then(|bytes| Memo::decode(&bytes))
@@ -69,12 +69,12 @@ impl Memo {
         })
     }
 
-    /// What is known of the units of a file.
+    /// Returns what is known about the units of a file.
     pub(super) fn file(&self, digest: &Digest) -> Option<Vec<Summary>> {
         Reader(self.files.get(digest)?).list(Summary::read)
     }
 
-    /// What a partition gave.
+    /// Returns the results of a partition.
     pub(super) fn partition(&self, digest: &Digest) -> Option<Outcome> {
         let mut from = Reader(self.partitions.get(digest)?);
         let text = |from: &mut Reader| Some(from.text()?.to_owned());
@@ -115,7 +115,7 @@ impl Notes {
                     functions,
                     exposed,
                     locks,
-                    // There are no partitions then.
+                    // With instances there are no partitions.
                     instance: _,
                 },
             warnings,
@@ -137,26 +137,26 @@ impl Notes {
         self.partitions.insert(digest, to.0);
     }
 
-    /// Notes nothing of a file.
+    /// Removes the record of a file.
     pub(super) fn forget_file(&mut self, digest: &Digest) {
         self.files.remove(digest);
     }
 
-    /// Keeps what the last build has noted of a file.
+    /// Keeps the last build's record of a file.
     pub(super) fn keep_file(&mut self, digest: &Digest, memo: &Memo) {
         if let Some(bytes) = memo.files.get(digest) {
             self.files.insert(*digest, bytes.clone());
         }
     }
 
-    /// Keeps what the last build has noted of a partition.
+    /// Keeps the last build's record of a partition.
     pub(super) fn keep_partition(&mut self, digest: &Digest, memo: &Memo) {
         if let Some(bytes) = memo.partitions.get(digest) {
             self.partitions.insert(*digest, bytes.clone());
         }
     }
 
-    /// Writes the notes for the next build.
+    /// Writes the records for the next build.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(memo.file(&[1; 32]).unwrap(), units);
         assert_eq!(memo.partition(&[2; 32]).unwrap(), outcome);
         assert!(memo.file(&[2; 32]).is_none() && memo.partition(&[1; 32]).is_none());
-        // What is kept is the same; what is not, is gone.
+        // Records that are kept are unchanged; the others are gone.
         let mut next = Notes::default();
         next.keep_partition(&[2; 32], &memo);
         next.keep_partition(&[3; 32], &memo);
@@ -219,7 +219,7 @@ mod tests {
         let memo = Memo::open(dir.path());
         assert_eq!(memo.partition(&[2; 32]).unwrap(), outcome);
         assert!(memo.file(&[1; 32]).is_none());
-        // Any byte that is another one makes all of it worthless.
+        // Changing any byte invalidates everything.
         let file = dir.path().join(FILE);
         let bytes = fs::read(&file).unwrap();
         for i in (0..bytes.len()).step_by(7) {

@@ -1,27 +1,28 @@
-//! Parts of a library that know nothing of each other, so that a change redoes one of them only.
+//! Divides a library into independent parts, so that a change requires only one of them to be redone.
 //!
-//! A large library is divided into *partitions*: units that hang together, see [`divide`]. Each partition is
-//! a program of its own, from names to object files; a cold build does them all, side by side. What
-//! a partition gave is noted under a hash of everything that it was made from. A later build with the
-//! same hash takes the notes, and does not even parse the files whose units have all stayed.
+//! A large library is divided into *partitions*: groups of units that depend on each other, see [`divide`].
+//! Each partition is treated as a program of its own, from name resolution to object files; a cold build
+//! processes all of them in parallel. The results of a partition are recorded under a hash of all its inputs.
+//! A later build with the same hash reuses the record, and does not even parse files all of whose units are
+//! unchanged.
 //!
 //! | module | what |
 //! |---|---|
-//! | `summary` | what is known of a unit from its text alone |
-//! | `divide` | which units hang together |
-//! | `memo` | the notes between builds |
+//! | `summary` | what is known about a unit from its text alone |
+//! | `divide` | which units depend on each other |
+//! | `memo` | the records between builds |
 //!
-//! # Why notes are never wrong
+//! # Why records are never wrong
 //!
-//! What a partition gives is a function of the program that it is, of the settings, and of compiler and
-//! tool; it sees nothing else. A note about a file is found by the hash of its text, its name, the
-//! settings for reading, and the version of this crate; one about a partition by the hashes of the text
-//! and place of each of its units, with what they include, by whether it is at home there, and by
-//! all settings and identities. Which units are a partition is found out anew in each build. Objects are
-//! compared with the shelf's by their keys, as in a build without notes.
+//! The results of a partition are a function of its program, of the settings, and of compiler and AD tool; it
+//! sees nothing else. The key of a record about a file is a hash of its text, its name, the settings for
+//! reading, and the version of this crate. The key of a record about a partition is a hash of the text and
+//! place of each of its units, with what they include, of whether each unit is at home there, and of all
+//! settings and identities. The division into partitions is computed anew in each build. Objects are looked
+//! up on the shelf by their keys, as in a build without records.
 //!
-//! Where something is the matter, such as a fault anywhere, all this is left, and the library is
-//! built as one program: messages then are those of `farfel check`.
+//! If anything is wrong, such as an error anywhere, all this is abandoned and the library is built as one
+//! program: the messages are then those of `farfel check`.
 
 mod divide;
 mod memo;
@@ -52,34 +53,34 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use summary::Summary;
 
-/// A library whose files were read, and as far as needed parsed.
+/// A library whose files have been read and, as far as necessary, parsed.
 pub(crate) struct Library {
     pub sources: Sources,
-    /// What the parser warned of.
+    /// The parser's warnings.
     pub diagnostics: Vec<Diagnostic>,
     /// The names of main programs.
     pub left_out: Vec<Name>,
     files: Vec<File>,
     units: Vec<Summary>,
-    /// Where each unit is: file, and position in it.
+    /// The place of each unit: the file, and the position in it.
     places: Vec<(usize, usize)>,
     notes: Notes,
 }
 
 struct File {
     id: FileId,
-    /// `None` as long as nobody has to read it.
+    /// `None` until the file has to be parsed.
     options: Option<ReadOptions>,
     units: Vec<Summary>,
     parsed: Option<Vec<Unit>>,
 }
 
-/// Reads a library. `None` where it is to be built as one program: since it is small, or has
-/// faults. The INCLUDE files that were reached are added to `included`.
+/// Reads a library. Returns `None` if it must be built as one program because it is small or has errors. The
+/// INCLUDE files that were reached are added to `included`.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when a file cannot be read.
+/// [`Error::Io`] if a file cannot be read.
 pub(crate) fn read(
     paths: &[PathBuf],
     config: &Config,
@@ -106,7 +107,7 @@ pub(crate) fn read(
     if lines.take(SMALL_LIBRARY + 1).count() <= SMALL_LIBRARY {
         return Ok(None);
     }
-    // The source form, and what the preprocessor does, follow from settings, name and text.
+    // The source form and the preprocessor's effect follow from settings, name and text.
     let settings = Config {
         cache: CacheSettings::default(),
         ..config.clone()
@@ -149,14 +150,14 @@ pub(crate) fn read(
     let parsed = parse_noting(&wanted, &mut library.sources, &mut includes);
     included.extend(includes.reached.iter().cloned());
     for ((f, digest, before), (parsed, more)) in to_parse.into_iter().zip(parsed) {
-        // Who calls a procedure whose derivative is given hangs together with that.
+        // With directives for given derivatives, callers of a procedure depend on the derivative as well.
         let directives = parsed.program.units.iter().any(says_of_derivatives);
         if any_errors(&parsed.diagnostics) || directives {
             return Ok(None);
         }
         library.note(f, digest, &how, before, parsed.program.units, &more);
         if !parsed.diagnostics.is_empty() {
-            // They are said again only by whoever reads it again.
+            // These warnings appear again only if the file is parsed again.
             library.notes.forget_file(&digest);
         }
         library.diagnostics.extend(parsed.diagnostics);
@@ -188,7 +189,7 @@ fn says_of_derivatives(unit: &Unit) -> bool {
     !unit.given.is_empty() || unit.nested.iter().any(says_of_derivatives)
 }
 
-/// How a file is read.
+/// Returns the options for reading a file.
 fn options(path: &Path, text: &str, config: &Config) -> ReadOptions {
     ReadOptions {
         form: Some(sources::form(path, text, config)),
@@ -197,8 +198,8 @@ fn options(path: &Path, text: &str, config: &Config) -> ReadOptions {
 }
 
 impl Library {
-    /// Notes what is known of the units of a file that was parsed. `more` are the files that it
-    /// includes; `before` is how many there were before the preprocessor added some.
+    /// Records what is known about the units of a parsed file. `more` are the files that it includes;
+    /// `before` is the number of files before the preprocessor added some.
     fn note(
         &mut self,
         f: usize,
@@ -212,7 +213,7 @@ impl Library {
         let Some(file) = self.sources.get(id) else {
             return;
         };
-        // What a comment at its beginning says is said of all of the file.
+        // Layout options in a comment at the beginning apply to the whole file.
         let options = self.files[f].options.map(|options| ReadOptions {
             layout: options.layout.asked_by(&file.text),
             ..options
@@ -230,7 +231,7 @@ impl Library {
         }
         let digests = match alone {
             true => summary::digests(&units, file, &how),
-            // Places lead into other files, or come from them.
+            // There are references to places in other files, or from them.
             false => {
                 let all = digest_of(&[&how, file.name.as_bytes(), file.text.as_bytes()]);
                 vec![all; units.len()]
@@ -256,8 +257,8 @@ impl Library {
         self.files[f].parsed = Some(units);
     }
 
-    /// Parses the files of some partitions. They are those which include nothing: the others have
-    /// been parsed.
+    /// Parses the files of some partitions. Only files without INCLUDE are left to parse: the others have
+    /// been parsed already.
     fn parse_for(&mut self, partitions: &[&Partition], config: &Config) -> bool {
         let mut wanted: BTreeSet<usize> = BTreeSet::new();
         for partition in partitions {
@@ -302,16 +303,16 @@ impl Library {
 }
 
 impl Partition {
-    /// All units in it, in the order of the program.
+    /// Returns all units in the partition, in the order of the program.
     fn units(&self) -> impl Iterator<Item = usize> + use<> {
         let all: BTreeSet<usize> = self.home.iter().chain(&self.helpers).copied().collect();
         all.into_iter()
     }
 }
 
-/// What there is of a partition.
+/// The state of a partition.
 enum State {
-    /// Nothing has changed in it.
+    /// Nothing in it has changed.
     Noted(Outcome),
     /// It was lowered.
     Lowered(Box<(Lowered, Layout, Vec<Key>)>, Outcome),
@@ -325,30 +326,31 @@ impl State {
     }
 }
 
-/// A library that is ready to be made.
+/// A library that is ready to be compiled.
 pub(crate) struct Planning {
     pub sources: Sources,
     pub diagnostics: Vec<Diagnostic>,
     pub left_out: Vec<Name>,
     pub bindings: Part,
-    /// In the order of the library: objects that are there, and parts whose objects are asked for.
+    /// The existing objects and the parts whose objects are still to be looked up or made, in the order of
+    /// the library.
     pub parts: Vec<Ready>,
     pub notes: Notes,
 }
 
 /// See [`Planning::parts`].
 pub(crate) enum Ready {
-    /// Nothing is to be made.
+    /// All objects exist.
     Kept(Vec<Kept>),
-    /// What is missing is to be made.
+    /// Missing objects must be made.
     Lowered(Box<(Lowered, Layout, Vec<Key>)>),
 }
 
-/// Finds out what is to be made of a library. `None` where it is to be built as one program.
+/// Determines what must be made for a library. Returns `None` if it must be built as one program.
 ///
 /// # Errors
 ///
-/// [`Error::Export`] when the settings name a subprogram that does not exist.
+/// [`Error::Export`] if the settings name a subprogram that does not exist.
 pub(crate) fn plan(
     mut library: Library,
     memo: &Memo,
@@ -382,8 +384,8 @@ pub(crate) fn plan(
         }
         partitions = divide::joined(partitions, &together);
     }
-    // Objects that are not where they were are made again, and warnings of compiler and tool
-    // may be about lines that their unit allows them in.
+    // Objects that are not on the shelf are made again, and so are those with warnings of compiler and tool,
+    // since only the parsed units tell on which lines they are allowed.
     let mut kept: BTreeMap<&Partition, Vec<Kept>> = BTreeMap::new();
     let mut lost = Vec::new();
     for partition in &partitions {
@@ -439,7 +441,7 @@ pub(crate) fn plan(
             State::Lowered(lowered, _) => Some(lowered.0.staged.report.diagnostics.clone()),
         };
         for d in warnings.unwrap_or_default() {
-            // Of a unit that several partitions have, it is said once.
+            // A warning about a unit that is in several partitions is shown once.
             if !diagnostics.contains(&d) {
                 diagnostics.push(d);
             }
@@ -472,7 +474,7 @@ pub(crate) fn plan(
     }))
 }
 
-/// Lowers partitions. False when something is the matter with one of them.
+/// Lowers partitions. Returns false if there is a problem with one of them.
 fn lower(
     library: &mut Library,
     partitions: &[&Partition],
@@ -558,8 +560,8 @@ fn lower_one(library: &Library, partition: &Partition, context: &Context) -> Opt
     Some(State::Lowered(Box::new((lowered, layout, keys)), outcome))
 }
 
-/// The partitions in which the linker, or the directory with the objects, would meet one and the same
-/// name for two things: lowering has named something in one of them as it did in another one.
+/// Returns the partitions between which names clash, in the linker or in the directory of objects, because
+/// lowering has used the same name in several of them.
 fn meeting(partitions: &[Partition], states: &BTreeMap<Partition, State>) -> BTreeSet<usize> {
     let mut first: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     let mut together = BTreeSet::new();
@@ -580,7 +582,7 @@ fn meeting(partitions: &[Partition], states: &BTreeMap<Partition, State>) -> BTr
     together
 }
 
-/// The objects that were noted, if all are on the shelf and nothing was said of them.
+/// Returns the recorded objects, if all of them are on the shelf and have no diagnostics.
 fn keep(outcome: &Outcome, context: &Context) -> Option<Vec<Kept>> {
     let Means {
         shelf, recorder, ..
@@ -608,7 +610,7 @@ fn keep(outcome: &Outcome, context: &Context) -> Option<Vec<Kept>> {
     Some(kept)
 }
 
-/// All that decides what becomes of a partition, apart from its text.
+/// Returns a hash of everything besides its text that determines the results of a partition.
 fn surroundings(context: &Context) -> Digest {
     let Context {
         config,
@@ -616,7 +618,7 @@ fn surroundings(context: &Context) -> Digest {
         means,
         adjoints_share_state,
     } = context;
-    // Where results are kept is no part of them.
+    // The location of the cache has no influence on the results.
     let config = Config {
         cache: CacheSettings::default(),
         ..(*config).clone()
@@ -633,7 +635,7 @@ fn surroundings(context: &Context) -> Digest {
     ])
 }
 
-/// A hash of several things, which cannot flow into each other.
+/// Hashes several parts with unambiguous boundaries.
 fn digest_of(parts: &[&[u8]]) -> Digest {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -648,7 +650,7 @@ mod tests {
     use super::*;
     use farfel_lang::syntax::{Form, NoIncludes, parse};
 
-    /// The summaries of a program in free form.
+    /// Returns the summaries of a program in free form.
     pub(super) fn summaries(text: &str) -> Vec<Summary> {
         let mut sources = Sources::new();
         let file = sources.add("a.f90", text);

@@ -1,5 +1,5 @@
-//! What must be known of a unit to tell what it hangs together with, from its text alone: before
-//! names are resolved, and without any other unit.
+//! Summaries of units: what is needed to find the units that a unit depends on, from its text alone, before
+//! names are resolved and without any other unit.
 
 use crate::codec::{Reader, Writer};
 use crate::plan::groups::SMALL_UNIT;
@@ -9,44 +9,42 @@ use farfel_lang::ir::{
 use farfel_lang::source::SourceFile;
 use std::collections::BTreeSet;
 
-/// What is known of a unit.
+/// The summary of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// A main program: no part of a library.
+    /// Whether it is a main program, which is not part of a library.
     pub main: bool,
-    /// A subroutine or function.
+    /// Whether it is a subroutine or function.
     pub subprogram: bool,
     pub name: String,
-    /// The names under which others know it: its own, and those of its ENTRY statements.
+    /// The names under which others know it: its own name and those of its ENTRY statements.
     pub defines: Vec<String>,
-    /// All names that it mentions, those nested in it too: whatever it can refer to is among
-    /// them.
+    /// All names that it or a nested unit mentions: whatever it can refer to is among them.
     pub mentions: Words,
-    /// COMMON blocks; the blank one has an empty name.
+    /// Its COMMON blocks; the blank one has an empty name.
     pub commons: Vec<String>,
-    /// It keeps no state, and is so short, or takes procedures, that each user may have a copy.
+    /// Whether each user may have a copy: it keeps no state, and is short or takes procedures.
     pub light: bool,
-    /// What the dummy arguments are.
+    /// What its dummy arguments are.
     pub dummies: Vec<Dummy>,
-    /// How many statements.
+    /// The number of statements.
     pub statements: u64,
-    /// A hash of its text and of where it stands.
+    /// A hash of its text and its place.
     pub digest: [u8; 32],
 }
 
 /// What a dummy argument is, as far as the unit alone tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Dummy {
-    /// Data, whatever callers say.
+    /// Data, whatever callers pass.
     Data,
-    /// A procedure, whatever callers say.
+    /// A procedure, whatever callers pass.
     Procedure,
-    /// It is only handed on, to these positions of these procedures. Without any nothing is
-    /// known of it.
+    /// Only passed on, to these positions of these procedures. If there are none, nothing is known.
     Passed(Vec<(String, u64)>),
 }
 
-/// Words in which there is no blank, as one text: there are many, and each is looked at once.
+/// Words without blanks, stored as one text: there are many, and each is looked at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(String);
 
@@ -149,7 +147,7 @@ impl Summary {
     }
 }
 
-/// What a unit and those nested in it have.
+/// What was found in a unit and the units nested in it.
 #[derive(Default)]
 struct Seen<'a> {
     names: BTreeSet<&'a str>,
@@ -170,7 +168,7 @@ impl<'a> Seen<'a> {
                 SpecKind::Common(blocks) => {
                     for (name, _) in blocks {
                         self.commons.insert(name);
-                        // A block and a procedure of one name know of each other.
+                        // A block and a procedure of the same name affect each other.
                         self.names.insert(name);
                     }
                 }
@@ -183,7 +181,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Does the unit itself say that a name is a procedure?
+/// Whether the unit itself implies that a name is a procedure.
 fn is_procedure(unit: &Unit, id: SymId) -> bool {
     let symbol = &unit.symbols[id];
     let mut found = symbol.external || symbol.class.is_procedure();
@@ -218,7 +216,7 @@ fn dummies(unit: &Unit) -> Vec<Dummy> {
     unit.args
         .iter()
         .map(|arg| {
-            // An alternate return is nothing else.
+            // An alternate return is not a procedure.
             let Some(id) = arg.sym() else {
                 return Dummy::Data;
             };
@@ -230,7 +228,7 @@ fn dummies(unit: &Unit) -> Vec<Dummy> {
             if decided || !symbol.dims.is_empty() {
                 return Dummy::Data;
             }
-            // What units in it do with it is not followed.
+            // Uses in nested units are not followed.
             match unit.nested.iter().any(|n| mentions(n, &symbol.name)) {
                 true => Dummy::Passed(Vec::new()),
                 false => Dummy::Passed(passed),
@@ -243,7 +241,7 @@ fn mentions(unit: &Unit, name: &str) -> bool {
     unit.symbols.find(name).is_some() || unit.nested.iter().any(|n| mentions(n, name))
 }
 
-/// What is done with a name.
+/// The uses of a name.
 #[derive(Default)]
 struct Use {
     decided: bool,
@@ -260,7 +258,7 @@ impl Used<'_> {
         self.of[id.0 as usize].decided = true;
     }
 
-    /// An expression that is no actual argument.
+    /// Records the uses in an expression that is not an actual argument.
     fn operand(&mut self, e: &Expr) {
         match &e.kind {
             ExprKind::Var(s) => self.decided(*s),
@@ -288,11 +286,12 @@ impl Used<'_> {
     }
 }
 
-/// The digests of the units of one file: the text from the end of the unit before to its own
-/// end, where that begins, and what else decides how it is read. Lines and columns are in messages
-/// and in what debuggers read, so a unit that moves is another one.
+/// Returns the digests of the units of one file. The digest of a unit covers the text from the end of the
+/// preceding unit to its own end, the line where this text begins, and everything else that determines how it
+/// is read. Because lines and columns appear in messages and debug information, a unit that moves has another
+/// digest.
 pub(super) fn digests(units: &[Unit], file: &SourceFile, how: &[u8]) -> Vec<[u8; 32]> {
-    // Each ends where its last line ends.
+    // Each unit ends at the end of its last line.
     let mut ends: Vec<usize> = Vec::new();
     for unit in units {
         let end = unit.end_span.end as usize;
@@ -302,7 +301,7 @@ pub(super) fn digests(units: &[Unit], file: &SourceFile, how: &[u8]) -> Vec<[u8;
     if let Some(last) = ends.last_mut() {
         *last = file.text.len();
     }
-    // Units that partition a line, or that are in no order, are told apart only as a whole.
+    // Units that share a line, or that are in no order, can only be told apart by the whole file.
     let apart = units
         .iter()
         .zip(&ends)

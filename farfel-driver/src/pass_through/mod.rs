@@ -1,24 +1,24 @@
-//! Files that gfortran gets as they are: those that the setting `pass-through` names, and modern Fortran,
-//! which the front end does not take. What becomes of them, [`crate::passed`] says.
+//! Pass-through files, which gfortran compiles as they are: those that the setting `pass-through` names, and
+//! modern Fortran, which the front end does not accept. [`crate::passed`] compiles them.
 //!
 //! | module | what |
 //! |---|---|
-//! | `statements` | the statements of a text of any Fortran |
-//! | `scan` | which modules and subprograms a file has, and which modules it uses |
-//! | `text` | a file with what it includes, as one text |
+//! | `statements` | the statements of a text in any Fortran |
+//! | `scan` | which modules and subprograms a file defines, and which modules it uses |
+//! | `text` | a file with its INCLUDE files, as one text |
 //! | `order` | which file is compiled after which |
 //!
-//! # Which files that are
+//! # Which files are passed through
 //!
-//! A file is passed through without being named where it is modern Fortran beyond doubt, so that a
-//! mistake in FORTRAN 77 stays an error of ours:
+//! A file is passed through without being named if it is modern Fortran beyond doubt, so that a mistake in
+//! FORTRAN 77 remains one of our errors:
 //!
-//! - its name says free form (`.f90` and later), and it has statements that Farfel knows it does not
-//!   take (F0008), or errors beside a statement of Fortran 2003 or later;
+//! - its name implies free form (`.f90` and later), and it has statements that Farfel recognizes as
+//!   unsupported (F0008), or errors together with a statement of Fortran 2003 or later;
 //! - it begins a module or submodule;
 //! - it uses a module of such a file.
 //!
-//! Sources in Farfel (`.ff`), and files with AD blocks, never are.
+//! Sources in Farfel (`.ff`), and files with AD blocks, are never passed through.
 
 pub(crate) mod order;
 pub(crate) mod scan;
@@ -36,55 +36,55 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use text::Text;
 
-/// The files that gfortran gets as they are.
+/// The pass-through files.
 #[derive(Default)]
 pub(crate) struct Passed {
     pub files: Vec<File>,
-    /// Their texts, and those that they include.
+    /// Their texts, and those of their INCLUDE files.
     pub sources: Sources,
-    /// What they include.
+    /// Their INCLUDE files.
     pub reached: BTreeSet<PathBuf>,
-    /// What is wrong with them: modules that use each other in a circle, files that cannot be included.
+    /// Errors in them: modules that use each other in a cycle, files that cannot be included.
     pub faults: Vec<Diagnostic>,
     /// The main programs that are left out, with their files.
     pub left_out: Vec<(Name, PathBuf)>,
 }
 
-/// One of them.
+/// A pass-through file.
 pub(crate) struct File {
     pub path: PathBuf,
-    /// Its name as people see it.
+    /// Its name as shown in messages.
     pub name: String,
-    /// How it is written.
+    /// Its source form.
     pub form: Form,
-    /// With all that it includes.
+    /// Its text with all INCLUDE files.
     pub text: String,
-    /// What it has and uses.
+    /// What it defines and uses.
     pub scan: Scan,
-    /// The flags that say how it is written, and those that it gets besides.
+    /// The flags for its language, and its additional flags.
     pub language: Vec<String>,
     pub flags: Vec<String>,
-    /// Folders with module files of other packages.
+    /// The directories with module files of other packages.
     pub include: Vec<PathBuf>,
-    /// It is one of a library.
+    /// Whether it belongs to a library.
     pub of_library: bool,
-    /// What the front end does not take, with its line; `None` where a setting names the file.
+    /// What the front end does not accept, with its line; `None` if a setting names the file.
     why: Option<String>,
 }
 
 impl File {
-    /// It has a main program.
+    /// Whether it has a main program.
     pub(crate) fn has_main(&self) -> bool {
         self.scan.main.is_some()
     }
 }
 
 impl Passed {
-    /// Those among the sources of a program or library.
+    /// Finds the pass-through files among the sources of a program or library.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when one cannot be read; [`Error::Config`] when flags are set for a file that is not
+    /// [`Error::Io`] if a file cannot be read; [`Error::Config`] if flags are set for a file that is not
     /// among them.
     pub(crate) fn among(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
         let mut passed = choose(files, config)?;
@@ -124,11 +124,11 @@ impl Passed {
             .collect();
     }
 
-    /// Adds those of a library that the package with these settings uses.
+    /// Adds the pass-through files of a library used by the package with these settings.
     ///
     /// # Errors
     ///
-    /// Those of [`Passed::among`].
+    /// Same as [`Passed::among`].
     pub(crate) fn add_library(&mut self, library: &Library, user: &Config) -> Result<(), Error> {
         let config = Config {
             pass_through: library.passed.clone(),
@@ -140,7 +140,7 @@ impl Passed {
         let mut other = Passed::among(&library.passed, &config)?;
         other.leave_out_mains(|_| false);
         for mut file in other.files {
-            // Those of the front end have other names there.
+            // COMMON blocks read by the front end have other names there.
             if let Some(common) = &file.scan.common {
                 let span = gfortran::span(&common.place, &other.sources);
                 other.faults.push(
@@ -169,21 +169,23 @@ impl Passed {
         Ok(())
     }
 
-    /// The files of the package itself.
+    /// Returns the files of the package itself.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let own = self.files.iter().filter(|f| !f.of_library);
         own.map(|f| f.path.clone()).collect()
     }
 
-    /// Finds what is wrong with modules.
+    /// Finds errors in the use of modules.
     pub(crate) fn look(&mut self) {
         self.faults
             .extend(order::faults(&self.files, &self.sources));
     }
 
+    /// Checks that no errors were found in the files before they are compiled.
+    ///
     /// # Errors
     ///
-    /// What is wrong with them before they are compiled.
+    /// [`Error::Diagnostics`] with these errors.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.faults.is_empty() {
             true => Ok(()),
@@ -194,12 +196,12 @@ impl Passed {
         }
     }
 
-    /// Has it this file? Or has it left out the main program in it?
+    /// Whether this file is passed through, or its main program was left out.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.files.iter().any(|f| f.path == path) || self.left_out.iter().any(|(_, p)| p == path)
     }
 
-    /// The subprograms that others can call by their names, each with its file.
+    /// Returns the subprograms that others can call by name, each with its file.
     pub(crate) fn externals(&self) -> BTreeMap<Name, String> {
         let of = |f: &File| {
             let names = f.scan.externals.iter();
@@ -209,7 +211,8 @@ impl Passed {
         self.files.iter().flat_map(of).collect()
     }
 
-    /// The words in them, in upper case: the names of all subprograms that they call are among them.
+    /// Returns the words in the files, in upper case: the names of all subprograms that they call are among
+    /// them.
     pub(crate) fn words(&self) -> BTreeSet<String> {
         let lines = self.files.iter().flat_map(|f| f.text.lines());
         let code = lines.map(|l| l.split('!').next().unwrap_or_default());
@@ -220,9 +223,9 @@ impl Passed {
             .collect()
     }
 
-    /// What there is to say of files that no setting names.
+    /// Returns a message about the files that no setting names.
     pub(crate) fn note(&self) -> Option<String> {
-        /// The most files that are named.
+        /// The maximum number of files named in the message.
         const NAMED: usize = 5;
         let found: Vec<(&str, &str)> = self
             .files
@@ -251,7 +254,8 @@ impl Passed {
     }
 }
 
-/// Whether a setting names the file, or a folder that it is in. Sources in Farfel are named one by one.
+/// Whether a setting names the file or a directory that contains it. Sources in Farfel must be named one by
+/// one.
 fn is_named(path: &Path, config: &Config) -> bool {
     let under = |named: &PathBuf| {
         let named = config.root.join(named);
@@ -269,17 +273,17 @@ fn is_farfel(path: &Path) -> bool {
         .is_some_and(|e| e.eq_ignore_ascii_case("ff"))
 }
 
-/// For each of some files that gfortran gets as they are, whether it has a main program.
+/// Returns the pass-through files among the given ones, each with whether it has a main program.
 pub(crate) fn mains(files: &[PathBuf], config: &Config) -> Result<Vec<(PathBuf, bool)>, Error> {
     let passed = choose(files, config)?.files.into_iter();
     Ok(passed.map(|f| (f.path.clone(), f.has_main())).collect())
 }
 
-/// Those of some files that gfortran gets as they are, for who does not build.
+/// Returns the pass-through files among the given ones, for callers that do not build.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when a file cannot be read.
+/// [`Error::Io`] if a file cannot be read.
 pub fn passed_through(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>, Error> {
     let passed = choose(files, config)?;
     Ok(passed.files.into_iter().map(|f| f.path).collect())
@@ -323,7 +327,7 @@ fn choose(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
         passed.add(path, text, scan, why, config);
     }
     passed.add_users(&left, config, &mut includes)?;
-    // What one file includes is a part of it, whatever its name ends in.
+    // A file that another one includes is a part of that one, whatever its extension.
     passed.files.retain(|f| !includes.is_reached(&f.path));
     passed.files.sort_by(|a, b| a.path.cmp(&b.path));
     passed.reached = includes.reached;
@@ -347,7 +351,7 @@ impl Passed {
         });
     }
 
-    /// The front end cannot take a file that uses a module of another one.
+    /// Adds files that use a module of a pass-through file, which the front end cannot read.
     fn add_users(
         &mut self,
         left: &[&PathBuf],
@@ -376,7 +380,7 @@ impl Passed {
     }
 }
 
-/// The number in `file:12:`.
+/// Returns the line number in `file:12:`.
 fn line(place: &str) -> &str {
     place.rsplit(':').nth(1).unwrap_or_default()
 }
@@ -390,7 +394,7 @@ fn scanned(text: &Text, config: &Config) -> Scan {
     scan(&statements)
 }
 
-/// Whether a line of the file begins with one of two words, whatever it is then.
+/// Whether any statement of the file begins with one of two words, whatever kind of statement it is.
 fn begins_any(path: &Path, one: &str, other: &str) -> Result<bool, Error> {
     let text = sources::read_file(path).map_err(Error::io(path))?;
     let begins = |line: &[u8], word: &str| {
@@ -404,8 +408,8 @@ fn begins_any(path: &Path, one: &str, other: &str) -> Result<bool, Error> {
     }))
 }
 
-/// Why the front end does not take a file that is modern Fortran; `None` where it does, or where it is a
-/// mistake that it does not.
+/// Returns the reason why the front end does not accept a file in modern Fortran; `None` if it accepts the
+/// file, or rejects it because of a mistake.
 fn refused(
     path: &Path,
     text: &Text,
@@ -424,7 +428,7 @@ fn refused(
     };
     let said = parse_with(sources, text.id, &options, includes).diagnostics;
     let mut errors = said.iter().filter(|d| d.is_error());
-    // A line for a preprocessor is nothing for gfortran either.
+    // gfortran does not accept preprocessor lines either.
     let foreign =
         |d: &&Diagnostic| d.rule == &rules::UNSUPPORTED && !sources.text(d.span).starts_with('#');
     if let Some(module) = scan.defines.first() {

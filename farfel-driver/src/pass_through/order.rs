@@ -1,4 +1,4 @@
-//! Which file is compiled after which: modules before those that use them.
+//! The order of compilation: modules before the files that use them.
 
 use super::File;
 use super::scan::Named;
@@ -7,14 +7,14 @@ use farfel_lang::diagnostic::rules;
 use farfel_lang::{Diagnostic, Sources, Span};
 use std::collections::HashMap;
 
-/// For each file the others whose modules it uses, each with one place where it does.
+/// Returns for each file the other files whose modules it uses, each with one place where it does.
 pub(crate) fn needs(files: &[File]) -> Vec<Vec<(usize, &Named)>> {
     let owners = owners(files);
     let of = |(at, file): (usize, &'_ File)| {
         let mut needs: Vec<(usize, &Named)> = Vec::new();
         for used in files[at].scan.uses.iter().chain(&files[at].scan.parents) {
             let owner = owners.get(used.name.as_str()).copied();
-            // In one file gfortran has the order that is written.
+            // Within a file, gfortran uses the order as written.
             let own = file.scan.defines.iter().any(|d| d.name == used.name);
             if let Some(owner) = owner.filter(|_| !own)
                 && needs.iter().all(|(n, _)| *n != owner)
@@ -27,7 +27,7 @@ pub(crate) fn needs(files: &[File]) -> Vec<Vec<(usize, &Named)>> {
     files.iter().enumerate().map(of).collect()
 }
 
-/// The file of each module.
+/// Returns the file of each module.
 fn owners(files: &[File]) -> HashMap<&str, usize> {
     let mut owners = HashMap::new();
     for (at, file) in files.iter().enumerate() {
@@ -38,7 +38,7 @@ fn owners(files: &[File]) -> HashMap<&str, usize> {
     owners
 }
 
-/// Modules and subprograms that two files have, and files that use each other's modules in a circle.
+/// Reports modules and subprograms that two files define, and files that use each other's modules in a cycle.
 pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
     let span = |named: &Named| gfortran::span(&named.place, sources).unwrap_or(Span::NONE);
     let mut faults = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
     faults
 }
 
-/// Files each of which needs the next, and the last the first.
+/// Finds a cycle of files, each of which needs the next.
 fn circle<'f>(needs: &[Vec<(usize, &'f Named)>]) -> Option<Vec<(usize, &'f Named)>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
@@ -93,7 +93,7 @@ fn circle<'f>(needs: &[Vec<(usize, &'f Named)>]) -> Option<Vec<(usize, &'f Named
     }
     let mut state = vec![State::New; needs.len()];
     for start in 0..needs.len() {
-        // The way from `start`: a file, and how many of its needs have been looked at.
+        // The path from `start`: files, each with the number of its needs that have been examined.
         let mut way: Vec<(usize, usize)> = Vec::new();
         if state[start] == State::New {
             way.push((start, 0));

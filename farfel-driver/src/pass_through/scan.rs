@@ -1,8 +1,8 @@
-//! What a file of any Fortran defines and uses, by the first words of its statements.
+//! Determines what a file in any Fortran defines and uses, from the first words of its statements.
 
 use super::statements::Statement;
 
-/// A module, by its name in small letters, and where it is named: `src/grid.f90:3:`. A submodule is
+/// A module, by its name in lower case, and the place where it is named: `src/grid.f90:3:`. A submodule is
 /// `ancestor@name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
@@ -10,35 +10,35 @@ pub(crate) struct Named {
     pub place: String,
 }
 
-/// What is known of a file.
+/// What is known about a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Scan {
-    /// The modules and submodules in it.
+    /// The modules and submodules that it defines.
     pub defines: Vec<Named>,
     /// The modules that it uses.
     pub uses: Vec<Named>,
-    /// The modules and submodules that its submodules belong to.
+    /// The parent modules and submodules of its submodules.
     pub parents: Vec<Named>,
-    /// Subprograms outside of modules, in capital letters.
+    /// Subprograms outside modules, in upper case.
     pub externals: Vec<Named>,
     /// Its first COMMON statement.
     pub common: Option<Named>,
-    /// The name of its main program, if there is one, in capital letters.
+    /// The name of its main program, if there is one, in upper case.
     pub main: Option<String>,
-    /// It has AD blocks.
+    /// Whether it has AD blocks.
     pub differentiates: bool,
-    /// A statement that FORTRAN 77 and Fortran 90 do not have: its line.
+    /// The line of a statement that neither FORTRAN 77 nor Fortran 90 has.
     pub newer: Option<String>,
 }
 
-/// What a block of statements is.
+/// The kind of a block of statements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Interface,
     Other,
 }
 
-/// Words before SUBROUTINE and FUNCTION.
+/// Words that may precede SUBROUTINE and FUNCTION.
 const PREFIXES: [&str; 19] = [
     "recursive",
     "non_recursive",
@@ -61,7 +61,7 @@ const PREFIXES: [&str; 19] = [
     "simple",
 ];
 
-/// What statements of Fortran 2003 and later begin with.
+/// The beginnings of statements of Fortran 2003 and later.
 const NEWER: [&str; 21] = [
     "abstract interface",
     "associate(",
@@ -146,7 +146,7 @@ pub(crate) fn scan(statements: &[Statement]) -> Scan {
         }
         match opened {
             Some(block) => open.push(block),
-            // A main program without a name.
+            // A main program without a PROGRAM statement.
             None if top => {
                 scan.main = Some("MAIN".into());
                 open.push(Block::Other);
@@ -157,20 +157,20 @@ pub(crate) fn scan(statements: &[Statement]) -> Scan {
     scan
 }
 
-/// The first word, and what comes after it.
+/// Splits a text into its first word and the rest.
 fn split(text: &str) -> (&str, &str) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
     (&text[..end], text[end..].trim_start())
 }
 
-/// A text that is a name and nothing else.
+/// Returns the text if it consists of nothing but a name.
 fn named_only(text: &str) -> Option<&str> {
     let (name, rest) = split(text);
     (rest.is_empty() && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
 }
 
-/// The module that a USE statement names.
+/// Returns the module that a USE statement names.
 fn used<'t>(word: &str, rest: &'t str) -> Option<&'t str> {
     if word != "use" {
         return None;
@@ -200,7 +200,7 @@ fn closes(word: &str, rest: &str) -> bool {
     let Some(what) = word.strip_prefix("end") else {
         return false;
     };
-    // `endprogram p`, or `end program p`; a variable may have such a name.
+    // `endprogram p`, or `end program p`; a variable may have such a name, too.
     let assigned = rest.starts_with(['=', '(', '%']);
     match what {
         "" if rest.is_empty() => true,
@@ -213,7 +213,8 @@ fn closes(word: &str, rest: &str) -> bool {
     }
 }
 
-/// `(ancestor:parent) name`: what it belongs to, and the name with the ancestor's.
+/// Parses `(ancestor:parent) name`: returns the modules that the submodule belongs to, and its name with the
+/// ancestor's.
 fn submodule(rest: &str) -> Option<(Vec<String>, String)> {
     let (inside, name) = rest.strip_prefix('(')?.split_once(')')?;
     let name = named_only(name.trim())?;
@@ -226,7 +227,7 @@ fn submodule(rest: &str) -> Option<(Vec<String>, String)> {
     Some((parents, format!("{ancestor}@{name}")))
 }
 
-/// The name of the subroutine or function that the statement begins.
+/// Returns the name of the subroutine or function that the statement begins.
 fn procedure(text: &str) -> Option<&str> {
     let mut left = text;
     loop {
@@ -273,7 +274,7 @@ fn after_parentheses(text: &str) -> Option<&str> {
     None
 }
 
-/// Whether a statement is of Fortran 2003 or later.
+/// Whether a statement belongs to Fortran 2003 or later.
 fn is_newer(text: &str, squeezed: &str) -> bool {
     // `name: block`
     let construct = text.split_once(':').map(|(name, rest)| (name, rest.trim()));
@@ -284,7 +285,7 @@ fn is_newer(text: &str, squeezed: &str) -> bool {
     let begins = NEWER.iter().any(|w| match *w {
         "block" => text == "block",
         "critical" => text == "critical",
-        // With a letter after it, it is another word.
+        // Followed by a letter, it would be another word.
         w => text
             .strip_prefix(w)
             .is_some_and(|rest| w.ends_with([' ', '(', ',']) || !rest.starts_with(is_more)),
@@ -296,7 +297,7 @@ fn is_newer(text: &str, squeezed: &str) -> bool {
         || squeezed.contains("len=:") && declares
         || squeezed.starts_with("character(:)")
         || allocates && (squeezed.contains("source=") || squeezed.contains("mold="))
-        // What ends so is no array constructor.
+        // An array constructor cannot end like this.
         || squeezed.contains('[') && squeezed.ends_with("*]")
 }
 
@@ -304,7 +305,7 @@ fn is_more(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '='
 }
 
-/// `name = …`
+/// Whether a text is `name = …`.
 fn assigns(text: &str) -> bool {
     let (_, rest) = split(text);
     rest.starts_with('=') && !rest.starts_with("==")
@@ -364,7 +365,7 @@ mod tests {
         assert_eq!(names(&found.externals), ["S", "U"]);
     }
 
-    /// Words that are names of variables.
+    /// Keywords used as names of variables.
     #[test]
     fn variables() {
         let found = of(

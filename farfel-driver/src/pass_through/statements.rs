@@ -1,16 +1,16 @@
-//! The statements of a text of any Fortran, as far as it takes to see what they begin with.
+//! Splits a text in any Fortran into statements, as precisely as their first words require.
 
 use farfel_lang::syntax::{Form, Layout};
 
-/// A statement: small letters, single blanks, without label, comments and what stands in quotes.
+/// A statement in lower case with single blanks, without label, comments and the contents of quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub text: String,
-    /// The line it begins on, as compilers write it: `src/grid.f90:12:`.
+    /// The line where it begins, as compilers print it: `src/grid.f90:12:`.
     pub place: String,
 }
 
-/// All statements. Line markers of a preprocessor say where lines come from.
+/// Returns all statements. Line markers of a preprocessor determine the places.
 pub(crate) fn statements(text: &str, form: Form, layout: Layout) -> Vec<Statement> {
     let mut reader = Reader::default();
     let (mut file, mut number) = (String::new(), 0usize);
@@ -32,7 +32,7 @@ pub(crate) fn statements(text: &str, form: Form, layout: Layout) -> Vec<Statemen
     reader.done
 }
 
-/// `# 12 "file"`: the line and the file.
+/// Parses `# 12 "file"` into the line and the file.
 pub(crate) fn marker(line: &str) -> Option<(usize, String)> {
     let (number, rest) = line.strip_prefix("# ")?.split_once(' ')?;
     let mut letters = rest.strip_prefix('"')?.chars();
@@ -51,14 +51,14 @@ struct Reader {
     done: Vec<Statement>,
     text: String,
     place: String,
-    /// The quote that is open.
+    /// The open quote.
     quote: Option<char>,
-    /// The statement goes on on the next line, in free form.
+    /// Whether the statement continues on the next line, in free form.
     goes_on: bool,
 }
 
 impl Reader {
-    /// The statement is complete.
+    /// Ends the current statement.
     fn end(&mut self) {
         let words = self.text.split_whitespace();
         let text = words.collect::<Vec<_>>().join(" ");
@@ -121,12 +121,12 @@ impl Reader {
         self.letters(&rest, place);
     }
 
-    /// The letters of a line up to a comment.
+    /// Adds the characters of a line up to a comment.
     fn letters(&mut self, line: &str, place: &dyn Fn() -> String) {
         let mut letters = line.chars().peekable();
         while let Some(c) = letters.next() {
             match self.quote {
-                // Closed and opened again where it is doubled, which comes to the same.
+                // A doubled quote closes and reopens the text, which makes no difference.
                 Some(quote) if c == quote => self.quote = None,
                 Some(_) if c == '&' && letters.clone().all(char::is_whitespace) => {
                     self.text.push('&');

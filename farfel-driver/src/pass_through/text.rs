@@ -1,5 +1,5 @@
-//! The text of a file as gfortran gets it: one text with all that it includes, and with line markers that
-//! say where each line comes from.
+//! The text of a file for gfortran: one text with all INCLUDE files, and with line markers that tell where
+//! each line comes from.
 
 use super::statements::marker;
 use crate::gfortran;
@@ -13,19 +13,19 @@ use std::path::Path;
 
 /// A file that was read.
 pub(super) struct Text {
-    /// What stands in it, after the preprocessor.
+    /// The text of the file itself, after the preprocessor.
     pub id: FileId,
     pub form: Form,
-    /// With what it includes.
+    /// The text with all INCLUDE files.
     pub whole: String,
-    /// What cannot be included, or not preprocessed.
+    /// Errors about files that cannot be included or preprocessed.
     pub faults: Vec<Diagnostic>,
 }
 
-/// How deep files may include each other.
+/// The maximum nesting of INCLUDE files.
 const DEEPEST: usize = 30;
 
-/// Reads a file, and what it includes.
+/// Reads a file with its INCLUDE files.
 pub(super) fn read(
     path: &Path,
     config: &Config,
@@ -60,13 +60,13 @@ pub(super) fn read(
     Ok(read)
 }
 
-/// A line that says of the next one where it comes from.
+/// Returns a line marker, which tells where the next line comes from.
 fn marked(line: usize, name: &str) -> String {
     let name = name.replace('\\', "\\\\").replace('"', "\\\"");
     format!("# {line} \"{name}\"\n")
 }
 
-/// Puts files in the place of INCLUDE lines.
+/// Replaces INCLUDE lines by the files.
 struct Inline<'a, 'b> {
     form: Form,
     sources: &'a mut Sources,
@@ -113,7 +113,7 @@ impl Inline<'_, '_> {
     }
 }
 
-/// The file that an INCLUDE line names.
+/// Returns the file that an INCLUDE line names.
 fn included(line: &str, form: Form) -> Option<&str> {
     if form == Form::Fixed && line.starts_with(['C', 'c', '*', '!']) {
         return None;

@@ -1,4 +1,4 @@
-//! What a unit is, as hashes.
+//! Hashes of units.
 
 use farfel_lang::ir::{
     Attribute, Given, Program, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
@@ -11,18 +11,18 @@ use std::num::NonZero;
 /// The hashes of one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest {
-    /// Its text without comments: all that a compiler or an AD tool makes something of.
+    /// The hash of its text without comments: everything that matters to a compiler or an AD tool.
     pub text: blake3::Hash,
-    /// The files, lines and columns that its statements come from.
+    /// The hash of the files, lines and columns of its statements.
     pub places: blake3::Hash,
-    /// What a call of it must know.
+    /// The hash of everything that its callers must know.
     pub interface: blake3::Hash,
-    /// The compiled unit knows line numbers even without debug information: messages about
-    /// faulty input and output name them.
+    /// Whether the compiled unit contains line numbers even without debug information, for messages about I/O
+    /// errors.
     pub names_lines: bool,
 }
 
-/// The digests of all units, in order.
+/// Returns the digests of all units, in order.
 pub(crate) fn digests(program: &Program, sources: &Sources) -> Vec<Digest> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let size = program.units.len().div_ceil(threads).max(64);
@@ -54,7 +54,7 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
         comments: false,
         ..Options::default()
     };
-    // Gathered first: to hash many short parts takes longer.
+    // Collected first, because hashing many short parts is slower.
     let mut places: Vec<u8> = Vec::with_capacity(16 * (unit.specs.len() + unit.body.len() + 4));
     let mut last = None;
     let mut put = |span: Span| {
@@ -86,7 +86,7 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
     });
     put(unit.end_span);
 
-    // Writing to a string cannot fail. Names have no blank in them, so nothing flows together.
+    // Writing to a string cannot fail. Names contain no blanks, so the parts remain distinct.
     let mut interface = String::new();
     let _ = writeln!(interface, "{:?} {}", unit.kind, unit.name);
     let mut symbol = |id: Option<SymId>| {
@@ -129,7 +129,7 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
         text.push_str("leaves derivatives\n");
     }
     for given in &unit.given {
-        // Where that is said does not matter.
+        // The position of this directive does not matter.
         let given = Given {
             span: Span::NONE,
             ..given.clone()

@@ -1,53 +1,52 @@
-//! Which units are compiled together.
+//! Decides which units are compiled together.
 //!
-//! gfortran inlines what it can see, so a subprogram should stand in one file with what it
-//! calls; but a change should not compile everything again, and files compile side by side.
-//! So each exported subprogram has an object file of its own, with all that only it
-//! reaches. What several of them reach is copied into each where it is short and keeps no
-//! state, and else is in an object file that they share. A small library is one object.
+//! gfortran inlines calls whose callee it can see, so a subprogram should be in one file with its callees;
+//! but a change should not recompile everything, and files are compiled in parallel. Therefore each exported
+//! subprogram has an object file of its own, with everything that only it reaches. A unit that several of
+//! them reach is copied into each if it is short and keeps no state; otherwise it is in an object file that
+//! they share. A small library is one object.
 //!
-//! Derivatives are made for each object: they belong to whoever asks for them.
+//! Derivatives are generated separately for each object: they belong to whoever requests them.
 
 use crate::facts::keeps_state;
 use crate::staged::References;
 use farfel_lang::ir::{Name, Program, Request, SpecKind, Unit, UnitKind, walk_block};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Libraries with fewer statements are one object: to split them gains nothing.
+/// Libraries with fewer statements are one object: splitting them gains nothing.
 pub(crate) const SMALL_LIBRARY: usize = 400;
 
-/// A subprogram with at most so many statements is copied to where it is called.
+/// Subprograms with at most this many statements are copied to their callers.
 pub(crate) const SMALL_UNIT: usize = 40;
 
-/// The contents of one object file. All positions are those of units in the program,
-/// ascending.
+/// The contents of one object file. All units are given by their positions in the program, in ascending
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// Unlike that of any other group, and fit for a file: the first exported subprogram
-    /// or, with `shared-` before it, the first unit.
+    /// A name that is unique among the groups and usable as a file name: that of the first exported
+    /// subprogram or else, after `shared-`, that of the first unit.
     pub name: String,
-    /// The subprograms that Rust calls in this object.
+    /// The subprograms in this object that Rust calls.
     pub exports: Vec<Name>,
-    /// What may be compiled into it. Units that only AD reads are among them.
+    /// The units that may be compiled into it, including units that only the AD tool reads.
     pub units: Vec<usize>,
-    /// Those of `units` that other objects call, or C.
+    /// Those of `units` that are called by other objects or by C.
     pub shared: Vec<usize>,
     /// The derivatives that it needs, as positions in the list of requests.
     pub requests: Vec<usize>,
-    /// All units whose text decides what the object is: `units`, and what the derivatives
-    /// are made from.
+    /// All units whose text determines the object: `units`, and the units from which the derivatives are
+    /// made.
     pub reads: Vec<usize>,
-    /// Units of other objects that are called. Their text does not matter, their interface
-    /// does.
+    /// The units of other objects that it calls. Only their interface matters, not their text.
     pub calls: Vec<usize>,
-    /// It is the only one.
+    /// Whether this is the only object.
     pub alone: bool,
 }
 
-/// The name of an object of everything.
+/// The name of the object that contains everything.
 pub(super) const WHOLE: &str = "farfel";
 
-/// One object of everything.
+/// Returns one object that contains everything.
 pub(crate) fn whole(program: &Program, requests: &[Request], exports: &[Name]) -> Group {
     let all: Vec<usize> = (0..program.units.len()).collect();
     Group {
@@ -62,8 +61,8 @@ pub(crate) fn whole(program: &Program, requests: &[Request], exports: &[Name]) -
     }
 }
 
-/// Divides a library. `exports` are the subprograms that Rust calls, `by_name` those that C calls.
-/// `part`: it is a part of a library that is not small.
+/// Divides a library into objects. `exports` are the subprograms that Rust calls, `by_name` those that C
+/// calls. `part` means that this is a part of a larger library, which is not small.
 pub(crate) fn groups(
     program: &Program,
     requests: &[Request],
@@ -83,7 +82,7 @@ pub(crate) fn groups(
         .filter_map(|n| place.get(n).copied())
         .collect();
     let mut roots: Vec<usize> = Vec::new();
-    // An ENTRY point is where its unit is.
+    // An ENTRY point is in the same object as its unit.
     let points = units.iter().enumerate();
     let points = points.flat_map(|(i, u)| u.entry_points().map(move |e| (e.name, i)));
     let points: HashMap<&Name, usize> = points.collect();
@@ -118,7 +117,7 @@ pub(crate) fn groups(
             && commons(&units[i]).all(|c| !initialised.contains_key(c))
     };
     let alone: Vec<usize> = (0..roots.len()).collect();
-    // Units with the same roots are together. What one root reaches is with that root.
+    // Units reached from the same roots are together. A unit reached from only one root is with that root.
     let mut clusters: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
     for (i, roots) in reaching.iter().enumerate() {
         if !roots.is_empty() && !copied(i) {
@@ -127,13 +126,13 @@ pub(crate) fn groups(
     }
     for (r, root) in roots.iter().enumerate() {
         if copied(*root) {
-            // Rust needs one copy of its own.
+            // Rust needs its own copy.
             clusters.entry(&alone[r..=r]).or_default();
         }
     }
 
-    // A BLOCK DATA unit is linked only with something that is called, so it goes where its
-    // COMMON is used, and all who use it stay together.
+    // A BLOCK DATA unit is linked only together with something that is called, so it is put where its COMMON
+    // is used, and all users of that COMMON stay together.
     let keys: Vec<&[usize]> = clusters.keys().copied().collect();
     let mut together = Together::new(keys.len());
     let mut first_user: HashMap<usize, usize> = HashMap::new();
@@ -162,14 +161,14 @@ pub(crate) fn groups(
                 .filter_map(|c| initialised.get(c).copied())
                 .collect();
             own.extend(data);
-            // Roots that are copied elsewhere have their own copy here.
+            // Roots that are copied into other objects have their own copy here.
             let only: BTreeSet<usize> = set.iter().filter(|r| r.len() == 1).map(|r| r[0]).collect();
             own.extend(only.iter().map(|r| roots[*r]).filter(|i| copied(*i)));
             group(own, &roots, units, references, &copied)
         })
         .collect();
     groups.sort_by(|a, b| a.units.cmp(&b.units));
-    // What is called from elsewhere.
+    // The units that other objects call.
     let wanted: BTreeSet<usize> = groups
         .iter()
         .flat_map(|g| g.calls.iter().copied())
@@ -188,7 +187,7 @@ pub(crate) fn groups(
     groups
 }
 
-/// Completes a group from the units that are certainly in it.
+/// Completes a group from the units that are certain to be in it.
 fn group(
     own: BTreeSet<usize>,
     roots: &[usize],
@@ -196,7 +195,7 @@ fn group(
     references: &References,
     copied: &dyn Fn(usize) -> bool,
 ) -> Group {
-    // Calls of short units bring these along.
+    // Calls add short units.
     let mut members = own.clone();
     let mut calls = BTreeSet::new();
     let mut requests = BTreeSet::new();
@@ -205,8 +204,8 @@ fn group(
     while let Some(i) = open.pop() {
         for r in references.requests(i) {
             if requests.insert(*r) {
-                // The derivatives are made from all of this, and are private here. What they
-                // call, may be elsewhere.
+                // The derivatives are made from all of these units and are private to this object. The units
+                // that they call may be elsewhere.
                 for below in references.reached([references.heads[*r]]) {
                     reads.insert(below);
                     requests.extend(references.requests(below));
@@ -253,16 +252,16 @@ fn group(
     }
 }
 
-/// Which of several things belong together.
+/// A partition of several things into those that belong together (union-find).
 pub(crate) struct Together(Vec<usize>);
 
 impl Together {
-    /// Each on its own.
+    /// Each thing is on its own.
     pub(crate) fn new(count: usize) -> Together {
         Together((0..count).collect())
     }
 
-    /// The first of those that belong together with this one.
+    /// Returns the first of those that belong together with this one.
     pub(crate) fn first(&self, mut one: usize) -> usize {
         while self.0[one] != one {
             one = self.0[one];
@@ -276,14 +275,14 @@ impl Together {
     }
 }
 
-/// How many statements a unit has.
+/// Returns the number of statements in a unit.
 fn statements(unit: &Unit) -> usize {
     let mut count = 0;
     walk_block(&unit.body, &mut |_| count += 1);
     count
 }
 
-/// The COMMON blocks of a unit.
+/// Returns the COMMON blocks of a unit.
 fn commons(unit: &Unit) -> impl Iterator<Item = &Name> {
     unit.specs.iter().flat_map(|s| match &s.kind {
         SpecKind::Common(blocks) => blocks.iter().map(|(name, _)| name).collect(),
@@ -291,7 +290,7 @@ fn commons(unit: &Unit) -> impl Iterator<Item = &Name> {
     })
 }
 
-/// The COMMON blocks that BLOCK DATA units name, each with its unit.
+/// Returns the COMMON blocks in BLOCK DATA units, each with its unit.
 fn initialised(program: &Program) -> HashMap<&Name, usize> {
     let mut found = HashMap::new();
     for (i, unit) in program.units.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Derivatives that are not made yet, as far as callers must know them.
+//! Interfaces of derivatives that have not been computed yet.
 //!
-//! Which arguments a subprogram may assign, whether it shares state and whether it may STOP,
-//! has to be known for the bindings, while its derivatives may be in the cache. So each
-//! derivative stands as a subprogram that calls what it is the derivative of, and assigns
+//! The bindings need to know which arguments a subprogram may assign, whether it shares state and whether it
+//! may STOP, while its derivatives may not have been computed because the objects with them are cached.
+//! Therefore each derivative is represented by a subprogram that calls the original subprogram and assigns
 //! its derivative arguments.
 
 use crate::staged::Staged;
@@ -10,8 +10,8 @@ use farfel_lang::ir::{
     AdMode, Arg, Class, Expr, Origin, Place, Request, Stmt, Symbol, Type, Unit, UnitKind,
 };
 
-/// A stand-in for each derivative, to be added to the staged program. `adjoints_share_state`:
-/// what the tool generates in reverse mode uses state that is not in the program.
+/// Returns a stand-in for each derivative, to be added to the staged program. `adjoints_share_state` means
+/// that the tool's reverse-mode code uses state that is not in the program.
 pub(crate) fn interfaces(staged: &Staged, adjoints_share_state: bool) -> Vec<Unit> {
     staged
         .requests
@@ -38,7 +38,7 @@ fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
         unit.symbols.add(callee)
     };
     let callee = procedure(&head.name);
-    // Nobody knows what it does.
+    // Nothing is known about this procedure.
     let unknown = hidden_state.then(|| procedure(&format!("{}_STATE", request.derivative)));
     let mut actual = Vec::new();
     let mut assigned = Vec::new();
@@ -46,7 +46,7 @@ fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
         let Some(symbol) = arg.sym().map(|s| &head.symbols[s]) else {
             continue;
         };
-        // Only what they are matters, not how large.
+        // Only their types matter, not their sizes.
         let mut dummy = |name: String| {
             let name = unit.symbols.unused(&name, &|_| false);
             let id = unit.symbols.add(Symbol {

@@ -1,11 +1,10 @@
-//! Diagnostics that are kept with what was built, so that a build that redoes nothing still
-//! warns.
+//! Diagnostics that are stored with results, so that a build that redoes nothing still prints warnings.
 
 use farfel_lang::diagnostic::rules;
 use farfel_lang::{Diagnostic, Severity, Sources, Span};
 use serde::{Deserialize, Serialize};
 
-/// A diagnostic whose places do not depend on what stands before them on other lines.
+/// A diagnostic whose places are independent of the text on preceding lines.
 #[derive(Serialize, Deserialize)]
 struct Message {
     code: String,
@@ -17,11 +16,11 @@ struct Message {
     help: Option<String>,
 }
 
-/// File, line and byte in the line: of the start, then of the end.
+/// A place: the file, and the line and the byte within the line for the start and for the end.
 #[derive(Serialize, Deserialize)]
 struct Place(String, [usize; 2], [usize; 2]);
 
-/// Diagnostics as text.
+/// Serializes diagnostics.
 pub(crate) fn to_text(diagnostics: &[Diagnostic], sources: &Sources) -> String {
     let messages: Vec<Message> = diagnostics
         .iter()
@@ -39,11 +38,11 @@ pub(crate) fn to_text(diagnostics: &[Diagnostic], sources: &Sources) -> String {
             help: d.help.clone(),
         })
         .collect();
-    // Nothing in it can fail to be written as JSON.
+    // Serialization of these types cannot fail.
     serde_json::to_string(&messages).unwrap_or_default()
 }
 
-/// What [`to_text`] made; `None` where it is something else, or about other sources.
+/// Reads the output of [`to_text`]; `None` if the text is something else, or about other sources.
 pub(crate) fn from_text(text: &str, sources: &Sources) -> Option<Vec<Diagnostic>> {
     let messages: Vec<Message> = serde_json::from_str(text).ok()?;
     messages
@@ -107,7 +106,7 @@ mod tests {
             .help("mend it");
         let text = to_text(std::slice::from_ref(&d), &sources);
         assert_eq!(from_text(&text, &sources).unwrap(), [d]);
-        // Another comment of other length on the line before.
+        // A comment of another length on the line before.
         let mut edited = Sources::new();
         edited.add("other.f", "\n");
         edited.add("a.ff", "C twenty-one\n      X = ä + Y\n      Z = X\n");
@@ -116,7 +115,7 @@ mod tests {
             edited.text(moved[0].span),
             sources.text(Span::new(id, 12, 22))
         );
-        // Of other files, or of nothing at all, there is nothing to say.
+        // Messages about missing files, and invalid text, are rejected.
         assert!(from_text(&text, &Sources::new()).is_none());
         assert!(from_text("[{", &sources).is_none());
     }

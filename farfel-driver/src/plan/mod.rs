@@ -1,18 +1,18 @@
-//! What is to be done for a library or program, and doing it.
+//! Plans the steps that make a library or program, and runs them.
 //!
 //! | module | what |
 //! |---|---|
 //! | `groups` | which units are compiled together |
-//! | `digests` | units as hashes |
-//! | `interfaces` | what is known of derivatives that are not made yet |
-//! | `objects` | the object files: what each is made from, and making those that are not kept |
+//! | `digests` | hashes of units |
+//! | `interfaces` | what is known about derivatives before they are computed |
+//! | `objects` | the object files: their inputs, and making those that are not cached |
 //! | `shelf` | the objects of the last build |
-//! | `messages` | diagnostics that are kept with objects |
-//! | `recorder` | what ran when |
+//! | `messages` | diagnostics that are stored with objects |
+//! | `recorder` | the timings of steps |
 //! | `view` | the steps as a graph for people |
 //!
-//! Nothing here depends on the order in which things are done, on the time, or on where
-//! files are: an object is a function of its key.
+//! No result depends on the order of the steps, on the time, or on the location of files: an object is a
+//! function of its key.
 
 mod digests;
 pub(crate) mod groups;

@@ -1,5 +1,5 @@
-//! The object files of a library, or the one program: which there are, what each is made
-//! from, and making those that the cache does not have.
+//! The object files of a library, or the single one of a program: determines which there are and their
+//! inputs, and makes those that the cache does not have.
 
 use super::digests::{Digest, digests};
 use super::groups::{Group, groups, whole};
@@ -35,7 +35,7 @@ use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
-/// How flags begin with which the compiled code knows the numbers of lines.
+/// Prefixes of flags that make compiled code contain line numbers.
 const NAMING_LINES: [&str; 7] = [
     "-g",
     "-fcheck",
@@ -46,50 +46,50 @@ const NAMING_LINES: [&str; 7] = [
     "-ftest-coverage",
 ];
 
-/// What is made.
+/// What is being built.
 pub(crate) enum Target<'a> {
     /// Objects with these subprograms for Rust to call.
     Library {
         exports: &'a [Name],
         names: &'a Names,
-        /// Where STOP may happen it goes through the frames of Fortran.
+        /// Facts about the subprograms: among others, which may STOP, so that their frames are unwound.
         facts: &'a Facts,
-        /// There is more of the library elsewhere.
+        /// Whether this is a part of a larger library.
         part: bool,
-        /// Its state belongs to instances.
+        /// Whether its state belongs to instances.
         by_instance: bool,
-        /// Floating-point exceptions that are errors.
+        /// The floating-point exceptions that are errors.
         traps: &'a [Trap],
     },
-    /// A program that is run.
+    /// An executable program.
     Program,
 }
 
-/// With what it is made.
+/// The tools and caches used by a build.
 pub(crate) struct Means<'a> {
     pub tool: &'a dyn AdTool,
-    /// What distinguishes the tool from others: name, version, options.
+    /// The identity of the AD tool: name, version, options.
     pub tool_identity: &'a str,
     pub compiler: &'a Compiler,
-    /// What distinguishes the compiler from others.
+    /// The identity of the compiler.
     pub compiler_identity: &'a str,
     pub flags: &'a [String],
-    /// The object files with the stack that the tool's adjoints use, when they are asked for.
+    /// Returns the object files of the stack that the tool's adjoints use.
     pub stack: &'a (dyn Fn() -> Result<Vec<Vec<u8>>, Error> + Sync),
     pub cache: &'a Cache,
     pub workers: &'a Workers,
     pub recorder: &'a Recorder,
     /// The objects of the last build.
     pub shelf: &'a Shelf,
-    /// What is linked to a program besides, with names: the objects of C sources.
+    /// The objects of C sources that are also linked to a program, with their names.
     pub beside: &'a [(String, Vec<u8>)],
 }
 
-/// An object that is there, or a program.
+/// A finished object or program.
 pub(crate) struct Object {
     pub name: String,
     pub about: About,
-    /// The contents.
+    /// The contents of the file.
     pub code: Vec<u8>,
 }
 
@@ -100,11 +100,11 @@ pub(crate) struct Objects<'a> {
     layout: Layout,
 }
 
-/// Which objects there are, and what must be known of the units in them.
+/// The division into objects, and facts about the units in them.
 pub(crate) struct Layout {
     groups: Vec<Group>,
     digests: Vec<Digest>,
-    /// Where ENTRY names and unit names of units lead that other objects have.
+    /// For each unit, by index, the names by which other objects call it, ENTRY names included.
     elsewhere: HashMap<usize, Vec<Name>>,
     block_data: HashSet<Name>,
 }
@@ -160,7 +160,7 @@ impl<'a> Objects<'a> {
         Objects::with(staged, target, layout)
     }
 
-    /// The same again: with the layout that [`Objects::into_layout`] gave.
+    /// Restores objects from the layout returned by [`Objects::into_layout`].
     pub(crate) fn with(staged: &'a Staged, target: Target<'a>, layout: Layout) -> Objects<'a> {
         Objects {
             staged,
@@ -169,27 +169,27 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// What does not depend on where the program is.
+    /// Returns the part that does not borrow the program.
     pub(crate) fn into_layout(self) -> Layout {
         self.layout
     }
 
-    /// What is checked while the program runs.
+    /// Returns the checks to be made while the program runs.
     pub(crate) fn plan(&self) -> Option<&Plan> {
         self.staged.verify.as_ref()
     }
 
-    /// What is in each of them.
+    /// Returns the contents of each object.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.layout.groups
     }
 
-    /// The keys of all, in their order.
+    /// Returns the keys of all objects, in their order.
     pub(crate) fn keys(&self, means: &Means) -> Vec<Key> {
         self.groups().iter().map(|g| self.key(g, means)).collect()
     }
 
-    /// Everything that decides what an object is.
+    /// Returns the key of an object: a hash of everything that determines it.
     fn key(&self, group: &Group, means: &Means) -> Key {
         let units = &self.staged.program.units;
         let names = |positions: &[usize]| {
@@ -277,7 +277,7 @@ impl<'a> Objects<'a> {
                 self.layout.digests[*i].interface.as_bytes(),
             );
         }
-        // Numbers of lines are in the object only where it can name them.
+        // Line numbers matter only if the object can report them.
         let traps = matches!(self.target, Target::Library { traps, .. } if !traps.is_empty());
         let names_lines = traps
             || self.fails(group)
@@ -302,7 +302,7 @@ impl<'a> Objects<'a> {
         hasher.finalize()
     }
 
-    /// May a check in an object fail?
+    /// Whether a check in an object may fail.
     fn fails(&self, group: &Group) -> bool {
         let Target::Library { facts, .. } = &self.target else {
             return false;
@@ -328,14 +328,14 @@ impl<'a> Objects<'a> {
             Target::Program => false,
         };
         if unwinds || self.fails(group) {
-            // STOP, and a closure's panic, finds its way back through the Fortran frames.
+            // STOP, and panics of closures, unwind through Fortran frames.
             flags.push("-fexceptions".into());
         }
         if self.fails(group) {
-            // What is compared is what is used, whatever the program computes: no number is known to
-            // be of one sign because it would be too large otherwise, no array to end where its
-            // declaration says, and the second operand of `.AND.` is not looked at in vain. Automatic arrays are where
-            // it can be seen that there is no room for them.
+            // A check must compare the same value that is used afterwards, whatever the program computes. So
+            // the compiler must not assume that integers never overflow or that arrays end where their
+            // declarations say, and must not evaluate the second operand of `.AND.` if the first decides.
+            // Automatic arrays are on the heap, where a lack of memory is detected.
             let safe = [
                 "-fno-stack-arrays",
                 "-fwrapv",
@@ -343,12 +343,12 @@ impl<'a> Objects<'a> {
                 "-ffrontend-optimize",
             ];
             flags.extend(safe.map(str::to_owned));
-            // Who needs too much of the stack meets its end, and not what lies behind.
+            // A stack overflow hits the guard page instead of other memory.
             if cfg!(target_os = "linux") {
                 flags.push("-fstack-clash-protection".into());
             }
         }
-        // Extensions that gfortran must be asked for.
+        // Extensions that gfortran only accepts with a flag.
         let units = &self.staged.program.units;
         let specs = || group.reads.iter().flat_map(|i| &units[*i].specs);
         let by_instance = matches!(
@@ -362,7 +362,7 @@ impl<'a> Objects<'a> {
             flags.push("-fcray-pointer".into());
         }
         if group.reads.iter().any(|i| goes_backwards(&units[*i])) {
-            // gfortran 12 adds up and assigns wrong elements of such sections, in plain Fortran, too.
+            // gfortran 12 sums and assigns wrong elements of such sections, in plain Fortran, too.
             flags.push("-fno-tree-loop-vectorize".into());
         }
         if specs().any(|s| matches!(s.kind, SpecKind::Attribute(Attribute::Automatic, _))) {
@@ -371,8 +371,8 @@ impl<'a> Objects<'a> {
         flags
     }
 
-    /// What the shelf or the cache has under a key, if what was said about it still names the
-    /// right places.
+    /// Returns the object with a key from the shelf or the cache, provided that its diagnostics still refer
+    /// to the right places.
     fn kept(
         &self,
         group: &Group,
@@ -422,7 +422,7 @@ impl<'a> Objects<'a> {
         Ok(Some((object(about, code), warnings, from)))
     }
 
-    /// Makes an object whose derivatives have been made.
+    /// Makes an object whose derivatives have been computed.
     fn object(
         &self,
         group: &Group,
@@ -448,7 +448,7 @@ impl<'a> Objects<'a> {
         took_ms += means.recorder.end(step, From::Ran);
         let compiled = compiled?;
 
-        // With the object goes what the AD tool said, so that it is said again.
+        // The AD tool's diagnostics are stored with the object, so that they can be repeated.
         let mut warnings = derivatives.said(group.requests.iter().copied());
         warnings.extend(compiled.warnings);
         let about = About {
@@ -478,8 +478,8 @@ impl<'a> Objects<'a> {
         Ok((object, warnings))
     }
 
-    /// The Fortran of an object with line markers, where it wants one or for every line, and whether
-    /// it calls the stack of the tool's adjoints.
+    /// Returns the Fortran of an object with line markers, where they are needed or on every line, and
+    /// whether it calls the stack of the tool's adjoints.
     pub(crate) fn text(
         &self,
         group: &Group,
@@ -565,20 +565,20 @@ pub(crate) struct Kept {
     pub recipe: String,
 }
 
-/// Makes what is neither on the shelf nor in the cache, and puts it there. `parts` are those of a
-/// library, or one of everything, each with the keys of its objects. Returns the objects of all
-/// parts in the order of their groups, and adds to the diagnostics what the AD tool and the compiler
-/// have to say.
+/// Makes the objects that are neither on the shelf nor in the cache, and stores them there. `parts` are those
+/// of a library, or a single one, each with the keys of its objects. Returns the objects of all parts in the
+/// order of their groups, and adds the AD tool's and the compiler's diagnostics to `diagnostics`.
 ///
 /// # Errors
 ///
-/// The faults of all objects, each once; where there are none, the first other error.
+/// The errors in the sources that were found for any object, each once; if there are none, the first other
+/// error.
 pub(crate) fn make(
     parts: &[(Objects, Vec<Key>)],
     means: &Means,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Object>, Error> {
-    // All objects, as part and group.
+    // All objects, as pairs of part and group.
     let all: Vec<(usize, usize)> = parts
         .iter()
         .enumerate()
@@ -608,7 +608,7 @@ pub(crate) fn make(
             true
         });
 
-    // The rest is made, the largest first: what comes last should be short.
+    // The remaining objects are made, the largest first, so that short tasks come last.
     let mut missing: Vec<usize> = (0..all.len())
         .filter(|o| found[*o].get().is_none() && faults[*o].get().is_none())
         .collect();
@@ -679,7 +679,8 @@ pub(crate) fn make(
 
     let mut objects = Vec::new();
     let mut errors = Vec::new();
-    // First what stands with objects: so the order is that of a build that makes nothing.
+    // Diagnostics stored with objects come first, so that the order is the same in a build that makes
+    // nothing.
     let mut said: Vec<(usize, Diagnostic)> = Vec::new();
     let mut refused: Vec<(usize, Diagnostic)> = Vec::new();
     for (p, made) in derivatives.iter().collect::<BTreeMap<_, _>>() {
@@ -704,7 +705,7 @@ pub(crate) fn make(
         parts[p].0.staged.explain(&mut one);
         parts[p].0.staged.lints.apply(&mut one);
         for d in one {
-            // A statement that two objects have is warned of once, whoever asked for it.
+            // A warning about a statement that is in two objects is shown once, whoever requested it.
             let known = |x: &Diagnostic| match d.is_error() {
                 true => *x == d,
                 false => x.rule == d.rule && x.span == d.span && x.message == d.message,
@@ -735,15 +736,15 @@ fn object_of<'p, 'a>(
     (objects, &objects.groups()[group], &keys[group])
 }
 
-/// A thing to do.
+/// A unit of work.
 enum Task {
-    /// A request, of a part.
+    /// The computation of a derivative: the part and the request.
     Request(usize, usize),
-    /// An object.
+    /// The compilation of an object.
     Object(usize),
 }
 
-/// Without the units that only the AD tool had to see.
+/// Removes the units that only the AD tool had to see.
 fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
     let references = References::of(&program, &[]);
     let called = |u: &Unit| u.entry_points().any(|e| group.exports.contains(e.name));
@@ -758,7 +759,7 @@ fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
     program
 }
 
-/// Is there a section of an array whose step is not known to be positive?
+/// Whether a unit has an array section whose step is not known to be positive.
 fn goes_backwards(unit: &Unit) -> bool {
     let mut found = false;
     walk_exprs(&unit.body, &mut |e| {
@@ -769,13 +770,13 @@ fn goes_backwards(unit: &Unit) -> bool {
     found
 }
 
-/// The name of a field in a line of a recipe.
+/// Returns the name of the field in a line of a recipe.
 fn name(line: &str) -> &str {
     let end = [" = ", " : "].iter().filter_map(|s| line.find(s)).min();
     &line[..end.unwrap_or(line.len())]
 }
 
-/// Why an object is made: the first line in which its recipe differs from the last one.
+/// Returns the reason why an object is made: the first line in which its recipe differs from the last one.
 pub(crate) fn reason(before: Option<&str>, now: &str) -> String {
     let Some(before) = before else {
         return "it is new".into();

@@ -1,4 +1,4 @@
-//! Notes what ran when.
+//! Records the timings of the steps.
 
 use super::groups::WHOLE;
 use crate::progress::Progress;
@@ -7,17 +7,17 @@ use farfel_lang::timing;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// The steps of a build that is going on.
+/// The steps of the running build.
 pub(crate) struct Recorder {
     start: Instant,
     steps: Mutex<Vec<StepTime>>,
-    /// What passes had taken when it began.
+    /// The times of the passes when it began.
     passes: timing::Table,
-    /// How far it is.
+    /// The progress of the build.
     pub progress: Arc<Progress>,
 }
 
-/// A step that is being done.
+/// A running step.
 pub(crate) struct Step {
     start: Instant,
     kind: &'static str,
@@ -37,7 +37,7 @@ impl Recorder {
         }
     }
 
-    /// A step begins.
+    /// Begins a step.
     pub(crate) fn begin(&self, kind: &'static str, name: impl Into<String>, worker: usize) -> Step {
         let name = name.into();
         self.progress.begin(worker, doing(kind, &name));
@@ -58,7 +58,7 @@ impl Recorder {
         self.progress.works();
     }
 
-    /// A step is over. Returns how long it took, in milliseconds.
+    /// Ends a step. Returns its duration in milliseconds.
     pub(crate) fn end(&self, step: Step, from: From) -> f64 {
         self.progress.end(step.worker);
         self.progress.over(step.kind, &step.name);
@@ -84,7 +84,7 @@ impl Recorder {
         took
     }
 
-    /// All steps so far, in the order in which they began.
+    /// Returns the timings of all steps so far, in the order in which they began.
     pub(crate) fn timings(&self, jobs: usize) -> Timings {
         let mut steps = self
             .steps
@@ -100,7 +100,7 @@ impl Recorder {
         }
     }
 
-    /// What passes have taken since it began, the longest first.
+    /// Returns the times of the passes since the beginning, the longest first.
     fn passes(&self) -> Vec<PassTime> {
         let spent = timing::since(&self.passes).into_iter();
         let mut passes: Vec<PassTime> = spent
@@ -115,12 +115,12 @@ impl Recorder {
     }
 }
 
-/// Whether a step of this kind is one that [`Progress`] counts, so that it must be expected.
+/// Whether [`Progress`] counts steps of this kind, so that they must be announced.
 fn counts(kind: &str) -> bool {
     matches!(kind, "request" | "compile")
 }
 
-/// What people read while a step is done.
+/// Returns the description shown to people while a step is running.
 fn doing(kind: &str, name: &str) -> String {
     let verb = match kind {
         "parse" => "reading",
@@ -133,7 +133,7 @@ fn doing(kind: &str, name: &str) -> String {
         kind => kind,
     };
     match name {
-        // All of a program, which needs no name.
+        // The whole program needs no name.
         WHOLE => verb.to_owned(),
         _ => format!("{verb} {name}"),
     }

@@ -1,5 +1,5 @@
-//! The objects of the last build, in OUT_DIR: what is right there need not even be taken from
-//! the cache.
+//! The shelf: the objects of the last build, in OUT_DIR. Objects that are still valid need not even be taken
+//! from the cache.
 
 use crate::codec::{Reader, Writer, unsealed};
 use crate::{Error, files};
@@ -9,46 +9,46 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What is known of an object besides its contents.
+/// Facts about an object besides its contents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct About {
-    /// It calls the stack that adjoints of the AD tool use.
+    /// Whether it calls the stack that the AD tool's adjoints use.
     pub needs_stack: bool,
-    /// What the AD tool and the compiler said; see `messages`.
+    /// The diagnostics of the AD tool and the compiler; see `messages`.
     pub messages: String,
-    /// Where there are messages: the digest of the places that they are about.
+    /// If there are messages, the digest of the places that they refer to.
     pub places: Option<String>,
     /// How long it took to make, in milliseconds.
     pub took_ms: f64,
 }
 
-/// An object that was made in the last build.
+/// An object made in the last build.
 #[derive(Debug, Clone, PartialEq)]
 struct Known {
     key: String,
-    /// What the key was made from.
+    /// The fields that the key was made from.
     recipe: String,
-    /// The hash of the file.
+    /// The hash of the object file.
     code: String,
     /// The hash of the text beside it.
     text: String,
     about: About,
 }
 
-/// The objects of the last build, and those of the one that is going on.
+/// The objects of the last build and of the current one.
 #[derive(Default)]
 pub(crate) struct Shelf {
-    /// Where the files are; without it there are none.
+    /// The directory of the files; `None` for an empty shelf.
     directory: Option<PathBuf>,
     state: State,
-    /// The hashes of code and text of what was put there.
+    /// The hashes of code and text of the objects that the current build has stored.
     put: Mutex<BTreeMap<String, (String, String)>>,
 }
 
 #[derive(Debug, Default, PartialEq)]
 struct State {
     objects: BTreeMap<String, Known>,
-    /// The hash of the library that was made of them.
+    /// The hash of the library that was made from them.
     library: String,
 }
 
@@ -108,16 +108,16 @@ impl State {
     }
 }
 
-/// The names of the directory and the file in OUT_DIR.
+/// The names of the directory and the state file in OUT_DIR.
 const DIRECTORY: &str = "farfel";
 const STATE: &str = "farfel.state";
 
 impl Shelf {
-    /// That of a build script; empty where what is known of it is damaged.
+    /// Opens the shelf of a build script; empty if its state is damaged.
     pub(crate) fn open(out: &Path) -> Result<Shelf, Error> {
         let directory = out.join(DIRECTORY);
         fs::create_dir_all(&directory).map_err(Error::io(&directory))?;
-        // Cargo runs one build script in OUT_DIR at a time: these are of one that was killed.
+        // Cargo runs one build script at a time in OUT_DIR, so these files were left by one that was killed.
         files::remove_temporary(out);
         files::remove_temporary(&directory);
         let state = unsealed(&out.join(STATE))
@@ -130,14 +130,13 @@ impl Shelf {
         })
     }
 
-    /// What is known of an object and its contents, if it was made with this key and is what
-    /// it was.
+    /// Returns the facts about an object and its contents, if it was made with this key and is undamaged.
     pub(crate) fn find(&self, name: &str, key: &str) -> Option<(&About, Vec<u8>)> {
         let (about, code, _) = self.find_with_text(name, key)?;
         Some((about, code))
     }
 
-    /// The same with what was put beside it.
+    /// Like [`Shelf::find`], and also returns the text beside the object.
     pub(crate) fn find_with_text(
         &self,
         name: &str,
@@ -154,12 +153,12 @@ impl Shelf {
         Some((&known.about, is(&object, &known.code)?, text))
     }
 
-    /// What an object was made from last time.
+    /// Returns the recipe of an object in the last build.
     pub(crate) fn recipe(&self, name: &str) -> Option<&str> {
         self.state.objects.get(name).map(|k| k.recipe.as_str())
     }
 
-    /// Puts an object there, and its text beside it.
+    /// Stores an object, and its text beside it.
     pub(crate) fn put(&self, name: &str, code: &[u8], text: &[u8]) -> Result<(), Error> {
         if let Some(directory) = &self.directory {
             files::write_if_changed(&directory.join(format!("{name}.o")), code)?;
@@ -170,7 +169,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Was the library made of exactly these objects, and is it what it was?
+    /// Whether the library was made from exactly these objects and is undamaged.
     pub(crate) fn has_library(&self, library: &Path, mut wanted: Vec<(&str, &str)>) -> bool {
         let keys = self
             .state
@@ -181,7 +180,7 @@ impl Shelf {
         keys.eq(wanted) && fs::read(library).is_ok_and(|l| hash(&l) == self.state.library)
     }
 
-    /// Is this what is known of these objects already?
+    /// Whether these are the facts already recorded about the objects.
     pub(crate) fn is_about(&self, objects: &[(&str, &About)]) -> bool {
         let known = |name: &str| self.state.objects.get(name).map(|k| &k.about);
         objects
@@ -189,12 +188,10 @@ impl Shelf {
             .all(|(name, about)| known(name) == Some(about))
     }
 
-    /// Notes what the library has been made of, and removes what is not among it. Each
-    /// object with its name, key, recipe and what is known of it. The library is the hash of
-    /// the new one, or none where it stays as it was.
+    /// Records the objects that the library was made from, each with its name, key, recipe and facts, and
+    /// removes all others. `library` has the bytes of the new library, or is `None` if it is unchanged.
     ///
-    /// What is noted are the hashes of what was found or made, not of what the files may have
-    /// become since.
+    /// The recorded hashes are those of what was found or made, whatever the files may have become since.
     pub(crate) fn close(
         &self,
         out: &Path,
@@ -211,7 +208,7 @@ impl Shelf {
                 let known = self.state.objects.get(&name)?;
                 Some((known.code.clone(), known.text.clone()))
             });
-            // What is neither was not on the shelf, so it is not known next time.
+            // Any other object was not on the shelf, so it will be unknown next time.
             if let Some((code, text)) = hashes {
                 let known = Known {
                     key,
@@ -240,8 +237,8 @@ impl Shelf {
     }
 }
 
-/// The name of the file beside an object: the Fortran that it was compiled from, C without what the
-/// preprocessor takes out, or the module files that came of a source which was passed through.
+/// Returns the name of the file beside an object: the Fortran that it was compiled from, preprocessed C, or
+/// the module files of a source that was passed through.
 fn text_file(object: &str) -> String {
     match object.rsplit_once('.') {
         Some((_, "c")) => format!("{object}.i"),

@@ -9,12 +9,11 @@ use crate::staged::Staged;
 use farfel_lang::ir::Name;
 use std::collections::BTreeSet;
 
-/// The steps that make a library with these exports, or without them a program; `passed` are those that gfortran gets
-/// as they are.
+/// Returns the steps that make a library with these exports, or without exports a program; `passed` are the
+/// pass-through files.
 ///
-/// Of each it is noted what it is made from: the beginning of a hash of the sources that it
-/// depends on. Compiler and flags are no part of that, so that it is the same on every
-/// machine and in every profile.
+/// The note of a step has the beginning of a hash of the sources that the step depends on. Compiler and flags
+/// are not part of it, so that it is the same on every machine and in every profile.
 pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) -> Graph {
     let Staged {
         program,
@@ -50,7 +49,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) 
     let lowered = steps.add(NodeKind::Lower, "lower".into(), notes, &parsed);
 
     let mut made: Vec<usize> = Vec::new();
-    // All that each request needs, also by way of others.
+    // All requests that each request needs, directly or indirectly.
     let mut below: Vec<BTreeSet<usize>> = Vec::new();
     for (i, (request, head)) in requests.iter().zip(&references.heads).enumerate() {
         let reached = references.reached([*head]);
@@ -121,7 +120,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) 
     steps.0
 }
 
-/// The files that gfortran gets as they are, each after those whose modules it uses.
+/// Adds the pass-through files, each after those whose modules it uses.
 fn as_they_are(passed: &Passed, steps: &mut Steps) -> Vec<usize> {
     let needs = order::needs(&passed.files);
     let first = steps.0.nodes.len();
@@ -144,8 +143,7 @@ fn as_they_are(passed: &Passed, steps: &mut Steps) -> Vec<usize> {
     added
 }
 
-/// The steps of those of some requests that no other one of them needs; lowering, where there
-/// are no requests.
+/// Returns the steps of those requests that no other one of them needs; if there are no requests, lowering.
 fn nearest(
     requests: &BTreeSet<usize>,
     below: &[BTreeSet<usize>],
@@ -175,7 +173,7 @@ impl Steps {
     fn add(&mut self, kind: NodeKind, label: String, notes: Vec<String>, needs: &[usize]) -> usize {
         let from = self.0.nodes.len();
         self.0.nodes.push(Node {
-            // Labels have the names of what is made, which differ.
+            // Labels contain the names of the results, which are unique.
             id: label.clone(),
             label,
             kind,

@@ -1,16 +1,16 @@
-//! Running other programs: bounded in time and output, and nothing of them left behind.
+//! Runs other programs with limits on time and output, and leaves nothing of them behind.
 //!
-//! What holds for every program that [`run`] starts:
+//! The following holds for every program that [`run`] starts:
 //!
-//! * No shell. Arguments reach it as they are.
-//! * Standard input is empty: a program that asks for something gets the end of the file.
-//! * At its time limit it ends with all that it started. So it does when this process ends,
-//!   by whatever cause, see [`watch`]. What it leaves running when it ends by itself ends
-//!   too.
-//! * What it writes is read while it runs, up to a bound. The rest is dropped and counted.
+//! * There is no shell. Arguments are passed as they are.
+//! * Standard input is empty: a program that asks for input gets end-of-file.
+//! * At its time limit the program is killed with all processes that it started. The same happens when this
+//!   process ends, for whatever reason, see [`watch`]. Processes that it leaves running when it ends are
+//!   killed, too.
+//! * Its output is read while it runs, up to a limit. The rest is dropped and counted.
 //!
-//! On systems that are not Unix, `taskkill` ends a program with its children at the time
-//! limit; they are not watched.
+//! On systems other than Unix, `taskkill` ends a program with its children at the time limit; there is no
+//! watch.
 
 pub(crate) mod tree;
 pub(crate) mod watch;
@@ -23,21 +23,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 use watch::Watch;
 
-/// How far a program may go.
+/// The limits of a program.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// How long it may take.
+    /// The maximum running time.
     pub time: Duration,
-    /// How many bytes of each stream are kept.
+    /// The maximum number of bytes kept of each stream.
     pub output: usize,
-    /// Standard error goes where standard output goes, in the order of writing.
+    /// Whether standard error goes to standard output, in the order of writing.
     pub together: bool,
-    /// Look for what it left running even where it hides from its process group.
+    /// Whether to look for processes that it left running, even if they left its process group.
     pub strays: bool,
 }
 
 impl Limits {
-    /// For a question that has its answer at once, `--version` say.
+    /// For a query that is answered at once, such as `--version`.
     pub(crate) const QUESTION: Limits = Limits {
         time: Duration::from_secs(60),
         output: 1 << 20,
@@ -45,7 +45,7 @@ impl Limits {
         strays: false,
     };
 
-    /// For a compiler. A program of 100,000 lines in one module takes it minutes.
+    /// For a compiler, which takes minutes for a module of 100,000 lines.
     pub(crate) const COMPILER: Limits = Limits {
         time: Duration::from_secs(4 * 60 * 60),
         output: 16 << 20,
@@ -54,46 +54,46 @@ impl Limits {
     };
 }
 
-/// What a program said and how it ended.
+/// The output of a program and its exit status.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
-    /// What it wrote to standard output, and to standard error if they go together.
+    /// Standard output, and standard error if both go together.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub stderr: Vec<u8>,
 }
 
-/// Why a program gave nothing.
+/// The reason why a program has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProcessError {
     /// It could not be started.
     #[error("{0}")]
     NotStarted(#[from] std::io::Error),
-    /// It took too long.
+    /// It exceeded its time limit.
     #[error("timed out after {} s", limit.as_secs_f64())]
     TimedOut {
-        /// What it may take.
+        /// The time limit.
         limit: Duration,
-        /// What it had written, both streams.
+        /// Its output so far, from both streams.
         said: Vec<u8>,
     },
-    /// It cannot be ended, or the system cannot say how it ended.
+    /// It cannot be killed, or the system cannot report how it ended.
     #[error("its exit status is not available: {0}")]
     Lost(std::io::Error),
 }
 
-/// Runs a program to its end. Streams that `command` has set are replaced.
+/// Runs a program to its end. Streams set in `command` are replaced.
 ///
 /// # Errors
 ///
-/// Whatever [`ProcessError`] says. A program that fails is no error here.
+/// Any [`ProcessError`]. A program that fails is not an error here.
 pub(crate) fn run(command: &mut Command, limits: &Limits) -> Result<Output, ProcessError> {
     run_watched(command, limits, &mut Watch::new(None))
 }
 
-/// Like [`run`], with a watch that guards something else besides.
+/// Like [`run`], with a watch that also guards something else.
 pub(crate) fn run_watched(
     command: &mut Command,
     limits: &Limits,
@@ -112,10 +112,10 @@ pub(crate) fn run_watched(
     if !in_time || limits.strays {
         tree::kill_marked(watch.mark());
     }
-    // What was killed ends at once, unless it waits for a disk that does not answer.
+    // A killed process ends at once, unless it waits for a disk that does not answer.
     running.wait(Instant::now() + PATIENCE);
-    // The streams are closed with the last process that has them. One that got away from
-    // its group may still.
+    // A stream is closed when the last process that holds it ends. A process that left the group may still
+    // hold it.
     if !running.all_closed(SHORT) {
         tree::kill_marked(watch.mark());
         running.all_closed(PATIENCE);
@@ -145,17 +145,17 @@ pub(crate) fn run_watched(
     }
 }
 
-/// How long to wait for what must come, before it is given up.
+/// How long to wait for an event that must come, before giving up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long to wait for what comes at once, before it is looked into.
+/// How long to wait for an event that should come at once, before investigating.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// How often a program is asked whether it has ended, where it cannot be waited for.
+/// How often to ask whether a program has ended, if it cannot be waited for.
 const POLL: Duration = Duration::from_millis(10);
 
 enum Event {
-    /// The program ended. It is still to be waited for, so its number is not used again.
+    /// The program ended. It is still to be waited for, so that its process number is not reused.
     #[cfg_attr(not(unix), expect(dead_code))]
     Ended,
     /// Nobody writes to a stream any more.
@@ -164,11 +164,11 @@ enum Event {
 
 type Stream = Box<dyn Read + Send>;
 
-/// A program that is not yet waited for.
+/// A program that has not been waited for.
 struct Running {
     child: Child,
     ended: bool,
-    /// How many streams are open.
+    /// The number of open streams.
     open: usize,
     sender: Sender<Event>,
     events: Receiver<Event>,
@@ -194,7 +194,7 @@ impl Running {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         let started = spawn(command);
-        // Our own writer would keep the pipe open.
+        // Our own end of the pipe would keep it open.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = started?;
         watch.started(child.id());
@@ -215,21 +215,21 @@ impl Running {
         Ok((running, streams))
     }
 
-    /// Reads a stream to its end in a thread, so that the program never waits for us.
+    /// Reads a stream to its end in a thread, so that the program is never blocked by us.
     fn keep(&self, stream: Stream, bound: usize) -> Result<Arc<Mutex<Kept>>, ProcessError> {
         let kept = Arc::new(Mutex::new(Kept::default()));
         let ours = Arc::clone(&kept);
         let events = self.sender.clone();
         thread::Builder::new().spawn(move || {
             read(stream, bound, &ours);
-            // Nobody may listen any more.
+            // The receiver may be gone.
             let _ = events.send(Event::Closed);
         })?;
         Ok(kept)
     }
 
-    /// Has [`Event::Ended`] sent when the program ends, and leaves it to be waited for:
-    /// until then its number, which is that of its group, cannot become another one's.
+    /// Sends [`Event::Ended`] when the program ends, but does not reap it: until it is reaped, its number,
+    /// which is that of its group, cannot be reused.
     #[cfg(unix)]
     fn tell_end(&self) -> Result<(), ProcessError> {
         use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -247,7 +247,7 @@ impl Running {
     fn wait(&mut self, deadline: Instant) -> bool {
         while !self.ended {
             let left = deadline.saturating_duration_since(Instant::now());
-            // Where nobody tells the end, it is asked for.
+            // If nobody reports the end, the program is polled.
             let step = if cfg!(unix) { left } else { left.min(POLL) };
             match self.events.recv_timeout(step) {
                 Ok(Event::Ended) => self.ended = true,
@@ -278,18 +278,18 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Where something failed in between.
+    /// Kills the program if an error occurred in between.
     fn drop(&mut self) {
         if !self.ended {
             tree::kill_group(&self.child);
-            // Takes it off the system's list if it is gone. It never waits.
+            // Reaps it if it is gone. Never waits.
             let _ = self.child.try_wait();
         }
     }
 }
 
-/// A file that was just written, by a package manager say, is busy until all who had it open
-/// have closed it, their children included.
+/// Starts a program. A file that was just written, for example by a package manager, is busy until all
+/// processes that have it open, including their children, have closed it; hence the retries.
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
     let mut pause = Duration::from_millis(5);
     loop {
@@ -382,7 +382,7 @@ mod tests {
             time: Duration::from_millis(300),
             ..Limits::QUESTION
         };
-        // A background process that has the stream, and one that waits for it.
+        // A background process that holds the stream, and one that waits for it.
         let error = shell("echo on; sleep 60 & sleep 60; wait", &short).unwrap_err();
         assert_eq!(error.to_string(), "timed out after 0.3 s");
         assert!(matches!(error, ProcessError::TimedOut { said, .. } if said == b"on\n"));

@@ -1,17 +1,17 @@
-//! Ending a program with all that it started.
+//! Kills a program with all processes that it started.
 
 use std::process::Child;
 
-/// Kills the process group that `child` leads. It must not have been waited for, so that
-/// its number is still its own.
+/// Kills the process group that `child` leads. The child must not have been reaped, so that its number is
+/// still its own.
 #[cfg(unix)]
 pub(crate) fn kill_group(child: &Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
-    // It may be empty by now, which is what is wanted.
+    // If the group is already empty, there is nothing to do.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
-/// Kills `child` and what it started.
+/// Kills `child` and the processes that it started.
 #[cfg(windows)]
 pub(crate) fn kill_group(child: &Child) {
     use std::process::{Command, Stdio};
@@ -26,13 +26,13 @@ pub(crate) fn kill_group(child: &Child) {
 #[cfg(not(any(unix, windows)))]
 pub(crate) fn kill_group(_: &Child) {}
 
-/// Kills all processes with a mark in their environment, see [`super::watch`]. That reaches
-/// those that left their process group, as daemons do.
+/// Kills all processes with a mark in their environment, see [`super::watch`]. This reaches processes that
+/// left their process group, as daemons do.
 #[cfg(target_os = "linux")]
 pub(crate) fn kill_marked(mark: &str) {
     use rustix::process::{Pid, Signal, kill_process};
     let entry = format!("{}={mark}", super::watch::VARIABLE);
-    // One of them may have started another one meanwhile.
+    // One of them may have started another one in the meantime.
     for _ in 0..ROUNDS {
         let found = marked(&entry);
         if found.is_empty() {
@@ -48,12 +48,12 @@ pub(crate) fn kill_marked(mark: &str) {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn kill_marked(_: &str) {}
 
-/// How often processes are looked for anew.
+/// How many times processes are looked for.
 #[cfg(target_os = "linux")]
 const ROUNDS: usize = 50;
 
-/// The processes whose environment has an entry. Those of other users cannot be read, and
-/// those that have ended have none.
+/// Returns the processes whose environment contains an entry. Environments of other users' processes cannot
+/// be read, and processes that have ended have none.
 #[cfg(target_os = "linux")]
 fn marked(entry: &str) -> Vec<i32> {
     let Ok(list) = std::fs::read_dir("/proc") else {

@@ -1,26 +1,24 @@
-//! What guards the programs that run, and their files, against our own end.
+//! Guards running programs, and their files, against the end of this process.
 //!
-//! A build script can be killed at any moment, and a program in a process group of its own
-//! does not see the terminal's Ctrl-C. So another process watches: its standard input is a
-//! pipe that only we write to. When we end, by whatever cause, the system closes the pipe,
-//! and the watch kills what runs and removes our scratch directory. It has a process group
-//! of its own, so that Ctrl-C passes it by, and holds none of our streams, so that cargo
-//! does not wait for it.
+//! A build script can be killed at any moment, and a program in a process group of its own does not receive
+//! the terminal's Ctrl-C. Therefore another process watches: its standard input is a pipe to which only this
+//! process writes. When this process ends, for whatever reason, the system closes the pipe, and the watch
+//! kills the running program and removes our scratch directory. The watch has a process group of its own, so
+//! that Ctrl-C does not reach it, and holds none of our streams, so that cargo does not wait for it.
 //!
-//! The watch is `/bin/sh` with a text that stands here. Nothing of the user's is in that
-//! text; the mark and the directory are arguments that it never reads as commands. On
-//! systems without `/bin/sh` nothing watches.
+//! The watch is `/bin/sh` with the script in this file. The script contains nothing from the user; the mark
+//! and the directory are arguments that it never interprets as commands. On systems without `/bin/sh` there
+//! is no watch.
 //!
-//! A program is found by its process group and, on Linux, by a mark in its environment that
-//! its children inherit, whatever group they go to.
+//! A program is identified by its process group and, on Linux, by a mark in its environment, which its
+//! children inherit whatever group they move to.
 
 use std::path::Path;
 
-/// The variable with the mark.
+/// The environment variable with the mark.
 pub(crate) const VARIABLE: &str = "FARFEL_RUN";
 
-/// Guards one program at a time and perhaps a directory. When this is dropped, nothing is
-/// guarded any more.
+/// Guards one program at a time, and optionally a directory. Dropping it ends the guard.
 pub(crate) struct Watch {
     mark: String,
     #[cfg(unix)]
@@ -28,7 +26,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// A watch that removes `directory` when this process ends before it is dropped.
+    /// Starts a watch that removes `directory` if this process ends before the watch is dropped.
     pub(crate) fn new(directory: Option<&Path>) -> Watch {
         let mark = unforeseeable();
         #[cfg(not(unix))]
@@ -40,17 +38,17 @@ impl Watch {
         }
     }
 
-    /// What stands in the environment of the programs that it guards.
+    /// Returns the mark for the environment of the guarded programs.
     pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// From now on it guards the process group with this number.
+    /// Starts guarding the process group with this number.
     pub(crate) fn started(&mut self, group: u32) {
         self.say(group);
     }
 
-    /// The group is gone, and its number may become another one's.
+    /// Stops guarding: the group is gone, and its number may be reused.
     pub(crate) fn ended(&mut self) {
         self.say(0);
     }
@@ -59,7 +57,7 @@ impl Watch {
     fn say(&mut self, group: u32) {
         use std::io::Write;
         if let Some(pipe) = self.watcher.as_mut().and_then(|w| w.stdin.as_mut()) {
-            // Where there is no watch, the build is still right.
+            // Without the watch the build is still correct.
             let _ = writeln!(pipe, "{group}");
         }
     }
@@ -72,16 +70,16 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(watcher) = &mut self.watcher {
-            // Before its pipe is closed. That it is gone is certain only when waited for.
+            // Killed before its pipe is closed. Only waiting makes sure that it is gone.
             let _ = watcher.kill();
             let _ = watcher.wait();
         }
     }
 }
 
-/// Reads the number of the process group to guard, the last line counts; at the end of its
-/// input kills the group (never 0 or 1, which mean other things), kills what has the mark,
-/// and removes the directory, again where what was killed has made a file meanwhile.
+/// Reads the number of the process group to guard, the last line counts. At the end of its input it kills the
+/// group (never 0 or 1, which have other meanings), kills processes with the mark, and removes the directory,
+/// again if a killed process has created a file in the meantime.
 #[cfg(unix)]
 const TEXT: &str = r#"
 group=0
@@ -122,8 +120,8 @@ fn watcher(mark: &str, directory: Option<&Path>) -> Option<std::process::Child> 
         .ok()
 }
 
-/// A name that nobody can know beforehand: 128 bits, from the keys that the standard library
-/// takes from the system's random numbers for its hash tables.
+/// Returns an unpredictable name: 128 bits from the keys that the standard library takes from the system's
+/// random numbers for its hash tables.
 pub(crate) fn unforeseeable() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(std::process::id());

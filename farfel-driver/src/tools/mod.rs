@@ -1,8 +1,8 @@
-//! AD tools that are programs of their own: finding them and running them.
+//! Finds and runs external AD tools.
 //!
-//! A tool is looked for where the settings say, then where the environment says, then in
-//! `PATH`. Where the settings name a place and it is not there, nothing else is taken in its
-//! stead. What a tool calls itself is asked once and remembered, see `version`.
+//! A tool is looked for at the place given in the settings, then at the one given in the environment, then in
+//! `PATH`. If the settings name a place and the tool is not there, nothing else is used instead. The tool is
+//! asked once for its name and version, which are then remembered, see `version`.
 
 mod runner;
 mod version;
@@ -16,31 +16,30 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A tool that was found and answers.
+/// A tool that was found and responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The program, with its whole path.
+    /// The absolute path of the executable.
     pub program: PathBuf,
-    /// The directory of its installation, where it is known.
+    /// The directory of its installation, if known.
     pub home: Option<PathBuf>,
-    /// What it calls itself, the first line that it prints.
+    /// The tool's own name and version: the first line of its output.
     pub version: String,
-    /// The directory with the run-time support of its adjoints (`ADFirstAidKit`), where it
-    /// has one.
+    /// The directory with the run-time support of its adjoints (`ADFirstAidKit`), if it has one.
     pub kit: Option<PathBuf>,
 }
 
-/// How a tool is looked for.
+/// How to look for a tool.
 struct Tool {
     /// Its name for people.
     name: &'static str,
-    /// The table of its settings.
+    /// The name of its table in the settings.
     setting: &'static str,
-    /// The variable with its home.
+    /// The environment variable with its home directory.
     variable: &'static str,
-    /// What its program is called, the first choice first.
+    /// The names of its executable, in order of preference.
     programs: &'static [&'static str],
-    /// How to get it.
+    /// How to install it.
     help: &'static str,
 }
 
@@ -71,32 +70,31 @@ const ADIFOR: Tool = Tool {
            with `ad-tool = \"builtin\"`",
 };
 
-/// Finds Tapenade: `tapenade.home` of the settings, `TAPENADE_HOME`, `PATH`, in this order.
+/// Finds Tapenade through `tapenade.home` in the settings, `TAPENADE_HOME`, or `PATH`, in this order.
 ///
 /// # Errors
 ///
-/// [`Error::ToolNotFound`] with what was looked for; [`Error::ToolBroken`] when it does not
-/// answer, because there is no Java, say.
+/// [`Error::ToolNotFound`] with the places searched; [`Error::ToolBroken`] if it does not respond, for
+/// example because there is no Java.
 pub fn tapenade(config: &Config) -> Result<Found, Error> {
     find(&TAPENADE, &config.tapenade, config)
 }
 
-/// Finds ADIFOR 2: `adifor.home` of the settings, `AD_HOME`, `PATH`, in this order.
+/// Finds ADIFOR 2 through `adifor.home` in the settings, `AD_HOME`, or `PATH`, in this order.
 ///
 /// # Errors
 ///
-/// [`Error::ToolNotFound`] with what was looked for; [`Error::ToolBroken`] when it cannot be
-/// started.
+/// [`Error::ToolNotFound`] with the places searched; [`Error::ToolBroken`] if it cannot be started.
 pub fn adifor(config: &Config) -> Result<Found, Error> {
     find(&ADIFOR, &config.adifor, config)
 }
 
-/// Where the Java is that Tapenade would run on: in `JAVA_HOME`, else in `PATH`. As Tapenade
-/// has it, one that `JAVA_HOME` names and that is not there is not replaced.
+/// Finds the Java on which Tapenade would run: in `JAVA_HOME`, else in `PATH`. As with Tapenade, there is no
+/// fallback if `JAVA_HOME` is set but has no Java.
 ///
 /// # Errors
 ///
-/// What was looked for.
+/// A description of the place searched.
 pub fn java() -> Result<PathBuf, String> {
     match set("JAVA_HOME") {
         Some(home) => {
@@ -138,7 +136,7 @@ fn find(tool: &Tool, settings: &ToolSettings, config: &Config) -> Result<Found, 
     })
 }
 
-/// The program and its home, or the places where they were looked for.
+/// Returns the executable and its home directory, or the places searched.
 fn locate(
     tool: &Tool,
     settings: &ToolSettings,
@@ -173,7 +171,7 @@ fn locate(
             .ok()
             .and_then(|mut all| all.find(|p| p.is_absolute()));
         if let Some(program) = found {
-            // The command may be a link to the one in the installation.
+            // The command may be a link into the installation.
             let home = program
                 .canonicalize()
                 .ok()
@@ -186,7 +184,7 @@ fn locate(
     Err(looked_in)
 }
 
-/// A place with a home, and what is wrong there.
+/// Says what is wrong with a home directory.
 fn why_not(tool: &Tool, place: &str, home: &Path) -> String {
     let bin = home.join("bin");
     let why = if !home.is_dir() {
@@ -199,7 +197,7 @@ fn why_not(tool: &Tool, place: &str, home: &Path) -> String {
     format!("{place} ({}: {why})", home.display())
 }
 
-/// The program at a path, with the ending that the system wants.
+/// Returns the executable at a path, with the extension that the system requires.
 fn executable(path: &Path) -> Option<PathBuf> {
     which::which(path).ok()
 }
@@ -220,8 +218,8 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// What is found by a setting, a variable and a path below a directory; the directory
-    /// as `D`.
+    /// Returns what is found through a setting, a variable and a path below a directory; the directory is
+    /// shown as `D`.
     fn look(
         dir: &Path,
         tool: &Tool,
@@ -272,7 +270,7 @@ mod tests {
             look(None, None, &["no", "three/bin"]).unwrap(),
             "D/three/bin/tapenade of D/three"
         );
-        // A link leads to the installation; where there is no kit it is unknown.
+        // A link leads to the installation; without the kit the home is unknown.
         assert_eq!(
             look(None, None, &["links"]).unwrap(),
             "D/links/tapenade of D/three"
@@ -296,7 +294,7 @@ mod tests {
         program(&d.join("plain/bin/tapenade"), 0o644);
         fs::create_dir(d.join("empty")).unwrap();
         let look = |tool, home, variable, path: &[&str]| look(d, tool, home, variable, path);
-        // What is set and missing is not replaced.
+        // There is no fallback for a place that is set but missing.
         assert_eq!(
             look(&TAPENADE, Some("no"), Some("here"), &["here/bin"]).unwrap_err(),
             "the setting `tapenade.home` (D/no: no such directory)"

@@ -1,4 +1,4 @@
-//! Running an AD tool in a directory of its own.
+//! Runs an AD tool in a directory of its own.
 
 use crate::files::{Scratch, private_directory};
 use crate::process::{self, Limits, Output, ProcessError};
@@ -14,16 +14,15 @@ use std::time::Duration;
 
 /// Runs a tool, each time in a fresh directory that is removed afterwards.
 ///
-/// The tool reads and writes there: it is the working directory, and `HOME` and the
-/// directory for temporary files are beside it. Standard input is empty. At the time limit,
-/// and when this process ends, the tool ends with everything that it started; on Linux also
-/// what it sent into the background.
+/// The tool reads and writes files in this directory, which is its working directory; `HOME` and the
+/// directory for temporary files are beside it. Standard input is empty. At the time limit, and when this
+/// process ends, the tool is killed with all processes that it started, on Linux including those in the
+/// background.
 ///
-/// Of the environment only what a tool needs is passed on, so that equal jobs have equal
-/// results: `PATH` (without relative directories, which would be those of the run),
-/// `LD_LIBRARY_PATH` and `DYLD_LIBRARY_PATH`, `JAVA_HOME`, `TAPENADE_HOME`, `AD_HOME`,
-/// `AD_LIB` and `AD_OS`; on Windows what every program needs there. `LC_ALL` is `C` and `TZ`
-/// is `UTC`.
+/// Only the necessary part of the environment is passed on, so that equal jobs have equal results: `PATH`
+/// (without relative directories, which would be inside the run's directory), `LD_LIBRARY_PATH` and
+/// `DYLD_LIBRARY_PATH`, `JAVA_HOME`, `TAPENADE_HOME`, `AD_HOME`, `AD_LIB` and `AD_OS`; on Windows also what
+/// every program needs there. `LC_ALL` is `C` and `TZ` is `UTC`.
 #[derive(Debug, Clone)]
 pub struct ToolRunner {
     program: PathBuf,
@@ -31,7 +30,7 @@ pub struct ToolRunner {
     timeout: Duration,
 }
 
-/// The variables that are passed on.
+/// The environment variables that are passed on.
 const PASSED: &[&str] = &[
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",
@@ -47,19 +46,19 @@ const PASSED: &[&str] = &[
     "PATHEXT",
 ];
 
-/// How much of what a tool says is kept.
+/// The maximum number of bytes kept of a tool's output.
 const SAID: usize = 16 << 20;
 
-/// How many files are taken from a run, and how large all of them may be together.
+/// The maximum number of files taken from a run, and the maximum of their total size in bytes.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// How deep below the directory of the run files are taken from.
+/// The maximum depth below the run's directory from which files are taken.
 const DEPTH: usize = 2;
 
 impl ToolRunner {
-    /// A runner of `program` that is given up after `timeout`. `prefix` are arguments before
-    /// those of the job.
+    /// Creates a runner of `program` that gives up after `timeout`. `prefix` are arguments that precede those
+    /// of the job.
     pub fn new(
         program: impl Into<PathBuf>,
         prefix: impl IntoIterator<Item = String>,
@@ -149,14 +148,14 @@ impl Runner for ToolRunner {
     }
 }
 
-/// The directories of a run, side by side in its scratch directory.
+/// The directories of a run, beside each other in its scratch directory.
 struct Directories {
     run: PathBuf,
     home: PathBuf,
 }
 
 impl Directories {
-    /// Makes them, with the inputs of a job.
+    /// Creates the directories, with the inputs of a job.
     fn new(scratch: &Path, job: &Job) -> Result<Directories, String> {
         let at = Directories {
             run: scratch.join("run"),
@@ -172,7 +171,7 @@ impl Directories {
     }
 }
 
-/// Refuses names of inputs that are not plain names of files.
+/// Rejects names of inputs that are not plain file names.
 fn check(job: &Job) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for (name, _) in &job.inputs {
@@ -194,21 +193,21 @@ fn check(job: &Job) -> Result<(), String> {
     Ok(())
 }
 
-/// `PATH` without relative directories: a tool starts where files are that come from
-/// sources, and none of them shall be taken for a program.
+/// Returns `PATH` without relative directories: a tool runs in a directory with files derived from sources,
+/// none of which must be mistaken for a program.
 fn absolute_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let absolute = std::env::split_paths(&path).filter(|d| d.is_absolute());
-    // Joining fails for what splitting cannot give.
+    // Joining only fails for parts that splitting cannot produce.
     std::env::join_paths(absolute).unwrap_or_default()
 }
 
-/// The files that a run has left, but for its inputs: names without odd characters, text,
-/// in no directory that a link leads to.
+/// Returns the files that a run has left, except its inputs. Their names must have no odd characters, their
+/// contents must be text, and links are not followed.
 fn collect(run: &Path, job: &Job) -> Result<BTreeMap<String, String>, String> {
     let mut files = BTreeMap::new();
     let mut left = MOST_BYTES;
-    // The directory itself may have become a link.
+    // The directory itself may have been replaced by a link.
     if !fs::symlink_metadata(run).is_ok_and(|m| m.is_dir()) {
         return Ok(files);
     }
@@ -220,7 +219,7 @@ fn collect(run: &Path, job: &Job) -> Result<BTreeMap<String, String>, String> {
         let Some(name) = name_below(run, entry.path()) else {
             continue;
         };
-        // Neither links nor pipes nor devices.
+        // Skip links, pipes and devices.
         if !entry.file_type().is_file() || job.inputs.iter().any(|(input, _)| *input == name) {
             continue;
         }
@@ -247,8 +246,8 @@ fn collect(run: &Path, job: &Job) -> Result<BTreeMap<String, String>, String> {
     Ok(files)
 }
 
-/// The path of a file relative to the directory of the run, with slashes; `None` where a
-/// part of it has control characters or is no UTF-8.
+/// Returns the path of a file relative to the run's directory, with slashes; `None` if a part of it has
+/// control characters or is not UTF-8.
 fn name_below(run: &Path, path: &Path) -> Option<String> {
     let parts: Option<Vec<&str>> = path
         .strip_prefix(run)

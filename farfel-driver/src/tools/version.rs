@@ -1,5 +1,5 @@
-//! What a tool calls itself, asked once for each executable (and the archives beside it that
-//! do the work), see [`remember`].
+//! The name and version of a tool, asked once for each executable (and the archives beside it that do the
+//! work), see [`remember`].
 
 use super::{Tool, ToolRunner, java};
 use crate::cache::{Entry, Key};
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How long an answer may take. A Java machine on a loaded computer has its time.
+/// The time limit of an answer, long enough for a Java machine on a loaded computer.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is kept of an answer.
+/// The maximum number of characters kept of an answer.
 const LONGEST: usize = 200;
 
-/// The file of an entry with the answer.
+/// The name of the file with the answer in a cache entry.
 const VERSION: &str = "version";
 
-/// What this process knows, by [`identity`].
+/// The answers that this process knows, by [`identity`].
 static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
 pub(super) fn ask(
@@ -56,7 +56,7 @@ pub(super) fn ask(
     Ok(version)
 }
 
-/// The answer of the tool itself.
+/// Asks the tool itself.
 fn question(tool: &Tool, program: &Path) -> Result<String, Error> {
     let broken = |reason: String| Error::ToolBroken {
         tool: tool.name,
@@ -75,7 +75,7 @@ fn question(tool: &Tool, program: &Path) -> Result<String, Error> {
         Err(RunError::TimedOut { seconds, .. }) => {
             return Err(broken(format!("no answer to -version after {seconds} s")));
         }
-        // ADIFOR has no such option, and says what it is when it refuses it.
+        // ADIFOR has no such option, and identifies itself when it rejects it.
         Err(RunError::Failed { said, .. } | RunError::Missing { said, .. }) if !needs_java => said,
         Err(RunError::Failed { status, said }) => {
             let mut reason = format!("-version failed ({status})");
@@ -92,12 +92,12 @@ fn question(tool: &Tool, program: &Path) -> Result<String, Error> {
     let line = first_line(&said, tool.name);
     let line = line.or_else(|| first_line(&said, "").filter(|_| needs_java));
     match line {
-        // The Java machine is not a part of it, and differs between machines.
+        // The Java machine is not part of the tool, and differs between machines.
         Some(line) => Ok(match line.split_once(" - Java ") {
             Some((version, _)) => version.trim_end().to_owned(),
             None => line,
         }),
-        // Then it is known by what it is.
+        // Otherwise it is identified by a hash of its executable.
         None => {
             let name = program.file_name().unwrap_or_default().to_string_lossy();
             let bytes = fs::read(program).map_err(Error::io(program))?;
@@ -106,7 +106,7 @@ fn question(tool: &Tool, program: &Path) -> Result<String, Error> {
     }
 }
 
-/// The first line with a word in it, in any case, made fit to be shown.
+/// Returns the first line that contains a word, in any case, made fit for display.
 fn first_line(said: &str, word: &str) -> Option<String> {
     let word = word.to_lowercase();
     let line = said
@@ -117,7 +117,8 @@ fn first_line(said: &str, word: &str) -> Option<String> {
     Some(plain.take(LONGEST).collect())
 }
 
-/// What an answer depends on: the executable and the archives in `build/libs` of its home.
+/// Returns the identity of everything that an answer depends on: the executable and the archives in
+/// `build/libs` of its home.
 fn identity(program: &Path, home: Option<&Path>) -> std::io::Result<String> {
     let mut files = vec![program.to_owned()];
     if let Some(home) = home

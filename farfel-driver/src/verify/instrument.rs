@@ -1,6 +1,6 @@
-//! Programs that check their derivatives while they run.
+//! Instruments programs so that they check their derivatives while they run.
 //!
-//! The call of a block's derivative becomes that of a wrapper with the same arguments:
+//! The call of a block's derivative is replaced by the call of a wrapper with the same arguments:
 //!
 //! ```fortran
 //!       SUBROUTINE F_ADF1_G1_V1(X, X_V, Y, Y_V)
@@ -24,10 +24,11 @@
 //!       END
 //! ```
 //!
-//! A block with several directions is checked column by column: `FARFEL_V_ALSO` notes the tangents
-//! of all columns, each run of the derivative has another direction in the column `FARFEL_V_CHOSEN`, and
-//! those of the program in all others; likewise with the cotangents of ADR. Of a pattern the derivative runs as it is; where it says that
-//! nothing depends on a column, the statements must not notice when what that column names changes.
+//! A block with several directions is checked column by column: `FARFEL_V_ALSO` records the tangents of all
+//! columns, and each run of the derivative has another direction in the column `FARFEL_V_CHOSEN` and the
+//! program's own directions in all others. The cotangents of ADR are treated in the same way. The derivative
+//! of a sparsity pattern is run as it is; if it says that nothing depends on a column, changing the variables
+//! named by that column must not affect the statements.
 //!
 //! The subroutines are in `support.f90`.
 
@@ -41,8 +42,8 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-/// Puts wrappers between blocks and their derivatives. `own` are the units that are no
-/// derivatives. `library`: STOP goes back to Rust.
+/// Puts wrappers between blocks and their derivatives. `own` are the units that are not derivatives.
+/// `library` means that STOP returns to Rust.
 pub(crate) fn instrument(
     program: &mut Program,
     own: &HashSet<Name>,
@@ -81,7 +82,7 @@ pub(crate) fn instrument(
     }
 }
 
-/// Before each STOP, what ends a process that was forked.
+/// Puts a call before each STOP that ends a forked process.
 fn guard_stops(unit: &mut Unit) {
     let mut found = false;
     farfel_lang::ir::walk_block(&unit.body, &mut |s| {
@@ -125,20 +126,20 @@ fn guarded(block: Vec<Stmt>, guard: SymId) -> Vec<Stmt> {
     out
 }
 
-/// A variable of the block, with its derivative.
+/// A variable of the block with its derivative.
 #[derive(Clone, Copy)]
 struct Variable {
     value: SymId,
-    /// Another variable for its values around: the program may have passed a constant.
+    /// A separate variable for the values at other points, since the program may have passed a constant.
     other: SymId,
     derivative: SymId,
     ty: Type,
-    /// How many dimensions; the bounds of the first stand there in the array of bounds.
+    /// The number of dimensions, and the index of the first of their bounds in the array of bounds.
     rank: usize,
     first_bound: usize,
 }
 
-/// An element of a variable, and that of its derivative.
+/// An element of a variable, and the corresponding element of its derivative.
 #[derive(Clone)]
 struct Element {
     value: Expr,
@@ -146,14 +147,14 @@ struct Element {
     ty: Type,
 }
 
-/// Which tangents a run of the derivative starts from.
+/// The tangents from which a run of the derivative starts.
 #[derive(Clone, Copy)]
 enum Tangents {
-    /// Those of the program, or none.
+    /// Those of the program, or none: they are left as they are.
     Left,
-    /// Those of the direction of the run.
+    /// The direction of the run.
     One,
-    /// Those of so many columns, one of which has the direction of the run.
+    /// One tangent for each of this many columns, one of which has the direction of the run.
     Several(SymId),
 }
 
@@ -175,7 +176,7 @@ fn wrapper(
     let independents = some(&request.independents);
     let dependents = some(&request.dependents);
 
-    // What is passed to the head, and to its derivatives.
+    // The actual arguments for the head and for its derivatives.
     let plain = w.actuals(true, false);
     let both = w.actuals(true, true);
     let as_they_are = w.actuals(false, true);
@@ -309,7 +310,7 @@ fn wrapper(
 }
 
 farfel_lang::quote! {
-    /// What a wrapper does.
+    /// The parts of a wrapper.
     struct Wrapper {
         want: SymId, package: Expr, number: Expr, check: Statements, asks: SymId, what: SymId,
         run: Statements, send: SymId, derivative: Statements,
@@ -326,16 +327,16 @@ farfel_lang::quote! {
     "
 }
 
-/// Variables with their numbers, from 1.
+/// Numbers variables, from 1.
 fn numbered(positions: &[usize]) -> impl Iterator<Item = (usize, i64)> {
     positions.iter().copied().zip(1..)
 }
 
-/// A wrapper that is being written.
+/// A wrapper under construction.
 struct Writer {
     unit: Unit,
     span: Span,
-    /// For each argument of the head; none for what has no derivative.
+    /// For each argument of the head, its variable; `None` for an argument without derivative.
     variables: Vec<Option<Variable>>,
     /// The arguments of the head.
     arguments: Vec<SymId>,
@@ -343,16 +344,17 @@ struct Writer {
     counters: Vec<SymId>,
     numbers: SymId,
     what: SymId,
-    /// The first subscript of derivatives, where there are several directions, and how many there are.
+    /// The loop variable for the first subscript of derivatives, and the number of directions if there are
+    /// several.
     column: SymId,
     count: Option<SymId>,
-    /// Derivatives are LOGICAL.
+    /// Whether derivatives are LOGICAL.
     pattern: bool,
 }
 
 impl Writer {
-    /// With the arguments of the derivative, and all that is declared. None where the head has an
-    /// argument that is no variable.
+    /// Creates a wrapper with the arguments of the derivative and all declarations. Returns `None` if the
+    /// head has an argument that is not a variable.
     fn new(head: &Unit, request: &Request, name: &Name) -> Option<Writer> {
         let span = request.span;
         let mut unit = Unit {
@@ -382,7 +384,7 @@ impl Writer {
             };
             declared(unit, wanted, like)
         };
-        // Before the derivatives, whose first dimension it is.
+        // Comes before the derivatives because it is their first dimension.
         let count = request.vector.then(|| {
             let like = Symbol {
                 place: Place::Dummy,
@@ -469,13 +471,13 @@ impl Writer {
         Expr::var(symbol, self.span)
     }
 
-    /// A number that stands in the array of them, counted from 1.
+    /// Returns an element of the array of numbers, counted from 1.
     fn number(&self, i: usize) -> Expr {
         let subscript = self.int(i as i64);
         Expr::element(self.numbers, vec![subscript], self.span)
     }
 
-    /// A procedure outside of the unit; a variable that has its name gets another one.
+    /// Returns a procedure outside the unit; a variable with the same name is renamed.
     fn procedure(&mut self, name: &str, class: Class, ty: Option<Type>) -> SymId {
         let symbols = &mut self.unit.symbols;
         if let Some(id) = symbols.find(name) {
@@ -513,7 +515,7 @@ impl Writer {
         Expr::call(callee, args, self.span)
     }
 
-    /// A call of an intrinsic function; those that are used here exist.
+    /// Returns a call of an intrinsic function; all functions used here exist.
     fn intrinsic(&mut self, name: &str, args: Vec<Expr>) -> Expr {
         match Intrinsic::find(name) {
             Some(known) => {
@@ -534,12 +536,13 @@ impl Writer {
         Stmt::block_if(choice, self.span)
     }
 
-    /// Is this what a run is asked for?
+    /// Returns the condition that a run is asked for this.
     fn is_asked(&self, what: i64) -> Expr {
         Expr::binary(BinOp::Eq, self.var(self.what), self.int(what))
     }
 
-    /// The arguments of the head, or their values around; `with` their derivatives.
+    /// Returns the arguments of the head, at other points if `around`, together with their derivatives if
+    /// `with`.
     fn actuals(&self, around: bool, with: bool) -> Vec<Expr> {
         let mut all = Vec::new();
         for (argument, variable) in self.arguments.iter().zip(&self.variables) {
@@ -551,13 +554,14 @@ impl Writer {
         all
     }
 
-    /// Bounds are evaluated once: a block may change what they are made of.
+    /// Sets the bounds of all variables. They are evaluated only once because a block may change the
+    /// variables in them.
     fn set_bounds(&self, head: &Unit) -> Vec<Stmt> {
         let mut set = Vec::new();
         for v in self.variables.iter().flatten() {
             for d in &head.symbols[v.value].dims {
                 let lower = d.lower.clone().unwrap_or_else(|| self.int(1));
-                // Of an array of assumed size nothing is known, and nothing needed.
+                // The upper bound of an assumed-size array is unknown and not needed.
                 let upper = d.upper.clone().filter(|e| e.kind != ExprKind::Star);
                 set.extend([lower, upper.unwrap_or_else(|| self.int(0))]);
             }
@@ -571,13 +575,13 @@ impl Writer {
         Expr::element(self.bounds, vec![subscript], self.span)
     }
 
-    /// A loop over all directions.
+    /// Returns a loop over all directions.
     fn for_columns(&self, count: SymId, body: Vec<Stmt>) -> Stmt {
         let ends = [self.int(1), self.var(count)];
         Stmt::count(self.column, ends, None, body, self.span)
     }
 
-    /// Does what `f` says for each element of a variable; `other`: of its values around.
+    /// Applies `f` to each element of a variable, or if `other` of its counterpart at other points.
     fn for_elements(
         &mut self,
         p: usize,
@@ -609,8 +613,8 @@ impl Writer {
         body
     }
 
-    /// The same for each real number in it, as a value in double precision. Of a pattern the
-    /// derivative is a LOGICAL, that of both parts of a COMPLEX.
+    /// Applies `f` to each real number in a variable, in double precision. For a pattern the derivative is a
+    /// LOGICAL, which belongs to both parts of a COMPLEX.
     fn for_parts(
         &mut self,
         p: usize,
@@ -636,7 +640,7 @@ impl Writer {
         })
     }
 
-    /// A number, or one of the two parts of a COMPLEX, in double precision.
+    /// Returns a number, or one of the two parts of a COMPLEX, in double precision.
     fn part(&mut self, e: Expr, ty: Type, part: usize) -> Expr {
         match (ty, part) {
             (Type::Complex(8), 1) => self.intrinsic("DIMAG", vec![e]),
@@ -665,13 +669,13 @@ impl Writer {
         Stmt::assign(element, value, self.span)
     }
 
-    /// Puts what a function gives into the array of numbers.
+    /// Stores the result of a function in the array of numbers.
     fn get(&mut self, at: usize, function: &str, args: Vec<Expr>) -> Stmt {
         let value = self.function(function, Type::DOUBLE, args);
         Stmt::assign(self.number(at), value, self.span)
     }
 
-    /// The next values of a variable, and its tangents.
+    /// Sets a variable to its next values, and its tangents.
     fn place(&mut self, p: usize, tangents: Tangents) -> Vec<Stmt> {
         self.for_elements(p, true, &mut |w, element| {
             let Element {
@@ -699,7 +703,8 @@ impl Writer {
         })
     }
 
-    /// The derivatives of a variable, as a function gives them; of several directions those in all columns.
+    /// Sets the derivatives of a variable to the results of a function; for several directions, in all
+    /// columns.
     fn numbers_from(&mut self, function: &str, p: usize) -> Vec<Stmt> {
         self.for_elements(p, true, &mut |w, element| {
             let mut body = Vec::new();
@@ -717,12 +722,13 @@ impl Writer {
         })
     }
 
-    /// What a function gives for the column, of the parts that were asked for last.
+    /// Sets the derivatives of an element in the current column to the results of a function for the parts
+    /// requested last.
     fn columns(&mut self, element: &Element, function: &str) -> Vec<Stmt> {
         let parts = parts(element.ty);
         let mut body = Vec::new();
         for i in 0..parts {
-            // Of two parts the second one is the last that was placed.
+            // Counts back from the part requested last, which is the second of two.
             let before = self.int((parts - 1 - i) as i64);
             let args = vec![self.var(self.column), before];
             body.push(self.get(2 * i + 2, function, args));
@@ -731,7 +737,7 @@ impl Writer {
         body
     }
 
-    /// Derivatives of zero.
+    /// Sets the derivatives of a variable to zero.
     fn clear(&mut self, p: usize) -> Vec<Stmt> {
         self.for_elements(p, true, &mut |w, element| {
             let zero = Expr::real("0.0", w.span);
@@ -740,7 +746,7 @@ impl Writer {
     }
 }
 
-/// How many real numbers a value is.
+/// Returns how many real numbers make up a value.
 fn parts(ty: Type) -> usize {
     match ty {
         Type::Complex(_) => 2,

@@ -1,21 +1,21 @@
-//! Whether a derivative is that of the function whose values are known around a point.
+//! Judges whether a derivative is that of a function, from the function's values around a point.
 
 /// The values of a function along a line, and the derivative that is claimed there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Test {
-    /// Of which variable, or by which cotangents.
+    /// The number of the dependent variable, or of the set of cotangents.
     pub projection: usize,
-    /// Along which direction.
+    /// The number of the direction.
     pub direction: usize,
-    /// What the generated code says.
+    /// The derivative computed by the generated code.
     pub claimed: f64,
-    /// The sum of the sizes of the terms that the claimed derivative is a sum of.
+    /// The sum of the magnitudes of the terms that add up to the claimed derivative.
     pub scale: f64,
-    /// What the tangent of a reverse block says.
+    /// For a reverse block, the derivative computed by the tangent.
     pub exact: Option<f64>,
     /// The value at the point.
     pub center: f64,
-    /// Steps, each half or a quarter of the one before, with the values on both sides.
+    /// The steps, each half or a quarter of the one before, with the values on both sides.
     pub around: Vec<Around>,
 }
 
@@ -27,41 +27,41 @@ pub(super) struct Around {
     pub minus: f64,
 }
 
-/// What is found out about a derivative at a point along a direction.
+/// The finding about a derivative at a point along a direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Found {
-    /// It is right, as far as differences can tell.
+    /// It is right, as far as finite differences can tell.
     Right {
-        /// Relative to the derivative.
+        /// The error relative to the derivative.
         error: f64,
     },
-    /// It is not.
+    /// It is wrong.
     Wrong { differences: f64, error: f64 },
-    /// Tangent and adjoint are not those of one function.
+    /// Tangent and adjoint do not belong to the same function.
     Disagree { tangent: f64, error: f64 },
-    /// The function has a kink: its derivatives to both sides.
+    /// The function has a kink, with these one-sided derivatives.
     Kink { left: f64, right: f64 },
-    /// It jumps.
+    /// The function jumps.
     Jump,
-    /// It ends here: there are values on one side only. Whether the derivative is that to this
-    /// side.
+    /// The function ends here: there are values on one side only. `right` says whether the derivative is the
+    /// one-sided one.
     Edge { right: bool },
-    /// Differences cannot tell: they do not converge.
+    /// Inconclusive, because the finite differences do not converge.
     Unclear,
-    /// It has no value here, or everywhere around.
+    /// The function has no value here, or nowhere around.
     NoValue,
-    /// It grows beyond all bounds.
+    /// The difference quotients grow without bounds.
     Vertical,
 }
 
-/// Of the two sides of a finite difference, and of a derivative: how far it may be off.
+/// An estimate of a derivative, from one side or both, with its error bound.
 #[derive(Debug, Clone, Copy)]
 struct Estimate {
     value: f64,
     error: f64,
 }
 
-/// `epsilon`: the relative error of a rounded number.
+/// Judges a claimed derivative. `epsilon` is the relative rounding error.
 pub(super) fn judge(test: &Test, epsilon: f64) -> Found {
     let Test { center, around, .. } = test;
     let finite = |f: &dyn Fn(&Around) -> f64| {
@@ -99,7 +99,7 @@ pub(super) fn judge(test: &Test, epsilon: f64) -> Found {
     if jumps(test, noise) {
         return Found::Jump;
     }
-    // On both sides it is smooth, with different slopes.
+    // The function is smooth on both sides, but with different slopes.
     if let (Some(l), Some(r)) = (left, right) {
         let gap = (l.value - r.value).abs();
         let size = l.value.abs().max(r.value.abs()).max(test.scale);
@@ -168,16 +168,16 @@ fn off_by(error: f64, nothing: bool) -> f64 {
     if nothing { 0.0 } else { error }
 }
 
-/// How far values of the function may be off.
+/// Estimates the error of the function's values.
 fn noise(test: &Test, epsilon: f64) -> f64 {
     let Test { center, around, .. } = test;
     let rounding = 4.0 * epsilon * center.abs();
-    // Next to the point the function is a line.
+    // Close to the point the function is nearly linear, so curvature is noise.
     let bends = around.iter().rev().take(4).map(|a| {
         let bend = (a.plus + a.minus - 2.0 * center).abs();
         if bend.is_finite() { bend } else { 0.0 }
     });
-    // What does not change over a step, and does over larger ones, is rounded to such steps.
+    // If a value does not change over a step but does over larger ones, it is rounded to such steps.
     let slope = around
         .iter()
         .map(|a| ((a.plus - a.minus) / (2.0 * a.step)).abs())
@@ -187,7 +187,7 @@ fn noise(test: &Test, epsilon: f64) -> f64 {
         .iter()
         .filter(|a| a.plus == a.minus)
         .map(|a| 2.0 * a.step * slope);
-    // And its slope is what it is a little further away.
+    // The slope should be that a little further away, so deviations are noise.
     let mut slopes: Vec<f64> = around[around.len() / 3..around.len() * 2 / 3]
         .iter()
         .map(|a| (a.plus - a.minus) / (2.0 * a.step))
@@ -202,9 +202,9 @@ fn noise(test: &Test, epsilon: f64) -> f64 {
     bends.chain(flat).chain(strays).fold(rounding, f64::max)
 }
 
-/// The limit of differences for steps to zero, by extrapolation (Richardson): of all columns of
-/// the table, the three values in a row that differ least. Errors begin with the power
-/// `order` of the step and go on with its multiples.
+/// Estimates the limit of differences for steps to zero by Richardson extrapolation: among all columns of the
+/// table, it chooses the three consecutive values that differ least. The error expansion begins with the
+/// power `order` of the step and continues with its multiples.
 fn limit(values: &[(f64, f64)], order: i32, noise: f64) -> Option<Estimate> {
     let mut column: Vec<f64> = values.iter().map(|(_, d)| *d).collect();
     let mut best: Option<Estimate> = None;
@@ -237,7 +237,8 @@ fn limit(values: &[(f64, f64)], order: i32, noise: f64) -> Option<Estimate> {
     best
 }
 
-/// Does the function differ on both sides by as much as it likes, however near the point?
+/// Whether the function differs from its value at the point by about the same amount however close to the
+/// point.
 fn jumps(test: &Test, noise: f64) -> bool {
     let last: Vec<f64> = test
         .around
@@ -254,11 +255,11 @@ fn jumps(test: &Test, noise: f64) -> bool {
         return false;
     };
     let rounding = 1e-6 * test.center.abs().max(1e-300);
-    // The bends that are noise elsewhere are the jump itself here.
+    // What counts as noise elsewhere is the jump itself here.
     *nearest > rounding.max(noise * 0.1) && *nearest > 0.7 * far
 }
 
-/// Do differences grow without bounds as steps get smaller?
+/// Whether difference quotients grow without bounds as steps get smaller.
 fn grows(around: &[Around], center: f64) -> bool {
     let slopes: Vec<f64> = around
         .iter()

@@ -1,16 +1,15 @@
-//! `farfel verify`: whether derivatives are those of the functions.
+//! `farfel verify`: compares derivatives with finite differences of the functions.
 //!
-//! The program is built with wrappers around the calls of derivatives (`instrument`), and run.
-//! Where it comes to an AD block for the first few times, the statements of the block run at points
-//! around, and the derivative along some directions; the numbers go to a file. `read` judges
-//! them: see `judge`.
+//! The program is built with wrappers around the calls of derivatives (`instrument`), and run. At the first
+//! few executions of an AD block, the statements of the block are run at points nearby, and the derivative
+//! along some directions; the numbers are written to a file. `results` reads and judges them: see `judge`.
 //!
 //! | module | what |
 //! |---|---|
 //! | `instrument` | the wrappers |
-//! | `support.f90` | what they call |
-//! | `judge` | right, wrong, or not smooth |
-//! | `table` | what is shown |
+//! | `support.f90` | the subroutines that they call |
+//! | `judge` | the verdict: right, wrong, or not smooth |
+//! | `table` | the presentation of the results |
 
 pub(crate) mod instrument;
 mod judge;
@@ -27,18 +26,18 @@ use judge::{Around, Found, Test, judge};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The Fortran that instrumented programs call.
+/// The Fortran subroutines that instrumented programs call.
 pub(crate) const SUPPORT: &str = include_str!("support.f90");
 
-/// The variable with the file to which instrumented programs write. Beside it they need a directory
-/// whose name has `.d` at its end, where their runs leave files.
+/// The environment variable with the file to which instrumented programs write. They also need a directory of
+/// the same name with `.d` appended, where their runs leave files.
 pub const OUT: &str = "FARFEL_VERIFY_OUT";
-/// The variable with how many executions of each block are checked.
+/// The environment variable with the number of executions that are checked for each block.
 pub const POINTS: &str = "FARFEL_VERIFY_POINTS";
-/// The variable with after how many seconds a run is given up.
+/// The environment variable with the number of seconds after which a run is abandoned.
 pub const SECONDS: &str = "FARFEL_VERIFY_SECONDS";
 
-/// Adds to a staged program what checks need.
+/// Prepares a staged program for checks: plans them and adds the requests that they need.
 pub(crate) fn prepare(staged: &mut Staged, config: &Config) {
     let mut plan = Plan {
         package: config.name.clone(),
@@ -46,7 +45,7 @@ pub(crate) fn prepare(staged: &mut Staged, config: &Config) {
     };
     for block in plan.blocks.iter_mut().filter(|b| b.refused.is_none()) {
         let request = &staged.requests[block.request];
-        // The tangent for several cotangents would have other arguments.
+        // For several cotangents, the tangent would have other arguments.
         if request.mode == AdMode::Reverse && !request.vector {
             block.tangent = Some(staged.requests.len());
             let tangent = tangent_of(request, staged);
@@ -57,7 +56,7 @@ pub(crate) fn prepare(staged: &mut Staged, config: &Config) {
     staged.verify = Some(plan);
 }
 
-/// The tangent of an adjoint's head.
+/// Returns a request for the tangent of an adjoint's head.
 fn tangent_of(adjoint: &Request, staged: &Staged) -> Request {
     let taken = |suffix: &str| {
         let units = staged.program.units.iter();
@@ -78,10 +77,10 @@ fn tangent_of(adjoint: &Request, staged: &Staged) -> Request {
     }
 }
 
-/// The file in the OUT_DIR of a build script with the blocks that the library checks.
+/// The file in a build script's OUT_DIR that lists the blocks that the library checks.
 const BLOCKS: &str = "farfel_blocks.json";
 
-/// Notes in OUT_DIR what a library checks.
+/// Writes the list of blocks that a library checks to OUT_DIR.
 pub(crate) fn write<'p>(out: &Path, plans: impl Iterator<Item = &'p Plan>) -> Result<(), Error> {
     let blocks: Vec<&Block> = plans.flat_map(|p| &p.blocks).collect();
     let text = serde_json::to_vec(&blocks).unwrap_or_default();
@@ -89,14 +88,14 @@ pub(crate) fn write<'p>(out: &Path, plans: impl Iterator<Item = &'p Plan>) -> Re
     Ok(())
 }
 
-/// The blocks that a library checks whose build script had this OUT_DIR; none if it is no library
-/// in Farfel, or was compiled without checks.
+/// Returns the blocks that are checked by the library whose build script had this OUT_DIR; none if it is not
+/// a Farfel library, or was compiled without checks.
 pub fn blocks_in(out: &Path) -> Vec<Block> {
     let text = std::fs::read(out.join(BLOCKS)).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// All AD blocks of a staged program, in the order in which derivatives are made.
+/// Returns all AD blocks of a staged program, in the order in which their derivatives are computed.
 pub(crate) fn blocks(staged: &Staged, config: &Config) -> Vec<Block> {
     let sources = &staged.report.sources;
     let place = |span: farfel_lang::Span| {
@@ -143,7 +142,7 @@ pub(crate) fn blocks(staged: &Staged, config: &Config) -> Vec<Block> {
     blocks.collect()
 }
 
-/// Why a block cannot be run several times.
+/// Returns the reason why a block cannot be run several times, if there is one.
 fn refused(
     staged: &Staged,
     number: usize,
@@ -181,7 +180,8 @@ fn refused(
     None
 }
 
-/// The first thing that a block reaches and that is constant by a directive or a setting.
+/// Returns the first variable or procedure reached by a block that a directive or a setting declares
+/// constant.
 fn constant(
     staged: &Staged,
     number: usize,
@@ -202,42 +202,42 @@ fn constant(
     Some(format!("{what}{at}"))
 }
 
-/// What was found out about a block.
+/// The result of checking a block.
 #[derive(Debug, Clone)]
 pub struct Checked {
     /// The block.
     pub block: Block,
-    /// How many executions were checked.
+    /// The number of executions that were checked.
     pub points: usize,
     /// The largest relative error of a derivative.
     pub error: Option<f64>,
-    /// What follows from all points.
+    /// The verdict from all points.
     pub verdict: Verdict,
-    /// How it was checked.
+    /// The method of the check.
     pub method: &'static str,
-    /// What is worth saying, a line each.
+    /// Messages for the user, one per line.
     pub notes: Vec<String>,
 }
 
-/// What a block is found to be.
+/// The verdict on a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Its derivatives are right.
     Right,
-    /// At least one is wrong.
+    /// At least one derivative is wrong.
     Wrong,
-    /// Where they could be checked, they are right; at some points the function has none.
+    /// The derivatives that could be checked are right; at some points the function is not differentiable.
     NotSmooth,
-    /// Differences cannot tell.
+    /// Finite differences are inconclusive.
     Unclear,
-    /// The program never came there.
+    /// The program never executed the block.
     NotRun,
     /// It cannot be checked.
     Refused,
 }
 
 impl Verdict {
-    /// As it is shown.
+    /// Returns the verdict as shown to people.
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Right => "right",
@@ -253,19 +253,19 @@ impl Verdict {
 /// One execution of a block.
 #[derive(Debug, Default)]
 struct Point {
-    /// The first elements of independent variables.
+    /// The first elements of the independent variables, each with the number of its variable.
     at: Vec<(usize, f64)>,
     tests: Vec<Test>,
     failed: Option<String>,
-    /// By how much results with derivatives differ from those without.
+    /// The relative difference between the results with and without derivatives.
     primal: f64,
 }
 
-/// What instrumented programs have written about blocks.
+/// Reads and judges what instrumented programs have written about blocks.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] when the file cannot be read. That there is none means that nothing was run.
+/// [`Error::Io`] if the file cannot be read. If it does not exist, nothing was run.
 pub fn results(blocks: Vec<Block>, file: &Path) -> Result<Vec<Checked>, Error> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -273,7 +273,7 @@ pub fn results(blocks: Vec<Block>, file: &Path) -> Result<Vec<Checked>, Error> {
         Err(e) => return Err(Error::io(file)(e)),
     };
     let mut points = read(&text);
-    // In the order of the text, not that in which derivatives are made.
+    // In source order instead of the order in which derivatives are computed.
     let mut blocks = blocks;
     blocks.sort_by_cached_key(|b| {
         let (file, line) = b.place.rsplit_once(':').unwrap_or((&b.place, ""));
@@ -288,7 +288,7 @@ pub fn results(blocks: Vec<Block>, file: &Path) -> Result<Vec<Checked>, Error> {
     Ok(checked.collect())
 }
 
-/// The points of each block, by package and number.
+/// Parses the points of each block, by package and number.
 fn read(text: &str) -> HashMap<(String, usize), Vec<Point>> {
     let mut found: HashMap<(String, usize), Vec<Point>> = HashMap::new();
     let mut key = None;
@@ -374,7 +374,7 @@ fn check(block: Block, points: &[Point]) -> Checked {
             checked.notes.push(format!("{place}: {what}"));
             continue;
         }
-        // Optimised code may round in another way.
+        // Optimized code may round differently.
         if point.primal > 1e6 * epsilon {
             wrong += 1;
             checked.notes.push(format!(
@@ -463,7 +463,7 @@ fn check(block: Block, points: &[Point]) -> Checked {
                 said.push((!severe, format!("{place}, {what}: {note}")));
             }
         }
-        // The worst of a point is enough.
+        // Only the worst findings at a point are reported.
         said.sort_by_key(|(mild, _)| *mild);
         checked
             .notes
@@ -483,15 +483,15 @@ fn check(block: Block, points: &[Point]) -> Checked {
     checked
 }
 
-/// May a derivative differ from differences because something in the block is constant? The tangent
-/// of an adjoint knows what is.
+/// Whether a derivative may differ from finite differences because something in the block is held constant.
+/// The tangent, if there is one, treats the same things as constant, so the derivative must agree with it.
 fn is_constant(block: &Block, test: &Test) -> bool {
     let floor = 3e3 * block.epsilon();
     let off = |tangent: f64| (test.claimed - tangent).abs() > floor * test.scale;
     block.constant.is_some() && test.claimed.is_finite() && !test.exact.is_some_and(off)
 }
 
-/// Where a point is: ` (X = 1.5, Y = 2, …)`.
+/// Formats the position of a point: ` (X = 1.5, Y = 2, …)`.
 fn at(block: &Block, point: &Point) -> String {
     let mut values = Vec::new();
     for (k, name) in block.independents.iter().enumerate() {

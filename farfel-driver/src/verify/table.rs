@@ -1,9 +1,9 @@
-//! What is found out about blocks, for people and for programs.
+//! Presents the results of checks, for people and for programs.
 
 use super::{Checked, Verdict};
 use std::fmt::Write as _;
 
-/// A table with a line for each block, and below it what is to be said.
+/// Formats a table with a line for each block, followed by the messages.
 pub fn text(checked: &[Checked]) -> String {
     let mut rows = vec![[
         "block".to_owned(),
@@ -59,7 +59,7 @@ pub fn text(checked: &[Checked]) -> String {
     out
 }
 
-/// The same as JSON: a list of objects.
+/// Formats the results as JSON: a list of objects.
 pub fn json(checked: &[Checked]) -> String {
     let rows: Vec<serde_json::Value> = checked
         .iter()

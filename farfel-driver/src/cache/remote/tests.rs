@@ -1,4 +1,4 @@
-//! The remote tier over one that is a map in memory, and that can be made to misbehave.
+//! The remote tier over a map in memory that can be made to misbehave.
 
 use super::*;
 use crate::cache::key::Key;
@@ -55,7 +55,7 @@ fn bytes(n: usize) -> Vec<u8> {
     entry::encode(&key(n), &entry(n)).unwrap()
 }
 
-/// One run: what it does over a map, and what it says.
+/// Makes one run over a map, and returns its notices.
 fn run(map: &Arc<Map>, secret: Option<&str>, work: impl FnOnce(&Remote)) -> Vec<String> {
     let settings = CacheSettings {
         remote: Some("test://user:secret@host/place?token=secret".into()),
@@ -129,7 +129,7 @@ fn one_that_refuses_is_asked_once() {
     let expected = "the remote cache test://host/place is not used in this run: it refuses";
     assert_eq!(said, [expected]);
     assert_eq!(map.reads.load(Ordering::Relaxed), 1);
-    // Nor are uploads tried again and again.
+    // Uploads are not retried again and again either.
     let said = run(&map, None, |remote| (0..5).for_each(|n| put(remote, n)));
     assert_eq!(said, [expected]);
 }
@@ -171,7 +171,7 @@ fn a_damaged_entry_is_made_again_and_replaced_but_three_are_too_many() {
     });
     assert_eq!(said, [damaged]);
     assert_eq!(map.reads.load(Ordering::Relaxed), before + 4);
-    // Cut off anywhere it is damaged.
+    // A truncated entry is damaged, wherever it is cut.
     map.change(|bytes| bytes.truncate(bytes.len() / 2));
     run(&map, None, |remote| assert_eq!(get(remote, 1), None));
     map.change(|bytes| bytes.truncate(3));
@@ -207,7 +207,7 @@ fn with_a_secret_only_what_is_sealed_with_it_is_taken() {
     run(&map, None, |remote| {
         assert_eq!(get(remote, 1), Some(entry(1)))
     });
-    // Whoever can write but does not know the secret plants in vain.
+    // Whoever can write but does not know the secret cannot plant an entry.
     let sealed = map
         .names()
         .into_iter()
