@@ -537,7 +537,7 @@ fn warnings_are_allowed_and_denied() {
     assert!(named.trim_start().starts_with("Checked"), "{named}");
     let wrong = check(&["-W", "unknown-procedur"], 2);
     assert!(
-        wrong.contains("no warning `unknown-procedur`; did you mean `unknown-procedure`?"),
+        wrong.contains("unknown warning `unknown-procedur`; did you mean `unknown-procedure`?"),
         "{wrong}"
     );
     // The settings of the project that the file is in; the command line overrides them.

@@ -145,7 +145,7 @@ fn settings_that_are_wrong() {
         ),
         (
             "ad-tool = 'tapernade'",
-            "error: settings@0.1.0: unknown AD tool `tapernade`; there are `builtin`",
+            "error: settings@0.1.0: unknown AD tool `tapernade`; use `builtin`",
         ),
         ("sources = ['numerics']", "numerics does not exist"),
         (
