@@ -1,17 +1,17 @@
-//! Which derivatives must be computed where: activity of one unit in one context.
+//! Activity analysis of one unit in one context: which derivatives must be computed where.
 //!
-//! Two passes over the control flow graph:
+//! Two dataflow problems over the control flow graph:
 //!
-//! 1. **varied**, forward: at each statement, which variables depend on the independents.
-//!    Elsewhere the derivative is zero, and known to be.
-//! 2. **live**, backward: at each statement, which *derivatives* are read later. A
-//!    derivative is read where a varied variable enters the value of something whose own
+//! 1. **varied**, forward: at each statement, the variables that depend on the independents.
+//!    The derivatives of all others are known to be zero.
+//! 2. **live**, backward: at each statement, the variables whose *derivatives* are read later. A
+//!    derivative is read where a varied variable contributes to the value of something whose own
 //!    derivative is live.
 //!
-//! A derivative statement is needed where a varied value is assigned to something live. A
-//! variable that is live gets derivative zero where it is assigned a value that is not
-//! varied; what is live on entry without being an independent must be zeroed there.
-//! The invariant of generated code: *wherever a derivative is live, it is right.*
+//! A derivative statement is needed where a varied value is assigned to a variable whose derivative
+//! is live. A live derivative is set to zero where the variable is assigned a value that is not
+//! varied; derivatives that are live on entry without belonging to an independent must be zeroed
+//! there. The invariant of generated code: *wherever a derivative is live, it is correct.*
 
 use crate::calls::{CallSite, calls};
 use crate::depend::{Dependence, Moves, apply_varied};
@@ -21,34 +21,34 @@ use crate::locations::{Set, Space, differentiable};
 use farfel_lang::ir::{Class, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit};
 use farfel_lang::solve::{Graph, backward, forward};
 
-/// Where derivatives are varied and live in one unit, in one context.
+/// What is varied, and whose derivatives are live, in one unit and context.
 #[derive(Debug)]
 pub struct Activity {
-    /// For each node, what is varied before it.
+    /// For each node, the locations that are varied before it.
     pub varied: Vec<Set>,
-    /// For each node, whose derivatives are live after it.
+    /// For each node, the locations whose derivatives are live after it.
     pub live: Vec<Set>,
-    /// Whose derivatives are live on entry.
+    /// The locations whose derivatives are live on entry.
     pub live_on_entry: Set,
-    /// Varied somewhere.
+    /// The locations that are varied somewhere.
     pub ever_varied: Set,
-    /// Whose derivatives one call leaves to the next: saved, varied at the end and read before they
-    /// are set. Of everything else that is saved, the derivative is zero on entry.
+    /// The locations whose derivatives one call leaves to the next: saved, varied at the end, and
+    /// read before they are set. The derivatives of all other saved variables are zero on entry.
     pub kept: Set,
 }
 
-/// Does an assignment take a value from a tape? Its derivative comes with it, whether it is
-/// used or not.
+/// Whether an assignment pops a value from a tape. Its derivative is popped along with it, whether
+/// or not it is used.
 pub(crate) fn is_pop(unit: &Unit, value: &Expr) -> bool {
     matches!(value.kind, ExprKind::Element(s, _) if unit.symbols[s].tape)
 }
 
-/// By which name the context of a dummy procedure is known.
+/// Returns the name under which the context of a dummy procedure is registered.
 pub fn dummy_key(unit: &str, dummy: &str) -> String {
     format!("{unit}({dummy})")
 }
 
-/// What an activity analysis works on.
+/// The input of an activity analysis.
 pub struct Problem<'a> {
     /// The unit.
     pub unit: &'a Unit,
@@ -56,26 +56,26 @@ pub struct Problem<'a> {
     pub space: &'a Space,
     /// Its control flow.
     pub flow: &'a Flow<'a>,
-    /// The summaries of what it calls.
+    /// The dependence summaries of its callees.
     pub dependence: &'a Dependence,
-    /// Turns the context that a call asks for into the one that it gets.
+    /// Maps the context that a call needs to the one that it gets.
     pub admit: &'a dyn Fn(&str, Context) -> Context,
-    /// Take it that a procedure without text uses and assigns all its arguments, and that
-    /// somebody else provides its derivative.
+    /// Whether to assume that a procedure without source uses and assigns all its arguments, and
+    /// that the user supplies its derivative.
     pub assume: bool,
 }
 
-/// What a call of an active procedure passes on.
+/// The context of a call of an active procedure.
 #[derive(Debug, Clone)]
 pub enum Site {
-    /// The procedure's text is known.
+    /// The source of the procedure is available, or its derivative is supplied.
     Known(Context),
-    /// It is not known, and derivatives would have to go through it.
+    /// The source is not available, and derivatives would have to propagate through it.
     Unknown,
 }
 
 impl<'a> Problem<'a> {
-    /// Analyses for independents and dependents, sets of locations.
+    /// Solves the analysis for sets of independent and dependent locations.
     pub fn solve(&self, independents: &Set, dependents: &Set) -> Activity {
         let moves = self.dependence.moves_of(self.unit, self.space, self.flow);
 
@@ -126,7 +126,7 @@ impl<'a> Problem<'a> {
                 groups.for_each(|m| apply_varied(varied, &m.group));
             },
         );
-        // Nothing is varied where nothing leads to.
+        // Nothing is varied in unreachable code.
         let nothing = || Set::with_capacity(self.space.len);
         let found = found.into_iter();
         found.map(|v| v.unwrap_or_else(nothing)).collect()
@@ -142,7 +142,7 @@ impl<'a> Problem<'a> {
         )
     }
 
-    /// What is varied while a statement is carried out: before it, or by the calls in it.
+    /// Returns what is varied during the execution of a statement: before it, or after calls in it.
     pub fn varied_within(&self, before: &Set, moves: &[Moves]) -> Set {
         let mut within = before.clone();
         if moves.len() > 1 {
@@ -155,8 +155,8 @@ impl<'a> Problem<'a> {
         within
     }
 
-    /// The derivatives that are live while a statement is carried out: after it, or after one of the
-    /// calls in it.
+    /// Returns the derivatives that are live during the execution of a statement: after it, or
+    /// after one of the calls in it.
     pub fn live_within(&self, node: usize, activity: &Activity, moves: &[Moves]) -> Set {
         let after = &activity.live[node];
         let Some(stmt) = self.flow.stmts.get(node) else {
@@ -170,7 +170,7 @@ impl<'a> Problem<'a> {
         within
     }
 
-    /// The live derivatives before a node, of those after it.
+    /// Returns the live derivatives before a node, given those after it.
     fn before(&self, i: usize, varied: &[Set], moves: &[Vec<Moves>], live: &Set) -> Set {
         let Some(stmt) = self.flow.stmts.get(i) else {
             return live.clone();
@@ -179,8 +179,8 @@ impl<'a> Problem<'a> {
         self.before_statement(stmt, &varied, &moves[i], live, &mut |_| {})
     }
 
-    /// The live derivatives before a statement, of those after it; `after_call` gets those after each
-    /// call in it, the last first.
+    /// Returns the live derivatives before a statement, given those after it; `after_call` is
+    /// called with those after each call in it, last call first.
     fn before_statement(
         &self,
         stmt: &Stmt,
@@ -213,7 +213,7 @@ impl<'a> Problem<'a> {
             };
             let known = self.dependence.callee(self.unit, call.callee);
             let args = known.map_or(call.args.len(), |callee| callee.args);
-            // Another call of a procedure without text may pass more arguments.
+            // Another call of a procedure without source may pass more arguments.
             let common = |slot: usize| {
                 let number = slot.checked_sub(args + 1).filter(|_| known.is_some())?;
                 Some(self.space.common(number))
@@ -242,12 +242,12 @@ impl<'a> Problem<'a> {
                     self.dependence
                         .argument(self.unit, self.space, call, x, &mut from);
                     if matches!(a.kind, ExprKind::Var(_) | ExprKind::Element(..)) {
-                        // Passed with its derivative whether varied or not.
+                        // Passed with its derivative, whether or not it is varied.
                         out.union_with(&from);
                     } else {
                         from.intersect_with(varied);
                         out.union_with(&from);
-                        // So are those of the functions in it.
+                        // This includes the results of functions in it.
                         wanted |= !from.is_clear();
                     }
                 } else {
@@ -258,8 +258,8 @@ impl<'a> Problem<'a> {
         out
     }
 
-    /// The context of a call, given what is varied before it and live after it; `wanted`:
-    /// the derivative of a function's result is used. `None` when the call is passive.
+    /// Returns the context of a call, given what is varied before it and live after it. `wanted`:
+    /// whether the derivative of a function's result is used. `None` if the call is passive.
     pub fn site(&self, call: CallSite, varied: &Set, live: &Set, wanted: bool) -> Option<Site> {
         let unit = self.unit;
         let actual_varied = |i: usize| {
@@ -337,8 +337,9 @@ impl<'a> Problem<'a> {
                 .and_then(Expr::base)
                 .is_some_and(|s| unit.symbols[s].tape)
         };
-        // What derivatives go through has to be stored somewhere, and of some arrays only the caller
-        // knows how large that is. What is pushed goes through its tape, used or not.
+        // Derivatives that propagate through an array have to be stored somewhere, and for some
+        // arrays only the caller knows the size. Pushed values propagate through their tape,
+        // whether or not they are used.
         let varies = |o: usize| callee.depends.meets(o, &varied_in);
         let pushed = |i: &usize| tape(*i) && callee.assigned.contains(*i) && varies(*i);
         useful.extend((0..callee.args).filter(pushed));
@@ -361,7 +362,7 @@ impl<'a> Problem<'a> {
                 from.intersect_with(&varied_in);
                 c.inputs.union_with(&from);
                 if callee.arrays.contains(o) {
-                    // An assignment changes part of it; the rest must be right already.
+                    // An assignment changes a part of it; the rest must be correct already.
                     c.inputs.insert(o);
                 }
             }
@@ -375,10 +376,11 @@ impl<'a> Problem<'a> {
         Some(Site::Known((self.admit)(&callee.name, c)))
     }
 
-    /// A variable at a location that others share in a way for which derivatives, `several` in
-    /// each, have no storage, if a derivative is both varied and live there; and what that way is.
+    /// Returns a variable whose derivative is both varied and live, at a location that is shared in
+    /// such a way that there is no storage for derivatives, and a description of the problem.
+    /// `several`: in vector mode.
     ///
-    /// `kept`: for reverse mode, which puts back the values of whole blocks.
+    /// `kept`: in reverse mode, which restores the values of whole blocks.
     pub fn refused(
         &self,
         activity: &Activity,

@@ -1,4 +1,4 @@
-//! Subscripts as sums of integer variables, and what can be proven of them.
+//! Affine forms of subscripts, and what can be proven about them.
 
 use farfel_lang::Span as SourceSpan;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
@@ -48,7 +48,7 @@ impl Affine {
         }
     }
 
-    /// The number itself.
+    /// Returns a constant.
     pub fn number(n: i64) -> Self {
         Affine {
             constant: n,
@@ -56,7 +56,7 @@ impl Affine {
         }
     }
 
-    /// A variable.
+    /// Returns the affine form of a variable.
     pub fn var(s: SymId) -> Self {
         Affine {
             constant: 0,
@@ -84,12 +84,12 @@ impl Affine {
         Some(self)
     }
 
-    /// The factor of a variable.
+    /// Returns the coefficient of a variable.
     pub fn factor(&self, s: SymId) -> i64 {
         self.terms.get(&s).copied().unwrap_or(0)
     }
 
-    /// Puts something in the place of a variable.
+    /// Substitutes an affine form for a variable.
     pub fn with(mut self, s: SymId, value: &Self) -> Option<Self> {
         match self.terms.remove(&s) {
             None => Some(self),
@@ -97,12 +97,12 @@ impl Affine {
         }
     }
 
-    /// Do all its variables have a property?
+    /// Whether all its variables have a property.
     pub fn all_vars(&self, is: &dyn Fn(SymId) -> bool) -> bool {
         self.terms.keys().all(|s| is(*s))
     }
 
-    /// As an expression.
+    /// Returns an expression for it.
     pub fn to_expr(&self, span: SourceSpan) -> Expr {
         let mut sum: Option<Expr> = None;
         for (s, f) in &self.terms {
@@ -132,25 +132,24 @@ impl Affine {
         }
     }
 
-    /// The value, where no variable is left.
+    /// Returns the value, if there are no variables.
     pub fn value(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
 }
 
-/// The values that a loop variable takes: from, to. Both ends are taken where the loop is
-/// carried out at all.
+/// The range of values of a loop variable. Both ends are attained if the loop is executed at all.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     /// The loop variable.
     pub var: SymId,
-    /// Its least value, if known.
+    /// Its smallest value, if known.
     pub low: Option<Affine>,
-    /// Its greatest value, if known.
+    /// Its largest value, if known.
     pub high: Option<Affine>,
 }
 
-/// Is the number greater than zero, whatever the loop variables are?
+/// Whether the number is positive for all values of the loop variables.
 pub(crate) fn is_positive(mut number: Affine, around: &[Span]) -> bool {
     for span in around.iter().rev() {
         if let Some(n) = number.value() {
@@ -171,7 +170,8 @@ pub(crate) fn is_positive(mut number: Affine, around: &[Span]) -> bool {
     number.value().is_some_and(|n| n > 0)
 }
 
-/// Arithmetic on variables and numbers, and intrinsic functions, which may stand in a subscript.
+/// Whether this consists of arithmetic on variables and integers, and of intrinsic functions, so
+/// that it can be used in a subscript.
 pub(crate) fn is_simple(unit: &Unit, e: &Expr) -> bool {
     let own = match &e.kind {
         ExprKind::Int(_) | ExprKind::Var(_) | ExprKind::Paren(_) | ExprKind::Unary(..) => true,

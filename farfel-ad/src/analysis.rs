@@ -1,15 +1,15 @@
-//! What the engine finds out before it writes derivatives, to be looked at: in which contexts the
-//! subprograms below a request are differentiated, and what is active in each.
+//! The results of the engine's analyses, for inspection: in which contexts the subprograms below a
+//! request are differentiated, and what is active in each.
 //!
-//! Two calls share a derivative when they ask for the same [`Context`]: the same inputs have a
+//! Two calls share a derivative if they need the same [`Context`]: the same inputs have a
 //! derivative, and the derivatives of the same outputs are used. A subprogram gets at most
 //! [`MOST_CONTEXTS`](crate::tangent::MOST_CONTEXTS) such derivatives. Calls that would need another
 //! one share a last one, in which everything is active that can be.
 //!
-//! An adjoint has the contexts of the tangent that it is made from. Of it, what is to be recorded
-//! is told, too: at which statement the forward sweep keeps what on a tape, what subprograms keep for
-//! their callers, and which statements are left out, since neither sweep needs what they compute
-//! (adjoint liveness).
+//! An adjoint has the contexts of the tangent that it is generated from. For adjoints, the analysis
+//! also tells what is recorded: which values the forward sweep tapes at which statement, what
+//! subprograms preserve for their callers, and which statements are omitted because neither sweep
+//! needs their results (adjoint liveness).
 
 use crate::activity::{Activity, Problem};
 use crate::flow::Flow;
@@ -24,69 +24,71 @@ use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{AdMode, Expr, Name, Program, Request, StmtKind, SymId, Unit, walk_block};
 use std::collections::HashSet;
 
-/// What is known of a request.
+/// The analysis of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Analysis {
-    /// The derivatives, that of the head first.
+    /// The derivatives, starting with that of the head.
     pub derivatives: Vec<InContext>,
-    /// Subprograms below the head that no derivative goes through.
+    /// The subprograms below the head through which no derivative propagates.
     pub passive: Vec<Name>,
     /// The tapes of an adjoint.
     pub tapes: Vec<Tape>,
-    /// Of an adjoint, the subprograms whose calls are joint: carried out again in the backward
-    /// sweep.
+    /// For an adjoint, the subprograms whose calls are reversed jointly: they are re-executed in
+    /// the reverse sweep.
     pub joint: Vec<Joint>,
 }
 
-/// A subprogram in a context.
+/// A subprogram in one context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InContext {
     /// The subprogram.
     pub unit: Name,
-    /// Its derivative.
+    /// The name of its derivative.
     pub derivative: Name,
-    /// It serves all calls that would need one context more than there may be.
+    /// Whether it is the fallback that is shared by all calls beyond the limit on contexts.
     pub shared: bool,
     /// Its arguments, its result, the COMMON variables that it declares or that have a derivative,
-    /// and what is active inside.
+    /// and its active local variables.
     pub variables: Vec<Variable>,
-    /// What some caller needs again as it was before the call, so that an adjoint keeps it.
+    /// The variables whose values before the call are needed by some caller, so that an adjoint
+    /// preserves them.
     pub kept_for_callers: Vec<Name>,
-    /// What the backward sweep needs as it is after the forward sweep.
+    /// The variables whose values after the forward sweep are needed by the reverse sweep.
     pub needed_after: Vec<Name>,
-    /// The statements of which there is something to say, in the order of the text.
+    /// The statements with an entry, in the order of the source.
     pub statements: Vec<Statement>,
 }
 
-/// A statement of a subprogram in a context.
+/// A statement of a subprogram in one context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Where it stands.
+    /// The source position.
     pub span: Span,
-    /// A derivative goes through it.
+    /// Whether a derivative propagates through it.
     pub active: bool,
-    /// What the forward sweep of an adjoint keeps there before it gets another value.
+    /// The variables that the forward sweep of an adjoint tapes here before they are overwritten.
     pub kept: Vec<Name>,
-    /// An adjoint does not carry it out: nobody needs the value.
+    /// Whether an adjoint omits it because the value is not needed.
     pub left_out: bool,
 }
 
-/// A variable of a subprogram in a context.
+/// A variable of a subprogram in one context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name in the subprogram; of COMMON that others declare, its name there.
+    /// Its name in the subprogram, or for COMMON that the subprogram does not declare, its name in
+    /// the unit that does.
     pub name: Name,
-    /// Where it is.
+    /// What kind of variable it is.
     pub role: Role,
-    /// Its value depends on independent variables.
+    /// Whether its value depends on independent variables.
     pub varied: Ends,
-    /// Its derivative is read later.
+    /// Whether its derivative is read later.
     pub useful: Ends,
-    /// What the subprogram does with its value; unknown of what is inside.
+    /// What the subprogram does with its value; not known for local variables.
     pub used: Option<Use>,
 }
 
-/// Where a variable is.
+/// What kind of variable it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// An argument.
@@ -95,25 +97,24 @@ pub enum Role {
     Result,
     /// In this COMMON block; empty for blank COMMON.
     Common(Name),
-    /// Inside: varied and useful at one statement at least.
+    /// A local variable that is varied and useful at some statement.
     Local,
 }
 
-/// At which end of a subprogram something holds.
+/// Whether something holds at the entry and at the exit of a subprogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ends {
-    /// Where it is entered.
+    /// At the entry.
     pub entry: bool,
-    /// Where it returns.
+    /// At the return.
     pub exit: bool,
 }
 
-/// Analyses what a request asks for. `most_tape` is the number of bytes of the longest tape, where
-/// somebody has said so.
+/// Analyses a request. `most_tape` is the limit for the size of one tape in bytes, if one is set.
 ///
 /// # Errors
 ///
-/// What cannot be differentiated, at its place in the source.
+/// Code that cannot be differentiated, with its position in the source.
 pub fn analyse(
     program: &Program,
     request: &Request,
@@ -161,7 +162,7 @@ fn in_context(
     let commons = &engine.dependence.commons;
     let space = Space::of(unit, commons);
     let flow = Flow::of(unit);
-    // All contexts are there by now, so that each call gets the one that it got before.
+    // All contexts have been admitted by now, so each call gets the same one as before.
     let admit = |name: &str, c: Context| engine.names.borrow().admit(name, c);
     let problem = Problem {
         unit,
@@ -244,7 +245,7 @@ fn in_context(
     }
 }
 
-/// What there is to say of the statements of a unit.
+/// Collects the statements with an entry.
 fn statements(unit: &Unit, made: &Tangent, recorded: Option<&Recorded>) -> Vec<Statement> {
     let mut active: HashSet<Span> = HashSet::new();
     walk_block(&made.unit.body, &mut |s| {
@@ -323,7 +324,7 @@ impl Look<'_> {
         )
     }
 
-    /// Is there a statement after which it is varied, and its derivative is read?
+    /// Whether there is a statement after which it is varied and its derivative is live.
     fn is_active(&self, loc: usize) -> bool {
         let Activity { varied, live, .. } = self.activity;
         (0..self.flow.len()).any(|i| {

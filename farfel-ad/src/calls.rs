@@ -1,4 +1,4 @@
-//! The calls and the inputs of a statement.
+//! The calls in a statement, and the variables that READ assigns.
 
 use farfel_lang::access::{self, Access, Call};
 use farfel_lang::ir::{Expr, ExprKind, Stmt, SymId, Unit};
@@ -10,12 +10,13 @@ pub struct CallSite<'e> {
     pub callee: SymId,
     /// Its actual arguments.
     pub args: &'e [Expr],
-    /// Where the call stands in a statement function: with which arguments the statement names that.
+    /// If the call is in a statement function: the actual arguments with which the statement refers
+    /// to it.
     pub within: Option<&'e [Expr]>,
 }
 
 impl<'e> CallSite<'e> {
-    /// A call that stands in the statement itself.
+    /// Creates a call that is in the statement itself.
     pub fn new(callee: SymId, args: &'e [Expr]) -> Self {
         CallSite {
             callee,
@@ -35,9 +36,9 @@ impl<'e> From<Call<'e>> for CallSite<'e> {
     }
 }
 
-/// The calls that a statement itself makes to anything but intrinsic and statement
-/// functions, also in the statement functions that it names, in their order; with false where one may also
-/// not happen.
+/// Returns the calls in a statement itself, except of intrinsic and statement functions, but
+/// including those in statement functions that it refers to, in order. The flag is false for calls
+/// that may not be executed.
 pub fn calls<'e>(unit: &'e Unit, stmt: &'e Stmt) -> Vec<(CallSite<'e>, bool)> {
     let mut found = Vec::new();
     access::own(unit, stmt, false, &mut |a| {
@@ -48,7 +49,7 @@ pub fn calls<'e>(unit: &'e Unit, stmt: &'e Stmt) -> Vec<(CallSite<'e>, bool)> {
     found
 }
 
-/// The calls in an expression, in the same way.
+/// Calls `f` for the calls in an expression, as in [`calls`].
 pub fn calls_in<'e>(unit: &'e Unit, e: &'e Expr, f: &mut dyn FnMut(CallSite<'e>)) {
     access::value(unit, e, &mut |a| {
         if let Access::Call(c) = a {
@@ -57,7 +58,8 @@ pub fn calls_in<'e>(unit: &'e Unit, e: &'e Expr, f: &mut dyn FnMut(CallSite<'e>)
     });
 }
 
-/// Calls `f` on each variable that an item of READ assigns; with true when all of it is.
+/// Calls `f` for each variable that an item of READ assigns; the flag is true if all of it is
+/// assigned.
 pub fn read_targets(item: &Expr, f: &mut dyn FnMut(SymId, bool)) {
     match &item.kind {
         ExprKind::ImpliedDo(d) => d

@@ -1,8 +1,8 @@
-//! What depends on what: the assignments that a statement makes, and for each unit which of
-//! its outputs depend on which of its inputs.
+//! Dependence analysis: the assignments that a statement makes, and for each unit, which of its
+//! outputs depend on which of its inputs.
 //!
-//! "Depends" always means: with a derivative that may differ from zero. A value that goes
-//! through an INTEGER, a condition or a subscript does not depend on where it came from.
+//! "Depends" always means: with a derivative that may be nonzero. A value that passes through an
+//! INTEGER, a condition or a subscript does not depend on its origin.
 
 use crate::calls::{CallSite, calls};
 use crate::custom_rules::rules::{Described, Rule, Rules};
@@ -19,10 +19,10 @@ use farfel_lang::solve::{Graph, forward_each};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// For each slot of a unit, the slots that its value on exit depends on.
+/// For each slot of a unit, the slots on which its value on exit depends.
 ///
-/// Of thousands of COMMON variables, a unit changes few. The others depend on themselves: nothing is kept for
-/// them.
+/// Of thousands of COMMON variables, a unit changes few. All others depend on themselves, and are
+/// not stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Depends {
     slots: usize,
@@ -32,7 +32,7 @@ pub struct Depends {
 }
 
 impl Depends {
-    /// Each slot keeps its value.
+    /// Creates the dependence for a unit where each slot keeps its value.
     fn unchanged(slots: usize, result: usize) -> Self {
         Depends {
             slots,
@@ -41,12 +41,12 @@ impl Depends {
         }
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// What the value of a slot depends on.
+    /// Returns the slots on which a slot depends.
     pub fn of(&self, slot: usize) -> Cow<'_, Set> {
         if let Some(set) = self.others.get(&slot) {
             return Cow::Borrowed(set);
@@ -56,7 +56,7 @@ impl Depends {
         Cow::Owned(set)
     }
 
-    /// Does a slot depend on another one?
+    /// Whether a slot depends on another one.
     pub fn has(&self, slot: usize, on: usize) -> bool {
         match self.others.get(&slot) {
             Some(set) => set.contains(on),
@@ -64,7 +64,7 @@ impl Depends {
         }
     }
 
-    /// Does a slot depend on any of some?
+    /// Whether a slot depends on any of a set of slots.
     pub fn meets(&self, slot: usize, some: &Set) -> bool {
         match self.others.get(&slot) {
             Some(set) => !set.is_disjoint(some),
@@ -72,7 +72,7 @@ impl Depends {
         }
     }
 
-    /// Adds what a slot depends on to a set.
+    /// Adds the slots on which a slot depends to a set.
     pub fn add_to(&self, slot: usize, out: &mut Set) {
         match self.others.get(&slot) {
             Some(set) => out.union_with(set),
@@ -80,7 +80,7 @@ impl Depends {
         }
     }
 
-    /// Adds what others say. True where that is more.
+    /// Adds the dependences of another one. Returns whether that changed anything.
     fn join(&mut self, other: &Depends) -> bool {
         let mut changed = false;
         for (slot, set) in &mut self.others {
@@ -103,43 +103,46 @@ impl Depends {
     }
 }
 
-/// What one unit does, seen from outside.
+/// What one unit does, as seen by its callers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// For each slot, which slots its value on exit depends on.
+    /// For each slot, the slots on which its value on exit depends.
     pub depends: Depends,
-    /// Slots that may be assigned.
+    /// The slots that may be assigned.
     pub assigned: Set,
-    /// The formal arguments that are arrays.
+    /// The dummy arguments that are arrays.
     pub arrays: Set,
-    /// For each slot, the formal arguments of assumed size through which its value may come: whoever wants its
-    /// derivative must pass theirs, as nobody else knows how large they are.
+    /// For each slot, the assumed-size dummy arguments through which its value may have passed:
+    /// callers that want its derivative have to pass the derivatives of these arguments, as nobody
+    /// else knows their size.
     pub through: Vec<Set>,
-    /// How many arguments it has.
+    /// The number of arguments.
     pub args: usize,
 }
 
-/// The summaries of all units that can be reached from a head.
+/// The summaries of all units that are reachable from a head.
 #[derive(Debug)]
 pub struct Dependence {
     /// The COMMON variables.
     pub commons: Commons,
-    /// The derivatives that are given.
+    /// The given derivatives.
     pub rules: Rules,
-    /// Subroutines whose calls without derivatives are made like those with, for backward sweeps to undo them: only they
-    /// know what they overwrite ([`crate::reverse`]).
+    /// Subroutines of which calls without derivatives are generated like those with derivatives, so
+    /// that reverse sweeps can undo them: only the subroutines know what they overwrite
+    /// ([`crate::reverse`]).
     pub undone: HashSet<Name>,
     summaries: HashMap<Name, Summary>,
 }
 
-/// What a statement does to derivatives. Some that are constant leave them as they are.
+/// Adds the effects of a statement on derivatives. Some constant statements leave derivatives
+/// unchanged.
 fn own(effects: &Effects, unit: &Unit, at: &dyn Locations, s: &Stmt, touched: &mut Touched) {
     if !unit.leaves_derivatives {
         effects.own(unit, at, s, touched);
     }
 }
 
-/// Those variables of a unit that can have a derivative.
+/// The variables of a unit that can have a derivative.
 struct Differentiable<'u>(&'u Unit, &'u Space);
 
 impl Locations for Differentiable<'_> {
@@ -153,14 +156,14 @@ impl Locations for Differentiable<'_> {
 }
 
 impl Dependence {
-    /// Analyses the units of a call graph: a fixed point that starts from below. Derivatives that are
-    /// given do not count, but for what is constant.
+    /// Analyses the units of a call graph: a least fixed point. Of the given derivatives, only
+    /// constant procedures are taken into account.
     pub fn of(graph: &Below) -> Self {
         Self::with(graph, Rules::without_derivatives(&graph.units))
     }
 
-    /// The same with procedures whose derivatives are given: what these say goes before what
-    /// the text says.
+    /// Like [`Self::of`], with procedures whose derivatives are given: the rules take precedence
+    /// over the source.
     pub fn with(graph: &Below, rules: Rules) -> Self {
         let commons = Commons::of(&graph.units);
         let mut d = Dependence {
@@ -198,7 +201,7 @@ impl Dependence {
             );
         }
         d.add_unknown();
-        // What is assigned, first: it decides which old values survive a call.
+        // First the assigned variables: they determine which old values survive a call.
         let effects = d.effects(&parts);
         for (u, ..) in &parts {
             if let (Some(summary), Some(effect)) =
@@ -207,8 +210,8 @@ impl Dependence {
                 summary.assigned.union_with(&effect.assigned);
             }
         }
-        // Then dependence, from below: what is assigned depends on nothing until shown
-        // otherwise, and the sets only grow.
+        // Then dependence, as a least fixed point: assigned variables initially depend on nothing,
+        // and the sets only grow.
         for summary in d.summaries.values_mut() {
             let (slots, depends) = (summary.depends.slots, &mut summary.depends.others);
             for i in summary.assigned.ones() {
@@ -244,7 +247,7 @@ impl Dependence {
         d
     }
 
-    /// Summaries of procedures without text, from the rules for them.
+    /// Adds summaries of procedures without source, from their rules.
     fn add_unknown(&mut self) {
         let unknown = self.rules.iter().filter(|(_, r)| !r.constant);
         for (name, rule) in unknown {
@@ -270,7 +273,8 @@ impl Dependence {
         }
     }
 
-    /// Which variables that can have a derivative the units assign; those without text by their rules.
+    /// Computes which differentiable variables the units assign; for those without source, from
+    /// their rules.
     fn effects(&self, parts: &[(&Unit, Space, Flow)]) -> Effects {
         let commons = self.commons.vars.len();
         let without_text = self.rules.iter().map(|(name, rule)| {
@@ -293,7 +297,7 @@ impl Dependence {
         Effects::of(&units.collect::<Vec<_>>(), question)
     }
 
-    /// The rule for a procedure that a unit calls.
+    /// Returns the rule for a procedure that a unit calls.
     pub fn rule(&self, unit: &Unit, s: SymId) -> Option<&Rule> {
         let s = &unit.symbols[s];
         (s.place == Place::Global)
@@ -301,22 +305,22 @@ impl Dependence {
             .flatten()
     }
 
-    /// What is said of a procedure that a unit calls, where it has no text.
+    /// Returns the description of a procedure without source that a unit calls.
     pub fn described(&self, unit: &Unit, s: SymId) -> Described<'_> {
         let s = &unit.symbols[s];
         match s.place {
             Place::Global => self.rules.described(&s.name),
-            // Nobody knows which one it is.
+            // It is not known which procedure it is.
             _ => self.rules.described(""),
         }
     }
 
-    /// The summary of a top-level unit.
+    /// Returns the summary of a top-level unit.
     pub fn summary(&self, unit: &str) -> Option<&Summary> {
         self.summaries.get(unit)
     }
 
-    /// The summary of a procedure that a unit calls; `None` when its text is not known.
+    /// Returns the summary of a procedure that a unit calls; `None` if its source is not available.
     pub fn callee<'s>(&'s self, unit: &Unit, s: SymId) -> Option<&'s Summary> {
         let s = &unit.symbols[s];
         (s.place == Place::Global)
@@ -324,7 +328,7 @@ impl Dependence {
             .flatten()
     }
 
-    /// Adds the locations that the value of an expression depends on.
+    /// Adds the locations on which the value of an expression depends.
     pub fn depends(&self, unit: &Unit, space: &Space, e: &Expr, out: &mut Set) {
         match &e.kind {
             ExprKind::Var(s) | ExprKind::Element(s, _) if differentiable(&unit.symbols[*s]) => {
@@ -398,7 +402,7 @@ impl Dependence {
         }
     }
 
-    /// Adds what the actual arguments at some slots of a callee depend on.
+    /// Adds the locations on which the actual arguments for some slots of a callee depend.
     fn slots_to_locs(
         &self,
         unit: &Unit,
@@ -417,8 +421,9 @@ impl Dependence {
         }
     }
 
-    /// Adds what the actual argument of a call at a position depends on. Dummy arguments of a statement
-    /// function around the call stand for whatever that is named with.
+    /// Adds the locations on which the actual argument at a position of a call depends. If the call
+    /// is in a statement function, its dummy arguments are replaced by all actual arguments of the
+    /// reference.
     pub fn argument(&self, unit: &Unit, space: &Space, call: CallSite, i: usize, out: &mut Set) {
         let Some(a) = call.args.get(i) else { return };
         for a in call.within.into_iter().flatten().chain([a]) {
@@ -426,7 +431,7 @@ impl Dependence {
         }
     }
 
-    /// The assignments that one call makes at once.
+    /// Returns the simultaneous assignments of one call.
     pub fn call_moves(&self, unit: &Unit, space: &Space, call: CallSite) -> Vec<Move> {
         let mut moves = Vec::new();
         let target = |a: &Expr| match &a.kind {
@@ -441,7 +446,8 @@ impl Dependence {
         };
         let Some(callee) = self.callee(unit, call.callee) else {
             if self.rule(unit, call.callee).is_some_and(|r| r.constant) {
-                // Without text and list it changes nothing that has a derivative.
+                // Without source or a list of outputs it does not change anything that has a
+                // derivative.
                 return moves;
             }
             let described = self.described(unit, call.callee);
@@ -483,8 +489,8 @@ impl Dependence {
         moves
     }
 
-    /// The assignments of a statement itself: groups that happen one after the other, each
-    /// at once. `masked`: it stands in WHERE.
+    /// Returns the assignments of a statement itself: consecutive groups of simultaneous
+    /// assignments. `masked`: whether it is in a WHERE.
     pub fn moves(&self, unit: &Unit, space: &Space, stmt: &Stmt, masked: bool) -> Vec<Moves> {
         let mut groups = Vec::new();
         access::own(unit, stmt, masked, &mut |a| match a {
@@ -529,15 +535,15 @@ impl Dependence {
         groups
     }
 
-    /// The assignments of each statement of a unit.
+    /// Returns the assignments of each statement of a unit.
     pub fn moves_of(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Vec<Moves>> {
         let stmts = flow.stmts.iter().zip(&flow.masked);
         let moves = stmts.map(|(s, masked)| self.moves(unit, space, s, *masked));
         moves.collect()
     }
 
-    /// For each slot of a unit, the arguments of assumed size through which its value may come: by the
-    /// statements in any order. None where there are no such arguments.
+    /// Returns, for each slot of a unit, the assumed-size arguments through which its value may
+    /// have passed, with statements in any order. Empty if there are no such arguments.
     fn through(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Set> {
         let Some(summary) = self.summary(&unit.name) else {
             return Vec::new();
@@ -550,7 +556,7 @@ impl Dependence {
         if open.is_empty() {
             return Vec::new();
         }
-        // Where the value of each location goes, and what comes through each argument.
+        // The targets of the value of each location, and of what passes through each argument.
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); space.len];
         let mut starts: HashMap<usize, Vec<usize>> = HashMap::new();
         for (s, masked) in flow.stmts.iter().zip(&flow.masked) {
@@ -569,8 +575,8 @@ impl Dependence {
                             let base = call.args.get(slot).and_then(Expr::base);
                             base.map(|s| space.loc(s)).into_iter().collect()
                         }
-                        // The value of a function goes where the statement puts it, or to what the statement
-                        // passes it to.
+                        // The value of a function flows to the targets of the statement, or to
+                        // whatever the statement passes it to.
                         _ => {
                             let all = moves.iter().flat_map(|m| &m.group);
                             all.map(|m| m.target).collect()
@@ -604,7 +610,7 @@ impl Dependence {
         through
     }
 
-    /// For each slot of a unit, the slots that its value on exit depends on.
+    /// Returns, for each slot of a unit, the slots on which its value on exit depends.
     fn dependence(&self, unit: &Unit, space: &Space, flow: &Flow) -> Depends {
         let mut depends = Depends::unchanged(space.slots, space.result_slot());
         let moves = self.moves_of(unit, space, flow);
@@ -612,7 +618,7 @@ impl Dependence {
         let moves: Vec<Vec<Vec<Move>>> = (moves.iter())
             .map(|all| all.iter().map(|m| concerned.moves(&m.group)).collect())
             .collect();
-        // The state: for each location, the slots it depends on.
+        // The state: for each location, the slots on which it depends.
         let mut entry = Matrix::new(concerned.locs.len(), concerned.slots.len());
         for (column, slot) in concerned.slots.iter().enumerate() {
             if *slot != space.result_slot()
@@ -638,7 +644,7 @@ impl Dependence {
                 },
             );
             let Some(exit) = exit else {
-                // It never returns.
+                // The unit never returns.
                 let nothing = |slot| (slot, Set::with_capacity(space.slots));
                 depends.others = (0..space.slots).map(nothing).collect();
                 return depends;
@@ -668,12 +674,12 @@ impl Dependence {
     }
 }
 
-/// The locations that statements of a unit move values from or to, and those of several slots. All others
-/// keep what their slot has.
+/// The locations between which the statements of a unit move values, and those of several slots.
+/// All others keep the values of their slots.
 struct Concerned {
-    /// They, in order.
+    /// The locations, in order.
     locs: Vec<usize>,
-    /// The place of each location among them.
+    /// The index of each location in the list.
     rows: HashMap<usize, usize>,
     /// Their slots.
     slots: Vec<usize>,
@@ -702,12 +708,12 @@ impl Concerned {
         }
     }
 
-    /// The place of a location among them.
+    /// Returns the index of a location in the list.
     fn row(&self, loc: usize) -> Option<usize> {
         self.rows.get(&loc).copied()
     }
 
-    /// Moves between their places.
+    /// Translates moves to these indices.
     fn moves(&self, group: &[Move]) -> Vec<Move> {
         let moved = group.iter().filter_map(|m| {
             let mut from = Set::with_capacity(self.locs.len());
@@ -722,7 +728,7 @@ impl Concerned {
     }
 }
 
-/// Carries a group of assignments out on a set of varied locations.
+/// Applies a group of simultaneous assignments to a set of varied locations.
 pub fn apply_varied(varied: &mut Set, group: &[Move]) {
     let hit: Vec<bool> = group.iter().map(|m| !m.from.is_disjoint(varied)).collect();
     for m in group {
@@ -737,8 +743,8 @@ pub fn apply_varied(varied: &mut Set, group: &[Move]) {
     }
 }
 
-/// Does only the caller know how large the array is? Before FORTRAN 77 people wrote `X(1)` for `X(*)`,
-/// and many libraries still do.
+/// Whether only the caller knows the size of the array. Before FORTRAN 77 `X(1)` was written for
+/// `X(*)`, and many libraries still do so.
 fn has_open_size(s: &Symbol) -> bool {
     s.dims.last().is_some_and(|d| {
         let open = |u: &Expr| matches!(u.kind, ExprKind::Star | ExprKind::Int(1));

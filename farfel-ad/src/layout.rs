@@ -1,25 +1,23 @@
-//! How derivatives are named and laid out.
+//! Names, argument lists and storage layout of derivatives.
 //!
-//! What the compiler asks for has the layout of [`Layout::of_request`]. Whoever asks for
-//! derivatives of heads ([`crate::tangent::differentiate_heads`],
-//! [`crate::reverse::differentiate_heads`]) says by the same properties what existing programs
-//! and makefiles call.
+//! Requests from the compiler use the layout of [`Layout::of_request`]. Callers that differentiate
+//! heads ([`crate::tangent::differentiate_heads`], [`crate::reverse::differentiate_heads`]) set the
+//! same properties so that existing programs and makefiles can call the derivatives.
 
 use farfel_lang::ir::{LONGEST_NAME, Name, Request, Symbols};
 
-/// The file in which users define the sizes that their programs do not tell.
+/// The file in which users define sizes that cannot be determined from their programs.
 pub const SIZES_FILE: &str = "DIFFSIZES.inc";
 
-/// The most bytes of one tape, where nobody says so. Memory that is not used is never touched, so it
-/// costs nothing.
+/// The default limit for the size of one tape in bytes. Unused memory is never touched, so it costs
+/// nothing.
 pub(crate) const MOST_TAPE: u64 = 1 << 30;
 
-/// How many times that tapes may have that grow, where nobody can say how large they may be: by the conventions of
-/// Tapenade, whose stack has no limit either.
+/// The factor by which the limit is multiplied for growing tapes whose size nobody can specify: by
+/// the conventions of Tapenade, whose stack is unlimited, too.
 pub(crate) const GROWING: u64 = 1 << 10;
 
-/// How a name is made from that of the original: a text with `%` for the original, or a
-/// suffix.
+/// How a name is derived from the original: a text with `%` for the original, or a suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     before: String,
@@ -27,7 +25,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// From `_G1` (appended), `G_%` (put in front) and the like. Case does not matter.
+    /// Parses a pattern like `_G1` (a suffix) or `G_%` (a prefix). Case does not matter.
     pub fn new(text: &str) -> Self {
         let text = text.to_ascii_uppercase();
         match text.split_once('%') {
@@ -42,19 +40,19 @@ impl Pattern {
         }
     }
 
-    /// The same with something appended to what it makes.
+    /// Returns a pattern that appends something to the names of this one.
     #[must_use]
     pub fn and(mut self, more: &str) -> Self {
         self.after.push_str(more);
         self
     }
 
-    /// The name made from `original`.
+    /// Returns the name derived from `original`.
     pub fn of(&self, original: &str) -> String {
         format!("{}{original}{}", self.before, self.after)
     }
 
-    /// Whether names that it makes can be Fortran names.
+    /// Whether the names that it creates can be Fortran names.
     pub fn is_valid(&self) -> bool {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let starts = |c: char| c.is_ascii_alphabetic();
@@ -64,22 +62,22 @@ impl Pattern {
     }
 }
 
-/// How a name is found in place of one that is taken.
+/// How an unused name is found if the wanted name is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
-    /// X1, X2, …; behind a digit X5_1, X5_2, …
+    /// X1, X2, …; after a digit X5_1, X5_2, …
     FromOne,
-    /// X0, X1, …, whatever stands before.
+    /// X0, X1, …, even after a digit.
     FromZero,
 }
 
 impl Numbering {
-    /// `wanted`, or `wanted` with the first number that is not `taken`.
+    /// Returns `wanted`, or `wanted` with the lowest number such that the name is not `taken`.
     pub fn unused(self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
         self.unused_in(&Symbols::default(), wanted, taken)
     }
 
-    /// The same of a name that no symbol has either.
+    /// Like [`Self::unused`], for a name that is not in the symbol table either.
     pub fn unused_in(self, symbols: &Symbols, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
         match self {
             Numbering::FromOne => symbols.unused(wanted, taken),
@@ -94,103 +92,103 @@ impl Numbering {
     }
 }
 
-/// Which names are taken, besides those of program units and COMMON blocks.
+/// Which names are taken, in addition to those of program units and COMMON blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// No others: what else is called is called by a name of the compiler's.
+    /// No others: calls of other procedures use names that the compiler controls.
     Defined,
-    /// Those of procedures that are mentioned below the heads.
+    /// Those of procedures that are referenced below the heads.
     MentionedBelow,
-    /// Those of procedures that are mentioned anywhere.
+    /// Those of procedures that are referenced anywhere.
     Mentioned,
 }
 
-/// How many derivatives a subprogram has.
+/// How many derivatives a subprogram gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contexts {
-    /// One for each context that it is called in, up to a limit.
+    /// One for each context in which it is called, up to a limit.
     Each,
-    /// One, in a context that is good for all its calls.
+    /// A single one, in a context that suits all its calls.
     One,
 }
 
-/// Which derivatives a block of COMMON derivatives has.
+/// Which members a COMMON block of derivatives has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Members {
-    /// One for each variable.
+    /// The derivatives of all variables.
     All,
-    /// Those that go from one subprogram to another.
+    /// The derivatives that are passed from one subprogram to another.
     Passed,
 }
 
-/// What becomes of procedures without text that derivatives go through.
+/// How procedures without source are treated if derivatives propagate through them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// They are refused.
+    /// They are an error.
     Refused,
-    /// They use and assign all their arguments, and somebody provides their derivatives, by the
-    /// names that they would have.
+    /// They are assumed to use and assign all their arguments, and their derivatives are supplied
+    /// by the user, under the names that they would have.
     Provided,
 }
 
-/// The extent of the dimension for several directions.
+/// The extent of the dimension for directions, in vector mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// As many as there are, which the last argument says.
+    /// The number of directions, which is the last argument.
     Argument,
-    /// So many, and there are so many.
+    /// A constant, which is the number of directions.
     Exactly(i64),
-    /// At most so many; the last argument says how many there are.
+    /// A constant maximum; the last argument is the number of directions.
     AtMost(i64),
-    /// At most NBDIRSMAX, which users define ([`SIZES_FILE`]).
+    /// The maximum NBDIRSMAX, which users define ([`SIZES_FILE`]).
     OfUser,
 }
 
-/// How derivatives are named and laid out.
+/// Names, argument lists and storage layout of derivatives.
 #[derive(Debug, Clone)]
 pub struct Layout {
     /// Names of subprograms and COMMON blocks.
     pub units: Pattern,
     /// Names of variables.
     pub variables: Pattern,
-    /// Names in place of those that are taken.
+    /// How to replace names that are taken.
     pub numbering: Numbering,
     /// Which names are taken.
     pub taken: Taken,
-    /// What stands for the name of the blank COMMON block in the name of its derivatives.
+    /// The replacement for the name of blank COMMON in the name of its block of derivatives.
     pub blank_common: &'static str,
     /// How many derivatives a subprogram has.
     pub contexts: Contexts,
     /// Which members COMMON blocks of derivatives have.
     pub members: Members,
-    /// In forward mode, for one direction, the derivative of a function is a function, which returns
-    /// the derivative and has the value as an additional last argument. Else it is a subroutine.
+    /// Whether in scalar forward mode the derivative of a function is a function, which returns the
+    /// derivative and has the value as an additional last argument. Otherwise it is a subroutine.
     pub functions: bool,
-    /// Keep to FORTRAN 77: no arrays whose sizes are known on entry only, no assignments to whole
-    /// arrays.
+    /// Whether to keep to FORTRAN 77: no arrays with sizes that are only known at entry, no
+    /// assignments to whole arrays.
     pub fortran_77: bool,
-    /// Call functions of the compiler's that come along with derivatives.
+    /// Whether to call the bundled functions.
     pub shipped: bool,
-    /// Procedures without text.
+    /// How to treat procedures without source.
     pub unknown: Unknown,
-    /// Several directions at once: every derivative has one more dimension, the first, and
-    /// subprograms get the number of directions as their last argument.
+    /// Vector mode: every derivative has an additional first dimension, and the last argument of
+    /// subprograms is the number of directions.
     pub vector: bool,
     /// The extent of that dimension.
     pub extent: Extent,
-    /// Derivatives are LOGICAL: whether they can be other than zero.
+    /// Whether derivatives are LOGICAL and tell whether the derivative can be nonzero.
     pub pattern: bool,
-    /// Where the program does not tell the size of an array, use a constant of the user's
-    /// ([`SIZES_FILE`]).
+    /// Whether to use a constant defined by the user ([`SIZES_FILE`]) if the size of an array
+    /// cannot be determined from the program.
     pub ask_sizes: bool,
-    /// What is made will be transposed, for adjoints.
+    /// Whether the tangents will be transposed to adjoints.
     pub adjoint: bool,
-    /// The bytes of a default REAL. With 8, REAL and DOUBLE PRECISION are one type.
+    /// The size of a default REAL in bytes. With 8, REAL and DOUBLE PRECISION are one type.
     pub real: u8,
 }
 
 impl Layout {
-    /// What a request of the compiler asks for.
+    /// Returns the layout for a request from the compiler.
     pub fn of_request(request: &Request) -> Self {
         let count = request.directions.count.filter(|_| request.vector);
         Layout {
@@ -214,12 +212,12 @@ impl Layout {
         }
     }
 
-    /// Does the derivative of a function return the derivative?
+    /// Whether the derivative of a function is a function that returns the derivative.
     pub fn keeps_functions(&self) -> bool {
         self.functions && !self.vector && !self.adjoint
     }
 
-    /// Has a subprogram one derivative only?
+    /// Whether a subprogram has only one derivative.
     pub fn has_one_context(&self) -> bool {
         self.contexts == Contexts::One
     }

@@ -1,42 +1,42 @@
 //! Automatic differentiation of Fortran 77 programs.
 //!
-//! [`AdTool`] is the one interface: a program and a [`Request`] in, derivative units out.
-//! [`Builtin`] is the engine of this crate. It works on the program representation, so
-//! that what it generates joins the program as ordinary units, which can be
-//! differentiated again: that is all there is to nested AD.
+//! [`AdTool`] is the interface: it takes a program and a [`Request`] and returns the derivative
+//! units. [`Builtin`] is the engine of this crate. It works on the program representation, so the
+//! generated units are ordinary units of the program, which can be differentiated again: that is
+//! how nested AD works.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`schedule`] | all requests of a program, each carried out on exactly what it reads |
-//! | [`flow`] | control flow graph of a unit |
+//! | [`schedule`] | carries out all requests of a program, each on exactly the part it depends on |
+//! | [`flow`] | the control flow graph of a unit |
 //! | [`locations`] | variables, COMMON and EQUIVALENCE as locations |
-//! | [`calls`] | the calls that a statement makes |
-//! | [`depend`] | what statements assign, which outputs depend on which inputs |
+//! | [`calls`] | the calls in a statement |
+//! | [`depend`] | what statements assign, and which outputs depend on which inputs |
 //! | `activity` | which derivatives are needed where, for one unit in one context |
-//! | [`analysis`] | what all this finds out, to be looked at |
+//! | [`analysis`] | the results of all these analyses, for inspection |
 //! | [`tangent`] | forward mode |
 //! | [`reverse`] | reverse mode |
-//! | [`passes`] | the list of all passes, and what runs them |
-//! | `legal` | passes that bring programs into the forms that modes want |
-//! | [`custom_rules`] | derivatives that users provide, and those that come along: of BLAS and LAPACK, of some intrinsic functions |
-//! | [`refuse`] | what cannot be differentiated whatever is active |
-//! | [`path`] | by which calls a block reaches it |
-//! | [`layout`] | how derivatives are named and laid out |
+//! | [`passes`] | the list of all passes, and the code that runs them |
+//! | `legal` | passes that bring programs into the forms that the modes require |
+//! | [`custom_rules`] | derivatives supplied by users, and bundled ones: of BLAS and LAPACK, and of some intrinsic functions |
+//! | [`refuse`] | code that cannot be differentiated, whether or not it is active |
+//! | [`path`] | the calls by which a block reaches such code |
+//! | [`layout`] | the names and argument lists of derivatives |
 //! | [`simplify`] | passes that make derivatives fast |
 //! | `tool` | the interface, [`AdTool`] |
-//! | `affine` | sums of integer variables |
-//! | `numbers` | where in storage numbers lie |
-//! | `subscripts` | where elements are in their arrays |
-//! | `matrix`, [`spans`] | sets for many rows; places of whole units |
-//! | `verify` | what passes have changed and what was generated, looked at |
+//! | `affine` | affine sums of integer variables |
+//! | `numbers` | the positions of differentiable numbers in storage |
+//! | `subscripts` | the positions of elements in their arrays |
+//! | `matrix`, [`spans`] | bit matrices; source positions of whole units |
+//! | `verify` | verification of passes and of generated code |
 
-// Whatever users do, they get a message.
+// Whatever users write, they get a diagnostic and never a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
-/// The version of this crate. Another version may make another program of the same source.
+/// The version of this crate. Different versions may generate different code from the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 mod activity;
@@ -72,8 +72,8 @@ pub use tool::AdTool;
 
 /// The engine of this crate.
 ///
-/// See the crate's README for what derivatives mean where functions have none, and for
-/// the argument lists of what it generates.
+/// The crate's README describes derivatives at points where functions are not differentiable, and
+/// the argument lists of generated subprograms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Builtin;
 
@@ -92,10 +92,11 @@ impl AdTool for Builtin {
     }
 }
 
-/// [`Builtin`] with a bound for the memory of adjoints.
+/// [`Builtin`] with a limit on the memory of adjoints.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounded {
-    /// The most bytes of one tape: there is one for each type of values. Without a bound, 1 GB.
+    /// The maximum size of one tape in bytes: there is one tape for each type of values.
+    /// [`Builtin`] has a limit of 1 GB.
     pub tape: u64,
 }
 

@@ -1,13 +1,13 @@
 //! Variables as locations, in one unit and across units.
 //!
-//! Inside one unit, a *location* stands for a variable or a whole array: location `i` is
-//! symbol `i`, unless that symbol is in COMMON; then it is one of the program's COMMON
-//! variables, which come after the symbols. Variables that EQUIVALENCE puts over each other
-//! are one location, and so is a COMMON block that units divide differently, or of which
-//! EQUIVALENCE puts one variable over several.
+//! Inside one unit, a *location* represents a variable or a whole array: location `i` is symbol
+//! `i`, unless that symbol is in COMMON; then it is one of the program's COMMON variables, which
+//! follow the symbols. Variables that EQUIVALENCE makes overlap are one location, and so is a
+//! COMMON block that units divide differently, or in which EQUIVALENCE puts one variable over
+//! several.
 //!
-//! Seen from outside, a unit has *slots*: its arguments in order, its result, and again
-//! all COMMON variables of the program.
+//! To its callers, a unit has *slots*: its arguments in order, its result, and all COMMON variables
+//! of the program.
 
 use crate::calls::read_targets;
 use crate::numbers::Numbers;
@@ -22,56 +22,56 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// A set of locations or of slots.
 pub type Set = FixedBitSet;
 
-/// In which context a unit's derivative is wanted: which inputs have a derivative, and
-/// which outputs' derivatives are used. Sets of slots.
+/// The context in which a unit's derivative is needed: which inputs have a derivative, and which
+/// outputs' derivatives are used. Both are sets of slots.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Context {
-    /// Inputs whose derivatives are read.
+    /// The inputs whose derivatives are read.
     pub inputs: Set,
-    /// Outputs whose derivatives are computed.
+    /// The outputs whose derivatives are computed.
     pub outputs: Set,
 }
 
 impl Context {
-    /// Does the variable of a slot come with its derivative?
+    /// Whether the variable of a slot is accompanied by its derivative.
     pub fn active(&self, slot: usize) -> bool {
         self.inputs.contains(slot) || self.outputs.contains(slot)
     }
 }
 
-/// A variable in a COMMON block, as the first unit that has the block declares it.
+/// A variable in a COMMON block, as declared by the first unit that has the block.
 #[derive(Debug, Clone)]
 pub struct CommonVar {
-    /// The block; empty for blank COMMON.
+    /// The block; the name is empty for blank COMMON.
     pub block: Name,
-    /// Its number in the block, from 0.
+    /// Its position in the block, from 0.
     pub position: usize,
     /// The unit that declares it.
     pub unit: Name,
     /// Its symbol there.
     pub sym: SymId,
-    /// An array, or one location for a whole block that units divide differently.
+    /// Whether it is an array, or the location of a whole block that units divide differently.
     pub array: bool,
-    /// Can have a derivative.
+    /// Whether it can have a derivative.
     pub differentiable: bool,
 }
 
 /// The COMMON variables of a program.
 #[derive(Debug, Default)]
 pub struct Commons {
-    /// All of them; blocks one after the other.
+    /// All variables, grouped by block.
     pub vars: Vec<CommonVar>,
     by_place: HashMap<(Name, usize), usize>,
-    /// Blocks that not all units divide into the same variables.
+    /// The blocks that units divide into different variables.
     pub irregular: HashSet<Name>,
-    /// Blocks of which no unit's COMMON statement tells all, or that have not one size: a block of
-    /// derivatives beside them could not be set to zero as a whole.
+    /// The blocks that no COMMON statement covers completely, or whose size differs between units:
+    /// the parallel block of derivatives could not be set to zero as a whole.
     pub unfit: HashSet<Name>,
-    /// The numbers that units see in the irregular ones.
+    /// The numbers that units see in the irregular blocks.
     pub numbers: HashMap<Name, Numbers>,
 }
 
-/// The members of a unit's COMMON blocks, in order.
+/// Returns the members of a unit's COMMON blocks, in order.
 pub fn common_members(unit: &Unit) -> BTreeMap<Name, Vec<SymId>> {
     let mut blocks: BTreeMap<Name, Vec<SymId>> = BTreeMap::new();
     for spec in &unit.specs {
@@ -88,9 +88,9 @@ pub fn common_members(unit: &Unit) -> BTreeMap<Name, Vec<SymId>> {
 }
 
 impl Commons {
-    /// Finds the COMMON variables of some units.
+    /// Collects the COMMON variables of some units.
     pub fn of(units: &[&Unit]) -> Self {
-        // The type, how long an element is, and how many there are.
+        // The type, the size of an element, and the extents.
         type Shape = (Option<Type>, Option<i64>, Option<Vec<i64>>);
         let mut shapes: BTreeMap<Name, Vec<Shape>> = BTreeMap::new();
         let mut owner: BTreeMap<Name, (Name, Vec<SymId>)> = BTreeMap::new();
@@ -170,7 +170,7 @@ impl Commons {
         commons
     }
 
-    /// The number of the variable at a place of a block.
+    /// Returns the number of the variable at a position of a block.
     pub fn find(&self, block: &Name, position: usize) -> Option<usize> {
         let position = if self.irregular.contains(block) {
             0
@@ -187,26 +187,26 @@ pub struct Space {
     of_symbol: Vec<usize>,
     symbols: usize,
     args: usize,
-    /// How many locations there are.
+    /// The number of locations.
     pub len: usize,
-    /// How many slots the unit has.
+    /// The number of slots of the unit.
     pub slots: usize,
-    /// Arrays and the like: an assignment leaves part of the old value.
+    /// Arrays and the like, where an assignment preserves a part of the old value.
     pub weak: Set,
-    /// Several variables in one location: EQUIVALENCE, irregular COMMON.
+    /// Locations of several variables: EQUIVALENCE, irregular COMMON.
     pub tangled: Set,
-    /// Tangled ones whose derivatives would have no storage of the same layout: in COMMON blocks
-    /// that are [unfit](Commons::unfit).
+    /// Tangled locations whose derivatives would have no storage of the same layout: those in
+    /// COMMON blocks that are [unfit](Commons::unfit).
     pub unfit: Set,
     /// The same for derivatives in several directions: `Numbers::uneven`.
     pub uneven: Set,
-    /// Local variables that keep their value between calls.
+    /// Local variables that keep their values between calls.
     pub saved: Set,
     slot_locs: Vec<Option<usize>>,
 }
 
 impl Space {
-    /// The locations of a unit.
+    /// Computes the locations of a unit.
     pub fn of(unit: &Unit, commons: &Commons) -> Self {
         let symbols = unit.symbols.len();
         let len = symbols + commons.vars.len();
@@ -264,7 +264,8 @@ impl Space {
                     }));
                 }
                 SpecKind::Data(sets) => {
-                    // The variable of an implied DO is another one, whatever its name.
+                    // The variable of an implied DO is a different one, even if it has the same
+                    // name.
                     for t in sets.iter().flat_map(|s| &s.targets) {
                         read_targets(t, &mut |s, _| {
                             if unit.symbols[s].is_variable()
@@ -278,13 +279,13 @@ impl Space {
                 _ => {}
             }
         }
-        // Also by an initial value or SAVE in its declaration.
+        // Variables are also saved by an initial value or SAVE in their declaration.
         for (id, s) in unit.symbols.iter() {
             if s.saved && s.is_variable() && s.place == Place::Local {
                 saved.insert(of_symbol[id.0 as usize]);
             }
         }
-        // COMMON keeps its values by itself.
+        // COMMON keeps its values anyway.
         saved.remove_range_from(symbols);
         let mut unfit = Set::with_capacity(len);
         unfit.extend(tangled.ones().filter(|l| {
@@ -318,9 +319,9 @@ impl Space {
         }
     }
 
-    /// The location of a symbol.
+    /// Returns the location of a symbol.
     pub fn loc(&self, s: SymId) -> usize {
-        // A symbol that was added after the analysis has a location behind all others.
+        // A symbol that was added after the analysis gets a location after all others.
         let new = (s.0 as usize).checked_sub(self.of_symbol.len());
         match new {
             Some(n) => self.len + n,
@@ -328,27 +329,27 @@ impl Space {
         }
     }
 
-    /// The location of the COMMON variable of a number.
+    /// Returns the location of the COMMON variable with this number.
     pub fn common(&self, k: usize) -> usize {
         self.symbols + k
     }
 
-    /// The number of the COMMON variable at a location.
+    /// Returns the number of the COMMON variable at a location.
     pub fn common_at(&self, loc: usize) -> Option<usize> {
         loc.checked_sub(self.symbols)
     }
 
-    /// The slot of the result.
+    /// Returns the slot of the result.
     pub fn result_slot(&self) -> usize {
         self.args
     }
 
-    /// The location behind a slot.
+    /// Returns the location of a slot.
     pub fn slot(&self, slot: usize) -> Option<usize> {
         self.slot_locs.get(slot).copied().flatten()
     }
 
-    /// The locations of some slots.
+    /// Returns the locations of some slots.
     pub fn locs(&self, slots: &Set) -> Set {
         let mut out = Set::with_capacity(self.len);
         out.extend(slots.ones().filter_map(|s| self.slot(s)));
@@ -378,8 +379,8 @@ impl RemoveFrom for Set {
     }
 }
 
-/// Does a variable that EQUIVALENCE puts into a COMMON block lie over several of its
-/// variables, or does it have a derivative where they have none?
+/// Whether a variable that EQUIVALENCE puts into a COMMON block overlaps several of the block's
+/// variables, or has a derivative where they have none.
 fn is_odd(unit: &Unit, area: &Area) -> bool {
     let end = |m: &Member| m.start.saturating_add(m.size);
     let over = |a: &Member, b: &Member| a.start < end(b) && b.start < end(a);
@@ -399,7 +400,7 @@ fn tie(
     tangled: &mut Set,
 ) {
     let locs: Vec<usize> = group.iter().map(|s| of_symbol[s.0 as usize]).collect();
-    // Prefer a COMMON location: it is the one that others know.
+    // Prefer a COMMON location, because other units know it.
     let Some(&one) = locs
         .iter()
         .find(|l| **l >= symbols)

@@ -1,33 +1,33 @@
-//! Sets for many rows, in one piece of memory.
+//! Bit matrices: a set for each of many rows, in one allocation.
 
 use crate::locations::Set;
 use farfel_lang::solve::Fact;
 
-/// An assignment that a statement makes, as far as dependence goes.
+/// An assignment, as seen by the dependence analysis.
 #[derive(Debug, Clone)]
 pub struct Move {
-    /// What is assigned.
+    /// The location that is assigned.
     pub target: usize,
-    /// The whole of the target gets a new value.
+    /// Whether the whole target gets a new value.
     pub strong: bool,
-    /// What the new value depends on.
+    /// The locations on which the new value depends.
     pub from: Set,
 }
 
-/// Assignments that happen at once.
+/// Assignments that happen simultaneously.
 #[derive(Debug, Clone)]
 pub struct Moves {
-    /// They.
+    /// The assignments.
     pub group: Vec<Move>,
-    /// The statement itself makes them, and no procedure that it calls.
+    /// Whether the statement itself makes them, and not a procedure that it calls.
     pub own: bool,
 }
 
-/// For each location a set of slots, in one piece of memory.
+/// A set of slots for each location.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
     bits: Vec<u64>,
-    /// Words in a row.
+    /// The number of words in a row.
     width: usize,
 }
 
@@ -62,7 +62,7 @@ impl Matrix {
         changed
     }
 
-    /// Carries a group of assignments out.
+    /// Executes a group of simultaneous assignments.
     pub(crate) fn assign(&mut self, group: &[Move]) {
         let w = self.width;
         let mut new = vec![0u64; group.len() * w];
@@ -74,7 +74,7 @@ impl Matrix {
             }
         }
         for m in group {
-            // Several moves to one location (an array passed twice) all count.
+            // Several assignments to one location (an array passed twice) are all kept.
             if m.strong && group.iter().filter(|x| x.target == m.target).count() == 1 {
                 self.bits[m.target * w..(m.target + 1) * w].fill(0);
             }
@@ -118,7 +118,7 @@ mod tests {
         m.assign(&[swap(0, 1), swap(1, 0)]);
         assert_eq!(m.row(0).collect::<Vec<_>>(), [69]);
         assert_eq!(m.row(1).collect::<Vec<_>>(), [1]);
-        // A weak assignment keeps what was there; so do two to one location.
+        // A weak assignment keeps the previous contents; so do two to one location.
         m.assign(&[Move {
             target: 0,
             strong: false,

@@ -1,40 +1,41 @@
-//! Where in shared storage the numbers lie that can have derivatives.
+//! The positions in shared storage of numbers that can have derivatives.
 //!
-//! Two variables that share storage can have derivatives that share theirs wherever both see the same
-//! numbers in it: of one type, beginning at the same bytes. What is no number, INTEGERs or unused
-//! bytes, need not count: for another program unit it may be a number. So derivatives that share
-//! storage are laid out by numbers: each of those that any of the variables is made of has its
-//! place, in the order of the storage, and nothing else has.
+//! The derivatives of two variables that share storage can share storage, too, wherever both
+//! variables see the same numbers there: of the same type, and beginning at the same bytes.
+//! INTEGERs and padding cannot simply be left out, since another program unit may see a number
+//! there. So the layout of derivatives that share storage is by numbers: each number that any of
+//! the variables contains has its place, in storage order, and nothing else has.
 //!
-//! That is so for any number of directions. The derivative of a variable has them as its first
-//! dimension, so that all directions of a number stand together, and a stretch of numbers has its
-//! derivatives one after the other. (With the directions last, an array that a caller passes from
-//! some element on would have no derivative that is an array.) And patterns, whose derivatives are
-//! all of one size, are laid out likewise.
+//! This holds for any number of directions. The directions are the first dimension of a derivative,
+//! so that all directions of a number are adjacent, and the derivatives of consecutive numbers are
+//! consecutive. (If the directions were last, there would be no array with the derivative of an
+//! array that a caller passes from some element on.) Patterns, whose derivatives all have the same
+//! size, have the same layout.
 
 use farfel_lang::ir::{Attribute, Symbol, Type, Unit};
 use farfel_lang::storage::constant::Constants;
 use farfel_lang::storage::{Area, Member};
 
-/// True for a variable or array that can have a derivative.
+/// Whether this is a variable or array that can have a derivative.
 pub fn differentiable(s: &Symbol) -> bool {
     s.is_variable() && s.ty.is_some_and(Type::is_differentiable) && !s.has(Attribute::Constant)
 }
 
-/// The numbers of some storage, as all variables in it see them.
+/// The numbers in a piece of storage, as seen by all variables in it.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
-    /// By where they begin; apart.
+    /// Sorted by their first byte; disjoint.
     runs: Vec<Run>,
-    /// Some see other numbers than others, or what they see depends on sizes that are not known.
+    /// Whether some variables see other numbers than others, or what they see depends on unknown
+    /// sizes.
     pub uneven: bool,
 }
 
-/// Numbers of one type, one after the other.
+/// Consecutive numbers of one type.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     start: i64,
-    /// Bytes of one.
+    /// The size of each in bytes.
     size: i64,
     count: i64,
     ty: Type,
@@ -46,7 +47,7 @@ impl Run {
             .saturating_add(self.size.saturating_mul(self.count))
     }
 
-    /// How many of them begin before a byte.
+    /// Returns how many of them begin before a byte.
     fn before(&self, byte: i64) -> i64 {
         let bytes = byte.saturating_sub(self.start).max(0);
         let whole = bytes / self.size + i64::from(bytes % self.size > 0);
@@ -54,28 +55,28 @@ impl Run {
     }
 }
 
-/// Neighbouring numbers of one type.
+/// Consecutive numbers of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch {
     /// The first byte.
     pub from: i64,
-    /// The byte behind the last.
+    /// The byte after the last one.
     pub to: i64,
-    /// How many there are.
+    /// The number of numbers.
     pub count: i64,
     /// Their type.
     pub ty: Type,
 }
 
 impl Numbers {
-    /// The numbers that some variables of a stretch of storage are made of.
+    /// Collects the numbers that some variables in a piece of storage contain.
     pub fn of<'m>(unit: &Unit, members: impl IntoIterator<Item = &'m Member>) -> Self {
         let mut numbers = Numbers::default();
         numbers.add(unit, members);
         numbers
     }
 
-    /// Adds those that a program unit sees in an area of its storage.
+    /// Adds the numbers that a program unit sees in an area of its storage.
     pub fn add_area(&mut self, unit: &Unit, area: &Area) {
         self.uneven |= !area.exact;
         self.add(unit, &area.members);
@@ -129,13 +130,13 @@ impl Numbers {
         self.runs.sort_by_key(|r| r.start);
     }
 
-    /// How many numbers begin at one byte or behind it, and before another one.
+    /// Returns how many numbers begin at or after the byte `from`, and before the byte `to`.
     pub fn count(&self, from: i64, to: i64) -> i64 {
         let begin = |r: &Run| r.before(to).saturating_sub(r.before(from)).max(0);
         self.runs.iter().map(begin).fold(0, i64::saturating_add)
     }
 
-    /// These numbers, by their types.
+    /// Returns these numbers, grouped by type.
     pub fn between(&self, from: i64, to: i64) -> Vec<Stretch> {
         let mut found: Vec<Stretch> = Vec::new();
         for r in &self.runs {

@@ -1,40 +1,40 @@
-//! All passes, and what runs them.
+//! The list of all passes, and the code that runs them.
 //!
 //! ```text
 //! legalise → analyse → generate → simplify
 //! ```
 //!
-//! *Legalise* brings the program into forms that the generator takes; what it computes stays the
-//! same. *Analyse* finds facts and changes nothing. *Generate* writes derivatives. *Simplify* makes
-//! them fast; what they compute stays the same, but for the order in which sums of derivatives are
-//! added.
+//! *Legalise* brings the program into forms that the generator accepts, without changing what it
+//! computes. *Analyse* computes facts and changes nothing. *Generate* writes derivatives.
+//! *Simplify* makes them fast without changing what they compute, except for the order in which
+//! sums of derivatives are added.
 //!
 //! | kind | pass | where |
 //! |---|---|---|
 //! | legalise | | `LEGALISE` |
 //! | analyse | which outputs of a subprogram depend on which inputs | `depend` |
-//! | | what is varied and whose derivatives are live, for each context | `activity` |
+//! | | which variables are varied and whose derivatives are live, for each context | `activity` |
 //! | generate | tangents: each statement with its derivative | `tangent/stmt.rs` |
 //! | simplify | the tangents of one direction | `OF_TANGENTS` |
 //! | generate | several directions: loops over them | `tangent/vector.rs` |
-//! | simplify | what runs | `OF_ALL` |
+//! | simplify | derivatives that will be executed | `OF_ALL` |
 //!
-//! For adjoints, tangents stay as they are generated, and go on:
+//! For adjoints, the tangents are not simplified but processed further:
 //!
 //! | kind | pass | where |
 //! |---|---|---|
 //! | generate | linear statements in their normal form | `reverse/normal.rs`, `reverse/gather.rs` |
-//! | analyse | what calls read and assign, what has to be recorded, how large tapes are | `reverse/effects.rs`, `needed.rs`, `room.rs` |
-//! | generate | forward and backward sweeps | `reverse/sweep.rs` |
-//! | | calls that pass one cotangent twice | `reverse/aliased_arguments.rs` |
-//! | simplify | what forward sweeps compute for nobody is taken out | `reverse/dead_code.rs` |
-//! | | what runs | `OF_ALL` |
+//! | analyse | what calls read and assign, what has to be recorded, the sizes of tapes | `reverse/effects.rs`, `needed.rs`, `room.rs` |
+//! | generate | forward and reverse sweeps | `reverse/sweep.rs` |
+//! | | calls that pass one adjoint twice | `reverse/aliased_arguments.rs` |
+//! | simplify | removal of dead code from forward sweeps | `reverse/dead_code.rs` |
+//! | | derivatives that will be executed | `OF_ALL` |
 //!
-//! A pass says which [`Form`]s it requires and which it establishes. Each mode names the forms that
-//! it wants, and so do those who differentiate by another tool, or by the engine behind the command
-//! line of one. [`legalise`] adds what these require, and runs the passes that establish them, in the
-//! order of `LEGALISE`, as far as the program has something for them to do. After each, the verifier
-//! looks at what it has changed, where passes are verified.
+//! A pass declares which [`Form`]s it requires and which it establishes. Each mode lists the forms
+//! that it needs, and so do the adapters of other AD tools and the drop-in command for one.
+//! [`legalise`] adds the forms that these require, and runs the passes that establish them, in the
+//! order of `LEGALISE`, if the program contains anything for them to do. After each pass, the
+//! verifier checks what it has changed, if verification is enabled.
 
 use crate::custom_rules::functions::{call_functions, has_reductions};
 pub use crate::legal::called::Called;
@@ -66,46 +66,47 @@ use farfel_lang::verify::Verifier;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// What can hold of a program, so that whoever comes later has fewer cases.
+/// A property of a program that reduces the number of cases for later passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// Tapes of adjoints in the program do not grow.
+    /// Tapes of adjoints in the program have a fixed size.
     FixedTapes,
-    /// No scalar is another name of an element of an array that the unit uses, too.
+    /// No scalar shares storage with an element of an array that the unit uses, too.
     ElementsByName,
     /// No input, output, STOP or PAUSE.
     Silent,
-    /// PRODUCT, MAXVAL and MINVAL of whole arrays are calls of functions in Fortran.
+    /// PRODUCT, MAXVAL and MINVAL of whole arrays are calls of Fortran functions.
     ReductionsCalled,
-    /// Fixed-point loops end with whole iterations: they are DO WHILE.
+    /// Fixed-point loops only end after complete iterations: they are DO WHILE loops.
     WholeIterations,
-    /// No loop counts by a real variable between bounds that vary.
+    /// No loop has a real variable as its counter between bounds that are varied.
     PlainCounters,
-    /// No condition of DO WHILE calls a procedure.
+    /// No condition of a DO WHILE calls a procedure.
     PlainConditions,
-    /// Nothing below the heads calls an ENTRY that derivatives may go through.
+    /// No code below the heads calls an ENTRY through which derivatives may propagate.
     NoCalledEntries,
     /// No ENTRY.
     NoEntries,
     /// No alternate returns.
     NoAlternateReturns,
-    /// Nothing jumps: assignments, calls, IF, SELECT CASE, counted loops and DO WHILE.
+    /// There are no jumps: only assignments, calls, IF, SELECT CASE, counted loops and DO WHILE.
     NoJumps,
-    /// No subprogram below the heads changes what the bounds of its arrays are made of.
+    /// No subprogram below the heads changes variables in the bounds of its arrays.
     EntryBounds,
-    /// Loops that were unrolled by hand are rolled up.
+    /// Manually unrolled loops are rerolled.
     Rolled,
-    /// Array statements whose derivative does not go element by element are DO loops.
+    /// Array statements whose derivatives are not elementwise are DO loops.
     Elements,
-    /// No call passes an array by two arguments, one of which is assigned, where that can be.
+    /// No call passes an array as two arguments of which one is assigned, where that can be
+    /// avoided.
     OneName,
-    /// What ALLOCATE makes are local arrays of subroutines.
+    /// Allocated arrays are local arrays of subroutines.
     LocalArrays,
-    /// Tapes of adjoints in the program end with what says that they do.
+    /// The end of use of tapes of adjoints in the program is marked.
     TapesEnd,
-    /// All units that declare a COMMON block declare all of it.
+    /// All units that declare a COMMON block declare it completely.
     EqualBlocks,
-    /// SAVE names its variables.
+    /// SAVE statements name their variables.
     SavedByName,
 }
 
@@ -114,7 +115,7 @@ pub enum Form {
 pub struct Forms(u32);
 
 impl Forms {
-    /// The set of some forms.
+    /// Creates a set of forms.
     pub const fn of(forms: &[Form]) -> Self {
         let mut all = 0;
         let mut i = 0;
@@ -125,117 +126,117 @@ impl Forms {
         Forms(all)
     }
 
-    /// Is a form in the set?
+    /// Whether a form is in the set.
     pub const fn has(self, form: Form) -> bool {
         self.0 & (1 << form as u32) != 0
     }
 
-    /// The forms of either set.
+    /// Returns the union of two sets.
     pub const fn and(self, other: Forms) -> Self {
         Forms(self.0 | other.0)
     }
 
-    /// The forms that another set has too.
+    /// Returns the intersection of two sets.
     pub const fn but_only(self, other: Forms) -> Self {
         Forms(self.0 & other.0)
     }
 
-    /// The forms that another set has not.
+    /// Returns the forms that are not in the other set.
     pub const fn without(self, other: Forms) -> Self {
         Forms(self.0 & !other.0)
     }
 
-    /// Is it the empty set?
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Have two sets something in common?
+    /// Whether the sets have a form in common.
     const fn meets(self, other: Forms) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Are all forms in another set?
+    /// Whether this is a subset of the other set.
     const fn is_within(self, other: Forms) -> bool {
         self.0 & !other.0 == 0
     }
 }
 
-/// What a program is brought into forms for.
+/// The purpose for which a program is legalised.
 #[derive(Debug, Clone, Copy)]
 pub struct Goal<'a> {
     /// The subprograms to differentiate.
     pub heads: &'a [&'a str],
-    /// The request of an AD block, if one asks for it. Input and output stay without.
+    /// The request of an AD block, if there is one. Without one, input and output are kept.
     pub request: Option<&'a Request>,
 }
 
 impl Goal<'_> {
-    /// Is asked which depends on which, whatever the numbers?
+    /// Whether the request is for a sparsity pattern instead of values.
     fn is_pattern(&self) -> bool {
         self.request.is_some_and(|r| r.directions.pattern)
     }
 
-    /// What the names of new units end in: requests do not know each other's.
+    /// Returns the suffix for the names of new units, which is unique among requests.
     fn suffix(&self) -> &str {
         self.request.map_or("", |r| r.suffix.as_str())
     }
 }
 
-/// A program in the forms that somebody wants.
+/// A program in the required forms.
 #[derive(Debug)]
 pub struct Legal<'p> {
     /// The program.
     pub program: Cow<'p, Program>,
-    /// What the passes tell of it.
+    /// What the passes report about it.
     pub notes: Notes,
 }
 
-/// What passes tell of a program that they bring into forms.
+/// What the legalising passes report about a program.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// The subprogram that stands for each ENTRY point of what was taken apart.
+    /// The subprogram that replaces each ENTRY point of the units that were split.
     pub entries: HashMap<Name, Name>,
-    /// The units that did input or output, or stopped.
+    /// The units from which input, output or STOP were removed.
     pub silenced: HashSet<Name>,
-    /// The units whose arguments are tapes that do not grow any more: they take others than callers of the
-    /// program itself pass.
+    /// The units with tape arguments that no longer grow: their arguments differ from those that
+    /// callers in the original program pass.
     pub resized: HashSet<Name>,
-    /// Warnings about the program, where it does not say what derivatives take it to say.
+    /// Warnings about properties that derivatives assume and that the program does not guarantee.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A pass from program to program.
+/// A legalising pass: it transforms a program.
 struct Pass {
-    /// What messages call it.
+    /// The name for messages.
     name: &'static str,
-    /// What must hold before.
+    /// The forms that must hold before it runs.
     requires: Forms,
-    /// What holds after.
+    /// The forms that hold afterwards.
     establishes: Forms,
-    /// Is there something for it to do?
+    /// Whether there is anything for it to do.
     applies: fn(&Program, &Goal) -> bool,
-    /// Does it, and adds the faults of what cannot be done.
+    /// Runs the pass, and appends an error for anything that cannot be transformed.
     run: fn(&mut Program, &Goal, &mut Notes, &mut Vec<Diagnostic>),
 }
 
-/// A pass that makes a derivative faster.
+/// A pass that makes derivatives faster.
 struct Simplification {
-    /// What messages call it.
+    /// The name for messages.
     name: &'static str,
     /// Rewrites the unit.
     run: fn(&mut Derivative),
 }
 
-/// A derivative, and what its variables are.
+/// A derivative, with information about its variables.
 pub(crate) struct Derivative<'u> {
     /// The derivative.
     pub unit: &'u mut Unit,
     /// The variables that hold derivatives.
     pub tangents: &'u HashSet<SymId>,
-    /// Which variable each is the derivative of, where it is that of one.
+    /// The variable that each is the derivative of, if it is that of a single variable.
     pub primal: &'u HashMap<SymId, SymId>,
-    /// Variables that passes have added for parts of derivatives.
+    /// Variables that passes have added for intermediate derivatives.
     pub parts: HashSet<SymId>,
 }
 
@@ -245,7 +246,7 @@ impl Derivative<'_> {
     }
 }
 
-/// The passes that simplify tangents as they are generated, for one direction.
+/// The passes that simplify newly generated tangents, for one direction.
 const OF_TANGENTS: &[Simplification] = &[
     Simplification {
         name: "preaccumulate",
@@ -265,28 +266,28 @@ const OF_TANGENTS: &[Simplification] = &[
     },
 ];
 
-/// The passes that simplify all derivatives that are carried out.
+/// The passes that simplify all derivatives that will be executed.
 const OF_ALL: &[Simplification] = &[Simplification {
     name: "loops",
     run: |d| speed_up(d.unit, &d.all()),
 }];
 
-/// Simplifies a tangent as it is generated.
+/// Simplifies a newly generated tangent.
 ///
 /// # Errors
 ///
-/// What a pass has broken.
+/// The verifier finds that a pass has broken an invariant.
 pub(crate) fn simplify_tangent(derivative: &mut Derivative) -> Result<(), Vec<Diagnostic>> {
     let reads = verify::Reads::of(derivative.unit);
     simplify(OF_TANGENTS, derivative)?;
     reads.verify("simplify", derivative.unit)
 }
 
-/// Simplifies a derivative that is carried out.
+/// Simplifies a derivative that will be executed.
 ///
 /// # Errors
 ///
-/// What a pass has broken.
+/// The verifier finds that a pass has broken an invariant.
 pub(crate) fn simplify_derivative(derivative: &mut Derivative) -> Result<(), Vec<Diagnostic>> {
     simplify(OF_ALL, derivative)
 }
@@ -307,7 +308,7 @@ use Form::{
     PlainCounters, ReductionsCalled, Rolled, SavedByName, Silent, TapesEnd, WholeIterations,
 };
 
-/// The passes that legalise.
+/// The legalising passes, in order.
 const LEGALISE: &[Pass] = &[
     Pass {
         name: "fixed tapes",
@@ -454,13 +455,13 @@ const LEGALISE: &[Pass] = &[
     },
 ];
 
-/// Brings a program into forms, and into those that the passes which establish them require. All its
-/// statements have ids then.
+/// Brings a program into the wanted forms, and into those that the passes for them require.
+/// Afterwards all its statements have ids.
 ///
 /// # Errors
 ///
-/// What cannot be brought into a form, at its place in the source: the faults of all passes that
-/// can run, since they have what they require.
+/// Code that cannot be brought into a form, with its position in the source. The errors of all
+/// passes that can run, because their requirements hold, are collected.
 pub fn legalise<'p>(
     program: Cow<'p, Program>,
     wanted: Forms,
@@ -499,7 +500,7 @@ pub fn legalise<'p>(
     }
 }
 
-/// Those of some forms whose passes would find something to do in a program.
+/// Returns those of some forms whose passes would find something to do in a program.
 pub(crate) fn lacking(program: &Program, forms: Forms, goal: &Goal) -> Forms {
     let passes = LEGALISE.iter().filter(|p| p.establishes.meets(forms));
     passes
@@ -507,7 +508,7 @@ pub(crate) fn lacking(program: &Program, forms: Forms, goal: &Goal) -> Forms {
         .fold(Forms::default(), |all, p| all.and(p.establishes))
 }
 
-/// The passes for some forms, in order.
+/// Returns the passes for some forms and for what they require, in order.
 fn chosen(wanted: Forms) -> impl Iterator<Item = &'static Pass> {
     let mut wanted = wanted;
     for pass in LEGALISE.iter().rev() {
@@ -519,13 +520,13 @@ fn chosen(wanted: Forms) -> impl Iterator<Item = &'static Pass> {
     LEGALISE.iter().filter(wants)
 }
 
-/// Makes a subprogram of each ENTRY point below the heads.
+/// Creates a subprogram for each ENTRY point below the heads.
 fn apart(program: &mut Program, goal: &Goal, notes: &mut Notes, faults: &mut Vec<Diagnostic>) {
     let new = split_entries(program, goal.heads, goal.suffix(), faults);
     notes.entries.extend(new);
 }
 
-/// Writes units without jumps. No loop of which a comment says something gets lost.
+/// Removes jumps. Reports an error if a loop with a directive is lost.
 fn keeping_marks(program: &mut Program, goal: &Goal, _: &mut Notes, faults: &mut Vec<Diagnostic>) {
     let before = marks(program);
     let found = faults.len();
@@ -537,7 +538,7 @@ fn keeping_marks(program: &mut Program, goal: &Goal, _: &mut Notes, faults: &mut
     }
 }
 
-/// Where comments say something of loops.
+/// Returns the positions of directives on loops.
 fn marks(program: &Program) -> Vec<Span> {
     let mut found = Vec::new();
     for u in &program.units {
@@ -552,7 +553,7 @@ fn marks(program: &Program) -> Vec<Span> {
     found
 }
 
-/// A loop that its end alone does not end.
+/// The error for a loop with a directive that can be left by a jump.
 fn jumps_out(mark: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_LOOP,

@@ -1,4 +1,4 @@
-//! By which calls an AD block reaches what cannot be differentiated.
+//! The calls by which an AD block reaches code that cannot be differentiated.
 
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -7,15 +7,15 @@ use farfel_lang::ir::{
 };
 use std::collections::{HashMap, VecDeque};
 
-/// A call on the way.
+/// A call on the path.
 struct Step<'p> {
     caller: &'p Unit,
     args: &'p [Expr],
     span: Span,
 }
 
-/// Adds to a fault in a unit the calls on the shortest way to it from `head`. For a fault
-/// with a dummy procedure also where that one comes from.
+/// Adds to an error in a unit the calls on the shortest path to it from `head`. For an error with a
+/// dummy procedure, also adds where that procedure comes from.
 pub fn with_path<'p>(
     fault: Diagnostic,
     find: &dyn Fn(&str) -> Option<&'p Unit>,
@@ -74,9 +74,10 @@ pub fn with_path<'p>(
     }
 }
 
-/// Where a fault says that a dummy procedure comes from outside of the program, though it is
-/// another subprogram that gets it from there and hands it on, adds the calls that do. The tool sees
-/// only what a block reaches; `program` is all of it.
+/// Corrects an error which says that a dummy procedure comes from outside of the program: if
+/// another subprogram receives the procedure from outside and passes it on, names that one, and
+/// adds the calls that pass it on. The tool sees only what a block reaches; `program` is the whole
+/// program.
 pub fn with_way_in(fault: Diagnostic, program: &Program) -> Diagnostic {
     if fault.rule.code != rules::AD_UNKNOWN_PROCEDURE.code {
         return fault;
@@ -100,15 +101,15 @@ pub fn with_way_in(fault: Diagnostic, program: &Program) -> Diagnostic {
     fault
 }
 
-/// The dummy procedure that code outside of the program chooses, and the calls that hand it on to
-/// another one, first to last.
+/// Returns the dummy procedure that code outside of the program determines, and the calls that pass
+/// it on to another one, in order.
 fn way_in<'p>(all: &'p [Unit], dummy: &'p Symbol) -> (&'p Symbol, Vec<(Span, String)>) {
     let mut steps = Vec::new();
     let mut dummy = dummy;
     let mut seen = Vec::new();
     while !seen.contains(&dummy.span) {
         seen.push(dummy.span);
-        // What was made of a block has the names of the unit that it stands in.
+        // Code outlined from a block has the names of the enclosing unit.
         let owners: Vec<(&Name, usize)> = all
             .iter()
             .filter_map(|u| {

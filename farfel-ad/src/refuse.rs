@@ -1,5 +1,5 @@
-//! What cannot be differentiated whatever is active: values that have several names, or
-//! that calls hand over in ways that derivatives could not follow.
+//! Code that cannot be differentiated, whether or not it is active: values that have several names,
+//! or that calls pass in ways that derivatives cannot follow.
 
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -8,8 +8,8 @@ use farfel_lang::ir::{
     walk_exprs,
 };
 
-/// Everything in a unit through which derivatives could get lost without a trace, be it
-/// active or not.
+/// Reports everything in a unit through which derivatives could be lost silently, whether or not it
+/// is active.
 pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut fault = |span, what: String, why: &str, help: &str| {
@@ -57,7 +57,7 @@ pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
     found
 }
 
-/// Dummy arguments of an active unit that can have no derivative beside them.
+/// Reports dummy arguments of an active unit for which there can be no derivative argument.
 pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut fault = |span, what: String, why: &str, help: &str| {
@@ -111,7 +111,7 @@ pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
     found
 }
 
-/// ALLOCATE and DEALLOCATE of arrays that have a derivative.
+/// Reports ALLOCATE and DEALLOCATE of arrays with derivatives.
 pub fn refuse_allocations(unit: &Unit, active: &dyn Fn(SymId) -> bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     walk_block(&unit.body, &mut |s| {

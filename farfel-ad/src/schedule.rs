@@ -1,4 +1,5 @@
-//! Carrying out the requests of a program, each on exactly what it reads.
+//! Carries out the requests of a program, each on exactly the part of the program that it depends
+//! on.
 
 use crate::AdTool;
 use crate::path::with_way_in;
@@ -10,10 +11,10 @@ use farfel_lang::verify::fault;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
-/// The derivatives of a program, as far as they have been made.
+/// The derivatives of a program that have been generated so far.
 ///
-/// Each request sees exactly what its head reaches, so that what comes out does not depend
-/// on what else has been made before, nor on the order.
+/// Each request sees exactly what its head reaches, so that its result depends neither on which
+/// other derivatives have been generated before, nor on the order.
 ///
 /// ```
 /// # use farfel_ad::{Builtin, schedule::Derivatives};
@@ -33,21 +34,21 @@ pub struct Derivatives<'a> {
     program: &'a Program,
     requests: &'a [Request],
     optional: BTreeSet<usize>,
-    /// For each request the units that its head reaches, and the requests among their
-    /// calls.
+    /// For each request, the units that its head reaches, and the requests whose derivatives these
+    /// call.
     below: Vec<(BTreeSet<usize>, BTreeSet<usize>)>,
     made: Vec<OnceLock<Made>>,
 }
 
-/// What a request gave.
+/// The result of a request.
 struct Made {
     units: Result<Vec<Unit>, Vec<Diagnostic>>,
     warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Derivatives<'a> {
-    /// None of them is made yet. `graph` is that of the program with these requests:
-    /// [`CallGraph::staged`].
+    /// Creates an object without any derivatives. `graph` has to be the call graph of the program
+    /// with these requests: [`CallGraph::staged`].
     pub fn new(
         tool: &'a dyn AdTool,
         program: &'a Program,
@@ -73,18 +74,18 @@ impl<'a> Derivatives<'a> {
         }
     }
 
-    /// Without this one the others do, where it cannot be made.
+    /// Marks a request as optional: if it fails, the others go ahead without it.
     pub fn set_optional(&mut self, request: usize) {
         self.optional.insert(request);
     }
 
-    /// The requests that must be carried out before this one.
+    /// Returns the requests that must be carried out before this one.
     pub fn needs(&self, request: usize) -> &BTreeSet<usize> {
         &self.below[request].1
     }
 
-    /// Carries a request out; those that it needs must have been. Returns whether it went
-    /// well, or need not.
+    /// Carries out a request; those that it needs must have been carried out. Returns whether it
+    /// succeeded or is optional.
     pub fn make(&self, request: usize) -> bool {
         let program = self.seen_by(request);
         let mut warnings = Vec::new();
@@ -95,13 +96,13 @@ impl<'a> Derivatives<'a> {
         self.made[request].get_or_init(|| made).units.is_ok() || self.optional.contains(&request)
     }
 
-    /// What a request sees, once those that it needs have been carried out.
+    /// Returns the program that a request sees, after those that it needs have been carried out.
     pub fn seen_by(&self, request: usize) -> Program {
         let (units, needs) = &self.below[request];
         self.program(units.iter().copied(), needs.iter().copied())
     }
 
-    /// Some units of the program, and the derivatives that some requests made.
+    /// Returns a program with some units, and with the derivatives from some requests.
     pub fn program(
         &self,
         units: impl IntoIterator<Item = usize>,
@@ -134,13 +135,14 @@ impl<'a> Derivatives<'a> {
         program
     }
 
-    /// The program with all derivatives that have been made.
+    /// Returns the program with all derivatives that have been generated.
     pub fn whole(&self) -> Program {
         self.program(0..self.program.units.len(), 0..self.requests.len())
     }
 
-    /// What the tool had to say about some requests, each fault once; and whether two of them made
-    /// different units of one name, of which [`Derivatives::program`] would have only the last.
+    /// Returns the tool's diagnostics for some requests, without duplicates; reports an error if
+    /// two of them generated different units with the same name, as [`Derivatives::program`] would
+    /// only contain the last one.
     pub fn said(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Diagnostic> {
         let mut said: Vec<Diagnostic> = Vec::new();
         let wanted = requests.into_iter().filter(|r| !self.optional.contains(r));
@@ -153,7 +155,7 @@ impl<'a> Derivatives<'a> {
         for (_, made) in made {
             let faults = made.units.as_ref().err();
             for d in made.warnings.iter().chain(faults.into_iter().flatten()) {
-                // Other contexts and requests meet the same statement again.
+                // The same statement occurs in other contexts and requests.
                 let known = |x: &Diagnostic| match d.is_error() {
                     true => x == d,
                     false => x.rule == d.rule && x.span == d.span,
@@ -167,7 +169,8 @@ impl<'a> Derivatives<'a> {
         said.into_iter().map(whole).collect()
     }
 
-    /// Requests that do not see each other choose names that differ.
+    /// Returns errors for name clashes: requests that do not see each other must choose distinct
+    /// names.
     fn made_twice(&self, made: &[(usize, &Made)]) -> Vec<String> {
         let text = |u: &Unit| {
             let options = Options {
@@ -185,7 +188,7 @@ impl<'a> Derivatives<'a> {
                     first.insert(&unit.name, (*request, unit));
                     continue;
                 };
-                // What a request sees it may replace.
+                // A request may replace units that it sees.
                 let sees = own.contains(&unit.name) || self.needs(*request).contains(other);
                 if !sees && text(known) != text(unit) {
                     twice.push(format!("two requests made a {} each", unit.name));
@@ -196,11 +199,12 @@ impl<'a> Derivatives<'a> {
     }
 }
 
-/// Carries requests out one after the other; each sees what the earlier ones made for it.
+/// Carries out requests one after the other; each sees the derivatives that earlier ones generated
+/// for it.
 ///
 /// # Errors
 ///
-/// The faults of the first request that fails.
+/// The errors of the first request that fails.
 pub fn differentiate_all(
     tool: &dyn AdTool,
     program: Program,
@@ -209,7 +213,7 @@ pub fn differentiate_all(
     differentiate_all_warning(tool, program, requests, &mut Vec::new())
 }
 
-/// Like [`differentiate_all`], and adds the tool's warnings to `warnings`, each once.
+/// Like [`differentiate_all`], and adds the tool's warnings to `warnings`, without duplicates.
 ///
 /// # Errors
 ///

@@ -1,11 +1,11 @@
-//! Places of whole units.
+//! Setting the source positions of whole units.
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
     AdItem, Arg, Class, Expr, SpecKind, Stmt, StmtKind, Symbol, Unit, walk_block_mut,
 };
 
-/// Gives everything in a unit the place `span`.
+/// Sets the position of everything in a unit to `span`.
 pub fn place_unit(unit: &mut Unit, span: Span) {
     unit.span = span;
     unit.name_span = span;
@@ -26,7 +26,7 @@ pub fn place_unit(unit: &mut Unit, span: Span) {
     walk_block_mut(&mut unit.body, &mut |s| place_stmt(s, span));
 }
 
-/// Gives an expression and all inside it the place `span`.
+/// Sets the position of an expression and everything in it to `span`.
 pub fn place_expr(e: &mut Expr, span: Span) {
     e.rewrite(&mut |e| e.span = span);
 }

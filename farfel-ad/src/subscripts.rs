@@ -1,15 +1,15 @@
-//! Where elements are in their arrays.
+//! The positions of elements in their arrays.
 
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{BinOp, Dim, Expr, ExprKind, Unit};
 
-/// Do two arguments begin at the same place?
+/// Whether two arguments begin at the same element.
 pub(crate) fn begin_alike(unit: &Unit, a: &Expr, b: &Expr) -> bool {
     a.reads_as(b) || a.base() == b.base() && begins(unit, a) && begins(unit, b)
 }
 
-/// Does an argument begin where its variable does?
+/// Whether an argument begins where its variable does.
 pub(crate) fn begins(unit: &Unit, a: &Expr) -> bool {
     match &a.kind {
         ExprKind::Var(_) => true,
@@ -22,12 +22,12 @@ pub(crate) fn begins(unit: &Unit, a: &Expr) -> bool {
     }
 }
 
-/// Where a dimension begins.
+/// Returns the lower bound of a dimension.
 pub(crate) fn lower(d: &Dim, span: Span) -> Expr {
     d.lower.clone().unwrap_or_else(|| Expr::int(1, span))
 }
 
-/// An operand of a product or a difference.
+/// Parenthesises an operand of a product or a difference, if necessary.
 pub(crate) fn paren(e: Expr) -> Expr {
     match e.kind {
         ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Element(..) | ExprKind::Paren(_) => e,
@@ -38,7 +38,7 @@ pub(crate) fn paren(e: Expr) -> Expr {
     }
 }
 
-/// A difference of INTEGERs.
+/// Returns a difference of INTEGERs.
 pub(crate) fn minus(a: Expr, b: Expr) -> Expr {
     match (&a.kind, &b.kind) {
         (_, ExprKind::Int(0)) => a,
@@ -47,7 +47,7 @@ pub(crate) fn minus(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// A sum of INTEGERs.
+/// Returns a sum of INTEGERs.
 pub(crate) fn plus(a: Expr, b: Expr) -> Expr {
     match (&a.kind, &b.kind) {
         (_, ExprKind::Int(0)) => a,
@@ -56,7 +56,7 @@ pub(crate) fn plus(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// The number of elements along a dimension.
+/// Returns the number of elements along a dimension.
 pub(crate) fn extent(d: &Dim, span: Span) -> Expr {
     let upper = d.upper.clone().unwrap_or_else(|| Expr::int(1, span));
     let low = lower(d, span);
@@ -66,7 +66,8 @@ pub(crate) fn extent(d: &Dim, span: Span) -> Expr {
     }
 }
 
-/// How many elements come before one, by its subscripts. None where the extent of a dimension is not known.
+/// Returns the number of elements before the one with these subscripts. `None` if the extent of a
+/// dimension is unknown.
 pub(crate) fn elements_before(dims: &[Dim], subscripts: &[Expr], span: Span) -> Option<Expr> {
     let closed = |d: &Dim| d.upper.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
     let (_, leading) = dims.split_last()?;

@@ -1,20 +1,20 @@
-//! The interface of all AD tools.
+//! The common interface of AD tools.
 
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Program, Request, Unit};
 
-/// Something that differentiates programs.
+/// A tool that differentiates programs.
 pub trait AdTool: Send + Sync {
-    /// Its name, as users choose it.
+    /// The tool's name, as users select it.
     fn name(&self) -> &str;
 
-    /// New units to add to the program: the derivative of `request.head` and of all below
-    /// it that is active. A unit that bears the name of one in the program replaces it. Adds to
-    /// `warnings` what is worth knowing: where a derivative is dropped silently.
+    /// Returns new units to add to the program: the derivative of `request.head` and of every
+    /// active unit below it. A unit with the name of an existing one replaces it. Adds warnings
+    /// where a derivative is lost silently.
     ///
     /// # Errors
     ///
-    /// What cannot be differentiated, at its place in the source.
+    /// Code that cannot be differentiated, with its position in the source.
     fn differentiate_warning(
         &self,
         program: &Program,
@@ -22,7 +22,7 @@ pub trait AdTool: Send + Sync {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>>;
 
-    /// [`AdTool::differentiate_warning`] for those who do not ask for warnings.
+    /// Like [`AdTool::differentiate_warning`], without the warnings.
     ///
     /// # Errors
     ///

@@ -1,15 +1,15 @@
-//! What was generated, verified.
+//! Verification of generated code.
 
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Expr, ExprKind, Level, Name, Program, StmtKind, SymId, Unit, walk_block};
 use farfel_lang::verify::{Primals, Verifier, is_on};
 use std::collections::{BTreeMap, HashSet};
 
-/// Verifies one unit that a pass has changed by itself: what it is made of, not what runs through it.
+/// Verifies one unit that a pass has changed: its structure, not its data flow.
 ///
 /// # Errors
 ///
-/// What the pass has broken.
+/// The pass has broken an invariant.
 pub(crate) fn unit(pass: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
     if !is_on() {
         return Ok(());
@@ -24,16 +24,16 @@ fn said(pass: &str, faults: &[String]) -> Result<(), Vec<Diagnostic>> {
     }
 }
 
-/// How often values of each tape are read inside of larger expressions.
+/// For each tape, the number of reads of its values within larger expressions.
 ///
-/// No pass that simplifies tangents may add one. A statement that takes a value from a tape and does nothing else has a
-/// derivative in any case ([`crate::activity::is_pop`]), in which the cotangent of the tape is set; others have one
-/// only if what they compute counts.
+/// No pass that simplifies tangents may add any. A statement that only pops a value from a tape has
+/// a derivative in any case ([`crate::activity::is_pop`]), which sets the adjoint of the tape;
+/// other statements only have one if their results are useful.
 #[derive(Default)]
 pub(crate) struct Reads(BTreeMap<SymId, usize>);
 
 impl Reads {
-    /// Those of a unit, where passes are verified.
+    /// Counts the reads in a unit, if verification is enabled.
     pub(crate) fn of(unit: &Unit) -> Reads {
         let mut found = Reads::default();
         if is_on() {
@@ -47,11 +47,11 @@ impl Reads {
         found
     }
 
-    /// Verifies that passes have added none to a unit that had these.
+    /// Verifies that passes have not added any reads to a unit that had these.
     ///
     /// # Errors
     ///
-    /// Which they have added.
+    /// The tapes with additional reads.
     pub(crate) fn verify(&self, passes: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
         let after = Reads::of(unit);
         let more = after.0.iter().filter(|(s, n)| self.0.get(s) < Some(n));
@@ -78,11 +78,11 @@ impl Reads {
     }
 }
 
-/// Verifies the units that a pass has made, or replaced, in a program.
+/// Verifies the units that a pass has added to a program, or replaced in it.
 ///
 /// # Errors
 ///
-/// What they break.
+/// The units violate an invariant.
 pub(crate) fn made(
     pass: &str,
     program: &Program,
@@ -92,11 +92,11 @@ pub(crate) fn made(
     made_of(pass, program, None, made, primals)
 }
 
-/// The same of units that were made of the program in other forms.
+/// Like [`made`], for units that were generated from the legalised program.
 ///
 /// # Errors
 ///
-/// What they break.
+/// The units violate an invariant.
 pub(crate) fn made_of(
     pass: &str,
     program: &Program,

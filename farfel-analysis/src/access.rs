@@ -1,9 +1,9 @@
 //! What a statement does to variables, in the order in which it happens.
 //!
-//! This is the only place that knows it: analyses ask [`own`] (a statement without those in it),
-//! [`block`] (an AD block with all in it) and [`at_entry`] (what happens before the first statement),
-//! and add what they know of the procedures that are called. The terms are defined in the
-//! [crate's documentation](crate).
+//! This is the only place with that knowledge: analyses call [`own`] (a statement without those in
+//! it), [`block`] (an AD block with everything in it) and [`at_entry`] (what happens before the
+//! first statement), and add what they know about the called procedures. The terms are defined in
+//! the [crate's documentation](crate).
 
 use farfel_ir::intrinsics::Op;
 use farfel_ir::ir::{
@@ -22,28 +22,28 @@ pub enum Kind {
     MayRead,
     /// All of it gets a value.
     Write,
-    /// Some of it gets a value, or all of it, if the statement gets so far.
+    /// A part of it, or all of it, gets a value, if the statement gets that far.
     Part,
     /// It may get a value.
     MayWrite,
-    /// It gets its storage: it exists, and has no value.
+    /// It gets storage: it exists, but has no value.
     Allocate,
-    /// It loses its storage, and its value.
+    /// It loses its storage and its value.
     Free,
 }
 
 impl Kind {
-    /// Does it read, perhaps?
+    /// Whether it reads, or may read, the variable.
     pub fn reads(self) -> bool {
         matches!(self, Kind::Read | Kind::MayRead)
     }
 
-    /// Does it change the variable, perhaps?
+    /// Whether it changes, or may change, the variable.
     pub fn changes(self) -> bool {
         !self.reads()
     }
 
-    /// The same where it may also not happen.
+    /// Returns the kind for an access that may not happen.
     #[must_use]
     pub fn perhaps(self) -> Kind {
         match self {
@@ -54,74 +54,76 @@ impl Kind {
     }
 }
 
-/// On what occasion it happens.
+/// The purpose of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The statement is there for it.
+    /// It is the statement's main purpose.
     Value,
-    /// The variable counts: of a DO loop, an implied DO or an item of an AD block.
+    /// The variable is a counter: of a DO loop, an implied DO or an item of an AD block.
     Counter,
-    /// The variable is told how it went, or what was asked: `IOSTAT=`, `STAT=`, INQUIRE.
+    /// The variable receives a status or the result of an inquiry: `IOSTAT=`, `STAT=`, INQUIRE.
     Answer,
 }
 
-/// Where the value of a variable comes from that is changed.
+/// The source of a variable's new value.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'e> {
-    /// From outside, or nothing is said: input, answers, storage. Of what is read, always this.
+    /// From outside, or unspecified: input, status, storage. Used for all reads.
     Elsewhere,
-    /// It is the value of an expression; of an AD block's closing, a derivative.
+    /// The value of an expression; in the closing of an AD block, a derivative.
     Value(&'e Expr),
-    /// It counts.
+    /// It is a counter.
     Count {
-        /// From here.
+        /// The initial value.
         from: &'e Expr,
-        /// In these steps; of one without.
+        /// The step; 1 if absent.
         step: Option<&'e Expr>,
     },
 }
 
-/// One thing that happens.
+/// A single access or side effect.
 #[derive(Debug, Clone, Copy)]
 pub enum Access<'e> {
-    /// To a variable. Of an array element or a substring, this is the array or the whole string.
+    /// An access to a variable. For an array element or a substring, this is the whole array or
+    /// string.
     Variable {
-        /// Which.
+        /// The variable.
         sym: SymId,
-        /// What happens to it.
+        /// The kind of access.
         kind: Kind,
-        /// On what occasion.
+        /// Its purpose.
         role: Role,
-        /// What value it gets.
+        /// The new value.
         value: Source<'e>,
-        /// Where.
+        /// The position.
         span: Span,
     },
-    /// A procedure is called that is neither intrinsic nor a statement function. What its arguments
-    /// need beside the variables that are passed (subscripts, expressions) has been told before.
+    /// A call of a procedure that is neither intrinsic nor a statement function. The accesses
+    /// needed for its arguments other than the passed variables (subscripts, expressions) have been
+    /// reported before.
     Call(Call<'e>),
-    /// A procedure is passed on with the variables that it takes along, its last arguments. Whoever
-    /// gets it may call it.
+    /// A procedure that is passed as an argument with the variables it captures, which become its
+    /// last arguments. The callee may call it.
     Closure {
         /// The procedure.
         procedure: SymId,
-        /// The variables.
+        /// The captured variables.
         captured: &'e [SymId],
-        /// Where.
+        /// The position.
         span: Span,
     },
-    /// Something outside of the variables.
+    /// A side effect outside of the variables.
     Outside(Outside),
 }
 
-/// What happens outside of the variables.
+/// Side effects outside of variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outside {
-    /// A file, a device, or what is known of one.
+    /// A file or device is accessed, or queried.
     File,
     /// Input from, or output to, a CHARACTER variable. It may fail.
     Internal,
-    /// Storage comes or goes. It may fail.
+    /// Storage is allocated or deallocated. It may fail.
     Storage,
     /// The program ends.
     Stop,
@@ -136,31 +138,32 @@ pub struct Call<'e> {
     pub callee: SymId,
     /// The actual arguments.
     pub args: &'e [Expr],
-    /// Where.
+    /// The position.
     pub span: Span,
-    /// It happens whenever the statement is carried out. Not so in ELSE IF, and not beside `.AND.` and
-    /// `.OR.`, whose operands need not be evaluated.
+    /// Whether it happens whenever the statement is executed. This is not the case in ELSE IF, or
+    /// in operands of `.AND.` and `.OR.`, which need not be evaluated.
     pub certain: bool,
-    /// The call stands in a statement function, which is named with these actual arguments in the
-    /// statement: what the call's own arguments need of the dummy arguments comes from there.
+    /// Set if the call is in a statement function: the actual arguments with which the statement
+    /// refers to the statement function, for references to its dummy arguments in the call's own
+    /// arguments.
     pub within: Option<&'e [Expr]>,
 }
 
 /// A variable that is passed by reference, so that the callee may read and change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// Which.
+    /// The variable.
     pub sym: SymId,
-    /// By its name alone, not an element or a substring.
+    /// Whether the variable itself is passed, not an element or a substring.
     pub whole: bool,
-    /// Where.
+    /// The position.
     pub span: Span,
 }
 
 impl<'e> Call<'e> {
-    /// What is passed at a position, if that is a variable. An expression is not, nor one in
-    /// parentheses, nor `%VAL(X)`: a value is passed, which the callee may change without anybody
-    /// seeing it.
+    /// Returns the variable that is passed at a position, if any. For an expression, including one
+    /// in parentheses and `%VAL(X)`, only a value is passed: if the callee changes it, that has no
+    /// effect on the caller.
     pub fn passed(&self, position: usize) -> Option<Passed> {
         passed(self.args.get(position)?)
     }
@@ -178,8 +181,8 @@ fn passed(actual: &Expr) -> Option<Passed> {
     })
 }
 
-/// By which name the top-level procedure that a symbol calls is known: a function that calls
-/// itself names its result.
+/// Returns the name of the top-level procedure that a symbol calls: a function that calls itself
+/// refers to its result.
 pub fn callee_name(unit: &Unit, callee: SymId) -> Option<&farfel_ir::ir::Name> {
     let symbol = &unit.symbols[callee];
     match symbol.place {
@@ -189,26 +192,26 @@ pub fn callee_name(unit: &Unit, callee: SymId) -> Option<&farfel_ir::ir::Name> {
     }
 }
 
-/// Tells `f` what a statement itself does, without the statements in it. `masked`: it stands under
-/// a WHERE, so that assignments reach some elements only.
+/// Reports to `f` what a statement itself does, without the statements in it. `masked`: whether it
+/// is under a WHERE, so that assignments affect only some elements.
 pub fn own<'e>(unit: &'e Unit, stmt: &'e Stmt, masked: bool, f: &mut dyn FnMut(Access<'e>)) {
     Finder::new(unit, f).statement(stmt, masked);
 }
 
-/// Tells `f` what the evaluation of an expression does.
+/// Reports to `f` what the evaluation of an expression does.
 pub fn value<'e>(unit: &'e Unit, e: &'e Expr, f: &mut dyn FnMut(Access<'e>)) {
     Finder::new(unit, f).read(e);
 }
 
-/// Tells `f` what an AD block does with all that is in it. The order of its statements is not
-/// followed, so that nothing is certain; but for a block of one statement.
+/// Reports to `f` what an AD block does, including everything in it. The order of its statements is
+/// not tracked, so nothing is certain, except in a block of one statement.
 pub fn block<'e>(unit: &'e Unit, ad: &'e AdBlock, f: &mut dyn FnMut(Access<'e>)) {
     let alone = |s: &Stmt| matches!(s.kind, StmtKind::Call(..) | StmtKind::Assign(..));
     if let [s] = ad.body.as_slice()
         && alone(s)
     {
         let mut finder = Finder::new(unit, f);
-        // What reverse mode begins with is evaluated in the end.
+        // The seeds of reverse mode are evaluated after the statements.
         if ad.mode == AdMode::Forward {
             finder.opening(ad);
         }
@@ -243,16 +246,16 @@ pub fn block<'e>(unit: &'e Unit, ad: &'e AdBlock, f: &mut dyn FnMut(Access<'e>))
     let mut finder = Finder::new(unit, &mut perhaps);
     finder.opening(ad);
     walk_block(&ad.body, &mut |s| match &s.kind {
-        // Of one in it, the statements are met as well.
+        // The statements of a nested block are visited by this walk, too.
         StmtKind::Ad(inner) => finder.ends(inner),
         _ => finder.statement(s, true),
     });
     finder.closing(ad);
 }
 
-/// Tells `f` what happens before the first statement: the bounds of arrays and the lengths of
-/// strings are evaluated. `args`: the arguments with which the unit is entered; without, those of
-/// any way into it.
+/// Reports to `f` what happens before the first statement: the bounds of arrays and the lengths of
+/// strings are evaluated. `args`: the arguments of the entry point; `None` for those of all entry
+/// points.
 pub fn at_entry<'e>(unit: &'e Unit, args: Option<&[Arg]>, f: &mut dyn FnMut(Access<'e>)) {
     let mut finder = Finder::new(unit, f);
     for (id, s) in unit.symbols.iter() {
@@ -271,18 +274,18 @@ pub fn at_entry<'e>(unit: &'e Unit, args: Option<&[Arg]>, f: &mut dyn FnMut(Acce
     }
 }
 
-/// An assignment `V = V + K` of whole numbers, which can be undone.
+/// An integer assignment `V = V + K`, which can be undone by computation.
 #[derive(Debug, Clone, Copy)]
 pub struct Increment<'e> {
-    /// V. Undoing it reads the value that it has then.
+    /// The variable V. Undoing reads its value at that time.
     pub var: SymId,
-    /// K, without V in it and without calls. Undoing reads it again.
+    /// The step K, which contains neither V nor calls. Undoing reads it again.
     pub step: &'e Expr,
-    /// V `op` K was its value before.
+    /// The operator that recovers the previous value: V `op` K.
     pub inverse: BinOp,
 }
 
-/// Whether a statement can be undone by computing, and how.
+/// Returns how a statement can be undone by computation, if it can.
 pub fn increment<'e>(unit: &Unit, stmt: &'e Stmt) -> Option<Increment<'e>> {
     let StmtKind::Assign(target, value) = &stmt.kind else {
         return None;
@@ -317,15 +320,16 @@ pub fn increment<'e>(unit: &Unit, stmt: &'e Stmt) -> Option<Increment<'e>> {
 struct Finder<'e, 'f> {
     unit: &'e Unit,
     f: &'f mut dyn FnMut(Access<'e>),
-    /// What is met now happens whenever the statement is carried out.
+    /// Whether the current code is executed whenever the statement is.
     certain: bool,
-    /// Statement functions whose values have been looked at: once is enough, and they may
-    /// name each other so often that every time would take for ever.
+    /// Statement functions that have been visited in this statement. Visiting each once is enough;
+    /// as they may refer to each other many times, visiting every reference could take exponential
+    /// time.
     seen: Vec<SymId>,
-    /// In a statement function: the arguments with which the statement names it.
+    /// In a statement function: the actual arguments with which the statement refers to it.
     within: Option<&'e [Expr]>,
-    /// The variables of the implied DOs around, in an array constructor: they are others than those
-    /// outside.
+    /// The variables of the enclosing implied DOs in an array constructor, which are distinct from
+    /// the variables of the same names outside.
     own: Vec<SymId>,
 }
 
@@ -358,13 +362,13 @@ impl<'e, 'f> Finder<'e, 'f> {
         });
     }
 
-    /// The variable of a loop, which gets its value when the bounds are known.
+    /// Reports the assignment to a loop variable, after the evaluation of the bounds.
     fn count(&mut self, var: SymId, from: &'e Expr, step: Option<&'e Expr>, span: Span) {
         let value = Source::Count { from, step };
         self.set(var, Kind::Write, Role::Counter, value, span);
     }
 
-    /// The bounds and the variable of an implied DO.
+    /// Reports the bounds and the variable of an implied DO.
     fn implied<T>(&mut self, d: &'e ImpliedDo<T>, span: Span) {
         self.read(&d.from);
         self.read(&d.to);
@@ -460,7 +464,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         }
     }
 
-    /// Does something that may also not happen, if `perhaps`.
+    /// Visits code that may not be executed, if `perhaps` is true.
     fn perhaps(&mut self, perhaps: bool, look: impl FnOnce(&mut Self)) {
         let before = self.certain;
         self.certain &= !perhaps;
@@ -468,7 +472,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         self.certain = before;
     }
 
-    /// The opening and the closing of an AD block, without the statements between them.
+    /// Visits the opening and the closing of an AD block, without the statements between them.
     fn ends(&mut self, block: &'e AdBlock) {
         self.opening(block);
         self.closing(block);
@@ -492,7 +496,7 @@ impl<'e, 'f> Finder<'e, 'f> {
     fn item(&mut self, item: &'e AdItem, opening: bool, span: Span) {
         match item {
             AdItem::Assign(a) => {
-                // Of it, the derivative is given or wanted.
+                // The derivative of this variable is seeded or requested.
                 match a.var.base() {
                     Some(s) => {
                         self.inner(&a.var);
@@ -503,7 +507,8 @@ impl<'e, 'f> Finder<'e, 'f> {
                 a.direction.iter().for_each(|k| self.read(k));
                 match opening {
                     true => self.read(&a.other),
-                    // Of a whole array, an element that nothing depends on may keep its value.
+                    // In a whole array, elements that do not depend on anything may keep their
+                    // values.
                     false => {
                         let array = |s| self.unit.symbols[s].is_array();
                         let number = a.other.base().is_some_and(|s| !array(s));
@@ -518,7 +523,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         }
     }
 
-    /// An expression whose value is needed.
+    /// Visits an expression whose value is needed.
     fn read(&mut self, e: &'e Expr) {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::Real(_) => {}
@@ -528,7 +533,8 @@ impl<'e, 'f> Finder<'e, 'f> {
                 self.add(*s, Kind::Read, Role::Value, e.span);
             }
             ExprKind::Binary(op, a, b) => {
-                // Either may be left out. Reads count all the same: nobody should rely on it.
+                // Either operand may not be evaluated. Both still count as read: programs should
+                // not rely on it.
                 let lazy = matches!(op, BinOp::And | BinOp::Or);
                 self.perhaps(lazy, |f| {
                     f.read(a);
@@ -537,7 +543,7 @@ impl<'e, 'f> Finder<'e, 'f> {
             }
             ExprKind::Unary(_, a) | ExprKind::Paren(a) => self.read(a),
             ExprKind::Call(s, args) => match &self.unit.symbols[*s].class {
-                // Inquiries ask for no value, and which functions are some is not said.
+                // Inquiries do not need a value, and the table does not mark them.
                 Class::Intrinsic(i) if i.op == Op::Other => {
                     for a in args {
                         match a.base() {
@@ -564,7 +570,7 @@ impl<'e, 'f> Finder<'e, 'f> {
                 d.items.iter().for_each(|i| self.read(i));
             }
             ExprKind::Array(a) => a.items.iter().for_each(|i| self.listed(i)),
-            // Who knows the place may do anything at any time.
+            // Code that knows the address may do anything at any time.
             ExprKind::Percent(Percent::Ref | Percent::Loc, a) => match a.base() {
                 Some(s) => {
                     self.inner(a);
@@ -582,7 +588,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         }
     }
 
-    /// An item of an array constructor.
+    /// Visits an item of an array constructor.
     fn listed(&mut self, item: &'e Expr) {
         let ExprKind::ImpliedDo(d) = &item.kind else {
             return self.read(item);
@@ -595,7 +601,8 @@ impl<'e, 'f> Finder<'e, 'f> {
         self.own.pop();
     }
 
-    /// What the value of a statement function needs besides its arguments, and the calls in it.
+    /// Visits the value of a statement function: what it needs besides its arguments, and the calls
+    /// in it.
     fn statement_function(
         &mut self,
         s: SymId,
@@ -604,7 +611,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         args: &'e [Expr],
         span: Span,
     ) {
-        // Those of the surroundings name symbols of the surroundings.
+        // Host-associated statement functions refer to symbols of the enclosing unit.
         if self.seen.contains(&s) || matches!(self.unit.symbols[s].place, Place::Host(_)) {
             return;
         }
@@ -639,7 +646,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         (self.seen, self.own) = (inner.seen, inner.own);
     }
 
-    /// What stands inside a variable, element or substring: subscripts and bounds.
+    /// Visits the expressions inside a variable, element or substring: subscripts and bounds.
     fn inner(&mut self, e: &'e Expr) {
         match &e.kind {
             ExprKind::Substring(base, from, to) => {
@@ -653,7 +660,8 @@ impl<'e, 'f> Finder<'e, 'f> {
         }
     }
 
-    /// Something that gets a value; `all`: whenever the statement is carried out.
+    /// Visits the target of an assignment. `all`: whether it is assigned whenever the statement is
+    /// executed.
     fn target(&mut self, target: &'e Expr, all: bool, value: Source<'e>) {
         match &target.kind {
             ExprKind::ImpliedDo(d) => {
@@ -670,7 +678,8 @@ impl<'e, 'f> Finder<'e, 'f> {
         }
     }
 
-    /// A variable that is told something; `always`: not only sometimes.
+    /// Visits a variable that receives a status or the result of an inquiry. `always`: whether it
+    /// does in every execution.
     fn answer(&mut self, e: &'e Expr, always: bool) {
         let Some(s) = e.base() else {
             return self.read(e);
@@ -681,7 +690,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         self.add(s, kind, Role::Answer, e.span);
     }
 
-    /// An item whose length is asked for: its value does not matter.
+    /// Visits an item that is only measured: its value does not matter.
     fn measured(&mut self, e: &'e Expr) {
         match (&e.kind, e.base()) {
             (_, Some(s)) => self.add(s, Kind::MayRead, Role::Value, e.span),
@@ -699,12 +708,12 @@ impl<'e, 'f> Finder<'e, 'f> {
             true => Outside::Internal,
             false => Outside::File,
         });
-        // After an error or the end of the file what should get values may have none.
+        // After an error or at the end of the file, the items may not have been assigned.
         let certain = !io.control.iter().any(|c| {
             matches!(&c.kind, ExprKind::Keyword(n, _)
                 if matches!(n.as_str(), "END" | "ERR" | "EOR" | "IOSTAT"))
         });
-        // What gets a value by the list, which is read first.
+        // Variables assigned by the control list, which is read first.
         let mut answers: Vec<(&'e Expr, bool)> = Vec::new();
         let mut text = None;
         for (i, c) in io.control.iter().enumerate() {
@@ -744,7 +753,7 @@ impl<'e, 'f> Finder<'e, 'f> {
                 let all = io.items.iter();
                 all.for_each(|e| self.target(e, certain, Source::Elsewhere));
             }
-            // `INQUIRE(IOLENGTH=L) list` asks how long the list would be.
+            // `INQUIRE(IOLENGTH=L) list` determines the length of the list.
             IoKind::Inquire => {
                 for e in &io.items {
                     self.measured(e);
@@ -753,7 +762,8 @@ impl<'e, 'f> Finder<'e, 'f> {
             _ => io.items.iter().for_each(|e| self.read(e)),
         }
         if let Some(text) = text {
-            // The rest of a record is filled with blanks; of an array, records are left as they are.
+            // The rest of a record is padded with blanks; the remaining records of an array are
+            // left unchanged.
             let whole = certain
                 && matches!(text.kind, ExprKind::Var(s) if !self.unit.symbols[s].is_array());
             let kind = if whole { Kind::Write } else { Kind::Part };

@@ -1,76 +1,85 @@
-//! What a program does to its variables.
+//! Analyses of what a program does to its variables.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`access`] | what each statement reads, changes, allocates, passes on, in order: the only table |
-//! | [`solve`] | the solver for flow problems: forward and backward, may and must |
-//! | [`effects`] | what procedures may do, whatever way control takes: which arguments and COMMON variables they assign and read, and what they do besides |
-//! | [`dataflow`] | what procedures do along the ways that control takes: with arguments, COMMON and their surroundings, and variables that are read before they have a value |
+//! | [`access`] | what each statement reads, changes, allocates and passes, in order: the single source of this information |
+//! | [`solve`] | the solver for dataflow problems: forward and backward, may and must |
+//! | [`effects`] | flow-insensitive: the arguments and COMMON variables that procedures may assign and read, and their other side effects |
+//! | [`dataflow`] | flow-sensitive: what procedures do with arguments, COMMON and variables of the enclosing unit, and which variables are read before they have a value |
 //!
-//! Three layers ask the one table another question each, and each has one fixed point over the calls. [`effects`]
-//! asks what *may* happen: it is the cheapest, and what it finds holds for any part of a program. [`dataflow`] follows control:
-//! what is read *first*, what is *always* set. `farfel_ad::depend` asks *which derivatives* an assignment
-//! needs.
+//! Three layers query that table, each with its own question and its own fixed point over the call
+//! graph. [`effects`] asks what *may* happen: it is the cheapest, and its results hold for any part
+//! of a program. [`dataflow`] follows control flow: what is read *first*, what is *always* set.
+//! `farfel_ad::depend` asks *which derivatives* an assignment needs.
 //!
 //! # Terms
 //!
-//! The modules, and whoever uses them, mean the following.
+//! The modules and their users use these terms as follows.
 //!
-//! **Variable.** A scalar, a whole array or a whole string. What happens to an element or a
-//! substring happens to the variable. Variables that share storage (EQUIVALENCE, COMMON that
-//! units divide differently, one actual argument in two places) are told apart here; who cares puts
-//! their storage together (`farfel_ir::storage`).
+//! **Variable.** A scalar, a whole array or a whole string. Anything that happens to an element or
+//! a substring happens to the variable. Variables that share storage (EQUIVALENCE, COMMON that
+//! units divide differently, one actual argument in two positions) are distinct here; callers for
+//! whom sharing matters combine them (`farfel_ir::storage`).
 //!
-//! **Read.** The value that a variable has decides something: another value, a way, a subscript, a
-//! bound, what is written, what a callee does. Reading an element reads the array, and its subscripts.
-//! Assigning an element reads the subscripts and not the array. An inquiry (`LEN`, `SIZE`, `LOC`)
-//! asks for no value; as it is not said which functions are inquiries, these *may* read. The bounds
-//! of arrays and the lengths of strings are read at entry, whatever becomes of their variables
-//! later, also if the array is not used. A statement function reads, where it is named, what its
-//! value names. Operands of `.AND.` and `.OR.` and the conditions of ELSE IF are read, even
-//! though they may not be evaluated; what functions in them do may not happen. A function that a
-//! statement function calls is called by the statement that names the statement function.
+//! **Read.** The value of a variable affects something: another value, the control flow, a
+//! subscript, a bound, output, the behaviour of a callee. Reading an element reads the array and
+//! the subscripts. Assigning an element reads the subscripts but not the array. An inquiry (`LEN`,
+//! `SIZE`, `LOC`) does not need a value; since the intrinsics table does not mark inquiries, these
+//! *may* read. The bounds of arrays and the lengths of strings are read at entry, whatever happens
+//! to their variables later, even if the array is not used. A reference to a statement function
+//! reads the variables in its value. Operands of `.AND.` and `.OR.` and the conditions of ELSE IF
+//! count as read, even though they may not be evaluated; the effects of functions in them may not
+//! happen. A function that a statement function calls is called by the statement that refers to the
+//! statement function.
 //!
-//! **Write.** The whole variable gets a value whenever the statement is carried out: a variable that
-//! is assigned, the variable of a loop (also if the loop runs not once), an item of READ without
-//! `END=`, `ERR=`, `EOR=` and `IOSTAT=`, `IOSTAT=` and `STAT=` themselves. **Part:** a part of it, or all of it perhaps:
-//! elements, substrings, under WHERE, items of an implied DO, members of a NAMELIST that
-//! is read, all that several statements in an AD block assign. The variable of an implied DO in an array constructor is one of its own:
-//! nothing happens to the variable of that name. After that it *may* have a value, and does not *have* one.
+//! **Write.** The whole variable gets a value whenever the statement is executed: an assigned
+//! variable, a loop variable (even of a loop with zero iterations), an item of READ without `END=`,
+//! `ERR=`, `EOR=` and `IOSTAT=`, and the variables of `IOSTAT=` and `STAT=` themselves. **Part:** a
+//! part of it, or possibly all of it, gets a value: elements, substrings, assignments under WHERE,
+//! items of an implied DO, members of a NAMELIST that is read, everything that an AD block with
+//! several statements assigns. Afterwards the variable *may* have a value, but it does not
+//! *definitely* have one. The variable of an implied DO in an array constructor is local to it: the
+//! variable of the same name is not affected.
 //!
-//! **AD blocks.** What a block opens with is read before its statements, that of reverse mode after them; what it closes
-//! with is set in the end: a number always, of an array a part. Of the variables whose derivatives these name, the values
-//! *may* be read. The order of several statements in a block is not followed.
+//! **AD blocks.** The values in the opening are read before the block's statements in forward mode,
+//! and after them in reverse mode; the destinations in the closing are set at the end: scalars
+//! completely, arrays in part. The values of the variables whose derivatives are named there *may*
+//! be read. The order of the statements in a block with several statements is not tracked.
 //!
-//! **Order.** Operands come before operations, the value before the subscripts of the target, all
-//! that a call reads before all that it sets. Items of READ come one after the other, so that the
-//! first may be the subscript of the second. `IOSTAT=` and the text of an internal WRITE get their values last.
+//! **Order.** Operands precede operations, the value of an assignment precedes the subscripts of
+//! the target, and everything that a call reads precedes everything that it sets. Items of READ
+//! follow one another, so that the first can be a subscript of the second. `IOSTAT=` and the text
+//! of an internal WRITE get their values last.
 //!
-//! **Passed.** A variable, an element or a substring as an actual argument: what the callee does to the
-//! dummy argument, it does to the variable. Of an expression the value is passed, also of `(X)` and
-//! `%VAL(X)`: it is read, and nothing that the callee does changes it.
+//! **Passed.** A variable, an element or a substring as an actual argument: what the callee does to
+//! the dummy argument, it does to the variable. For any other expression, including `(X)` and
+//! `%VAL(X)`, the value is passed: it is read, and the callee cannot change it.
 //!
-//! **Effect.** What a procedure may assign and read, seen from outside, by *slots*: its arguments, its result, COMMON
-//! variables by a numbering that the asker gives; and what it does besides. To *assign* is here whatever changes a
-//! variable: to write all or a part of it, to allocate, to free. A procedure without text may read and assign what it gets, and no COMMON;
-//! of what else it does, nothing is known. So with dummy procedures, unless something is known of them ([`effects::Dummies`]).
+//! **Effect.** What a procedure may assign and read, as seen by callers, in terms of *slots*: its
+//! arguments, its result, and the COMMON variables in a numbering supplied by the client; and its
+//! other side effects. To *assign* means here to change a variable in any way: to write all or a
+//! part of it, to allocate or deallocate it. A procedure without source may read and assign its
+//! arguments, but no COMMON; nothing is known about its other side effects. The same goes for dummy
+//! procedures, unless something is known about them ([`effects::Dummies`]).
 //!
-//! **Undefined.** A variable has no value where nothing on any way from the entry can have given it one.
-//! Dummy arguments, COMMON and saved variables may always have one.
+//! **Undefined.** A variable has no value where nothing on any path from the entry can have given
+//! it one. Dummy arguments, COMMON and saved variables may always have a value.
 //!
-//! **Allocated.** ALLOCATE reads bounds and gives the array storage, but no value: what it had is lost.
-//! DEALLOCATE takes both.
+//! **Allocated.** ALLOCATE reads bounds and gives the array storage but no value: any previous
+//! value is lost. DEALLOCATE removes both.
 //!
-//! **Undone.** Reverse mode undoes what statements did, last first. What a statement overwrites is kept and put
-//! back; that reads the value *before* the statement. An increment ([`access::increment`]) is undone by computing;
-//! that reads the value that the variable has *after* the statement, and the step once more. So whoever
-//! separates the sweeps must hand the last value of such a variable from one to the other: undoing
-//! is a read at the end of the unit. The statements of an ADR block are undone as a whole: the derivative starts from
-//! the values that were there before them.
+//! **Undone.** Reverse mode undoes the effects of statements, last first. The value that a
+//! statement overwrites is saved and restored, which reads the value *before* the statement. An
+//! increment ([`access::increment`]) is undone by computation, which reads the value that the
+//! variable has *after* the statement, and the step a second time. So code that separates the
+//! forward and the reverse sweep has to pass the last value of such a variable from one to the
+//! other: undoing is a read at the end of the unit. The statements of an ADR block are undone as a
+//! whole: the derivative starts from the values before them.
 //!
-//! **Invariant:** facts about a program, found without changing it; of the text, only places.
+//! **Invariant:** computes facts about a program without changing it; knows only positions in the
+//! source text.
 
-// Whatever users do, they get a message.
+// Whatever users write, they get a diagnostic and never a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)

@@ -1,15 +1,15 @@
-//! One solver for all flow problems.
+//! The solver for all dataflow problems.
 //!
-//! A problem has facts for the nodes of a graph: what holds before a statement (forward) or after
-//! it (backward). Facts form a lattice: [`Fact::join`] puts together what comes along several edges.
-//! A transfer function says what a node makes of the fact that it gets. [`forward`] and [`backward`]
-//! find the least solution: sets that may hold only grow ([`May`], by union), sets that must
+//! A problem assigns facts to the nodes of a graph: what holds before a statement (forward) or
+//! after it (backward). Facts form a lattice: [`Fact::join`] combines the facts from several edges.
+//! A transfer function maps the fact at a node to the fact beyond it. [`forward`] and [`backward`]
+//! find the least solution: sets of what may hold only grow ([`May`], by union), sets of what must
 //! hold only shrink ([`Must`], by intersection).
 //!
-//! Nodes are visited in reverse postorder (of the reversed graph, if backward), so that most
-//! of them are visited after those that they depend on: G. A. Kildall, *A unified approach to global
-//! program optimization*, POPL 1973; J. B. Kam and J. D. Ullman, *Global data flow analysis and iterative
-//! algorithms*, JACM 23 (1976).
+//! Nodes are visited in reverse postorder (of the reversed graph, if backward), so that most of
+//! them are visited after those that they depend on: G. A. Kildall, *A unified approach to global
+//! program optimization*, POPL 1973; J. B. Kam and J. D. Ullman, *Global data flow analysis and
+//! iterative algorithms*, JACM 23 (1976).
 //!
 //! ```
 //! use farfel_analysis::solve::{Graph, May, forward};
@@ -31,9 +31,9 @@ use fixedbitset::FixedBitSet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What holds at a node.
+/// A dataflow fact: what holds at a node.
 pub trait Fact: Clone {
-    /// Puts what comes along another edge to it. True when that changed it.
+    /// Joins the fact from another edge into this one. Returns whether that changed it.
     fn join(&mut self, other: &Self) -> bool;
 }
 
@@ -50,7 +50,7 @@ impl Fact for FixedBitSet {
     }
 }
 
-/// What holds on every way: sets are joined by intersection.
+/// What holds on every path: sets are joined by intersection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Must(pub FixedBitSet);
 
@@ -71,7 +71,7 @@ impl<A: Fact, B: Fact> Fact for (A, B) {
     }
 }
 
-/// A graph to solve problems on, by the successors of its nodes.
+/// A graph on which to solve dataflow problems, given by the successors of its nodes.
 #[derive(Debug)]
 pub struct Graph<'g> {
     successors: &'g [Vec<usize>],
@@ -79,7 +79,7 @@ pub struct Graph<'g> {
 }
 
 impl<'g> Graph<'g> {
-    /// Of the successors of each node.
+    /// Creates a graph from the successors of each node.
     pub fn new(successors: &'g [Vec<usize>]) -> Self {
         let mut predecessors = vec![Vec::new(); successors.len()];
         for (from, list) in successors.iter().enumerate() {
@@ -93,7 +93,7 @@ impl<'g> Graph<'g> {
         }
     }
 
-    /// Of the control flow of a unit.
+    /// Returns the graph of the control flow of a unit.
     pub fn of(flow: &'g farfel_ir::flow::Flow) -> Self {
         Graph {
             successors: &flow.successors,
@@ -101,14 +101,14 @@ impl<'g> Graph<'g> {
         }
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     fn len(&self) -> usize {
         self.successors.len()
     }
 }
 
-/// What holds before each node, if `start` holds before the node `entry`. `None` for nodes that
-/// the entry does not lead to.
+/// Returns what holds before each node, if `start` holds before the node `entry`. `None` for nodes
+/// that are unreachable from the entry.
 pub fn forward<F: Fact>(
     graph: &Graph,
     entry: usize,
@@ -122,8 +122,8 @@ pub fn forward<F: Fact>(
     facts
 }
 
-/// What holds after each node, if `end` holds after the node `exit` and `nothing` where a way ends
-/// otherwise (STOP) or never.
+/// Returns what holds after each node, if `end` holds after the node `exit`, and `nothing` where a
+/// path ends otherwise (STOP) or never ends.
 pub fn backward<F: Fact>(
     graph: &Graph,
     exit: usize,
@@ -147,8 +147,9 @@ pub fn backward<F: Fact>(
         .collect()
 }
 
-/// Calls `visit` with what holds before each node that the entry leads to. The same as [`forward`] where facts are
-/// large and each is looked at once: they are kept for pieces without branches only.
+/// Calls `visit` with what holds before each node that is reachable from the entry. Like
+/// [`forward`], for large facts that are needed only once each: they are stored per basic block
+/// only.
 pub fn forward_each<F: Fact>(
     graph: &Graph,
     entry: usize,
@@ -170,7 +171,8 @@ pub fn forward_each<F: Fact>(
     }
 }
 
-/// Calls `visit` with what holds after each node: [`backward`], as [`forward_each`] is [`forward`].
+/// Calls `visit` with what holds after each node: relates to [`backward`] as [`forward_each`] to
+/// [`forward`].
 pub fn backward_each<F: Fact>(
     graph: &Graph,
     exit: usize,
@@ -179,7 +181,7 @@ pub fn backward_each<F: Fact>(
     transfer: &mut dyn FnMut(usize, &mut F),
     visit: &mut dyn FnMut(usize, &F),
 ) {
-    // The exit ends its piece: nothing comes behind it.
+    // The exit ends its block anyway: nothing follows it.
     let blocks = Blocks::of(graph, graph.len());
     let pieces = Graph::new(&blocks.successors);
     let last = blocks.of_node[exit];
@@ -197,28 +199,28 @@ pub fn backward_each<F: Fact>(
     }
 }
 
-/// Nodes that always run one after the other are one block.
+/// The basic blocks of a graph: sequences of nodes that are always executed together.
 #[derive(Debug)]
 pub struct Blocks {
     /// The nodes of each block, in their order.
     pub nodes: Vec<Vec<usize>>,
-    /// The blocks that come behind each block.
+    /// The successors of each block.
     pub successors: Vec<Vec<usize>>,
     /// The block of each node.
     pub of_node: Vec<usize>,
 }
 
 impl Blocks {
-    /// Of a graph; `entry` begins a block.
+    /// Computes the blocks of a graph; `entry` begins a block.
     pub fn of(graph: &Graph, entry: usize) -> Self {
-        // It always comes behind this one other.
+        // Whether the node always follows one particular other node.
         let follows = |n: usize| match graph.predecessors[n][..] {
             [before] => n != entry && graph.successors[before].len() == 1,
             _ => false,
         };
         let mut nodes: Vec<Vec<usize>> = Vec::new();
         let mut of_node = vec![usize::MAX; graph.len()];
-        // In a circle that nothing leads to each node follows another.
+        // In an unreachable cycle, every node may follow another one.
         let begins = (0..graph.len()).filter(|n| !follows(*n));
         for first in begins.chain(0..graph.len()) {
             let mut block = Vec::new();
@@ -247,9 +249,10 @@ impl Blocks {
     }
 }
 
-/// The least solution for the units of a call graph, or whatever depends on each other: calls
-/// `update` on every node until it returns false on all of them; where it returns true, those that
-/// depend on it (`dependents`) are updated again. `order` says which come first.
+/// Computes the least solution for the units of a call graph, or for any other nodes that depend on
+/// each other: calls `update` on every node until it returns false for all of them; where it
+/// returns true, the nodes that depend on it (`dependents`) are updated again. `order` is the order
+/// of priority.
 pub fn fixed_point(
     order: &[usize],
     dependents: &[Vec<usize>],
@@ -293,10 +296,10 @@ fn iterate<F: Fact>(
     }
 }
 
-/// The nodes that are to be visited, the first in the order first.
+/// A worklist; the node that comes first in the order is visited first.
 struct Work<'o> {
     order: &'o [usize],
-    /// Where each node is in the order.
+    /// The position of each node in the order.
     place: Vec<usize>,
     heap: BinaryHeap<Reverse<usize>>,
     queued: FixedBitSet,
@@ -316,7 +319,7 @@ impl<'o> Work<'o> {
         }
     }
 
-    /// Nodes that are not in the order are left out.
+    /// Adds a node. Nodes that are not in the order are ignored.
     fn add(&mut self, node: usize) {
         let at = self.place[node];
         if at < self.order.len() && !self.queued.put(at) {
@@ -331,8 +334,8 @@ impl<'o> Work<'o> {
     }
 }
 
-/// The nodes that some roots lead to, most of them after those that lead to them. Followed on a
-/// list, not on the stack: ways may be long.
+/// Returns the nodes that are reachable from some roots, most of them after their predecessors.
+/// Uses an explicit stack, because paths may be long.
 pub fn reverse_postorder(
     successors: &[Vec<usize>],
     roots: impl IntoIterator<Item = usize>,

@@ -1,4 +1,4 @@
-//! What procedures do with their arguments and COMMON, and what is read before it is set.
+//! What procedures do with their arguments and COMMON, and reads of variables that have no value.
 
 use farfel_analysis::dataflow::{Intents, Use, procedures};
 use farfel_ir::Sources;
@@ -19,8 +19,8 @@ fn shown(u: Use) -> String {
     format!("{}{always}", u.intent())
 }
 
-/// `in`, `out`, `inout` or `unused` for each argument of S; with `!` where it is set on
-/// every way.
+/// Returns `in`, `out`, `inout` or `unused` for each argument of S, with `!` if it is set on every
+/// path.
 fn intents(text: &str) -> String {
     let program = read(text);
     let intents = Intents::of(&program);
@@ -28,7 +28,7 @@ fn intents(text: &str) -> String {
     uses.collect::<Vec<_>>().join(" ")
 }
 
-/// What all procedures do: `NAME X:in Y:out! /B/ Z:inout`.
+/// Returns what all procedures do: `NAME X:in Y:out! /B/ Z:inout`.
 fn all(text: &str) -> String {
     let program = read(text);
     let mut out = String::new();
@@ -67,7 +67,7 @@ fn what_procedures_do_with_their_arguments() {
             "IF (B .GT. 0) THEN\n      A = 1\n      ELSE\n      A = C\n      END IF",
             "out! in in",
         ),
-        // Not where the loop has no turns.
+        // Not if the loop may have zero iterations.
         ("DO 10 I = 1, 3\n   10 A = B", "out in unused"),
         ("READ *, A, B", "out! out! unused"),
         (
@@ -81,12 +81,12 @@ fn what_procedures_do_with_their_arguments() {
             "GOTO 20\n   10 A = B\n      RETURN\n   20 B = 1\n      GOTO 10",
             "out! out! unused",
         ),
-        // Through calls: of known procedures exactly, of others whatever may be.
+        // Calls: known procedures exactly, others conservatively.
         ("CALL T(A, B)", "out! inout unused"),
         ("CALL T(A + 1, B)", "in inout unused"),
         ("CALL UNKNOWN(A)", "inout unused unused"),
         ("A = F(B)", "out! in unused"),
-        // Of itself, what follows from the rest; this one never returns.
+        // Recursive calls: what follows from the rest; this procedure never returns.
         ("CALL S(A, B, C)", "unused unused unused"),
         ("IF (B .GT. 0) CALL S(A, C, B)\n      A = 1", "out! in in"),
     ] {
@@ -249,7 +249,7 @@ FAR /F/ Z:out!
 
 #[test]
 fn bounds_are_read_at_entry_and_by_allocate() {
-    // Whether or not the array is used, and whatever becomes of N afterwards.
+    // Independent of whether the array is used, and of what happens to N afterwards.
     let text = "      SUBROUTINE S(A, N)
       DIMENSION A(N)
       N = 5

@@ -1,4 +1,4 @@
-//! What procedures may do, and which arguments they assign.
+//! Side effects of procedures, and the arguments they assign.
 
 use farfel_analysis::effects::{
     Assigned, Besides, Dummies, Effect, Effects, KnownDummy, Locations, Question,
@@ -9,7 +9,7 @@ use farfel_lang::syntax::{Form, NoIncludes, parse};
 use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
 
-/// A program, and whether it has faults.
+/// Returns a program, and whether it has errors.
 fn resolved(text: &str) -> (Program, bool) {
     let mut sources = Sources::new();
     let file = sources.add("a.f", text);
@@ -87,7 +87,7 @@ C
     assert!(Assigned::of(&program).argument("A", 0));
 }
 
-/// COMMON variables are numbered in the order of their symbols in each unit.
+/// Numbers COMMON variables in the order of their symbols in each unit.
 struct Numbered<'u>(&'u Unit);
 
 impl Numbered<'_> {
@@ -121,7 +121,7 @@ fn effects(program: &Program, commons: usize, dummies: Dummies) -> Effects {
     Effects::of(&units, question)
 }
 
-/// Slots that are assigned, those that are read, and the rest.
+/// Returns the assigned slots, the read slots, and the other side effects.
 fn seen(effect: &Effect) -> (Vec<usize>, Vec<usize>, Besides) {
     let slots = |set: &FixedBitSet| set.ones().collect();
     (slots(&effect.assigned), slots(&effect.read), effect.besides)
@@ -146,7 +146,7 @@ fn effects_go_through_calls() {
 ";
     let known = effects(&program(text), 2, Dummies::Anything);
     let of = |name: &str| seen(known.get(name).unwrap());
-    // Slots: the arguments, the result, P, Q.
+    // The slots are the arguments, the result, P, Q.
     assert_eq!(of("LOW"), (vec![2], vec![0], Besides::Nothing));
     assert_eq!(of("MID"), (vec![1, 3], vec![0, 4], Besides::Nothing));
     assert_eq!(of("TOP"), (vec![0, 4], vec![1, 2, 5], Besides::Repeatable));
@@ -180,7 +180,7 @@ fn procedures_without_text_may_do_anything_to_what_they_get() {
       CALL EXIT(I)
       END
 ";
-    // KNOWN gets too much, and cannot know it.
+    // KNOWN is passed a surplus argument, of which it cannot know.
     let known = effects(&program(text), 0, Dummies::Anything);
     let of = |name: &str| seen(known.get(name).unwrap());
     assert_eq!(of("S"), (vec![0], vec![0, 1], Besides::Once));

@@ -1,8 +1,8 @@
-//! Who refers to whom among the top-level units of a program.
+//! The call graph of the top-level units of a program.
 //!
-//! Units are known by their positions in [`Program::units`], so that a walk over a large
-//! program costs no look-ups by name. Both types here are pictures of a program at one
-//! moment: whoever adds, removes or renames units makes them anew, once for a pass.
+//! Units are identified by their positions in [`Program::units`], so that walking a large program
+//! needs no lookups by name. Both types here are snapshots of a program: a pass that adds, removes
+//! or renames units has to rebuild them, once per pass.
 //!
 //! ```
 //! # use farfel_ir::{Sources, callgraph::CallGraph};
@@ -24,41 +24,42 @@ use crate::ir::{
 };
 use std::collections::HashMap;
 
-/// Where the units of a program are, by name.
+/// The positions of a program's units, by name.
 #[derive(Debug, Clone, Default)]
 pub struct UnitIndex {
     by_name: HashMap<Name, usize>,
 }
 
 impl UnitIndex {
-    /// The index of a program as it is now.
+    /// Builds the index of a program in its current state.
     pub fn of(program: &Program) -> Self {
         let mut by_name = HashMap::with_capacity(program.units.len());
         for (i, u) in program.units.iter().enumerate() {
-            // Of two with one name, a fault that is reported, the first: as Program::unit.
+            // Of two units with the same name (a reported error) it uses the first, as
+            // Program::unit does.
             by_name.entry(u.name.clone()).or_insert(i);
         }
         UnitIndex { by_name }
     }
 
-    /// The position of the unit of a name.
+    /// Returns the position of the unit with this name.
     pub fn get(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The unit of a name.
+    /// Returns the unit with this name.
     pub fn unit<'p>(&self, program: &'p Program, name: &str) -> Option<&'p Unit> {
         program.units.get(self.get(name)?)
     }
 }
 
-/// Who calls, or passes on, whom.
+/// Which units call, or pass as an argument, which others.
 ///
-/// Every list is in an order that depends on the program only.
+/// The order of every list depends on the program only.
 #[derive(Debug, Clone, Default)]
 pub struct CallGraph {
     names: Vec<Name>,
-    /// The unit of every name that can be called: its own and those of its ENTRY points.
+    /// The unit of every callable name: its own and those of its ENTRY points.
     units: HashMap<Name, usize>,
     references: Vec<Vec<Name>>,
     callees: Vec<Vec<usize>>,
@@ -66,25 +67,25 @@ pub struct CallGraph {
 }
 
 impl CallGraph {
-    /// The graph of a program whose names are resolved.
+    /// Builds the graph of a program whose names are resolved.
     pub fn of(program: &Program) -> Self {
         Self::staged(program, &[])
     }
 
-    /// The graph of a program that calls derivatives which are still to be made: calling
-    /// one refers to the request's head, which the derivative contains.
+    /// Builds the graph of a program that calls derivatives which are yet to be generated: a call
+    /// of one is a reference to the request's head, which the derivative contains.
     pub fn staged(program: &Program, requests: &[Request]) -> Self {
         Self::build(program, requests, &found_in, true)
     }
 
-    /// The same for a lowered program, whose units have no name without use: much faster,
-    /// for it looks at names instead of statements. Lists are in the order of the names.
+    /// Like [`Self::staged`], for a lowered program, whose units have no unused names: much faster,
+    /// because it looks at symbols instead of statements. Lists are in the order of the symbols.
     pub fn of_names(program: &Program, requests: &[Request]) -> Self {
         Self::build(program, requests, &procedures_in, true)
     }
 
-    /// The same without the derivatives that are given for procedures: who calls whom when the
-    /// program runs as it is.
+    /// Like [`Self::of_names`], without the derivatives that are given for procedures: who calls
+    /// whom when the program runs as it is.
     pub fn of_calls(program: &Program) -> Self {
         Self::build(program, &[], &procedures_in, false)
     }
@@ -95,7 +96,7 @@ impl CallGraph {
         for (i, name) in names.iter().enumerate() {
             units.entry(name.clone()).or_insert(i);
         }
-        // Large programs are slow to walk through, so this looks for all at once.
+        // Walking large programs is slow, so one walk collects everything.
         let mut references = Vec::with_capacity(names.len());
         let mut entries = Vec::new();
         for (i, unit) in program.units.iter().enumerate() {
@@ -141,45 +142,45 @@ impl CallGraph {
         }
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// True without units.
+    /// Whether there are no units.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The unit that can be called by a name: its own or that of an ENTRY point.
+    /// Returns the unit that can be called by this name: its own or that of an ENTRY point.
     pub fn index(&self, name: &str) -> Option<usize> {
         self.units.get(name).copied()
     }
 
-    /// The name of a unit.
+    /// Returns the name of a unit.
     pub fn name(&self, unit: usize) -> &Name {
         &self.names[unit]
     }
 
-    /// The names that a unit (with what is nested in it) calls or passes on, each once, in
-    /// the order in which they are evaluated; also those that are not in the program.
+    /// Returns the names that a unit (including nested subprograms) calls or passes as arguments,
+    /// each once, in order of evaluation, including names that are not in the program.
     pub fn references(&self, unit: usize) -> &[Name] {
         &self.references[unit]
     }
 
-    /// The units that a unit refers to, each once, in the same order. For the derivative
-    /// of a request that is not in the program yet, that is the request's head.
+    /// Returns the units that a unit refers to, each once, in the same order. The derivative of a
+    /// request that is not in the program yet is represented by the request's head.
     pub fn callees(&self, unit: usize) -> &[usize] {
         &self.callees[unit]
     }
 
-    /// The requests (by position in the list that the graph was made with) whose
-    /// derivatives a unit itself calls.
+    /// Returns the requests whose derivatives a unit itself calls, by their positions in the list
+    /// that the graph was built with.
     pub fn requests(&self, unit: usize) -> &[usize] {
         &self.requests[unit]
     }
 
-    /// For each unit, who refers to it, ascending.
+    /// Returns for each unit the units that refer to it, ascending.
     pub fn callers(&self) -> Vec<Vec<usize>> {
         let mut callers = vec![Vec::new(); self.len()];
         for (i, callees) in self.callees.iter().enumerate() {
@@ -190,22 +191,23 @@ impl CallGraph {
         callers
     }
 
-    /// The units that the roots reach, themselves included, ascending. Takes time for
-    /// what it finds only, not for the whole program.
+    /// Returns the units that are reachable from the roots, including the roots, ascending. The
+    /// time depends on the size of the result only, not on that of the program.
     pub fn reached(&self, roots: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let mut reached = self.callees_first(roots);
         reached.sort_unstable();
         reached
     }
 
-    /// The same, each after what it refers to, as far as recursion allows.
+    /// Returns the same units as [`Self::reached`], each after those it refers to, as far as
+    /// recursion allows.
     pub fn callees_first(&self, roots: impl IntoIterator<Item = usize>) -> Vec<usize> {
         callees_first(roots, |unit| self.callees(unit))
     }
 }
 
-/// Units so that each comes after its callees, as far as recursion allows. Recursion is
-/// followed on a list, not on the stack: call chains may be long.
+/// Returns the units reachable from the roots, each after its callees, as far as recursion allows.
+/// Uses an explicit stack, because call chains may be long.
 pub fn callees_first<'a>(
     roots: impl IntoIterator<Item = usize>,
     callees: impl Fn(usize) -> &'a [usize],
@@ -233,8 +235,8 @@ pub fn callees_first<'a>(
     order
 }
 
-/// The groups of units that reach each other, and those that call themselves (Tarjan's
-/// algorithm, on a list instead of the stack).
+/// Returns the groups of mutually recursive units, and the units that call themselves (Tarjan's
+/// algorithm with an explicit stack).
 pub fn cycles(calls: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let n = calls.len();
@@ -287,21 +289,21 @@ pub fn cycles(calls: &[Vec<usize>]) -> Vec<Vec<usize>> {
     found
 }
 
-/// The part of a program that some units reach, found without looking at the rest: for
+/// The part of a program that is reachable from some units, found without looking at the rest: for
 /// analyses that need the units themselves.
 #[derive(Debug, Clone)]
 pub struct Below<'p> {
-    /// The units, each after what it refers to, as far as recursion allows.
+    /// The units, each after those it refers to, as far as recursion allows.
     pub units: Vec<&'p Unit>,
-    /// For each unit, the positions of those that refer to it.
+    /// For each unit, the positions of the units that refer to it.
     pub callers: Vec<Vec<usize>>,
 }
 
 impl<'p> Below<'p> {
-    /// What the units of these names reach.
+    /// Collects the units that are reachable from the units with these names.
     pub fn of<'h>(program: &'p Program, heads: impl IntoIterator<Item = &'h str>) -> Self {
         let index = UnitIndex::of(program);
-        // Positions in the program are replaced by positions here, in order of discovery.
+        // Positions in the program are mapped to positions here, in order of discovery.
         let mut found: Vec<usize> = Vec::new();
         let mut place: HashMap<usize, usize> = HashMap::new();
         let mut callees: Vec<Vec<usize>> = Vec::new();
@@ -342,8 +344,8 @@ impl<'p> Below<'p> {
         }
     }
 
-    /// Calls `update` on each unit (by its position), callees first, and again on those who
-    /// refer to a unit for which it returned true, until it returns false everywhere.
+    /// Calls `update` on each unit (by its position), callees first, and again on those that refer
+    /// to a unit for which it returned true, until it returns false for all.
     pub fn fixed_point(&self, mut update: impl FnMut(usize) -> bool) {
         let mut stale = vec![true; self.units.len()];
         while stale.contains(&true) {
@@ -358,10 +360,10 @@ impl<'p> Below<'p> {
     }
 }
 
-/// Gives the references of a unit, and calls a function with the names of its ENTRY points.
+/// Returns the references of a unit, and calls a function with the names of its ENTRY points.
 type Find<'p> = dyn Fn(&'p Unit, &mut dyn FnMut(&'p Name)) -> Vec<Name>;
 
-/// The procedures that a unit names, in the order of the names.
+/// Returns the procedures that a unit names, in the order of its symbols.
 fn procedures_in<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name)) -> Vec<Name> {
     for s in &unit.body {
         if let StmtKind::Entry(e) = &s.kind {
@@ -375,8 +377,8 @@ fn procedures_in<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name)) -> Vec<Nam
     procedures.map(|(_, s)| s.name.clone()).collect()
 }
 
-/// Adds the derivatives that are given for what a unit calls: where that is differentiated,
-/// they are called.
+/// Adds the user-supplied derivatives of procedures that a unit calls: differentiating the unit
+/// creates calls of them.
 fn add_given(unit: &Unit, found: &mut Vec<Name>) {
     for given in &unit.given {
         for name in given.tangent.iter().chain(&given.adjoint) {
@@ -390,7 +392,7 @@ fn add_given(unit: &Unit, found: &mut Vec<Name>) {
     }
 }
 
-/// Keeps the first of equal numbers.
+/// Removes duplicates, keeping the first of each.
 fn dedup(list: &mut Vec<usize>) {
     if list.len() > 16 {
         let mut seen = std::collections::HashSet::with_capacity(list.len());
@@ -408,14 +410,14 @@ fn dedup(list: &mut Vec<usize>) {
     }
 }
 
-/// The names of all top-level procedures, of the program or external, that a unit (with
-/// what is nested in it) calls or passes on: each once, in the order in which they are
-/// evaluated, those of statement functions last.
+/// Returns the names of all top-level or external procedures that a unit (including nested
+/// subprograms) calls or passes as arguments: each once, in order of evaluation, those in statement
+/// functions last.
 pub fn references(unit: &Unit) -> Vec<Name> {
     found_in(unit, &mut |_| ())
 }
 
-/// The same, and calls `entry` with the names of the unit's ENTRY points.
+/// Like [`references`], and calls `entry` with the names of the unit's ENTRY points.
 fn found_in<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name)) -> Vec<Name> {
     let mut found = Vec::new();
     collect(unit, entry, &mut found);
@@ -441,15 +443,15 @@ fn collect<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name), found: &mut Vec<
         _ => in_statement(s, &mut look),
     });
     for (_, s) in unit.symbols.iter() {
-        // What a statement function calls, it calls wherever it is referenced. Those of
-        // the surroundings are looked at there.
+        // The references of a statement function count wherever it is used. Statement functions of
+        // the enclosing unit are handled there.
         if let Class::StatementFunction(_, value) = &s.class
             && !matches!(s.place, Place::Host(_))
         {
             in_expr(value, &mut look);
         }
     }
-    // Entries of nested subprograms are called in their surroundings only.
+    // Entries of nested subprograms can only be called within the enclosing unit.
     unit.nested
         .iter()
         .for_each(|n| collect(n, &mut |_| (), found));
@@ -462,7 +464,7 @@ fn in_statement(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
     }
 }
 
-/// What is evaluated first comes first: arguments before the call.
+/// Visits references in order of evaluation: arguments before the call.
 fn in_expr(e: &Expr, f: &mut dyn FnMut(SymId)) {
     match &e.kind {
         ExprKind::Var(s) => f(*s),

@@ -1,32 +1,32 @@
-//! Faults as data. Rendering is the business of whoever shows them.
+//! Diagnostics as data. Rendering them is left to whoever displays them.
 
 use crate::source::Span;
 
 /// How bad a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing; the build goes on.
+    /// Worth knowing; the build continues.
     Warning,
     /// The program is wrong; nothing is generated.
     Error,
 }
 
-/// What becomes of a warning.
+/// What happens to the warnings of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
-    /// Nobody is told.
+    /// They are suppressed.
     Allow,
-    /// It is shown, and the build goes on.
+    /// They are shown, and the build continues.
     Warn,
-    /// It is an error.
+    /// They are errors.
     Deny,
 }
 
 impl Level {
-    /// All of them.
+    /// All levels.
     pub const ALL: [Level; 3] = [Level::Allow, Level::Warn, Level::Deny];
 
-    /// As settings write it.
+    /// Returns the level as written in settings.
     pub fn word(self) -> &'static str {
         match self {
             Level::Allow => "allow",
@@ -36,42 +36,42 @@ impl Level {
     }
 }
 
-/// A kind of fault: its stable code and its name.
+/// A kind of diagnostic: its stable code and its name.
 ///
-/// All rules stand in [`rules`]. What each is about, with examples, stands in `docs/errors`, a page a code,
+/// All rules are in [`rules`]. Each is explained, with examples, on its own page in `docs/errors`,
 /// which `farfel explain CODE` prints.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Stable code, `F` and four digits.
     pub code: &'static str,
-    /// Name in kebab case.
+    /// The name in kebab case.
     pub name: &'static str,
-    /// What becomes of its warnings where no setting says otherwise (`farfel_lang::lints`);
-    /// `None` where there are none, only errors.
+    /// The default level of its warnings, which settings can change (`farfel_lang::lints`); `None`
+    /// for rules that only have errors.
     pub level: Option<Level>,
 }
 
-/// A fault at a place, with all that a person needs to mend it.
+/// An error or warning with its position and everything a person needs to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Which kind of fault.
+    /// The rule it belongs to.
     pub rule: &'static Rule,
-    /// How bad.
+    /// Whether it is an error or a warning.
     pub severity: Severity,
-    /// The headline: what is wrong, in one sentence without full stop.
+    /// The headline: what is wrong, in one sentence without a full stop.
     pub message: String,
-    /// Where.
+    /// The source position.
     pub span: Span,
-    /// What to write under the marked place; may be empty.
+    /// The text under the marked position; may be empty.
     pub label: String,
-    /// Other places that matter, each with what to say about it.
+    /// Other relevant positions, each with a text.
     pub related: Vec<(Span, String)>,
-    /// What to do about it, where that is known.
+    /// How to fix it, where that is known.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error of kind `rule` at `span`.
+    /// Creates an error of `rule` at `span`.
     pub fn error(rule: &'static Rule, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             rule,
@@ -84,7 +84,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning of kind `rule` at `span`.
+    /// Creates a warning of `rule` at `span`.
     pub fn warning(rule: &'static Rule, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Warning,
@@ -92,45 +92,45 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the text under the marked place.
+    /// Sets the text under the marked position.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// Adds another place that matters.
+    /// Adds another relevant position.
     #[must_use]
     pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
         self.related.push((span, text.into()));
         self
     }
 
-    /// Adds what to do about it.
+    /// Sets the suggestion for a fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// True for errors.
+    /// Whether this is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// True when there is an error among the diagnostics.
+/// Whether any of the diagnostics is an error.
 pub fn any_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// Every kind of fault that Farfel reports.
+/// All rules.
 ///
-/// Codes are never reused. F00xx: text and syntax. F01xx: names and types.
-/// F02xx: nested subprograms and lowering. F03xx: AD. F04xx: building. F05xx: what is legal,
-/// or compiles, and is probably not meant. F09xx: faults of Farfel itself.
+/// Codes are never reused. F00xx: text and syntax. F01xx: names and types. F02xx: nested
+/// subprograms and lowering. F03xx: AD. F04xx: building. F05xx: code that is legal, or compiles,
+/// but is probably a mistake. F09xx: internal errors of Farfel.
 ///
-/// Rules with a [`Level`] have warnings, whose level can be set; the others are errors.
+/// Rules with a [`Level`] have warnings with a configurable level; all others are errors.
 pub mod rules {
     use super::{Level, Rule};
 
@@ -237,7 +237,7 @@ pub mod rules {
         FAULT_OF_FARFEL = "F0901", "fault-of-farfel";
     }
 
-    /// Those of what an AD tool cannot differentiate.
+    /// The rules for code that an AD tool cannot differentiate.
     pub static AD_REFUSED: &[&Rule] = &[
         &AD_UNSUPPORTED,
         &AD_PASSED_COMMON,

@@ -1,19 +1,19 @@
-//! Bytes that are no UTF-8, kept as one character each.
+//! Bytes that are not UTF-8, kept as one character each.
 //!
-//! Old programs have national letters in comments and constants, one byte each, in Latin-1
-//! and other encodings. Fortran counts bytes: the length of a constant, the count of a
-//! Hollerith constant and the columns of a line all depend on it. So such a byte is one
-//! private character, U+F700 and the byte, from reading to writing: it is neither lost nor
-//! doubled, whatever its encoding was. [`decode`] makes text of a file, [`encode`] gives its
-//! bytes back, [`legible`] shows it to people.
+//! Old programs have national letters in comments and constants, one byte each, in Latin-1 and
+//! other encodings. Fortran counts bytes: the length of a constant, the count of a Hollerith
+//! constant and the columns of a line all depend on it. So from reading to writing each such byte
+//! is represented by one private-use character, U+F700 plus the byte: it is neither lost nor
+//! doubled, whatever its encoding was. [`decode`] converts the bytes of a file to text, [`encode`]
+//! converts text back to the original bytes, and [`legible`] makes text suitable for display.
 
 use std::borrow::Cow;
 
-/// What the private characters begin from.
+/// The code point of the private-use character for byte 0.
 const BASE: u32 = 0xf700;
 
-/// The text of a file. Where the file is not UTF-8, or has the private characters in it, each
-/// byte beyond ASCII is a private character.
+/// Returns the text of a file. If the file is not UTF-8, or already contains the private-use
+/// characters, each byte beyond ASCII becomes a private-use character.
 ///
 /// ```
 /// # use farfel_ir::encoding::{decode, encode, len};
@@ -30,7 +30,7 @@ pub fn decode(bytes: Vec<u8>) -> String {
     }
 }
 
-/// The bytes of a text: those that its file had.
+/// Returns the bytes that a text has in its file.
 pub fn encode(text: &str) -> Cow<'_, [u8]> {
     if !has_raw(text) {
         return Cow::Borrowed(text.as_bytes());
@@ -45,7 +45,8 @@ pub fn encode(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// The text with the letters that its bytes are in Latin-1.
+/// Returns the text for display, with each private-use character replaced by the Latin-1 letter of
+/// its byte.
 pub fn legible(text: &str) -> Cow<'_, str> {
     if !has_raw(text) {
         return Cow::Borrowed(text);
@@ -54,12 +55,12 @@ pub fn legible(text: &str) -> Cow<'_, str> {
     text.chars().map(letter).collect::<String>().into()
 }
 
-/// How many bytes the text has in a file, which is what compilers count.
+/// Returns the number of bytes that the text has in a file, which is what compilers count.
 pub fn len(text: &str) -> usize {
     text.len() - 2 * text.chars().filter(|c| byte(*c).is_some()).count()
 }
 
-/// How many bytes a character has in a file.
+/// Returns the number of bytes that a character has in a file.
 pub fn width(c: char) -> usize {
     match byte(c) {
         Some(_) => 1,
@@ -67,7 +68,7 @@ pub fn width(c: char) -> usize {
     }
 }
 
-/// The text with one character for each of its bytes.
+/// Returns the text with one character for each of its bytes.
 pub fn by_bytes(text: &str) -> String {
     match text.is_ascii() {
         true => text.to_owned(),
@@ -75,18 +76,18 @@ pub fn by_bytes(text: &str) -> String {
     }
 }
 
-/// Whether a byte is a private character somewhere in the text.
+/// Whether the text contains a private-use character.
 pub fn has_raw(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|c| byte(c).is_some())
 }
 
-/// The byte that a private character stands for.
+/// Returns the byte that a private-use character represents.
 pub fn byte(c: char) -> Option<u8> {
     let b = u8::try_from(u32::from(c).checked_sub(BASE)?).ok()?;
     (!b.is_ascii()).then_some(b)
 }
 
-/// A byte as a character.
+/// Returns the character that represents a byte.
 pub fn single(b: u8) -> char {
     match b.is_ascii() {
         true => char::from(b),
@@ -94,7 +95,7 @@ pub fn single(b: u8) -> char {
     }
 }
 
-/// Whether a private character begins at `at` in the bytes of a text.
+/// Whether a private-use character begins at `at` in the bytes of a text.
 pub fn begins_raw(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at..at + 2), Some([0xef, 0x9e | 0x9f]))
 }
@@ -120,7 +121,7 @@ mod tests {
         }
     }
 
-    /// A file of UTF-8 that has them keeps its bytes too.
+    /// A UTF-8 file that contains the private-use characters keeps its bytes, too.
     #[test]
     fn private_characters_in_utf_8() {
         let written = "é\u{f7e9}";

@@ -1,8 +1,8 @@
 //! The control flow of a unit as a graph over its statements.
 //!
-//! A node is a statement; its number is its place in textual order (preorder). [`Flow::node`] leads
-//! from a statement of a numbered unit to its node. Two more nodes stand for the entry and the exit
-//! of the unit.
+//! A node is a statement, numbered by its position in textual order (preorder). [`Flow::node`] maps
+//! a statement of a numbered unit to its node. Two additional nodes represent the entry and the
+//! exit of the unit.
 
 use crate::ir::{
     Block, DoControl, DoEnd, Expr, ExprKind, Label, Name, Stmt, StmtId, StmtKind, SymId, Unit,
@@ -16,23 +16,23 @@ use std::ops::Range;
 pub struct Flow<'a> {
     /// The statements in textual order: node `i` is `stmts[i]`.
     pub stmts: Vec<&'a Stmt>,
-    /// Where control may go from each node.
+    /// The nodes to which control may go from each node.
     pub successors: Vec<Vec<usize>>,
-    /// Where control may come from.
+    /// The nodes from which control may reach each node.
     pub predecessors: Vec<Vec<usize>>,
     /// The node before the first statement.
     pub entry: usize,
-    /// The node that RETURN and END lead to. STOP leads nowhere.
+    /// The node to which RETURN and END lead. STOP has no successors.
     pub exit: usize,
-    /// The statements in WHERE: they reach some elements only.
+    /// For each node whether the statement is inside WHERE, and affects only some elements.
     pub masked: Vec<bool>,
-    /// Where a jump to each label leads.
+    /// The node to which a jump to each label leads.
     pub labels: HashMap<Label, usize>,
-    /// The node of the statement of each id.
+    /// The node of each statement, by statement id.
     nodes: Vec<usize>,
 }
 
-/// How many nodes a statement and all inside it take.
+/// Returns the number of nodes of a statement and everything inside it.
 fn size(stmt: &Stmt) -> usize {
     let mut n = 0;
     stmt.walk(&mut |_| n += 1);
@@ -40,23 +40,25 @@ fn size(stmt: &Stmt) -> usize {
 }
 
 impl<'a> Flow<'a> {
-    /// The node of a statement.
+    /// Returns the node of a statement.
     ///
     /// # Panics
     ///
-    /// Where the unit was not numbered ([`Unit::number`]), or the statement is not of the unit.
+    /// Panics if the unit was not numbered ([`Unit::number`]), or the statement is not part of the
+    /// unit.
     pub fn node(&self, id: StmtId) -> usize {
         let node = self.nodes[id.index()];
         assert!(self.stmts[node].id == id, "a statement of another unit");
         node
     }
 
-    /// The nodes of the statement of a node and of all that stands inside.
+    /// Returns the nodes of a statement, given by its node, and of everything inside it.
     pub fn nodes_within(&self, node: usize) -> Range<usize> {
         node..node + self.stmts.get(node).map_or(1, |s| size(s))
     }
 
-    /// The nodes that may be carried out before a node, itself if it may be carried out again.
+    /// Returns the nodes that may be executed before a node, including the node itself if it may be
+    /// executed again.
     pub fn before(&self, node: usize) -> Vec<bool> {
         let mut found = vec![false; self.len()];
         let mut open = self.predecessors[node].clone();
@@ -68,7 +70,7 @@ impl<'a> Flow<'a> {
         found
     }
 
-    /// The graph of a unit's statements.
+    /// Builds the graph of a unit's statements.
     pub fn of(unit: &'a Unit) -> Self {
         let mut stmts = Vec::new();
         walk_block(&unit.body, &mut |s| stmts.push(s));
@@ -103,7 +105,7 @@ impl<'a> Flow<'a> {
         let first = b.block(&unit.body, 0, n + 1);
         b.successors[n].push(first);
         for (i, s) in stmts.iter().enumerate() {
-            // An ENTRY is a second way in.
+            // Each ENTRY is an additional way into the unit.
             if matches!(s.kind, StmtKind::Entry(_)) {
                 b.successors[n].push(i);
             }
@@ -128,7 +130,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Leaves one way in: an ENTRY statement, or the beginning without one.
+    /// Restricts the graph to one way in: an ENTRY statement, or the beginning of the unit for
+    /// `None`.
     pub fn enter_at(&mut self, at: Option<SymId>) {
         let (stmts, entry) = (&self.stmts, self.entry);
         let is_way = |node: usize| {
@@ -150,21 +153,21 @@ impl<'a> Flow<'a> {
         self.successors[entry] = ways;
     }
 
-    /// How many nodes there are, entry and exit included.
+    /// Returns the number of nodes, including entry and exit.
     pub fn len(&self) -> usize {
         self.successors.len()
     }
 
-    /// Never: there are always an entry and an exit.
+    /// Always false: there are always an entry and an exit.
     pub fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// A construct that EXIT or CYCLE may name.
+/// A construct that EXIT or CYCLE may refer to.
 struct Construct {
     name: Option<Name>,
-    /// Where CYCLE leads, in a loop.
+    /// The node to which CYCLE leads; `None` if the construct is not a loop.
     head: Option<usize>,
     after: usize,
 }
@@ -178,7 +181,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// Notes where each label leads. `after` is the node that follows the block.
+    /// Records where each label leads. `after` is the node that follows the block.
     fn labels_of(&mut self, block: &Block, start: usize, after: usize) {
         let mut at = start;
         for (i, s) in block.iter().enumerate() {
@@ -224,7 +227,7 @@ impl Builder {
         to.extend(self.labels.get(&label));
     }
 
-    /// Adds the edges of a block and returns where it starts.
+    /// Adds the edges of a block and returns its first node.
     fn block(&mut self, block: &Block, start: usize, after: usize) -> usize {
         let mut at = start;
         for (i, s) in block.iter().enumerate() {
@@ -237,7 +240,7 @@ impl Builder {
         if block.is_empty() { after } else { start }
     }
 
-    /// Adds the edges inside a statement and returns where control goes from it.
+    /// Adds the edges inside a statement and returns the nodes to which control goes from it.
     fn stmt(&mut self, s: &Stmt, at: usize, follow: usize) -> Vec<usize> {
         let mut to = Vec::new();
         match &s.kind {
@@ -293,8 +296,8 @@ impl Builder {
                 }
             }
             StmtKind::Where(_) => {
-                // Each arm has the elements that no arm before had: any of them may be none
-                // or all.
+                // Each arm handles the elements that no preceding arm handled: these may be none or
+                // all.
                 let mut starts = Vec::new();
                 let mut inner = at + 1;
                 for blk in s.blocks() {
@@ -340,7 +343,7 @@ impl Builder {
         to
     }
 
-    /// Adds the edges into and inside of the blocks of a statement that executes one.
+    /// Adds the edges into and inside the blocks of a statement that executes one of them.
     fn one_of(
         &mut self,
         s: &Stmt,
@@ -362,7 +365,8 @@ impl Builder {
         self.constructs.pop();
     }
 
-    /// What CYCLE or EXIT leads out of: the construct of that name, or the innermost loop.
+    /// Returns the construct that CYCLE or EXIT refers to: the one with this name, or the innermost
+    /// loop.
     fn construct(&self, name: &Option<Name>) -> Option<&Construct> {
         self.constructs.iter().rev().find(|c| match name {
             Some(_) => c.name == *name,
@@ -371,7 +375,7 @@ impl Builder {
     }
 }
 
-/// The label that an item of an I/O control list jumps to: END=, ERR=, EOR=.
+/// Returns the label to which an item of an I/O control list jumps: END=, ERR=, EOR=.
 fn jump_label(control: &Expr) -> Option<Label> {
     match &control.kind {
         ExprKind::Keyword(name, value) if matches!(name.as_str(), "END" | "ERR" | "EOR") => {

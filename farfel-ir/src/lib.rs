@@ -1,22 +1,22 @@
-//! The program representation of the Farfel compiler, and what can be said of a program without
-//! changing it.
+//! The program representation of the Farfel compiler, and analyses of programs that do not change
+//! them.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | [`ir`] | programs: units, symbols, statements, expressions; walks over them; a verifier |
-//! | [`source`], [`encoding`] | texts, places in them, bytes that are no UTF-8 |
-//! | [`diagnostic`] | faults as data, and all rules with their codes |
-//! | [`scalar`], [`intrinsics`] | the types of values; the functions that the language brings along |
+//! | [`source`], [`encoding`] | source texts, positions in them, and bytes that are not UTF-8 |
+//! | [`diagnostic`] | errors and warnings as data, and all rules with their codes |
+//! | [`scalar`], [`intrinsics`] | the types of values; the intrinsic functions |
 //! | [`types`] | types and dimensions of expressions |
-//! | [`storage`] | where variables lie: constants, COMMON, EQUIVALENCE, DATA |
-//! | [`flow`] | which statement may come after which, in a unit |
+//! | [`storage`] | storage layout: constants, COMMON, EQUIVALENCE, DATA |
+//! | [`flow`] | the control flow graph of a unit |
 //! | [`callgraph`], [`targets`] | who calls whom; which procedures a dummy procedure can be |
 //!
-//! The parser, the passes and the printer are in `farfel-lang`, which shows these modules as its own.
+//! The parser, the passes and the printer are in `farfel-lang`, which re-exports these modules.
 //!
-//! **Invariant:** no input or output, and nothing of the text of a program but places in it.
+//! **Invariant:** no input or output, and no knowledge of source text other than positions in it.
 
-// Whatever users do, they get a message.
+// Whatever users write, they get a diagnostic and never a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)

@@ -1,9 +1,9 @@
-//! Types.
+//! Types of scalars.
 
 use std::fmt;
 
-/// The type of a scalar, or of the elements of an array. Numbers are kinds in bytes *as
-/// written*: `REAL` is `Real(4)` even where the compiler is told to make it larger.
+/// The type of a scalar, or of the elements of an array. Numbers are kinds in bytes *as written*:
+/// `REAL` is `Real(4)` even where the compiler is told to make it larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Type {
     /// INTEGER, 1, 2, 4 or 8 bytes.
@@ -14,7 +14,7 @@ pub enum Type {
     Complex(u8),
     /// LOGICAL.
     Logical(u8),
-    /// CHARACTER; the length stands in the symbol.
+    /// CHARACTER; the length is in the symbol.
     Character,
 }
 
@@ -30,7 +30,8 @@ impl Type {
     /// Default LOGICAL.
     pub const LOGICAL: Type = Type::Logical(4);
 
-    /// The type where a default REAL has so many bytes: with 8, REAL and DOUBLE PRECISION are one.
+    /// Returns the type that this one has where a default REAL takes `bytes` bytes: with 8, REAL
+    /// and DOUBLE PRECISION are one type.
     #[must_use]
     pub fn with_real(self, bytes: u8) -> Type {
         match self {
@@ -40,18 +41,18 @@ impl Type {
         }
     }
 
-    /// REAL, DOUBLE PRECISION or COMPLEX: what can have a tangent.
+    /// Whether values of this type can have a tangent: REAL, DOUBLE PRECISION or COMPLEX.
     pub fn is_differentiable(self) -> bool {
         matches!(self, Type::Real(_) | Type::Complex(_))
     }
 
-    /// INTEGER, REAL or COMPLEX of any size.
+    /// Whether this is INTEGER, REAL or COMPLEX of any size.
     pub fn is_numeric(self) -> bool {
         matches!(self, Type::Integer(_) | Type::Real(_) | Type::Complex(_))
     }
 
-    /// The same type, of another kind: that of [`Type::Complex`] is the size of one part. A
-    /// CHARACTER stays one.
+    /// Returns the same type with another kind; for [`Type::Complex`] that is the size of one part.
+    /// CHARACTER is returned unchanged.
     #[must_use]
     pub fn with_kind(self, kind: u8) -> Type {
         match self {
@@ -63,7 +64,7 @@ impl Type {
         }
     }
 
-    /// The type of an arithmetic operation on two numeric types (ANSI X3.9-1978, 6.1.4).
+    /// Returns the type of an arithmetic operation on two numeric types (ANSI X3.9-1978, 6.1.4).
     ///
     /// ```
     /// # use farfel_ir::ir::Type;
@@ -83,7 +84,7 @@ impl Type {
     }
 }
 
-/// As a declaration writes it: `DOUBLE PRECISION`, `REAL`, `INTEGER*8`, …
+/// Formats the type as in a declaration: `DOUBLE PRECISION`, `REAL`, `INTEGER*8`, …
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -1,4 +1,4 @@
-//! Source text and places in it.
+//! Source text and positions in it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,8 +8,8 @@ pub struct FileId(pub u32);
 
 /// A half-open range of bytes in one source file.
 ///
-/// [`Span::NONE`] marks what no source line stands for. Passes that make new code give
-/// it the span of the code it comes from, so that messages and debuggers point there.
+/// [`Span::NONE`] marks code without a source position. Passes that generate code give it the span
+/// of the code it is derived from, so that messages and debuggers point there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The file.
@@ -27,30 +27,30 @@ impl Default for Span {
 }
 
 impl Span {
-    /// The span of code that stands in no source file.
+    /// The span of code that is not in any source file.
     pub const NONE: Span = Span {
         file: FileId(u32::MAX),
         start: 0,
         end: 0,
     };
 
-    /// A span of `file` from byte `start` to before byte `end`.
+    /// Returns the span of `file` from byte `start` up to, but not including, byte `end`.
     pub fn new(file: FileId, start: u32, end: u32) -> Self {
         Span { file, start, end }
     }
 
-    /// True for [`Span::NONE`].
+    /// Whether this is [`Span::NONE`].
     pub fn is_none(self) -> bool {
         self.file == Span::NONE.file
     }
 
-    /// This span, or `other` for [`Span::NONE`].
+    /// Returns this span, or `other` if this is [`Span::NONE`].
     #[must_use]
     pub fn or(self, other: Span) -> Span {
         if self.is_none() { other } else { self }
     }
 
-    /// The smallest span that holds both; `self` when they are in different files.
+    /// Returns the smallest span that contains both; `self` if they are in different files.
     ///
     /// ```
     /// # use farfel_ir::{FileId, Span};
@@ -72,23 +72,23 @@ impl Span {
     }
 }
 
-/// One source file: its name as shown to people, and its text.
+/// A source file: its name as shown to people, and its text.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
-    /// Path as the user would write it, relative to the project where it can be.
+    /// The path as the user would write it, relative to the project where possible.
     pub name: String,
     /// The text, exactly as read.
     pub text: Arc<str>,
     line_starts: Arc<OnceLock<Vec<u32>>>,
 }
 
-/// All the source files of a compilation, INCLUDE files too.
+/// All source files of a compilation, including INCLUDE files.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
 }
 
-/// A place for people: line and column, both from 1, the column in characters.
+/// A position for people: line and column, both from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineColumn {
     /// Line, from 1.
@@ -98,7 +98,7 @@ pub struct LineColumn {
 }
 
 impl Sources {
-    /// No files.
+    /// Returns an empty set of files.
     pub fn new() -> Self {
         Self::default()
     }
@@ -114,12 +114,12 @@ impl Sources {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// The file of a handle; `None` for the file of [`Span::NONE`].
+    /// Returns the file of a handle; `None` for the file of [`Span::NONE`].
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
     }
 
-    /// All files in the order they were added.
+    /// All files, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         self.files
             .iter()
@@ -127,7 +127,7 @@ impl Sources {
             .map(|(i, f)| (FileId(i as u32), f))
     }
 
-    /// The text of a span; empty for [`Span::NONE`].
+    /// Returns the text of a span; empty for [`Span::NONE`].
     pub fn text(&self, span: Span) -> &str {
         self.get(span.file)
             .and_then(|f| f.text.get(span.start as usize..span.end as usize))
@@ -136,7 +136,7 @@ impl Sources {
 }
 
 impl SourceFile {
-    /// Where lines begin, found out when somebody asks.
+    /// Returns the byte offsets at which lines begin, computed on first use.
     fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
             let bytes = self.text.bytes().enumerate();
@@ -147,7 +147,8 @@ impl SourceFile {
         })
     }
 
-    /// The byte with which a line begins, the first line being 1; `None` beyond the end.
+    /// Returns the byte offset at which a line begins, the first line being 1; `None` beyond the
+    /// end.
     ///
     /// ```
     /// # use farfel_ir::Sources;
@@ -159,7 +160,7 @@ impl SourceFile {
         self.line_starts().get(line.checked_sub(1)?).copied()
     }
 
-    /// Line and column of a byte offset.
+    /// Returns the line and column of a byte offset.
     ///
     /// ```
     /// # use farfel_ir::Sources;

@@ -1,50 +1,53 @@
-//! Which procedures a dummy procedure can be, and who calls whom through them.
+//! Which procedures a dummy procedure can be, and the calls that result.
 
 use crate::ir::{Arg, Expr, ExprKind, Name, Place, Program, SymId, Unit, for_each_reference};
 use crate::source::Span;
 use std::collections::HashMap;
 
-/// A procedure that a dummy procedure can be, and where it is passed first.
+/// A procedure that a dummy procedure can be, and where it is first passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Its name.
     pub name: Name,
-    /// The actual argument that names it.
+    /// The actual argument that passes it.
     pub passed: Span,
 }
 
-/// The calls of a program, those of dummy procedures included: found by following actual
-/// procedures through all calls. What code outside of the program passes is not known.
+/// The calls of a program, including those of dummy procedures: found by following procedures as
+/// actual arguments through all calls. Procedures passed by code outside of the program are not
+/// known.
 #[derive(Debug, Default)]
 pub struct Targets {
     units: HashMap<Name, usize>,
-    /// For each unit, by the positions of its arguments.
+    /// For each unit the possible procedures of each of its arguments, by position.
     dummies: Vec<Vec<Vec<Target>>>,
     callees: Vec<Vec<usize>>,
     direct: Vec<Vec<usize>>,
 }
 
-/// What a unit, with all that is nested in it, calls and passes.
+/// What a unit, including everything nested in it, calls and passes.
 #[derive(Default)]
 struct Found {
     called: Vec<Name>,
     called_dummies: Vec<usize>,
-    /// A named procedure that is passed: to whom, as which argument.
+    /// Named procedures passed to named procedures: the target, the callee, and the argument
+    /// position.
     passed: Vec<(Target, Name, usize)>,
-    /// A dummy argument, by position, that is passed on.
+    /// Dummy arguments passed on: the position of the dummy, the callee, and the argument position.
     passed_on: Vec<(usize, Name, usize)>,
-    /// What calls of dummy arguments, by position, pass.
+    /// Procedures passed to dummy procedures: the position of the dummy, what is passed, and the
+    /// argument position.
     passed_through: Vec<(usize, Passed, usize)>,
 }
 
-/// A procedure that is passed.
+/// A procedure as an actual argument.
 enum Passed {
     Named(Target),
     Dummy(usize),
 }
 
 impl Targets {
-    /// Of a program whose names are resolved.
+    /// Follows procedures through the calls of a program whose names are resolved.
     pub fn of(program: &Program) -> Self {
         let mut units = HashMap::new();
         for (i, u) in program.units.iter().enumerate() {
@@ -73,7 +76,7 @@ impl Targets {
                 }
             }
         }
-        // What comes first is passed first.
+        // Process in order, so that what comes first is passed first.
         open.reverse();
         while let Some((unit, position, target)) = open.pop() {
             let Some(known) = dummies[unit].get_mut(position) else {
@@ -91,7 +94,8 @@ impl Targets {
                 }
             }
             for (called, passed, at) in &found[unit].passed_through {
-                // What it calls now gets what is passed, and what was called gets it.
+                // The new target receives the procedures passed in this call, and what was called
+                // before receives the new target if that is what is passed.
                 if *called == position
                     && let Some(u) = units.get(&target.name)
                 {
@@ -130,25 +134,27 @@ impl Targets {
         }
     }
 
-    /// What the dummy procedure at a position of a unit can be, in the order of passing.
+    /// Returns the procedures that the dummy procedure at a position of a unit can be, in the order
+    /// in which they are passed.
     pub fn of_dummy(&self, unit: &str, position: usize) -> &[Target] {
         let unit = self.units.get(unit).and_then(|u| self.dummies.get(*u));
         unit.and_then(|u| u.get(position))
             .map_or(&[], Vec::as_slice)
     }
 
-    /// For each unit the units that it calls by their names, ascending.
+    /// Returns, for each unit, the units that it calls by name, ascending.
     pub fn direct(&self) -> &[Vec<usize>] {
         &self.direct
     }
 
-    /// For each unit the units that it may call, ascending.
+    /// Returns, for each unit, the units that it may call, ascending.
     pub fn callees(&self) -> &[Vec<usize>] {
         &self.callees
     }
 }
 
-/// `links`: for each symbol of `unit` that of `top` that it means, if it means one.
+/// Collects the calls of a unit. `links`: for each symbol of `unit`, the symbol of `top` that it
+/// refers to, if any.
 fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found) {
     let position = |s: SymId| {
         let s = links.get(s.0 as usize).copied().flatten()?;
@@ -156,7 +162,7 @@ fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found
     };
     let mut call = |callee: SymId, args: &[Expr]| {
         let s = &unit.symbols[callee];
-        // A function that calls itself names its result.
+        // A function that calls itself refers to its result.
         let global = match s.place {
             Place::Global => Some(&s.name),
             Place::Result => Some(&unit.name),

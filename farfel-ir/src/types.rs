@@ -3,10 +3,10 @@
 use crate::intrinsics::{Intrinsic, ResultType, Shape};
 use crate::ir::{BinOp, Class, Expr, ExprKind, Percent, Type, UnOp, Unit};
 
-/// The type of an expression of a resolved unit; `None` for what has none (a procedure
-/// as an actual argument, `*`, an alternate return).
+/// Returns the type of an expression of a resolved unit; `None` for expressions without a type (a
+/// procedure as an actual argument, `*`, an alternate return).
 ///
-/// Looks only at the unit's own symbols, which after `resolve` all carry their type.
+/// Looks only at the unit's own symbols, all of which carry their type after `resolve`.
 pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
     match &expr.kind {
         ExprKind::Int(_) | ExprKind::Bits(_) => Some(Type::INTEGER),
@@ -37,8 +37,8 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
         ExprKind::Binary(op, a, b) => match op {
             BinOp::Concat => Some(Type::Character),
             _ if op.is_relational() || op.is_logical() => Some(Type::LOGICAL),
-            // The exponent's type counts only where it is not an INTEGER, which is what
-            // promotion does anyway.
+            // The exponent's type matters only where it is not an INTEGER, which promotion takes
+            // care of anyway.
             _ => Some(type_of(unit, a)?.promote(type_of(unit, b)?)),
         },
         ExprKind::Percent(Percent::Val | Percent::Ref, a) => type_of(unit, a),
@@ -53,7 +53,7 @@ pub fn type_of(unit: &Unit, expr: &Expr) -> Option<Type> {
     }
 }
 
-/// The number of dimensions of a value of a resolved unit; 0 for a scalar.
+/// Returns the number of dimensions of an expression of a resolved unit; 0 for a scalar.
 pub fn rank(unit: &Unit, e: &Expr) -> usize {
     match &e.kind {
         ExprKind::Var(s) => unit.symbols[*s].dims.len(),
@@ -62,9 +62,9 @@ pub fn rank(unit: &Unit, e: &Expr) -> usize {
             .filter(|s| matches!(s.kind, ExprKind::Range(..)) || rank(unit, s) > 0)
             .count(),
         ExprKind::Array(_) => 1,
-        // An address is one number.
+        // An address is a scalar.
         ExprKind::Percent(Percent::Loc, _) => 0,
-        // Functions take and give scalars, but for intrinsic ones, which go by elements.
+        // Functions take and return scalars, except intrinsic functions, which can be elemental.
         ExprKind::Call(s, args) => match unit.symbols[*s].class {
             Class::Intrinsic(i) => intrinsic_rank(unit, i, args),
             _ => 0,
@@ -76,10 +76,11 @@ pub fn rank(unit: &Unit, e: &Expr) -> usize {
     }
 }
 
-/// The number of dimensions of what an intrinsic function gives.
+/// Returns the number of dimensions of the result of an intrinsic function.
 ///
-/// Never inlined: then [`rank`] would call itself as the last thing that it does, and of that rustc 1.95
-/// made wrong code with all optimisations, overflow checks and several codegen units: `A(2)` had rank 1.
+/// Never inlined: otherwise [`rank`] would call itself in tail position, which rustc 1.95
+/// miscompiles with full optimisation, overflow checks and several codegen units: `A(2)` had rank
+/// 1.
 #[inline(never)]
 fn intrinsic_rank(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> usize {
     let of = |i: usize| args.get(i).map_or(0, |a| rank(unit, a));
@@ -96,13 +97,13 @@ fn intrinsic_rank(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> usize {
         (Shape::Product, _) => (of(0) + of(1)).saturating_sub(2),
         (Shape::Reshaped, _) => match args.get(1).map(|e| &e.kind) {
             Some(ExprKind::Array(a)) => a.items.len(),
-            // How many elements the second argument has is not looked at.
+            // The number of elements of other second arguments is not determined.
             _ => of(0).max(2),
         },
     }
 }
 
-/// The argument at a position, or with this keyword.
+/// Returns the argument at this position, or with this keyword.
 fn argument<'a>(args: &'a [Expr], position: usize, keyword: &str) -> Option<&'a Expr> {
     let positional = |e: &&Expr| !matches!(e.kind, ExprKind::Keyword(..));
     args.get(position).filter(positional).or_else(|| {
@@ -113,7 +114,7 @@ fn argument<'a>(args: &'a [Expr], position: usize, keyword: &str) -> Option<&'a 
     })
 }
 
-/// The type of a reference to an intrinsic function.
+/// Returns the type of a reference to an intrinsic function.
 fn intrinsic_type(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> Option<Type> {
     let of = |e: &Expr| match &e.kind {
         ExprKind::Keyword(_, value) => type_of(unit, value),
@@ -153,7 +154,7 @@ fn intrinsic_type(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> Option<Type> {
     Some(ty.with_kind(kind))
 }
 
-/// The first element of an array constructor, through implied DOs.
+/// Returns the first element of an array constructor item, descending into implied DOs.
 fn first_item(item: &Expr) -> Option<&Expr> {
     match &item.kind {
         ExprKind::ImpliedDo(d) => first_item(d.items.first()?),
@@ -161,8 +162,8 @@ fn first_item(item: &Expr) -> Option<&Expr> {
     }
 }
 
-/// The type of a real constant: double precision when its exponent letter is `D`, quadruple
-/// when it is `Q`.
+/// Returns the type of a real constant: double precision if its exponent letter is `D`, quadruple
+/// if it is `Q`.
 pub fn real_constant_type(text: &str) -> Type {
     if text.contains('D') {
         Type::DOUBLE

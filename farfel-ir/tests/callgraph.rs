@@ -53,7 +53,7 @@ fn references_are_in_order_of_evaluation() {
         |list: &[usize]| -> Vec<&str> { list.iter().map(|i| graph.name(*i).as_str()).collect() };
     let a = graph.index("A").unwrap();
     assert_eq!(graph.references(a), ["G", "F", "E", "H", "EXT", "D"]);
-    // E is an entry of F, and EXT is not there.
+    // E is an entry of F, and EXT is not in the program.
     assert_eq!(names(graph.callees(a)), ["G", "F", "H", "D"]);
     // A statement function calls H.
     let d = graph.index("D").unwrap();
@@ -68,7 +68,7 @@ fn references_are_in_order_of_evaluation() {
 
     let below = Below::of(&program, ["A"]);
     let order: Vec<&str> = below.units.iter().map(|u| u.name.as_str()).collect();
-    // Without entries: E is looked up as a unit.
+    // Below does not know entries: E is looked up as a unit.
     assert_eq!(order, ["F", "G", "H", "D2", "D", "A"]);
     assert_eq!(below.callers[2], [4, 5]);
 }
@@ -96,8 +96,7 @@ fn a_derivative_refers_to_the_head_it_contains() {
     let at = |n: &str| graph.index(n).unwrap();
     let inner = at(&lowered.requests[0].head);
     let outer = at(&lowered.requests[1].head);
-    // The program calls the derivative of the outer head, which contains that of the
-    // inner one.
+    // The program calls the derivative of the outer head, which contains that of the inner one.
     assert_eq!(graph.requests(at("T")), [1]);
     assert_eq!(graph.callees(at("T")), [outer]);
     assert_eq!(graph.requests(outer), [0]);
@@ -107,7 +106,7 @@ fn a_derivative_refers_to_the_head_it_contains() {
         graph.callees_first([at("T")]),
         [at("F"), inner, outer, at("T")]
     );
-    // Without the requests a derivative is just a procedure that is not there.
+    // Without the requests a derivative is just a missing procedure.
     let bare = CallGraph::of(&lowered.program);
     assert_eq!(bare.callees(outer), [0; 0]);
     assert_eq!(

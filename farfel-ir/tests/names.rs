@@ -1,4 +1,4 @@
-//! Names that nothing has yet.
+//! Generation of unused names.
 
 use farfel_ir::Span;
 use farfel_ir::ir::{LONGEST_NAME, Name, Symbol, Symbols, Type, unused_name};
@@ -36,7 +36,7 @@ fn names_that_are_given_up_are_free_again() {
     assert_eq!(add(&mut symbols, "T"), "T5");
     symbols.truncate(2);
     assert_eq!(add(&mut symbols, "T"), "T1");
-    // What a copy gets does not count here.
+    // Names added to a copy do not count in the original.
     let mut copy = symbols.clone();
     assert_eq!(add(&mut copy, "T"), "T3");
     assert_eq!(add(&mut symbols, "T"), "T3");

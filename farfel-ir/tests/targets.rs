@@ -1,4 +1,4 @@
-//! What a dummy procedure can be, in parsed programs.
+//! The possible targets of dummy procedures in parsed programs.
 
 use farfel_ir::Sources;
 use farfel_ir::targets::Targets;

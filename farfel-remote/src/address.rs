@@ -1,4 +1,4 @@
-//! Addresses and the services that they name.
+//! Addresses and the services they refer to.
 
 use opendal_core::{HttpTransporter, OperationContext, Operator};
 use opendal_http_transport_reqwest::ReqwestTransport;
@@ -15,11 +15,11 @@ use url::Url;
 
 use crate::Error;
 
-/// What an address names.
+/// The service that an address refers to.
 #[derive(Clone)]
 pub(crate) struct Service {
     operator: Operator,
-    /// A server to knock at before it is used.
+    /// A server to probe with a TCP connection before the first use.
     knock: Option<Arc<Knock>>,
 }
 
@@ -30,13 +30,14 @@ struct Knock {
 }
 
 impl Service {
-    /// Whether the client goes on trying where access is refused.
+    /// Whether the client keeps retrying if access is refused, so that a refusal looks like a
+    /// timeout.
     pub(crate) fn hides_refusal(&self) -> bool {
         self.knock.is_some()
     }
 
-    /// The service, when its server is there. The Redis client would try again and again until
-    /// the time is over, and a build would wait for nothing.
+    /// Returns the operator if the server is reachable. Otherwise the Redis client would retry
+    /// until the time limit, and a build would wait for nothing.
     pub(crate) async fn operator(self) -> Result<Operator, Error> {
         if let Some(knock) = &self.knock
             && !knock.answered.load(Ordering::Relaxed)
@@ -49,10 +50,10 @@ impl Service {
     }
 }
 
-/// The service that an address names.
+/// Returns the service that an address refers to.
 pub(crate) fn service(address: &str, timeout: Duration) -> Result<Service, Error> {
     let url = Url::parse(address).map_err(|e| {
-        // Its text names what is wrong, and quotes nothing.
+        // The message only names the problem and quotes nothing of the address.
         Error::Address(match e {
             url::ParseError::RelativeUrlWithoutBase => "it does not begin with `…://`",
             url::ParseError::InvalidPort => "the port is not a number",
@@ -122,7 +123,7 @@ fn s3(url: &Url, timeout: Duration) -> Result<Operator, Error> {
     over_http(Operator::new(service)?, !plain, timeout)
 }
 
-/// WebDAV; without folders every server that takes GET and PUT.
+/// WebDAV; without folders, any server that supports GET and PUT.
 fn webdav(url: &Url, scheme: &str, folders: bool, timeout: Duration) -> Result<Operator, Error> {
     let host = url.host_str().ok_or(Error::Address("there is no host"))?;
     let port = url.port().map(|p| format!(":{p}")).unwrap_or_default();
@@ -155,7 +156,7 @@ fn over_http(operator: Operator, tls: bool, timeout: Duration) -> Result<Operato
         .user_agent(concat!("farfel/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(timeout);
     if !tls {
-        // Reading the system's certificates takes time, and there may be none.
+        // Loading the system's certificates takes time, and there may be none.
         client = client.tls_certs_only([]);
     }
     let client = client.build().map_err(|_| Error::Tls)?;
@@ -163,7 +164,7 @@ fn over_http(operator: Operator, tls: bool, timeout: Duration) -> Result<Operato
     Ok(operator.with_context(OperationContext::new().with_http_transport(transport)))
 }
 
-/// What TLS computes with; the first one stays.
+/// Installs the cryptography provider for TLS. If there is one already, it is kept.
 fn provide_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,54 +1,54 @@
-//! Why the shared cache did not do what it was asked.
+//! Errors of the shared cache.
 
 use std::time::Duration;
 
-/// Why the shared cache did not do what it was asked. No message has a part of its address.
+/// Why an operation on the shared cache failed. No message contains any part of its address.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address cannot be read.
+    /// The address cannot be parsed.
     #[error("its address is wrong: {0}")]
     Address(&'static str),
-    /// The address is of a kind that is not known.
+    /// The scheme of the address is unknown.
     #[error("`{0}://` is not one of redis, rediss, s3, webdav, webdavs, http, https, file")]
     Scheme(String),
-    /// The address can be read but means nothing to the service.
+    /// The address can be parsed but is not valid for the service.
     #[error("its address or its settings in the environment are wrong or incomplete")]
     Settings,
-    /// No thread could be started.
+    /// A thread could not be started.
     #[error("no thread could be started for it")]
     Threads,
-    /// TLS cannot be used.
+    /// TLS is unavailable.
     #[error("there are no certificates to check it by")]
     Tls,
-    /// The time limit is over.
+    /// The time limit was exceeded.
     #[error("it did not answer within {} ms", .0.as_millis())]
     Timeout(Duration),
-    /// The time limit is over; the client may have tried a wrong password again and again.
+    /// The time limit was exceeded; the client may have kept retrying with a wrong password.
     #[error("it did not answer within {} ms, or refuses access", .0.as_millis())]
     TimeoutOrRefused(Duration),
-    /// Nothing has this name.
+    /// There is no entry with this name.
     #[error("it has no such entry")]
     NotFound,
-    /// User or password are wrong, or may not do this.
+    /// User or password are wrong, or lack permission.
     #[error("it refuses access")]
     Refused,
-    /// The server asks for patience.
+    /// The server limits the rate of requests.
     #[error("it gets too many requests")]
     TooOften,
-    /// The server cannot do this.
+    /// The server does not support the operation.
     #[error("it cannot do what is needed")]
     Unsupported,
-    /// There are more bytes than there can be.
+    /// There are more bytes than allowed.
     #[error("an answer is too large")]
     TooLarge,
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What the system or the server says about a failure, as far as it cannot quote an address:
-/// the reason of a failed connection, the status of an answer.
+/// Returns what the system or the server says about a failure, as far as it cannot contain an
+/// address: the reason of a failed connection, or the status of a response.
 pub(crate) fn cause(error: &opendal_core::Error) -> Error {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -59,7 +59,7 @@ pub(crate) fn cause(error: &opendal_core::Error) -> Error {
         }
         next = error.source();
     }
-    // The status of an answer is there as text only.
+    // The status of a response is only available as text.
     let text = error.to_string();
     if ["NOAUTH", "WRONGPASS", "NOPERM"]
         .iter()
@@ -76,7 +76,7 @@ pub(crate) fn cause(error: &opendal_core::Error) -> Error {
 }
 
 impl Error {
-    /// What the system says.
+    /// Returns the system's message for a failed connection.
     pub(crate) fn connection(error: &std::io::Error) -> Error {
         let text = error.to_string();
         let end = text.find(" (os error").unwrap_or(text.len());

@@ -1,21 +1,21 @@
 //! The shared tier of Farfel's cache: bytes by name, on a server or in a directory.
 //!
-//! A blocking front of [OpenDAL](https://opendal.apache.org), in a crate of its own because
-//! it brings a network client: only those who share a cache compile it. What the bytes mean,
-//! and whether they are to be trusted, is the matter of `farfel-driver`.
+//! A blocking wrapper around [OpenDAL](https://opendal.apache.org), in a separate crate because it
+//! pulls in a network client: only users who share a cache compile it. What the bytes mean, and
+//! whether they can be trusted, is up to `farfel-driver`.
 //!
-//! | address | what |
+//! | address | service |
 //! |---|---|
 //! | `redis://[USER[:PASSWORD]@]HOST[:PORT][/DB]`, `rediss://…` | a Redis server; with TLS |
-//! | `s3://BUCKET[/FOLDER][?region=…&endpoint=…]` | S3 and what is like it; keys from the environment or `~/.aws` |
-//! | `webdav://[USER:PASSWORD@]HOST[:PORT]/FOLDER`, `webdavs://…` | WebDAV; folders are made |
-//! | `http://…`, `https://…` | a server that takes GET and PUT |
+//! | `s3://BUCKET[/FOLDER][?region=…&endpoint=…]` | S3 and compatible services; keys from the environment or `~/.aws` |
+//! | `webdav://[USER:PASSWORD@]HOST[:PORT]/FOLDER`, `webdavs://…` | WebDAV; folders are created |
+//! | `http://…`, `https://…` | a server that supports GET and PUT |
 //! | `file:///FOLDER` | a directory, such as one on a file server |
 //!
-//! **Invariant:** every call ends within the time limit, whatever the other side does; no
-//! error has a part of the address in it, which may hold a password.
+//! **Invariant:** every call returns within the time limit, whatever the other side does; no error
+//! message contains any part of the address, which may include a password.
 
-// Whatever users do, they get a message.
+// Whatever users write, they get a diagnostic and never a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
@@ -33,21 +33,21 @@ use std::sync::mpsc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// A shared cache. Threads use it by reference.
+/// A shared cache. Threads can share it by reference.
 pub struct Remote {
     service: Service,
     timeout: Duration,
-    /// None only while it is dropped.
+    /// `None` only during drop.
     runtime: Option<Runtime>,
 }
 
 impl Remote {
-    /// Understands an address. Nothing is sent before the first read or write.
+    /// Parses an address. Nothing is sent before the first read or write.
     ///
     /// # Errors
     ///
-    /// The address is none of those that this module lists; there is no thread or, for
-    /// addresses with TLS, no certificate to trust.
+    /// The address is not one of those listed in this module's documentation; a thread cannot be
+    /// started; or, for addresses with TLS, there is no trusted certificate.
     pub fn open(address: &str, timeout: Duration) -> Result<Remote, Error> {
         let service = address::service(address, timeout)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -63,11 +63,12 @@ impl Remote {
         })
     }
 
-    /// The bytes that have a name, none if it has none.
+    /// Returns the bytes with this name, or `None` if there are none.
     ///
     /// # Errors
     ///
-    /// There are more than `limit` bytes; the time is over; whatever the other side says.
+    /// There are more than `limit` bytes; the time limit is exceeded; any error that the other side
+    /// reports.
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, Error> {
         let service = self.service.clone();
         let name = name.to_owned();
@@ -92,11 +93,11 @@ impl Remote {
         }
     }
 
-    /// Gives bytes a name.
+    /// Stores bytes under a name.
     ///
     /// # Errors
     ///
-    /// The time is over; whatever the other side says.
+    /// The time limit is exceeded; any error that the other side reports.
     pub fn write(&self, name: &str, bytes: Vec<u8>) -> Result<(), Error> {
         let service = self.service.clone();
         let name = name.to_owned();
@@ -107,8 +108,8 @@ impl Remote {
         })
     }
 
-    /// Runs something on the runtime's own thread, so that it works wherever the caller is,
-    /// and leaves it behind when the time is over.
+    /// Runs a future on the runtime's own thread, so that the caller may be in any context, and
+    /// abandons it at the time limit.
     fn within<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Error>> + Send + 'static,
@@ -116,7 +117,7 @@ impl Remote {
         let runtime = self.runtime.as_ref().ok_or(Error::Threads)?;
         let (sender, receiver) = mpsc::sync_channel(1);
         let task = runtime.spawn(async move {
-            // Nobody listens any more when the time is over.
+            // Nobody is listening any more after the time limit.
             let _ = sender.send(work.await);
         });
         receiver.recv_timeout(self.timeout).unwrap_or_else(|e| {
@@ -134,7 +135,7 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        // Looking up a host's name cannot be stopped; nobody waits for it.
+        // A host name lookup cannot be interrupted, so this does not wait for it.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,25 +1,25 @@
 //! AD tools other than the engine of `farfel-ad`.
 //!
-//! An adapter is an [`AdTool`](farfel_ad::AdTool): it makes the input of a program that
-//! differentiates, and reads what that program wrote. It starts no process and opens no file:
-//! who does that is a [`Runner`](external::Runner).
+//! An adapter is an [`AdTool`](farfel_ad::AdTool): it prepares the input of an external AD program,
+//! and reads the program's output. It starts no processes and opens no files: that is up to a
+//! [`Runner`](external::Runner).
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`external`] | one run of a tool: what it reads, and what it leaves |
+//! | [`external`] | one run of a tool: its input and its output |
 //! | [`tapenade`] | the adapter for Tapenade |
 //! | [`adifor`] | the adapter for ADIFOR 2 |
-//! | [`dropin`] | the other way round: the engine behind Tapenade's command line |
-//! | `refuse` | what tools that read FORTRAN 77 cannot differentiate |
-//! | `tapes` | tapes in Fortran that was read from text |
+//! | [`dropin`] | the reverse: the engine behind Tapenade's command line |
+//! | `refuse` | code that tools for FORTRAN 77 cannot differentiate |
+//! | `tapes` | tapes in Fortran source |
 
-// Whatever users do, they get a message.
+// Whatever users write, they get a diagnostic and never a panic.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
-/// The version of this crate. Another version may make another program of the same source.
+/// The version of this crate. Different versions may generate different code from the same source.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod adifor;

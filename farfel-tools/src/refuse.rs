@@ -1,4 +1,4 @@
-//! What tools that read FORTRAN 77 cannot differentiate.
+//! Code that tools for FORTRAN 77 cannot differentiate.
 
 use farfel_ad::locations::differentiable;
 use farfel_ad::refuse::{refuse, refuse_allocations, refuse_arguments};
@@ -13,7 +13,7 @@ use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
 
-/// What other tools are not told: derivatives that are given, and what is constant.
+/// Reports what other tools cannot be told: given derivatives, and constant statements.
 fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
     if unit.constant {
         let message = "the AD tool does not know of statements that are constant";
@@ -32,7 +32,8 @@ fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
     .collect()
 }
 
-/// Like [`refuse`], for tools that read FORTRAN 77 only; `tapes`: and the tapes of adjoints.
+/// Like [`refuse`], for tools that only read FORTRAN 77; `tapes`: whether they can also handle the
+/// tapes of adjoints.
 pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
     let mut found = refuse(unit);
     found.extend(refuse_given(unit));
@@ -88,8 +89,8 @@ pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
     found
 }
 
-/// What a unit assigns that lies in COMMON, has derivatives, and is used under two names: adjoints of
-/// other tools lose what is added to one of them.
+/// Reports differentiable COMMON variables that a unit assigns and uses under two names: adjoints
+/// from other tools lose what is added to one of them.
 pub(crate) fn refuse_two_names(unit: &Unit, assigned: &Assigned) -> Vec<Diagnostic> {
     let storage = UnitStorage::of(unit);
     let mut changed = assigned.in_unit(unit);

@@ -1,16 +1,16 @@
-//! Tapes in Fortran that was read from text.
+//! Recognises tapes in Fortran source.
 //!
-//! What reverse mode makes marks its tapes ([`farfel_lang::ir::Symbol::tape`]), so that an adjoint
-//! that is differentiated again treats them as the stacks that they are. Printed and read again,
-//! as by chains of command lines, they are arrays like others.
+//! Reverse mode marks its tapes ([`farfel_lang::ir::Symbol::tape`]), so that an adjoint that is
+//! differentiated again treats them as stacks. When the code has been printed and parsed again, as
+//! by a chain of commands, they are ordinary arrays.
 
 use farfel_lang::ir::{
     Attribute, BinOp, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit, walk_block,
 };
 use std::collections::HashSet;
 
-/// Marks the tapes of a unit: arrays with the names that reverse mode gives, which are used as
-/// stacks and in no other way.
+/// Marks the tapes of a unit: arrays that have the names which reverse mode uses, and that are only
+/// used as stacks.
 pub(crate) fn mark(unit: &mut Unit) {
     let found: Vec<SymId> = unit
         .symbols
@@ -32,8 +32,8 @@ pub(crate) fn mark(unit: &mut Unit) {
     }
 }
 
-/// Is an array used as `A(TOP)` or `A(TOP + 1)` only, with one TOP that is counted up and down, or passed on
-/// together with that?
+/// Whether an array is only used as `A(TOP)` or `A(TOP + 1)`, with a single TOP that is counted up
+/// and down, or passed on together with it.
 fn is_stack(unit: &Unit, array: SymId) -> bool {
     let mut tops: HashSet<SymId> = HashSet::new();
     let mut uses = 0usize;
@@ -73,7 +73,7 @@ fn is_stack(unit: &Unit, array: SymId) -> bool {
     uses == known && unit.symbols[*top].name.starts_with("TOP_") && counts(unit, *top)
 }
 
-/// `TOP`, `TOP + 1`, `TOP - 2`
+/// Returns the variable of `TOP`, `TOP + 1`, `TOP - 2`.
 fn counted(e: &Expr) -> Option<SymId> {
     match &e.kind {
         ExprKind::Var(top) => Some(*top),
@@ -85,7 +85,7 @@ fn counted(e: &Expr) -> Option<SymId> {
     }
 }
 
-/// Is a variable assigned 0, and itself plus or minus a number, only?
+/// Whether all assignments to a variable set it to 0, or to itself plus or minus a constant.
 fn counts(unit: &Unit, top: SymId) -> bool {
     let mut fine = true;
     walk_block(&unit.body, &mut |s: &Stmt| {
@@ -108,7 +108,7 @@ mod tests {
     use farfel_lang::resolve::resolve;
     use farfel_lang::syntax::{NoIncludes, parse};
 
-    /// The names of the tapes of a program's first unit.
+    /// Returns the names of the tapes of a program's first unit.
     fn tapes(body: &str) -> Vec<String> {
         let text = format!(
             "      SUBROUTINE S(X, TAPE_R8, TOP_R8, MOST_R8)\n      DOUBLE PRECISION X, TAPE_R8(*)\n      INTEGER*8 TOP_R8, MOST_R8\n{body}      END\n"

@@ -1,5 +1,4 @@
-//! ADIFOR 2: what the adapter makes of output that is written by hand in ADIFOR's
-//! conventions.
+//! The ADIFOR 2 adapter, with output that is written by hand in ADIFOR's conventions.
 
 #[path = "../../farfel-ad/tests/support/mod.rs"]
 mod support;
@@ -14,7 +13,7 @@ use farfel_tools::adifor::{Adifor, Options, Version};
 use farfel_tools::external::{Job, Ran, RunError, Runner};
 use std::sync::Arc;
 
-/// A run that leaves one file, whatever it is asked for.
+/// A runner whose runs leave one file, whatever the job is.
 struct Wrote(String, &'static str);
 
 impl Runner for Wrote {
@@ -34,7 +33,7 @@ fn program(text: &str) -> Program {
     p
 }
 
-/// A request for the derivative of the first unit, named F_G1.
+/// Returns a request for the derivative of the first unit, named F_G1.
 fn request(p: &Program, from: &[usize], to: &[usize], paired: &[usize], vector: bool) -> Request {
     Request {
         id: 1,
@@ -52,7 +51,7 @@ fn request(p: &Program, from: &[usize], to: &[usize], paired: &[usize], vector: 
     }
 }
 
-/// The program with the derivative, and the warnings; or what is wrong.
+/// Returns the program with the derivative, and the warnings, or the errors.
 fn with_derivative(
     p: &Program,
     request: &Request,
@@ -100,9 +99,9 @@ const SOURCE: &str = "
       END
 ";
 
-/// As ADIFOR lays it out: a date, lower case, names broken at the end of a line, loops that
-/// end in CONTINUE with high labels, saved locals, partial derivatives in variables of its
-/// own, every member of a COMMON block with a derivative. P carries none.
+/// Output in the style of ADIFOR: a date, lower case, names broken at the end of a line, loops that
+/// end in CONTINUE with high labels, saved local variables, partial derivatives in temporaries, a
+/// derivative for every member of a COMMON block. P is passive.
 const SCALAR: &str = "C   Made on 10/14/98 by a version of 1995.
 C
       subroutine g_f(x, g_x, p, y, g_y, n)
@@ -169,7 +168,7 @@ fn scalar_gradients() {
             "ADIFOR: Warning: x"
         ]
     );
-    // No date, no comment; names of units and COMMON blocks that no other request has.
+    // No date, no comment; the names of units and COMMON blocks are unique to this request.
     assert!(
         !text.contains("1995") && !text.contains("SAVE G_D1_W"),
         "{text}"
@@ -178,7 +177,7 @@ fn scalar_gradients() {
         text.contains("SUBROUTINE F_G1(X, G_X, P, G_P, Y, G_Y, N)"),
         "{text}"
     );
-    // A variable is named G_G1 already.
+    // There is already a variable named G_G1.
     assert!(
         text.contains("SUBROUTINE G_G1_1(X, G_X, G, G_G1)"),
         "{text}"
@@ -204,7 +203,7 @@ C     Y = X1**2*X2*P + 2*SQRT(X2)
     support::compare(&out, 1e-14, &text);
 }
 
-/// The long form, with the count of directions and leading dimensions.
+/// The long form, with the number of directions and leading dimensions.
 const VECTOR: &str = "
       subroutine g_f(g_p_, x, g_x, ldg_x, p, y, g_y, ldg_y, n)
         double precision x(n), p, y, s
@@ -285,7 +284,7 @@ fn several_directions() {
     support::compare(&out, 1e-14, &text);
 }
 
-/// Everything that does not fit is an error that says what.
+/// Anything that does not fit is an error that names the problem.
 #[test]
 fn output_that_does_not_fit() {
     let p = program(SOURCE);
@@ -314,7 +313,7 @@ fn output_that_does_not_fit() {
         ),
         changed("        endif\n", "\n"),
         changed("double precision d1_p, d2_v", "integer d1_p(2), d2_v"),
-        // X carries a derivative, and the program has no place for it.
+        // X has a derivative, but the program has no place for it.
         fault(&request(&p, &[0], &[2], &[1, 2], false), SCALAR),
     ];
     insta::assert_snapshot!("adifor_misfits", found.join("\n"));
@@ -377,7 +376,7 @@ fn versions() {
     assert_eq!(find("ADIFOR 2.x, 99999999999.1"), None);
 }
 
-/// ADIFOR cannot be asked for a derivative from nothing or of nothing.
+/// ADIFOR cannot be run without independents or without dependents.
 #[test]
 fn blocks_without_independents_or_dependents() {
     let p = program(SOURCE);
@@ -414,8 +413,8 @@ fn blocks_without_independents_or_dependents() {
     }
 }
 
-/// Procedures without text, in the program and in ADIFOR's own code, are errors until they
-/// are allowed, by the names that they have in the program.
+/// Procedures without source, in the program and in ADIFOR's own code, are errors until they are
+/// allowed, by their names in the program.
 #[test]
 fn procedures_that_are_allowed() {
     let long = "A_PROCEDURE_WITH_A_LONG_NAME";
@@ -457,8 +456,8 @@ fn procedures_that_are_allowed() {
     );
 }
 
-/// Changes to a text: at a place (in thousandths of its length), a piece of so many bytes
-/// becomes another one.
+/// Applies changes to a text: at a position (in thousandths of its length), a number of bytes are
+/// replaced.
 fn changed(text: &str, changes: &[(usize, usize, String)]) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for (place, length, new) in changes {
@@ -472,8 +471,8 @@ fn changed(text: &str, changes: &[(usize, usize, String)]) -> String {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 400, ..Default::default() })]
 
-    /// Whatever a tool writes, the adapter ends, and what it lets through compiles as far as
-    /// the representation can tell.
+    /// Whatever a tool writes, the adapter terminates, and what it accepts compiles as far as the
+    /// representation can tell.
     #[test]
     fn no_output_makes_the_adapter_panic(
         vector: bool,

@@ -1,5 +1,6 @@
 //! ADR blocks through lowering and the adapter, with the drop-in and with a real Tapenade. These
-//! tests say on standard error when they did not run with that because TAPENADE_HOME is not set.
+//! tests report on standard error if they did not run with the latter because TAPENADE_HOME is not
+//! set.
 
 #![allow(clippy::print_stderr)] // says what was skipped
 
@@ -12,7 +13,7 @@ use support::{CHECKED, FAST, compare};
 use tapenade::program::read;
 use tapenade::tool::tools;
 
-/// Differentiates and runs; every line that the program prints is `name value expected`.
+/// Differentiates and runs a program; every line that it prints is `name value expected`.
 fn check(text: &str, flags: &[&str], tolerance: f64) {
     let mut source = read(text);
     let requests = source.lowered();
@@ -27,8 +28,8 @@ fn check(text: &str, flags: &[&str], tolerance: f64) {
     }
 }
 
-/// The equilibrium of the paper with ADR in the outer and in the inner derivatives: all
-/// five requests are for adjoints, of adjoints in part.
+/// The equilibrium of the paper with ADR in the outer and in the inner derivatives: all five
+/// requests are for adjoints, some of them adjoints of adjoints.
 #[test]
 fn the_equilibrium_of_the_paper() {
     let text = support::paper()
@@ -45,8 +46,8 @@ fn the_equilibrium_of_the_paper() {
     check(&text, &["-fdefault-real-8"], 1e-6 / 50.0);
 }
 
-/// The second derivative in a direction, with COMMON that counts the calls, COMMON that
-/// carries what depends on X, and a text that changes.
+/// The second derivative in one direction, with COMMON that counts the calls, COMMON with values
+/// that depend on X, and a string that changes.
 fn second_derivative(outer: &str, inner: &str) {
     let block = |mode: &str, y: &str, d: &str, body: &str| match mode {
         "ADF" => {
@@ -139,7 +140,7 @@ fn reverse_over_forward() {
     second_derivative("ADR", "ADF");
 }
 
-/// What the block reads is there for the adjoint, which reads nothing.
+/// Values that the block reads are available to the adjoint, which reads nothing itself.
 #[test]
 fn input_happens_once() {
     check(

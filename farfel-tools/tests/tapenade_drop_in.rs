@@ -1,5 +1,5 @@
-//! The adapter with the drop-in behind it: what both take for Tapenade's conventions must
-//! agree. No process is started.
+//! The adapter with the drop-in behind it: both must agree on Tapenade's conventions. No process is
+//! started.
 
 #![allow(clippy::print_stderr)] // in what it shares with other tests
 
@@ -37,15 +37,15 @@ fn the_equilibrium_of_the_paper() {
     }
 }
 
-/// They stop with a number where a derivative is wrong.
+/// The programs stop with a number if a derivative is wrong.
 #[test]
 fn programs_that_check_themselves() {
     let mut bad = String::new();
     let programs = support::programs_that_check_themselves();
     for (path, text) in &programs {
-        // Tapenade has one number of directions for all of a program. It cannot follow what lies in
-        // COMMON and has a second name, directives about derivatives, arrays with derivatives that are
-        // allocated, ENTRY points, MAXVAL, array statements, and functions that change variables.
+        // Tapenade has one number of directions for a whole program. It cannot handle COMMON
+        // variables with a second name, directives about derivatives, allocated arrays with
+        // derivatives, ENTRY points, MAXVAL, array statements, and functions that change variables.
         let words = ["DIRECTIONS =", "farfel: constant"];
         let files = [
             "tied_in_common.ff",
@@ -77,10 +77,10 @@ fn programs_that_check_themselves() {
     assert!(bad.is_empty(), "{bad}");
 }
 
-/// Carries requests out in turn by two tools.
+/// Carries out requests alternately with two tools.
 struct Turns {
     tools: [Box<dyn AdTool>; 2],
-    /// Which of them begins.
+    /// The index of the first one to use.
     first: usize,
 }
 
@@ -100,8 +100,8 @@ impl AdTool for Turns {
     }
 }
 
-/// Derivatives of the built-in engine's by the adapter, and the other way round: in each nesting
-/// one of the requests is the one tool's, and one the other's.
+/// Derivatives of the built-in engine are differentiated by the adapter, and the other way round:
+/// in each nesting one request goes to one tool, and one to the other.
 #[test]
 fn two_tools_in_one_program() {
     let block = |mode: &str, inner: bool| {
@@ -185,7 +185,7 @@ C     The function is (sum x)**2*x(1)**2 + sum x**3
     }
 }
 
-/// All directions in one sweep, against one at a time.
+/// All directions in one sweep, compared with one at a time.
 #[test]
 fn several_directions() {
     let source = read(

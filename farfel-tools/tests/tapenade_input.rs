@@ -1,4 +1,4 @@
-//! What the Tapenade adapter asks to be run: command lines and input, without a Tapenade.
+//! The jobs of the Tapenade adapter: command lines and input, without a Tapenade.
 
 #[path = "tapenade/mod.rs"]
 mod tapenade;
@@ -16,7 +16,7 @@ const NEW: Version = Version {
     minor: 16,
 };
 
-/// The command lines for the paper's example.
+/// Returns the command lines for the paper's example.
 fn paper(version: Version) -> Vec<String> {
     let mut source = read(PAPER);
     let requests = source.lowered();
@@ -25,7 +25,7 @@ fn paper(version: Version) -> Vec<String> {
         .iter()
         .map(|r| {
             let job = job(&program, r, version, &Options::default()).unwrap();
-            // Any derivatives do for what the next request reads.
+            // Any derivatives will do as the input of the next request.
             program = differentiate_all(
                 &Builtin,
                 std::mem::take(&mut program),
@@ -37,9 +37,9 @@ fn paper(version: Version) -> Vec<String> {
         .collect()
 }
 
-/// Section 3.2 of the paper: roots and suffixes in this order. What is different: heads say
-/// what is differentiated by what; the file is named after the head, and holds what the
-/// head reaches instead of all that there is, which newer versions need.
+/// Section 3.2 of the paper: roots and suffixes in this order. The differences: heads specify
+/// independents and dependents; the file is named after the head, and contains what the head
+/// reaches instead of everything, as newer versions require.
 #[test]
 fn the_command_lines_of_the_paper() {
     let printed = [
@@ -128,7 +128,7 @@ fn options_modes_and_files() {
     assert_eq!(j.outputs, ["head_g2v.f"]);
 }
 
-/// The job depends on the closure and on nothing else.
+/// The job depends only on the closure.
 #[test]
 fn equal_closures_have_equal_jobs() {
     let of = |text: &str| small(text, AdMode::Forward, &Options::default()).unwrap();
@@ -155,20 +155,20 @@ fn text(source: &str, mode: AdMode) -> String {
     j.inputs[0].1.clone()
 }
 
-/// What STOP says would be lost, so something stands in for it.
+/// The code of STOP would be lost, so a placeholder is substituted.
 #[test]
 fn tangents_keep_input_and_output() {
     insta::assert_snapshot!(text(SMALL, AdMode::Forward));
 }
 
-/// The primal run has done all that.
+/// The primal run has done all input and output.
 #[test]
 fn adjoints_do_no_input_and_output() {
     insta::assert_snapshot!(text(SMALL, AdMode::Reverse));
     let reads = SMALL.replace("F = X*X\n", "READ *, Y\n      F = X*X*Y\n");
     insta::assert_snapshot!(small(&reads, AdMode::Reverse, &Options::default()).unwrap_err());
     assert!(small(&reads, AdMode::Forward, &Options::default()).is_ok());
-    // A CHARACTER variable is no file.
+    // A CHARACTER variable is not a file.
     let internal = SMALL
         .replace(
             "WRITE (*, *, IOSTAT=I) Y",
@@ -182,7 +182,7 @@ fn adjoints_do_no_input_and_output() {
     );
 }
 
-/// What the tool would get wrong.
+/// Intrinsic functions that the tool would handle incorrectly.
 #[test]
 fn intrinsics_that_the_tool_does_not_know() {
     let source = "
@@ -216,7 +216,7 @@ fn stubs_for_the_stack() {
     insta::assert_snapshot!(text(source, AdMode::Forward));
 }
 
-/// The size goes down with the calls.
+/// The size is passed down with the calls.
 #[test]
 fn arrays_of_assumed_size_get_one() {
     let source = "
@@ -258,7 +258,7 @@ fn arrays_of_assumed_size_get_one() {
     assert!(kept.contains("NRM(W(1, 2), 4, 4)"), "{kept}");
 }
 
-/// The tool loses labels of large ones.
+/// The tool loses labels in large ones.
 #[test]
 fn computed_goto_is_spelled_out() {
     let source = "
@@ -282,8 +282,8 @@ fn computed_goto_is_spelled_out() {
     );
 }
 
-/// Where a subprogram may see less than the whole of an array, its derivative is set to
-/// zero by whoever has the whole.
+/// If a subprogram may receive less than a whole array, the unit that has the whole array sets its
+/// derivative to zero.
 #[test]
 fn parts_of_arrays_need_more_zeros() {
     let source = |actual: &str, dummy: &str| {
@@ -326,7 +326,7 @@ fn parts_of_arrays_need_more_zeros() {
     }
 }
 
-/// What a caller does not declare the tool neither saves nor sets to zero.
+/// The tool neither saves nor zeroes what a caller does not declare.
 #[test]
 fn common_blocks_are_declared_by_callers() {
     let source = "
@@ -345,7 +345,7 @@ fn common_blocks_are_declared_by_callers() {
     insta::assert_snapshot!(text(source, AdMode::Reverse));
 }
 
-/// Adjoints add to the derivatives of both.
+/// Adjoints increment the derivatives of both.
 #[test]
 fn one_variable_as_two_arguments_is_copied_for_adjoints() {
     let source = "
@@ -375,13 +375,13 @@ fn one_variable_as_two_arguments_is_copied_for_adjoints() {
         tangent.contains("DOT(X, X)") && tangent.contains("G(E, E, Y)"),
         "{tangent}"
     );
-    // No size, no copy.
+    // Without a size, no copy can be made.
     let open = source.replace("X(3), Y", "X(*), Y");
     insta::assert_snapshot!(small(&open, AdMode::Reverse, &Options::default()).unwrap_err());
 }
 
-/// The tool replaces the dummy arguments of statement functions one after the other, and
-/// puts the results of functions where the assignment puts them.
+/// The tool replaces the dummy arguments of statement functions one after the other, and stores
+/// results of functions directly in the target of the assignment.
 #[test]
 fn results_and_statement_functions() {
     let source = "

@@ -1,5 +1,5 @@
-//! The adapter with the drop-in, and with a real Tapenade. These tests say on standard error when
-//! they did not run with that because TAPENADE_HOME is not set.
+//! The adapter with the drop-in, and with a real Tapenade. These tests report on standard error if
+//! they did not run with the latter because TAPENADE_HOME is not set.
 
 #[path = "../../farfel-ad/tests/support/mod.rs"]
 mod support;
@@ -30,8 +30,8 @@ fn the_equilibrium_of_the_paper() {
     compare(&double, 1e-6 / 50.0, &fortran);
 }
 
-/// Differentiates and runs; every line that the program prints is `name value expected`. What a
-/// real Tapenade has made, where there is one.
+/// Differentiates and runs a program; every line that it prints is `name value expected`. Returns
+/// the output of a real Tapenade, if there is one.
 fn check(text: &str, wanted: &dyn Fn(&Source) -> Vec<Request>, tolerance: f64) -> Option<String> {
     let source = read(text);
     let requests = wanted(&source);
@@ -49,7 +49,7 @@ fn check(text: &str, wanted: &dyn Fn(&Source) -> Vec<Request>, tolerance: f64) -
     made.into_iter().nth(1)
 }
 
-/// Compares the gradient of HEAD(X, N, Y) with differences.
+/// Compares the gradient of HEAD(X, N, Y) with finite differences.
 const AGAINST_DIFFERENCES: &str = "
       PROGRAM MAIN
       EXTERNAL HEAD_G1
@@ -117,12 +117,12 @@ fn the_gradient_of_a_function_with_loops_and_branches() {
         &|s| vec![s.request(1, AdMode::Reverse, "HEAD", &["X"], &["Y"])],
         1e-6,
     );
-    // Otherwise this has tested less than it says.
+    // Otherwise this test covers less than it claims.
     assert!(fortran.is_none_or(|f| f.contains("CALL PUSHREAL8") && f.contains("CALL LOG_G1_P(")));
 }
 
-/// Products and powers, with a value that is overwritten in a loop, so that adjoints use
-/// the stack; what is pushed first carries no derivative.
+/// Products and powers, with a value that is overwritten in a loop, so that adjoints use the stack;
+/// the first pushed value has no derivative.
 const PRODUCT: &str = "
       SUBROUTINE HEAD(X, N, Y)
       DOUBLE PRECISION X(N), Y, P, Q(3)
@@ -150,7 +150,7 @@ const PRODUCT: &str = "
       END
 ";
 
-/// Gradients by differences of gradients: the Hessian times a vector.
+/// Gradients by finite differences of gradients: Hessian-vector products.
 #[test]
 fn forward_over_reverse() {
     let text = format!(
@@ -194,11 +194,11 @@ fn forward_over_reverse() {
         },
         1e-6,
     );
-    // Otherwise this has tested nothing.
+    // Otherwise this test covers nothing.
     assert!(fortran.is_none_or(|f| f.contains("CALL POPREAL8_G2")));
 }
 
-/// The gradient of a directional derivative, against differences.
+/// The gradient of a directional derivative, compared with finite differences.
 #[test]
 fn reverse_over_forward() {
     let text = format!(
@@ -241,7 +241,7 @@ fn reverse_over_forward() {
     );
 }
 
-/// All directions in one sweep, against one at a time.
+/// All directions in one sweep, compared with one at a time.
 #[test]
 fn several_directions() {
     let text = format!(
@@ -274,7 +274,7 @@ fn several_directions() {
     );
 }
 
-/// Lowers Farfel text, differentiates and runs it, and compares what it prints.
+/// Lowers a Farfel program, differentiates and runs it, and compares what it prints.
 fn check_farfel(text: &str, tolerance: f64) {
     let mut source = read(text);
     let requests = source.lowered();
@@ -287,8 +287,8 @@ fn check_farfel(text: &str, tolerance: f64) {
     }
 }
 
-/// A gradient by ADR, with a cotangent that sees the result; ADF around it and inside it.
-/// The function keeps a value in COMMON, and the primal results are right afterwards.
+/// A gradient by ADR, with a seed that depends on the result; ADF around it and inside it. The
+/// function keeps a value in COMMON, and the primal results are correct afterwards.
 #[test]
 fn blocks_in_blocks() {
     check_farfel(
@@ -362,7 +362,7 @@ fn blocks_in_blocks() {
     );
 }
 
-/// Of such arrays Tapenade alone knows no size, or a wrong one.
+/// Tapenade by itself does not know the size of such arrays, or assumes a wrong one.
 #[test]
 fn arrays_of_assumed_size() {
     check_farfel(
@@ -430,7 +430,7 @@ fn arrays_of_assumed_size() {
     );
 }
 
-/// Everything that 3.16 alone gets wrong, or does not know, or fails at; both modes.
+/// Everything that 3.16 by itself handles incorrectly, does not know, or fails on; both modes.
 #[test]
 fn functions_that_tapenade_gets_wrong() {
     // X and W are DOUBLE PRECISION, W without a derivative; Z is COMPLEX*16, R is REAL.
@@ -520,6 +520,6 @@ fn functions_that_tapenade_gets_wrong() {
             i + 1
         );
     }
-    // Where a REAL is in it, differences are good to single precision.
+    // If there is a REAL in it, differences are only accurate to single precision.
     check_farfel(&text, 1e-3);
 }

@@ -5,7 +5,7 @@ mod tapenade;
 
 use tapenade::support::run;
 
-/// Compiles and runs; the program prints `T` for each thing that is as it should be.
+/// Compiles and runs a program; it prints `T` for each condition that holds.
 fn all_true(fortran: &str, lines: usize) {
     let out = run(fortran, &["-O1"]);
     let found: Vec<&str> = out.lines().map(str::trim).collect();
@@ -94,8 +94,8 @@ fn every_type_comes_back() {
     all_true(&program, 2 * scalars.len() + 3);
 }
 
-/// Far more than any piece of the stack holds, in odd sizes, so that values lie across the
-/// borders of pieces; twice, so that pieces are used again.
+/// Far more than any segment of the stack holds, in odd sizes, so that values cross the boundaries
+/// of segments; twice, so that segments are reused.
 #[test]
 fn the_stack_grows_without_limit() {
     all_true(
@@ -137,7 +137,7 @@ fn the_stack_grows_without_limit() {
     );
 }
 
-/// What is popped behind a mark can be popped again; what is pushed meanwhile harms nothing,
+/// What is popped after a mark can be popped again; values that are pushed in between do no harm,
 /// and marks nest.
 #[test]
 fn repetition() {

@@ -1,4 +1,4 @@
-//! Intrinsic functions that are differentiated as the Fortran text of a function.
+//! Intrinsic functions that are differentiated as functions written in Fortran.
 
 use super::shipped;
 use farfel_lang::callgraph::{Below, references};
@@ -11,12 +11,12 @@ use farfel_lang::ir::{
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashSet;
 
-/// Are there references of PRODUCT, MAXVAL or MINVAL below some heads?
+/// Whether there are references to PRODUCT, MAXVAL or MINVAL below some heads.
 pub(crate) fn has_reductions(program: &Program, heads: &[&str]) -> bool {
     !affected(program, heads).is_empty()
 }
 
-/// The units below some heads that have such references.
+/// Returns the units below some heads that have such references.
 fn affected(program: &Program, heads: &[&str]) -> HashSet<Name> {
     let below = Below::of(program, heads.iter().copied());
     let has = |u: &&&Unit| {
@@ -28,8 +28,8 @@ fn affected(program: &Program, heads: &[&str]) -> HashSet<Name> {
     units.map(|u| u.name.clone()).collect()
 }
 
-/// Replaces references of PRODUCT, MAXVAL and MINVAL below some heads by those of functions in
-/// Fortran, which come along.
+/// Replaces references to PRODUCT, MAXVAL and MINVAL below some heads by references to bundled
+/// Fortran functions.
 pub(crate) fn call_functions(program: &mut Program, heads: &[&str]) {
     let affected = affected(program, heads);
     let mut needed: HashSet<_> = HashSet::new();
@@ -50,7 +50,7 @@ pub(crate) fn call_functions(program: &mut Program, heads: &[&str]) {
     program.units.extend(units);
 }
 
-/// Which function an expression is to call instead.
+/// Returns the name of the function that an expression should call instead.
 fn function(unit: &Unit, e: &Expr) -> Option<String> {
     let ExprKind::Call(s, args) = &e.kind else {
         return None;
@@ -102,8 +102,8 @@ fn replace(unit: &mut Unit) {
     unit.body = body;
 }
 
-/// An array of the same shape, in which nothing is called: functions may do more than give a value. None where what they
-/// give decides how large it is.
+/// Returns an array expression of the same shape that calls no procedures, as these may have side
+/// effects. `None` if a result of a call determines the shape.
 fn shape(unit: &Unit, array: &Expr) -> Option<Expr> {
     let calls = |e: &Expr| {
         let mut found = false;
@@ -137,12 +137,13 @@ fn shape(unit: &Unit, array: &Expr) -> Option<Expr> {
     sizes.then_some(shape)
 }
 
-/// Is it a call of a function that is not intrinsic, or of a statement function, which may call one?
+/// Whether this calls a function that is not intrinsic, or a statement function, which may call
+/// one.
 fn calls_unit(unit: &Unit, e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Call(s, _) if !matches!(unit.symbols[s].class, Class::Intrinsic(_)))
 }
 
-/// The symbol of a global procedure, declared.
+/// Returns the symbol of a global procedure, adding and declaring it if necessary.
 pub(crate) fn symbol(unit: &mut Unit, name: &str, class: Class, ty: Option<Type>) -> SymId {
     if let Some(s) = unit.symbols.find(name) {
         return s;

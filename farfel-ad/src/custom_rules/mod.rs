@@ -1,11 +1,11 @@
-//! Custom rules: derivatives that do not come from the text of a procedure. Users provide them, and
-//! call them given derivatives, or they come along.
+//! Custom rules: derivatives that are not derived from a procedure's source. They are supplied by
+//! users, who call them given derivatives, or bundled.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | `rules` | which procedures have a custom rule |
-//! | [`shipped`] | Fortran text that comes along with derivatives |
-//! | `functions` | intrinsic functions that are differentiated as Fortran text |
+//! | [`shipped`] | the bundled Fortran source |
+//! | `functions` | intrinsic functions that are differentiated as Fortran functions |
 
 pub(crate) mod functions;
 pub(crate) mod rules;

@@ -1,4 +1,4 @@
-//! Which procedures have a derivative that does not come from their text.
+//! Procedures whose derivatives are not derived from their source.
 
 use super::shipped;
 use crate::locations::{Context, Set, differentiable};
@@ -7,43 +7,43 @@ use farfel_lang::effects::described;
 use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind, Usage};
 use std::collections::{HashMap, HashSet};
 
-/// A procedure without text, whose derivative somebody must provide.
+/// A procedure without source, whose derivative the user must supply.
 #[derive(Debug, Clone)]
 pub struct Provide {
     /// Its name.
     pub procedure: Name,
-    /// The derivative that is called.
+    /// The name of the derivative that is called.
     pub derivative: Name,
-    /// How many arguments the procedure has, where it is called.
+    /// The number of arguments with which the procedure is called.
     pub args: usize,
-    /// Which of them have a derivative; the one behind the last is the result.
+    /// The arguments that have a derivative; the slot after the last argument is the result.
     pub active: Set,
 }
 
-/// The derivative of a procedure as somebody gives it: always with the same arguments.
+/// A given derivative of a procedure, which always has the same arguments.
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// The subroutine that computes tangents.
     pub tangent: Option<Name>,
     /// The subroutine that computes adjoints.
     pub adjoint: Option<Name>,
-    /// How many arguments the procedure has.
+    /// The number of arguments of the procedure.
     pub args: usize,
-    /// Arguments whose derivatives are read, by position.
+    /// The positions of the arguments whose derivatives are read.
     pub inputs: Vec<usize>,
-    /// Arguments whose derivatives are set; the position behind the last argument is the
-    /// result of a function.
+    /// The positions of the arguments whose derivatives are set; the position after the last
+    /// argument is the result of a function.
     pub outputs: Vec<usize>,
-    /// Arguments without derivatives that get a value.
+    /// The positions of arguments without derivatives that are assigned.
     pub sets: Vec<usize>,
-    /// No derivatives go through the procedure.
+    /// Whether no derivatives propagate through the procedure.
     pub constant: bool,
-    /// Nobody tells: whatever the procedure can read and assign, it may. Its adjoint does not
-    /// get the value of a function.
+    /// Whether nothing is specified: it is assumed to read and assign everything that it can. Its
+    /// adjoint does not receive the value of a function.
     pub assumed: bool,
-    /// Outputs that are not assigned as a whole, or of which that is not known.
+    /// Outputs that are not assigned as a whole, or for which this is unknown.
     partial: Vec<usize>,
-    /// Where the user says so; [`Span::NONE`] for a rule that comes along.
+    /// The position of the user's directive; [`Span::NONE`] for a bundled rule.
     pub span: Span,
 }
 
@@ -82,8 +82,8 @@ impl Rule {
         }
     }
 
-    /// Of a procedure of which only its arguments are known, and which of them have a derivative; with
-    /// what is said of its arguments.
+    /// Creates the rule for a procedure of which only the number of arguments and the active ones
+    /// are known, and possibly a description of its arguments.
     pub(crate) fn assumed(args: usize, active: &Set, usage: Option<&[Usage]>) -> Rule {
         let usage = Described(usage);
         let writes = |i: &usize| *i == args || usage.writes(*i);
@@ -106,13 +106,13 @@ impl Rule {
         }
     }
 
-    /// Is the argument at a position, or the result, followed by its derivative?
+    /// Whether the argument at a position, or the result, is followed by its derivative.
     pub fn is_active(&self, position: usize) -> bool {
         self.inputs.contains(&position) || self.outputs.contains(&position)
     }
 
-    /// The context of every call for which `asked` would be needed. What goes beyond the rule
-    /// stays in it, and is an error: see [`Rule::beyond`].
+    /// Returns the context of every call that would need the context `asked`. Slots beyond the rule
+    /// are included, and are an error: see [`Rule::beyond`].
     pub fn context(&self, asked: &Context) -> Context {
         let mut context = asked.clone();
         let slots = context.inputs.len().max(self.args + 1);
@@ -124,7 +124,7 @@ impl Rule {
         context
     }
 
-    /// A slot whose derivative a call would need, and the rule does not tell.
+    /// Returns a slot whose derivative a call would need but the rule does not provide.
     pub fn beyond(&self, context: &Context) -> Option<usize> {
         let told = |o: &usize| self.outputs.contains(o);
         let read = |i: &usize| self.inputs.contains(i) || self.outputs.contains(i);
@@ -133,7 +133,8 @@ impl Rule {
         output.or_else(|| context.inputs.ones().find(|i| !read(i)))
     }
 
-    /// What the value of a slot on exit depends on; `None` where the rule says nothing.
+    /// Returns the slots on which the value of a slot on exit depends; `None` if the rule does not
+    /// specify it.
     pub(crate) fn depends(&self, slot: usize, slots: usize) -> Option<Set> {
         if slot > self.args {
             return None;
@@ -149,14 +150,14 @@ impl Rule {
     }
 }
 
-/// By which name linear code calls the derivative of a procedure: reverse mode makes of it what
-/// it needs.
+/// Returns the placeholder name under which linear code calls the derivative of a procedure, until
+/// reverse mode replaces it.
 pub(crate) fn stand_in(procedure: &str) -> Name {
     format!("{}GIVEN_{procedure}", shipped::PREFIX).into()
 }
 
-/// What is said of the arguments of a procedure without text. Where nothing is said, it may read and
-/// write them all.
+/// The description of the arguments of a procedure without source. Without a description, it may
+/// read and assign all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Described<'r>(Option<&'r [Usage]>);
 
@@ -170,17 +171,17 @@ impl Described<'_> {
             reads: false,
             writes: false,
         };
-        // It knows nothing of what it gets too much.
+        // The procedure does not know of surplus arguments.
         let told = |u: &[Usage]| u.get(position).copied().unwrap_or(nothing);
         self.0.map_or(anything, told)
     }
 
-    /// May it read the argument at a position?
+    /// Whether it may read the argument at a position.
     pub fn reads(&self, position: usize) -> bool {
         self.at(position).reads
     }
 
-    /// May it give the argument at a position another value?
+    /// Whether it may assign the argument at a position.
     pub fn writes(&self, position: usize) -> bool {
         self.at(position).writes
     }
@@ -190,12 +191,12 @@ impl Described<'_> {
 #[derive(Debug, Default)]
 pub struct Rules {
     by_name: HashMap<Name, Rule>,
-    /// What is said of procedures without text, besides.
+    /// Descriptions of procedures without source.
     usage: HashMap<Name, Vec<Usage>>,
 }
 
 impl Rules {
-    /// What directives say, and the rules that come along for procedures without text.
+    /// Collects the rules from directives, and the bundled rules for procedures without source.
     pub fn of(program: &Program) -> Rules {
         let text: HashMap<&Name, &Unit> = program.units.iter().map(|u| (&u.name, u)).collect();
         let Rules {
@@ -235,7 +236,7 @@ impl Rules {
         }
     }
 
-    /// What is constant, and what is said of procedures without text.
+    /// Collects constant procedures, and descriptions of procedures without source.
     pub(crate) fn without_derivatives(units: &[&Unit]) -> Rules {
         let units = || units.iter().copied();
         let mut rules = HashMap::new();
@@ -256,8 +257,8 @@ impl Rules {
         }
     }
 
-    /// Rules for procedures without text, by the adjoints that somebody provides. `tangents`: the
-    /// rules by which tangents were made.
+    /// Returns rules for procedures without source whose adjoints the user supplies. `tangents` are
+    /// the rules with which the tangents were generated.
     pub(crate) fn assumed(provide: &[Provide], tangents: &Rules) -> Rules {
         let rule = |p: &Provide| Rule {
             adjoint: Some(p.derivative.clone()),
@@ -270,23 +271,23 @@ impl Rules {
         }
     }
 
-    /// What is said of the arguments of a procedure without text.
+    /// Returns the description of the arguments of a procedure without source.
     pub fn described(&self, procedure: &str) -> Described<'_> {
         Described(self.usage.get(procedure).map(Vec::as_slice))
     }
 
-    /// The rule of a procedure.
+    /// Returns the rule of a procedure.
     pub fn get(&self, procedure: &str) -> Option<&Rule> {
         self.by_name.get(procedure)
     }
 
-    /// The rule for which a name stands in, with the name of the procedure.
+    /// Returns the rule for a placeholder name, with the name of the procedure.
     pub(crate) fn stood_in(&self, name: &str) -> Option<(&Name, &Rule)> {
         let name = name.strip_prefix(shipped::PREFIX)?.strip_prefix("GIVEN_")?;
         self.by_name.get_key_value(name)
     }
 
-    /// All of them.
+    /// All rules.
     pub fn iter(&self) -> impl Iterator<Item = (&Name, &Rule)> {
         self.by_name.iter()
     }
@@ -298,7 +299,7 @@ fn is_function(program: &Program, name: &str) -> bool {
     symbols.any(|s| s.class == farfel_lang::ir::Class::Function)
 }
 
-/// Does the dummy argument at a position have a type with derivatives?
+/// Whether the dummy argument at a position has a differentiable type.
 pub(crate) fn carries(unit: &Unit, position: usize) -> bool {
     let dummy = unit.args.get(position).and_then(|a| a.sym());
     dummy.is_some_and(|s| differentiable(&unit.symbols[s]))

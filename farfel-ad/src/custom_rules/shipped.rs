@@ -1,8 +1,7 @@
-//! Fortran text that comes along with derivatives: functions that rules need, and the
-//! derivatives of library procedures.
+//! Bundled Fortran source: functions that rules need, and the derivatives of library procedures.
 //!
-//! All names begin with `FARFEL_`. The units join a program only where something in it calls
-//! them; from then on they are units like any other, and can be differentiated.
+//! All names begin with `FARFEL_`. The units are added to a program only if something in it calls
+//! them; from then on they are ordinary units, and can be differentiated.
 
 use crate::spans::place_unit;
 use farfel_lang::callgraph::references;
@@ -13,7 +12,7 @@ use farfel_lang::{Sources, Span};
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-/// How the names of all shipped units begin.
+/// The prefix of the names of all bundled units.
 pub const PREFIX: &str = "FARFEL_";
 
 const TEXTS: &[&str] = &[
@@ -21,7 +20,7 @@ const TEXTS: &[&str] = &[
     include_str!("text/letters.f"),
 ];
 
-/// Texts for either precision: `@` is the letter of the type, `TYPE` its name.
+/// Source for both precisions: `@` is replaced by the letter of the type, `TYPE` by its name.
 const FOR_EACH_TYPE: &[&str] = &[
     include_str!("text/real1.f"),
     include_str!("text/real2.f"),
@@ -40,7 +39,8 @@ fn text() -> String {
     text
 }
 
-/// The units, and what directives in the texts say of procedures; with true for functions.
+/// The units, and the rules that directives in the source specify for procedures; the flag is true
+/// for functions.
 struct Shipped {
     units: HashMap<Name, Unit>,
     rules: HashMap<Name, (Given, bool)>,
@@ -63,7 +63,7 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
     }
 });
 
-/// The tangent of a function has two arguments more than its arguments and their tangents.
+/// The tangent of a function has two arguments in addition to its arguments and their tangents.
 fn is_function(given: &Given, units: &HashMap<Name, Unit>) -> bool {
     let tangent = given.tangent.as_ref().and_then(|t| units.get(t));
     let arguments = given.arguments.as_deref().unwrap_or_default();
@@ -71,7 +71,7 @@ fn is_function(given: &Given, units: &HashMap<Name, Unit>) -> bool {
     tangent.is_some_and(|t| t.args.len() > arguments.len() + active)
 }
 
-/// Reads a text of ours. Its units have no place in any file of the user's.
+/// Parses bundled source. Its units have no position in any of the user's files.
 fn read(text: &str) -> (Program, Vec<Given>, Vec<farfel_lang::Diagnostic>) {
     let mut sources = Sources::new();
     let file = sources.add("shipped", text);
@@ -93,32 +93,32 @@ fn read(text: &str) -> (Program, Vec<Given>, Vec<farfel_lang::Diagnostic>) {
     (program, rules, said)
 }
 
-/// The shipped unit of a name.
+/// Returns the bundled unit with this name.
 pub fn unit(name: &str) -> Option<&'static Unit> {
     SHIPPED.units.get(name)
 }
 
-/// The rule that comes along for a procedure of a library, with true for a function.
+/// Returns the bundled rule for a library procedure; the flag is true for a function.
 pub fn rule(procedure: &str) -> Option<&'static (Given, bool)> {
     SHIPPED.rules.get(procedure)
 }
 
-/// All shipped units, by name.
+/// All bundled units, sorted by name.
 pub fn units() -> impl Iterator<Item = &'static Unit> {
     let mut units: Vec<&Unit> = SHIPPED.units.values().collect();
     units.sort_by(|a, b| a.name.cmp(&b.name));
     units.into_iter()
 }
 
-/// All rules for procedures of libraries, by name, with true for functions.
+/// All bundled rules for library procedures, sorted by name; the flag is true for functions.
 pub fn rules() -> impl Iterator<Item = &'static (Given, bool)> {
     let mut rules: Vec<&(Given, bool)> = SHIPPED.rules.values().collect();
     rules.sort_by(|a, b| a.0.procedure.cmp(&b.0.procedure));
     rules.into_iter()
 }
 
-/// The shipped units that `made` calls, directly or through each other, and that are neither
-/// in the program nor in `made`.
+/// Returns the bundled units that `made` calls, directly or indirectly, and that are neither in the
+/// program nor in `made`.
 pub fn needed(program: &Program, made: &[Unit]) -> Vec<Unit> {
     let there = program.units.iter().chain(made);
     let mut seen: HashSet<Name> = there
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn texts_are_in_order() {
         let (program, _, said) = read(&text());
-        // What the libraries provide is not there.
+        // The procedures of the libraries themselves are missing here.
         let said: Vec<_> = said
             .iter()
             .filter(|d| d.rule != &farfel_lang::diagnostic::rules::UNKNOWN_PROCEDURE)

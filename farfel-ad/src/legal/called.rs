@@ -1,20 +1,21 @@
-//! What derivatives call of a program in other forms than the one that they are added to.
+//! Subprograms of a legalised program that derivatives call.
 
 use farfel_lang::ir::{Name, Place, Program, SymId, Unit, UnitKind, for_each_symbol};
 use std::collections::{BTreeSet, HashSet};
 
-/// The subprograms of a program in its forms that are not those which the program itself has.
+/// The subprograms of a legalised program that differ from those of the original program.
 pub struct Called<'a> {
-    /// The program in its forms.
+    /// The legalised program.
     pub legal: &'a Program,
-    /// Is it one that the program has not got?
+    /// Whether the original program does not have a subprogram of this name.
     pub added: &'a dyn Fn(&Name) -> bool,
-    /// Is it another one than the program has by this name? Derivatives call a copy of it.
+    /// Whether the original program has a different subprogram of this name. Derivatives then call
+    /// a copy.
     pub changed: &'a dyn Fn(&Name) -> bool,
 }
 
 impl Called<'_> {
-    /// Adds those that derivatives call; names of copies end in the suffix.
+    /// Adds the subprograms that derivatives call; the names of copies end in the suffix.
     pub fn add_to(&self, made: &mut Vec<Unit>, suffix: &str) {
         let copied = |of: &str| Name::from(format!("{of}_S{suffix}"));
         let mut done: HashSet<Name> = HashSet::new();
@@ -30,7 +31,7 @@ impl Called<'_> {
                     continue;
                 }
                 let Some(unit) = made.get_mut(i) else { break };
-                // Generated units bear names of their own.
+                // Generated units have names of their own.
                 if (self.changed)(&name)
                     && let Some(s) = unit.symbols.find(&name)
                 {
@@ -57,7 +58,7 @@ impl Called<'_> {
     }
 }
 
-/// The top-level procedures that a unit names.
+/// Returns the top-level procedures that a unit refers to.
 pub(crate) fn called(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
     let mut used: BTreeSet<SymId> = BTreeSet::new();
     for_each_symbol(&unit.body, &mut |s| {

@@ -1,8 +1,8 @@
-//! Cotangents of tapes begin with zero.
+//! Makes the adjoints of tapes start with zero.
 //!
-//! An adjoint that is differentiated again has a tape. In the adjoint of the adjoint its
-//! cotangent gets values where values are taken from it, but not there where nothing that counts
-//! comes of them. So the adjoint's end is told to be the end of what it has put there:
+//! An adjoint that is differentiated again has a tape. In the adjoint of the adjoint, the adjoint
+//! of the tape is set where values are popped from the tape, but not where nothing useful depends
+//! on these values. So a statement at the end marks the end of use of the values that were pushed:
 //!
 //! ```fortran
 //!       USED = TOP
@@ -10,8 +10,8 @@
 //!       TAPE(1:USED) = 0
 //! ```
 //!
-//! Nobody reads these values. But the adjoint of this, which comes first, sets the cotangents to
-//! zero, as many as are used.
+//! The cleared values are never read. But the adjoint of this statement, which is executed first,
+//! sets the adjoints to zero, as many as are used.
 
 use crate::activity::is_pop;
 use farfel_lang::Span;
@@ -20,12 +20,12 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-/// Are there tapes of which [`clear`] may have something to tell?
+/// Whether there are tapes for which [`clear`] may have something to do.
 pub(crate) fn has_tapes(program: &Program) -> bool {
     program.units.iter().any(|u| own_tapes(u).next().is_some())
 }
 
-/// Tells of each tape in a program how far it is used.
+/// Marks the end of use of each tape in a program.
 pub(crate) fn clear(program: &mut Program) {
     let mut bodies: Vec<(usize, Unit)> = Vec::new();
     for (i, unit) in program.units.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(crate) fn clear(program: &mut Program) {
     }
 }
 
-/// The tapes that a unit has for itself and that have cotangents.
+/// Returns the local tapes of a unit that have adjoints.
 fn own_tapes(unit: &Unit) -> impl Iterator<Item = SymId> + '_ {
     let own = |s: &Symbol| {
         let differentiable = s.ty.is_some_and(Type::is_differentiable);
@@ -53,11 +53,11 @@ fn own_tapes(unit: &Unit) -> impl Iterator<Item = SymId> + '_ {
         .map(|(id, _)| id)
 }
 
-/// Does an assignment set places of a tape to a constant, which is zero? Its derivative is made whether it is used or
-/// not: there the cotangent of the tape begins with zero.
+/// Whether an assignment sets elements of a tape to a constant, which is zero. Its derivative is
+/// generated whether or not it is useful: it initialises the adjoint of the tape with zero.
 ///
-/// Ranges are the used part of a tape, single elements those that the adjoint of a push has used up.
-/// Where nothing that counts is made of what it took from there, nothing else sets their cotangent.
+/// Ranges are the used part of a tape, single elements are those that the adjoint of a push has
+/// consumed. If nothing useful depends on a popped value, nothing else sets its adjoint.
 pub(crate) fn clears(unit: &Unit, target: &Expr, value: &Expr) -> bool {
     let ExprKind::Element(tape, _) = target.kind else {
         return false;
@@ -74,17 +74,17 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         found
     };
     let uses: Vec<Use> = unit.body.iter().map(use_of).collect();
-    // What is put and taken in this unit alone has a cotangent in any case.
+    // Values that only this unit pushes and pops have an adjoint in any case.
     let call = uses.iter().rev().find_map(|u| u.by_call);
-    // Where nothing is taken, all that is there has been put.
+    // If nothing is popped, everything has been pushed.
     let first = uses.iter().position(|u| u.takes);
     let first = first.or_else(|| Some(uses.iter().rposition(|u| u.puts)? + 1));
     let (Some(first), Some([top, most])) = (first, call) else {
         return;
     };
     let span = Span::NONE;
-    // Where more is put on it later, all of it may be used. Where the program does not stop when it is full, nobody
-    // knows the most: that is taken out.
+    // If more is pushed later, the whole tape may be used. If the program does not stop when the
+    // tape is full, the maximum is not known and omitted.
     let sets = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(to, _) if to.reads_as(&Expr::var(most, span)));
     let mut used = unit.body.iter().any(sets).then_some(most);
     if !uses.iter().skip(first).any(|u| u.puts) {
@@ -95,7 +95,7 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         unit.declare(count);
         used = Some(count);
         let set = Stmt::assign(Expr::var(count, span), Expr::var(top, span), span);
-        // Comments before a statement are about it; a directive must stand right before its loop.
+        // Comments before a statement refer to it; a directive must immediately precede its loop.
         let is_comment = |s: &Stmt| matches!(s.kind, StmtKind::Comment(_));
         let before = unit.body[..first].iter().rev();
         let comments = before.take_while(|s| is_comment(s)).count();
@@ -105,7 +105,7 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
         Some(used) => (Some(Expr::int(1, span)), Some(Expr::var(used, span))),
         None => (None, None),
     };
-    // Of several directions, whose dimensions come first, all.
+    // In vector mode, the leading dimensions are the directions: clear all of them.
     let others = unit.symbols[tape].dims.len().saturating_sub(1);
     let all = || Expr::range(None, None, None, span);
     let mut part: Vec<Expr> = std::iter::repeat_with(all).take(others).collect();
@@ -114,7 +114,7 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
     unit.body.push(Stmt::assign(part, Expr::int(0, span), span));
 }
 
-/// May it tell how many values are on a tape?
+/// Whether this variable may be the counter of a tape.
 fn is_counter(s: &Symbol) -> bool {
     s.ty == Some(Type::Integer(8)) && s.dims.is_empty() && s.is_variable()
 }
@@ -124,13 +124,13 @@ fn is_counter(s: &Symbol) -> bool {
 struct Use {
     takes: bool,
     puts: bool,
-    /// How many values there are and can be, where a call puts or takes some. What it puts, a call that
-    /// has no derivative may take.
+    /// The current and the maximum number of values, if a call pushes or pops any. What it pushes
+    /// may be popped by a call that has no derivative.
     by_call: Option<[SymId; 2]>,
 }
 
 impl Use {
-    /// Of one statement, without those in it; `seen` are the procedures that are known.
+    /// Adds one statement, without those in it; `seen` are the procedures that have been visited.
     fn add(
         &mut self,
         program: &Program,
@@ -152,7 +152,8 @@ impl Use {
                     inner.below(program, name, i, seen);
                     self.takes |= inner.takes;
                     self.puts |= inner.puts;
-                    // Where the call is differentiated, the derivative of the tape comes first.
+                    // If the call has been differentiated, the derivative of the tape follows
+                    // first.
                     let mut counters = args.iter().skip(i + 1).filter_map(|a| match a.kind {
                         ExprKind::Var(s) => is_counter(&unit.symbols[s]).then_some(s),
                         _ => None,
@@ -168,7 +169,7 @@ impl Use {
         }
     }
 
-    /// Of a procedure that gets the tape as its argument of this number.
+    /// Adds a procedure that receives the tape as the argument at this position.
     fn below(
         &mut self,
         program: &Program,
@@ -182,7 +183,7 @@ impl Use {
         let callee = program.unit(name);
         let own = callee.and_then(|u| Some((u, u.args.get(argument)?.sym()?)));
         match own {
-            // Read from text, not all that are tapes are known to be (`tapes`).
+            // In a program that was parsed, not every tape is known to be one (`tapes`).
             Some((unit, tape)) if unit.symbols[tape].tape => {
                 walk_block(&unit.body, &mut |s| self.add(program, unit, s, tape, seen));
             }

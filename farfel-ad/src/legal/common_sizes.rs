@@ -1,9 +1,11 @@
-//! COMMON blocks that program units declare with different sizes.
+//! COMMON blocks that units declare with different sizes.
 //!
-//! Derivatives of a block that units divide differently lie in a block beside it, which somebody
-//! sets to zero as a whole. Values of it are kept as a whole, too, whatever part of it a call changes. So all units
-//! must have all of it: those that declare less get last members, which nobody uses. Their types are those that they have
-//! where most of the block is declared, since compilers take it that what is stored with one type is not read with another.
+//! The derivatives of a block that units divide differently are in a parallel block, which some
+//! unit sets to zero as a whole. Its values are also saved as a whole, whichever part of it a call
+//! changes. So every unit has to declare the complete block: additional members, which are not
+//! used, are appended to shorter declarations. They have the types that they have in the longest
+//! declaration, because compilers assume that storage is not read with another type than it was
+//! written with.
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
@@ -13,7 +15,7 @@ use farfel_lang::storage::constant::{Constants, bounds};
 use farfel_lang::storage::{Area, UnitStorage};
 use std::collections::HashMap;
 
-/// Does a unit declare less of a block than another one?
+/// Whether a unit declares less of a block than another one.
 pub(crate) fn differ(program: &Program) -> bool {
     let largest = largest(program);
     program.units.iter().any(|unit| {
@@ -25,10 +27,10 @@ pub(crate) fn differ(program: &Program) -> bool {
     })
 }
 
-/// Where most of a block is declared.
+/// The longest declaration of a block.
 struct Largest {
     size: i64,
-    /// What stands there behind each other, where another unit can declare it.
+    /// Its members in order, if another unit can declare them.
     members: Option<Vec<Declared>>,
 }
 
@@ -36,13 +38,13 @@ struct Largest {
 struct Declared {
     start: i64,
     size: i64,
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     element: i64,
     symbol: Symbol,
 }
 
 impl Declared {
-    /// As much of it as lies from a place on; none where that is in an element.
+    /// Returns the part of it from a byte on; `None` if that is inside an element.
     fn rest(&self, from: i64) -> Option<Symbol> {
         if self.start >= from {
             return Some(self.symbol.clone());
@@ -77,7 +79,7 @@ fn largest(program: &Program) -> HashMap<Name, Largest> {
     found
 }
 
-/// The members that COMMON names, as another unit can declare them.
+/// Returns the members that COMMON names, as another unit can declare them.
 fn members(unit: &Unit, area: &Area) -> Option<Vec<Declared>> {
     let constants = Constants::of(unit);
     let named = area.members.iter().filter(|m| m.named);
@@ -101,7 +103,7 @@ fn members(unit: &Unit, area: &Area) -> Option<Vec<Declared>> {
     symbols.collect()
 }
 
-/// Adds what is missing. Blocks with sizes that are no constants stay.
+/// Appends the missing members. Blocks whose size is not constant are left unchanged.
 pub(crate) fn with_equal_blocks(program: &mut Program) {
     let largest = largest(program);
     for unit in &mut program.units {
@@ -124,7 +126,7 @@ pub(crate) fn with_equal_blocks(program: &mut Program) {
     }
 }
 
-/// Where the members that COMMON names end before the block does, and how many bytes they leave out.
+/// Returns where the named members end before the end of the block, and how many bytes are missing.
 fn missing(area: &Area, size: i64) -> Option<(i64, i64)> {
     if !area.exact {
         return None;
@@ -135,7 +137,8 @@ fn missing(area: &Area, size: i64) -> Option<(i64, i64)> {
     Some((end, bytes))
 }
 
-/// Bytes in the midst of what others declare, in words where that can be: a text would have no derivatives.
+/// A member for bytes that cannot be declared as elsewhere: INTEGERs where possible, because
+/// CHARACTER would prevent derivatives.
 fn unknown(from: i64, bytes: i64) -> Symbol {
     let span = Span::NONE;
     let of = |ty| Symbol::variable("LEFT".into(), ty, span);
@@ -171,7 +174,7 @@ fn add(unit: &mut Unit, block: &Name, member: Symbol) {
     });
     if let Some((_, members)) = last {
         members.push(Entity { sym, dims });
-        // Its type, where the first letter does not tell.
+        // Declares its type, unless the first letter implies it.
         unit.declare(sym);
     }
 }

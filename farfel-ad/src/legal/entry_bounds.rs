@@ -1,8 +1,8 @@
-//! Subprograms that change what the bounds of their arrays are made of.
+//! Subprograms that change variables in the bounds of their arrays.
 //!
-//! The bounds are those at entry, whatever becomes of N in `REAL W(N)` afterwards. A backward sweep
-//! begins where the subprogram ends, with the N of that moment. So such a subprogram hands its
-//! work to another one, which gets the values at entry as arguments of its own:
+//! The bounds are determined at entry, whatever happens to N in `REAL W(N)` afterwards. A reverse
+//! sweep begins where the subprogram ends, with the value that N has then. So such a subprogram
+//! delegates its work to another one, which receives the values at entry as additional arguments:
 //!
 //! ```text
 //! SUBROUTINE S(W, N)              SUBROUTINE S_E(W, N, N_E)
@@ -22,13 +22,13 @@ use farfel_lang::lower::compact;
 use farfel_lang::storage::UnitStorage;
 use std::collections::BTreeSet;
 
-/// Are there arrays with bounds that are no constants?
+/// Whether there are arrays whose bounds are not constant.
 pub(crate) fn has_bounds(program: &Program) -> bool {
     !program.units.iter().all(|u| bound_variables(u).is_empty())
 }
 
-/// Divides all such subprograms but the heads, whose backward sweeps follow their forward sweeps. The
-/// names of what does the work end in `suffix`.
+/// Splits all such subprograms, except the heads, whose reverse sweeps follow their forward sweeps
+/// directly. The names of the new subprograms end in `suffix`.
 pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str], suffix: &str) {
     if !has_bounds(program) {
         return;
@@ -43,7 +43,7 @@ pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str], suffix: &
         }
         let own = assigned.in_unit(u);
         let storage = UnitStorage::of(u);
-        // In COMMON, whatever is called may change it.
+        // Variables in COMMON may be changed by any callee.
         let below = || graph.reached(graph.index(&u.name)).into_iter();
         let in_common = |s: SymId| {
             let Place::Common(block) = &u.symbols[s].place else {
@@ -81,7 +81,7 @@ pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str], suffix: &
     }
 }
 
-/// The variables in the bounds of a unit's arrays, and in the lengths of its texts.
+/// Returns the variables in the bounds of a unit's arrays, and in the lengths of its strings.
 pub(crate) fn bound_variables(unit: &Unit) -> BTreeSet<SymId> {
     let mut found = BTreeSet::new();
     for (_, s) in unit.symbols.iter() {
@@ -93,7 +93,7 @@ pub(crate) fn bound_variables(unit: &Unit) -> BTreeSet<SymId> {
     found
 }
 
-/// The variables whose values an expression depends on.
+/// Collects the variables whose values an expression depends on.
 fn values_read(unit: &Unit, e: &Expr, found: &mut BTreeSet<SymId>) {
     match &e.kind {
         ExprKind::Call(f, _) if unit.symbols[*f].class.asks_for_shape() => return,
@@ -107,7 +107,7 @@ fn values_read(unit: &Unit, e: &Expr, found: &mut BTreeSet<SymId>) {
     }
 }
 
-/// What callers call, and what does the work.
+/// Splits a unit into the subprogram that callers call and the one that does the work.
 fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
     let span = unit.span;
     let mut inner = unit.clone();
@@ -128,7 +128,7 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
         let new = inner.symbols.add(symbol);
         inner.args.push(Arg::Dummy(new));
         if let Some(ty) = symbol_type {
-            // Before the arrays that it is in the bounds of.
+            // Declared before the arrays that have it in their bounds.
             let first = |s: &Spec| {
                 !matches!(
                     s.kind,
@@ -178,7 +178,7 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
         inner.declare(r);
     }
 
-    // The arrays are handed on only.
+    // The outer subprogram only passes the arrays on.
     let callee = outer.symbols.add(Symbol {
         class: match unit.kind {
             UnitKind::Function => Class::Function,

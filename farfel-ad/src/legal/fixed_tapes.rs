@@ -1,7 +1,8 @@
-//! Adjoints that are differentiated again, with tapes that do not grow.
+//! Gives tapes a fixed size, in adjoints that are differentiated again.
 //!
-//! A tape of unknown size begins small and grows (`reverse/growing.rs`). Its derivatives do not: they have the
-//! largest size, and what does not fit stops the program.
+//! A tape of unknown size begins small and grows (`reverse/growing.rs`). In code that is
+//! differentiated again it cannot grow: it gets the maximum size, and the program stops when it is
+//! full.
 
 use crate::layout::{GROWING, MOST_TAPE};
 use farfel_lang::Span;
@@ -11,7 +12,7 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-/// Is there a tape that grows?
+/// Whether there is a tape that grows.
 pub(crate) fn grows(program: &Program) -> bool {
     program.units.iter().any(has_growing)
 }
@@ -21,7 +22,8 @@ fn has_growing(unit: &Unit) -> bool {
     unit.symbols.iter().any(|(_, s)| grows(s))
 }
 
-/// Gives all tapes their largest size. The units that get such tapes from their callers are not what they were.
+/// Gives all tapes their maximum size. Returns the units that receive such tapes as arguments:
+/// their interfaces change.
 pub(crate) fn fix(program: &mut Program) -> HashSet<Name> {
     let gets = |u: &&Unit| {
         let mut args = u.args.iter().filter_map(|a| a.sym());
@@ -46,14 +48,14 @@ pub(crate) fn fix(program: &mut Program) -> HashSet<Name> {
         let grow = u.symbols.iter().filter(|(_, s)| s.has(Attribute::Growing));
         for s in grow.map(|(id, _)| id).collect::<Vec<_>>() {
             u.symbols[s].attributes.remove(Attribute::Growing);
-            // In text that was read, its type says that it is ALLOCATABLE.
+            // In a program that was parsed, its type implies ALLOCATABLE.
             u.declare(s);
         }
     }
     resized
 }
 
-/// Does a unit make a tape larger, which is its argument?
+/// Whether this unit enlarges a tape that is its argument.
 fn is_grower(unit: &Unit) -> bool {
     let mut found = false;
     walk_block(&unit.body, &mut |s| {
@@ -67,7 +69,8 @@ fn is_grower(unit: &Unit) -> bool {
     found
 }
 
-/// `kept` gets the variables that keep the size of a tape from call to call.
+/// Replaces growing tapes in a block. Adds to `kept` the variables that keep the size of a tape
+/// from call to call.
 fn in_block(unit: &Unit, growers: &HashSet<Name>, kept: &mut HashSet<SymId>, block: &mut Block) {
     let is_grower = |s: SymId| growers.contains(&unit.symbols[s].name);
     for at in 0..block.len() {
@@ -98,8 +101,8 @@ fn in_block(unit: &Unit, growers: &HashSet<Name>, kept: &mut HashSet<SymId>, blo
     }
 }
 
-/// `ALLOCATE (TAPE(MOST))` behind `MOST = MIN(LAST, limit)`: both get the limit, since a backward sweep that
-/// allocates the tape again knows no variable.
+/// Handles `ALLOCATE (TAPE(MOST))` after `MOST = MIN(LAST, limit)`: both get the limit, because the
+/// variable is not known where a reverse sweep allocates the tape again.
 fn largest(size: &mut Expr, kept: &mut HashSet<SymId>, before: &mut [Stmt]) {
     let given = before.iter_mut().rev().find_map(|s| match &mut s.kind {
         StmtKind::Assign(target, value) if target.reads_as(size) => Some(value),
@@ -117,7 +120,8 @@ fn largest(size: &mut Expr, kept: &mut HashSet<SymId>, before: &mut [Stmt]) {
     {
         kept.insert(*last);
         let mut limit = limit.clone();
-        // A tape that may grow beyond all memory has no such size from the beginning.
+        // A tape that may grow beyond available memory cannot have its maximum size from the
+        // beginning.
         let most = i64::try_from(MOST_TAPE).unwrap_or(i64::MAX);
         if let ExprKind::Kind(number, _) = &limit.kind
             && let ExprKind::Int(n) = number.kind
@@ -131,7 +135,7 @@ fn largest(size: &mut Expr, kept: &mut HashSet<SymId>, before: &mut [Stmt]) {
     *size = value.clone();
 }
 
-/// Takes out what assigns some variables.
+/// Removes assignments to some variables.
 fn forget(gone: &HashSet<SymId>, block: &mut Block) {
     block.retain_mut(|s| {
         s.blocks_mut().into_iter().for_each(|b| forget(gone, b));
@@ -139,7 +143,7 @@ fn forget(gone: &HashSet<SymId>, block: &mut Block) {
     });
 }
 
-/// What a program ends with when a tape is full.
+/// Returns the statement that ends the program when a tape is full.
 pub(crate) fn full_tape(span: Span) -> Stmt {
     let text = "Farfel: the tape of an ADR block is full";
     Stmt::stop(Expr::text(text, span), span)

@@ -1,5 +1,5 @@
-//! Subprograms without input and output, for adjoints: the primal run did it. STOP goes too: where
-//! the primal run came through, it is not reached.
+//! Removes input and output from subprograms, for adjoints: the primal run has done it. STOP is
+//! removed as well: it is not reached if the primal run completed.
 
 use super::loop_control::{Writer, rewritten};
 use farfel_lang::Span;
@@ -15,7 +15,7 @@ use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
-/// Is there any of that in a unit?
+/// Whether a unit has any input or output.
 pub(crate) fn is_there(unit: &Unit) -> bool {
     let mut found = false;
     walk_block(&unit.body, &mut |s| found |= is_input_or_output(unit, s));
@@ -30,8 +30,9 @@ fn is_input_or_output(unit: &Unit, s: &Stmt) -> bool {
     }
 }
 
-/// Takes input, output, STOP and PAUSE out of a unit. Returns whether there was any. What output
-/// does besides stays: implied DOs count, and functions may change variables.
+/// Removes input, output, STOP and PAUSE from a unit. Returns whether there were any. Other effects
+/// of output statements are kept: implied DOs set their variables, and functions may have side
+/// effects.
 pub(crate) fn without_input_output(
     unit: &mut Unit,
     request: &Request,
@@ -44,7 +45,7 @@ pub(crate) fn without_input_output(
     let mut rests = rests(unit);
     let mut body = std::mem::take(&mut unit.body);
     if !rests.is_empty() {
-        // Labels stay where they are, but no loop ends at one.
+        // Labels stay where they are, but loops no longer end at them.
         walk_block_mut(&mut body, &mut |s| {
             if let StmtKind::Do(d) = &mut s.kind {
                 d.end = DoEnd::EndDo(None);
@@ -63,14 +64,14 @@ pub(crate) fn without_input_output(
     true
 }
 
-/// What the implied DOs and the functions of an input or output statement do.
+/// The implied DOs and the function calls of an input or output statement.
 struct Rest {
     items: Vec<Expr>,
     /// The variables of its implied DOs that are read afterwards.
     counters: HashSet<SymId>,
 }
 
-/// What is left of statements, where anything is.
+/// Returns what has to be kept of each statement, where there is anything.
 fn rests(unit: &Unit) -> HashMap<StmtId, Rest> {
     let flow = Flow::of(unit);
     let mut live = None;
@@ -81,7 +82,7 @@ fn rests(unit: &Unit) -> HashMap<StmtId, Rest> {
         let (mut counters, mut calls) = (HashSet::new(), false);
         access::own(unit, s, false, &mut |a| match a {
             Access::Call(_) => calls = true,
-            // Lowering sees to the variables of input.
+            // Lowering handles the variables of input.
             Access::Variable {
                 sym,
                 role: Role::Counter,
@@ -102,7 +103,7 @@ fn rests(unit: &Unit) -> HashMap<StmtId, Rest> {
     flow.stmts.iter().enumerate().filter_map(one).collect()
 }
 
-/// The variables whose values somebody may need after each statement.
+/// Returns the variables whose values may be needed after each statement.
 fn live_after(unit: &Unit, flow: &Flow) -> Vec<May> {
     let storage = UnitStorage::of(unit);
     let everything = |k: &SpecKind| matches!(k, SpecKind::Save(l) if l.is_empty());
@@ -175,7 +176,8 @@ impl Silencer<'_, '_, '_> {
         *block = out;
     }
 
-    /// Silences a statement itself. Returns what must come before it.
+    /// Removes input and output from a statement itself. Returns the statements that must precede
+    /// it.
     fn statement(&mut self, s: &mut Stmt) -> Block {
         let rest = self.rests.remove(&s.id);
         let unit = &*self.writer.unit;
@@ -183,13 +185,13 @@ impl Silencer<'_, '_, '_> {
             StmtKind::Stop(_) | StmtKind::Pause(_) => StmtKind::Continue,
             StmtKind::Io(io) if !io.is_internal(unit) => {
                 let reads_now = matches!(io.kind, IoKind::Read | IoKind::Inquire);
-                // Lowering passes what the head itself reads, or refuses it.
+                // Lowering passes what the head itself reads, or rejects it.
                 if reads_now && unit.name != self.request.head {
                     self.faults.push(reads(unit, s, self.request));
                 }
                 match status(io) {
                     _ if reads_now => StmtKind::Continue,
-                    // Whoever looks at the status finds that all went well.
+                    // The status reports success.
                     Some(v) => StmtKind::Assign(v.clone(), Expr::int(0, s.span)),
                     None => StmtKind::Continue,
                 }

@@ -1,8 +1,9 @@
-//! Loops whose control derivatives go through, with that control as statements.
+//! Loops whose control involves derivatives: writes that control as statements.
 //!
-//! `DO T = X, Y, H` with a real T that varies counts iterations by an INTEGER and adds H to T;
-//! `DO WHILE (F(X))` where F changes variables asks F in a statement of its own. Both become
-//! loops without an end that are left by EXIT, and mean the same as before.
+//! `DO T = X, Y, H` with a varied real T is written with an INTEGER that counts iterations, and a
+//! statement that adds H to T; `DO WHILE (F(X))` where F changes variables evaluates F in a
+//! separate statement. Both become endless loops that are left by EXIT, with the same meaning as
+//! before.
 
 use farfel_lang::Span;
 use farfel_lang::callgraph::references;
@@ -14,16 +15,16 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-/// Which loops are written so.
+/// Which loops to rewrite.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Which {
-    /// Those that count a real variable between bounds that may vary.
+    /// Those with a real counter between bounds that may be varied.
     Counting,
-    /// Those whose condition calls something.
+    /// Those whose condition calls a procedure.
     Conditions,
 }
 
-/// Is there such a loop?
+/// Whether there is such a loop.
 pub(crate) fn has_loops(program: &Program, which: Which) -> bool {
     program.units.iter().any(|u| has_wanted(u, which))
 }
@@ -34,14 +35,14 @@ fn has_wanted(unit: &Unit, which: Which) -> bool {
     found
 }
 
-/// Rewrites loops. Those of which a comment says how their adjoint is to be made stay.
+/// Rewrites loops. Loops with a directive for their adjoint are left as they are.
 pub(crate) fn written_as_statements(program: &mut Program, which: Which) {
     for unit in &mut program.units {
         if !has_wanted(unit, which) {
             continue;
         }
         let mut body = std::mem::take(&mut unit.body);
-        // Labels stay where they are, but no loop ends at one.
+        // Labels stay where they are, but loops no longer end at them.
         walk_block_mut(&mut body, &mut |s| {
             if let StmtKind::Do(d) = &mut s.kind {
                 d.end = DoEnd::EndDo(None);
@@ -51,7 +52,7 @@ pub(crate) fn written_as_statements(program: &mut Program, which: Which) {
     }
 }
 
-/// Is there a fixed-point loop?
+/// Whether there is a fixed-point loop.
 pub(crate) fn has_fixed_points(program: &Program) -> bool {
     program.units.iter().any(has_fixed_point)
 }
@@ -62,8 +63,8 @@ fn has_fixed_point(unit: &Unit) -> bool {
     marked
 }
 
-/// Fixed-point loops that are left by EXIT at the end of an iteration, or by a GOTO behind them, as
-/// DO WHILE: their adjoint wants whole iterations.
+/// Rewrites fixed-point loops that are left by EXIT at the end of an iteration, or by a GOTO behind
+/// the loop, as DO WHILE: their adjoint requires complete iterations.
 pub(crate) fn with_conditions(program: &mut Program) {
     for unit in &mut program.units {
         if !has_fixed_point(unit) {
@@ -74,7 +75,7 @@ pub(crate) fn with_conditions(program: &mut Program) {
     }
 }
 
-/// Gives a unit its statements, rewritten, with the variables that they have more.
+/// Replaces the statements of a unit by rewritten ones, and declares the variables that they need.
 pub(super) fn rewritten(
     unit: &mut Unit,
     mut body: Block,
@@ -105,7 +106,8 @@ fn fixed_point(s: &Stmt) -> Option<&Do> {
     matches!(mark.kind, LoopMarkKind::FixedPoint { .. }).then_some(d)
 }
 
-/// Where the condition stands that ends a loop after an iteration; `behind`: the label there.
+/// Returns the position and the condition of a statement that leaves a loop at the end of an
+/// iteration; `behind`: the label of the statement after the loop.
 fn last_exit(d: &Do, behind: Option<Label>) -> Option<(usize, Expr)> {
     let plain = |s: &Stmt| matches!(s.kind, StmtKind::Comment(_) | StmtKind::Continue);
     let at = d.body.iter().rposition(|s| !plain(s))?;
@@ -123,7 +125,7 @@ fn last_exit(d: &Do, behind: Option<Label>) -> Option<(usize, Expr)> {
         },
         _ => return None,
     };
-    // Whatever goes on from elsewhere would miss the condition.
+    // A CYCLE, or a jump to a label at or behind the condition, could bypass it.
     let labels: Vec<Label> = d.body[at..].iter().filter_map(|s| s.label).collect();
     let mut past = false;
     walk_block(&d.body, &mut |s| match &s.kind {
@@ -176,7 +178,7 @@ fn is_wanted(unit: &Unit, s: &Stmt, which: Which) -> bool {
     }
 }
 
-/// Writes statements that need variables of their own.
+/// Writes statements that need new variables.
 pub(super) struct Writer<'u> {
     /// The unit, without its statements.
     pub unit: &'u mut Unit,
@@ -185,7 +187,7 @@ pub(super) struct Writer<'u> {
 }
 
 impl Writer<'_> {
-    /// A new variable.
+    /// Adds a new variable.
     pub fn variable(&mut self, wanted: &str, ty: Type) -> Expr {
         let taken = |n: &str| self.taken.contains(n) || n == self.unit.name;
         let name = self.unit.symbols.unused(wanted, &taken);
@@ -196,7 +198,7 @@ impl Writer<'_> {
         Expr::var(s, Span::NONE)
     }
 
-    /// INT, where that is what its name means.
+    /// Returns the intrinsic INT, unless the name has another meaning.
     fn whole(&mut self) -> Option<SymId> {
         Some(match self.unit.symbols.find("INT") {
             Some(s) => matches!(self.unit.symbols[s].class, Class::Intrinsic(_)).then_some(s)?,
@@ -308,7 +310,7 @@ impl Writer<'_> {
         *block = out;
     }
 
-    /// A loop without an end, and what comes before it.
+    /// Returns an endless loop for a loop, with the statements that precede it.
     fn open(&mut self, s: &Stmt) -> Option<Block> {
         let StmtKind::Do(d) = &s.kind else {
             return None;
@@ -352,7 +354,7 @@ impl Writer<'_> {
             }
             DoControl::Forever => return None,
         };
-        // It keeps its name: EXIT and CYCLE may say it.
+        // It keeps its name, as EXIT and CYCLE may use it.
         if let Some(Stmt {
             kind: StmtKind::Do(open),
             ..
@@ -366,7 +368,7 @@ impl Writer<'_> {
 }
 
 farfel_lang::quote! {
-    /// What comes before a counted loop whose iterations are counted down in `n`.
+    /// The statements before a counted loop whose iterations are counted down in `n`.
     struct Counted {
         first: Expr, from: Expr, by: Expr, step: Expr, n: Expr, to: Expr, k: Expr,
     }
@@ -380,7 +382,7 @@ farfel_lang::quote! {
 }
 
 farfel_lang::quote! {
-    /// The end of such an iteration.
+    /// The end of an iteration of such a loop.
     struct CountedOn { k: Expr, by: Expr, n: Expr }
     "
     k = k + by
@@ -389,7 +391,7 @@ farfel_lang::quote! {
 }
 
 farfel_lang::quote! {
-    /// DO WHILE.
+    /// A DO WHILE loop.
     struct While { more: Expr, condition: Expr, body: Block }
     "
     do
@@ -401,8 +403,8 @@ farfel_lang::quote! {
 }
 
 farfel_lang::quote! {
-    /// DO with a real variable. Bounds are evaluated once, before the variable is assigned; the
-    /// number of iterations by ANSI X3.9-1978, 11.10.3.
+    /// A DO loop with a real variable. Bounds are evaluated once, before the variable is assigned;
+    /// the number of iterations follows ANSI X3.9-1978, 11.10.3.
     struct Steps {
         first: Expr, from: Expr, last: Expr, to: Expr, by: Expr, step: Expr, n: Expr, int: SymId,
         t: Expr, k: Expr, body: Block,

@@ -1,21 +1,21 @@
-//! Passes that bring a program into the forms that the generator takes. What it computes stays the
-//! same. `passes` has the list of them, with what each requires and establishes.
+//! Passes that bring a program into the forms that the generator accepts, without changing what it
+//! computes. `passes` lists them, with the forms that each requires and establishes.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
-//! | `called` | what derivatives call of a program in such forms |
-//! | `fixed_tapes` | adjoints, to be differentiated again, whose tapes do not grow |
-//! | `input_output` | subprograms without input and output, for adjoints |
-//! | `loop_control` | loops whose control derivatives go through |
-//! | `structure` | units without ENTRY, alternate returns and jumps |
-//! | `entry_bounds` | subprograms that change what their bounds are made of |
-//! | `reroll` | loops that were unrolled by hand |
-//! | `scalarize` | array statements as DO loops |
-//! | `regions` | what ALLOCATE makes, as local arrays |
-//! | `cleared` | tapes of adjoints that end |
-//! | `one_name` | calls that pass one array by two arguments |
-//! | `shared_elements` | scalars that EQUIVALENCE puts over elements of arrays |
-//! | `common_sizes` | COMMON blocks that all units declare whole |
+//! | `called` | adding the subprograms of legalised programs that derivatives call |
+//! | `fixed_tapes` | adjoints to be differentiated again, with tapes of fixed size |
+//! | `input_output` | removing input and output, for adjoints |
+//! | `loop_control` | loops whose control involves derivatives |
+//! | `structure` | removing ENTRY, alternate returns and jumps |
+//! | `entry_bounds` | subprograms that change variables in their array bounds |
+//! | `reroll` | rerolling manually unrolled loops |
+//! | `scalarize` | writing array statements as DO loops |
+//! | `regions` | writing allocated arrays as local arrays |
+//! | `cleared` | marking the end of use of tapes |
+//! | `one_name` | calls that pass one array as two arguments |
+//! | `shared_elements` | scalars that share storage with array elements by EQUIVALENCE |
+//! | `common_sizes` | declaring COMMON blocks completely in all units |
 
 pub(crate) mod called;
 pub(crate) mod cleared;

@@ -1,8 +1,9 @@
-//! Calls that pass one array by two arguments, one of which is assigned.
+//! Calls that pass one array as two arguments, one of which is assigned.
 //!
-//! Fortran forbids them, and solvers live by them: ODEPACK's steppers get their history as `YH(NYH,*)` and, the same once
-//! more, as `YH1(*)`. What is overwritten by one name would be kept for that name only. So such a call goes to a copy of
-//! the subprogram that has one argument for both:
+//! Fortran forbids such calls, but solvers rely on them: ODEPACK's steppers receive their history
+//! as `YH(NYH,*)` and a second time as `YH1(*)`. A value that is overwritten under one name would
+//! be taped under that name only. So such a call is replaced by a call of a copy of the subprogram
+//! that has one argument for both:
 //!
 //! ```text
 //! CALL S(W(K), W(K), N)           CALL S_1(W(K), N)
@@ -24,10 +25,10 @@ use farfel_lang::ir::{
 use farfel_lang::lower::compact;
 use std::collections::{HashMap, HashSet};
 
-/// Two arguments that are one: the position of the first, and that of another.
+/// Two arguments that are the same array: the position of the first, and that of another one.
 type Pair = (usize, usize);
 
-/// Does a call pass an array twice?
+/// Whether a call passes an array twice.
 pub(crate) fn has_arrays_twice(program: &Program) -> bool {
     program.units.iter().any(|u| {
         let mut found = false;
@@ -40,7 +41,7 @@ pub(crate) fn has_arrays_twice(program: &Program) -> bool {
     })
 }
 
-/// The first argument that passes the same array as one behind it.
+/// Returns the position of an earlier argument that passes the same array as argument `j`.
 fn same_as_earlier(unit: &Unit, args: &[Expr], j: usize) -> Option<usize> {
     let is_array = |e: &Expr| e.base().is_some_and(|s| unit.symbols[s].is_array());
     is_array(&args[j])
@@ -48,15 +49,16 @@ fn same_as_earlier(unit: &Unit, args: &[Expr], j: usize) -> Option<usize> {
         .flatten()
 }
 
-/// Lets such calls go to copies with one argument for the array, whose names end in `suffix`; a warning for each.
-/// Subprograms that use their arrays as a whole stay as they are.
+/// Replaces such calls by calls of copies with one argument for the array, whose names end in
+/// `suffix`. Returns a warning for each. Subprograms that use such an array as a whole are left as
+/// they are.
 pub(crate) fn with_one_name(program: &mut Program, suffix: &str) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     let mut assigned = Assigned::of(program);
     let mut taken = taken_names(program);
     let mut copies: HashMap<(Name, Vec<Pair>), Option<Name>> = HashMap::new();
     let mut at = 0;
-    // Copies are looked at as well: they come behind.
+    // The copies are appended, and visited by this loop, too.
     while at < program.units.len() {
         let mut caller = program.units[at].clone();
         let mut body = std::mem::take(&mut caller.body);
@@ -102,7 +104,7 @@ pub(crate) fn with_one_name(program: &mut Program, suffix: &str) -> Vec<Diagnost
     warnings
 }
 
-/// What the user is told, where the call is one of the sources.
+/// Returns the warning, if the call is in the user's source.
 fn warning(name: &Name, at: Span) -> Option<Diagnostic> {
     (at != Span::NONE).then(|| {
         Diagnostic::warning(
@@ -114,7 +116,8 @@ fn warning(name: &Name, at: Span) -> Option<Diagnostic> {
     })
 }
 
-/// What a call of a subroutine passes twice, where one of the two may be assigned.
+/// Returns the callee and the pairs of arguments that a call passes twice, if one of each may be
+/// assigned.
 fn twice(
     program: &Program,
     assigned: &Assigned,
@@ -138,7 +141,7 @@ fn twice(
         (array(i) && array(j) && alike).then_some((i, j))
     });
     let mut pairs: Vec<Pair> = pairs.collect();
-    // Of three names for an array, one may be assigned.
+    // Of several names for an array, any one may be assigned.
     let writes = |k: usize| assigned.argument(&of.name, k);
     let written = pairs.iter().filter(|(i, j)| writes(*i) || writes(*j));
     let written: HashSet<usize> = written.map(|(i, _)| *i).collect();
@@ -146,8 +149,8 @@ fn twice(
     (!pairs.is_empty()).then(|| (of.name.clone(), pairs))
 }
 
-/// A copy of a subroutine in which each first argument stands for the others of its pairs, too. None where the
-/// arrays are used as a whole.
+/// Creates a copy of a subroutine in which the first argument of each pair replaces the other one.
+/// `None` if the arrays are used as a whole.
 fn with_one_argument(of: &Unit, name: Name, pairs: &[Pair]) -> Option<Unit> {
     let mut copy = of.clone();
     copy.name = name;
@@ -222,10 +225,10 @@ fn with_one_argument(of: &Unit, name: Name, pairs: &[Pair]) -> Option<Unit> {
     known.then_some(copy)
 }
 
-/// What the elements of an argument become.
+/// How the elements of an argument are translated.
 struct Where {
     one: SymId,
-    /// The dimensions of the argument, where the whole is divided otherwise.
+    /// The dimensions of the argument, if they differ from those of the replacement.
     dims: Option<Vec<Dim>>,
 }
 
@@ -254,7 +257,7 @@ fn same_shape(a: &[Dim], b: &[Dim]) -> bool {
     a.len() == b.len() && pairs.all(|(a, b)| same(&a.lower, &b.lower) && same(&a.upper, &b.upper))
 }
 
-/// Are some arrays used by their elements only, or passed on?
+/// Whether some arrays are only used by element or passed as arguments.
 fn by_elements_only(unit: &Unit, arrays: &HashMap<SymId, Where>) -> bool {
     let whole = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if arrays.contains_key(&s));
     let count = |all: &[Expr]| all.iter().filter(|e| whole(e)).count();
@@ -279,7 +282,7 @@ fn by_elements_only(unit: &Unit, arrays: &HashMap<SymId, Where>) -> bool {
     used == passed && !sections
 }
 
-/// The symbol of a subroutine.
+/// Returns the symbol of a subroutine, adding it if necessary.
 fn procedure(unit: &mut Unit, name: &Name) -> SymId {
     match unit.symbols.find(name) {
         Some(s) => s,

@@ -1,12 +1,12 @@
-//! Arrays that ALLOCATE makes, as local arrays of subroutines.
+//! Rewrites allocated arrays as local arrays of subroutines.
 //!
-//! Reverse mode goes through statements twice, and in its second sweep arrays would have to be
-//! there before their ALLOCATE, with the bounds and the values that they had. So what stands
-//! between ALLOCATE and DEALLOCATE becomes a subroutine that gets the bounds as arguments, and
-//! has the array as a local one.
+//! Reverse mode executes statements twice, and in the second sweep arrays would have to exist
+//! before their ALLOCATE, with the bounds and the values that they had. So the code between
+//! ALLOCATE and DEALLOCATE becomes a subroutine that receives the bounds as arguments, and has the
+//! array as a local array.
 //!
-//! Where ALLOCATE and DEALLOCATE are not at the same level of IF and DO, they stay, and reverse
-//! mode says that it cannot follow them.
+//! ALLOCATE and DEALLOCATE at different levels of IF and DO are left as they are, and reverse mode
+//! reports that it cannot handle them.
 
 use farfel_lang::Span;
 use farfel_lang::effects::Assigned;
@@ -19,7 +19,7 @@ use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
 use std::collections::{BTreeSet, HashSet};
 
-/// Is there an ALLOCATE or DEALLOCATE of what is no tape?
+/// Whether there is an ALLOCATE or DEALLOCATE of anything but tapes.
 pub(crate) fn has_allocations(program: &Program) -> bool {
     program.units.iter().any(allocates)
 }
@@ -30,7 +30,7 @@ fn allocates(unit: &Unit) -> bool {
     found
 }
 
-/// Takes regions out of all units; the new ones have names that end in `suffix`.
+/// Outlines the regions of all units; the new subroutines have names that end in `suffix`.
 pub(crate) fn without_allocations(program: &mut Program, suffix: &str) {
     let assigned = Assigned::of(program);
     let mut taken: HashSet<Name> = HashSet::new();
@@ -62,12 +62,12 @@ pub(crate) fn without_allocations(program: &mut Program, suffix: &str) {
         maker.block(&mut body, true);
         let new = maker.new;
         unit.body = body;
-        // They may have regions themselves.
+        // The new units may contain regions, too.
         program.units.extend(new);
     }
 }
 
-/// What allocates or frees arrays that are no tapes.
+/// Returns an ALLOCATE or DEALLOCATE of arrays that are not tapes.
 fn allocation<'s>(unit: &Unit, s: &'s Stmt) -> Option<&'s Allocation> {
     let StmtKind::Allocation(a) = &s.kind else {
         return None;
@@ -76,8 +76,8 @@ fn allocation<'s>(unit: &Unit, s: &'s Stmt) -> Option<&'s Allocation> {
     (!a.objects.iter().any(tape)).then_some(a)
 }
 
-/// A statement for each array. STAT= gets what it has where nothing fails: an array that is
-/// local is there, or the program ends.
+/// Splits ALLOCATE and DEALLOCATE into a statement for each array. STAT= is set to success: a local
+/// array exists, or the program ends.
 fn apart(unit: &Unit, block: &mut Block) {
     let mut out = Vec::with_capacity(block.len());
     for mut s in std::mem::take(block) {
@@ -117,14 +117,14 @@ fn apart(unit: &Unit, block: &mut Block) {
 
 struct Maker<'u> {
     unit: &'u mut Unit,
-    /// What the unit assigns.
+    /// The variables that the unit assigns.
     changing: HashSet<SymId>,
     suffix: &'u str,
     taken: &'u mut HashSet<Name>,
     new: Vec<Unit>,
 }
 
-/// `ALLOCATE (A(…))` of one array, or `DEALLOCATE (A)`.
+/// Returns the array of an `ALLOCATE (A(…))` or `DEALLOCATE (A)` with a single array.
 fn single(s: &Stmt) -> Option<(SymId, bool, &Expr)> {
     let StmtKind::Allocation(a) = &s.kind else {
         return None;
@@ -135,7 +135,7 @@ fn single(s: &Stmt) -> Option<(SymId, bool, &Expr)> {
     (a.control.is_empty()).then_some((object.base()?, a.free, object))
 }
 
-/// Is it an array, there for certain, that is freed by a statement?
+/// Whether a statement deallocates the array, directly or if it is allocated.
 fn frees(unit: &Unit, s: &Stmt, array: SymId) -> bool {
     let inner = match &s.kind {
         StmtKind::LogicalIf(c, inner) if is_allocated(unit, c) == Some(array) => inner,
@@ -153,7 +153,7 @@ fn frees(unit: &Unit, s: &Stmt, array: SymId) -> bool {
     single(inner).is_some_and(|(s, free, _)| s == array && free)
 }
 
-/// `ALLOCATED (A)`
+/// Returns the array of `ALLOCATED (A)`.
 fn is_allocated(unit: &Unit, e: &Expr) -> Option<SymId> {
     let ExprKind::Call(s, args) = &e.kind else {
         return None;
@@ -193,7 +193,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Where the region ends that an ALLOCATE begins, with the regions that begin in it.
+    /// Returns the end of the region that begins with an ALLOCATE, including the regions that begin
+    /// inside it.
     fn end(&self, block: &[Stmt], from: usize, array: SymId, whole: bool) -> Option<usize> {
         let s = &self.unit.symbols[array];
         if s.place != Place::Local || !s.has(Attribute::Allocatable) {
@@ -213,11 +214,11 @@ impl Maker<'_> {
                 }
             }
         }
-        // What is not freed is so when the unit ends.
+        // An array that is not deallocated explicitly is deallocated at the end of the unit.
         whole.then_some(block.len())
     }
 
-    /// Makes a subroutine of a region, and gives the call.
+    /// Creates a subroutine for a region, and returns the call.
     fn region(&mut self, stmts: &[Stmt]) -> Option<Stmt> {
         let (first, rest) = stmts.split_first()?;
         let (array, _, object) = single(first)?;
@@ -225,7 +226,7 @@ impl Maker<'_> {
         let mut body: Block = Vec::new();
         let last = rest.len();
         for (i, s) in rest.iter().enumerate() {
-            // Whatever else frees it is not understood.
+            // Other ways of deallocating it are not supported.
             match frees(self.unit, s, array) {
                 true if i + 1 == last || !names(&rest[i + 1..], array) => {}
                 true => return None,
@@ -279,7 +280,8 @@ impl Maker<'_> {
         Some(Stmt::call(callee, args, span))
     }
 
-    /// Would the region know storage by an argument and by another name, by EQUIVALENCE?
+    /// Whether the region would access storage both through an argument and under another name, by
+    /// EQUIVALENCE.
     fn has_second_names(&self, body: &[Stmt], needed: &BTreeSet<SymId>) -> bool {
         let storage = UnitStorage::of(self.unit);
         let mut named = needed.clone();
@@ -297,12 +299,13 @@ impl Maker<'_> {
         })
     }
 
-    /// The variables and procedures that a region gets as arguments; `None` where it cannot.
+    /// Returns the variables and procedures that a region needs as arguments; `None` if one cannot
+    /// be passed.
     fn needed(&self, body: &[Stmt], array: SymId) -> Option<BTreeSet<SymId>> {
         let unit = &*self.unit;
         let mut open: Vec<SymId> = Vec::new();
         for_each_symbol(body, &mut |s| open.push(s));
-        // Arrays of regions that lie in this one.
+        // The arrays of nested regions.
         let mut inner = BTreeSet::from([array]);
         walk_block(body, &mut |s| {
             if let Some((a, false, _)) = single(s) {
@@ -319,7 +322,7 @@ impl Maker<'_> {
             match &symbol.class {
                 Class::Variable => {}
                 Class::StatementFunction(dummies, value) => {
-                    // Its dummy arguments may bear names of variables.
+                    // Its dummy arguments may have the names of variables.
                     value.for_each_symbol(&mut |s| {
                         open.extend((!dummies.contains(&s)).then_some(s))
                     });
@@ -359,7 +362,7 @@ impl Maker<'_> {
         Some(found)
     }
 
-    /// Declares the array with bounds that are arguments.
+    /// Declares the array, with arguments as its bounds.
     fn bounds(
         &self,
         new: &mut Unit,
@@ -382,7 +385,7 @@ impl Maker<'_> {
             let s = new.symbols.add(symbol);
             new.declare(s);
             new.args.push(Arg::Dummy(s));
-            // A value, which keeps it even where its variable changes.
+            // Passed by value, so that it stays the same even if the variable changes.
             args.push(match e.kind {
                 ExprKind::Var(_) | ExprKind::Element(..) => Expr::parens(e.clone(), e.span),
                 _ => e.clone(),
@@ -423,7 +426,7 @@ fn without(all: Attributes, one: Attribute) -> Attributes {
     left
 }
 
-/// What the new unit declares: its arguments, and what is in COMMON.
+/// Removes declarations from the new unit, except those of arguments and COMMON.
 fn declarations(new: &mut Unit, needed: &BTreeSet<SymId>, array: SymId) {
     let mut mentioned: BTreeSet<SymId> = needed.clone();
     for_each_symbol(&new.body, &mut |s| {
@@ -446,8 +449,8 @@ fn declarations(new: &mut Unit, needed: &BTreeSet<SymId>, array: SymId) {
         | SpecKind::Namelist(_) => false,
         _ => true,
     });
-    // Statement functions that are called, and their dummy arguments. Others would name variables
-    // that are not here.
+    // Only statement functions that are called are kept, with their dummy arguments. Others could
+    // refer to variables that do not exist here.
     let mut formulas = BTreeSet::new();
     let mut parts = BTreeSet::new();
     let mut open: Vec<SymId> = mentioned.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Loops that were unrolled by hand, rolled up again.
+//! Rerolls manually unrolled loops.
 //!
 //! ```fortran
 //!       DO I = M, N, 2                   DO I = M, M + (N - M + 2)/2*2 - 1
@@ -7,11 +7,11 @@
 //!       END DO
 //! ```
 //!
-//! The same statements are carried out in the same order, and the variable ends with the same value.
-//! Compilers roll a loop up again themselves as long as it is simple, but not its adjoint, with several
-//! sums and values on a tape: that of DAXPY takes 13 times as long as DAXPY where it is left
-//! unrolled (`-O3`), 3.5 times where it is not. And each iteration keeps the same number of values
-//! (`stretch`).
+//! The same statements are executed in the same order, and the variable ends with the same value.
+//! Compilers reroll simple loops themselves, but not their adjoints, with several sums and taped
+//! values: the adjoint of DAXPY takes 13 times as long as DAXPY if the loop stays unrolled (`-O3`),
+//! and 3.5 times if it is rerolled. In addition, each iteration then tapes the same number of
+//! values (`stretch`).
 
 use crate::affine::Affine;
 use crate::affine::is_simple;
@@ -22,7 +22,7 @@ use farfel_lang::ir::{
 use farfel_lang::storage::constant;
 use farfel_lang::types::type_of;
 
-/// Rolls the loops of a program up.
+/// Rerolls the loops of a program.
 pub(crate) fn reroll(program: &mut Program) {
     for unit in &mut program.units {
         let mut body = std::mem::take(&mut unit.body);
@@ -60,8 +60,8 @@ fn block(unit: &Unit, stmts: &mut Block) {
     }
 }
 
-/// The statements for one value of the variable, where a body has them for each of `n`, one
-/// after the other.
+/// Returns the statements for the first value of the variable, if the body consists of `n` copies
+/// of them, one for each of `n` consecutive values.
 fn first_of(unit: &Unit, body: &[Stmt], var: SymId, n: i64) -> Option<Block> {
     let whole = matches!(unit.symbols[var].ty, Some(Type::Integer(_)));
     let groups = usize::try_from(n).ok().filter(|n| *n > 1 && whole)?;
@@ -92,7 +92,7 @@ fn first_of(unit: &Unit, body: &[Stmt], var: SymId, n: i64) -> Option<Block> {
     all.then(|| first.iter().map(|s| (*s).clone()).collect())
 }
 
-/// Is the second expression the first one with a variable that is greater by a number?
+/// Whether the second expression is the first one with the variable increased by a constant.
 fn is_moved(unit: &Unit, a: &Expr, b: &Expr, var: SymId, by: i64) -> bool {
     let same = |a: &Expr, b: &Expr| is_moved(unit, a, b, var, by);
     let all = |a: &[Expr], b: &[Expr]| {

@@ -1,6 +1,7 @@
-//! Scalars that EQUIVALENCE puts over an element of an array.
+//! Scalars that share storage with an element of an array by EQUIVALENCE.
 //!
-//! gfortran 12 may take the two for different variables where it vectorises a loop that uses both: the adjoint of
+//! gfortran 12 may treat the two as different variables when it vectorises a loop that uses both:
+//! the adjoint of
 //!
 //! ```fortran
 //!       EQUIVALENCE (Q(2), E)
@@ -8,20 +9,20 @@
 //!    10 Q(I) = COS(I*E**2)
 //! ```
 //!
-//! adds to the cotangent of E what it clears as that of Q(2), and is wrong from -O2 on. So derivatives say Q(2) where
-//! the source says E, as far as a unit uses both.
+//! adds to the adjoint of E what it clears as the adjoint of Q(2), and is wrong from -O2 on. So
+//! derivatives refer to Q(2) where the source refers to E, if a unit uses both.
 
 use farfel_lang::ir::{Expr, ExprKind, Program, SymId, Unit, rewrite_exprs, walk_exprs};
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::storage::constant::{Constants, extents};
 use std::collections::{HashMap, HashSet};
 
-/// Are there such scalars?
+/// Whether there are such scalars.
 pub(crate) fn are_there(program: &Program) -> bool {
     program.units.iter().any(|u| !scalars(u).is_empty())
 }
 
-/// Names the element wherever a unit names the scalar.
+/// Replaces the scalars by the elements.
 pub(crate) fn by_element(program: &mut Program) {
     for unit in &mut program.units {
         let elements = scalars(unit);
@@ -39,7 +40,8 @@ pub(crate) fn by_element(program: &mut Program) {
     }
 }
 
-/// The scalars of a unit that lie over an element of an array which the unit uses, too: the array and the subscripts.
+/// Returns the scalars of a unit that share storage with an element of an array which the unit
+/// uses, too, with the array and the subscripts.
 fn scalars(unit: &Unit) -> HashMap<SymId, (SymId, Vec<i64>)> {
     let storage = UnitStorage::of(unit);
     let mut found = HashMap::new();
@@ -72,7 +74,7 @@ fn scalars(unit: &Unit) -> HashMap<SymId, (SymId, Vec<i64>)> {
     found
 }
 
-/// The subscripts of an element, from how many are before it.
+/// Returns the subscripts of an element, given the number of elements before it.
 fn subscripts(unit: &Unit, array: SymId, before: i64) -> Option<Vec<i64>> {
     let dims = &unit.symbols[array].dims;
     let constants = Constants::of(unit);

@@ -1,4 +1,4 @@
-//! COMMON blocks in pieces that all units see alike.
+//! COMMON blocks divided into pieces that all units agree on.
 
 use super::{Intents, Summary};
 use farfel_ir::ir::{Arg, Name, Program, SymId, Unit};
@@ -8,20 +8,21 @@ use farfel_ir::targets::Targets;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// The COMMON blocks of a program, cut wherever a variable of any unit begins or ends.
+/// The COMMON blocks of a program, cut at every byte where a variable of any unit begins or ends.
 pub(super) struct Commons {
     pub blocks: BTreeMap<Name, Block>,
-    /// For each unit, nested ones included, by its name and place its variables and their pieces.
+    /// For each unit, including nested ones, identified by name and position: its variables and
+    /// their pieces.
     variables: HashMap<(Name, Span), Vec<Spread>>,
 }
 
-/// A variable, its block, and the pieces that it takes.
+/// A variable, its block, and the pieces that it covers.
 pub(super) type Spread = (SymId, Name, Range<u32>);
 
 pub(super) struct Block {
-    /// The number of the first piece.
+    /// The number of the block's first piece.
     first: u32,
-    /// Where pieces begin, and where the last one ends.
+    /// The first byte of each piece, and the end of the last one.
     cuts: Vec<i64>,
 }
 
@@ -30,7 +31,7 @@ impl Block {
         self.first..self.first + self.cuts.len().saturating_sub(1) as u32
     }
 
-    /// The pieces of some bytes that begin and end at cuts.
+    /// Returns the pieces for a range of bytes that begins and ends at cuts.
     fn of(&self, bytes: Range<i64>) -> Range<u32> {
         let at = |byte: i64| self.first + self.cuts.partition_point(|c| *c < byte) as u32;
         at(bytes.start)..at(bytes.end)
@@ -78,23 +79,24 @@ impl Commons {
         list.map_or(&[], Vec::as_slice)
     }
 
-    /// The variables of a unit that lie in COMMON blocks, and their pieces.
+    /// Returns the variables of a unit that are in COMMON blocks, and their pieces.
     pub fn variables(&self, unit: &Unit) -> impl Iterator<Item = (SymId, Range<u32>)> {
         let list = self.declared(unit).iter();
         list.map(|(s, _, range)| (*s, range.clone()))
     }
 }
 
-/// What is known of a program while all is followed that its procedures do.
+/// Information about the whole program, needed to follow everything that procedures do.
 pub(super) struct Whole<'a> {
     pub commons: &'a Commons,
     pub targets: &'a Targets,
-    /// All procedures that are passed as arguments are known.
+    /// Whether all procedures that are passed as arguments are known.
     pub closed: bool,
 }
 
 impl Whole<'_> {
-    /// What the dummy procedure of a unit does, whichever it is.
+    /// Returns the combined summary of all procedures that a dummy procedure of a unit can be, if
+    /// it is known.
     pub fn dummy(
         &self,
         unit: &Unit,
@@ -116,7 +118,7 @@ impl Whole<'_> {
     }
 }
 
-/// Units in the order of a [`Layout`].
+/// Appends a unit and its nested units, in the order of a [`Layout`].
 pub(super) fn flatten<'p>(unit: &'p Unit, found: &mut Vec<&'p Unit>) {
     found.push(unit);
     unit.nested.iter().for_each(|n| flatten(n, found));

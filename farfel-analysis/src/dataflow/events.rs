@@ -17,22 +17,22 @@ pub(super) enum Kind {
     Read,
     /// Its value may be needed, by a procedure.
     MayRead,
-    /// It is passed to a procedure whose text is not known, which may read it.
+    /// It is passed to a procedure without source, which may read it.
     Passed,
     /// All of it gets a value.
     Write,
-    /// Some of it gets a value here, or all of it.
+    /// A part of it, or all of it, gets a value.
     Part,
-    /// A procedure whose text is not known may give it a value.
+    /// A procedure without source may assign it.
     Unknown,
-    /// All of it has a value, or this is never reached.
+    /// After this, all of it has a value, or control does not get here.
     Set,
 }
 
-/// Something that happens to a variable.
+/// An access to a variable.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
-    /// Which variable, by its number among those that are followed.
+    /// The variable, by its number among those that are tracked.
     pub bit: u32,
     pub kind: Kind,
     pub span: Span,
@@ -40,24 +40,24 @@ pub(super) struct Event {
 
 const NONE: u32 = u32::MAX;
 
-/// The variables of a unit whose values can be followed: only the unit's own statements and
-/// the procedures that it calls reach them.
+/// The variables of a unit whose values can be tracked: only the unit's own statements and the
+/// procedures that it calls can access them.
 #[derive(Default)]
 pub(super) struct Followed {
     bits: Vec<u32>,
     pub symbols: Vec<SymId>,
-    /// Pieces of COMMON blocks, behind the symbols.
+    /// Pieces of COMMON blocks. Their numbers follow those of the symbols.
     pub pieces: Vec<u32>,
-    /// The pieces of variables that lie in COMMON blocks, by their places among them.
+    /// The pieces of variables in COMMON blocks, as indices into `pieces`.
     ranges: HashMap<SymId, Range<u32>>,
-    /// What a procedure may give a value, it gives one.
+    /// Whether procedures are assumed to set everything that they may set.
     pub trusting: bool,
 }
 
 impl Followed {
-    /// Also the variables of COMMON blocks and those of the surroundings, for one who wants
-    /// to know what a procedure does and not when. `pieces`: those that the unit and what it
-    /// calls may reach. `around`: what is followed in the surroundings.
+    /// Also tracks COMMON variables and variables of the enclosing unit, for summaries of what a
+    /// procedure does, independent of when. `pieces`: the pieces that the unit and its callees may
+    /// access. `around`: what is tracked in the enclosing unit.
     pub fn whole(
         unit: &Unit,
         commons: &Commons,
@@ -91,7 +91,7 @@ impl Followed {
         followed
     }
 
-    /// How many variables and pieces are followed.
+    /// Returns the number of tracked variables and pieces.
     pub fn len(&self) -> usize {
         self.symbols.len() + self.pieces.len()
     }
@@ -111,7 +111,7 @@ impl Followed {
                     .filter_map(Expr::base)
                     .for_each(&mut close),
                 SpecKind::Pointer(list) => list.iter().for_each(|(p, _)| close(*p)),
-                // Everything keeps its value.
+                // All local variables keep their values.
                 SpecKind::Save(list) if list.is_empty() => {
                     let locals = unit.symbols.iter().filter(|(_, s)| s.place == Place::Local);
                     locals.for_each(|(id, _)| close(id));
@@ -160,12 +160,12 @@ impl Followed {
     }
 }
 
-/// Finds the events of the statements of a unit.
+/// Collects the events of the statements of a unit.
 pub(super) struct Finder<'a> {
     pub unit: &'a Unit,
     pub followed: &'a Followed,
     pub intents: &'a Intents,
-    /// All is followed that procedures do.
+    /// Set if everything that procedures do is tracked.
     pub whole: Option<&'a Whole<'a>>,
     pub events: Vec<Event>,
 }
@@ -182,8 +182,9 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The events of a statement itself, of an AD block those of all that is in it. `masked`: under
-    /// a mask, so that assignments reach only some elements.
+    /// Adds the events of a statement itself, or for an AD block those of everything in it.
+    /// `masked`: whether the statement is under a mask, so that assignments affect only some
+    /// elements.
     pub fn statement(&mut self, stmt: &'a Stmt, masked: bool) {
         let unit = self.unit;
         match &stmt.kind {
@@ -196,8 +197,9 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// In which order an AD block does what, is not followed. But what nothing in it sets is read as
-    /// anywhere. `first`: where the events of the block begin.
+    /// Adds definite reads in an AD block. The order of events in a block is not tracked, but
+    /// variables that nothing in it sets are read as anywhere else. `first`: the index of the
+    /// block's first event.
     fn plain_reads(&mut self, block: &'a AdBlock, first: usize) {
         let unit = self.unit;
         let read = |k| matches!(k, Kind::Read | Kind::MayRead | Kind::Passed);
@@ -231,12 +233,12 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The events before the first statement. `args`: with which the unit is entered, if that
-    /// is said.
+    /// Adds the events before the first statement. `args`: the arguments of the entry point, if it
+    /// is known.
     pub fn entry(&mut self, args: Option<&[Arg]>) {
         let unit = self.unit;
         access::at_entry(unit, args, &mut |a| match a {
-            // One way in needs them, and which one is not said.
+            // One entry point needs them, but it is not known which.
             Access::Variable { sym, span, .. } if args.is_none() => {
                 self.add(sym, Kind::MayRead, span);
             }
@@ -308,7 +310,7 @@ impl<'a> Finder<'a> {
             let Some(passed) = call.passed(i) else {
                 continue;
             };
-            // One whose text is not known may do anything.
+            // A procedure without source may do anything.
             let used = known.map_or(
                 Use {
                     reads: true,
@@ -342,7 +344,8 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// What a call does to what its callee sets; `all`: if it always does, all of it gets a value.
+/// Returns the event for a use by a callee. `all`: whether a variable that the callee always sets
+/// gets a value completely.
 fn written(used: Use, all: bool) -> Option<Kind> {
     match (used.always && all, used.assigned, used.writes) {
         (true, true, _) => Some(Kind::Write),

@@ -1,11 +1,11 @@
-//! What procedures do with their arguments, and which variables are read before they can
-//! have a value: the values of variables followed along the control flow of each unit,
-//! callees before callers.
+//! Flow-sensitive analysis: what procedures do with their arguments, and which variables are read
+//! before they can have a value. Follows the values of variables along the control flow of each
+//! unit, callees before callers.
 //!
-//! [`procedures`] and [`Intents::of`] find a fixed point, COMMON blocks, ENTRY points and dummy procedures
-//! included. Where only faults of the program are looked for ([`analyse`]), variables of COMMON blocks are left out,
-//! and each unit is looked at once: what a procedure does that calls itself, directly or through
-//! others, is not known where it is called on the way, so that it may do anything.
+//! [`procedures`] and [`Intents::of`] compute a fixed point that includes COMMON blocks, ENTRY
+//! points and dummy procedures. The search for errors in the program ([`analyse`]) leaves out
+//! COMMON variables and visits each unit once: the summary of a procedure that calls itself,
+//! directly or indirectly, is unknown where it is called recursively, so that it may do anything.
 
 mod commons;
 mod events;
@@ -22,20 +22,20 @@ pub use unit::{Doubtful, Findings};
 /// What a procedure does with a dummy argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Use {
-    /// It may need the value that the caller gives.
+    /// Whether it may need the value that the caller passes.
     pub reads: bool,
-    /// It may give it a value.
+    /// Whether it may assign it.
     pub writes: bool,
-    /// A statement gives it a value, here or in a procedure that is called; without this,
-    /// only a procedure without text may.
+    /// Whether a statement assigns it, here or in a called procedure; otherwise only a procedure
+    /// without source may.
     pub assigned: bool,
-    /// On every way to the end (also when none leads there) all of it gets a value; of arrays only by whole-array
-    /// assignment.
+    /// Whether all of it is assigned on every path to the end (true if no path leads there); arrays
+    /// only by whole-array assignment.
     pub always: bool,
 }
 
 impl Use {
-    /// The INTENT that would say so, as far as one can.
+    /// Returns the INTENT that corresponds to this use, or `unused`.
     pub fn intent(self) -> &'static str {
         match (self.reads, self.writes) {
             (false, false) => "unused",
@@ -47,7 +47,7 @@ impl Use {
 }
 
 impl Use {
-    /// Adds what may be done besides, at any time.
+    /// Adds uses that may happen in addition, at any time.
     fn also(&mut self, other: Use) {
         self.reads |= other.reads;
         self.writes |= other.writes;
@@ -59,12 +59,12 @@ impl Use {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Summary {
     args: Vec<Use>,
-    /// Ascending.
+    /// Sorted by piece.
     pieces: Vec<(u32, Use)>,
 }
 
 impl Summary {
-    /// Either this or another procedure is called, with as many arguments.
+    /// Combines this with an alternative callee that has the same number of arguments.
     fn join(&mut self, other: &Summary) {
         for (ours, theirs) in self.args.iter_mut().zip(&other.args) {
             ours.always &= theirs.always;
@@ -93,24 +93,25 @@ pub struct Intents {
 }
 
 impl Intents {
-    /// Of a program whose names are resolved: a fixed point, like [`procedures`].
+    /// Computes the uses of a program whose names are resolved: a fixed point, like [`procedures`].
     pub fn of(program: &Program) -> Self {
         procedures::intents(program)
     }
 
-    /// Does a unit, which need not be one of the program, read a variable before it has given it a value?
-    /// True of what cannot be followed.
+    /// Whether a unit, which need not be part of the program, reads a variable before assigning it.
+    /// True for variables that cannot be tracked.
     pub fn reads_first(&self, unit: &Unit, s: SymId) -> bool {
         let used = unit::follow(unit, self).used;
         used.get(&s).is_none_or(|u| u.reads)
     }
 
-    /// What the procedure does with its arguments, in order; `None` for one without text.
+    /// Returns what the procedure does with its arguments, in order; `None` if its source is not
+    /// available.
     pub fn get(&self, procedure: &str) -> Option<&[Use]> {
         self.by_name.get(procedure).map(|s| s.args.as_slice())
     }
 
-    /// The same, if the number of arguments is right.
+    /// Returns the summary of a procedure if it has this number of arguments.
     fn known(&self, procedure: &str, args: usize) -> Option<&Summary> {
         let known = self.by_name.get(procedure);
         known.filter(|k| k.args.len() == args)
@@ -120,16 +121,16 @@ impl Intents {
 /// A variable that is read where nothing can have given it a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Unset {
-    /// Which.
+    /// The variable.
     pub sym: farfel_ir::ir::SymId,
-    /// Where it is read.
+    /// The position of the read.
     pub span: Span,
-    /// The unit gives it a value elsewhere.
+    /// Whether the unit assigns it elsewhere.
     pub set_elsewhere: bool,
 }
 
-/// Follows the values of all units, and calls `found` with what was found in each, nested
-/// ones included, and with the position of the top-level unit.
+/// Follows the values of all units. Calls `found` with the findings for each unit, including nested
+/// ones, and with the position of the top-level unit.
 pub fn analyse<'p>(
     program: &'p Program,
     found: &mut dyn FnMut(usize, &'p Unit, &Findings<'p>),
@@ -140,7 +141,7 @@ pub fn analyse<'p>(
         let unit = &program.units[i];
         let findings = unit::follow(unit, &intents);
         found(i, unit, &findings);
-        // Of two units with one name (a fault that is reported) the first counts.
+        // Of two units with the same name (a reported error) the first counts.
         intents
             .by_name
             .entry(unit.name.clone())
@@ -153,8 +154,8 @@ pub fn analyse<'p>(
     intents
 }
 
-/// Calls `found` with the doubtful reads of each top-level unit, where procedures set what they may
-/// set.
+/// Calls `found` with the doubtful reads of each top-level unit, assuming that procedures set
+/// everything that they may set.
 pub fn doubts<'p>(
     program: &'p Program,
     found: &mut dyn FnMut(usize, &'p Unit, Vec<Doubtful>),
@@ -164,7 +165,7 @@ pub fn doubts<'p>(
     let mut recursive: Option<Intents> = None;
     let mut done = vec![false; program.units.len()];
     for i in graph.callees_first(0..program.units.len()) {
-        // Of what is called on the way to itself, the fixed point is known.
+        // Recursive callees that have not been visited yet are taken from the fixed point.
         for callee in graph.callees(i).iter().filter(|c| !done[**c]) {
             let name = &program.units[*callee].name;
             let all = recursive.get_or_insert_with(|| Intents::of(program));
@@ -181,7 +182,7 @@ pub fn doubts<'p>(
             pieces: Vec::new(),
         };
         done[i] = true;
-        // Of two units with one name (a fault that is reported) the first counts.
+        // Of two units with the same name (a reported error) the first counts.
         if graph.index(&unit.name) == Some(i) {
             intents.by_name.insert(unit.name.clone(), summary);
         }

@@ -1,4 +1,4 @@
-//! What procedures do with their arguments and with COMMON blocks, through calls.
+//! Interprocedural analysis of what procedures do with their arguments and with COMMON blocks.
 
 use super::commons::{Block, Commons, Whole, flatten};
 use super::events::Followed;
@@ -15,46 +15,46 @@ use std::collections::{BTreeSet, HashMap};
 /// What one procedure does with its arguments and with COMMON blocks.
 #[derive(Debug, Clone)]
 pub struct Procedure<'p> {
-    /// The unit that it is, or whose ENTRY it is.
+    /// The procedure's unit.
     pub unit: &'p Unit,
-    /// The top-level unit that it is nested in, if it is.
+    /// The top-level unit that contains it, if it is nested.
     pub within: Option<&'p Unit>,
-    /// The ENTRY by which the unit is entered; the unit's own name without one.
+    /// The ENTRY through which the unit is entered; `None` for the unit's own name.
     pub entry: Option<Name>,
-    /// Its arguments, but for alternate returns.
+    /// Its arguments, except alternate returns.
     pub args: Vec<Argument>,
-    /// The COMMON blocks that it declares or that procedures use which it calls.
+    /// The COMMON blocks that it declares, or that the procedures it calls use.
     pub commons: Vec<CommonUse>,
-    /// What it calls whose text is not known: that is taken to read and set its arguments,
-    /// and no COMMON.
+    /// The procedures without source that it calls: these are assumed to read and set their
+    /// arguments, but no COMMON.
     pub unknown: Vec<Name>,
 }
 
 /// An argument of a [`Procedure`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// The argument.
+    /// The dummy argument.
     pub sym: SymId,
-    /// It is a procedure.
+    /// Whether it is a procedure.
     pub procedure: bool,
     /// What is done with it.
     pub used: Use,
 }
 
-/// A COMMON block that a [`Procedure`] uses, or could.
+/// A COMMON block that a [`Procedure`] uses or declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommonUse {
     /// Its name.
     pub block: Name,
-    /// The unit after which the variables are named: the procedure's own if it declares the
-    /// block.
+    /// The unit whose declaration supplies the names of the variables: the procedure's own if it
+    /// declares the block.
     pub declared_in: Name,
-    /// Its variables, and what is done with them.
+    /// The variables of the block, and what is done with them.
     pub variables: Vec<(Name, Use)>,
 }
 
-/// What all procedures of a resolved program do, through calls: a fixed point where they call
-/// each other. `real` is the number of bytes of a default REAL.
+/// Analyses all procedures of a resolved program, across calls, with a fixed point for recursion.
+/// `real` is the size of a default REAL in bytes.
 pub fn procedures(program: &Program, real: u8) -> Vec<Procedure<'_>> {
     let commons = Commons::of(program, real);
     let targets = Targets::of(program);
@@ -62,7 +62,7 @@ pub fn procedures(program: &Program, real: u8) -> Vec<Procedure<'_>> {
     let search = solved(program, &commons, &targets, &graph);
     let mut found = Vec::new();
     for (i, unit) in program.units.iter().enumerate() {
-        // BLOCK DATA does nothing.
+        // BLOCK DATA has no executable statements.
         if graph.index(&unit.name) == Some(i) && unit.kind != UnitKind::BlockData {
             search.show(i, &mut found);
         }
@@ -70,7 +70,7 @@ pub fn procedures(program: &Program, real: u8) -> Vec<Procedure<'_>> {
     found
 }
 
-/// The same of the arguments alone.
+/// Computes only the uses of arguments.
 pub(super) fn intents(program: &Program) -> Intents {
     let commons = Commons::of(program, 4);
     let targets = Targets::of(program);
@@ -116,12 +116,12 @@ struct Search<'p, 'a> {
     program: &'p Program,
     whole: Whole<'a>,
     intents: Intents,
-    /// For each unit, the pieces that it and what it calls may touch.
+    /// For each unit, the pieces that it and its callees may touch.
     reach: Vec<Vec<u32>>,
 }
 
 impl<'p> Search<'p, '_> {
-    /// Before anything is known all procedures do nothing and never come back.
+    /// Sets the initial assumption: procedures do nothing and never return.
     fn start(&mut self, order: &[usize], callees: &[Vec<usize>], callers: &[Vec<usize>]) {
         let commons = self.whole.commons;
         let mut blocks: Vec<BTreeSet<&Name>> = Vec::new();
@@ -168,7 +168,7 @@ impl<'p> Search<'p, '_> {
     fn solve(&mut self, graph: &CallGraph, order: &[usize], callers: &[Vec<usize>]) {
         fixed_point(order, callers, &mut |i| {
             let unit = &self.program.units[i];
-            // Of two units with one name (a fault that is reported) the first counts.
+            // Of two units with the same name (a reported error) the first counts.
             if graph.index(&unit.name) != Some(i) {
                 return false;
             }
@@ -185,7 +185,7 @@ impl<'p> Search<'p, '_> {
         });
     }
 
-    /// What a top-level unit does, entered in one way.
+    /// Returns the summary of a top-level unit for one entry point.
     fn summary(&self, at: usize, entry: Option<&Entry>) -> Summary {
         let unit = &self.program.units[at];
         let pieces = self.reach[at].clone();
@@ -193,8 +193,8 @@ impl<'p> Search<'p, '_> {
         self.follow(unit, entry, &followed, &mut |_, _, _| ()).0
     }
 
-    /// What a unit does with arguments and COMMON, and with its surroundings. What is nested in
-    /// it may be called anywhere; `found` is told of each.
+    /// Returns what a unit does with arguments and COMMON, and with variables of the enclosing
+    /// unit. Nested subprograms may be called anywhere; `found` is called for each of them.
     fn follow(
         &self,
         unit: &'p Unit,
@@ -314,7 +314,7 @@ impl<'p> Search<'p, '_> {
         }
     }
 
-    /// What a unit calls whose text is not known.
+    /// Returns the procedures without source that a unit calls.
     fn unknown(&self, unit: &Unit) -> Vec<Name> {
         let mut found = BTreeSet::new();
         let mut look = |s: SymId| {

@@ -1,4 +1,4 @@
-//! The values of the variables of one unit.
+//! Dataflow analysis of the variables of one unit.
 
 use super::commons::Whole;
 use super::events::{Event, Finder, Followed, Kind};
@@ -10,47 +10,50 @@ use farfel_ir::source::Span;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What was found out about a unit.
+/// The results of the analysis of a unit.
 #[derive(Debug)]
 pub struct Findings<'p> {
     /// What it does with its arguments.
     pub args: Vec<Use>,
-    /// What it does with all variables that are followed; of its own, they read those that have no value.
+    /// What it does with each tracked variable. Reads of its own variables are reads before they
+    /// have a value.
     pub used: HashMap<SymId, Use>,
     /// What it does with pieces of COMMON blocks.
     pub(super) pieces: Vec<(u32, Use)>,
-    /// What it does with variables of its surroundings.
+    /// What it does with variables of the enclosing unit.
     pub(super) outer: Vec<(SymId, Use)>,
-    /// Variables that are read before anything can have set them: where that is first.
+    /// Variables that are read before anything can have set them, with the first such read.
     pub unset: Vec<Unset>,
-    /// The first statements of pieces that nothing leads to.
+    /// The first statements of unreachable pieces of code.
     pub unreachable: Vec<&'p Stmt>,
-    /// The function's result gets no value anywhere, though the function returns.
+    /// Whether the function returns but its result is never assigned.
     pub no_result: bool,
-    /// Reads that some way reaches without a value, in what passes and differentiation made. None for
-    /// units so large that their variables are followed in groups.
+    /// Reads of local variables without an assignment on any path to the read, and for generated
+    /// variables and derivatives, also without one on some path. Empty for units so large that
+    /// their variables are processed in groups.
     pub doubtful: Vec<Doubtful>,
-    /// Dummy arguments that statements of the unit or of procedures give values to, where.
+    /// Assignments to dummy arguments: the argument, the position, and whether the statement is a
+    /// CALL.
     pub writes: Vec<(SymId, Span, bool)>,
 }
 
-/// Which variables may have a value, and which have one on every way.
+/// The variables that may have a value, and those that have one on every path.
 type Values = (May, Must);
 
-/// A read of a variable that is without a value on some way there.
+/// A read of a variable that has no value on some path to it.
 #[derive(Debug)]
 pub struct Doubtful {
-    /// Which.
+    /// The variable.
     pub sym: SymId,
-    /// No way gives it a value.
+    /// Whether it has no value on any path.
     pub never: bool,
-    /// A statement reads it; else a procedure may.
+    /// Whether a statement reads it; otherwise a procedure may.
     pub certain: bool,
-    /// The text of what may read it is known.
+    /// Whether the source of the code that may read it is available.
     pub known: bool,
-    /// What else has no value on some way there.
+    /// The other variables that have no value on some path to the read.
     pub others: Vec<SymId>,
-    /// What else has none on any.
+    /// The other variables that have no value on any path to it.
     pub others_never: Vec<SymId>,
 }
 
@@ -59,15 +62,15 @@ pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
     follow_from(unit, None, intents, &Followed::of(unit), None)
 }
 
-/// The same, where procedures set what they may set.
+/// Like [`follow`], assuming that procedures set everything that they may set.
 pub(super) fn follow_trusting<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
     let mut followed = Followed::of(unit);
     followed.trusting = true;
     follow_from(unit, None, intents, &followed, None)
 }
 
-/// The same, entered by its beginning, or by an ENTRY where one is given; `None` enters it
-/// by all of them.
+/// Like [`follow`], entered at the beginning (`Some(None)`) or at an ENTRY; `None` means at all of
+/// them.
 pub(super) fn follow_from<'p>(
     unit: &'p Unit,
     enter: Option<Option<&Entry>>,
@@ -90,7 +93,7 @@ pub(super) fn follow_from<'p>(
         whole,
         events: Vec::new(),
     };
-    // Up to which node an AD block reaches.
+    // The end of the nodes of the current AD block.
     let mut inside = 0;
     let mut ranges = Vec::with_capacity(flow.len() + 1);
     let mut apart = vec![false; flow.stmts.len()];
@@ -105,13 +108,13 @@ pub(super) fn follow_from<'p>(
         }
         finder.statement(s, flow.masked[i]);
     }
-    // Then entry and exit, which does nothing.
+    // Followed by the entry, and by the exit, which does nothing.
     ranges.push(finder.events.len());
     finder.entry(enter.map(|_| dummies.as_slice()));
     ranges.extend([finder.events.len(); 2]);
     let events = finder.events;
 
-    // Facts are needed for blocks only.
+    // Facts are only needed for basic blocks.
     let blocks = Blocks::of(&Graph::of(&flow), flow.entry);
     let graph = Graph::new(&blocks.successors);
     let is_dummy = |bit: usize| {
@@ -121,7 +124,7 @@ pub(super) fn follow_from<'p>(
     let mut reached = vec![false; flow.len()];
     let mut uses = vec![Use::default(); followed.len()];
     let mut writes = Vec::new();
-    // Of every variable the event that reads it first before anything can have set it.
+    // For each variable, the first event that reads it before anything can have set it.
     let mut first_unset: Vec<Option<usize>> = vec![None; followed.len()];
     let mut set_at_exit = vec![true; followed.len()];
     let mut returns = false;
@@ -129,7 +132,7 @@ pub(super) fn follow_from<'p>(
     let is_generated = |sym: SymId| {
         unit.origin == Origin::Derivative || unit.symbols[sym].origin != Origin::Written
     };
-    // The variables that are in neither set, but for arguments.
+    // The variables that are not in the set, except arguments.
     let without = |set: &May| {
         let all = followed.symbols.iter().enumerate();
         let open =
@@ -151,7 +154,7 @@ pub(super) fn follow_from<'p>(
             .variables
             .clone()
             .for_each(|v| given.set(v - base, is_dummy(v)));
-        // What may have a value, and what has one on every way.
+        // The variables that may have a value, and those that have one on every path.
         let start = (given, Must(May::with_capacity(size)));
         let facts = forward(&graph, blocks.of_node[flow.entry], start, &mut |b, fact| {
             of_block(b).for_each(|(_, e)| step(e, base, fact));
@@ -168,7 +171,7 @@ pub(super) fn follow_from<'p>(
                         if in_one
                             && let Some(sym) = followed.symbols.get(bit).copied()
                             && !fact.1.0.contains(bit)
-                            // A write of a part of an array counts as one of all of it.
+                            // A write of a part of an array counts as a write of all of it.
                             && !(unit.symbols[sym].is_array() && fact.0.contains(bit))
                             && unit.symbols[sym].place == Place::Local
                             && (is_generated(sym) || !fact.0.contains(bit))
@@ -200,7 +203,7 @@ pub(super) fn follow_from<'p>(
                 }
                 step(e, base, &mut fact);
             }
-            // Nothing comes behind the exit.
+            // Nothing follows the exit.
             if blocks.of_node[flow.exit] == b {
                 returns = true;
                 for v in group.variables.clone() {
@@ -235,7 +238,7 @@ pub(super) fn follow_from<'p>(
             let has_entries = stmts.any(|s| matches!(s.kind, StmtKind::Entry(_)));
             !has_entries && bit.is_some_and(|b| !set_at_exit[b as usize])
         });
-    // Where nothing comes back everything is as it should be.
+    // If the unit never returns, everything holds for every path to the end.
     uses.iter_mut().for_each(|u| u.always |= !returns);
     let args = dummies
         .iter()
@@ -245,7 +248,7 @@ pub(super) fn follow_from<'p>(
             };
             match followed.bit(s) {
                 Some(bit) => uses[bit as usize],
-                // A procedure, or what nested subprograms see.
+                // A procedure, or a variable that nested subprograms access.
                 None => Use {
                     reads: true,
                     writes: !unit.symbols[s].class.is_procedure(),
@@ -275,7 +278,7 @@ pub(super) fn follow_from<'p>(
     }
 }
 
-/// What an event does to the sets, which begin with the variable `base`.
+/// Applies an event to the two sets, whose first variable is `base`.
 fn step(e: &Event, base: usize, (any, all): &mut Values) {
     let bit = e.bit as usize - base;
     match e.kind {
@@ -288,19 +291,19 @@ fn step(e: &Event, base: usize, (any, all): &mut Values) {
     }
 }
 
-/// Variables that are followed together, so that the sets of a large unit do not take all memory.
+/// Variables that are processed together, so that the sets of a large unit do not exhaust memory.
 struct Group {
     variables: Range<usize>,
-    /// What happens to them, block by block: the numbers of the events.
+    /// The indices of their events, block by block.
     events: Vec<usize>,
-    /// Where the events of each block begin, and where the last ones end.
+    /// Where the events of each block begin, and the end of the last ones.
     starts: Vec<usize>,
 }
 
-/// How many bits all sets of a group may have.
+/// The maximum number of bits in all sets of a group.
 const MOST_BITS: usize = 1 << 28;
 
-/// All variables, in groups. There is one at least.
+/// Divides the variables into groups. There is at least one.
 fn groups(blocks: &Blocks, ranges: &[usize], events: &[Event], variables: usize) -> Vec<Group> {
     let most = (MOST_BITS / blocks.nodes.len().max(1)).clamp(64, variables.max(64));
     let mut list: Vec<Group> = (0..variables.div_ceil(most).max(1))
@@ -320,8 +323,8 @@ fn groups(blocks: &Blocks, ranges: &[usize], events: &[Event], variables: usize)
     list
 }
 
-/// Where pieces begin that nothing leads to. Pieces that only jump or end are usual after
-/// calls that do not come back, and no harm.
+/// Returns the first statements of unreachable pieces of code. Pieces that consist of jumps, RETURN
+/// or STOP are common after calls that do not return, and harmless.
 fn unreachable<'p>(flow: &Flow<'p>, reached: &[bool], apart: &[bool]) -> Vec<&'p Stmt> {
     let mut found = Vec::new();
     let mut in_piece = false;

@@ -1,13 +1,13 @@
-//! What can be said of single arguments without following any call.
+//! Properties of individual arguments that can be determined without following calls.
 
 use farfel_ir::ir::{
     Arg, Class, DoControl, Expr, ExprKind, Intent, Place, SpecKind, StmtKind, SymId, Unit,
     walk_block,
 };
 
-/// May a closure of another language that stands for the dummy procedure `callee` assign this
-/// actual argument? A function may not, and of what a subroutine gets no value that nothing could
-/// be assigned to or that the unit itself needs as it is: variables of DO loops and in the bounds of
+/// Whether a closure from another language, passed as the dummy procedure `callee`, may assign this
+/// actual argument. A function may not. A subroutine may not assign an argument that is not
+/// assignable or that the unit itself needs unchanged: DO variables, variables in the bounds of
 /// arrays, and dummy arguments with INTENT(IN).
 pub fn closure_may_assign(unit: &Unit, callee: SymId, actual: &Expr) -> bool {
     let Some(base) = actual.base() else {
@@ -35,7 +35,8 @@ pub fn closure_may_assign(unit: &Unit, callee: SymId, actual: &Expr) -> bool {
     !intent_in && !in_bounds && !counts
 }
 
-/// Can compilers tell the value of an expression? They may keep it where nobody can write.
+/// Whether compilers can evaluate an expression, and may therefore keep its value in read-only
+/// storage.
 pub fn is_constant(unit: &Unit, e: &Expr) -> bool {
     let mut constant = true;
     e.walk(&mut |e| {
@@ -56,7 +57,7 @@ pub fn is_constant(unit: &Unit, e: &Expr) -> bool {
     constant
 }
 
-/// Is the argument a procedure that is not an argument itself?
+/// Whether the argument is a procedure that is not itself a dummy argument.
 pub(super) fn passes_procedure(unit: &Unit, actual: &Expr) -> bool {
     match actual.kind {
         ExprKind::Closure(..) => true,
@@ -68,7 +69,7 @@ pub(super) fn passes_procedure(unit: &Unit, actual: &Expr) -> bool {
     }
 }
 
-/// The dummy arguments of a unit that are procedures.
+/// Returns the dummy procedures of a unit, with their positions.
 pub fn procedure_dummies(unit: &Unit) -> impl Iterator<Item = (usize, SymId)> + '_ {
     unit.args.iter().enumerate().filter_map(|(i, a)| match a {
         Arg::Dummy(s) if unit.symbols[*s].class.is_procedure() => Some((i, *s)),

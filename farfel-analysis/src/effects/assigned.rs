@@ -1,23 +1,22 @@
-//! The question that is asked most often: which variables may be assigned.
+//! The most common query: which variables may be assigned.
 
 use super::{Dummies, Effects, Locations, Question, Symbols, Touched};
 use farfel_ir::ir::{Program, Stmt, SymId, Unit, walk_block};
 use std::collections::HashSet;
 
-/// For every top-level unit, and for each of its ENTRY points, which of the arguments it may assign.
+/// For every top-level unit, and for each of its ENTRY points, the arguments that it may assign.
 ///
-/// These are [`Effects`] without what is read and without COMMON, which take longer to find.
+/// This is [`Effects`] without reads and without COMMON, which take longer to compute.
 #[derive(Debug, Default)]
 pub struct Assigned(Effects);
 
 impl Assigned {
-    /// Analyses a program whose names are resolved. What a unit gets as a procedure may assign
-    /// anything.
+    /// Analyses a program whose names are resolved. Dummy procedures may assign anything.
     pub fn of(program: &Program) -> Self {
         Self::with(program, Dummies::Anything)
     }
 
-    /// The same with something else known of the procedures that units get.
+    /// Like [`Self::of`], with other assumptions about dummy procedures.
     pub fn with(program: &Program, dummies: Dummies) -> Self {
         let units = program.units.iter();
         let units: Vec<_> = units.map(|u| (u, &Symbols as &dyn Locations)).collect();
@@ -28,7 +27,7 @@ impl Assigned {
         Assigned(Effects::of(&units, question))
     }
 
-    /// Takes in a unit that was added to the program and that no known unit calls yet.
+    /// Adds a unit that is new in the program and that no known unit calls yet.
     pub fn add(&mut self, unit: &Unit) {
         let touched = self.0.unit(unit, &Symbols, Effects::own);
         for entry in unit.entry_points() {
@@ -37,25 +36,25 @@ impl Assigned {
         }
     }
 
-    /// Is the text of the unit or ENTRY point of this name known?
+    /// Whether the source of the unit or ENTRY point with this name is available.
     pub fn knows(&self, unit: &str) -> bool {
         self.0.get(unit).is_some()
     }
 
-    /// May the unit or ENTRY point of this name assign its argument at `position`? True for
-    /// unknown units.
+    /// Whether the unit or ENTRY point with this name may assign its argument at `position`. True
+    /// for unknown units.
     pub fn argument(&self, unit: &str, position: usize) -> bool {
         let effect = self.0.get(unit).filter(|e| position < e.args);
         effect.is_none_or(|e| e.assigned.contains(position))
     }
 
-    /// The variables that the statements of a unit, or of the subprograms nested in it,
-    /// may assign.
+    /// Returns the variables that the statements of a unit, or of the subprograms nested in it, may
+    /// assign.
     pub fn in_unit(&self, unit: &Unit) -> HashSet<SymId> {
         symbols(&self.0.unit(unit, &Symbols, Effects::own))
     }
 
-    /// The variables that some statements of a unit may assign.
+    /// Returns the variables that some statements of a unit may assign.
     pub fn in_block(&self, unit: &Unit, block: &[Stmt]) -> HashSet<SymId> {
         let mut touched = Touched::nothing(unit.symbols.len());
         walk_block(block, &mut |s| self.0.own(unit, &Symbols, s, &mut touched));

@@ -1,8 +1,10 @@
-//! What procedures may do to variables and to the world outside, whatever way control takes.
+//! Flow-insensitive side effects of procedures: what they may do to variables and to the outside
+//! world on any path.
 //!
-//! Each unit, and each of its ENTRY points, has one [`Effect`], found by a fixed point over the call
-//! graph. `Effects::call` hands on what a callee does to the caller's variables, and says what
-//! dummy procedures and those without text do. Who only asks what is assigned takes [`Assigned`].
+//! Each unit, and each of its ENTRY points, has one [`Effect`], computed as a fixed point over the
+//! call graph. `Effects::call` translates the effect of a callee to the caller's variables, and
+//! decides what dummy procedures and procedures without source do. [`Assigned`] only answers what
+//! is assigned.
 
 mod arguments;
 mod assigned;
@@ -20,39 +22,39 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-/// What happens besides variables being read and assigned.
+/// Side effects other than reading and assigning variables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Besides {
-    /// Nothing.
+    /// No other side effects.
     #[default]
     Nothing,
-    /// What may happen a second time: the program ends, or an internal file is read or written.
+    /// Side effects that may be repeated: the program ends, or an internal file is read or written.
     Repeatable,
-    /// What must not be done twice: files, storage that comes and goes, PAUSE, and whatever
-    /// procedures without text do.
+    /// Side effects that must not happen twice: file I/O, allocation, PAUSE, and anything that
+    /// procedures without source do.
     Once,
 }
 
-/// What a procedure may do, seen from outside.
+/// What a procedure may do, as seen by callers.
 ///
 /// Its *slots* are its arguments in order, its result, and COMMON variables by the numbers that
-/// [`Locations`] give them.
+/// [`Locations`] assigns to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// How many arguments it has.
+    /// The number of arguments.
     pub args: usize,
-    /// Slots that it may assign. Of an argument that is a procedure: it may be called, so that
-    /// what it takes along may be assigned.
+    /// The slots that it may assign. For a procedure argument: whether it may be called, so that
+    /// the variables it captures may be assigned.
     pub assigned: Set,
-    /// Slots that it may read.
+    /// The slots that it may read.
     pub read: Set,
-    /// What else it may do.
+    /// Its other side effects.
     pub besides: Besides,
 }
 
 impl Effect {
-    /// That of a procedure with some arguments that does nothing, in a program with so many
-    /// COMMON variables.
+    /// Returns the effect of a procedure that does nothing, with `args` arguments, in a program
+    /// with `commons` COMMON variables.
     pub fn nothing(args: usize, commons: usize) -> Self {
         Effect {
             args,
@@ -62,20 +64,21 @@ impl Effect {
         }
     }
 
-    /// That of a procedure without text, of whose arguments this is said.
+    /// Returns the effect of a procedure without source, from a description of what it does with
+    /// its arguments.
     pub fn described(usage: &[Usage], commons: usize) -> Self {
         let mut effect = Effect::nothing(usage.len(), commons);
         for (i, u) in usage.iter().enumerate() {
             effect.assigned.set(i, u.writes);
             effect.read.set(i, u.reads);
         }
-        // All that it does is said: so it may do it again.
+        // The description is complete, so the procedure may be executed again.
         effect.besides = Besides::Repeatable;
         effect
     }
 
-    /// Adds what another procedure with the same arguments may do. Does that change anything
-    /// for callers? They do not see the result.
+    /// Adds what another procedure with the same arguments may do. Returns whether that changes
+    /// anything for callers, who do not see the result.
     pub fn join(&mut self, other: &Effect) -> bool {
         let seen = |old: &Set, new: &Set| new.difference(old).any(|slot| slot != self.args);
         let more = seen(&self.assigned, &other.assigned)
@@ -88,19 +91,19 @@ impl Effect {
     }
 }
 
-/// What some statements of a unit may do, as locations of the unit.
+/// What some statements of a unit may do, in terms of the unit's locations.
 #[derive(Debug, Clone)]
 pub struct Touched {
-    /// Locations that they may assign.
+    /// The locations that they may assign.
     pub assigned: Set,
-    /// Locations that they may read.
+    /// The locations that they may read.
     pub read: Set,
-    /// What else they may do.
+    /// Their other side effects.
     pub besides: Besides,
 }
 
 impl Touched {
-    /// Nothing yet, of a unit with so many locations.
+    /// Returns an empty set of effects, for a unit with this number of locations.
     pub fn nothing(locations: usize) -> Self {
         Touched {
             assigned: Set::with_capacity(locations),
@@ -120,18 +123,19 @@ impl Touched {
     }
 }
 
-/// Which variables of a unit are one, and which are COMMON variables that other units have, too.
+/// Maps the variables of a unit to locations: which variables are the same, and which are COMMON
+/// variables that other units have, too.
 pub trait Locations {
-    /// The location of a variable. Variables that share storage may have the same. None where it is not
-    /// followed.
+    /// Returns the location of a variable. Variables that share storage may have the same one.
+    /// `None` if the variable is not tracked.
     fn loc(&self, s: SymId) -> Option<usize>;
 
-    /// The location of a COMMON variable, by its number in the program. None where COMMON is not
-    /// followed.
+    /// Returns the location of a COMMON variable, by its number in the program. `None` if COMMON is
+    /// not tracked.
     fn common(&self, number: usize) -> Option<usize>;
 }
 
-/// A unit whose variables are all told apart, without COMMON.
+/// Treats all variables as distinct, without COMMON.
 struct Symbols;
 
 impl Locations for Symbols {
@@ -144,45 +148,45 @@ impl Locations for Symbols {
     }
 }
 
-/// What is thought of the procedures that units get as arguments.
+/// Assumptions about dummy procedures.
 #[derive(Debug, Default)]
 pub enum Dummies {
-    /// They may do anything to what they get.
+    /// They may do anything to their arguments.
     #[default]
     Anything,
     /// They assign nothing.
     Harmless,
-    /// They are closures of another language, which assign only what [`closure_may_assign`]
-    /// lets them.
+    /// They are closures from another language, which assign only what [`closure_may_assign`]
+    /// allows.
     Closures,
-    /// Of those of some units, by the unit's name and their name there, more is known. Variables that
-    /// a procedure takes along count as read and assigned where it is passed on.
+    /// More is known about some of them, by the unit's name and the name of the dummy. Variables
+    /// that a procedure captures count as read and assigned where the procedure is passed.
     Known(HashMap<(Name, Name), Box<dyn KnownDummy>>),
 }
 
-/// A dummy procedure of which is known what it can be.
+/// A dummy procedure for which it is known which procedures it can be.
 pub trait KnownDummy: fmt::Debug {
-    /// The procedures by which its effect is found.
+    /// Returns the procedures from which its effect is derived.
     fn targets(&self) -> &[Name];
 
-    /// Its effect, if that of all targets together is known.
+    /// Returns its effect, given the combined effect of all targets.
     fn effect(&self, targets: Effect) -> Option<Effect>;
 }
 
-/// Adds what a statement of a unit itself does.
+/// Adds the effects of a statement of a unit itself.
 pub type Own = fn(&Effects, &Unit, &dyn Locations, &Stmt, &mut Touched);
 
-/// What shall be found.
+/// What to compute.
 pub struct Question {
-    /// How many COMMON variables the program has.
+    /// The number of COMMON variables in the program.
     pub commons: usize,
-    /// What is read, too.
+    /// Whether to compute reads, too.
     pub reads: bool,
-    /// What is thought of dummy procedures.
+    /// Assumptions about dummy procedures.
     pub dummies: Dummies,
-    /// Procedures whose effect is known without their text. If there is a text, that goes before.
+    /// Effects of procedures without source. The source takes precedence if there is one.
     pub without_text: HashMap<Name, Effect>,
-    /// What statements do: [`Effects::own`], or more.
+    /// Determines the effects of statements: [`Effects::own`], or a function that adds to it.
     pub own: Own,
 }
 
@@ -198,15 +202,15 @@ impl Default for Question {
     }
 }
 
-/// What is known of what a symbol calls.
+/// What is known about a called procedure.
 enum Callee<'e> {
-    /// This.
+    /// Its effect.
     Effect(Cow<'e, Effect>),
-    /// Nothing.
+    /// Nothing is known.
     Unknown,
     /// It assigns nothing itself.
     Harmless,
-    /// It assigns what [`closure_may_assign`] lets it.
+    /// It assigns what [`closure_may_assign`] allows.
     Closure,
 }
 
@@ -215,12 +219,12 @@ enum Callee<'e> {
 pub struct Effects {
     by_name: HashMap<Name, Effect>,
     dummies: Dummies,
-    /// Reads are found, too.
+    /// Whether reads are computed, too.
     reads: bool,
 }
 
 impl Effects {
-    /// Analyses top-level units. It is fastest if callees come last.
+    /// Analyses top-level units. This is fastest if callees come last.
     pub fn of(units: &[(&Unit, &dyn Locations)], question: Question) -> Self {
         let Question {
             commons,
@@ -250,8 +254,8 @@ impl Effects {
             let touched = all.unit(unit, locations, own);
             for entry in unit.entry_points() {
                 let new = all.of_entry(&entry, locations, commons, &touched);
-                // Only ever more: of two units with one name (a fault that is reported) each
-                // would undo what the other says, for ever.
+                // Effects only grow: otherwise two units with the same name (a reported error)
+                // would undo each other's changes forever.
                 let old = all.by_name.get_mut(entry.name);
                 if old.is_some_and(|old| old.join(&new)) {
                     for caller in callers.get(entry.name).into_iter().flatten() {
@@ -265,8 +269,8 @@ impl Effects {
         all
     }
 
-    /// The effect of an entry point of a unit that does this in all: which statements it reaches is
-    /// not asked.
+    /// Returns the effect of an entry point, from the effects of all statements of its unit:
+    /// reachability from the entry point is not considered.
     fn of_entry(
         &self,
         entry: &EntryPoint,
@@ -298,24 +302,24 @@ impl Effects {
         effect
     }
 
-    /// Does it matter to callers what is done to this argument? Where known dummy procedures
-    /// are passed on, what they take along has been counted already.
+    /// Whether the effects on this argument matter to callers. If dummy procedures are known, the
+    /// variables that a procedure captures have been counted where it is passed.
     fn has_effects(&self, unit: &Unit, arg: SymId) -> bool {
         let known = matches!(self.dummies, Dummies::Known(_));
         !known || unit.symbols[arg].is_variable()
     }
 
-    /// The effect of a top-level unit or an ENTRY point.
+    /// Returns the effect of a top-level unit or an ENTRY point.
     pub fn get(&self, name: &str) -> Option<&Effect> {
         self.by_name.get(name)
     }
 
-    /// Says what the procedure of a name does.
+    /// Sets the effect of the procedure with this name.
     pub fn insert(&mut self, name: Name, effect: Effect) {
         self.by_name.insert(name, effect);
     }
 
-    /// The effect of a dummy procedure of a unit, where that is known.
+    /// Returns the effect of a dummy procedure of a unit, if it is known.
     pub fn of_dummy(&self, unit: &Name, dummy: &Name) -> Option<Effect> {
         let Dummies::Known(all) = &self.dummies else {
             return None;
@@ -336,7 +340,7 @@ impl Effects {
             (Place::Dummy, Dummies::Harmless) => return Callee::Harmless,
             (Place::Dummy, Dummies::Closures) => return Callee::Closure,
             (Place::Dummy, _) => self.of_dummy(&unit.name, &symbol.name).map(Cow::Owned),
-            // Of what is nested here, nothing is known.
+            // Nothing is known about subprograms nested here.
             _ => callee_name(unit, callee)
                 .and_then(|name| self.get(name))
                 .map(Cow::Borrowed),
@@ -344,8 +348,8 @@ impl Effects {
         effect.map_or(Callee::Unknown, Callee::Effect)
     }
 
-    /// What a unit does by all its statements, those of the subprograms nested in it, and its
-    /// bounds.
+    /// Returns the effects of all statements of a unit, including nested subprograms, and of
+    /// evaluating its bounds.
     fn unit(&self, unit: &Unit, locations: &dyn Locations, own: Own) -> Touched {
         let mut touched = Touched::nothing(unit.symbols.len());
         walk_block(&unit.body, &mut |s| {
@@ -359,7 +363,8 @@ impl Effects {
         for nested in &unit.nested {
             let inside = self.unit(nested, &Symbols, own);
             touched.besides = touched.besides.max(inside.besides);
-            // In a program with faults, the variables may be those of another host, which is not there.
+            // In a program with errors, the variables may belong to another host, which does not
+            // exist.
             for (s, symbol) in nested.symbols.iter() {
                 if let Place::Host(outer) = symbol.place {
                     let s = s.0 as usize;
@@ -371,25 +376,25 @@ impl Effects {
         touched
     }
 
-    /// Adds what a statement itself does, without the statements in it.
+    /// Adds the effects of a statement itself, without those of the statements in it.
     pub fn own(&self, unit: &Unit, at: &dyn Locations, s: &Stmt, touched: &mut Touched) {
         access::own(unit, s, false, &mut |a| self.access(unit, at, a, touched));
     }
 
-    /// Adds what finding the value of an expression does.
+    /// Adds the effects of evaluating an expression.
     pub fn value(&self, unit: &Unit, at: &dyn Locations, e: &Expr, touched: &mut Touched) {
         access::value(unit, e, &mut |a| self.access(unit, at, a, touched));
     }
 
-    /// Adds one thing that happens.
+    /// Adds the effect of a single access.
     pub fn access(&self, unit: &Unit, at: &dyn Locations, a: Access, touched: &mut Touched) {
         match a {
             Access::Variable { sym, kind, .. } => {
                 touched.add(at.loc(sym), kind.changes(), kind.reads());
             }
             Access::Call(call) => self.call(unit, at, &call, touched),
-            // What a known procedure does with a closure is otherwise seen in the copy for it,
-            // which `specialize` makes.
+            // In other cases the effects of a closure are seen in the copy of the procedure that
+            // `specialize` creates for it.
             Access::Closure { captured, .. } if matches!(self.dummies, Dummies::Known(_)) => {
                 for s in captured {
                     touched.add(at.loc(*s), true, true);
@@ -408,16 +413,17 @@ impl Effects {
         }
     }
 
-    /// Adds what a call does to the caller's variables.
+    /// Adds the effects of a call on the caller's variables.
     fn call(&self, unit: &Unit, at: &dyn Locations, call: &Call, touched: &mut Touched) {
         let callee = self.callee(unit, call.callee);
-        // What else is passed on may assign what the callee passes to it.
+        // A procedure that is passed may assign the other arguments, if the callee passes them to
+        // it.
         let harmless = matches!(self.dummies, Dummies::Harmless);
         let sends = harmless && call.args.iter().any(|a| passes_procedure(unit, a));
         for (i, a) in call.args.iter().enumerate() {
             let (assigned, read) = match &callee {
                 Callee::Effect(e) if i < e.args => (e.assigned.contains(i), e.read.contains(i)),
-                // It knows nothing of what it gets too much.
+                // The callee does not know of surplus arguments.
                 Callee::Effect(_) => (false, false),
                 Callee::Harmless => (false, true),
                 Callee::Closure => (closure_may_assign(unit, call.callee, a), true),
@@ -451,7 +457,7 @@ impl Effects {
     }
 }
 
-/// What is said of the arguments of procedures without text, in all units of a program.
+/// Returns the descriptions of arguments of procedures without source, from all units of a program.
 pub fn described<'p>(
     units: impl Iterator<Item = &'p Unit>,
 ) -> impl Iterator<Item = (&'p Name, &'p [Usage])> {
@@ -459,8 +465,8 @@ pub fn described<'p>(
     given.filter_map(|g| Some((&g.procedure, g.usage.as_deref()?)))
 }
 
-/// For the name of a procedure, the positions of the units that must be looked at again when its effect
-/// changes.
+/// Returns, for each procedure name, the positions of the units that have to be analysed again if
+/// the procedure's effect changes.
 fn callers<'p>(
     units: &[(&'p Unit, &dyn Locations)],
     dummies: &'p Dummies,
@@ -484,7 +490,7 @@ fn callers<'p>(
     callers
 }
 
-/// Calls `f` with the name of every procedure that a unit, or one nested in it, names.
+/// Calls `f` with the name of every procedure that a unit, or one nested in it, refers to.
 fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
     for (_, s) in unit.symbols.iter() {
         match s.place {
@@ -497,7 +503,7 @@ fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
     unit.nested.iter().for_each(|n| each_callee(n, f));
 }
 
-/// Is it the extension that ends the program, as STOP does?
+/// Whether this is a vendor extension that ends the program, like STOP.
 fn ends(unit: &Unit, callee: SymId) -> bool {
     let written = |k: &SpecKind| matches!(k, SpecKind::External(l) if l.contains(&callee));
     let symbol = &unit.symbols[callee];

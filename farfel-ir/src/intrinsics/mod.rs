@@ -1,8 +1,7 @@
-//! The intrinsic procedures of FORTRAN 77 (ANSI X3.9-1978, table 5), of Fortran 90 and
-//! later as far as old programs use them, and those that compilers added: what gfortran
-//! knows under `-std=legacy`.
+//! The intrinsic procedures of FORTRAN 77 (ANSI X3.9-1978, table 5), of Fortran 90 and later as far
+//! as old programs use them, and vendor extensions: what gfortran accepts under `-std=legacy`.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | `table` | functions without side effects, by specific and generic name |
 //! | `vendor` | subroutines, and functions that do more than compute a value |
@@ -15,7 +14,7 @@ use crate::scalar::Type;
 pub use table::ALL;
 pub use vendor::{Vendor, is_vendor_procedure, vendor};
 
-/// What an intrinsic function computes, whatever the type.
+/// What an intrinsic function computes, independent of the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Op {
@@ -28,9 +27,9 @@ pub enum Op {
     /// Rounding to INTEGER (NINT).
     Nint,
     Abs,
-    /// With the sign of the first argument (MOD).
+    /// Remainder with the sign of the first argument (MOD).
     Mod,
-    /// With the sign of the second argument (MODULO).
+    /// Remainder with the sign of the second argument (MODULO).
     Modulo,
     Sign,
     Dim,
@@ -63,15 +62,15 @@ pub enum Op {
     Linear,
     /// Linear in each of two arguments: DOT_PRODUCT, MATMUL.
     Bilinear,
-    /// MERGE: the first or the second argument, as the third says.
+    /// MERGE: the first or the second argument, selected by the third.
     Merge,
-    /// Has a derivative, which is not known here: Bessel functions, PRODUCT, TRANSFER, …
+    /// Differentiable, but the derivative is not known here: Bessel functions, PRODUCT, TRANSFER, …
     Opaque,
-    /// Character and bit functions, inquiries: nothing to differentiate.
+    /// Nothing to differentiate: character and bit functions, inquiries.
     Other,
 }
 
-/// The shape of the result of a function.
+/// The shape of the result of an intrinsic function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// Element by element: the shape of the arguments.
@@ -87,28 +86,28 @@ pub enum Shape {
     Location,
     /// One dimension: PACK, SHAPE.
     Vector,
-    /// As the first argument: CSHIFT, TRANSPOSE.
+    /// The shape of the first argument: CSHIFT, TRANSPOSE.
     First,
     /// One dimension more than the first argument: SPREAD.
     More,
-    /// MATMUL.
+    /// The shape of a matrix product: MATMUL.
     Product,
     /// As many dimensions as the second argument has elements: RESHAPE.
     Reshaped,
 }
 
-/// How the type of the result follows from the arguments.
+/// How the type of the result depends on the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResultType {
     /// The promoted type of the arguments.
     Same,
     /// Always this type.
     Fixed(Type),
-    /// The real type of the parts of a complex argument, else the argument's own.
+    /// The real type of the parts of a complex argument, otherwise the argument's own type.
     RealPart,
-    /// REAL, but of a complex argument the type of its parts.
+    /// REAL, or for a complex argument the type of its parts.
     RealOf,
-    /// COMPLEX of the parts' size.
+    /// COMPLEX with parts of the argument's size.
     ComplexOf,
     /// The type of the first argument.
     First,
@@ -123,24 +122,25 @@ pub struct Intrinsic {
     pub name: &'static str,
     /// What it computes.
     pub op: Op,
-    /// Least and most number of arguments.
+    /// The smallest and largest number of arguments.
     pub args: (u8, u8),
-    /// The type that a specific name wants of its arguments; `None` for generic names.
+    /// The type of the arguments that a specific name requires; `None` for generic names.
     pub takes: Option<Type>,
     /// The type of its result.
     pub result: ResultType,
-    /// May be an actual argument when named in INTRINSIC (specific names only).
+    /// Whether this is a generic name. Only specific names can be actual arguments.
     pub generic: bool,
-    /// FORTRAN 77 knows it. Of others, a program may have a function of its own.
+    /// Whether it is part of FORTRAN 77. A program may define a function of its own with the name
+    /// of any other.
     pub standard: bool,
     /// The shape of the result.
     pub shape: Shape,
-    /// Position of the argument KIND, if it may have one.
+    /// The position of the argument KIND, if it can have one.
     pub kind_at: Option<u8>,
 }
 
 impl Intrinsic {
-    /// The intrinsic function of a name in upper case.
+    /// Returns the intrinsic function with this name (in upper case).
     ///
     /// ```
     /// # use farfel_ir::intrinsics::{Intrinsic, Op};
@@ -154,7 +154,7 @@ impl Intrinsic {
         BY_NAME.get(name).copied()
     }
 
-    /// Is it a function of what its argument is, not of its value?
+    /// Whether it inquires about properties of its argument and not its value.
     pub fn asks_for_shape(&self) -> bool {
         const ALL: [&str; 7] = [
             "LEN", "SIZE", "LBOUND", "UBOUND", "SHAPE", "KIND", "BIT_SIZE",
@@ -162,7 +162,7 @@ impl Intrinsic {
         ALL.contains(&self.name)
     }
 
-    /// The type of the result for arguments of these types.
+    /// Returns the type of the result for arguments of these types.
     pub fn result_type(&self, args: &[Type]) -> Type {
         match self.result {
             ResultType::Fixed(t) => t,

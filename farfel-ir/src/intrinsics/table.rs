@@ -1,4 +1,4 @@
-//! Functions that compute a value and do nothing else.
+//! Intrinsic functions that compute a value and have no side effects.
 
 use super::{Intrinsic, Op, ResultType, Shape};
 use crate::scalar::Type;
@@ -12,7 +12,7 @@ const L: Type = Type::LOGICAL;
 const I8: Type = Type::Integer(8);
 const CH: Type = Type::Character;
 
-/// A generic name.
+/// A function's generic name.
 const fn generic(name: &'static str, op: Op, args: (u8, u8), result: ResultType) -> Intrinsic {
     Intrinsic {
         name,
@@ -48,7 +48,7 @@ const fn specific(
 }
 
 impl Intrinsic {
-    /// Not in FORTRAN 77.
+    /// Marks the function as not being part of FORTRAN 77.
     const fn later(self) -> Self {
         Intrinsic {
             standard: false,
@@ -56,7 +56,7 @@ impl Intrinsic {
         }
     }
 
-    /// The argument at this position may be a kind.
+    /// Marks the argument at this position as a possible KIND.
     const fn kind(self, position: u8) -> Self {
         Intrinsic {
             kind_at: Some(position),
@@ -76,12 +76,12 @@ impl Intrinsic {
     }
 }
 
-/// Not in FORTRAN 77, and nothing to differentiate.
+/// A function that is not part of FORTRAN 77 and has nothing to differentiate.
 const fn other(name: &'static str, args: (u8, u8), result: ResultType) -> Intrinsic {
     generic(name, Op::Other, args, result).later()
 }
 
-/// Of Fortran 90, on whole arrays.
+/// A function of Fortran 90 on whole arrays.
 const fn array(
     name: &'static str,
     op: Op,
@@ -92,7 +92,7 @@ const fn array(
     generic(name, op, args, result).later().shaped(shape)
 }
 
-/// A question about the type or shape of something.
+/// An inquiry about the type or shape of its argument.
 const fn inquiry(name: &'static str, args: (u8, u8), result: ResultType) -> Intrinsic {
     array(name, Op::Other, args, result, Shape::Scalar)
 }
@@ -100,7 +100,7 @@ const fn inquiry(name: &'static str, args: (u8, u8), result: ResultType) -> Intr
 use ResultType::{ComplexOf, First, Fixed, RealOf, RealPart, Same, Second};
 const MANY: u8 = u8::MAX;
 
-/// All of them.
+/// All intrinsic functions.
 pub static ALL: &[Intrinsic] = &[
     generic("INT", Op::Convert, (1, 2), Fixed(I)).kind(1),
     specific("IFIX", Op::Convert, (1, 1), R, I),
@@ -227,7 +227,7 @@ pub static ALL: &[Intrinsic] = &[
     generic("IBSET", Op::Other, (2, 2), First).later(),
     generic("IBCLR", Op::Other, (2, 2), First).later(),
     specific("BTEST", Op::Other, (2, 2), I, L).later(),
-    // Conversions.,
+    // Conversions.
     generic("INT2", Op::Convert, (1, 1), Fixed(Type::Integer(2))).later(),
     generic("INT8", Op::Convert, (1, 1), Fixed(I8)).later(),
     generic("REALPART", Op::Convert, (1, 1), RealPart)
@@ -241,7 +241,7 @@ pub static ALL: &[Intrinsic] = &[
     other("CEILING", (1, 2), Fixed(I)).kind(1),
     other("FLOOR", (1, 2), Fixed(I)).kind(1),
     generic("MODULO", Op::Modulo, (2, 2), Same).later(),
-    // Mathematics.,
+    // Mathematics.
     generic("ASINH", Op::Opaque, (1, 1), Same).later(),
     generic("ACOSH", Op::Opaque, (1, 1), Same).later(),
     generic("ATANH", Op::Opaque, (1, 1), Same).later(),
@@ -290,7 +290,7 @@ pub static ALL: &[Intrinsic] = &[
     specific("DCOTAND", Op::Opaque, (1, 1), D, D).later(),
     generic("ATAN2D", Op::Opaque, (2, 2), Same).later(),
     specific("DATAN2D", Op::Opaque, (2, 2), D, D).later(),
-    // Numbers and their parts.,
+    // Numbers and their parts.
     inquiry("EPSILON", (1, 1), First),
     inquiry("HUGE", (1, 1), First),
     inquiry("TINY", (1, 1), First),
@@ -313,7 +313,7 @@ pub static ALL: &[Intrinsic] = &[
     other("SPACING", (1, 1), First),
     generic("SCALE", Op::Linear, (2, 2), First).later(),
     other("ISNAN", (1, 1), Fixed(L)),
-    // Bits.,
+    // Bits.
     other("AND", (2, 2), Same),
     other("OR", (2, 2), Same),
     other("XOR", (2, 2), Same),
@@ -337,7 +337,7 @@ pub static ALL: &[Intrinsic] = &[
     other("BGT", (2, 2), Fixed(L)),
     other("BLE", (2, 2), Fixed(L)),
     other("BLT", (2, 2), Fixed(L)),
-    // Characters.,
+    // Characters.
     other("SCAN", (2, 4), Fixed(I)).kind(3),
     other("VERIFY", (2, 4), Fixed(I)).kind(3),
     other("ADJUSTL", (1, 1), Fixed(CH)),
@@ -347,7 +347,7 @@ pub static ALL: &[Intrinsic] = &[
     other("IACHAR", (1, 2), Fixed(I)).kind(1),
     inquiry("LNBLNK", (1, 1), Fixed(I)),
     inquiry("NEW_LINE", (1, 1), Fixed(CH)),
-    // Arrays.,
+    // Arrays.
     array("SUM", Op::Linear, (1, 3), First, Shape::Reduced),
     array("PRODUCT", Op::Opaque, (1, 3), First, Shape::Reduced),
     array("MAXVAL", Op::Opaque, (1, 3), First, Shape::Reduced),
@@ -379,7 +379,7 @@ pub static ALL: &[Intrinsic] = &[
     array("UBOUND", Op::Other, (1, 3), Fixed(I), Shape::Bounds).kind(2),
     inquiry("ALLOCATED", (1, 1), Fixed(L)),
     inquiry("PRESENT", (1, 1), Fixed(L)),
-    // Storage.,
+    // Storage.
     inquiry("LOC", (1, 1), Fixed(I8)),
     inquiry("SIZEOF", (1, 1), Fixed(I8)),
     inquiry("STORAGE_SIZE", (1, 2), Fixed(I)).kind(1),

@@ -1,7 +1,7 @@
-//! Procedures that do more than compute a value: what compilers add to the language, and
-//! the subroutines of Fortran 90.
+//! Intrinsic procedures that do more than compute a value: vendor extensions, and the intrinsic
+//! subroutines of Fortran 90.
 //!
-//! To all passes they are procedures whose text is not known.
+//! All passes treat them as procedures whose source is unknown.
 
 use crate::scalar::Type;
 
@@ -10,13 +10,13 @@ use crate::scalar::Type;
 pub struct Vendor {
     /// The name.
     pub name: &'static str,
-    /// May be called with CALL.
+    /// Whether it can be invoked with CALL.
     pub subroutine: bool,
-    /// The type of its result, if it may be used as a function.
+    /// The type of its result, if it can be used as a function.
     pub function: Option<Type>,
 }
 
-/// The procedure of a name in upper case.
+/// Returns the vendor procedure with this name (in upper case).
 ///
 /// ```
 /// # use farfel_ir::intrinsics::vendor;
@@ -28,7 +28,7 @@ pub fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDOR.get(at)
 }
 
-/// True for the procedures that old programs use without declaring them.
+/// Whether `name` is one of the procedures that old programs use without declaring them.
 ///
 /// ```
 /// # use farfel_ir::intrinsics::is_vendor_procedure;
@@ -62,7 +62,7 @@ const fn subroutine(name: &'static str) -> Vendor {
     }
 }
 
-/// Sorted.
+/// Sorted by name.
 static VENDOR: &[Vendor] = &[
     subroutine("ABORT"),
     function("ACCESS", Type::INTEGER),

@@ -1,9 +1,10 @@
-//! What expressions and statements are made by: a constructor for each kind, and arithmetic as
-//! generated programs write it.
+//! Constructors of expressions and statements: one for each kind, and arithmetic in the style of
+//! generated programs.
 //!
-//! The constructors are functions of [`Expr`] and [`Stmt`] and make what they say, at the place that
-//! they are told. The functions of this module know how generated text looks: [`sum`], [`difference`] and
-//! [`product`] put operands into parentheses, [`choice`] and [`count`] are nothing where they would do nothing.
+//! The constructors are functions of [`Expr`] and [`Stmt`] and build exactly what they say, with
+//! the given span. The functions of this module know the style of generated code: [`sum`],
+//! [`difference`] and [`product`] parenthesise operands, [`choice`] and [`count`] return nothing
+//! where the statement would do nothing.
 
 use super::{
     Allocation, ArrayConstructor, BinOp, Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock,
@@ -12,17 +13,17 @@ use super::{
 use crate::source::Span;
 
 impl Expr {
-    /// An expression at a place. What makes one of a certain kind calls the function for that kind.
+    /// An expression with a span. To create a particular kind, call the function for that kind.
     pub fn new(kind: ExprKind, span: Span) -> Self {
         Expr { kind, span }
     }
 
-    /// The same at another place.
+    /// Returns the same expression with another span.
     pub fn at(self, span: Span) -> Self {
         Expr { span, ..self }
     }
 
-    /// A variable (or whole array, or procedure name) at a place.
+    /// A variable (or whole array, or procedure name).
     pub fn var(sym: SymId, span: Span) -> Self {
         Expr::new(ExprKind::Var(sym), span)
     }
@@ -32,12 +33,12 @@ impl Expr {
         Expr::new(ExprKind::Int(value), span)
     }
 
-    /// A constant with so many bytes: `1_8`.
+    /// A constant with an explicit kind in bytes: `1_8`.
     pub fn of_size(constant: Expr, bytes: u8, span: Span) -> Self {
         Expr::new(ExprKind::Kind(Box::new(constant), bytes), span)
     }
 
-    /// An integer constant with so many digits as places on tapes have: `1_8`.
+    /// An 8-byte integer constant, the size of tape positions: `1_8`.
     pub fn long(value: i64, span: Span) -> Self {
         Expr::of_size(Expr::int(value, span), 8, span)
     }
@@ -47,7 +48,7 @@ impl Expr {
         Expr::new(ExprKind::Real(text.into()), span)
     }
 
-    /// A complex constant, or what becomes one.
+    /// A complex constant, or an expression that will become one.
     pub fn complex(re: Expr, im: Expr, span: Span) -> Self {
         Expr::new(ExprKind::Complex(Box::new((re, im))), span)
     }
@@ -62,7 +63,7 @@ impl Expr {
         Expr::new(ExprKind::Char(text.into()), span)
     }
 
-    /// An element of an array, or a section where a subscript is a range.
+    /// An element of an array, or a section if a subscript is a range.
     pub fn element(array: SymId, subscripts: Vec<Expr>, span: Span) -> Self {
         Expr::new(ExprKind::Element(array, subscripts), span)
     }
@@ -117,30 +118,30 @@ impl Expr {
         Expr::unary(UnOp::Not, a, span)
     }
 
-    /// `-a`, also of what has a sign already; see [`negative`].
+    /// `-a`, even if `a` already has a sign; see [`negative`].
     pub fn minus(a: Expr, span: Span) -> Self {
         Expr::unary(UnOp::Minus, a, span)
     }
 
-    /// `a op b`, with the span of both.
+    /// `a op b`, with a span that covers both.
     pub fn binary(op: BinOp, a: Expr, b: Expr) -> Self {
         let span = a.span.to(b.span);
         Expr::new(ExprKind::Binary(op, Box::new(a), Box::new(b)), span)
     }
 
-    /// `(a)`, whatever it is; see [`paren`].
+    /// `(a)`, whatever `a` is; see [`paren`].
     pub fn parens(a: Expr, span: Span) -> Self {
         Expr::new(ExprKind::Paren(Box::new(a)), span)
     }
 }
 
 impl Stmt {
-    /// A statement without label. What makes one of a certain kind calls the function for that kind.
+    /// A statement without a label. To create a particular kind, call the function for that kind.
     pub fn new(kind: StmtKind, span: Span) -> Self {
         Stmt::labelled(None, kind, span)
     }
 
-    /// A statement, with its label if it has one.
+    /// A statement with an optional label.
     pub fn labelled(label: Option<Label>, kind: StmtKind, span: Span) -> Self {
         Stmt {
             id: StmtId::NONE,
@@ -175,7 +176,7 @@ impl Stmt {
         Stmt::new(StmtKind::Return(None), span)
     }
 
-    /// `EXIT` from the loop around.
+    /// `EXIT` from the enclosing loop.
     pub fn exit(span: Span) -> Self {
         Stmt::new(StmtKind::Exit(None), span)
     }
@@ -190,7 +191,7 @@ impl Stmt {
         Stmt::new(StmtKind::LogicalIf(condition, Box::new(statement)), span)
     }
 
-    /// IF and ELSE IF arms, and ELSE where there is one; see [`choice`].
+    /// IF and ELSE IF arms, and optionally ELSE; see [`choice`].
     pub fn branches(arms: Vec<(Expr, Block)>, otherwise: Option<Block>, span: Span) -> Self {
         let block = IfBlock {
             arms,
@@ -200,24 +201,24 @@ impl Stmt {
         Stmt::block_if(block, span)
     }
 
-    /// `IF (condition) THEN … ELSE …`, without ELSE where that is empty.
+    /// `IF (condition) THEN … ELSE …`, without ELSE if that would be empty.
     pub fn either(condition: Expr, then: Block, otherwise: Block) -> Self {
         let span = condition.span;
         let otherwise = (!otherwise.is_empty()).then_some(otherwise);
         Stmt::branches(vec![(condition, then)], otherwise, span)
     }
 
-    /// A block IF with all that belongs to it.
+    /// A complete block IF.
     pub fn block_if(block: IfBlock, span: Span) -> Self {
         Stmt::new(StmtKind::If(block), span)
     }
 
-    /// `SELECT CASE` with all that belongs to it.
+    /// A complete `SELECT CASE`.
     pub fn select(select: Select, span: Span) -> Self {
         Stmt::new(StmtKind::Select(Box::new(select)), span)
     }
 
-    /// A loop with all that belongs to it.
+    /// A complete loop.
     pub fn repeat(d: Do, span: Span) -> Self {
         Stmt::new(StmtKind::Do(Box::new(d)), span)
     }
@@ -255,7 +256,7 @@ impl Stmt {
         Stmt::do_loop(DoControl::While(condition), body, span)
     }
 
-    /// A loop that ends with END DO, all of it at one place.
+    /// A loop that ends with END DO, with one span for all of it.
     pub fn do_loop(control: DoControl, body: Block, span: Span) -> Self {
         let made = Do {
             end_span: span,
@@ -274,17 +275,17 @@ impl Stmt {
         Stmt::allocation(made, span)
     }
 
-    /// ALLOCATE or DEALLOCATE with all that belongs to it.
+    /// A complete ALLOCATE or DEALLOCATE.
     pub fn allocation(allocation: Allocation, span: Span) -> Self {
         Stmt::new(StmtKind::Allocation(Box::new(allocation)), span)
     }
 
-    /// READ, WRITE and the like, with all that belongs to it.
+    /// A complete READ, WRITE or other I/O statement.
     pub fn io(io: Io, span: Span) -> Self {
         Stmt::new(StmtKind::Io(Box::new(io)), span)
     }
 
-    /// WHERE with all that belongs to it.
+    /// A complete WHERE.
     pub fn masked(masked: Where, span: Span) -> Self {
         Stmt::new(StmtKind::Where(Box::new(masked)), span)
     }
@@ -307,12 +308,12 @@ fn repeating(control: DoControl, body: Block) -> Do {
     }
 }
 
-/// `a op b`, with the span of both.
+/// `a op b`, with a span that covers both.
 pub fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::binary(op, a, b)
 }
 
-/// `-a`; of what has that sign already, what is behind it.
+/// `-a`; if `a` is negated already, returns its operand.
 pub fn negative(a: Expr) -> Expr {
     match a.kind {
         ExprKind::Unary(UnOp::Minus, inner) => *inner,
@@ -320,7 +321,7 @@ pub fn negative(a: Expr) -> Expr {
     }
 }
 
-/// In parentheses, if it is an operation.
+/// Parenthesises the expression if it is an operation.
 pub fn paren(e: Expr) -> Expr {
     match e.kind {
         ExprKind::Binary(..) | ExprKind::Unary(..) => {
@@ -331,7 +332,7 @@ pub fn paren(e: Expr) -> Expr {
     }
 }
 
-/// In parentheses, if it is a sum or has a sign.
+/// Parenthesises the expression if it is a sum or has a sign.
 pub fn grouped(e: Expr) -> Expr {
     match e.kind {
         ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(..) => paren(e),
@@ -339,7 +340,7 @@ pub fn grouped(e: Expr) -> Expr {
     }
 }
 
-/// A constant of the (real) type of `ty`, from text without exponent: `2.0`.
+/// A real constant whose precision matches `ty`, from text without an exponent: `2.0`.
 pub fn literal(text: &str, ty: Type, span: Span) -> Expr {
     let text = match ty {
         Type::Real(8) | Type::Complex(8) => format!("{text}D0"),
@@ -349,7 +350,7 @@ pub fn literal(text: &str, ty: Type, span: Span) -> Expr {
     Expr::real(text, span)
 }
 
-/// Zero of a type.
+/// Zero of this type.
 pub fn zero(ty: Type, span: Span) -> Expr {
     let part = literal("0.0", ty, span);
     match ty {
@@ -373,7 +374,7 @@ pub fn product(a: Expr, b: Expr) -> Expr {
     binary(BinOp::Mul, paren(a), paren(b))
 }
 
-/// `to = to + what`, written as a difference where that is shorter.
+/// `to = to + what`, written as a difference if `what` is negated.
 pub fn increment(to: Expr, what: Expr, span: Span) -> Stmt {
     let (op, what) = match what.kind {
         ExprKind::Unary(UnOp::Minus, inner) => (BinOp::Sub, *inner),
@@ -383,7 +384,7 @@ pub fn increment(to: Expr, what: Expr, span: Span) -> Stmt {
     Stmt::assign(to, sum, span)
 }
 
-/// A loop; nothing where its body is empty.
+/// A counted loop, or nothing if its body is empty.
 pub fn count(
     var: SymId,
     from: Expr,
@@ -395,7 +396,7 @@ pub fn count(
     (!body.is_empty()).then(|| Stmt::count(var, [from, to], step, body, span))
 }
 
-/// IF … ELSE …; nothing where all arms are empty.
+/// IF … ELSE …, or nothing if all arms are empty.
 pub fn choice(arms: Vec<(Expr, Block)>, otherwise: Block, span: Span) -> Option<Stmt> {
     if otherwise.is_empty() && arms.iter().all(|(_, b)| b.is_empty()) {
         return None;

@@ -3,12 +3,12 @@
 use super::{Label, Name, SymId, Type};
 use crate::source::Span;
 
-/// An expression and where it stands.
+/// An expression and its source position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression, with its operands.
     pub kind: ExprKind,
-    /// Where it stands, or the place of the code it was made from.
+    /// Its position, or that of the code it was derived from.
     pub span: Span,
 }
 
@@ -17,19 +17,19 @@ pub struct Expr {
 pub enum ExprKind {
     /// Integer constant.
     Int(i64),
-    /// Real constant as written, in canonical form (upper case, no blanks): `20.0`,
-    /// `1.E-3`, `0.5D0`. Double precision when it has a `D`.
+    /// Real constant in canonical form (upper case, no blanks), otherwise as written: `20.0`,
+    /// `1.E-3`, `0.5D0`. Double precision if it has a `D`.
     Real(Name),
     /// Complex constant `(re, im)`.
     Complex(Box<(Expr, Expr)>),
     /// `.TRUE.` or `.FALSE.`
     Logical(bool),
-    /// Character constant, without its quotes and with doubled quotes made single.
+    /// Character constant, without its quotes; doubled quotes are single.
     Char(String),
-    /// Constant with a kind of its own, `1_8` or `.TRUE._1`: an [`ExprKind::Int`] or
+    /// Constant with an explicit kind, `1_8` or `.TRUE._1`: an [`ExprKind::Int`] or
     /// [`ExprKind::Logical`] and the number of bytes.
     Kind(Box<Expr>, u8),
-    /// Bits in base 2, 8 or 16, in canonical form: `Z'FF'`, `O'17'`, `B'101'`.
+    /// Bit pattern in base 2, 8 or 16, in canonical form: `Z'FF'`, `O'17'`, `B'101'`.
     Bits(Name),
     /// Array constructor `(/ … /)`; items may be [`ExprKind::ImpliedDo`].
     Array(Box<ArrayConstructor>),
@@ -38,27 +38,26 @@ pub enum ExprKind {
     /// A scalar variable, a whole array, a named constant, or a procedure as an actual
     /// argument.
     Var(SymId),
-    /// `NAME(…)` before resolution: array element, function reference or substring.
-    /// No pass after `resolve` meets it.
+    /// `NAME(…)` before resolution: array element, function reference or substring. Does not occur
+    /// after `resolve`.
     Apply(SymId, Vec<Expr>),
     /// Array element (or section, when a subscript is a [`ExprKind::Range`]).
     Element(SymId, Vec<Expr>),
-    /// Reference to a function: intrinsic, statement function, nested or top-level
-    /// subprogram, or dummy procedure. What it is says the symbol's class and place.
+    /// Reference to a function: intrinsic, statement function, nested or top-level subprogram, or
+    /// dummy procedure. The symbol's class and place tell which.
     Call(SymId, Vec<Expr>),
     /// Substring `base(from:to)` of a character variable or array element.
     Substring(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
-    /// `from:to:step` as a subscript; also what `(a:b)` parses to before resolution.
+    /// `from:to:step` as a subscript; before resolution also the result of parsing `(a:b)`.
     Range(Option<Box<Expr>>, Option<Box<Expr>>, Option<Box<Expr>>),
     /// Operation with one operand.
     Unary(UnOp, Box<Expr>),
     /// Operation with two operands.
     Binary(BinOp, Box<Expr>, Box<Expr>),
-    /// Parentheses that the user wrote. They fix the order of evaluation, so they stay.
+    /// Parentheses that the user wrote. They fix the order of evaluation, so they are kept.
     Paren(Box<Expr>),
-    /// A lifted procedure with the variables it takes along, as an actual argument:
-    /// made by `lift`, removed by `specialize`. Prints as the procedure followed by the
-    /// variables.
+    /// A lifted procedure as an actual argument, with the variables it captures: created by `lift`,
+    /// removed by `specialize`. Printed as the procedure followed by the variables.
     Closure(SymId, Vec<SymId>),
     /// Alternate return `*label` as an actual argument.
     AltReturn(Label),
@@ -68,26 +67,26 @@ pub enum ExprKind {
     Percent(Percent, Box<Expr>),
     /// Keyword argument `NAME = value`, in control lists and of intrinsic procedures.
     Keyword(Name, Box<Expr>),
-    /// `*`: assumed size as a bound, list-directed format, standard unit.
+    /// `*`: assumed size as a bound, list-directed format, or the standard unit.
     Star,
 }
 
-/// How an actual argument is handed over, or asked for its place.
+/// `%VAL`, `%REF` or `%LOC`: how an actual argument is passed, or a request for its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Percent {
-    /// `%VAL(x)`: its value, as C does.
+    /// `%VAL(x)`: by value, as in C.
     Val,
-    /// `%REF(x)`: its place, as Fortran does anyway.
+    /// `%REF(x)`: by reference, as Fortran does anyway.
     Ref,
-    /// `%LOC(x)`: a number, which is its place.
+    /// `%LOC(x)`: its address, as an integer.
     Loc,
 }
 
 impl Percent {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Percent; 3] = [Percent::Val, Percent::Ref, Percent::Loc];
 
-    /// As the text writes it, without the percent sign.
+    /// Returns the keyword as written, without the percent sign.
     pub fn word(self) -> &'static str {
         match self {
             Percent::Val => "VAL",
@@ -100,18 +99,18 @@ impl Percent {
 /// `(/ type :: items /)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrayConstructor {
-    /// The type of the elements, where it is written.
+    /// The type of the elements, if it is written explicitly.
     pub ty: Option<Type>,
-    /// The length with it, for CHARACTER.
+    /// The explicit length, for CHARACTER.
     pub length: Option<Expr>,
-    /// The elements, arrays of elements, and implied DOs.
+    /// The items: elements, arrays of elements, and implied DOs.
     pub items: Vec<Expr>,
 }
 
 /// `(items, var = from, to, step)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImpliedDo<T> {
-    /// What is repeated.
+    /// The repeated items.
     pub items: Vec<T>,
     /// The loop variable.
     pub var: SymId,
@@ -119,7 +118,7 @@ pub struct ImpliedDo<T> {
     pub from: Expr,
     /// Last value.
     pub to: Expr,
-    /// Step; 1 when absent.
+    /// Step; 1 if absent.
     pub step: Option<Expr>,
 }
 
@@ -157,7 +156,7 @@ pub enum BinOp {
 }
 
 impl BinOp {
-    /// True for `+ - * / **`.
+    /// Whether this is one of `+ - * / **`.
     pub fn is_arithmetic(self) -> bool {
         matches!(
             self,
@@ -165,7 +164,7 @@ impl BinOp {
         )
     }
 
-    /// True for `.LT. .LE. .EQ. .NE. .GT. .GE.`
+    /// Whether this is one of `.LT. .LE. .EQ. .NE. .GT. .GE.`
     pub fn is_relational(self) -> bool {
         matches!(
             self,
@@ -173,21 +172,21 @@ impl BinOp {
         )
     }
 
-    /// True for `.AND. .OR. .EQV. .NEQV.`
+    /// Whether this is one of `.AND. .OR. .EQV. .NEQV.`
     pub fn is_logical(self) -> bool {
         matches!(self, BinOp::And | BinOp::Or | BinOp::Eqv | BinOp::Neqv)
     }
 }
 
 impl Expr {
-    /// Does its value take a call of a function?
+    /// Whether evaluating the expression calls a function.
     pub fn has_calls(&self) -> bool {
         let mut found = false;
         self.walk(&mut |e| found |= matches!(e.kind, ExprKind::Call(..)));
         found
     }
 
-    /// The variable or array that a variable, element or substring names.
+    /// Returns the variable or array that a variable, element or substring refers to.
     pub fn base(&self) -> Option<SymId> {
         match &self.kind {
             ExprKind::Var(s) | ExprKind::Element(s, _) | ExprKind::Apply(s, _) => Some(*s),
@@ -196,7 +195,8 @@ impl Expr {
         }
     }
 
-    /// What decides which part of its variable an element or substring is: subscripts, and the bounds of texts.
+    /// Returns the expressions that select the part of the variable: the subscripts of an element,
+    /// the bounds of a substring.
     pub fn selectors(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Element(_, subscripts) => subscripts.iter().collect(),
@@ -210,7 +210,7 @@ impl Expr {
         }
     }
 
-    /// The same to change them.
+    /// Like [`Self::selectors`], mutable.
     pub fn selectors_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Element(_, subscripts) => subscripts.iter_mut().collect(),

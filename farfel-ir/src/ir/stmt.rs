@@ -3,12 +3,12 @@
 use super::{Expr, ExprKind, ImpliedDo, Label, Name, SymId, Type, Unit, walk_block_mut};
 use crate::source::Span;
 
-/// Which statement of its unit a statement is, whatever passes do before and after it.
+/// Identifies a statement within its unit, whatever passes do to the statements around it.
 ///
-/// A statement keeps its id as long as it is the same statement: passes move it, put a label to it,
-/// and take what stands inside apart. What a pass makes has [`StmtId::NONE`] until the unit is
-/// numbered, and so has a copy that would stand beside the original: see [`Unit::number`].
-/// [`Flow::node`](crate::flow::Flow::node) leads to its place in the graph of the unit.
+/// A statement keeps its id as long as it is the same statement: passes move it, attach a label to
+/// it, and take its contents apart. Statements created by a pass have [`StmtId::NONE`] until the
+/// unit is numbered, and so do copies that would exist beside the original: see [`Unit::number`].
+/// [`Flow::node`](crate::flow::Flow::node) maps an id to a node in the unit's control flow graph.
 ///
 /// ```
 /// use farfel_ir::Span;
@@ -27,16 +27,17 @@ use crate::source::Span;
 pub struct StmtId(u32);
 
 impl StmtId {
-    /// The id of what no unit has numbered.
+    /// The id of statements that have not been numbered.
     pub const NONE: StmtId = StmtId(0);
 
-    /// Its place in a list with one for each id that the unit has given, and one for none.
+    /// Returns its index in a list with one slot for each id that the unit has assigned, and one
+    /// for [`StmtId::NONE`].
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The ids that a unit has given to statements.
+/// The ids that a unit has assigned to statements.
 #[derive(Debug, Clone, Default)]
 pub struct StmtIds {
     last: u32,
@@ -44,24 +45,24 @@ pub struct StmtIds {
 
 impl PartialEq for StmtIds {
     fn eq(&self, _: &Self) -> bool {
-        // How often a unit was worked on says nothing of what it is.
+        // The number of ids assigned so far is not part of a unit's identity.
         true
     }
 }
 
 impl StmtIds {
-    /// An id that no statement has yet.
+    /// Returns an id that no statement has yet.
     pub fn another(&mut self) -> StmtId {
         self.last += 1;
         StmtId(self.last)
     }
 
-    /// Gives ids to the statements of a block that have none, or one that is there already.
+    /// Assigns ids to the statements of a block that have none, or whose id has already occurred.
     pub fn number(&mut self, block: &mut Block) {
         let mut seen = vec![false; self.last as usize + 1];
         seen[0] = true;
         walk_block_mut(block, &mut |s| {
-            // Beyond the last: the statement comes from another unit.
+            // Ids beyond the last one belong to statements from another unit.
             let known = seen.get_mut(s.id.index());
             if known.is_none_or(|seen| std::mem::replace(seen, true)) {
                 s.id = self.another();
@@ -70,14 +71,14 @@ impl StmtIds {
     }
 }
 
-/// A statement with its label and place.
+/// A statement with its label and source position.
 #[derive(Debug, Clone)]
 pub struct Stmt {
-    /// Which one it is.
+    /// Its identity within the unit.
     pub id: StmtId,
     /// The label in columns 1 to 5.
     pub label: Option<Label>,
-    /// What it is.
+    /// The kind of statement, with its operands.
     pub kind: StmtKind,
     /// The whole statement; for blocks, the statement that opens them.
     pub span: Span,
@@ -85,7 +86,7 @@ pub struct Stmt {
 
 impl PartialEq for Stmt {
     fn eq(&self, other: &Self) -> bool {
-        // Two statements may say the same: which of them it is does not matter.
+        // Statements are compared by content: their identity does not matter.
         self.label == other.label && self.kind == other.kind && self.span == other.span
     }
 }
@@ -132,15 +133,15 @@ pub enum StmtKind {
     Pause(Option<Expr>),
     /// READ, WRITE, PRINT, OPEN, CLOSE, INQUIRE, REWIND, BACKSPACE, ENDFILE, FLUSH.
     Io(Box<Io>),
-    /// `FORMAT(…)`: what stands between the outer parentheses, as written.
+    /// `FORMAT(…)`: the text between the outer parentheses, as written.
     Format(String),
     /// ALLOCATE or DEALLOCATE.
     Allocation(Box<Allocation>),
     /// `ENTRY name(arguments)`
     Entry(Box<Entry>),
-    /// CYCLE, with the name of the loop where one is given.
+    /// CYCLE, with the name of the loop if one is given.
     Cycle(Option<Name>),
-    /// EXIT, with the name of the loop where one is given.
+    /// EXIT, with the name of the construct if one is given.
     Exit(Option<Name>),
     /// An ADF or ADR block.
     Ad(Box<AdBlock>),
@@ -151,21 +152,21 @@ pub enum StmtKind {
 pub struct Mark {
     /// Its label.
     pub label: Option<Label>,
-    /// Where it stands.
+    /// Its source position.
     pub span: Span,
 }
 
-/// A comment: its text without mark (`C`, `*`, `!`) and trailing blanks.
+/// A comment: its text without its marker (`C`, `*`, `!`) and trailing blanks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comment {
     /// The text.
     pub text: String,
-    /// It stands at the end of the line of the statement before it.
+    /// Whether it follows the preceding statement on the same line.
     pub trailing: bool,
 }
 
 impl From<String> for Comment {
-    /// A comment on a line of its own.
+    /// Creates a comment on a line of its own.
     fn from(text: String) -> Self {
         Comment {
             text,
@@ -190,7 +191,7 @@ pub struct IfBlock {
     pub arms: Vec<(Expr, Block)>,
     /// The ELSE arm.
     pub otherwise: Option<Block>,
-    /// The ELSE IF and ELSE statements in order; those that passes made may be missing.
+    /// The ELSE IF and ELSE statements in order; in generated code they may be missing.
     pub marks: Vec<Mark>,
     /// Label of the END IF.
     pub end_label: Option<Label>,
@@ -198,12 +199,12 @@ pub struct IfBlock {
     pub end_span: Span,
 }
 
-/// A choice among values.
+/// A SELECT CASE construct.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Select {
     /// Name of the construct (`name: SELECT CASE …`).
     pub name: Option<Name>,
-    /// The value by which is chosen.
+    /// The expression that selects the case.
     pub selector: Expr,
     /// Comments between SELECT CASE and the first CASE.
     pub comments: Block,
@@ -218,19 +219,20 @@ pub struct Select {
 pub struct Case {
     /// The values, constants or [`super::ExprKind::Range`]; `None` for CASE DEFAULT.
     pub values: Option<Vec<Expr>>,
-    /// What is executed.
+    /// The statements to execute.
     pub body: Block,
     /// The CASE statement.
     pub mark: Mark,
 }
 
-/// Assignments to those elements of arrays for which a mask is true.
+/// Assignments to those array elements for which a mask is true.
 ///
-/// The arms are executed one after the other, each for the elements that no mask before
-/// had. All masks of an arm are evaluated before its assignments.
+/// The arms are executed one after the other, each for the elements that no preceding mask
+/// selected. All masks of an arm are evaluated before its assignments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Where {
-    /// Written as one statement, `WHERE (mask) assignment`: one arm with one assignment.
+    /// Whether it is written as one statement, `WHERE (mask) assignment`: one arm with one
+    /// assignment.
     pub statement: bool,
     /// Masks and assignments, as in IF, ELSE IF and ELSE.
     pub block: IfBlock,
@@ -241,21 +243,22 @@ pub struct Where {
 pub struct Do {
     /// Name of the construct (`name: DO …`).
     pub name: Option<Name>,
-    /// How it repeats.
+    /// How it iterates.
     pub control: DoControl,
-    /// The loop's statements, the labelled terminal statement too.
+    /// The statements of the loop, including the labelled terminal statement.
     pub body: Block,
-    /// How the loop ends in the text.
+    /// How the loop ends in the source.
     pub end: DoEnd,
-    /// The END DO, where that ends it.
+    /// The END DO, if the loop ends with one.
     pub end_span: Span,
-    /// How a comment before the loop wants its adjoint to be made.
+    /// What a comment before the loop requests for its adjoint.
     pub mark: Option<Box<LoopMark>>,
 }
 
 impl Do {
-    /// Where a label says how the loop ends: is its last statement the one with this label, or a loop
-    /// that ends there? (A construct has a last statement of its own and is none.)
+    /// For a loop that ends at a label: whether its last statement has this label, or is a loop
+    /// that ends there. (A block construct cannot be the terminal statement.) True for all other
+    /// loops.
     pub fn has_its_end(&self) -> bool {
         let DoEnd::Label(label) = self.end else {
             return true;
@@ -270,32 +273,32 @@ impl Do {
     }
 }
 
-/// What a comment says of the adjoint of the loop behind it, which must have the same result.
+/// A comment's request for the adjoint of the loop that follows, which must not change the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopMark {
-    /// What it says.
+    /// What it requests.
     pub kind: LoopMarkKind,
-    /// The comment.
+    /// The position of the comment.
     pub span: Span,
 }
 
-/// See [`LoopMark`].
+/// The kinds of [`LoopMark`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopMarkKind {
-    /// `checkpoint(n)`: the values before at most `n` iterations are kept, and iterations are
-    /// carried out again from there.
+    /// `checkpoint(n)`: the values before at most `n` iterations are stored as checkpoints, and
+    /// iterations are re-executed from there.
     Checkpoint(u32),
-    /// `fixed-point(tolerance = t, iterations = n)`: the loop goes on until its variables do not
-    /// change any more.
+    /// `fixed-point(tolerance = t, iterations = n)`: the loop iterates until its variables no
+    /// longer change.
     FixedPoint {
-        /// How small changes of derivatives must have become, relatively.
+        /// The relative change of the derivatives below which the adjoint iteration has converged.
         tolerance: Option<Name>,
-        /// After how many iterations the adjoint gives up.
+        /// The number of iterations after which the adjoint gives up.
         iterations: Option<u32>,
     },
-    /// `independent`: no iteration needs what another one computes.
+    /// `independent`: no iteration depends on the results of another one.
     Independent,
-    /// Made by differentiation: the backward sweep of a loop whose iterations it carries out again.
+    /// Set by differentiation: this is the reverse sweep of a loop whose iterations it re-executes.
     Replayed,
 }
 
@@ -322,7 +325,7 @@ impl std::fmt::Display for LoopMarkKind {
     }
 }
 
-/// How a loop repeats.
+/// How a loop iterates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DoControl {
     /// `DO var = from, to, step`
@@ -333,23 +336,23 @@ pub enum DoControl {
         from: Expr,
         /// Last value.
         to: Expr,
-        /// Step; 1 when absent.
+        /// Step; 1 if absent.
         step: Option<Expr>,
     },
     /// `DO WHILE (condition)`
     While(Expr),
-    /// `DO` without end condition.
+    /// `DO` without an end condition.
     Forever,
 }
 
-/// How a loop ends in the text.
+/// How a loop ends in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoEnd {
-    /// `END DO`, with the label it bears.
+    /// `END DO`, with its label.
     EndDo(Option<Label>),
-    /// `DO label …`: the last statement of the body bears the label. When that statement
-    /// is itself a loop that ends at the same label, the two share their terminal
-    /// statement, and it stands in the innermost.
+    /// `DO label …`: the last statement of the body has the label. If that statement is itself a
+    /// loop that ends at the same label, the two share their terminal statement, which is in the
+    /// innermost loop.
     Label(Label),
 }
 
@@ -358,19 +361,18 @@ pub enum DoEnd {
 pub struct Io {
     /// Which statement.
     pub kind: IoKind,
-    /// What stands in the parentheses, in order; for `READ f, …` and `PRINT f, …` the
-    /// format alone; for `REWIND u` the unit alone. Keyword arguments are
-    /// [`super::ExprKind::Keyword`]; labels (FMT=10, END=20, ERR=30) stand as
-    /// integer constants.
+    /// The contents of the parentheses, in order; for `READ f, …` and `PRINT f, …` only the format;
+    /// for `REWIND u` only the unit. Keyword arguments are [`super::ExprKind::Keyword`]; labels
+    /// (FMT=10, END=20, ERR=30) are integer constants.
     pub control: Vec<Expr>,
-    /// True for the forms with parentheses.
+    /// Whether it has the form with parentheses.
     pub parens: bool,
     /// The input or output list.
     pub items: Vec<Expr>,
 }
 
 impl Io {
-    /// The unit in the parentheses: a number, a CHARACTER variable or `*`; none where the
+    /// Returns the unit in the parentheses: a number, a CHARACTER variable or `*`; `None` if the
     /// statement names none.
     pub fn unit(&self) -> Option<&Expr> {
         let at = |(i, e): (usize, &'_ Expr)| match &e.kind {
@@ -384,7 +386,7 @@ impl Io {
         }
     }
 
-    /// Is it input from, or output to, a CHARACTER variable of `unit`? That touches no file.
+    /// Whether it reads from, or writes to, a CHARACTER variable of `unit`, which touches no file.
     pub fn is_internal(&self, unit: &Unit) -> bool {
         let base = self.unit().and_then(Expr::base);
         self.parens
@@ -412,10 +414,10 @@ pub enum IoKind {
 /// An ALLOCATE or DEALLOCATE statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allocation {
-    /// DEALLOCATE.
+    /// Whether this is DEALLOCATE.
     pub free: bool,
-    /// The arrays; in ALLOCATE with their bounds: elements whose subscripts are upper
-    /// bounds or ranges.
+    /// The arrays; in ALLOCATE with their bounds, as elements whose subscripts are upper bounds or
+    /// ranges.
     pub objects: Vec<Expr>,
     /// `STAT=variable` and the like.
     pub control: Vec<Expr>,
@@ -424,51 +426,51 @@ pub struct Allocation {
 /// An ENTRY statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The entry's name (in a function also its result).
+    /// The name of the entry (in a function, also its result).
     pub name: SymId,
     /// Its dummy arguments.
     pub args: Vec<super::Arg>,
 }
 
-/// Forward or reverse.
+/// The mode of differentiation: forward or reverse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AdMode {
     /// ADF: tangents.
     Forward,
-    /// ADR: adjoints (cotangents).
+    /// ADR: adjoints (called cotangents in the language).
     Reverse,
 }
 
-/// A block that asks for derivatives.
+/// A block that requests derivatives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdBlock {
     /// ADF or ADR.
     pub mode: AdMode,
-    /// Several directions in one sweep, if so.
+    /// Vector mode: several directions in one sweep.
     pub several: Option<Several>,
-    /// ADF: independents and the tangents they get. ADR: dependents and their cotangents.
+    /// ADF: independents and their tangents (seeds). ADR: dependents and their cotangents.
     pub opening: Vec<AdItem>,
     /// The statements that are differentiated.
     pub body: Block,
-    /// ADF: destinations and the tangents of dependents they get. ADR: destinations and
-    /// the cotangents of independents.
+    /// ADF: destinations and the tangents of dependents assigned to them. ADR: destinations and the
+    /// cotangents of independents.
     pub closing: Vec<AdItem>,
     /// The END ADF or END ADR statement.
     pub end_span: Span,
 }
 
-/// What an ADF block with several directions has first in its opening.
+/// The first item in the opening of a vector-mode ADF block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Several {
-    /// `PATTERN = count`: not tangents, but which of them can be other than zero. Else it
-    /// is `DIRECTIONS = count`.
+    /// Whether this is `PATTERN = count`, which computes which tangents can be nonzero instead of
+    /// the tangents; otherwise it is `DIRECTIONS = count`.
     pub pattern: bool,
-    /// How many directions.
+    /// The number of directions.
     pub count: Expr,
 }
 
 impl Several {
-    /// The word before the `=`.
+    /// Returns the keyword before the `=`.
     pub fn word(&self) -> &'static str {
         match self.pattern {
             true => "PATTERN",
@@ -489,20 +491,21 @@ pub enum AdItem {
 /// One assignment of an opening or closing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdAssign {
-    /// What stands in TANGENT(…) or COTANGENT(…).
+    /// The argument of TANGENT(…) or COTANGENT(…).
     pub var: Expr,
-    /// `TANGENT(var, direction)`
+    /// The direction in `TANGENT(var, direction)`.
     pub direction: Option<Expr>,
-    /// In an opening the value; in a closing the destination.
+    /// In an opening the value, in a closing the destination.
     pub other: Expr,
-    /// Written in the short form `ADF(v)`.
+    /// Whether it is written in the short form `ADF(v)`.
     pub short: bool,
     /// The whole assignment.
     pub span: Span,
 }
 
 impl StmtKind {
-    /// The labels where a statement may go on, but those of an assigned GOTO without a list.
+    /// Returns the labels to which a statement may jump, except those of an assigned GOTO without a
+    /// list.
     ///
     /// ```
     /// use farfel_ir::ir::StmtKind;
@@ -538,8 +541,9 @@ impl StmtKind {
     }
 }
 
-/// The items of an opening or closing that are lost because a later one assigns the same
-/// again: for each later one that makes others lost, its position and the last of theirs.
+/// Finds items of an opening or closing that have no effect because a later item assigns the same
+/// variable again. Returns, for each later item that overrides others, its position and that of the
+/// last one it overrides.
 pub fn lost_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
     fn assigned(a: &AdAssign, opening: bool) -> &Expr {
         if opening { &a.var } else { &a.other }
@@ -576,7 +580,7 @@ pub fn lost_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
 }
 
 impl AdBlock {
-    /// The independents and the dependents of a block, each once, in order.
+    /// Returns the independents and the dependents of a block, each once, in order.
     pub fn named(&self) -> (Vec<SymId>, Vec<SymId>) {
         let (opening, closing) = (AdItem::bases(&self.opening), AdItem::bases(&self.closing));
         match self.mode {
@@ -587,7 +591,7 @@ impl AdBlock {
 }
 
 impl AdItem {
-    /// The variables of an opening or closing, each once, in order.
+    /// Returns the variables of an opening or closing, each once, in order.
     pub fn bases(items: &[AdItem]) -> Vec<SymId> {
         let mut found = Vec::new();
         for item in items {
@@ -602,7 +606,7 @@ impl AdItem {
         found
     }
 
-    /// Calls `f` on every assignment in the item, through implied DO.
+    /// Calls `f` on every assignment in the item, descending into implied DOs.
     pub fn for_each_assign<'a>(&'a self, f: &mut dyn FnMut(&'a AdAssign)) {
         match self {
             AdItem::Assign(a) => f(a),

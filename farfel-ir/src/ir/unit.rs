@@ -16,17 +16,17 @@ pub struct Program {
 }
 
 impl Program {
-    /// The top-level unit of a name.
+    /// Returns the top-level unit with this name.
     pub fn unit(&self, name: &str) -> Option<&Unit> {
         self.units.iter().find(|u| u.name == name)
     }
 
-    /// The top-level unit of a name, to change.
+    /// Returns the top-level unit with this name, mutable.
     pub fn unit_mut(&mut self, name: &str) -> Option<&mut Unit> {
         self.units.iter_mut().find(|u| u.name == name)
     }
 
-    /// Does each statement of the top-level units have an id?
+    /// Whether each statement of the top-level units has an id.
     pub fn is_numbered(&self) -> bool {
         let mut all = true;
         for unit in &self.units {
@@ -35,7 +35,7 @@ impl Program {
         all
     }
 
-    /// Gives ids to the statements of all units: see [`Unit::number`].
+    /// Assigns ids to the statements of all units: see [`Unit::number`].
     pub fn number(&mut self) {
         self.units.iter_mut().for_each(Unit::number_all);
     }
@@ -54,74 +54,76 @@ pub enum UnitKind {
     BlockData,
 }
 
-/// Who made a program unit or a name in it.
+/// What created a program unit or a name in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Origin {
-    /// The user's text, or a copy of what stands there.
+    /// The user's source, or a copy of something in it.
     #[default]
     Written,
-    /// A pass: a temporary, a loop variable, a piece of a program that became a subprogram.
+    /// A pass: for a temporary, a loop variable, or a part of the program that became a subprogram.
     Generated,
-    /// Differentiation: a tangent, an adjoint, and a subprogram that computes them.
+    /// Differentiation: for a tangent or an adjoint, or a subprogram that computes them.
     Derivative,
 }
 
 /// A program unit or nested subprogram.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit {
-    /// Who made it.
+    /// What created it.
     pub origin: Origin,
-    /// Which kind.
+    /// The kind of unit.
     pub kind: UnitKind,
-    /// Its name; for a main program without PROGRAM statement, `MAIN`.
+    /// Its name; `MAIN` for a main program without a PROGRAM statement.
     pub name: Name,
-    /// The header statement; where there is none, the first statement.
+    /// The header statement; if there is none, the first statement.
     pub span: Span,
-    /// The name in the header.
+    /// The position of the name in the header.
     pub name_span: Span,
     /// The END statement.
     pub end_span: Span,
     /// Comments before the header, without markers: its documentation.
     pub comments: Vec<String>,
-    /// Comments that stand apart from the unit.
+    /// Comments that are not attached to the unit.
     pub remarks: Remarks,
     /// Dummy arguments in order.
     pub args: Vec<Arg>,
-    /// The variable that holds a function's result. Bears the function's name unless
-    /// RESULT says otherwise.
+    /// The variable that holds a function's result. It has the function's name unless RESULT says
+    /// otherwise.
     pub result: Option<SymId>,
-    /// The result's type stands in the header (`REAL FUNCTION F(X)`).
+    /// Whether the header contains the result's type (`REAL FUNCTION F(X)`).
     pub typed_header: bool,
-    /// RECURSIVE stands in the header.
+    /// Whether the header contains RECURSIVE.
     pub recursive: bool,
-    /// A nested subprogram that stands behind CONTAINS: names that it does not declare are its own
-    /// where its host does not have them.
+    /// Whether this nested subprogram follows CONTAINS: names that it does not declare are local
+    /// unless its host has them.
     pub contained: bool,
-    /// Made of statements that are constant for differentiation.
+    /// Whether it consists of statements that are constant for differentiation.
     pub constant: bool,
-    /// What is constant leaves the derivatives of what it changes as they are: Tapenade's
-    /// DO-NOT-DIFF. Elsewhere they become zero.
+    /// Whether constant statements leave the derivatives of the variables they assign unchanged
+    /// (Tapenade's DO-NOT-DIFF). Otherwise these become zero.
     pub leaves_derivatives: bool,
-    /// A comment asks that calls of it are carried out again in backward sweeps, so that less is kept.
+    /// Whether a comment requests joint reversal: calls of it are re-executed in reverse sweeps, so
+    /// that less is taped.
     pub joint: bool,
-    /// Names.
+    /// The symbol table.
     pub symbols: Symbols,
-    /// IMPLICIT statements of this unit only; lookups go on in the surroundings.
+    /// IMPLICIT statements of this unit only; lookups continue in the enclosing unit.
     pub implicit: Implicit,
-    /// Specification statements, as ordered in the text.
+    /// Specification statements, in the order of the source.
     pub specs: Vec<Spec>,
     /// Executable statements.
     pub body: Block,
     /// Nested subprograms.
     pub nested: Vec<Unit>,
-    /// What comments say of derivatives (`farfel_lang::given`): as the parser leaves it, what stands
-    /// in this unit; after `resolve`, what concerns the procedures that it calls.
+    /// Derivatives and properties of procedures that comments specify (`farfel_lang::given`): as
+    /// the parser leaves it, those written in this unit; after `resolve`, those of the procedures
+    /// that it calls.
     pub given: Vec<Given>,
-    /// The ids that it has given to statements.
+    /// The ids that it has assigned to statements.
     pub stmt_ids: StmtIds,
 }
 
-/// A name by which a subprogram is called: its own or that of an ENTRY statement.
+/// A name by which a subprogram can be called: its own or that of an ENTRY statement.
 ///
 /// ```
 /// use farfel_ir::ir::{Unit, UnitKind};
@@ -134,53 +136,55 @@ pub struct Unit {
 pub struct EntryPoint<'u> {
     /// The subprogram.
     pub unit: &'u Unit,
-    /// What callers call it.
+    /// The name that callers use.
     pub name: &'u Name,
     /// The name in the header, or the ENTRY statement.
     pub span: Span,
     /// Its dummy arguments.
     pub args: &'u [Arg],
-    /// In functions, the variable that holds the result.
+    /// The variable that holds the result, in functions.
     pub result: Option<SymId>,
-    /// The ENTRY statement.
+    /// The ENTRY statement; `None` for the subprogram's own name.
     pub statement: Option<&'u Entry>,
 }
 
-/// What a procedure without text does with one of its arguments.
+/// What a procedure without source does with one of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Its value may be read.
+    /// Whether its value may be read.
     pub reads: bool,
-    /// It may get another value.
+    /// Whether it may be assigned.
     pub writes: bool,
 }
 
-/// What comments or settings say of a procedure: that its derivative is given by subprograms, that there is
-/// none, or, where it has no text, what it does with its arguments.
+/// What comments or settings specify about a procedure: that its derivative is computed by given
+/// subprograms, that it has none, or, if its source is not available, what it does with its
+/// arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// Of which procedure; for a constant, also of which variable.
+    /// The procedure, or a variable if it is declared constant.
     pub procedure: Name,
     /// The names of its arguments.
     pub arguments: Option<Vec<Name>>,
-    /// Those whose derivatives are read.
+    /// The arguments whose derivatives are read.
     pub inputs: Option<Vec<Name>>,
-    /// Those whose derivatives are set, without the result of a function.
+    /// The arguments whose derivatives are set, not including the result of a function.
     pub outputs: Option<Vec<Name>>,
-    /// Those without derivatives that it gives a value, where its text does not tell.
+    /// The arguments without derivatives that it assigns, where its source does not tell.
     pub sets: Vec<Name>,
     /// The subroutine that computes tangents.
     pub tangent: Option<Name>,
     /// The subroutine that computes adjoints.
     pub adjoint: Option<Name>,
-    /// What it does with each argument, and nothing is said of its derivative.
+    /// How it uses each argument, if this only describes a procedure without source and does not
+    /// specify its derivative.
     pub usage: Option<Vec<Usage>>,
-    /// Where that is said.
+    /// The position of the comment or setting.
     pub span: Span,
 }
 
 impl Given {
-    /// No derivatives go through this.
+    /// Specifies that no derivatives propagate through a procedure.
     pub fn constant(procedure: Name, span: Span) -> Self {
         Given {
             procedure,
@@ -195,7 +199,7 @@ impl Given {
         }
     }
 
-    /// What a procedure without text does with its arguments, in their order.
+    /// Describes what a procedure without source does with its arguments, in order.
     pub fn described(procedure: Name, usage: Vec<Usage>, span: Span) -> Self {
         Given {
             usage: Some(usage),
@@ -203,24 +207,24 @@ impl Given {
         }
     }
 
-    /// True where no derivatives go through it.
+    /// Whether no derivatives propagate through it.
     pub fn is_constant(&self) -> bool {
         self.tangent.is_none() && self.adjoint.is_none() && self.usage.is_none()
     }
 
-    /// Is the argument of a name followed by its derivative?
+    /// Whether the argument with this name is followed by its derivative.
     pub fn is_active(&self, argument: &str) -> bool {
         let mut all = self.inputs.iter().chain(&self.outputs).flatten();
         all.any(|n| n == argument)
     }
 }
 
-/// Comments between top-level units, in blocks that blank lines separate.
+/// Comments between top-level units, in blocks that are separated by blank lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// After the unit before, up to the blank line before [`Unit::comments`].
+    /// Those after the preceding unit, up to the blank line before [`Unit::comments`].
     pub before: Vec<Vec<String>>,
-    /// After the last unit of a file.
+    /// Those after the last unit of a file.
     pub after: Vec<Vec<String>>,
 }
 
@@ -243,11 +247,11 @@ impl Arg {
     }
 }
 
-/// A symbol, as an index into the table of the unit it belongs to.
+/// A symbol, as an index into the symbol table of its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymId(pub u32);
 
-/// The names of one unit, in the order of their first mention.
+/// The symbol table of a unit, in the order in which names are first mentioned.
 #[derive(Debug, Clone, Default)]
 pub struct Symbols {
     list: Vec<Symbol>,
@@ -255,9 +259,9 @@ pub struct Symbols {
     used: UsedNumbers,
 }
 
-/// For what names begin with, the first number that they may not have behind that: a unit with thousands
-/// of temporaries need not look at all of them for the name of the next. With it, how many symbols there
-/// were: it holds as long as those are there.
+/// A cache: for each base name, the first numeric suffix that may be unused, so that a unit with
+/// thousands of temporaries need not test all of them to name the next one. Each entry also has the
+/// number of symbols at that time: it is valid as long as those symbols exist.
 #[derive(Debug, Default)]
 struct UsedNumbers(Mutex<HashMap<Name, Vec<(usize, u32)>>>);
 
@@ -272,7 +276,7 @@ impl UsedNumbers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Only the first `len` symbols are there any more.
+    /// Keeps only the entries that are valid for the first `len` symbols.
     fn truncate(&self, len: usize) {
         self.lock().retain(|_, known| {
             known.truncate(known.partition_point(|(symbols, _)| *symbols <= len));
@@ -283,18 +287,18 @@ impl UsedNumbers {
 
 impl PartialEq for Symbols {
     fn eq(&self, other: &Self) -> bool {
-        // What is found by name follows from the list.
+        // The lookup tables are derived from the list.
         self.list == other.list
     }
 }
 
 impl Symbols {
-    /// The symbol of a name.
+    /// Returns the symbol with this name.
     pub fn find(&self, name: &str) -> Option<SymId> {
         self.by_name.get(name).copied()
     }
 
-    /// The symbol of a name; a new one, of unknown class, if there is none.
+    /// Returns the symbol with this name, adding one of unknown class if there is none.
     pub fn intern(&mut self, name: &str, span: Span) -> SymId {
         match self.find(name) {
             Some(s) => s,
@@ -302,7 +306,7 @@ impl Symbols {
         }
     }
 
-    /// Adds a symbol. Its name must be new: see [`Symbols::unused`].
+    /// Adds a symbol. Its name must not be in use: see [`Symbols::unused`].
     pub fn add(&mut self, symbol: Symbol) -> SymId {
         let id = SymId(self.list.len() as u32);
         let old = self.by_name.insert(symbol.name.clone(), id);
@@ -311,12 +315,12 @@ impl Symbols {
         id
     }
 
-    /// Takes away all symbols but the first `len`.
+    /// Removes all symbols but the first `len`.
     pub fn truncate(&mut self, len: usize) {
         self.split_off(len);
     }
 
-    /// Takes away all symbols but the first `len`, and returns them: they can be added again.
+    /// Removes all symbols but the first `len`, and returns them so that they can be added again.
     pub fn split_off(&mut self, len: usize) -> Vec<Symbol> {
         self.used.truncate(len);
         let removed = self.list.split_off(len.min(self.list.len()));
@@ -326,7 +330,7 @@ impl Symbols {
         removed
     }
 
-    /// Gives a symbol another, unused name.
+    /// Changes the name of a symbol to another one that is not in use.
     pub fn rename(&mut self, id: SymId, name: Name) {
         self.used.lock().clear();
         let old = std::mem::replace(&mut self[id].name, name.clone());
@@ -347,20 +351,20 @@ impl Symbols {
         (0..self.list.len() as u32).map(SymId)
     }
 
-    /// How many there are.
+    /// Returns the number of symbols.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// True without symbols.
+    /// Whether there are no symbols.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// `wanted`, or `wanted` with the first number from 1 that no symbol here has and
-    /// `taken` does not hold.
+    /// Returns `wanted`, or `wanted` with the lowest numeric suffix, from 1, such that the name is
+    /// neither in this table nor `taken`.
     ///
-    /// Names are kept within the 63 letters that compilers allow.
+    /// Names are limited to the 63 characters that compilers allow.
     pub fn unused(&self, wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
         let fits = wanted.len() <= LONGEST_NAME;
         let wanted = match wanted.get(..LONGEST_NAME - 5) {
@@ -373,7 +377,8 @@ impl Symbols {
         self.unused_number(&|n| numbered(&wanted, n), 1, taken)
     }
 
-    /// The first of some names, from a number on, that no symbol here has and `taken` does not hold.
+    /// Returns the first of a sequence of names, starting at a number, that is neither in this
+    /// table nor `taken`.
     pub fn unused_number(
         &self,
         name: &dyn Fn(u32) -> Name,
@@ -400,21 +405,21 @@ impl Symbols {
     }
 }
 
-/// `wanted`, or `wanted` followed by the first number from 1 that is not `taken`; at most
-/// 63 letters, the most that compilers allow. A longer one ends in a hash of all of it, so
-/// that names which begin alike stay different without looking at each other.
+/// Returns `wanted`, or `wanted` with the lowest numeric suffix, from 1, that is not `taken`; at
+/// most 63 characters, the most that compilers allow. A longer name ends in a hash of all of it, so
+/// that names with a common prefix stay different without comparing them.
 pub fn unused_name(wanted: &str, taken: &dyn Fn(&str) -> bool) -> Name {
     Symbols::default().unused(wanted, taken)
 }
 
-/// The most letters of a name that compilers allow.
+/// The maximum length of a name that compilers allow.
 pub const LONGEST_NAME: usize = 63;
 
-/// A name with a number behind it.
+/// Returns a name with a numeric suffix.
 fn numbered(name: &str, number: u32) -> Name {
     let suffix = number.to_string();
     let keep = name.len().min(LONGEST_NAME - suffix.len() - 1);
-    // A digit at the end of a shortened or numbered name would run into the number.
+    // A digit at the end of the name would run into the number.
     let gap = match name[..keep].ends_with(|c: char| c.is_ascii_digit()) {
         true => "_",
         false => "",
@@ -422,10 +427,10 @@ fn numbered(name: &str, number: u32) -> Name {
     Name::from(format!("{}{gap}{suffix}", &name[..keep]))
 }
 
-/// Four letters and digits for a text, the first a letter. They are the same everywhere and
-/// always: names are made of them.
+/// Returns a hash of a text as four letters and digits, the first a letter. It is stable across
+/// platforms and versions, because names are derived from it.
 pub fn short_hash(text: &str) -> Name {
-    // FNV-1a, stirred so that every bit counts.
+    // FNV-1a, with additional mixing so that every bit counts.
     let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -449,7 +454,7 @@ pub fn short_hash(text: &str) -> Name {
 impl IntoIterator for Symbols {
     type Item = Symbol;
     type IntoIter = std::vec::IntoIter<Symbol>;
-    /// The symbols in the order of their handles.
+    /// Returns the symbols in the order of their handles.
     fn into_iter(self) -> Self::IntoIter {
         self.list.into_iter()
     }
@@ -468,67 +473,67 @@ impl IndexMut<SymId> for Symbols {
     }
 }
 
-/// What a name means in one unit.
+/// The meaning of a name in one unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Symbol {
     /// Its name.
     pub name: Name,
-    /// First mention or declaration.
+    /// Where it is first mentioned or declared.
     pub span: Span,
-    /// Its type: of the variable, constant or function result. After `resolve`, `None`
-    /// only for subroutines and what has no type.
+    /// The type of the variable, constant or function result. After `resolve`, `None` only for
+    /// subroutines and other symbols without a type.
     pub ty: Option<Type>,
-    /// The type stands in a declaration (else it is implicit).
+    /// Whether a declaration gives the type (otherwise it is implicit).
     pub typed: bool,
-    /// Length of a CHARACTER; `None` is 1; [`super::ExprKind::Star`] is `*(*)`.
+    /// The length of a CHARACTER; `None` means 1; [`super::ExprKind::Star`] is `*(*)`.
     pub length: Option<Expr>,
-    /// Bounds of an array; empty for a scalar.
+    /// The dimensions of an array; empty for a scalar.
     pub dims: Vec<Dim>,
-    /// What it is.
+    /// What kind of thing it denotes.
     pub class: Class,
-    /// Where it lives.
+    /// Where it is defined or stored.
     pub place: Place,
-    /// Named in an EXTERNAL statement.
+    /// Whether it is named in an EXTERNAL statement.
     pub external: bool,
-    /// SAVE, or initialised by DATA or in its declaration.
+    /// Whether it has SAVE, or is initialised by DATA or in its declaration.
     pub saved: bool,
     /// The initial value in its declaration, `REAL :: X = 1.0`.
     pub init: Option<Box<Expr>>,
-    /// ALLOCATABLE, TARGET and the like.
+    /// Its attributes: ALLOCATABLE, TARGET and the like.
     pub attributes: Attributes,
-    /// The array of a tape, which reverse mode makes: every element is assigned before it is
-    /// read, and read as often as it is assigned. Of a variable that is no array: the size with which the
-    /// next call begins.
+    /// Whether this is the array of a tape created by reverse mode: every element is assigned
+    /// before it is read, and read as often as it is assigned. For a scalar: the initial tape size
+    /// for the next call.
     pub tape: bool,
-    /// A dummy array that gets the whole of what other arguments may be parts of. The subprogram uses
-    /// other elements of it than of those.
+    /// Whether this is a dummy array to which a whole array is passed while other arguments may be
+    /// parts of the same array. The subprogram accesses only elements of it outside of those parts.
     pub whole: bool,
-    /// Who made it.
+    /// What created it.
     pub origin: Origin,
 }
 
-/// What a declaration can say of a variable besides its type and shape.
+/// What a declaration can say about a variable besides its type and shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Attribute {
-    /// ALLOCATABLE: ALLOCATE gives the array its bounds.
+    /// ALLOCATABLE: ALLOCATE determines the bounds of the array.
     Allocatable,
-    /// OPTIONAL: a dummy argument that callers may leave out.
+    /// OPTIONAL: a dummy argument that callers may omit.
     Optional,
     /// TARGET
     Target,
-    /// VOLATILE: may change by other means.
+    /// VOLATILE: may change by means outside of the program.
     Volatile,
-    /// AUTOMATIC: has no value on entry, whatever the options of the compiler say.
+    /// AUTOMATIC: undefined on entry, whatever the compiler options say.
     Automatic,
-    /// Has no derivative: a comment says so, no statement.
+    /// Has no derivative. Specified by a comment, not by a statement.
     Constant,
-    /// A tape that subprograms can make larger where they have it as an argument: it is the component V of a
-    /// variable of a type that generated text declares.
+    /// A tape that subprograms can enlarge when it is passed to them: it is the component V of a
+    /// variable of a derived type that generated code declares.
     Growing,
 }
 
 impl Attribute {
-    /// All that declarations can have.
+    /// All attributes that can be written in declarations.
     pub const ALL: [Attribute; 5] = [
         Attribute::Allocatable,
         Attribute::Optional,
@@ -537,7 +542,7 @@ impl Attribute {
         Attribute::Automatic,
     ];
 
-    /// As a declaration writes it.
+    /// Returns the attribute as written in a declaration.
     pub fn word(self) -> &'static str {
         match self {
             Attribute::Allocatable => "ALLOCATABLE",
@@ -556,34 +561,34 @@ impl Attribute {
 pub struct Attributes(u8);
 
 impl Attributes {
-    /// Is it in the set?
+    /// Whether the attribute is in the set.
     pub fn has(self, attribute: Attribute) -> bool {
         self.0 & (1 << attribute as u8) != 0
     }
 
-    /// Adds one.
+    /// Adds an attribute.
     pub fn insert(&mut self, attribute: Attribute) {
         self.0 |= 1 << attribute as u8;
     }
 
-    /// Takes one out.
+    /// Removes an attribute.
     pub fn remove(&mut self, attribute: Attribute) {
         self.0 &= !(1 << attribute as u8);
     }
 
-    /// Without all others.
+    /// Returns the set without all other attributes.
     #[must_use]
     pub fn only(self, attribute: Attribute) -> Self {
         Attributes(self.0 & (1 << attribute as u8))
     }
 
-    /// Those in the set.
+    /// The attributes in the set.
     pub fn iter(self) -> impl Iterator<Item = Attribute> {
         Attribute::ALL.into_iter().filter(move |a| self.has(*a))
     }
 }
 
-/// What a name is.
+/// What kind of thing a name denotes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Class {
     /// Not resolved yet.
@@ -598,59 +603,60 @@ pub enum Class {
     Function,
     /// A subroutine, likewise.
     Subroutine,
-    /// A procedure that is only passed on, so that nothing tells which kind.
+    /// A procedure that is only passed as an argument, so that its kind is unknown.
     Procedure,
     /// An intrinsic function.
     Intrinsic(&'static Intrinsic),
-    /// A COMMON block, NAMELIST group or the like, which shares no names with data.
+    /// A NAMELIST group and its members.
     Namelist(Vec<SymId>),
 }
 
 impl Class {
-    /// A function, subroutine or procedure of unknown kind (not intrinsic).
+    /// Whether this is a function, subroutine or procedure of unknown kind (not intrinsic).
     pub fn is_procedure(&self) -> bool {
         matches!(self, Class::Function | Class::Subroutine | Class::Procedure)
     }
 
-    /// An intrinsic function of what its argument is, not of its value.
+    /// Whether this is an intrinsic function that inquires about properties of its argument and not
+    /// its value.
     pub fn asks_for_shape(&self) -> bool {
         matches!(self, Class::Intrinsic(i) if i.asks_for_shape())
     }
 }
 
-/// Where a name lives.
+/// Where a name is defined or stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
-    /// In this unit. A procedure here is one of [`Unit::nested`], found by its name.
+    /// In this unit. A local procedure is one of [`Unit::nested`], found by its name.
     Local,
     /// A dummy argument (also a dummy procedure).
     Dummy,
     /// The result of this function (or of one of its entries).
     Result,
-    /// In a COMMON block; the blank one has an empty name.
+    /// In a COMMON block; the name of blank COMMON is empty.
     Common(Name),
-    /// The symbol of the unit around this one that bears this handle. The facts are
-    /// copied from there; expressions among them (bounds, values) name symbols of the
-    /// table where the chain of links ends.
+    /// Host association: the symbol with this handle in the enclosing unit. Its facts are copied
+    /// from there; expressions in them (bounds, values) refer to symbols of the unit where the
+    /// chain of host association ends.
     Host(SymId),
     /// A top-level unit of the program, or an external procedure, found by its name.
     Global,
-    /// Where the Cray pointer points that this symbol is: it has no storage of its own.
+    /// The target of this Cray pointer: it has no storage of its own.
     Pointee(SymId),
 }
 
 /// One dimension of an array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dim {
-    /// Lower bound; 1 when absent.
+    /// Lower bound; 1 if absent.
     pub lower: Option<Expr>,
-    /// Upper bound; [`super::ExprKind::Star`] for assumed size. `None` is `:`: of an
-    /// allocatable array, or of a dummy argument of assumed shape.
+    /// Upper bound; [`super::ExprKind::Star`] for assumed size. `None` for `:`, in an allocatable
+    /// array or an assumed-shape dummy argument.
     pub upper: Option<Expr>,
 }
 
 impl Symbol {
-    /// A symbol of unknown class.
+    /// Creates a symbol of unknown class.
     pub fn new(name: Name, span: Span) -> Self {
         Symbol {
             name,
@@ -671,7 +677,7 @@ impl Symbol {
         }
     }
 
-    /// A local scalar variable that a pass adds.
+    /// Creates a local scalar variable for a pass.
     pub fn variable(name: Name, ty: Type, span: Span) -> Self {
         Symbol {
             origin: Origin::Generated,
@@ -681,25 +687,25 @@ impl Symbol {
         }
     }
 
-    /// True for arrays.
+    /// Whether this is an array.
     pub fn is_array(&self) -> bool {
         !self.dims.is_empty()
     }
 
-    /// True for a variable with this attribute.
+    /// Whether this has the given attribute.
     pub fn has(&self, attribute: Attribute) -> bool {
         self.attributes.has(attribute)
     }
 
-    /// True for a dummy argument of assumed shape, `A(:)`: its bounds come from the caller.
+    /// Whether this is an assumed-shape dummy argument, `A(:)`, whose bounds come from the caller.
     pub fn is_assumed_shape(&self) -> bool {
         self.place == Place::Dummy
             && !self.has(Attribute::Allocatable)
             && self.dims.iter().any(|d| d.upper.is_none())
     }
 
-    /// What bars a variable from being handed over to a subprogram that a pass makes: its
-    /// callers would need an explicit interface.
+    /// Returns the property that prevents a variable from being passed to a subprogram created by a
+    /// pass: callers of that subprogram would need an explicit interface.
     pub fn handover_bar(&self) -> Option<&'static str> {
         let of = [
             Attribute::Allocatable,
@@ -712,7 +718,7 @@ impl Symbol {
             .then_some("an array of assumed shape"))
     }
 
-    /// What a message says of an array without bounds of its own.
+    /// Describes, for messages, an array without bounds of its own.
     pub fn openness(&self) -> &'static str {
         if self.has(Attribute::Allocatable) {
             "bounds that ALLOCATE decides"
@@ -723,23 +729,23 @@ impl Symbol {
         }
     }
 
-    /// True for variables and arrays (not constants, not procedures).
+    /// Whether this is a variable or array (not a constant or procedure).
     pub fn is_variable(&self) -> bool {
         self.class == Class::Variable
     }
 }
 
-/// IMPLICIT rules of one unit.
+/// The IMPLICIT rules of one unit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Implicit {
     /// IMPLICIT NONE.
     pub none: bool,
-    /// Explicit rules by first letter, `A` first; with the length of a CHARACTER.
+    /// Explicit rules by first letter, starting with `A`; with the length for CHARACTER.
     pub letters: [Option<(Type, Option<i64>)>; 26],
 }
 
 impl Implicit {
-    /// The rule that this unit itself gives for a name.
+    /// Returns this unit's own explicit rule for a name.
     pub fn own(&self, name: &str) -> Option<(Type, Option<i64>)> {
         let first = name.bytes().next()?.to_ascii_uppercase();
         first
@@ -748,7 +754,8 @@ impl Implicit {
             .flatten()
     }
 
-    /// What FORTRAN 77 says where no IMPLICIT statement does: I to N are INTEGER.
+    /// Returns the default type of FORTRAN 77 in the absence of IMPLICIT: INTEGER for I to N, REAL
+    /// otherwise.
     pub fn default_type(name: &str) -> Type {
         match name.bytes().next().map(|b| b.to_ascii_uppercase()) {
             Some(b'I'..=b'N') => Type::INTEGER,
@@ -756,8 +763,8 @@ impl Implicit {
         }
     }
 
-    /// The type of an undeclared name in a unit without surroundings; `None` under
-    /// IMPLICIT NONE.
+    /// Returns the type of an undeclared name in a unit that is not nested; `None` under IMPLICIT
+    /// NONE.
     ///
     /// ```
     /// # use farfel_ir::ir::{Implicit, Type};
@@ -771,18 +778,18 @@ impl Implicit {
         }
     }
 
-    /// True when the unit has no IMPLICIT statement.
+    /// Whether the unit has no IMPLICIT statement.
     pub fn is_empty(&self) -> bool {
         !self.none && self.letters.iter().all(Option::is_none)
     }
 }
 
-/// A specification statement: where facts of symbols are written down.
+/// A specification statement: it records where facts about symbols are written down.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
-    /// What it is.
+    /// The kind of statement.
     pub kind: SpecKind,
-    /// Where it stands.
+    /// Its source position.
     pub span: Span,
 }
 
@@ -791,7 +798,7 @@ pub struct Spec {
 pub struct Entity {
     /// The name.
     pub sym: SymId,
-    /// Its bounds are written here.
+    /// Whether its bounds are written here.
     pub dims: bool,
 }
 
@@ -800,9 +807,9 @@ pub struct Entity {
 pub enum SpecKind {
     /// A comment line.
     Comment(Comment),
-    /// IMPLICIT statement: its text is made from [`Unit::implicit`], so one is enough.
+    /// IMPLICIT statement: its text is generated from [`Unit::implicit`], so there is only one.
     Implicit,
-    /// `type names`; an initial value ([`Symbol::init`]) is written here, too.
+    /// `type names`; initial values ([`Symbol::init`]) are written here, too.
     Type(Type, Vec<Entity>),
     /// `ALLOCATABLE names` and the like.
     Attribute(Attribute, Vec<Entity>),
@@ -814,28 +821,29 @@ pub enum SpecKind {
     External(Vec<SymId>),
     /// INTRINSIC
     Intrinsic(Vec<SymId>),
-    /// COMMON, block by block; the blank one has an empty name.
+    /// COMMON, block by block; the name of blank COMMON is empty.
     Common(Vec<(Name, Vec<Entity>)>),
     /// EQUIVALENCE: groups of variables and elements that share storage.
     Equivalence(Vec<Vec<Expr>>),
-    /// PARAMETER; the values stand in the symbols.
+    /// PARAMETER; the values are in the symbols.
     Parameter(Vec<SymId>),
     /// SAVE; without names, everything.
     Save(Vec<SaveItem>),
     /// DATA
     Data(Vec<DataSet>),
-    /// A statement function; its value stands in the symbol.
+    /// A statement function; its value is in the symbol.
     StatementFunction(SymId),
-    /// NAMELIST; the members stand in the symbol.
+    /// NAMELIST; the members are in the symbol.
     Namelist(SymId),
     /// FORMAT among the specifications, with its label.
     Format(super::Label, String),
-    /// `INCLUDE 'file'` that stays in the text, for the Fortran compiler to read. The parser
-    /// makes none: it reads the files.
+    /// `INCLUDE 'file'` that is left to the Fortran compiler. The parser never creates one: it
+    /// reads the files.
     Include(String),
-    /// `USE module`, with what follows: a module that comes with the compiler.
+    /// `USE module`, with everything that follows, for a module provided by the compiler.
     Use(String),
-    /// ENTRY may stand here too, but is kept with the executable statements.
+    /// INTENT. (ENTRY may also appear among specifications, but is kept with the executable
+    /// statements.)
     Intent(Intent, Vec<SymId>),
 }
 
@@ -848,7 +856,7 @@ pub enum Intent {
     InOut,
 }
 
-/// What SAVE names.
+/// An item of a SAVE statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SaveItem {
     /// A variable or array.
@@ -867,8 +875,8 @@ pub struct DataSet {
 }
 
 impl Unit {
-    /// Calls `f` on every comment of the unit, with the place it belongs to: those above it, those
-    /// between its declarations and those between its statements. Not on those of nested units.
+    /// Calls `f` on every comment of the unit, with the position it belongs to: those above the
+    /// unit, between its declarations and between its statements, but not those of nested units.
     pub fn for_each_comment(&self, f: &mut dyn FnMut(&str, Span)) {
         for text in &self.comments {
             f(text, self.name_span);
@@ -885,7 +893,7 @@ impl Unit {
         });
     }
 
-    /// An empty unit.
+    /// Creates an empty unit.
     pub fn new(kind: UnitKind, name: Name, span: Span) -> Self {
         Unit {
             origin: Origin::Written,
@@ -914,19 +922,20 @@ impl Unit {
         }
     }
 
-    /// Gives each statement of the unit itself an id of its own. Statements that have one keep it;
-    /// where two have the same, the first.
+    /// Assigns a unique id to each statement of the unit itself. Statements that have an id keep
+    /// it; of two with the same id, the first does.
     pub fn number(&mut self) {
         self.stmt_ids.number(&mut self.body);
     }
 
-    /// [`Unit::number`] for the unit and all that is nested in it.
+    /// Calls [`Unit::number`] for the unit and all nested units.
     pub fn number_all(&mut self) {
         self.number();
         self.nested.iter_mut().for_each(Unit::number_all);
     }
 
-    /// The ways into the unit: its own name first, then those of its ENTRY statements.
+    /// Returns the entry points of the unit: its own name first, then those of its ENTRY
+    /// statements.
     pub fn entry_points(&self) -> impl Iterator<Item = EntryPoint<'_>> {
         let own = EntryPoint {
             unit: self,
@@ -936,7 +945,7 @@ impl Unit {
             result: self.result,
             statement: None,
         };
-        // ENTRY stands in no block.
+        // ENTRY cannot be inside a block.
         let others = self.body.iter().filter_map(|s| match &s.kind {
             StmtKind::Entry(e) => Some(EntryPoint {
                 unit: self,
@@ -951,15 +960,15 @@ impl Unit {
         std::iter::once(own).chain(others)
     }
 
-    /// The position of a dummy argument.
+    /// Returns the position of a dummy argument.
     pub fn arg_position(&self, sym: SymId) -> Option<usize> {
         self.args.iter().position(|a| a.sym() == Some(sym))
     }
 
-    /// Writes down in the specifications what the name alone does not tell: the type
-    /// where it differs from the implicit one, bounds, EXTERNAL.
+    /// Adds declarations for everything that the name alone does not imply: the type if it differs
+    /// from the implicit one, bounds, EXTERNAL.
     ///
-    /// For symbols that a pass adds. Nothing is written twice.
+    /// For symbols added by a pass. Existing declarations are not repeated.
     pub fn declare(&mut self, id: SymId) {
         if self.typed_header && self.result == Some(id) {
             return;
@@ -1037,7 +1046,7 @@ impl Unit {
         }
     }
 
-    /// Writes down ALLOCATABLE and the like, and what the pointee of a Cray pointer is.
+    /// Adds declarations of attributes, and POINTER for the pointee of a Cray pointer.
     fn declare_attributes(&mut self, id: SymId) {
         let s = &self.symbols[id];
         let entity = Entity {
@@ -1067,15 +1076,14 @@ impl Unit {
         }
     }
 
-    /// Adds a declaration behind those that it may depend on, before DATA and statement
-    /// functions.
+    /// Adds a declaration after those that it may depend on, before DATA and statement functions.
     pub fn add_spec(&mut self, kind: SpecKind, span: Span) {
         let at = self.spec_insertion_point();
         self.specs.insert(at, Spec { kind, span });
     }
 
-    /// Where a declaration can be added: after the declarations that it may depend on,
-    /// before DATA and statement functions.
+    /// Returns the index at which a declaration can be added: after the declarations that it may
+    /// depend on, before DATA and statement functions.
     fn spec_insertion_point(&self) -> usize {
         self.specs
             .iter()
@@ -1088,13 +1096,13 @@ impl Unit {
             .unwrap_or(self.specs.len())
     }
 
-    /// Removes a name from every declaration (not from COMMON, EQUIVALENCE and DATA, which
-    /// have meaning beyond the name).
+    /// Removes a name from every declaration (except COMMON, EQUIVALENCE and DATA, whose meaning
+    /// goes beyond the name).
     pub fn undeclare(&mut self, id: SymId) {
         self.undeclare_all(&|s| s == id);
     }
 
-    /// The same for all names that `gone` holds for.
+    /// Like [`Self::undeclare`], for all names for which `gone` returns true.
     pub fn undeclare_all(&mut self, gone: &dyn Fn(SymId) -> bool) {
         let saved = |i: &SaveItem| matches!(i, SaveItem::Var(s) if gone(*s));
         for spec in &mut self.specs {

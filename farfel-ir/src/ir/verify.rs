@@ -1,4 +1,4 @@
-//! What must hold of a program between passes.
+//! The verifier: checks the invariants of the representation between passes.
 
 use super::{
     Arg, Class, DataSet, DoEnd, EntryPoint, Expr, ExprKind, Label, Name, Place, Program, SaveItem,
@@ -7,12 +7,12 @@ use super::{
 use super::{for_each_symbol, walk_block, walk_exprs};
 use std::collections::{HashMap, HashSet};
 
-/// What holds of a program at some point of its way, each including those before.
+/// What holds for a program at some point of the pipeline. Each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Names are resolved: no unknown class, no undecided `NAME(…)`.
     Resolved,
-    /// No nested subprograms and no links to surroundings.
+    /// No nested subprograms and no references to names of an enclosing unit.
     Lifted,
     /// No closures.
     Specialized,
@@ -20,8 +20,8 @@ pub enum Level {
     Staged,
 }
 
-/// Everything in which a program breaks the rules of the representation, for tests and
-/// debug builds: a fault here is one of the compiler, never of the user.
+/// Returns every violation of the invariants of the representation, for tests and debug builds: it
+/// is always an error in the compiler, never in the user's program.
 ///
 /// ```
 /// use farfel_ir::ir::{Level, Program, verify};
@@ -31,7 +31,8 @@ pub fn verify(program: &Program, level: Level) -> Vec<String> {
     verify_some(program, level, &|_| true)
 }
 
-/// The same, where only some units can break the rules by themselves: a pass has changed them.
+/// Like [`verify`], but looks only into units for which `some` returns true: those that a pass has
+/// changed.
 pub fn verify_some(program: &Program, level: Level, some: &dyn Fn(&Unit) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     let mut names: HashSet<&Name> = HashSet::new();
@@ -46,7 +47,7 @@ pub fn verify_some(program: &Program, level: Level, some: &dyn Fn(&Unit) -> bool
     faults
 }
 
-/// The same of one unit.
+/// Like [`verify`], for a single unit.
 pub fn verify_alone(unit: &Unit, level: Level) -> Vec<String> {
     let mut faults = Vec::new();
     verify_unit(unit, level, &[], &mut faults);
@@ -75,7 +76,7 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
         }
     }
     unit.result.iter().for_each(|s| check(*s, "the result"));
-    // One that a pass has taken away may be left in the table.
+    // A dummy argument that a pass has removed may still be in the table.
     let mut named: HashSet<SymId> = HashSet::new();
     for_each_symbol(&unit.body, &mut |s| {
         if named.insert(s) {
@@ -86,7 +87,7 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
         for_each_spec_symbol(&spec.kind, &mut |s| check(s, "a declaration"));
     }
     for (_, s) in unit.symbols.iter() {
-        // Expressions of a link are those of the surroundings.
+        // The expressions in a host-associated symbol refer to the enclosing unit.
         if matches!(s.place, Place::Host(_)) {
             continue;
         }
@@ -193,8 +194,8 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
     }
 }
 
-/// Labels: each once, those that are jumped to are those of statements, and loops end where they
-/// say.
+/// Checks labels: each is defined once, jumps lead to labels of statements, and labelled loops end
+/// at their label.
 fn labels(unit: &Unit, fault: &mut dyn FnMut(String)) {
     let mut found: HashMap<Label, bool> = HashMap::new();
     let mut twice = Vec::new();

@@ -1,15 +1,15 @@
-//! Walking and rewriting trees.
+//! Traversal and rewriting of trees.
 //!
-//! `walk` calls a function on every expression, outermost first; `rewrite` calls it
-//! innermost first and lets it replace the expression. Each exists for an expression and
-//! for everything that a block of statements holds.
+//! The `walk` functions call a function on every expression, outermost first; the `rewrite`
+//! functions call it innermost first and let it replace the expression. Both exist for a single
+//! expression and for everything in a block of statements.
 
 use super::{AdItem, Block, Do, DoControl, Entry, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId};
 use crate::source::Span;
 use smallvec::{SmallVec, smallvec};
 
 impl Expr {
-    /// The direct operands.
+    /// Returns the direct operands.
     pub fn children(&self) -> SmallVec<[&Expr; 2]> {
         match &self.kind {
             ExprKind::Int(_)
@@ -52,7 +52,7 @@ impl Expr {
         }
     }
 
-    /// Does it read the same as another one, wherever both stand?
+    /// Whether this expression is equal to another one, ignoring spans.
     ///
     /// ```
     /// use farfel_ir::Span;
@@ -86,7 +86,7 @@ impl Expr {
             (K::ImpliedDo(a), K::ImpliedDo(b)) => {
                 a.var == b.var && a.step.is_some() == b.step.is_some()
             }
-            // They have no operands.
+            // All others have no operands.
             (a, b) => a == b,
         };
         if !own {
@@ -96,7 +96,7 @@ impl Expr {
         mine.len() == its.len() && mine.iter().zip(its).all(|(a, b)| a.reads_as(b))
     }
 
-    /// The direct operands, to change.
+    /// Returns the direct operands, mutable.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Int(_)
@@ -139,11 +139,11 @@ impl Expr {
         }
     }
 
-    /// Calls `f` on this expression and all inside it, outermost first.
+    /// Calls `f` on this expression and all expressions in it, outermost first.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         f(self);
         match &self.kind {
-            // The commonest ones without a list of operands.
+            // The most common kinds, without allocating a list of operands.
             ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Var(_) => {}
             ExprKind::Apply(_, a) | ExprKind::Element(_, a) | ExprKind::Call(_, a) => {
                 a.iter().for_each(|c| c.walk(f));
@@ -157,7 +157,8 @@ impl Expr {
         }
     }
 
-    /// Calls `f` on this expression and all inside it, innermost first; `f` may replace it.
+    /// Calls `f` on this expression and all expressions in it, innermost first; `f` may replace
+    /// them.
     pub fn rewrite(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match &mut self.kind {
             ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Var(_) => {}
@@ -174,7 +175,7 @@ impl Expr {
         f(self);
     }
 
-    /// Calls `f` on every symbol that is named in it, more than once if named so.
+    /// Calls `f` on every symbol in the expression, once for each occurrence.
     pub fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
         self.walk(&mut |e| match &e.kind {
             ExprKind::Var(s)
@@ -190,7 +191,7 @@ impl Expr {
         });
     }
 
-    /// Calls `f` on every symbol that is named in it, to replace it.
+    /// Calls `f` on every symbol in the expression, mutable.
     pub fn for_each_symbol_mut(&mut self, f: &mut dyn FnMut(&mut SymId)) {
         self.rewrite(&mut |e| match &mut e.kind {
             ExprKind::Var(s)
@@ -225,7 +226,7 @@ impl AdItem {
         }
     }
 
-    /// Calls `f` on the outermost expressions of the item, to change them.
+    /// Calls `f` on the outermost expressions of the item, mutable.
     pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
             AdItem::Assign(a) => {
@@ -242,7 +243,7 @@ impl AdItem {
         }
     }
 
-    /// Calls `f` on the symbols that stand outside of expressions: loop variables.
+    /// Calls `f` on the symbols outside of expressions, which are loop variables.
     pub fn for_each_loop_var_mut(&mut self, f: &mut dyn FnMut(&mut SymId)) {
         if let AdItem::ImpliedDo(d) = self {
             f(&mut d.var);
@@ -252,13 +253,13 @@ impl AdItem {
 }
 
 impl IfBlock {
-    /// The blocks of statements of all arms, in order.
+    /// Returns the blocks of all arms, in order.
     pub fn blocks(&self) -> Vec<&Block> {
         let arms = self.arms.iter().map(|(_, b)| b);
         arms.chain(self.otherwise.as_ref()).collect()
     }
 
-    /// The blocks of statements of all arms, to change.
+    /// Returns the blocks of all arms, mutable.
     pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
         let arms = self.arms.iter_mut().map(|(_, b)| b);
         arms.chain(self.otherwise.as_mut()).collect()
@@ -266,7 +267,7 @@ impl IfBlock {
 }
 
 impl Stmt {
-    /// The blocks of statements directly inside.
+    /// Returns the blocks directly inside the statement.
     pub fn blocks(&self) -> Vec<&Block> {
         match &self.kind {
             StmtKind::If(b) => b.blocks(),
@@ -280,7 +281,7 @@ impl Stmt {
         }
     }
 
-    /// The blocks of statements directly inside, to change.
+    /// Returns the blocks directly inside the statement, mutable.
     pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
         match &mut self.kind {
             StmtKind::If(b) => b.blocks_mut(),
@@ -294,7 +295,7 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on this statement and all inside it, in textual order.
+    /// Calls `f` on this statement and all statements in it, in textual order.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
         f(self);
         if let StmtKind::LogicalIf(_, s) = &self.kind {
@@ -305,7 +306,7 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on this statement and all inside it, in textual order, to change them.
+    /// Calls `f` on this statement and all statements in it, in textual order, mutable.
     pub fn walk_mut(&mut self, f: &mut dyn FnMut(&mut Stmt)) {
         f(self);
         if let StmtKind::LogicalIf(_, s) = &mut self.kind {
@@ -316,8 +317,8 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on the outermost expressions of this statement itself, not of the
-    /// statements inside it.
+    /// Calls `f` on the outermost expressions of this statement itself, not of the statements
+    /// inside it.
     pub fn for_each_own_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match &self.kind {
             StmtKind::Comment(_)
@@ -363,7 +364,7 @@ impl Stmt {
         }
     }
 
-    /// Like [`Stmt::for_each_own_expr`], to change them.
+    /// Like [`Stmt::for_each_own_expr`], mutable.
     pub fn for_each_own_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match &mut self.kind {
             StmtKind::Comment(_)
@@ -415,8 +416,8 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on the symbols of this statement itself that stand outside of its
-    /// expressions: the subroutine called, loop variables, assigned labels, entries.
+    /// Calls `f` on the symbols of this statement itself that occur outside of its expressions: the
+    /// called subroutine, loop variables, assigned labels, entries.
     pub fn for_each_own_symbol_mut(&mut self, f: &mut dyn FnMut(&mut SymId)) {
         match &mut self.kind {
             StmtKind::Call(s, _) | StmtKind::AssignedGoto(s, _) | StmtKind::AssignLabel(_, s) => {
@@ -446,7 +447,7 @@ impl Stmt {
         }
     }
 
-    /// Like [`Stmt::for_each_own_symbol_mut`], to read.
+    /// Like [`Stmt::for_each_own_symbol_mut`], read-only.
     pub fn for_each_own_symbol(&self, f: &mut dyn FnMut(SymId)) {
         fn loop_vars(i: &AdItem, f: &mut dyn FnMut(SymId)) {
             if let AdItem::ImpliedDo(d) = i {
@@ -477,13 +478,12 @@ impl Stmt {
     }
 }
 
-/// Calls `f` on every statement of a block and all inside, in textual order.
+/// Calls `f` on every statement of a block and all statements in them, in textual order.
 pub fn walk_block<'a>(block: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
     block.iter().for_each(|s| s.walk(f));
 }
 
-/// Calls `f` on every statement of a block and all inside, in textual order, to change
-/// them.
+/// Like [`walk_block`], mutable.
 pub fn walk_block_mut(block: &mut [Stmt], f: &mut dyn FnMut(&mut Stmt)) {
     block.iter_mut().for_each(|s| s.walk_mut(f));
 }
@@ -493,21 +493,21 @@ pub fn walk_exprs<'a>(block: &'a [Stmt], f: &mut dyn FnMut(&'a Expr)) {
     walk_block(block, &mut |s| s.for_each_own_expr(&mut |e| e.walk(f)));
 }
 
-/// A reference to a procedure with its actual arguments: a CALL statement, or in an expression.
+/// A reference to a procedure with its actual arguments: a CALL statement or a function reference.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
-    /// The procedure: an intrinsic or statement function, too.
+    /// The procedure, which can also be an intrinsic or a statement function.
     pub procedure: SymId,
     /// The actual arguments.
     pub args: &'a [Expr],
-    /// The statement or expression.
+    /// The position of the statement or expression.
     pub span: Span,
-    /// It is a function.
+    /// Whether this is a function reference.
     pub function: bool,
 }
 
-/// Calls `f` on every reference to a procedure in the statements of a block, those of a statement
-/// from the outside in.
+/// Calls `f` on every reference to a procedure in a block, from the outside in within each
+/// statement.
 pub fn for_each_reference<'a>(block: &'a [Stmt], f: &mut dyn FnMut(Reference<'a>)) {
     walk_block(block, &mut |s| {
         if let StmtKind::Call(procedure, args) = &s.kind {
@@ -533,14 +533,14 @@ pub fn for_each_reference<'a>(block: &'a [Stmt], f: &mut dyn FnMut(Reference<'a>
     });
 }
 
-/// Calls `f` on every expression in a block, innermost first; `f` may replace it.
+/// Calls `f` on every expression in a block, innermost first; `f` may replace them.
 pub fn rewrite_exprs(block: &mut [Stmt], f: &mut dyn FnMut(&mut Expr)) {
     walk_block_mut(block, &mut |s| {
         s.for_each_own_expr_mut(&mut |e| e.rewrite(f))
     });
 }
 
-/// Calls `f` on every symbol that a block names, as often as it does.
+/// Calls `f` on every symbol in a block, once for each occurrence.
 pub fn for_each_symbol(block: &[Stmt], f: &mut dyn FnMut(SymId)) {
     walk_block(block, &mut |s| {
         s.for_each_own_symbol(f);
@@ -548,7 +548,7 @@ pub fn for_each_symbol(block: &[Stmt], f: &mut dyn FnMut(SymId)) {
     });
 }
 
-/// Calls `f` on every symbol that a block names, to replace it.
+/// Calls `f` on every symbol in a block, mutable.
 pub fn for_each_symbol_mut(block: &mut [Stmt], f: &mut dyn FnMut(&mut SymId)) {
     walk_block_mut(block, &mut |s| {
         s.for_each_own_symbol_mut(f);

@@ -1,4 +1,4 @@
-//! All that is wrong with the storage of a program.
+//! Checks of the storage of a program.
 
 use super::constant::Constants;
 use super::data::{self, Initial};
@@ -9,9 +9,9 @@ use super::{expressions, shapes};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Program, Unit};
 
-/// Reports what is wrong with constants, with COMMON and EQUIVALENCE, and with initial
-/// values, with a default REAL of `real` bytes. `usable` says of top-level units, by position,
-/// whether their names are in order.
+/// Reports errors in constants, in COMMON and EQUIVALENCE, and in initial values, with a default
+/// REAL of `real` bytes. `usable` tells for a top-level unit, by its position, whether its names
+/// were resolved without errors.
 pub fn check(program: &Program, real: u8, usable: &dyn Fn(usize) -> bool) -> Vec<Diagnostic> {
     let mut checker = Checker {
         layout: Layout::default(),
@@ -31,9 +31,9 @@ pub fn check(program: &Program, real: u8, usable: &dyn Fn(usize) -> bool) -> Vec
 
 struct Checker<'p> {
     layout: Layout,
-    /// The units of the layout.
+    /// The units, indexed by their [`UnitId`] in the layout.
     units: Vec<&'p Unit>,
-    /// What is initialised in COMMON.
+    /// Initial values of variables so far, to find storage that is initialised twice.
     initial: Vec<Initial>,
     diagnostics: Vec<Diagnostic>,
 }

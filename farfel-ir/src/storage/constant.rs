@@ -1,4 +1,4 @@
-//! The values of constant expressions (ANSI X3.9-1978, section 6).
+//! Evaluation of constant expressions (ANSI X3.9-1978, section 6).
 //!
 //! ```
 //! use farfel_ir::{Sources, storage::constant};
@@ -21,12 +21,13 @@ use crate::source::Span;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-/// The value of an INTEGER constant expression of a unit; `None` when it is none.
+/// Returns the value of an INTEGER constant expression of a unit; `None` for any other expression.
 pub fn integer(unit: &Unit, e: &Expr) -> Option<i64> {
     Constants::of(unit).integer(e)
 }
 
-/// Whether the bounds have names in them, which for what comes from around are not the unit's.
+/// Whether the bounds of a dimension contain names. In a host-associated array these belong to the
+/// enclosing unit.
 pub fn names_in(d: &Dim) -> bool {
     let mut any = false;
     let bounds = d.lower.iter().chain(&d.upper);
@@ -34,8 +35,8 @@ pub fn names_in(d: &Dim) -> bool {
     any
 }
 
-/// The number of elements in each dimension of an array of a unit, where constants tell;
-/// none for a scalar.
+/// Returns the number of elements in each dimension of an array of a unit, where it is constant; an
+/// empty list for a scalar.
 pub fn extents(unit: &Unit, dims: &[Dim]) -> Option<Vec<i64>> {
     let constants = Constants::of(unit);
     let extent = |d: &Dim| {
@@ -49,7 +50,7 @@ pub fn extents(unit: &Unit, dims: &[Dim]) -> Option<Vec<i64>> {
     dims.iter().map(extent).collect()
 }
 
-/// The bounds of an array of a unit as plain numbers, where constants tell.
+/// Returns the bounds of an array of a unit as integer constants, where they are constant.
 pub fn bounds(unit: &Unit, dims: &[Dim]) -> Option<Vec<Dim>> {
     let constants = Constants::of(unit);
     let number = |e: &Expr| constants.integer(e).map(|n| Expr::int(n, e.span));
@@ -65,10 +66,11 @@ pub fn bounds(unit: &Unit, dims: &[Dim]) -> Option<Vec<Dim>> {
     dims.iter().map(plain).collect()
 }
 
-/// So many constants may each need the next one before they are worked out in another way.
+/// The depth of dependencies between named constants beyond which all are evaluated in the order of
+/// their definitions.
 const DEEP: usize = 64;
 
-/// Who wants to know what is met on the way.
+/// Is notified of the operations encountered during evaluation.
 pub(super) trait Observer {
     /// An operation on constants has no value.
     fn wrong(&mut self, span: Span, why: Wrong);
@@ -78,7 +80,7 @@ pub(super) trait Observer {
     fn substring(&mut self, base: &Expr, from: Option<(i64, Span)>, to: Option<(i64, Span)>);
 }
 
-/// Nobody.
+/// An observer that ignores everything.
 struct Deaf;
 
 impl Observer for Deaf {
@@ -87,29 +89,29 @@ impl Observer for Deaf {
     fn substring(&mut self, _: &Expr, _: Option<(i64, Span)>, _: Option<(i64, Span)>) {}
 }
 
-/// The constants of a unit. Each is worked out once.
+/// The constants of a unit. Each is evaluated at most once.
 pub struct Constants<'a> {
     /// The unit.
     pub unit: &'a Unit,
-    /// The unit around it.
+    /// The constants of the enclosing unit.
     around: Option<&'a Constants<'a>>,
-    /// Bytes of a default REAL.
+    /// The size of a default REAL in bytes.
     real: u8,
-    /// `None` for what has no value.
+    /// The values so far; `None` for a constant without a value.
     known: RefCell<HashMap<SymId, Option<Value>>>,
-    /// Named constants that are being worked out, each for the one before.
+    /// The stack of named constants being evaluated: each is needed for the one before.
     active: RefCell<Vec<SymId>>,
-    /// All have been worked out in the order of their definitions.
+    /// Whether all constants have been evaluated in the order of their definitions.
     in_order: Cell<bool>,
-    /// Named constants that need themselves.
+    /// Named constants that depend on themselves.
     endless: RefCell<Vec<SymId>>,
-    /// Variables of implied DO, with the values they have just now.
+    /// Variables of active implied DOs, with their current values.
     loops: RefCell<Vec<(SymId, i64)>>,
 }
 
 impl<'a> Constants<'a> {
-    /// The constants of a top-level unit. In a nested one, those of the surroundings are not
-    /// known: see [`Constants::nested`].
+    /// Returns the constants of a top-level unit. In a nested unit, those of the enclosing unit
+    /// would be unknown: see [`Constants::nested`].
     pub fn of(unit: &'a Unit) -> Self {
         Constants {
             unit,
@@ -123,7 +125,8 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The same, with a default REAL of so many bytes, as the setting `real-kind` wants it.
+    /// Returns the same constants with a default REAL of `bytes` bytes, as selected by the setting
+    /// `real-kind`.
     #[must_use]
     pub fn with_real(self, bytes: u8) -> Self {
         Constants {
@@ -132,7 +135,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The constants of a unit nested in this one.
+    /// Returns the constants of a unit nested in this one.
     pub fn nested<'b>(&'b self, unit: &'b Unit) -> Constants<'b>
     where
         'a: 'b,
@@ -149,12 +152,12 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The value of an expression; `None` when it is not constant, or has no value.
+    /// Returns the value of an expression; `None` if it is not constant, or has no value.
     pub fn value(&self, e: &Expr) -> Option<Value> {
         self.evaluate(e, &mut Deaf)
     }
 
-    /// The value of an expression if it is a constant INTEGER.
+    /// Returns the value of an expression if it is a constant INTEGER.
     pub fn integer(&self, e: &Expr) -> Option<i64> {
         match e.kind {
             ExprKind::Int(n) => Some(n),
@@ -162,7 +165,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// The value of a named constant, converted to its type.
+    /// Returns the value of a named constant, converted to its type.
     pub fn named(&self, id: SymId) -> Option<Value> {
         let s = &self.unit.symbols[id];
         if let Place::Host(outer) = s.place {
@@ -192,8 +195,8 @@ impl<'a> Constants<'a> {
         value
     }
 
-    /// Works out all named constants as they are defined, so that each needs only those that
-    /// are known by then.
+    /// Evaluates all named constants in the order of their definitions, so that each depends only
+    /// on known ones.
     fn work_out_in_order(&self) {
         for spec in &self.unit.specs {
             if let SpecKind::Parameter(list) = &spec.kind {
@@ -206,12 +209,12 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// Does the value of a named constant need the constant itself?
+    /// Whether the value of a named constant depends on the constant itself.
     pub(super) fn is_endless(&self, id: SymId) -> bool {
         self.named(id).is_none() && self.endless.borrow().contains(&id)
     }
 
-    /// A value as a constant or variable holds it.
+    /// Converts a value to the type of a constant or variable.
     pub(super) fn converted(&self, v: Value, id: SymId) -> Computed {
         let s = &self.unit.symbols[id];
         let length = match &s.length {
@@ -220,22 +223,22 @@ impl<'a> Constants<'a> {
         };
         match s.ty {
             Some(ty) => value::convert(v, ty, length),
-            // Before names are resolved.
+            // Names are not resolved yet.
             None => Ok(Some(v)),
         }
     }
 
-    /// Lower and upper bound of a dimension from 0, where constants tell.
+    /// Returns the lower and upper bound of a dimension (counted from 0), where they are constant.
     pub fn bounds(&self, id: SymId, dimension: usize) -> (Option<i64>, Option<i64>) {
         let s = &self.unit.symbols[id];
         if s.has(Attribute::Allocatable) {
-            // ALLOCATE, and assignments of whole arrays, give it both bounds.
+            // ALLOCATE and assignments of whole arrays determine both bounds.
             return (None, None);
         }
         if let Place::Host(outer) = s.place {
             return match self.around {
                 Some(around) => around.bounds(outer, dimension),
-                // The bounds are in the names of the unit around.
+                // The bounds refer to names of the enclosing unit.
                 None => match s.dims.get(dimension) {
                     Some(d) if !names_in(d) => self.bounds_of(d),
                     _ => (None, None),
@@ -256,7 +259,7 @@ impl<'a> Constants<'a> {
         (low, d.upper.as_ref().and_then(|e| self.integer(e)))
     }
 
-    /// The type as it is stored.
+    /// Returns the type with the kind in which it is stored.
     fn stored(&self, ty: Type) -> Type {
         match ty {
             Type::Real(4) => Type::Real(self.real),
@@ -265,7 +268,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// At multiples of how many bytes a variable begins.
+    /// Returns the alignment of a variable in bytes.
     pub(super) fn alignment(&self, id: SymId) -> i64 {
         match self.unit.symbols[id].ty.map(|ty| self.stored(ty)) {
             Some(Type::Real(10) | Type::Complex(10)) => 16,
@@ -276,27 +279,27 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// Bytes of a variable that is no array, or of an element.
+    /// Returns the size of a scalar variable or an array element in bytes.
     pub fn element_size(&self, id: SymId) -> Option<i64> {
         let s = &self.unit.symbols[id];
         if let Place::Host(outer) = s.place {
             return self.around?.element_size(outer);
         }
         match self.stored(s.ty?) {
-            // Ten bytes of a REAL*10 stand in sixteen.
+            // A REAL*10 is stored in sixteen bytes.
             Type::Real(10) => Some(16),
             Type::Complex(10) => Some(32),
             Type::Integer(n) | Type::Real(n) | Type::Logical(n) => Some(n.into()),
             Type::Complex(n) => Some(2 * i64::from(n)),
             Type::Character => match &s.length {
                 None => Some(1),
-                // A negative length counts as none.
+                // A negative length counts as zero.
                 Some(e) => Some(self.integer(e)?.max(0)),
             },
         }
     }
 
-    /// Number of elements of a variable: 1 for a scalar.
+    /// Returns the number of elements of a variable: 1 for a scalar.
     pub fn count(&self, id: SymId) -> Option<i64> {
         let dims = self.unit.symbols[id].dims.len();
         (0..dims).try_fold(1i64, |count, k| {
@@ -306,13 +309,13 @@ impl<'a> Constants<'a> {
         })
     }
 
-    /// Bytes of a variable or array.
+    /// Returns the size of a variable or array in bytes.
     pub fn size(&self, id: SymId) -> Option<i64> {
         self.element_size(id)?.checked_mul(self.count(id)?)
     }
 
-    /// Bytes from the start of a variable to the variable, element or substring that an
-    /// expression names, where constants tell.
+    /// Returns the offset in bytes, within its variable, of the variable, element or substring that
+    /// an expression refers to, where it is constant.
     pub fn offset(&self, e: &Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Var(_) => Some(0),
@@ -323,7 +326,7 @@ impl<'a> Constants<'a> {
                     let (low, high) = self.bounds(*s, k);
                     let steps = self.integer(e)?.checked_sub(low?)?;
                     at = at.checked_add(stride.checked_mul(steps)?)?;
-                    // The last upper bound is not needed, and often `*`.
+                    // The last upper bound is not needed, and is often `*`.
                     if k + 1 < subscripts.len() {
                         let extent = high?.checked_sub(low?)?.checked_add(1)?;
                         stride = stride.checked_mul(extent)?;
@@ -342,7 +345,7 @@ impl<'a> Constants<'a> {
         }
     }
 
-    /// Runs `f` while the variable of an implied DO has a value.
+    /// Runs `f` while the variable of an implied DO has this value.
     pub(super) fn with<T>(&self, var: SymId, value: i64, f: impl FnOnce() -> T) -> T {
         self.loops.borrow_mut().push((var, value));
         let result = f();
@@ -350,10 +353,11 @@ impl<'a> Constants<'a> {
         result
     }
 
-    /// The value of an expression. Every part of it is looked at, each once.
+    /// Returns the value of an expression. Visits every part of it exactly once, even where the
+    /// value is known not to be constant.
     pub(super) fn evaluate(&self, e: &Expr, seen: &mut dyn Observer) -> Option<Value> {
         let computed = match &e.kind {
-            // Larger ones are of a larger kind where compilers take them at all.
+            // Larger constants have a larger kind, where compilers accept them at all.
             ExprKind::Int(n) => {
                 let kind = if i32::try_from(*n).is_ok() { 4 } else { 8 };
                 return Some(Value::Integer(*n, kind));
@@ -381,13 +385,14 @@ impl<'a> Constants<'a> {
                 self.element(e.span, *s, subscripts, seen);
                 return None;
             }
-            // The parser asks for kinds before names are resolved.
+            // The parser evaluates kinds before names are resolved.
             ExprKind::Call(s, args) | ExprKind::Apply(s, args) => self.call(*s, args, seen),
             ExprKind::Substring(base, from, to) => {
                 return self.substring(base, from.as_deref(), to.as_deref(), seen);
             }
             ExprKind::Paren(a) | ExprKind::Keyword(_, a) => return self.evaluate(a, seen),
-            // The most negative number is written as the negative of one too large.
+            // The most negative number is written as the negation of a constant that is too large
+            // by one.
             ExprKind::Unary(UnOp::Minus, a) if a.kind == ExprKind::Int(1 << 31) => {
                 return Some(Value::Integer(i32::MIN.into(), 4));
             }
@@ -413,9 +418,10 @@ impl<'a> Constants<'a> {
         })
     }
 
-    /// Shows an expression to the observer, its value not being wanted.
+    /// Shows an expression to the observer, without computing its value where there is nothing to
+    /// observe.
     pub(super) fn look(&self, e: &Expr, seen: &mut dyn Observer) {
-        // Most expressions are of one part, in which there is nothing to see.
+        // Most expressions are leaves, in which there is nothing to observe.
         let leaf = matches!(
             e.kind,
             ExprKind::Var(_) | ExprKind::Char(_) | ExprKind::Int(_) | ExprKind::Star
@@ -439,7 +445,7 @@ impl<'a> Constants<'a> {
     }
 
     fn element(&self, span: Span, s: SymId, subscripts: &[Expr], seen: &mut dyn Observer) {
-        // An array has seven dimensions at most, or fifteen in later standards.
+        // An array has at most seven dimensions, or fifteen in later standards.
         let mut at = [None; 15];
         let mut known = false;
         for (k, e) in subscripts.iter().enumerate() {
@@ -495,7 +501,7 @@ impl<'a> Constants<'a> {
             args.iter().for_each(|a| self.look(a, seen));
             return Ok(None);
         };
-        // The length and the kind of a variable are known where its value is not.
+        // The length and the kind of a variable are known even where its value is not.
         if let ("LEN" | "KIND", [a]) = (i.name, args)
             && let Some(n) = self.inquiry(i.name, a)
         {
@@ -539,7 +545,7 @@ impl<'a> Constants<'a> {
         ty.map_or(Ok(None), |ty| value::intrinsic(i.name, &values, ty))
     }
 
-    /// What is known of a variable, not of its value.
+    /// Returns a property of a variable that does not depend on its value: LEN or KIND.
     fn inquiry(&self, name: &str, e: &Expr) -> Option<i64> {
         let v = match &e.kind {
             ExprKind::Var(v) | ExprKind::Element(v, _) => *v,
@@ -557,7 +563,7 @@ impl<'a> Constants<'a> {
     }
 }
 
-/// `Z'FF'`, `O'17'`, `B'101'`; those that no default INTEGER holds have no value here.
+/// `Z'FF'`, `O'17'`, `B'101'`; `None` for those that do not fit into a default INTEGER.
 fn bits(text: &str) -> Option<Value> {
     let radix = match text.bytes().next()? {
         b'Z' => 16,

@@ -15,11 +15,11 @@ use crate::ir::{
 use crate::source::Span;
 use std::collections::HashSet;
 
-/// So many elements of implied DOs are gone through one by one in a DATA statement. Of more
-/// nothing is said.
+/// The largest number of implied DO iterations that are evaluated in a DATA statement. Larger ones
+/// are not checked.
 const MOST_ELEMENTS: usize = 1 << 18;
 
-/// A piece of storage. Pieces of different keys lie apart.
+/// A piece of storage. Pieces with different keys are disjoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     /// A COMMON block.
@@ -30,7 +30,7 @@ enum Key {
     Own(UnitId, SymId),
 }
 
-/// Bytes that have an initial value.
+/// A range of bytes that has an initial value.
 #[derive(Debug, Clone)]
 pub(super) struct Initial {
     key: Key,
@@ -41,12 +41,12 @@ pub(super) struct Initial {
     span: Span,
 }
 
-/// Elements one behind the other that a DATA statement names.
+/// Consecutive elements that a DATA statement initialises.
 struct Run {
     sym: SymId,
     /// First byte, from the start of the variable.
     start: i64,
-    /// Bytes of each.
+    /// The size of each element in bytes.
     bytes: i64,
     count: i64,
     span: Span,
@@ -91,9 +91,9 @@ struct Checker<'a> {
     storage: &'a UnitStorage,
     initial: &'a mut Vec<Initial>,
     diagnostics: &'a mut Vec<Diagnostic>,
-    /// Variables that can have no initial value, each reported once.
+    /// Variables that cannot have an initial value and have been reported.
     refused: HashSet<SymId>,
-    /// COMMON blocks of which it is said that they are initialised here.
+    /// COMMON blocks whose initialisation here has been reported.
     blocks: HashSet<Name>,
 }
 
@@ -147,11 +147,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Gives the values to the targets in order.
+    /// Assigns the values to the targets in order.
     fn values(&mut self, targets: &[Run], values: &[(i64, &Expr)]) {
         let mut values = values.iter().copied().enumerate();
         let mut value = values.next();
-        // The same value for several targets of one type is looked at once.
+        // The same value for several elements of one variable is checked once.
         let mut seen: Option<(SymId, usize)> = None;
         for run in targets {
             let mut done = 0i64;
@@ -189,7 +189,7 @@ impl Checker<'_> {
         value
     }
 
-    /// The elements of a target; `None` if they are not known.
+    /// Appends the elements of a target to `found`; `None` if they are not known.
     fn target(&mut self, e: &Expr, found: &mut Vec<Run>, left: &mut usize) -> Option<()> {
         if let ExprKind::ImpliedDo(d) = &e.kind {
             return self.implied(d, found, left);
@@ -208,7 +208,7 @@ impl Checker<'_> {
                     if let Some(message) = outside(constants, sym, k, value) {
                         let d = Diagnostic::error(&rules::OUT_OF_BOUNDS, e.span, message)
                             .label("outside of the array");
-                        // Each time round the loop says the same.
+                        // Report it once and not for each iteration.
                         if !self
                             .diagnostics
                             .iter()
@@ -287,7 +287,7 @@ impl Checker<'_> {
         Some(())
     }
 
-    /// Can a variable have an initial value? Says why not.
+    /// Whether a variable can have an initial value. Reports why not.
     fn may_have_value(&mut self, sym: SymId, span: Span) -> bool {
         let unit = self.constants.unit;
         let s = &unit.symbols[sym];
@@ -327,7 +327,7 @@ impl Checker<'_> {
         false
     }
 
-    /// COMMON is initialised in BLOCK DATA, and the blank one not at all.
+    /// Warns of COMMON initialised outside of BLOCK DATA, and of initialised blank COMMON.
     fn common(&mut self, block: &Name, span: Span) {
         let said = block.is_empty() || self.constants.unit.kind != UnitKind::BlockData;
         if said && self.blocks.insert(block.clone()) {
@@ -343,7 +343,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Is a value one for this variable?
+    /// Checks whether a value suits this variable.
     fn fits(&mut self, sym: SymId, value: &Expr) {
         let unit = self.constants.unit;
         let s = &unit.symbols[sym];
@@ -364,7 +364,7 @@ impl Checker<'_> {
             );
             return;
         }
-        // Bits and characters without type go anywhere.
+        // Typeless bits and characters suit any variable.
         if let ExprKind::Bits(_) | ExprKind::Hollerith(_) = plain.kind {
             return;
         }
@@ -437,12 +437,12 @@ impl Checker<'_> {
     }
 }
 
-/// Reports what is initialised twice, in whatever units and under whatever names.
+/// Reports storage that is initialised twice, in any units and under any names.
 pub(super) fn check_twice(mut initial: Vec<Initial>, diagnostics: &mut Vec<Diagnostic>) {
     initial.retain(|i| i.start < i.end);
     initial.sort_by(|a, b| (&a.key, a.start).cmp(&(&b.key, b.start)));
     let mut said = HashSet::new();
-    // The one that reaches farthest so far.
+    // The range that extends farthest so far.
     let mut before: Option<&Initial> = None;
     for i in &initial {
         if let Some(b) = before

@@ -1,4 +1,4 @@
-//! What is wrong with constants and with what is used at constant places.
+//! Errors in constants and in expressions that have to be constant.
 
 use super::constant::{Constants, Observer};
 use super::value::Wrong;
@@ -18,7 +18,7 @@ pub(super) fn check(constants: &Constants, diagnostics: &mut Vec<Diagnostic>) {
     };
     let unit = constants.unit;
     for (id, s) in unit.symbols.iter() {
-        // The facts of a link are checked where they are written.
+        // The facts of a host-associated symbol are checked where they are written.
         if !matches!(s.place, Place::Host(_)) {
             checker.symbol(id, s);
         }
@@ -40,7 +40,8 @@ pub(super) fn check(constants: &Constants, diagnostics: &mut Vec<Diagnostic>) {
 
 struct Checker<'a> {
     constants: &'a Constants<'a>,
-    /// In bounds, lengths and values of constants, which nothing can do without.
+    /// Whether the current expression is a bound, a length or the value of a constant: a
+    /// declaration is useless without them.
     declaration: bool,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -77,7 +78,7 @@ impl Checker<'_> {
         }
         match &s.class {
             Class::Parameter(e) => {
-                // Of constants that need each other, the first is the one to report.
+                // If constants depend on each other, the first one is reported.
                 self.constants.named(id);
                 self.declaration = false;
                 self.expression(e);
@@ -93,7 +94,7 @@ impl Checker<'_> {
         self.declaration = false;
     }
 
-    /// The value of a named constant is constant.
+    /// Checks that the value of a named constant is constant.
     fn parameter(&mut self, id: SymId, s: &Symbol, e: &Expr) {
         let constants = self.constants;
         let unit = constants.unit;
@@ -108,7 +109,7 @@ impl Checker<'_> {
             ExprKind::Var(v) if matches!(unit.symbols[*v].class, Class::Parameter(_)) => {
                 all &= constants.named(*v).is_some();
             }
-            // What is asked of a variable (its length, its bounds) may be constant.
+            // Inquiries about a variable (its length, its bounds) may be constant.
             ExprKind::Call(..) | ExprKind::Element(..) => all = false,
             _ => {}
         });
@@ -136,8 +137,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Variables that live longer than a call have constant bounds, and so have all in main
-    /// programs.
+    /// Checks the bounds of local arrays: `*` is only for dummy arguments, and in main programs and
+    /// BLOCK DATA bounds must be constant.
     fn sized(&mut self, id: SymId, s: &Symbol) {
         let unit = self.constants.unit;
         let local = matches!(s.place, Place::Local);
@@ -190,7 +191,7 @@ impl Checker<'_> {
                 groups.iter().flatten().for_each(|e| self.expression(e));
             }
             SpecKind::Data(sets) => {
-                // Targets are gone through one by one where their values are counted.
+                // The targets are visited one by one where their values are counted.
                 for (n, v) in sets.iter().flat_map(|s| &s.values) {
                     n.iter().for_each(|n| self.expression(n));
                     self.expression(v);
@@ -205,7 +206,8 @@ impl Checker<'_> {
     }
 }
 
-/// The first variable in the value of a constant that no implied DO around it counts.
+/// Returns the first variable in the value of a constant that is not the variable of an enclosing
+/// implied DO.
 fn free_variable(unit: &Unit, e: &Expr, loops: &mut Vec<SymId>) -> Option<(SymId, Span)> {
     match &e.kind {
         ExprKind::Var(v) => {
@@ -231,7 +233,7 @@ fn free_variable(unit: &Unit, e: &Expr, loops: &mut Vec<SymId>) -> Option<(SymId
     }
 }
 
-/// A loop that would not go on.
+/// The error for a loop with a step of zero.
 pub(super) fn zero_step(span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::ZERO_STEP,
@@ -240,7 +242,8 @@ pub(super) fn zero_step(span: Span) -> Diagnostic {
     )
 }
 
-/// `3 is not within 1 to 2`, for a subscript of an array; nothing where it may be.
+/// Returns a text like `3 is not within 1 to 2` for a subscript of an array, or nothing if it is,
+/// or may be, within bounds.
 pub(super) fn outside(
     constants: &Constants,
     array: SymId,
@@ -250,7 +253,7 @@ pub(super) fn outside(
     let s = &constants.unit.symbols[array];
     let (low, high) = constants.bounds(array, dimension);
     let last = dimension + 1 == s.dims.len();
-    // In old programs the last bound of a dummy argument says nothing.
+    // In old programs a last bound of 1 in a dummy argument means assumed size.
     let open = last && (high.is_none() || s.place == Place::Dummy && high == Some(1));
     let high = high.filter(|_| !open);
     if low.is_some_and(|low| at < low) || high.is_some_and(|high| at > high) {
@@ -275,7 +278,7 @@ impl Observer for Checker<'_> {
     fn wrong(&mut self, span: Span, why: Wrong) {
         let d = wrong(span, why);
         self.diagnostics.push(match (why, self.declaration) {
-            // Compilers let integers wrap around, and some programs count on that.
+            // Compilers let integers wrap around, and some programs rely on it.
             (Wrong::Overflow(_), false) => Diagnostic {
                 severity: Severity::Warning,
                 ..d
@@ -304,7 +307,7 @@ impl Observer for Checker<'_> {
 
     fn substring(&mut self, base: &Expr, from: Option<(i64, Span)>, to: Option<(i64, Span)>) {
         let Some(s) = base.base() else { return };
-        // What is empty may lie anywhere.
+        // An empty substring may lie anywhere.
         if let (Some((from, _)), Some((to, _))) = (from, to)
             && from > to
         {
@@ -333,7 +336,7 @@ impl Observer for Checker<'_> {
     }
 }
 
-/// An operation on constants that has no value.
+/// The error for an operation on constants that has no value.
 pub(super) fn wrong(span: Span, why: Wrong) -> Diagnostic {
     let message = match why {
         Wrong::Overflow(ty) => format!("the value is too large for {ty}"),

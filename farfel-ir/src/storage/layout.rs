@@ -10,13 +10,13 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnitId(pub u32);
 
-/// The storage of a whole program.
+/// The storage layout of a whole program.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
     units: Vec<(Name, UnitStorage)>,
     by_name: HashMap<Name, UnitId>,
     blocks: BTreeMap<Name, Block>,
-    /// The position of each shape in its block.
+    /// The index of each shape in its block's list of shapes.
     shapes: HashMap<(Name, Vec<Part>), usize>,
 }
 
@@ -25,18 +25,18 @@ pub struct Layout {
 pub struct Block {
     /// The ways in which units divide it, in the order of their first units.
     pub shapes: Vec<Shape>,
-    /// Bytes of the longest one.
+    /// The size of the longest shape in bytes.
     pub size: i64,
 }
 
 /// One way to divide a COMMON block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// The variables by their first byte; those that EQUIVALENCE puts there, too.
+    /// The variables, ordered by their first byte, including those that EQUIVALENCE puts there.
     pub parts: Vec<Part>,
-    /// Bytes.
+    /// The size in bytes.
     pub size: i64,
-    /// The units that have it, in the order of the program.
+    /// The units that use it, in the order of the program.
     pub units: Vec<UnitId>,
 }
 
@@ -49,32 +49,32 @@ pub struct Part {
     pub ty: Option<Type>,
     /// Its first byte, from the start of the block.
     pub start: i64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: i64,
-    /// The COMMON statement names it; if not, EQUIVALENCE puts it there.
+    /// Whether the COMMON statement names it; otherwise EQUIVALENCE puts it there.
     pub named: bool,
 }
 
-/// A variable that shares storage with another one.
+/// A variable that shares storage with the queried one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     /// The unit of the variable.
     pub unit: UnitId,
     /// The variable.
     pub sym: SymId,
-    /// The bytes of the variable that was asked about which they share.
+    /// The shared bytes, counted from the start of the queried variable.
     pub ours: Range<i64>,
-    /// The first of these bytes, counted from the start of this variable.
+    /// The first shared byte, counted from the start of this variable.
     pub theirs: i64,
 }
 
 impl Layout {
-    /// The storage of a resolved program.
+    /// Computes the storage layout of a resolved program.
     pub fn of(program: &Program) -> Self {
         Self::with_real(program, 4)
     }
 
-    /// The same, with a default REAL of so many bytes.
+    /// Like [`Self::of`], with a default REAL of `bytes` bytes.
     pub fn with_real(program: &Program, bytes: u8) -> Self {
         let mut layout = Layout::default();
         for unit in &program.units {
@@ -90,7 +90,7 @@ impl Layout {
         }
     }
 
-    /// Adds a unit: each before those nested in it.
+    /// Adds a unit. A unit has to be added before those nested in it.
     pub(super) fn add(&mut self, constants: &Constants, storage: UnitStorage) -> UnitId {
         let unit = constants.unit;
         let id = UnitId(self.units.len() as u32);
@@ -113,17 +113,17 @@ impl Layout {
             }
         }
         self.units.push((unit.name.clone(), storage));
-        // Nested units may share their names with others.
+        // Nested units may have the same names as others.
         self.by_name.entry(unit.name.clone()).or_insert(id);
         id
     }
 
-    /// The unit of a name; of several, the first.
+    /// Returns the unit with this name, or the first of several.
     pub fn find(&self, name: &str) -> Option<UnitId> {
         self.by_name.get(name).copied()
     }
 
-    /// The name of a unit.
+    /// Returns the name of a unit.
     pub fn name(&self, unit: UnitId) -> &str {
         self.units.get(unit.0 as usize).map_or("", |(name, _)| name)
     }
@@ -134,18 +134,18 @@ impl Layout {
         numbered.map(|(i, (name, storage))| (UnitId(i as u32), name, storage))
     }
 
-    /// The storage of one unit.
+    /// Returns the storage of one unit.
     pub fn unit(&self, unit: UnitId) -> Option<&UnitStorage> {
         self.units.get(unit.0 as usize).map(|(_, storage)| storage)
     }
 
-    /// All COMMON blocks by name; the blank one has an empty name.
+    /// All COMMON blocks by name; the name of blank COMMON is empty.
     pub fn blocks(&self) -> &BTreeMap<Name, Block> {
         &self.blocks
     }
 
-    /// All variables, in all units, that share storage with one: first those of its own
-    /// unit, then the others in the order of the program.
+    /// Returns all variables in all units that share storage with the given one: first those of its
+    /// own unit, then the others in the order of the program.
     pub fn overlaps(&self, unit: UnitId, sym: SymId) -> Vec<Overlap> {
         let mut found = Vec::new();
         let Some((storage, spot)) = self
@@ -189,14 +189,13 @@ impl Layout {
         found
     }
 
-    /// Are two variables the same bytes, from the first to the last? Each is given with its
-    /// unit.
+    /// Whether two variables occupy exactly the same bytes. Each is given with its unit.
     pub fn same_storage(&self, a: (UnitId, SymId), b: (UnitId, SymId)) -> bool {
         let place = |(unit, sym)| {
             let storage = self.unit(unit)?;
             let spot = storage.spot(sym)?;
             let block = storage.areas()[spot.area].block.as_ref();
-            // Without COMMON, areas of two units are apart.
+            // Outside of COMMON, areas of different units are disjoint.
             let area = block.ok_or((unit, spot.area));
             Some((area, spot.start, spot.end))
         };

@@ -1,20 +1,20 @@
-//! Where variables lie: sizes, COMMON blocks, EQUIVALENCE classes, initial values.
+//! Where variables are stored: sizes, COMMON blocks, EQUIVALENCE classes, initial values.
 //!
-//! In Fortran 77 two names can be one piece of storage: by EQUIVALENCE inside a unit, by
-//! COMMON between units, which may divide a block in different ways, and by both. This
-//! module is the one table of that, for all who need to know:
+//! In Fortran 77 two names can denote the same storage: by EQUIVALENCE inside a unit, by COMMON
+//! between units, which may divide a block in different ways, and by both. This module is the
+//! single source of that information:
 //!
-//! | what | for |
+//! | item | purpose |
 //! |---|---|
 //! | [`constant`] | values of constant expressions, bounds, sizes in bytes |
-//! | [`UnitStorage`] | one unit: where its variables lie in COMMON and EQUIVALENCE |
-//! | [`Layout`] | a program: who shares storage with whom, across units |
-//! | [`check`] | what is wrong with any of it, and with DATA |
+//! | [`UnitStorage`] | one unit: the position of its variables in COMMON and EQUIVALENCE |
+//! | [`Layout`] | a program: which variables share storage, across units |
+//! | [`check`] | errors in any of these, and in DATA |
 //!
-//! The rules are those of ANSI X3.9-1978: sections 8.2 (EQUIVALENCE), 8.3 (COMMON), 9
-//! (DATA) and 17.1 (storage sequences and their association). The standard counts in storage
-//! units; this counts in bytes, so that the sizes that compilers have added fit in, and puts
-//! unused bytes into COMMON where gfortran does.
+//! The rules are those of ANSI X3.9-1978: sections 8.2 (EQUIVALENCE), 8.3 (COMMON), 9 (DATA) and
+//! 17.1 (storage sequences and their association). The standard counts in storage units; this
+//! module counts in bytes, so that it can handle the sizes that compilers have added, and it
+//! inserts padding into COMMON where gfortran does.
 //!
 //! ```
 //! use farfel_ir::{Sources, storage::Layout};

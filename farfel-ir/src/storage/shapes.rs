@@ -1,4 +1,4 @@
-//! COMMON blocks that units divide in different ways.
+//! COMMON blocks that units divide differently.
 
 use super::layout::{Block, Layout, Part, Shape};
 use super::wording::{bytes, shown, unit_name};
@@ -7,7 +7,7 @@ use crate::ir::{Name, SpecKind, Type, Unit};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Compares the shapes of all blocks. `units` are those of the layout.
+/// Compares the shapes of all blocks. `units` are those of the layout, by their ids.
 pub(super) fn check(layout: &Layout, units: &[&Unit], diagnostics: &mut Vec<Diagnostic>) {
     for (name, block) in layout.blocks() {
         if block.shapes.len() > 1 {
@@ -30,7 +30,7 @@ struct Comparison<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-/// Bytes that the same variables of a shape cover.
+/// A range of bytes that is covered by the same variables of a shape.
 struct Segment<'a> {
     end: i64,
     shape: usize,
@@ -38,13 +38,13 @@ struct Segment<'a> {
 }
 
 impl Comparison<'_> {
-    /// The first unit of a shape.
+    /// Returns the first unit that uses a shape.
     fn unit(&self, shape: &Shape) -> Option<&Unit> {
         let first = shape.units.first()?;
         self.units.get(first.0 as usize).copied()
     }
 
-    /// Where the first unit of a shape names the block, or one of its variables.
+    /// Returns where the first unit of a shape names the block, or one of its variables.
     fn place(&self, shape: &Shape, part: Option<&Part>) -> Span {
         let Some(unit) = self.unit(shape) else {
             return Span::NONE;
@@ -67,7 +67,8 @@ impl Comparison<'_> {
         unit.name_span
     }
 
-    /// A named block has one size (ANSI X3.9-1978, 8.3.5).
+    /// Reports named blocks that differ in size: the size must be the same in all units (ANSI
+    /// X3.9-1978, 8.3.5).
     fn sizes(&mut self, block: &Block) {
         let first = &block.shapes[0];
         let mut known = BTreeSet::from([first.size]);
@@ -97,9 +98,9 @@ impl Comparison<'_> {
         }
     }
 
-    /// What is stored as one type is not read as another one.
+    /// Reports storage that different units access with different types.
     fn types(&mut self, block: &Block) {
-        // What the shapes so far say of every byte. One that is there stays.
+        // The segments of the shapes so far, by their first byte. Existing segments are kept.
         let mut known: BTreeMap<i64, Segment> = BTreeMap::new();
         for (number, shape) in block.shapes.iter().enumerate() {
             let mut first: Option<(&Part, &Part, usize)> = None;
@@ -107,7 +108,7 @@ impl Comparison<'_> {
             let mut fresh = Vec::new();
             for (start, segment) in segments(number, shape) {
                 let mut from = start;
-                // The one before may reach into it.
+                // The preceding segment may extend into this one.
                 let before = known.range(..=start).next_back().map(|(at, _)| *at);
                 let at = before.unwrap_or(start);
                 for (at, old) in known.range(at..segment.end) {
@@ -121,7 +122,7 @@ impl Comparison<'_> {
                     if let Some((p, q)) = differ(&segment.parts, &old.parts) {
                         match first {
                             None => first = Some((p, q, old.shape)),
-                            // Of a variable one place is enough.
+                            // One place per variable is enough.
                             Some((seen, ..)) if std::ptr::eq(seen, p) => {}
                             Some(_) => more += 1,
                         }
@@ -188,7 +189,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The type of the values that lie there. A COMPLEX is two REALs (ANSI X3.9-1978, 4.6).
+/// Returns the type of the stored values: a COMPLEX is two REALs (ANSI X3.9-1978, 4.6).
 fn kinds(ty: Option<Type>) -> Option<Type> {
     match ty {
         Some(Type::Complex(n)) => Some(Type::Real(n)),
@@ -196,7 +197,8 @@ fn kinds(ty: Option<Type>) -> Option<Type> {
     }
 }
 
-/// A variable of each side, if none of one side is of a type with one of the other.
+/// Returns a variable of each side if no variable of one side has the same type as one of the
+/// other.
 fn differ<'a, 'b>(a: &[&'a Part], b: &[&'b Part]) -> Option<(&'a Part, &'b Part)> {
     let alike = |p: &Part, q: &Part| kinds(p.ty) == kinds(q.ty);
     if a.iter().any(|p| b.iter().any(|q| alike(p, q))) {
@@ -206,7 +208,7 @@ fn differ<'a, 'b>(a: &[&'a Part], b: &[&'b Part]) -> Option<(&'a Part, &'b Part)
     Some((*a.get(named(a))?, *b.get(named(b))?))
 }
 
-/// Divides a shape where its variables begin and end.
+/// Splits a shape at the bytes where its variables begin and end.
 fn segments(number: usize, shape: &Shape) -> Vec<(i64, Segment<'_>)> {
     let end = |p: &Part| p.start.saturating_add(p.size);
     let parts = || shape.parts.iter().filter(|p| p.size > 0);

@@ -1,34 +1,35 @@
-//! Where the variables of one unit lie that share storage: COMMON and EQUIVALENCE.
+//! Storage of the variables of one unit that can share storage: COMMON and EQUIVALENCE.
 
 use super::constant::Constants;
 use crate::ir::{Expr, Name, Place, SpecKind, SymId, Unit};
 use crate::source::Span;
 use std::collections::HashMap;
 
-/// The storage of the variables of a unit that stand in COMMON or EQUIVALENCE. All others
-/// have storage of their own.
+/// The storage of a unit's variables in COMMON or EQUIVALENCE. All other variables have storage of
+/// their own.
 ///
-/// Sizes are those of the types as written (see [`Constants::with_real`]), and offsets those of gfortran: in COMMON every
-/// variable starts at a multiple of what its type wants, behind unused bytes where it must.
+/// Sizes are those of the types as written (see [`Constants::with_real`]), and offsets are those of
+/// gfortran: in COMMON every variable is aligned as its type requires, after padding where
+/// necessary.
 #[derive(Debug, Clone, Default)]
 pub struct UnitStorage {
     areas: Vec<Area>,
     spots: HashMap<SymId, Spot>,
 }
 
-/// A stretch of storage: a COMMON block as one unit declares it, or variables that are tied
-/// together by EQUIVALENCE. Areas of a unit lie apart.
+/// A contiguous piece of storage: a COMMON block as one unit declares it, or variables associated
+/// by EQUIVALENCE. The areas of a unit are disjoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Area {
-    /// The COMMON block (the blank one has an empty name); `None` for an EQUIVALENCE class.
+    /// The COMMON block (the name of blank COMMON is empty); `None` for an EQUIVALENCE class.
     pub block: Option<Name>,
-    /// The variables by their first byte.
+    /// The variables, ordered by their first byte.
     pub members: Vec<Member>,
-    /// Bytes from the start to the end of the last variable.
+    /// Size in bytes, from the start to the end of the last variable.
     pub size: i64,
-    /// All sizes are constant. If not, one that is unknown counts as one element.
+    /// Whether all sizes are constant. A variable of unknown size counts as one element.
     pub exact: bool,
-    /// There are variables in it that overlap.
+    /// Whether any variables in it overlap.
     pub tangled: bool,
 }
 
@@ -39,44 +40,46 @@ pub struct Member {
     pub sym: SymId,
     /// Its first byte, from the start of the area.
     pub start: i64,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: i64,
-    /// The COMMON statement names it; if not, EQUIVALENCE puts it there.
+    /// Whether the COMMON statement names it; otherwise EQUIVALENCE puts it there.
     pub named: bool,
-    /// Unused bytes that stand before it in a COMMON block.
+    /// Bytes of padding before it in a COMMON block.
     pub padding: i64,
 }
 
-/// Where a variable lies.
+/// The position of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     /// Its area, as an index into [`UnitStorage::areas`].
     pub area: usize,
     /// Its first byte, from the start of the area.
     pub start: i64,
-    /// The byte after its last one.
+    /// The byte after its last one, from the start of the area.
     pub end: i64,
 }
 
 impl Spot {
-    /// The bytes that it has in common with another one, from the start of their area.
+    /// Whether it shares bytes with another variable.
     fn shared(self, other: Spot) -> bool {
         self.area == other.area && self.start < other.end && other.start < self.end
     }
 }
 
-/// What cannot be as it is written.
+/// An error or oddity in COMMON or EQUIVALENCE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// An EQUIVALENCE wants a variable at two places. `first` and what it is tied to.
+    /// An EQUIVALENCE puts a variable at two positions. `first` is the variable it is associated
+    /// with.
     Inconsistent {
         span: Span,
         first: SymId,
         second: SymId,
     },
-    /// Variables of two COMMON blocks, or two of one, are made one.
+    /// EQUIVALENCE puts a variable of a COMMON block at another position than the COMMON statement
+    /// does.
     Order { span: Span, sym: SymId, block: Name },
-    /// Variables of two COMMON blocks are tied together.
+    /// Variables of two COMMON blocks are associated.
     TwoBlocks {
         span: Span,
         sym: SymId,
@@ -89,18 +92,18 @@ pub(super) enum Trouble {
         block: Name,
         bytes: i64,
     },
-    /// Unused bytes before a variable.
+    /// There is padding before a variable.
     Padding {
         span: Span,
         sym: SymId,
         block: Name,
         bytes: i64,
     },
-    /// A variable lies where its type should not.
+    /// A variable is not aligned as its type requires.
     Misaligned { span: Span, sym: SymId },
-    /// Where something lies in an EQUIVALENCE is not constant.
+    /// The position of an item in an EQUIVALENCE is not constant.
     NotConstant { span: Span },
-    /// A variable in COMMON or EQUIVALENCE has no constant size.
+    /// The size of a variable in COMMON or EQUIVALENCE is not constant.
     Unsized {
         span: Span,
         sym: SymId,
@@ -109,12 +112,12 @@ pub(super) enum Trouble {
 }
 
 impl UnitStorage {
-    /// The storage of a unit that is not nested.
+    /// Computes the storage of a unit that is not nested.
     pub fn of(unit: &Unit) -> Self {
         Self::build(&Constants::of(unit)).0
     }
 
-    /// The storage of a unit whose constants are known, so that it may be nested.
+    /// Computes the storage of a unit, which may be nested, from its constants.
     pub fn within(constants: &Constants) -> Self {
         Self::build(constants).0
     }
@@ -138,35 +141,35 @@ impl UnitStorage {
         (builder.storage, builder.troubles)
     }
 
-    /// All areas: COMMON blocks in the order of their first mention, then EQUIVALENCE
+    /// All areas: COMMON blocks in the order in which they are first mentioned, then EQUIVALENCE
     /// classes.
     pub fn areas(&self) -> &[Area] {
         &self.areas
     }
 
-    /// The area of a COMMON block, if the unit declares the block.
+    /// Returns the area of a COMMON block, if the unit declares it.
     pub fn block(&self, name: &str) -> Option<&Area> {
         let of_that_name = |a: &&Area| a.block.as_ref().is_some_and(|b| b == name);
         self.areas.iter().find(of_that_name)
     }
 
-    /// Where a variable lies; `None` when its storage is its own.
+    /// Returns the position of a variable; `None` if it has storage of its own.
     pub fn spot(&self, sym: SymId) -> Option<Spot> {
         self.spots.get(&sym).copied()
     }
 
-    /// Does a variable lie in COMMON, if only by EQUIVALENCE? It keeps its value there, and no SAVE
-    /// may name it.
+    /// Whether a variable is in COMMON, if only by EQUIVALENCE. Such a variable keeps its value
+    /// there, and must not be named in SAVE.
     pub fn is_in_common(&self, sym: SymId) -> bool {
         self.common_block(sym).is_some()
     }
 
-    /// The COMMON block that a variable lies in, if only by EQUIVALENCE.
+    /// Returns the COMMON block that contains a variable, if only by EQUIVALENCE.
     pub fn common_block(&self, sym: SymId) -> Option<&Name> {
         self.areas[self.spot(sym)?.area].block.as_ref()
     }
 
-    /// Do two different variables share storage?
+    /// Whether two different variables share storage.
     pub fn overlap(&self, a: SymId, b: SymId) -> bool {
         match (self.spot(a), self.spot(b)) {
             (Some(x), Some(y)) => a != b && x.shared(y),
@@ -174,12 +177,13 @@ impl UnitStorage {
         }
     }
 
-    /// Is a variable's storage its own, under no other name in the unit?
+    /// Whether no other variable of the unit shares a variable's storage.
     pub fn is_own(&self, sym: SymId) -> bool {
         self.overlapping(sym).next().is_none()
     }
 
-    /// The groups of variables that share storage, each with another one of its group.
+    /// Returns the groups of variables that share storage, directly or through other variables of
+    /// the group.
     pub fn tangles(&self) -> Vec<Vec<SymId>> {
         let mut found: Vec<Vec<SymId>> = Vec::new();
         for area in self.areas.iter().filter(|a| a.tangled) {
@@ -198,10 +202,10 @@ impl UnitStorage {
         found
     }
 
-    /// The other variables that share storage with one.
+    /// Returns the other variables that share storage with this one.
     pub fn overlapping(&self, sym: SymId) -> impl Iterator<Item = SymId> {
         let spot = self.spot(sym);
-        // Where no two variables overlap there is nothing to look for.
+        // Only tangled areas can contain overlapping variables.
         let area = spot.map(|s| &self.areas[s.area]).filter(|a| a.tangled);
         let members = area.map_or(&[][..], |a| &a.members);
         members
@@ -211,7 +215,7 @@ impl UnitStorage {
     }
 }
 
-/// The COMMON blocks that a unit declares, in the order of their first mention.
+/// Returns the COMMON blocks that a unit declares, in the order in which they are first mentioned.
 pub fn common_blocks(unit: &Unit) -> Vec<Name> {
     blocks(unit)
         .into_iter()
@@ -219,7 +223,7 @@ pub fn common_blocks(unit: &Unit) -> Vec<Name> {
         .collect()
 }
 
-/// The variables of a COMMON block, in order; none if the unit does not declare it.
+/// Returns the variables of a COMMON block, in order; none if the unit does not declare it.
 pub fn members(unit: &Unit, block: &str) -> Vec<SymId> {
     let mut found = Vec::new();
     for spec in &unit.specs {
@@ -231,8 +235,8 @@ pub fn members(unit: &Unit, block: &str) -> Vec<SymId> {
     found
 }
 
-/// Blocks with their variables and the statements that name them. A block may be continued
-/// in another statement.
+/// Returns the blocks with their variables and the statements that name them. A block may be
+/// continued in another statement.
 fn blocks(unit: &Unit) -> Vec<(&Name, Vec<(SymId, Span)>)> {
     let mut found: Vec<(&Name, Vec<(SymId, Span)>)> = Vec::new();
     let mut places: HashMap<&Name, usize> = HashMap::new();
@@ -294,7 +298,7 @@ impl Builder<'_> {
         match self.constants.offset(e) {
             Some(at) => at,
             None => {
-                // A variable without constant size is reported as such.
+                // A variable without a constant size is reported elsewhere.
                 if self.constants.size(sym).is_some() {
                     self.troubles.push(Trouble::NotConstant { span: e.span });
                 }
@@ -303,7 +307,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Bytes of a variable, and whether that is certain.
+    /// Returns the size of a variable in bytes, and whether it is exact.
     fn size(&mut self, sym: SymId, span: Span, common: bool) -> (i64, bool) {
         if let Some(size) = self.constants.size(sym) {
             return (size, true);
@@ -322,7 +326,7 @@ impl Builder<'_> {
             exact: true,
             tangled: false,
         };
-        // Where the next variable goes.
+        // The offset of the next variable.
         let mut next = 0i64;
         for &(sym, span) in members {
             let align = self.constants.alignment(sym);
@@ -345,7 +349,7 @@ impl Builder<'_> {
                 .into_iter()
                 .map(|(s, shift)| (next.saturating_add(shift.saturating_sub(own)), s))
                 .collect();
-            // The order in which gfortran looks at them.
+            // The order in which gfortran considers them.
             let size = |s: SymId| self.constants.size(s);
             class.sort_by_key(|(start, s)| (*start, size(*s), *s == sym));
             let lowest = class.first().map_or(0, |(start, _)| *start);
@@ -370,7 +374,7 @@ impl Builder<'_> {
             for &(start, s) in &class {
                 let ours = matches!(&unit.symbols[s].place, Place::Common(b) if b == name);
                 if self.storage.spot(s).is_some() {
-                    // In another block, which is said there.
+                    // It is in another block, where this is reported.
                     continue;
                 }
                 if !ours && matches!(unit.symbols[s].place, Place::Common(_)) {
@@ -400,8 +404,8 @@ impl Builder<'_> {
         self.finish(found);
     }
 
-    /// How many bytes must be left before a class so that all variables in it begin where
-    /// their types want it. The same steps as gfortran's, which gives up on some.
+    /// Returns the padding needed before a class so that all variables in it are aligned as their
+    /// types require. Follows the same steps as gfortran, which gives up on some cases.
     fn padding(&mut self, class: &[(i64, SymId)], span: Span) -> i64 {
         let mut padding = 0i64;
         let mut before = 1;
@@ -420,7 +424,7 @@ impl Builder<'_> {
         padding
     }
 
-    /// The EQUIVALENCE classes that no COMMON block holds.
+    /// Adds the EQUIVALENCE classes that are not in a COMMON block.
     fn others(&mut self) {
         for node in 0..self.classes.syms.len() {
             let (sym, span) = self.classes.syms[node];
@@ -441,7 +445,7 @@ impl Builder<'_> {
                 tangled: false,
             };
             for (s, shift) in class {
-                // Of another block, which was a fault there.
+                // It is in a COMMON block, where the error was reported.
                 if self.storage.spot(s).is_some() {
                     continue;
                 }
@@ -472,16 +476,16 @@ impl Builder<'_> {
     }
 }
 
-/// Variables tied together by EQUIVALENCE, with their distances.
+/// Variables associated by EQUIVALENCE, with their distances: a union-find structure.
 #[derive(Default)]
 struct Classes {
     nodes: HashMap<SymId, usize>,
-    /// Each variable, and where it is first tied to another one.
+    /// The variable of each node, and where it is first associated with another one.
     syms: Vec<(SymId, Span)>,
     parent: Vec<usize>,
-    /// From the start of the parent to that of the variable.
+    /// Offset of the variable from its parent, in bytes.
     shift: Vec<i64>,
-    /// The variables of each class, at its root.
+    /// The nodes of each class, stored at its root.
     all: Vec<Vec<usize>>,
 }
 
@@ -497,7 +501,7 @@ impl Classes {
         })
     }
 
-    /// The root of a class, and the distance from it.
+    /// Returns the root of a class, and the distance from it.
     fn find(&mut self, node: usize) -> (usize, i64) {
         let mut path = Vec::new();
         let mut root = node;
@@ -513,7 +517,8 @@ impl Classes {
         (root, self.shift[node])
     }
 
-    /// Says that `b` begins `distance` bytes after `a`. False if that cannot be.
+    /// Records that `b` begins `distance` bytes after `a`. Returns false if that contradicts what
+    /// is known.
     fn tie(&mut self, a: SymId, b: SymId, distance: i64, span: Span) -> bool {
         let (a, b) = (self.node(a, span), self.node(b, span));
         let ((mut ra, sa), (mut rb, sb)) = (self.find(a), self.find(b));
@@ -521,7 +526,7 @@ impl Classes {
         if ra == rb {
             return roots == 0;
         }
-        // The smaller class moves.
+        // The smaller class is merged into the larger one.
         if self.all[ra].len() < self.all[rb].len() {
             std::mem::swap(&mut ra, &mut rb);
             roots = 0i64.saturating_sub(roots);
@@ -533,7 +538,7 @@ impl Classes {
         true
     }
 
-    /// Where a variable begins, from the start of its class's root.
+    /// Returns where a variable begins, relative to the root of its class.
     fn shift(&mut self, sym: SymId) -> i64 {
         match self.nodes.get(&sym) {
             Some(&node) => self.find(node).1,
@@ -541,7 +546,7 @@ impl Classes {
         }
     }
 
-    /// All variables of the class of one, with where they begin.
+    /// Returns all variables of a variable's class, and where they begin relative to its root.
     fn members(&mut self, sym: SymId) -> Vec<(SymId, i64)> {
         let Some(&node) = self.nodes.get(&sym) else {
             return vec![(sym, 0)];

@@ -1,4 +1,4 @@
-//! Values of constants, and what the operators and intrinsic functions make of them.
+//! Values of constants, and the operators and intrinsic functions on them.
 
 use crate::encoding;
 use crate::ir::{BinOp, Type, UnOp};
@@ -15,7 +15,7 @@ pub enum Value {
     Complex(f64, f64, u8),
     /// LOGICAL
     Logical(bool),
-    /// CHARACTER: a character for each byte
+    /// CHARACTER, with one character per byte.
     Character(String),
 }
 
@@ -28,11 +28,11 @@ pub(super) enum Wrong {
     DivisionByZero,
 }
 
-/// A value, or `None` where this module does not know it, or why there is none.
+/// A value, or `None` if this module cannot compute it, or the reason why there is none.
 pub(super) type Computed = Result<Option<Value>, Wrong>;
 
 impl Value {
-    /// The value of an INTEGER.
+    /// Returns the value of an INTEGER.
     pub fn integer(&self) -> Option<i64> {
         match self {
             Value::Integer(n, _) => Some(*n),
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// Its type.
+    /// Returns the type of the value.
     pub fn ty(&self) -> Type {
         match self {
             Value::Integer(_, k) => Type::Integer(*k),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The real value of an INTEGER or REAL.
+    /// Returns the value of an INTEGER or REAL as a floating-point number.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
             Value::Integer(n, _) => Some(*n as f64),
@@ -60,13 +60,13 @@ impl Value {
         }
     }
 
-    /// Zero, for the step of a loop.
+    /// Whether a numeric value is zero, for the steps of loops.
     pub(super) fn is_zero(&self) -> bool {
         self.number() == Some(0.0)
     }
 }
 
-/// An INTEGER of a kind, if it has the value.
+/// Returns an INTEGER of a kind, or an error if it does not fit.
 pub(super) fn integer(n: i128, kind: u8) -> Computed {
     let bits = 8 * u32::from(kind.clamp(1, 8));
     let limit = 1i128 << (bits - 1);
@@ -76,7 +76,7 @@ pub(super) fn integer(n: i128, kind: u8) -> Computed {
     }
 }
 
-/// A REAL of a kind. What is known of kinds other than 4 and 8 is nothing.
+/// Returns a REAL of a kind, rounded. Kinds other than 4 and 8 are not computed.
 pub(super) fn real(x: f64, kind: u8) -> Computed {
     let rounded = match kind {
         4 => f64::from(x as f32),
@@ -97,8 +97,8 @@ fn complex(re: f64, im: f64, kind: u8) -> Computed {
     })
 }
 
-/// A value as an assignment to a variable of a type converts it (ANSI X3.9-1978, table 4).
-/// `length` is that of a CHARACTER, where it is known.
+/// Converts a value as an assignment to a variable of this type does (ANSI X3.9-1978, table 4).
+/// `length` is the length of a CHARACTER, where it is known.
 pub(super) fn convert(v: Value, ty: Type, length: Option<i64>) -> Computed {
     match (ty, v) {
         (Type::Integer(k), Value::Integer(n, _)) => integer(n.into(), k),
@@ -115,7 +115,7 @@ pub(super) fn convert(v: Value, ty: Type, length: Option<i64>) -> Computed {
                 let n = usize::try_from(n).unwrap_or(0);
                 let kept: String = s.chars().take(n).collect();
                 let blanks = n.saturating_sub(kept.chars().count());
-                // A length that nobody means would only take up memory.
+                // An implausible length would only waste memory.
                 if blanks > 1 << 12 {
                     return Ok(None);
                 }
@@ -229,7 +229,7 @@ fn real_binary(op: BinOp, a: &Value, b: &Value, ty: Type) -> Computed {
     real(value, kind)
 }
 
-/// `a**b` of INTEGERs; more than any kind holds where it is too large.
+/// `a**b` of INTEGERs; a value larger than any kind can hold if the result is too large.
 fn power(a: i128, b: i128) -> Result<i128, Wrong> {
     match (a, b) {
         (0, ..0) => Err(Wrong::DivisionByZero),
@@ -248,7 +248,7 @@ fn compare(op: BinOp, a: &Value, b: &Value) -> Option<bool> {
     let order = match (a, b) {
         (Value::Integer(a, _), Value::Integer(b, _)) => a.cmp(b),
         (Value::Character(a), Value::Character(b)) => {
-            // The shorter one counts as filled up with blanks.
+            // The shorter string is padded with blanks.
             let n = a.chars().count().max(b.chars().count());
             let filled = |s: &str| s.chars().chain(std::iter::repeat(' ')).take(n).collect();
             let (a, b): (Vec<char>, Vec<char>) = (filled(a), filled(b));
@@ -287,13 +287,14 @@ pub(super) fn real_kind(digits: i64, range: i64) -> Value {
     Value::Integer(kind, 4)
 }
 
-/// The value of a reference to the intrinsic function `name`, whose result has the type `ty`.
+/// Returns the value of a reference to the intrinsic function `name`, whose result has type `ty`.
 pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
     use Value::{Character, Integer, Logical, Real};
     let ints: Option<Vec<i64>> = args.iter().map(Value::integer).collect();
     let numbers: Option<Vec<f64>> = args.iter().map(Value::number).collect();
     let as_type = |v: Value| convert(v, ty, None);
-    // Zero as a divisor, an index that no bit has: nothing is known, and nothing said.
+    // A zero divisor in other functions, or an invalid bit index: the value is unknown, without an
+    // error.
     match (name, args, ints.as_deref(), numbers.as_deref()) {
         ("LEN", [Character(s)], ..) => as_type(Integer(s.chars().count() as i64, 8)),
         ("LEN_TRIM", [Character(s)], ..) => {

@@ -1,4 +1,4 @@
-//! How messages name blocks and sizes.
+//! How messages word the names of blocks and units, and sizes.
 
 use crate::ir::{Name, Unit, UnitKind};
 
@@ -10,7 +10,7 @@ pub(super) fn shown(block: &Name) -> String {
     }
 }
 
-/// `1 byte`, `2 bytes`
+/// `1 byte`, `2 bytes`.
 pub(super) fn bytes(n: i64) -> String {
     match n {
         1 => "1 byte".to_owned(),
@@ -18,7 +18,7 @@ pub(super) fn bytes(n: i64) -> String {
     }
 }
 
-/// A unit by its name, or by its kind where it has none.
+/// Returns the unit's name, or its kind where it has no name.
 pub(super) fn unit_name(unit: &Unit) -> &str {
     match (unit.name.as_str(), unit.kind) {
         ("", UnitKind::BlockData) => "BLOCK DATA",

@@ -1,4 +1,4 @@
-//! What ADIFOR gets to read: the closure of the head, the script, the composition file.
+//! The input of ADIFOR: the closure of the head, the script, the composition file.
 
 use super::names::Names;
 use super::{MOST_DIRECTIONS, Options, no_reverse_mode};
@@ -14,26 +14,26 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::{Options as PrintOptions, print_program};
 
-/// A job, and what has to be known to read its result.
+/// A job, with what is needed to read its result.
 pub(super) struct Prepared {
     pub job: Job,
-    /// The closure as the tool sees it; the head is the last unit.
+    /// The closure in the form that the tool reads; the head is the last unit.
     pub closure: Vec<Unit>,
     pub names: Names,
-    /// The text of the closure.
+    /// The source text of the closure.
     pub text: String,
-    /// The file that the derivatives come in.
+    /// The name of the file that the derivatives will be in.
     pub output: String,
 }
 
 impl Prepared {
-    /// The head as the tool sees it.
+    /// Returns the head in the form that the tool reads.
     pub fn head(&self) -> Option<&Unit> {
         self.closure.last()
     }
 }
 
-/// Makes the job of a request.
+/// Creates the job for a request.
 pub(super) fn prepare(
     program: &Program,
     request: &Request,
@@ -93,7 +93,7 @@ pub(super) fn prepare(
     })
 }
 
-/// The script.
+/// Writes the script.
 fn script(
     request: &Request,
     closure: &[Unit],
@@ -115,7 +115,7 @@ fn script(
     };
     let mut out = String::new();
     let mut put = |key: &str, value: &str| {
-        // What the user gives takes the place of what we would.
+        // The user's value takes precedence over ours.
         let given = lines.iter().position(|(k, _)| k == key);
         let value = given.map_or(value.to_owned(), |at| lines.remove(at).1);
         out.push_str(&format!("{key:<20} = {value}\n"));
@@ -142,7 +142,7 @@ fn script(
     out
 }
 
-/// The user's lines as keys and values.
+/// Parses the user's additional lines into keys and values.
 fn extra(
     options: &Options,
     request: &Request,
@@ -194,7 +194,7 @@ const OURS: &[&str] = &[
     "AD_SCALAR_GRADIENTS",
 ];
 
-/// Takes away what is not FORTRAN 77 and says nothing.
+/// Removes what is not FORTRAN 77 and has no effect.
 fn strip(unit: &mut Unit) {
     unit.comments.clear();
     unit.specs
@@ -214,7 +214,7 @@ fn strip_block(block: &mut Vec<Stmt>) {
     }
 }
 
-/// Reports what ADIFOR 2 cannot read, or reads and makes something wrong of.
+/// Reports code that ADIFOR 2 cannot read, or handles incorrectly.
 fn check_language(unit: &Unit, options: &Options, faults: &mut Vec<Diagnostic>) {
     faults.extend(crate::refuse::refuse_for_tool(unit, false));
     let mut refuse = |span: Span, message: &str, help: &str| {
@@ -297,7 +297,7 @@ fn check_language(unit: &Unit, options: &Options, faults: &mut Vec<Diagnostic>) 
     }
 }
 
-/// Reports procedures whose text ADIFOR will not see.
+/// Reports procedures whose source ADIFOR will not see.
 fn check_procedures(
     program: &Program,
     unit: &Unit,
@@ -342,7 +342,7 @@ fn check_procedures(
     }
 }
 
-/// Does a bound depend on a variable?
+/// Whether a bound depends on a variable.
 fn variable_bound(unit: &Unit, bound: &Expr) -> bool {
     let mut found = false;
     bound.for_each_symbol(&mut |s| found |= unit.symbols[s].is_variable());

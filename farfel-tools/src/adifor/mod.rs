@@ -1,20 +1,19 @@
-//! ADIFOR 2: derivatives by a program that is not ours.
+//! ADIFOR 2: derivatives by an external program.
 //!
-//! For each request the adapter prints what the head reaches (`input`), has ADIFOR run on
-//! it, reads what it wrote and makes of it the subroutine that the program calls
-//! (`output`).
+//! For each request the adapter prints the closure of the head (`input`), has ADIFOR run on it,
+//! reads the output and turns it into the subroutine that the program calls (`output`).
 //!
-//! | convention of ADIFOR 2 | here |
+//! | convention of ADIFOR 2 | treatment |
 //! |---|---|
-//! | `Adifor2.1 AD_SCRIPT=x.adf`; the script names a composition file, that the sources | [`job`] makes all three |
-//! | what is made of `x.f` stands in `g_x.f` | one source, so one file comes back, or the run has failed |
+//! | `Adifor2.1 AD_SCRIPT=x.adf`; the script refers to a composition file, and that to the sources | [`job`] creates all three |
+//! | the derivatives of `x.f` are in `g_x.f` | there is one source, so one file comes back, or the run has failed |
 //! | `g` can be another prefix (AD_PREFIX) | the first letter from G on with which no name of the closure begins, so derivatives of derivatives never clash |
 //! | `g_f(g_p_, x, g_x, ldg_x, …)`; with AD_SCALAR_GRADIENTS `g_f(x, g_x, …)` | scalar for one direction; the long form for several |
-//! | arguments that carry no derivative have none | they get one, so that the program can rely on [`Request::paired`] |
+//! | passive arguments have no derivative | one is added, so that the program can rely on [`Request::paired`] |
 //! | functions become subroutines | nothing to do: heads are subroutines |
-//! | COMMON `/c/` has `/g_c/` beside it; who calls sets it to zero | the head does, by a subroutine that is added |
-//! | locals that hold derivatives are saved | they are not: nothing reads them before they are set |
-//! | names as long as the compilers of its time allowed | longer ones than are known to work are replaced, and put back |
+//! | COMMON `/c/` has `/g_c/` beside it, which the caller sets to zero | the head does, by a subroutine that is added |
+//! | local variables with derivatives are saved | they are not: nothing reads them before they are set |
+//! | names as long as the compilers of its time allowed | names that are longer than what is known to work are replaced, and restored |
 //!
 //! There is no reverse mode in ADIFOR 2.
 
@@ -31,11 +30,11 @@ use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use std::fmt;
 use std::sync::Arc;
 
-/// How many directions one run of vector code can have, unless AD_PMAX is among
-/// [`Options::extra`]. The code itself stops with a message when it gets more.
+/// The maximum number of directions in one run of vector code, unless AD_PMAX is among
+/// [`Options::extra`]. The generated code stops with a message if it gets more.
 pub const MOST_DIRECTIONS: u32 = 32;
 
-/// Which ADIFOR it is.
+/// A version of ADIFOR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
     /// 2
@@ -45,8 +44,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version in what the tool prints, or in the name of its command: the first
-    /// number of the form `2.1` on a line that names ADIFOR.
+    /// Finds the version in the tool's output, or in the name of its command: the first number of
+    /// the form `2.1` on a line that mentions ADIFOR.
     ///
     /// ```
     /// use farfel_tools::adifor::Version;
@@ -77,13 +76,13 @@ impl fmt::Display for Version {
     }
 }
 
-/// What the user may say about how ADIFOR is run.
+/// The user's options for running ADIFOR.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// More lines `KEY = value` for the script. Those that decide what the generated code
-    /// looks like to its callers cannot be set.
+    /// Additional lines `KEY = value` for the script. Those that determine the interface of the
+    /// generated code cannot be set.
     pub extra: Vec<String>,
-    /// Procedures without text whose derivatives are taken to be zero; in any case.
+    /// Procedures without source whose derivatives are assumed to be zero. Case does not matter.
     pub allow_unknown: Vec<String>,
 }
 
@@ -98,11 +97,11 @@ impl Options {
 /// ADIFOR 2 as an [`AdTool`].
 #[derive(Clone)]
 pub struct Adifor {
-    /// Which one.
+    /// The version.
     pub version: Version,
-    /// How it is run.
+    /// The options.
     pub options: Options,
-    /// Who runs it.
+    /// The runner that starts it.
     pub runner: Arc<dyn Runner>,
 }
 
@@ -118,7 +117,7 @@ impl AdTool for Adifor {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         if request.directions.pattern {
-            // Which tangents can be other than zero is the same for every tool.
+            // Which tangents can be nonzero does not depend on the tool.
             return farfel_ad::Builtin.differentiate_warning(program, request, warnings);
         }
         if self.version.major != 2 {
@@ -152,11 +151,11 @@ impl AdTool for Adifor {
     }
 }
 
-/// What ADIFOR has to be run on for a request. Equal closures of the head give equal jobs.
+/// Returns the job for a request. Equal closures of the head give equal jobs.
 ///
 /// # Errors
 ///
-/// What ADIFOR could not differentiate, at its place in the source.
+/// Code that ADIFOR could not differentiate, with its position in the source.
 pub fn job(
     program: &Program,
     request: &Request,
@@ -165,12 +164,12 @@ pub fn job(
     input::prepare(program, request, options).map(|p| p.job)
 }
 
-/// The derivative units in what a run of [`job`] has left, fit to join the program, and
-/// into `warnings` what ADIFOR had to say about it.
+/// Returns the derivative units from the result of a run of [`job`], adapted to the program. Adds
+/// ADIFOR's messages to `warnings`.
 ///
 /// # Errors
 ///
-/// Why the run is of no use: it has not made what was asked for.
+/// The result is unusable: it does not contain the requested derivatives.
 pub fn read(
     program: &Program,
     request: &Request,
@@ -182,7 +181,7 @@ pub fn read(
     output::read(program, request, options, &prepared, ran, warnings)
 }
 
-/// ADR needs a tool that has a reverse mode.
+/// ADR needs a tool with a reverse mode.
 fn no_reverse_mode(request: &Request) -> Option<Diagnostic> {
     (request.mode == AdMode::Reverse).then(|| {
         Diagnostic::error(
@@ -195,7 +194,7 @@ fn no_reverse_mode(request: &Request) -> Option<Diagnostic> {
     })
 }
 
-/// A run that gave nothing.
+/// The error for a run without a result.
 fn failed(error: &RunError, request: &Request) -> Diagnostic {
     let (message, said) = match error {
         RunError::NotStarted(why) => (format!("ADIFOR could not be started: {why}"), ""),
@@ -217,7 +216,7 @@ fn failed(error: &RunError, request: &Request) -> Diagnostic {
     add_words(d, said)
 }
 
-/// Adds what the tool said to errors about what it wrote.
+/// Adds the tool's output to errors in what it has written.
 fn with_words(mut faults: Vec<Diagnostic>, ran: &Ran) -> Vec<Diagnostic> {
     if any_errors(&faults)
         && let Some(first) = faults.first_mut()
@@ -229,20 +228,20 @@ fn with_words(mut faults: Vec<Diagnostic>, ran: &Ran) -> Vec<Diagnostic> {
     faults
 }
 
-/// Adds what the tool said, as far as somebody may want to read it.
+/// Adds the last lines of the tool's output.
 fn add_words(d: Diagnostic, said: &str) -> Diagnostic {
     const MOST_LINES: usize = 12;
     let lines: Vec<String> = said.lines().map(clean).filter(|l| !l.is_empty()).collect();
     if lines.is_empty() {
         return d;
     }
-    // What ended the run stands at its end.
+    // The reason for a failure is at the end.
     let from = lines.len().saturating_sub(MOST_LINES);
     let text = lines[from..].join("\n");
     d.help(format!("ADIFOR said:\n{text}"))
 }
 
-/// A line for people: no control characters, not endless.
+/// Cleans a line for display: no control characters, and a limited length.
 fn clean(line: &str) -> String {
     const MOST: usize = 200;
     line.chars()
@@ -253,7 +252,7 @@ fn clean(line: &str) -> String {
         .to_owned()
 }
 
-/// The line in what the tool said that tells why it failed.
+/// Returns the line of the tool's output that tells why it failed.
 fn telling(said: &str) -> Option<&str> {
     let has = |l: &&str| {
         let l = l.to_ascii_lowercase();

@@ -1,17 +1,17 @@
-//! Names that ADIFOR can read, and back.
+//! Translation between names in the program and names that ADIFOR can read.
 
 use farfel_ad::locations::common_members;
 use farfel_lang::ir::{Name, SaveItem, SpecKind, Unit, unused_name};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest names that are known to have gone through ADIFOR 2. Its manual names no
-/// limit; the programs of the authors of Farfel have names of twenty letters.
+/// The longest names that are known to work with ADIFOR 2. Its manual states no limit; the programs
+/// of the authors of Farfel have names of twenty characters.
 const LONGEST: usize = 20;
 
-/// How blank COMMON is named for the tool.
+/// The tool's name for blank COMMON.
 const BLANK: &str = "BLANKC";
 
-/// The names of a closure, as they are and as the tool sees them.
+/// The names of a closure, in the program and for the tool.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     to_tool: BTreeMap<Name, Name>,
@@ -21,7 +21,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Chooses names for some units. Depends on nothing but the names in them.
+    /// Chooses names for some units. The result depends only on the names in them.
     pub fn of(units: &[Unit]) -> Self {
         let mut all: BTreeSet<Name> = BTreeSet::new();
         let mut blank = false;
@@ -47,11 +47,11 @@ impl Names {
         }
         for n in &all {
             if n.len() > LONGEST {
-                // The first letter stays, and with it the implicit type.
+                // The first letter is kept, and with it the implicit type.
                 let start = n.get(..10).unwrap_or(n).trim_end_matches('_');
                 add(n, &format!("{start}_Z"));
             } else if is_temporary(n) {
-                // What an earlier run named so must not meet what this one names so.
+                // Temporaries from an earlier run must not clash with those of this one.
                 add(n, &format!("{}T", n.replace('_', "")));
             }
         }
@@ -59,7 +59,7 @@ impl Names {
         names
     }
 
-    /// The tool's name for a name.
+    /// Returns the tool's name for a name.
     pub fn tool(&self, name: &str) -> Name {
         self.to_tool
             .get(name)
@@ -67,22 +67,22 @@ impl Names {
             .unwrap_or_else(|| name.into())
     }
 
-    /// The name that the tool knows as `name`.
+    /// Returns the original of a tool's name.
     pub fn original(&self, name: &str) -> Name {
         self.back.get(name).cloned().unwrap_or_else(|| name.into())
     }
 
-    /// `G_X` for `X`.
+    /// Returns `G_X` for `X`.
     pub fn derivative(&self, tool_name: &str) -> String {
         format!("{}_{tool_name}", self.prefix)
     }
 
-    /// The tool's name of what the tool has named `G_X`.
+    /// Returns the tool's name `X` for `G_X`.
     pub fn of_derivative<'n>(&self, name: &'n str) -> Option<&'n str> {
         name.strip_prefix(self.prefix.as_str())?.strip_prefix('_')
     }
 
-    /// A unit as the tool sees it.
+    /// Renames everything in a unit for the tool.
     pub fn for_tool(&self, unit: &mut Unit) {
         unit.name = self.tool(&unit.name);
         let ids: Vec<_> = unit.symbols.ids().collect();
@@ -95,7 +95,7 @@ impl Names {
     }
 }
 
-/// Gives the COMMON blocks of a unit other names.
+/// Renames the COMMON blocks of a unit.
 pub(super) fn rename_blocks(unit: &mut Unit, new: &dyn Fn(&Name) -> Name) {
     let ids: Vec<_> = unit.symbols.ids().collect();
     for id in ids {
@@ -122,7 +122,7 @@ pub(super) fn rename_blocks(unit: &mut Unit, new: &dyn Fn(&Name) -> Name) {
     }
 }
 
-/// The names of ADIFOR's own variables: D1_P, R12_V, D2_W.
+/// Whether this is the name of a temporary of ADIFOR: D1_P, R12_V, D2_W.
 fn is_temporary(name: &str) -> bool {
     let Some((head, tail)) = name.split_once('_') else {
         return false;
@@ -134,7 +134,7 @@ fn is_temporary(name: &str) -> bool {
         && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The first prefix with which no name begins: G, H, … Z, A, … F, then two letters.
+/// Returns the first prefix with which no name begins: G, H, … Z, A, … F, then two letters.
 fn prefix(taken: &BTreeSet<Name>) -> String {
     let letters = || ('G'..='Z').chain('A'..='F');
     let free = |p: &String| {

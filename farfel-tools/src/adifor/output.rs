@@ -1,4 +1,4 @@
-//! What ADIFOR has written, made into what the program calls.
+//! Turns the output of ADIFOR into the subroutines that the program calls.
 
 use super::Options;
 use super::input::Prepared;
@@ -23,7 +23,7 @@ use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Sources, Span};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The units that a run made for a request.
+/// Returns the units that a run has created for a request.
 pub(super) fn read(
     program: &Program,
     request: &Request,
@@ -51,8 +51,8 @@ pub(super) fn read(
     reader.adapt(units).map_err(|d| vec![d])
 }
 
-/// The derivative of a head from which or of which nothing is wanted, for which ADIFOR
-/// cannot be asked: the head, with derivatives that it does not touch.
+/// Returns the derivative of a head without independents or without dependents, for which ADIFOR
+/// cannot be run: the head, with derivatives that it does not touch.
 pub(super) fn passive(
     program: &Program,
     request: &Request,
@@ -90,7 +90,7 @@ impl Reader<'_> {
         self.prepared.names.derivative(&head).into()
     }
 
-    /// The derivatives in the file: those that the head's derivative reaches, itself last.
+    /// Returns the derivatives in the file that the head's derivative reaches, with itself last.
     fn units(&self, ran: &Ran) -> Result<Vec<Unit>, Diagnostic> {
         let file_name = &self.prepared.output;
         let Some(text) = ran.files.get(file_name) else {
@@ -104,7 +104,7 @@ impl Reader<'_> {
         let written = parse(&mut sources, output, form, &mut NoIncludes);
         let mut all = closure.program;
         let known: HashSet<Name> = all.units.iter().map(|u| u.name.clone()).collect();
-        // What needs no derivative may be written again as it was.
+        // Units that need no derivative may be written again unchanged.
         let new = written.program.units.into_iter();
         all.units.extend(new.filter(|u| !known.contains(&u.name)));
         let mut found = written.diagnostics;
@@ -112,7 +112,7 @@ impl Reader<'_> {
             found = resolve_with(&mut all, &Lints::strict());
         }
         let wrong = found.iter().find(|d| {
-            // Procedures without text are looked at below.
+            // Procedures without source are checked below.
             d.is_error() && d.span.file == output && d.rule != &rules::UNKNOWN_PROCEDURE
         });
         if let Some(d) = wrong {
@@ -149,7 +149,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Where a derivative unit comes from: a place, and the name of the original.
+    /// Returns the origin of a derivative unit: a position, and the name of the original.
     fn source(&self, derivative: &str) -> (Span, Name) {
         let names = &self.prepared.names;
         let original = names.original(names.of_derivative(derivative).unwrap_or(derivative));
@@ -158,7 +158,7 @@ impl Reader<'_> {
         (span.or(self.request.span), original)
     }
 
-    /// What the tool wants people to know.
+    /// Adds the tool's warnings.
     fn warnings(&self, units: &[Unit], ran: &Ran, warnings: &mut Vec<Diagnostic>) {
         const MARK: &str = "*ADIFOR*";
         let mut add = |span: Span, text: &str| {
@@ -194,8 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports what a unit calls that nobody has, and derivatives that READ would leave
-    /// as they were.
+    /// Reports calls of missing procedures, and derivatives that READ would leave unchanged.
     fn check(&self, unit: &Unit, made: &HashSet<Name>) -> Vec<Diagnostic> {
         let names = &self.prepared.names;
         let mut faults = Vec::new();
@@ -246,8 +245,8 @@ impl Reader<'_> {
             });
             for v in read {
                 let name = &unit.symbols[v].name;
-                // How the result of a function is named once it is an argument, and its
-                // derivative, is nowhere written.
+                // The name of a function's result when it has become an argument, and of its
+                // derivative, is not documented.
                 let result = names.of_derivative(&unit.name) == Some(name.as_str());
                 if result || unit.symbols.find(&names.derivative(name)).is_some() {
                     let message =
@@ -260,7 +259,7 @@ impl Reader<'_> {
         faults
     }
 
-    /// Gives the units the names and the head the arguments that the program calls it by.
+    /// Gives the units the names, and the head the arguments, that the program uses.
     fn adapt(&self, mut units: Vec<Unit>) -> Result<Vec<Unit>, Diagnostic> {
         let head_name = self.head_name();
         for u in &mut units {
@@ -291,15 +290,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes away SAVE of local derivatives: no value of theirs lives longer than a call.
-    /// (What the closure itself keeps from call to call, lowering has put in COMMON.)
+    /// Removes SAVE for local derivatives: their values do not outlive a call. (Lowering has moved
+    /// variables of the closure that are saved to COMMON.)
     fn unsave(&self, unit: &mut Unit) {
         let local: HashSet<SymId> = unit
             .symbols
             .iter()
             .filter(|(_, s)| {
                 let of = self.prepared.names.of_derivative(&s.name);
-                // A counter of ADIFOR's exception library, with its DATA, is kept.
+                // A counter of ADIFOR's exception library, which has DATA, is kept.
                 s.place == Place::Local && of.is_some_and(|n| n != "EHFID")
             })
             .map(|(id, _)| id)
@@ -322,8 +321,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Makes the head's derivative take what the program passes: the head's arguments, each
-    /// that the request pairs followed by its derivative; then the number of directions.
+    /// Makes the head's derivative accept the arguments that the program passes: the head's
+    /// arguments, each that the request pairs followed by its derivative; then the number of
+    /// directions.
     fn adapt_head(&self, unit: &mut Unit) -> Result<(), Diagnostic> {
         let (request, span) = (self.request, unit.span);
         let names = &self.prepared.names;
@@ -381,7 +381,7 @@ impl Reader<'_> {
         }
         if let Some(c) = count.filter(|_| request.vector) {
             args.push(Arg::Dummy(c));
-            // Leading dimensions are the number of directions where the program calls.
+            // The program passes the number of directions as leading dimensions.
             let same = |s: &mut SymId| {
                 if leading.contains(s) {
                     *s = c;
@@ -407,7 +407,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The arguments of the head's derivative: each of the head's with its derivative, if
+    /// Returns the arguments of the head's derivative: each of the head's with its derivative, if
     /// it has one; the number of directions; the leading dimensions.
     #[allow(clippy::type_complexity)]
     fn arguments(
@@ -463,7 +463,7 @@ impl Reader<'_> {
         Ok((pairs, count, leading))
     }
 
-    /// Adds the derivative of an argument that ADIFOR found to carry none.
+    /// Adds the derivative of an argument that is passive for ADIFOR.
     fn passive(&self, unit: &mut Unit, primal: SymId, count: Option<SymId>) -> SymId {
         let of = unit.symbols[primal].clone();
         let wanted = self.prepared.names.derivative(&of.name);
@@ -483,8 +483,8 @@ impl Reader<'_> {
         id
     }
 
-    /// True when an argument without derivative keeps the tangent that it is given: it is
-    /// an independent that the head does not assign.
+    /// Whether an argument without a derivative keeps the tangent that it is given: it is an
+    /// independent that the head does not assign.
     fn passes(&self, position: usize) -> Result<bool, Diagnostic> {
         if !self.request.independents.contains(&position) {
             return Ok(false);
@@ -500,7 +500,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The names that units get, by those that they and the units they call have.
+    /// Returns the new names of units, by the names of the units and of those that they call.
     fn global_names(&self, units: &[Unit]) -> BTreeMap<Name, Name> {
         let names = &self.prepared.names;
         let request = self.request;
@@ -540,7 +540,7 @@ impl Reader<'_> {
         map
     }
 
-    /// The names that COMMON blocks get, by those that they have.
+    /// Returns the new names of COMMON blocks, by their current names.
     fn block_names(&self, units: &[Unit], globals: &BTreeMap<Name, Name>) -> BTreeMap<Name, Name> {
         let names = &self.prepared.names;
         let mut all: BTreeSet<Name> = BTreeSet::new();
@@ -573,7 +573,7 @@ impl Reader<'_> {
         map
     }
 
-    /// Puts the names in a unit back: those of procedures must be, others where they can.
+    /// Restores the names in a unit: always for procedures, for others where possible.
     fn rename_symbols(&self, unit: &mut Unit, globals: &BTreeMap<Name, Name>) {
         let names = &self.prepared.names;
         let ids: Vec<_> = unit.symbols.ids().collect();
@@ -610,7 +610,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a subroutine that sets the derivatives in COMMON to zero, and its call.
+    /// Adds a subroutine that sets the derivatives in COMMON to zero, and a call of it.
     fn zero_blocks(
         &self,
         units: &mut Vec<Unit>,

@@ -1,9 +1,9 @@
-//! Places for what came from a text that the user never sees.
+//! Source positions for units from a text that the user never sees.
 
 use farfel_lang::Span;
 use farfel_lang::ir::{Class, Expr, SpecKind, Stmt, StmtKind, Unit, walk_block_mut};
 
-/// Gives everything in a unit the place `span`, and takes its comments away.
+/// Sets the position of everything in a unit to `span`, and removes its comments.
 pub(super) fn place(unit: &mut Unit, span: Span) {
     unit.comments.clear();
     unit.specs

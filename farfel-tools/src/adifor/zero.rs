@@ -1,7 +1,7 @@
 //! Setting derivatives to zero.
 //!
-//! ADIFOR leaves it to the caller to give derivatives in COMMON a value before the head is
-//! called. An AD block begins with all tangents zero but those that it gives.
+//! ADIFOR leaves it to the caller to initialise derivatives in COMMON before the head is called. In
+//! an AD block all tangents are initially zero, except the seeds.
 
 use farfel_lang::Span;
 use farfel_lang::ir::build::zero as zero_of_type;
@@ -11,8 +11,8 @@ use farfel_lang::ir::{
 };
 use farfel_lang::storage::constant::{bounds, extents};
 
-/// Statements that set a variable or array of a unit to zero; `None` where its bounds do
-/// not tell how many elements there are.
+/// Returns statements that set a variable or array of a unit to zero; `None` if its bounds do not
+/// determine the number of elements.
 pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stmt>> {
     let of = unit.symbols[target].clone();
     let Some(value) = zero_of(of.ty?, span) else {
@@ -35,7 +35,7 @@ pub(super) fn zero(unit: &mut Unit, target: SymId, span: Span) -> Option<Vec<Stm
     Some(vec![stmt])
 }
 
-/// The loop variable for the `k`th dimension.
+/// Returns the loop variable for the `k`th dimension.
 fn index(unit: &mut Unit, k: usize, span: Span) -> SymId {
     let name = format!("IZ{k}");
     if let Some(s) = unit.symbols.find(&name)
@@ -58,13 +58,13 @@ fn index(unit: &mut Unit, k: usize, span: Span) -> SymId {
 fn zero_of(ty: Type, span: Span) -> Option<Expr> {
     match ty {
         Type::Real(_) | Type::Complex(_) => Some(zero_of_type(ty, span)),
-        // ADIFOR gives every member of an active block a derivative.
+        // ADIFOR generates a derivative for every member of an active block.
         Type::Integer(_) => Some(Expr::int(0, span)),
         Type::Logical(_) | Type::Character => None,
     }
 }
 
-/// A COMMON block of derivatives: its name, and the unit and symbols that tell its members.
+/// A COMMON block of derivatives: its name, and the unit and symbols that define its members.
 pub(super) struct Block<'u> {
     pub name: Name,
     pub unit: &'u Unit,
@@ -72,7 +72,7 @@ pub(super) struct Block<'u> {
 }
 
 impl Block<'_> {
-    /// Type and extents of each member.
+    /// Returns the type and extents of each member.
     pub fn size(&self) -> Vec<(Option<Type>, Option<Vec<i64>>)> {
         let member = |m: &SymId| {
             let s = &self.unit.symbols[*m];
@@ -82,8 +82,8 @@ impl Block<'_> {
     }
 }
 
-/// A subroutine that sets all members of some COMMON blocks to zero; the name of a member
-/// whose size is not constant otherwise.
+/// Returns a subroutine that sets all members of some COMMON blocks to zero, or the name of a
+/// member whose size is not constant.
 pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Unit, Name> {
     let mut unit = Unit::new(UnitKind::Subroutine, name, span);
     for block in blocks {
@@ -91,7 +91,7 @@ pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Uni
         for m in &block.members {
             let of = &block.unit.symbols[*m];
             let dims = bounds(block.unit, &of.dims).ok_or_else(|| of.name.clone())?;
-            // The same name may stand in two blocks.
+            // The same name may occur in two blocks.
             let own = unit.symbols.unused(&of.name, &|n| n == unit.name);
             let id = unit.symbols.add(Symbol {
                 ty: of.ty,

@@ -1,4 +1,4 @@
-//! Descriptions of procedures without text, as `-ext` names them: Tapenade's format.
+//! Descriptions of procedures without source, for the option `-ext`, in Tapenade's format.
 //!
 //! ```text
 //! subroutine exchange:
@@ -10,32 +10,33 @@
 //!   deps: (id, 0, 0, 0, id)
 //! ```
 //!
-//! Each list has one entry for each part of `shape`. What `type` says is not needed here, nor what is said of
-//! COMMON. `deps` has a row for each part, `id` for what is left as it is: where all are
-//! that, no derivatives go through the procedure. Colons, blanks and line breaks do not matter.
+//! Each list has one entry for each part of `shape`. The contents of `type` are not needed here,
+//! nor descriptions of COMMON. `deps` has a row for each part, or `id` for a part that is left
+//! unchanged: if all are `id`, no derivatives propagate through the procedure. Colons, blanks and
+//! line breaks are ignored.
 
 use farfel_lang::ir::{Name, Usage};
 use farfel_lang::{FileId, Span};
 use std::collections::HashMap;
 
-/// What is said of one procedure.
+/// The description of one procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Description {
-    /// What it does with its arguments.
+    /// How it uses its arguments.
     pub usage: Vec<Usage>,
-    /// No derivatives go through it.
+    /// Whether no derivatives propagate through it.
     pub constant: bool,
 }
 
-/// Why a file of descriptions is not understood, and where.
+/// Why a file of descriptions cannot be parsed, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub at: Span,
     pub message: String,
 }
 
-/// All descriptions of a text, by the names of the procedures. Of two for one procedure, the last one
-/// counts, as in Tapenade.
+/// Parses all descriptions in a text, by the names of the procedures. Of two for one procedure, the
+/// last one counts, as in Tapenade.
 pub(super) fn read(file: FileId, text: &str) -> Result<HashMap<Name, Description>, Fault> {
     let mut reader = Reader {
         file,
@@ -54,7 +55,7 @@ pub(super) fn read(file: FileId, text: &str) -> Result<HashMap<Name, Description
                 let new = (Name::from(name.to_ascii_uppercase()), Fields::default());
                 close(open.replace(new), &mut found);
             }
-            // Constants, types and COMMON blocks have descriptions of other kinds.
+            // Constants, types and COMMON blocks have other kinds of description.
             "constant" | "type" if reader.peek() != Some('(') => {
                 reader.word();
                 close(open.take(), &mut found);
@@ -93,26 +94,26 @@ struct Fields {
     reads: Vec<bool>,
     writes: Vec<bool>,
     read_and_written: Vec<bool>,
-    /// Something is said of what is read and written.
+    /// Whether reads or writes are specified.
     said: bool,
-    /// Rows of `deps` that are none of `id`.
+    /// Whether `deps` has rows other than `id`.
     dependent: bool,
     deps: bool,
 }
 
 impl Fields {
-    /// Takes a list. False where that is none of zeros and ones.
+    /// Stores a list. Returns false if it does not consist of zeros and ones.
     fn take(&mut self, key: &str, list: &[&str]) -> bool {
         let into = match key {
             "shape" => {
-                // Places in COMMON are half-open intervals: `common /c/[0, 8[` is one part.
+                // Positions in COMMON are half-open intervals: `common /c/[0, 8[` is one part.
                 let parts = list.iter().filter(|s| !s.ends_with('['));
                 self.shape = parts.map(|s| s.to_ascii_lowercase()).collect();
                 return true;
             }
             "deps" => {
                 self.deps = true;
-                // Line breaks separate as commas do.
+                // Line breaks separate like commas.
                 let mut words = list.iter().flat_map(|l| l.split_whitespace());
                 let mut row: Vec<&str> = Vec::new();
                 let width = self.shape.len().max(1);
@@ -126,7 +127,7 @@ impl Fields {
                     "0" | "1" => {
                         row.push(w);
                         if row.len() == width {
-                            // Of what only it itself depends on, the derivative stays.
+                            // If a part depends only on itself, its derivative is unchanged.
                             let own = |(i, x): (usize, &&str)| *x == "0" || i == rows;
                             dependent |= !row.iter().enumerate().all(own);
                             rows += 1;
@@ -197,7 +198,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The next sign, behind blanks and colons.
+    /// Returns the next character after blanks and colons.
     fn peek(&mut self) -> Option<char> {
         let rest = &self.text[self.at..];
         let skipped = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ':');
@@ -210,7 +211,7 @@ impl<'t> Reader<'t> {
         let rest = &self.text[self.at..];
         let ends = |c: char| c.is_whitespace() || matches!(c, ':' | '(' | ')' | ',');
         let length = match rest.find(ends) {
-            // A sign on its own.
+            // A single character.
             Some(0) => first.len_utf8(),
             Some(length) => length,
             None => rest.len(),
@@ -220,7 +221,7 @@ impl<'t> Reader<'t> {
         Some(&rest[..length])
     }
 
-    /// A list in parentheses, if there is one: what stands between its commas.
+    /// Returns the items of a list in parentheses, if there is one.
     fn list(&mut self) -> Result<Option<Vec<&'t str>>, Fault> {
         if self.peek() != Some('(') {
             return Ok(None);

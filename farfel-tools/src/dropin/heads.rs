@@ -1,4 +1,5 @@
-//! What to differentiate, as Tapenade's `-head` says it, and what of it matters.
+//! What to differentiate, as specified by Tapenade's option `-head`, and which parts of that are
+//! relevant.
 
 use farfel_ad::depend::{Dependence, Summary};
 use farfel_ad::locations::{Context, Set, Space, differentiable};
@@ -13,15 +14,15 @@ use std::collections::HashSet;
 /// A head as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spec {
-    /// The subprogram; `None` for the one on top.
+    /// The subprogram; `None` for the topmost one.
     pub unit: Option<String>,
-    /// Independents; `None` for all that can matter.
+    /// The independents; `None` for all that can be relevant.
     pub independents: Option<Vec<String>>,
-    /// Dependents; likewise.
+    /// The dependents, likewise.
     pub dependents: Option<Vec<String>>,
 }
 
-/// A head that cannot be read.
+/// The error for a head that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`-head {text}`: {reason}")]
 pub struct HeadSyntaxError {
@@ -29,8 +30,8 @@ pub struct HeadSyntaxError {
     reason: &'static str,
 }
 
-/// Reads heads: `f(out)/(in)`, `f(in)\(out)`, `f(in)>(out)`, `f(out)`, `f`, with commas or
-/// blanks between names and between heads.
+/// Parses heads: `f(out)/(in)`, `f(in)\(out)`, `f(in)>(out)`, `f(out)`, `f`, with commas or blanks
+/// between names and between heads.
 ///
 /// # Errors
 ///
@@ -79,7 +80,7 @@ pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
     }
 }
 
-/// Names with blanks or commas between them.
+/// Parses names that are separated by blanks or commas.
 pub(super) fn names(text: &str) -> Vec<String> {
     text.split(|c: char| c.is_whitespace() || c == ',' || c == ';')
         .filter(|n| !n.is_empty())
@@ -87,7 +88,7 @@ pub(super) fn names(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A list of names in parentheses, if one follows.
+/// Parses a list of names in parentheses, if one follows.
 fn list(rest: &mut &str) -> Result<Option<Vec<String>>, &'static str> {
     let Some(inner) = rest.trim_start().strip_prefix('(') else {
         return Ok(None);
@@ -99,23 +100,24 @@ fn list(rest: &mut &str) -> Result<Option<Vec<String>>, &'static str> {
     Ok(Some(names(inside)))
 }
 
-/// The heads of a program, with what of their independents and dependents matters, and what
-/// there is to say about that.
+/// The heads of a program, with their relevant independents and dependents, and messages about
+/// them.
 pub(super) struct Chosen {
     pub heads: Vec<Head>,
     pub messages: Vec<String>,
 }
 
-/// The forms that heads are chosen in. The engine sees to all others that derivatives need, and numbers the variables of
-/// COMMON anew in these; but of a block that units declare longer and shorter, it cannot tell which is meant.
+/// The forms in which heads are chosen. The engine establishes all others that derivatives need, and
+/// renumbers the variables of COMMON then; but if units declare a block with different sizes, it
+/// cannot tell which variables are meant.
 const FORMS: Forms = Forms::of(&[Form::NoCalledEntries, Form::FixedTapes, Form::EqualBlocks]);
 
-/// The program as heads are chosen in it, with a subprogram for each ENTRY point below these, where
-/// one is called.
+/// Returns the program in which heads are chosen, with a subprogram for each ENTRY point below
+/// them, if one is called.
 ///
 /// # Errors
 ///
-/// What keeps its variables from call to call cannot be taken apart.
+/// A unit that keeps variables from call to call cannot be split.
 pub(super) fn legal<'p>(
     program: &'p Program,
     specs: &[Spec],
@@ -127,13 +129,13 @@ pub(super) fn legal<'p>(
     legalise(Cow::Borrowed(program), FORMS, &goal)
 }
 
-/// The units with ENTRY points below these heads that keep something from call to call, and of which
-/// there will be a subprogram for each point.
+/// Returns the units with ENTRY points below these heads that keep variables from call to call, and
+/// that will be split into a subprogram for each entry point.
 pub(super) fn kept_by_entries(program: &Program, specs: &[Spec], adjoint: bool) -> HashSet<Name> {
     kept_by_divided_units(program, &names_of(program, specs), adjoint)
 }
 
-/// The names of heads.
+/// Returns the names of the heads.
 fn names_of<'a>(program: &'a Program, specs: &'a [Spec]) -> Vec<&'a str> {
     let top = on_top(program).map(|u| u.name.as_str());
     let mut names: Vec<&str> = specs.iter().filter_map(|s| s.unit.as_deref()).collect();
@@ -143,11 +145,11 @@ fn names_of<'a>(program: &'a Program, specs: &'a [Spec]) -> Vec<&'a str> {
     names
 }
 
-/// Finds what the heads name in the program.
+/// Finds the units and variables of the heads in the program.
 ///
 /// # Errors
 ///
-/// A head or a variable that is not there.
+/// A head or a variable does not exist.
 pub(super) fn choose(
     program: &Program,
     specs: &[Spec],
@@ -226,7 +228,7 @@ fn fault(message: String, unit: &Unit) -> Diagnostic {
     Diagnostic::error(&rules::AD_UNSUPPORTED, unit.name_span, message)
 }
 
-/// The first subprogram that nobody calls but the main program.
+/// Returns the first subprogram that is not called, except by the main program.
 fn on_top(program: &Program) -> Option<&Unit> {
     let subprogram = |u: &&Unit| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function);
     let called: HashSet<Name> = program
@@ -235,7 +237,7 @@ fn on_top(program: &Program) -> Option<&Unit> {
         .filter(subprogram)
         .flat_map(|u| {
             let mut called = references(u);
-            // Recursion puts nobody below himself.
+            // A recursive call does not count.
             called.retain(|c| *c != u.name);
             called
         })
@@ -251,7 +253,7 @@ fn on_top(program: &Program) -> Option<&Unit> {
 struct Slots<'a> {
     unit: &'a Unit,
     names: Vec<(Name, bool)>,
-    /// COMMON variables by the names that they have in this unit.
+    /// COMMON variables, by their names in this unit.
     len: usize,
 }
 
@@ -316,10 +318,10 @@ impl<'a> Slots<'a> {
         set
     }
 
-    /// Which independents have an influence on dependents, and which dependents vary.
+    /// Returns the independents that influence dependents, and the dependents that are varied.
     ///
-    /// A derivative that comes in and is overwritten counts as wanted: the caller must not
-    /// go on with the old one.
+    /// A derivative that is passed in and overwritten counts as wanted: the caller must not
+    /// continue with the old one.
     fn matters(
         &self,
         summary: &Summary,
@@ -361,10 +363,11 @@ impl<'a> Slots<'a> {
         Context { inputs, outputs }
     }
 
-    /// The same for an adjoint.
+    /// Like [`Self::matters`], for an adjoint.
     ///
-    /// The cotangent of a dependent that is assigned is another one afterwards: the dependent is
-    /// an independent, too. One that is an independent and keeps its value adds to what comes in.
+    /// The adjoint of a dependent that is assigned has a different value afterwards: the dependent
+    /// is an independent, too. If an independent keeps its value, its adjoint is added to the
+    /// incoming one.
     fn matters_to_adjoint(
         &self,
         summary: &Summary,
@@ -399,7 +402,8 @@ impl<'a> Slots<'a> {
         context
     }
 
-    /// Says what was asked for in vain, and what is there besides.
+    /// Reports irrelevant variables in the specification, and relevant ones that it does not
+    /// contain.
     fn tell(&self, spec: &Spec, asked: &Context, found: &Context, messages: &mut Vec<String>) {
         let Context { inputs, outputs } = found;
         let (independents, dependents) = (&asked.inputs, &asked.outputs);

@@ -1,23 +1,23 @@
 //! The built-in engine behind Tapenade's command line.
 //!
-//! Whoever has a makefile that calls Tapenade for Fortran 77 gets the same files from it,
-//! with subprograms of the same names and argument lists: [`options`] reads the command
-//! line, [`heads`] finds out what of it matters, and [`run`] goes from the texts of the
-//! sources to the texts of the files. It opens no file itself.
+//! A makefile that calls Tapenade for Fortran 77 gets the same files, with subprograms of the same
+//! names and argument lists: [`options`] parses the command line, [`heads`] determines which parts
+//! of it are relevant, and [`run`] converts the texts of the sources to the texts of the output
+//! files. It opens no files itself.
 //!
-//! | what | how |
+//! | subject | convention |
 //! |---|---|
-//! | names of files | `-o X` makes X_d.f and X_d.msg; without, each source has a file of its own |
-//! | names of subprograms and variables | FOO_D and XD, or as `-tgtfuncname` and `-tgtvarname` say; a number from 0 is added to a name that the sources mention already |
-//! | arguments | each active one is followed by its derivative; in several directions NBDIRS comes last |
-//! | functions | return the derivative, and have the value as an additional last argument; in several directions, or when the result is passive, they become subroutines |
-//! | COMMON | /C/ has /C_D/ beside it, with the derivatives that go from one subprogram to another |
-//! | adjoints | the same with FOO_B and XB; functions become subroutines that get the cotangent of the result; sweeps of their own below the heads |
-//! | activity | one derivative for each subprogram, good for all its calls |
-//! | procedures without text | what `-ext` says of them, else they may read and change all that they get; a derivative that goes through one is called, and the user's |
-//! | directives | DO-NOT-DIFF, FP-LOOP and BINOMIAL-CKP as Farfel's own for the same; others change no result, and nothing is made of them |
-//! | modules | passed over where no source uses them |
-//! | sizes that the program does not tell | NBDIRSMAX and ISIZE1OFX, in the user's DIFFSIZES.inc |
+//! | file names | `-o X` creates X_d.f and X_d.msg; without it, each source has its own output file |
+//! | names of subprograms and variables | FOO_D and XD, or according to `-tgtfuncname` and `-tgtvarname`; a number from 0 is appended to a name that already occurs in the sources |
+//! | arguments | each active one is followed by its derivative; in vector mode NBDIRS comes last |
+//! | functions | return the derivative, and have the value as an additional last argument; in vector mode, or if the result is passive, they become subroutines |
+//! | COMMON | /C/ has /C_D/ beside it, with the derivatives that are passed from one subprogram to another |
+//! | adjoints | likewise, with FOO_B and XB; functions become subroutines that receive the adjoint of the result; separate forward and reverse sweeps below the heads |
+//! | activity | one derivative for each subprogram, which suits all its calls |
+//! | procedures without source | used according to `-ext`, otherwise they may read and change all their arguments; derivatives of active ones are called, and have to be supplied by the user |
+//! | directives | DO-NOT-DIFF, FP-LOOP and BINOMIAL-CKP are treated like Farfel's equivalents; others, which do not affect the result, are ignored |
+//! | modules | skipped if no source uses them |
+//! | sizes that cannot be determined from the program | NBDIRSMAX and ISIZE1OFX, in the user's DIFFSIZES.inc |
 
 mod descriptions;
 pub mod heads;
@@ -50,35 +50,35 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What stands for that file where it is not there yet. The values are not used: the
-/// output includes the file itself.
+/// A substitute for that file if it does not exist yet. The values are not used: the output
+/// includes the file itself.
 const NO_SIZES: &str = "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX = 1)\n";
 
-/// A file to write.
+/// An output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name, without directory.
+    /// Its name, without a directory.
     pub name: String,
-    /// What is in it.
+    /// Its contents.
     pub text: String,
 }
 
-/// What one run gives.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The sources, for showing diagnostics.
+    /// The sources, for displaying diagnostics.
     pub sources: Sources,
-    /// Faults and warnings at their places.
+    /// Errors and warnings with their positions.
     pub diagnostics: Vec<Diagnostic>,
-    /// Fortran files. Empty where nothing could be made.
+    /// The Fortran files. Empty if nothing could be generated.
     pub files: Vec<File>,
-    /// What there is to say without a place.
+    /// Messages without a position.
     pub said: Vec<String>,
-    /// The list of messages, which is there in any case.
+    /// The list of messages, which is always created.
     pub messages: File,
 }
 
-/// Carries out a command line on the sources that it names: for each the name and the text.
+/// Executes a command line on the sources that it names, which are given by name and text.
 pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loader) -> Outcome {
     let mut sources = Sources::new();
     let mut loader = Sizes { inner: loader };
@@ -90,7 +90,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         ids.push(id);
         let parsed = parse(&mut sources, id, None, &mut loader);
         program.units.extend(parsed.program.units);
-        // Who uses a module is a fault; nobody else needs it.
+        // Using a module is an error; otherwise it is not needed.
         let module = |d: &Diagnostic| parsed.modules.contains(&d.span);
         diagnostics.extend(parsed.diagnostics.into_iter().filter(|d| !module(d)));
     }
@@ -105,8 +105,8 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     program.units.iter_mut().for_each(tapes::mark);
     give(&mut program, described, &mut diagnostics);
     for d in &mut diagnostics {
-        // Old libraries pass functions without telling their types. The compiler has the last
-        // word on that.
+        // Old libraries pass functions without declaring their types. The compiler has the final
+        // say on that.
         if d.rule == &rules::TYPE_MISMATCH {
             d.severity = Severity::Warning;
         }
@@ -119,8 +119,8 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
             Err(faults) => diagnostics.extend(faults),
         }
     }
-    // Calls of what is not in the sources are usual; where a derivative is due, the list of
-    // messages says so.
+    // Calls of procedures that are not in the sources are common; where a derivative is needed, the
+    // list of messages says so.
     diagnostics.retain(|d| d.is_error() || d.rule != &rules::UNKNOWN_PROCEDURE);
     let first = stem(files.first().map_or("", |(name, _)| name));
     let base = options.output.as_deref().map_or(first, base_name);
@@ -138,7 +138,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     }
 }
 
-/// What is said of procedures without text, in the files that the command line names.
+/// Parses the descriptions of procedures without source in the files that the command line names.
 fn describe(
     options: &Options,
     sources: &mut Sources,
@@ -173,7 +173,7 @@ fn describe(
     all
 }
 
-/// Tells units what is said of the procedures without text that they call.
+/// Attaches descriptions of procedures without source to the units that call them.
 fn give(
     program: &mut Program,
     mut described: HashMap<Name, Description>,
@@ -204,8 +204,8 @@ fn give(
     }
 }
 
-/// Takes out descriptions that do not fit the calls of a unit: they are of other procedures with the
-/// same names, or say nothing of some arguments.
+/// Removes descriptions that do not match the calls in a unit: they describe other procedures of
+/// the same names, or do not cover all arguments.
 fn misfits(unit: &Unit, described: &mut HashMap<Name, Description>) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     for_each_reference(&unit.body, &mut |call| {
@@ -232,7 +232,7 @@ fn misfits(unit: &Unit, described: &mut HashMap<Name, Description>) -> Vec<Diagn
     out
 }
 
-/// Nested subprograms and AD blocks belong to Farfel, and nobody lowers them here.
+/// Reports nested subprograms and AD blocks: they are part of Farfel, and are not lowered here.
 fn more_than_fortran(unit: &Unit) -> Option<Diagnostic> {
     let mut found = unit
         .nested
@@ -253,7 +253,7 @@ fn more_than_fortran(unit: &Unit) -> Option<Diagnostic> {
     })
 }
 
-/// INCLUDE files, with a stand-in for that of the sizes.
+/// Loads INCLUDE files, with a substitute for the file of sizes.
 struct Sizes<'a> {
     inner: &'a mut dyn Loader,
 }
@@ -273,10 +273,10 @@ fn is_sizes(name: &str) -> bool {
     file.eq_ignore_ascii_case(SIZES_FILE)
 }
 
-/// Units with the file that what they come from stands in.
+/// Units, with the source files of the subprograms that they are derived from.
 type Made = Vec<(Option<FileId>, Unit)>;
 
-/// The units of the output, and what there is to say about them.
+/// Returns the units of the output, and messages about them.
 fn units(
     options: &Options,
     program: &mut Program,
@@ -291,7 +291,7 @@ fn units(
         return Ok((made.collect(), Vec::new()));
     }
     farfel_lang::lower::pass_values(program);
-    // So that no pass begins with a copy of all that is there.
+    // Number the program once, so that no pass has to copy it for that.
     program.number();
     let mut made = Made::new();
     let mut messages: Vec<String> = Vec::new();
@@ -335,26 +335,26 @@ fn units(
     Ok((made, messages))
 }
 
-/// Tangents or adjoints of a program.
+/// The generation of tangents or adjoints of a program.
 struct Run<'a> {
     options: &'a Options,
     program: Cow<'a, Program>,
-    /// The units of the program that the sources do not have.
+    /// The units of the program that are not in the sources.
     copies: Vec<Name>,
-    /// The COMMON blocks where derivatives, and copies of what they call, keep what the subprograms
-    /// of the sources keep in variables of their own.
+    /// The COMMON blocks in which derivatives, and copies of what they call, keep what the
+    /// subprograms of the sources keep in local variables.
     state: HashSet<Name>,
-    /// The subprogram in the program that stands for each ENTRY point of the sources.
+    /// The subprogram in the program that replaces each ENTRY point of the sources.
     entries: HashMap<Name, Name>,
     adjoint: bool,
 }
 
-/// A derivative, with what it comes from and, of a head, the context.
+/// A derivative, with its origin and, for a head, the context.
 struct Derived {
     of: Name,
     head: Option<Context>,
     unit: Unit,
-    /// Where the subprogram stands that it comes from.
+    /// The file of the subprogram that it is derived from.
     file: Option<FileId>,
 }
 
@@ -382,7 +382,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What ends the names of what derivatives have of their own: tangents and adjoints may be
+    /// Returns the suffix for names of derivatives' own objects: tangents and adjoints may be
     /// linked together.
     fn tag(&self) -> &'static str {
         match (self.adjoint, self.options.vector) {
@@ -393,7 +393,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same with subroutines for statements that are not to be differentiated.
+    /// Returns the same run with statements that must not be differentiated outlined as
+    /// subroutines.
     fn with_regions(self) -> Result<Self, Vec<Diagnostic>> {
         let mut program = self.program.clone().into_owned();
         let suffix = format!("_{}", self.tag());
@@ -408,7 +409,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The same with one state for all that is made of some units.
+    /// Returns the same run with one shared state for everything that is derived from some units.
     fn with_own_state(self, units: &HashSet<Name>) -> Self {
         if units.is_empty() {
             return self;
@@ -423,8 +424,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same, or with procedures that are passed as arguments called by their names, where derivatives
-    /// go through COMMON variables of these: whoever calls an argument knows of its arguments only.
+    /// Returns the same run, or one in which procedures that are passed as arguments are called by
+    /// name if derivatives propagate through their COMMON variables: a caller of a dummy procedure
+    /// only knows its arguments.
     fn with_passed_by_name(self, regions: &[Name], warnings: &mut Vec<Diagnostic>) -> Self {
         let passed = self.passed_with_common();
         if passed.is_empty() {
@@ -440,8 +442,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The same with the procedures that are passed as arguments called by their names, in copies of what
-    /// they are passed to. None where that is not possible.
+    /// Returns the same run with the procedures that are passed as arguments called by name, in
+    /// copies of the subprograms that receive them. `None` if that is not possible.
     fn passed_by_name(&self, regions: &[Name]) -> Option<Run<'a>> {
         let run = Run {
             options: self.options,
@@ -456,7 +458,7 @@ impl<'a> Run<'a> {
         let (bound, entries) = match bind(&run.program) {
             Some(bound) => (bound, HashMap::new()),
             None => {
-                // Entries are subprograms of their own then.
+                // Entries are separate subprograms then.
                 let divided = heads::legal(&run.program, &self.options.heads).ok()?;
                 (bind(&divided.program)?, divided.notes.entries)
             }
@@ -472,7 +474,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Says which of these procedures use COMMON variables with derivatives that the program changes.
+    /// Warns of those of these procedures that use differentiable COMMON variables which the
+    /// program changes.
     fn changed_common_of(&self, procedures: &HashSet<Name>) -> Vec<Diagnostic> {
         let program = &*self.program;
         let blocks = |u: &Unit, which: &dyn Fn(SymId) -> bool| -> HashSet<Name> {
@@ -516,7 +519,7 @@ impl<'a> Run<'a> {
         found
     }
 
-    /// The procedures with text that are passed as arguments and use COMMON.
+    /// Returns the procedures with source that are passed as arguments and use COMMON.
     fn passed_with_common(&self) -> HashSet<Name> {
         let program = &*self.program;
         let mut passed = HashSet::new();
@@ -549,8 +552,8 @@ impl<'a> Run<'a> {
         passed
     }
 
-    /// Do derivatives go through COMMON variables of procedures that are called by their names here, or
-    /// may they?
+    /// Whether derivatives propagate, or may propagate, through COMMON variables of procedures that
+    /// are called by name here.
     fn goes_through_common_of(&self, procedures: &HashSet<Name>) -> bool {
         let options = self.options;
         let Ok(legal) = heads::legal(&self.program, &options.heads) else {
@@ -576,7 +579,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The units that take procedures and keep something from call to call.
+    /// Returns the units that have procedure arguments and keep variables from call to call.
     fn takers_with_state(&self) -> HashSet<Name> {
         let assigned = Assigned::of(&self.program);
         let takes = |u: &&Unit| procedure_dummies(u).next().is_some();
@@ -585,8 +588,8 @@ impl<'a> Run<'a> {
         units.map(|u| u.name.clone()).collect()
     }
 
-    /// The units that keep what they change from call to call where derivatives call both them and
-    /// derivatives of them: each would have a state of its own.
+    /// Returns the units that keep variables which they change, and for which derivatives call both
+    /// the units themselves and derivatives of them: each would have a separate state.
     fn divided(&self, units: &[Derived]) -> HashSet<Name> {
         let (program, graph) = (&*self.program, CallGraph::of(&self.program));
         let calls = units.iter().flat_map(|d| d.unit.symbols.iter());
@@ -598,7 +601,7 @@ impl<'a> Run<'a> {
             if kept.is_empty() {
                 return false;
             }
-            // What was made of it without being a derivative, to have fewer cases.
+            // A unit that was derived from it without being a derivative, by legalisation.
             let from = |d: &&Derived| d.unit.span == unit.span;
             let legal = units.iter().filter(from).any(|d| d.unit.name == d.of);
             let mut derivatives = units.iter().filter(|d| from(d) && d.unit.name != d.of);
@@ -608,8 +611,9 @@ impl<'a> Run<'a> {
         divided.map(|u| u.name.clone()).collect()
     }
 
-    /// The units that keep what they change from call to call and that derivatives call as they are, where
-    /// derivatives keep something of their own, too: what the program's own calls leave in one is not in the other.
+    /// Returns the units that keep variables which they change and that derivatives call unchanged,
+    /// if derivatives have a state of their own, too: what the program's own calls leave in one is
+    /// not in the other.
     fn shared_with_program(&self, units: &[Derived]) -> Vec<Name> {
         let (program, graph) = (&*self.program, CallGraph::of(&self.program));
         let assigned = Assigned::of(program);
@@ -661,7 +665,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The derivatives, in the order of what they come from.
+    /// Generates the derivatives, in the order of their originals.
     fn derivatives(
         &self,
         messages: &mut Vec<String>,
@@ -670,7 +674,7 @@ impl<'a> Run<'a> {
         let options = self.options;
         let legal = heads::legal(&self.program, &options.heads)?;
         let whole = &*legal.program;
-        // Heads stay as they are, and so does everything where it is not said which one is the head.
+        // Heads are left as they are, and so is everything else if no head is specified.
         let names = options.heads.iter().map(|h| h.unit.as_deref());
         let names: Option<Vec<&str>> = names.collect();
         let names = names.filter(|l| self.adjoint && !l.is_empty());
@@ -786,7 +790,8 @@ impl<'a> Run<'a> {
             call_entries(u, &legal.notes.entries);
             call_entries(u, &self.entries);
         });
-        // In the order of the sources, as their readers expect; what they do not have comes last.
+        // In the order of the sources, as readers expect; units that are not in the sources come
+        // last.
         let order: HashMap<Name, usize> = program
             .units
             .iter()
@@ -802,7 +807,7 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
-    /// Adds what derivatives call and the sources do not have.
+    /// Adds units that derivatives call and that are not in the sources.
     fn add_copies(&self, program: &Program, units: &mut Vec<Derived>) {
         let mut at = 0;
         while at < units.len() {
@@ -821,7 +826,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds copies of sweeps that derivatives call as they are, and whose tapes do not grow.
+    /// Adds copies of sweeps that derivatives call unchanged, with tapes that do not grow.
     fn add_resized(&self, program: &Program, resized: &HashSet<Name>, units: &mut Vec<Derived>) {
         let mut made: Vec<Unit> = units.iter().map(|d| d.unit.clone()).collect();
         let called = Called {
@@ -838,7 +843,7 @@ impl Run<'_> {
         units.extend(made.map(|u| Derived::new(u.name.clone(), None, u)));
     }
 
-    /// The variables of a unit that have moved to COMMON.
+    /// Returns the variables of a unit that have been moved to COMMON.
     fn moved(&self, unit: &Unit) -> Vec<String> {
         let symbols = unit.symbols.iter().map(|(_, s)| s);
         let moved =
@@ -846,8 +851,8 @@ impl Run<'_> {
         moved.map(|s| s.name.to_lowercase()).collect()
     }
 
-    /// Gives derivatives copies of the subprograms that share their state, and the initial
-    /// values of that.
+    /// Adds copies, for derivatives, of the subprograms that share their state, and the initial
+    /// values of that state.
     fn add_state(&self, program: &Program, units: &mut Vec<Derived>) {
         if self.state.is_empty() {
             return;
@@ -896,7 +901,7 @@ impl Run<'_> {
     }
 }
 
-/// A copy of a unit, with other names for it and its ENTRY points.
+/// Returns a copy of a unit, with other names for it and its ENTRY points.
 fn copied(unit: &Unit, names: &HashMap<Name, Name>) -> Unit {
     let mut copy = unit.clone();
     let points = unit.entry_points().skip(1);
@@ -912,8 +917,8 @@ fn copied(unit: &Unit, names: &HashMap<Name, Name>) -> Unit {
     copy
 }
 
-/// Calls copies of what a unit calls, where there are `copies`. Returns the old names of those that
-/// statements name.
+/// Replaces calls by calls of `copies`, where there are any. Returns the original names of those
+/// that statements refer to.
 fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
     let symbols = unit.symbols.iter();
     let called = symbols.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
@@ -924,7 +929,7 @@ fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
     for (id, name) in &called {
         unit.symbols.rename(*id, copies[name].clone());
     }
-    // Symbols stay where statements have gone.
+    // The symbol table may contain symbols of removed statements.
     let mut used = HashSet::new();
     for_each_symbol(&unit.body, &mut |s| {
         used.insert(s);
@@ -933,14 +938,14 @@ fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
     called.map(|(_, name)| name).collect()
 }
 
-/// May a fault be none where passed procedures are called by their names? What those that may be anything overwrite
-/// cannot be kept.
+/// Whether this error may not occur if passed procedures are called by name: the variables that an
+/// arbitrary procedure overwrites cannot be saved.
 fn of_passed(d: &Diagnostic) -> bool {
     rules::AD_REFUSED.contains(&d.rule)
 }
 
-/// The program has its ENTRY points, and not what was made of them: calls without derivatives are
-/// calls of those.
+/// Replaces calls of subprograms that were split from ENTRY points: the program has the original
+/// entries, which calls without derivatives use.
 fn call_entries(unit: &mut Unit, entries: &HashMap<Name, Name>) {
     for (entry, made) in entries {
         let called = unit.symbols.find(made).filter(|s| {
@@ -953,15 +958,16 @@ fn call_entries(unit: &mut Unit, entries: &HashMap<Name, Name>) {
     }
 }
 
-/// Adds a message that is not there yet.
+/// Adds a message unless it is there already.
 fn say(messages: &mut Vec<String>, message: String) {
     if !messages.contains(&message) {
         messages.push(message);
     }
 }
 
-/// What a unit with ENTRY points saves and assigns, where one of these ways into it is
-/// differentiated: the derivative does not see what the program's own calls of the others leave there.
+/// Returns the variables that a unit with ENTRY points saves and assigns, if one of its entry
+/// points is differentiated: the derivative does not see what the program's own calls of the others
+/// leave there.
 fn kept_for_entries<'p>(program: &'p Program, of: &Name) -> Option<(&'p Name, Vec<String>)> {
     let mut units = program.units.iter();
     let unit = units.find(|u| {
@@ -973,7 +979,7 @@ fn kept_for_entries<'p>(program: &'p Program, of: &Name) -> Option<(&'p Name, Ve
     (!kept.is_empty()).then_some((&unit.name, kept))
 }
 
-/// The variables that a unit changes and keeps from call to call.
+/// Returns the variables that a unit changes and keeps from call to call.
 fn kept<'p>(assigned: &Assigned, unit: &'p Unit) -> Vec<&'p Name> {
     let everything = |s: &Spec| matches!(&s.kind, SpecKind::Save(l) if l.is_empty());
     let everything = unit.specs.iter().any(everything);
@@ -989,7 +995,7 @@ fn kept<'p>(assigned: &Assigned, unit: &'p Unit) -> Vec<&'p Name> {
     kept.map(|(_, s)| &s.name).collect()
 }
 
-/// What a unit keeps from call to call cannot be moved to where all can use it.
+/// The warning for a unit whose saved variables cannot be moved to where all can use them.
 fn two_states(unit: &Unit) -> Diagnostic {
     let message = format!(
         "{} keeps variables from call to call, and its derivative keeps others",
@@ -999,7 +1005,7 @@ fn two_states(unit: &Unit) -> Diagnostic {
         .help("put what it keeps into a COMMON block")
 }
 
-/// Do statements of a unit name one of these variables?
+/// Whether statements of a unit refer to one of these variables.
 fn uses(unit: &Unit, names: &[&Name]) -> bool {
     let mut found = false;
     for_each_symbol(&unit.body, &mut |s| {
@@ -1008,7 +1014,7 @@ fn uses(unit: &Unit, names: &[&Name]) -> bool {
     found
 }
 
-/// Declares procedures without text EXTERNAL, as readers of derivatives expect.
+/// Declares procedures without source as EXTERNAL, as readers of derivatives expect.
 fn declare_external(program: &Program, unit: &mut Unit) {
     let unknown: Vec<SymId> = unit
         .symbols
@@ -1034,7 +1040,7 @@ fn declare_external(program: &Program, unit: &mut Unit) {
     }
 }
 
-/// What the user must define for a unit.
+/// Returns the constants that the user has to define for a unit.
 fn sizes_used(unit: &Unit) -> Vec<String> {
     let symbols = unit.symbols.iter().map(|(_, s)| s.name.as_str());
     let included = unit
@@ -1047,8 +1053,8 @@ fn sizes_used(unit: &Unit) -> Vec<String> {
         .collect()
 }
 
-/// Puts INCLUDE of the file of sizes back in place of what was read from it: the output
-/// includes it again, with the values of whoever compiles it.
+/// Restores the INCLUDE of the file of sizes in place of its contents: the output includes it
+/// again, with the values of whoever compiles it.
 fn keep_sizes(unit: &mut Unit, sources: &Sources) {
     let from_sizes = |s: &Spec| sources.get(s.span.file).is_some_and(|f| is_sizes(&f.name));
     let Some(first) = unit.specs.iter().position(from_sizes) else {
@@ -1069,7 +1075,7 @@ fn keep_sizes(unit: &mut Unit, sources: &Sources) {
     unit.specs = specs;
 }
 
-/// The line that says what becomes of the derivatives of a head: `x:in y:out`.
+/// Returns the line that describes the derivatives of a head: `x:in y:out`.
 fn status(
     source: &Unit,
     space: &Space,
@@ -1119,7 +1125,7 @@ fn status(
     format!("  RW status of diff variables: {}", words.join(" "))
 }
 
-/// The last part of a path, without its extension.
+/// Returns the last component of a path, without its extension.
 fn stem(path: &str) -> &str {
     let name = base_name(path);
     match name.rsplit_once('.') {
@@ -1128,7 +1134,7 @@ fn stem(path: &str) -> &str {
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn base_name(path: &str) -> &str {
     Path::new(path)
         .file_name()
@@ -1136,7 +1142,7 @@ fn base_name(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// Distributes units among files.
+/// Distributes units to files.
 fn layout_files(
     options: &Options,
     inputs: &[(String, Arc<str>)],
@@ -1176,7 +1182,7 @@ fn layout_files(
         .collect()
 }
 
-/// The numbered list of messages.
+/// Returns the numbered list of messages.
 fn list(messages: &[String], diagnostics: &[Diagnostic], sources: &Sources) -> String {
     let mut lines: Vec<String> = messages.to_vec();
     for d in diagnostics {

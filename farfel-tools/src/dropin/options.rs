@@ -1,25 +1,25 @@
 //! Tapenade's command line.
 //!
-//! Its options have one dash and their values in the next word, so that no reader of
-//! usual options fits. An option that is not known is an error here (Tapenade takes it for
-//! the name of a file and goes on without it).
+//! Its options have a single dash, with values in the next word, which common option parsers do not
+//! support. An unknown option is an error here (Tapenade takes it for a file name and continues
+//! without it).
 
 use super::heads::{HeadSyntaxError, Spec, names, parse_heads};
 use farfel_ad::layout::Pattern;
 use std::path::PathBuf;
 
-/// What is asked for.
+/// The requested action.
 #[derive(Debug, Clone)]
 pub enum Ask {
     /// `-help`, `--help`, or nothing at all.
     Help,
     /// `-version`
     Version,
-    /// To differentiate.
+    /// Differentiate.
     Differentiate(Box<Options>),
 }
 
-/// Tangents, adjoints or nothing.
+/// The kinds of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// `-d`
@@ -32,10 +32,10 @@ pub enum Mode {
     Print,
 }
 
-/// What names are made with: suffixes, or patterns with `%` for the original name.
+/// How names are formed: suffixes, or patterns with `%` for the original name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patterns {
-    /// For subprograms, as written: also for the names of files.
+    /// For subprograms, as written, and for file names.
     pub units: String,
     /// For variables.
     pub variables: String,
@@ -50,60 +50,61 @@ impl Patterns {
     }
 }
 
-/// A command line that was understood.
+/// A parsed command line.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What to make.
+    /// What to generate.
     pub mode: Mode,
-    /// Several directions at once.
+    /// Whether to generate vector mode.
     pub vector: bool,
     /// What to differentiate.
     pub heads: Vec<Spec>,
-    /// `-o`: everything goes into one file of this name, which gets the suffix.
+    /// `-o`: everything goes into one file of this name, plus the suffix.
     pub output: Option<String>,
     /// `-O`
     pub directory: PathBuf,
-    /// One file for each subprogram.
+    /// Whether to write one file for each subprogram.
     pub split: bool,
     /// Names of tangents.
     pub tangent: Patterns,
     /// Names of adjoints.
     pub adjoint: Patterns,
-    /// The most directions, where that is no constant of the user's.
+    /// The maximum number of directions, unless it is a constant defined by the user.
     pub most_directions: Option<i64>,
-    /// Keep independents and dependents that do not matter.
+    /// Whether to keep irrelevant independents and dependents.
     pub fix_interface: bool,
-    /// A name that the sources mention anywhere is not given to a derivative. So does
-    /// Tapenade 3.16; older releases, which know `-difffuncname` only, leave alone who calls
-    /// a derivative that is not there yet.
+    /// Whether derivatives must not get names that the sources mention anywhere. Tapenade 3.16 does
+    /// so; older releases, which only know `-difffuncname`, do not rename a derivative that a
+    /// caller already refers to.
     pub avoid_mentioned: bool,
-    /// The user does not want to be asked for sizes of arrays.
+    /// Whether the user does not want to define the sizes of arrays.
     pub no_isize: bool,
-    /// The bytes of a default REAL: 8 with `-r8`, so that REAL and DOUBLE PRECISION are one type.
+    /// The size of a default REAL in bytes: 8 with `-r8`, so that REAL and DOUBLE PRECISION are one
+    /// type.
     pub real: u8,
-    /// Where INCLUDE files are looked for, too.
+    /// Additional directories for INCLUDE files.
     pub include: Vec<PathBuf>,
-    /// Descriptions of procedures without text.
+    /// Files with descriptions of procedures without source.
     pub descriptions: Vec<PathBuf>,
     /// The sources.
     pub files: Vec<PathBuf>,
-    /// What to tell the user: options that are accepted and do nothing.
+    /// Notes for the user about options that are accepted and ignored.
     pub notes: Vec<String>,
 }
 
-/// Why a command line is not understood.
+/// Why a command line cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
-    /// No such option.
+    /// Unknown option.
     #[error("unknown option `{0}`")]
     Unknown(String),
     /// The value is missing.
     #[error("`{0}` needs a value")]
     NoValue(String),
-    /// The value is no number.
+    /// The value is not a number.
     #[error("`{0} {1}`: not a number of directions")]
     Number(String, String),
-    /// No source files.
+    /// There are no source files.
     #[error("no input files")]
     NoFiles,
     /// Another language than Fortran 77.
@@ -116,7 +117,7 @@ pub enum UsageError {
         /// Its value.
         language: String,
     },
-    /// A suffix makes no Fortran name.
+    /// A suffix does not form Fortran names.
     #[error("`{option} {value}`: this makes no Fortran names")]
     Pattern {
         /// The option.
@@ -124,12 +125,12 @@ pub enum UsageError {
         /// Its value.
         value: String,
     },
-    /// A head that cannot be read.
+    /// A head that cannot be parsed.
     #[error(transparent)]
     Head(#[from] HeadSyntaxError),
 }
 
-/// Options that have a value and mean nothing here, with whether a note is due.
+/// Ignored options with a value, with a note if there should be one.
 const IGNORED_WITH_VALUE: &[(&str, Option<&str>)] = &[
     ("-adjmodulename", None),
     ("-tgtmodulename", None),
@@ -156,7 +157,7 @@ const IGNORED_WITH_VALUE: &[(&str, Option<&str>)] = &[
     ("-split", None),
 ];
 
-/// Options without value that mean nothing here.
+/// Ignored options without a value.
 const IGNORED: &[(&str, Option<&str>)] = &[
     ("-nolib", None),
     ("-html", Some("no pages are written")),
@@ -193,11 +194,11 @@ const IGNORED: &[(&str, Option<&str>)] = &[
     ("-p8", None),
 ];
 
-/// Reads a command line, without the name of the command.
+/// Parses a command line, without the name of the command.
 ///
 /// # Errors
 ///
-/// What is not understood, the first of it.
+/// The first word that cannot be parsed.
 pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
     let mut options = Options {
         mode: Mode::Tangent,
@@ -338,8 +339,8 @@ fn pattern(option: &str, value: String) -> Result<String, UsageError> {
 }
 
 impl Options {
-    /// What the names of files are made with: the suffix of subprograms, in vector mode
-    /// with a `v`.
+    /// Returns the base name of a file: formed with the suffix for subprograms, in vector mode with
+    /// a `v`.
     pub fn file_stem(&self, of: &str) -> String {
         let pattern = match self.mode {
             Mode::Print => "_p",

@@ -1,4 +1,4 @@
-//! Making what the tool wrote fit what the program calls.
+//! Adapts the output of the tool to the calls in the program.
 
 use super::input::Prepared;
 use super::output::{Made, broken};
@@ -9,7 +9,7 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Name, Program, Request, Unit, unused_name};
 use std::collections::HashSet;
 
-/// The units to add to the program.
+/// Returns the units to add to the program.
 pub(super) fn adapt(
     program: &Program,
     request: &Request,
@@ -42,7 +42,7 @@ pub(super) fn adapt(
     fit::fit(program, request, p, units, &root_name)
 }
 
-/// The position of the head's derivative.
+/// Returns the position of the head's derivative.
 fn root(p: &Prepared, request: &Request, made: &[Made]) -> Result<usize, Vec<Diagnostic>> {
     let of_head = |m: &Made| m.of.as_ref() == Some(&request.head);
     let named = |m: &Made| m.unit.name == format!("{}{}", request.head, request.suffix);
@@ -80,8 +80,8 @@ fn directions(p: &Prepared, request: &Request, unit: &Unit, fault: &vector::Faul
     }
 }
 
-/// Puts subroutines of ours in the place of the derivatives of stubs, and pairs each value
-/// on the stack with a derivative.
+/// Replaces the derivatives of stubs by subroutines of our own, and pairs each value on the stack
+/// with a derivative.
 fn stack_pairs(
     p: &Prepared,
     request: &Request,
@@ -114,7 +114,7 @@ fn stack_pairs(
             _ => return Err(unexpected(of)),
         }
     }
-    // Which real values go to the stack with derivatives anywhere?
+    // Find the real values that are pushed without a derivative.
     if !stubs.is_empty() {
         let mut plain: Vec<Name> = Vec::new();
         for u in units.iter_mut() {
@@ -136,12 +136,12 @@ fn stack_pairs(
     Ok(own_units(&text, request.span))
 }
 
-/// The routine that pairs a value with a derivative of zero.
+/// Returns the name of the routine that pairs a value with a zero derivative.
 fn zero_name(name: &str, request: &Request) -> String {
     format!("{name}{}_ZERO", request.suffix)
 }
 
-/// Calls the pairing variant of each PUSH and POP of a real value.
+/// Replaces each PUSH and POP of a real value by the pairing variant.
 fn pair_up(unit: &mut Unit, request: &Request, plain: &mut Vec<Name>) {
     for name in stack::calls(unit) {
         if stack::routine(&name).is_some_and(|r| r.real().is_some())
@@ -156,8 +156,8 @@ fn pair_up(unit: &mut Unit, request: &Request, plain: &mut Vec<Name>) {
     }
 }
 
-/// Adds the copies of units that the tool saw changed, under names of their own, and the
-/// helpers, as far as the derivatives call them.
+/// Adds copies of the units that the tool read in a changed form, under new names, and the helpers,
+/// as far as the derivatives call them.
 fn add_copies(program: &Program, request: &Request, p: &Prepared, units: &mut Vec<Unit>) {
     let mut open: Vec<Name> = units.iter().flat_map(called).collect();
     let mut done: HashSet<Name> = HashSet::new();
@@ -198,7 +198,7 @@ fn add_copies(program: &Program, request: &Request, p: &Prepared, units: &mut Ve
     }
 }
 
-/// Gives other names to units whose names the program has.
+/// Renames units whose names already exist in the program.
 fn avoid(units: &mut [Unit], root: &mut Name, taken: &HashSet<Name>) {
     for i in 0..units.len() {
         let name = units[i].name.clone();

@@ -1,9 +1,9 @@
 //! One variable as two arguments.
 //!
-//! `CALL G(X, X)` is good Fortran where G assigns neither. Its adjoint adds to the
-//! derivatives of both, which are one variable again: that is no Fortran, and optimising
-//! compilers lose one of the sums. So in the copy that the tool gets for an adjoint, the
-//! second argument is a copy of the variable.
+//! `CALL G(X, X)` is valid Fortran if G assigns neither argument. Its adjoint adds to the
+//! derivatives of both, which are again one variable: that is not valid, and optimising compilers
+//! lose one of the sums. So in the copy that the tool reads for an adjoint, the second argument is
+//! a copy of the variable.
 
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
@@ -61,7 +61,7 @@ impl Pass<'_> {
             let end = s.label.is_some_and(|l| self.ends.contains(&l));
             self.statement(&mut s, &mut before);
             if !before.is_empty() && !end {
-                // Who jumps here needs the copies too.
+                // Jumps to this statement need the copies, too.
                 before[0].label = s.label.take();
             }
             block.extend(before);
@@ -69,12 +69,12 @@ impl Pass<'_> {
         }
     }
 
-    /// Conditions and bounds are not differentiated, so nothing is added to anything there.
+    /// Conditions and bounds are not differentiated, so nothing is added to derivatives there.
     fn statement(&mut self, s: &mut Stmt, before: &mut Block) {
         let span = s.span;
         match &mut s.kind {
             StmtKind::Call(callee, args) => self.call(*callee, args, span, before),
-            // Copies that are not needed do no harm.
+            // Unneeded copies do no harm.
             StmtKind::LogicalIf(_, inner) => return self.statement(inner, before),
             StmtKind::Assign(..) => {}
             _ => return,
@@ -110,8 +110,8 @@ impl Pass<'_> {
                     continue;
                 }
                 let free = |k: &usize| !self.assigned.argument(&name, *k);
-                // One that is assigned must not be used twice: the program is wrong, or
-                // the elements are others.
+                // An argument that is assigned must not be passed twice: the program is wrong, or
+                // the elements are different.
                 let Some(k) = [j, i].into_iter().find(free) else {
                     continue;
                 };
@@ -131,7 +131,7 @@ impl Pass<'_> {
         }
     }
 
-    /// May two arguments be the same real variable?
+    /// Whether two arguments may be the same real variable.
     fn same(&self, target: &Unit, args: &[Expr], i: usize, j: usize) -> bool {
         let (Some(a), Some(b)) = (args[i].base(), args[j].base()) else {
             return false;
@@ -148,14 +148,14 @@ impl Pass<'_> {
             (ExprKind::Element(_, x), ExprKind::Element(_, y)) => {
                 let equal = x.iter().zip(y).all(|(x, y)| alike(x, y));
                 let constant = |l: &[Expr]| l.iter().all(|e| matches!(e.kind, ExprKind::Int(_)));
-                // Different elements as the beginnings of arrays: columns of a matrix.
+                // Different elements as the start of arrays, such as columns of a matrix.
                 equal || !(is_array(i) || is_array(j) || constant(x) && constant(y))
             }
             _ => true,
         }
     }
 
-    /// A copy of an actual argument, made by the statements `before`.
+    /// Returns a copy of an actual argument, which the statements in `before` create.
     fn copy(&mut self, actual: &Expr, target: &Unit, k: usize, before: &mut Block) -> Option<Expr> {
         let span = actual.span;
         let base = actual.base()?;
@@ -214,7 +214,7 @@ impl Pass<'_> {
     }
 }
 
-/// Are two subscripts written alike?
+/// Whether two subscripts are written identically.
 fn alike(a: &Expr, b: &Expr) -> bool {
     match (&a.kind, &b.kind) {
         (ExprKind::Int(x), ExprKind::Int(y)) => x == y,

@@ -1,4 +1,4 @@
-//! What the tool passes over in silence.
+//! Problems that the tool does not report.
 
 use super::Options;
 use super::input::Prepared;
@@ -15,7 +15,7 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-/// Looks at the closure for what the tool would not say, or say too late.
+/// Checks the closure for problems that the tool would not report, or too late.
 pub(super) fn check(
     p: &Prepared,
     request: &Request,
@@ -67,8 +67,8 @@ fn allowed(options: &Options, name: &str) -> bool {
         .any(|a| a.eq_ignore_ascii_case(name))
 }
 
-/// Calls that take or return real numbers and whose procedure is not there. The tool
-/// assumes that they touch nothing but their arguments.
+/// Reports calls with real arguments or results of procedures that are missing. The tool assumes
+/// that they access nothing but their arguments.
 fn unknown_procedures(
     p: &Prepared,
     request: &Request,
@@ -122,7 +122,7 @@ fn unknown_procedures(
     }
 }
 
-/// Derivatives that end in an INTEGER. Our own engine knows where.
+/// Reports derivatives that are lost in an INTEGER. Our own engine knows where.
 fn lost_derivatives(
     p: &Prepared,
     request: &Request,
@@ -136,7 +136,7 @@ fn lost_derivatives(
     };
     let program = everything(p);
     let mut warnings = Vec::new();
-    // What it cannot differentiate is no concern here.
+    // Whatever the engine cannot differentiate does not matter here.
     let _ = Builtin.differentiate_warning(&program, &forward, &mut warnings);
     for mut w in warnings {
         if w.rule == &rules::AD_LOST_DERIVATIVE
@@ -150,7 +150,7 @@ fn lost_derivatives(
     }
 }
 
-/// All that the tool reads, but for stubs.
+/// Returns everything that the tool reads, except stubs.
 fn everything(p: &Prepared) -> Program {
     let helpers = p.helpers.iter().map(|h| &h.seen);
     Program {
@@ -158,15 +158,15 @@ fn everything(p: &Prepared) -> Program {
     }
 }
 
-/// The unit around a place.
+/// Returns the unit that contains a position.
 fn within(p: &Prepared, span: Span) -> Option<&Unit> {
     p.units.iter().find(|u| {
         u.span.file == span.file && u.span.start <= span.start && span.start <= u.end_span.end
     })
 }
 
-/// Functions that change real variables, where the tool forgets that they do: in
-/// conditions and loop bounds.
+/// Reports functions that change real variables in conditions and loop bounds, where the tool
+/// ignores the change.
 fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut Vec<Diagnostic>) {
     let program = everything(p);
     let assigned = Assigned::of(&program);
@@ -178,7 +178,7 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
     };
     for u in &p.units {
         walk_block(&u.body, &mut |s| {
-            // There the call comes before the statement, with derivatives.
+            // In these the call precedes the statement, with derivatives.
             if matches!(s.kind, StmtKind::Assign(..) | StmtKind::Call(..)) {
                 return;
             }
@@ -212,10 +212,10 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
     }
 }
 
-/// The units that assign real variables in COMMON, themselves or by what they call.
+/// Returns the units that assign real variables in COMMON, directly or through callees.
 fn assign_common(units: &[Unit]) -> HashSet<Name> {
     let mut found = HashSet::new();
-    // Each stands after what it calls, but for recursion, which the tool has not.
+    // Each unit comes after its callees, except for recursion, which the tool does not support.
     for u in units {
         let mut changes = called(u).iter().any(|n| found.contains(n));
         walk_block(&u.body, &mut |s| {

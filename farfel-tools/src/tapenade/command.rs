@@ -5,31 +5,31 @@ use super::{Options, Version};
 use crate::external::Job;
 use farfel_lang::ir::{AdMode, Arg, Request, Unit};
 
-/// The names of the files of one run.
+/// The names of the files of a run.
 pub(super) struct Files {
-    /// What it reads.
+    /// The input file.
     pub input: String,
-    /// What it writes, as far as that is known for sure.
+    /// The output files, as far as their names are certain.
     pub outputs: Vec<String>,
-    /// Where its messages are.
+    /// The file with its messages.
     pub messages: String,
 }
 
-/// The suffix of a request as Tapenade gets it.
+/// Returns the suffix of a request in the form that Tapenade expects.
 pub(super) fn suffix(request: &Request) -> String {
     request.suffix.to_lowercase()
 }
 
-/// The name of the files of a run, without suffix and extension.
+/// Returns the base name of the files of a run, without suffix and extension.
 fn base(request: &Request) -> String {
     request.head.to_lowercase()
 }
 
-/// The files of the run for a request.
+/// Returns the files of the run for a request.
 pub(super) fn files(version: Version, request: &Request) -> Files {
     let base = base(request);
-    // In vector mode 3.16 appends a letter of its own to the suffix. What older versions do
-    // is not known, so nothing is asked for there: whatever they write is read.
+    // In vector mode 3.16 appends a letter of its own to the suffix. The behaviour of older
+    // versions is unknown, so no particular files are required: all files that they write are read.
     let known = !request.vector || version.has_suffix_for_each_mode();
     let stem = format!(
         "{base}{}{}",
@@ -43,7 +43,7 @@ pub(super) fn files(version: Version, request: &Request) -> Files {
     }
 }
 
-/// The run for a request, given what it reads.
+/// Returns the job for a request, given its input.
 pub(super) fn job(
     version: Version,
     options: &Options,
@@ -61,7 +61,7 @@ pub(super) fn job(
     let mut args: Vec<String> = Vec::new();
     let mut add = |list: &[&str]| args.extend(list.iter().map(|s| (*s).to_owned()));
     if !java.is_empty() {
-        // The start script takes one word behind -java and splits it at blanks.
+        // The start script takes one word after -java and splits it at blanks.
         add(&["-java", &java.join(" ")]);
     }
     add(&["-head", &head_with_lists(request, head)]);
@@ -93,7 +93,7 @@ pub(super) fn job(
     }
 }
 
-/// `head(dependents)/(independents)`.
+/// Returns `head(dependents)/(independents)`.
 fn head_with_lists(request: &Request, head: &Unit) -> String {
     let names = |positions: &[usize]| {
         positions

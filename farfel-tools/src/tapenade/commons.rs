@@ -1,8 +1,8 @@
-//! COMMON blocks that are used further down.
+//! COMMON blocks that callees use.
 //!
-//! The tool saves and restores, and sets derivatives to zero, only what the unit declares
-//! that calls: of a COMMON block that only the called one knows it warns, and goes wrong.
-//! So in the copy that it gets every unit declares the blocks of all that it calls.
+//! The tool only saves, restores and zeroes what the calling unit declares: for a COMMON block that
+//! only the callee declares, it issues a warning and generates incorrect code. So in the copy that
+//! it reads, every unit declares the blocks of all its callees.
 
 use super::units::called;
 use farfel_lang::ir::{Entity, Expr, Name, Place, SpecKind, Symbol, Unit};
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 /// The variables of a block, with constant bounds.
 type Block = Vec<Symbol>;
 
-/// Declares in each of `units`, which stand after what they call, the blocks of what it
-/// calls.
+/// Declares in each of `units`, which have to come after their callees, the blocks of the units
+/// that it calls.
 pub(super) fn declare(units: &mut [Unit]) {
     let mut below: HashMap<Name, BTreeMap<Name, Block>> = HashMap::new();
     for unit in units {
@@ -40,7 +40,7 @@ pub(super) fn declare(units: &mut [Unit]) {
     }
 }
 
-/// The blocks that a unit declares; `None` where a bound or length is no constant.
+/// Returns the blocks that a unit declares; `None` if a bound or length is not constant.
 fn own_blocks(unit: &Unit) -> BTreeMap<Name, Option<Block>> {
     let mut found: BTreeMap<Name, Option<Block>> = BTreeMap::new();
     for spec in &unit.specs {
@@ -62,7 +62,7 @@ fn own_blocks(unit: &Unit) -> BTreeMap<Name, Option<Block>> {
     found
 }
 
-/// A variable whose facts name no other symbol.
+/// Returns a variable with constant bounds and length, which refer to no other symbol.
 fn plain(unit: &Unit, sym: farfel_lang::ir::SymId) -> Option<Symbol> {
     let mut s = unit.symbols[sym].clone();
     let constant = |e: &Expr| constant::integer(unit, e).map(|n| Expr::int(n, e.span));

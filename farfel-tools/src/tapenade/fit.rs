@@ -1,4 +1,4 @@
-//! The argument list that the program calls the derivative with.
+//! The argument list with which the program calls the derivative.
 
 use super::input::Prepared;
 use super::output::broken;
@@ -10,18 +10,18 @@ use farfel_lang::ir::{
     Symbol, Type, Unit, UnitKind,
 };
 
-/// What an argument of a derivative is.
+/// The kind of an argument of a derivative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slot {
     /// The head's argument at this position.
     Primal(usize),
-    /// The derivative of that.
+    /// The derivative of the head's argument at this position.
     Derivative(usize),
     /// The number of directions.
     Count,
 }
 
-/// The argument list that the program uses.
+/// Returns the argument list that the program uses.
 fn wanted(request: &Request, head: &Unit) -> Vec<Slot> {
     let mut slots = Vec::new();
     for i in 0..head.args.len() {
@@ -36,8 +36,8 @@ fn wanted(request: &Request, head: &Unit) -> Vec<Slot> {
     slots
 }
 
-/// The argument list of the tool's derivative, by its names: those of the head, each
-/// followed by its derivative's.
+/// Returns the argument list of the tool's derivative, determined by names: the arguments of the
+/// head, each followed by its derivative.
 fn layout(request: &Request, head: &Unit, root: &Unit) -> Option<Vec<Slot>> {
     let name = |u: &Unit, a: &Arg| a.sym().map(|s| u.symbols[s].name.clone());
     let ty = |u: &Unit, a: &Arg| a.sym().and_then(|s| u.symbols[s].ty);
@@ -74,7 +74,7 @@ fn layout(request: &Request, head: &Unit, root: &Unit) -> Option<Vec<Slot>> {
     Some(slots)
 }
 
-/// Makes the derivative that the program calls: the tool's own under another name, or a
+/// Creates the derivative that the program calls: the tool's own under another name, or a
 /// subroutine that calls it.
 pub(super) fn fit(
     program: &Program,
@@ -131,7 +131,7 @@ pub(super) fn fit(
     Ok(units)
 }
 
-/// The derivative of a head in which nothing depends on anything.
+/// Returns the derivative of a head without dependences.
 pub(super) fn passive(program: &Program, request: &Request) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
@@ -157,13 +157,13 @@ fn unpaired(request: &Request, head: &Unit, i: usize) -> Diagnostic {
     .help(format!("declare {name} with its size"))
 }
 
-/// The derivatives that must be set to zero, because the tool left them out.
+/// Returns the derivatives that have to be set to zero, because the tool omitted them.
 fn zeroed(program: &Program, request: &Request, slots: &[Slot], lost: &[usize]) -> Vec<usize> {
     let (results, starts) = match request.mode {
         AdMode::Forward => (&request.dependents, &request.independents),
         AdMode::Reverse => (&request.independents, &request.dependents),
     };
-    // Only looked at where it matters.
+    // Computed only if it is needed.
     let mut assigned: Option<Assigned> = None;
     results
         .iter()
@@ -172,8 +172,8 @@ fn zeroed(program: &Program, request: &Request, slots: &[Slot], lost: &[usize]) 
             if slots.contains(&Slot::Derivative(*i)) {
                 return lost.contains(i);
             }
-            // One that holds a value on entry keeps it if the head leaves the variable
-            // alone.
+            // A derivative that has a value on entry keeps it if the head does not assign the
+            // variable.
             !starts.contains(i)
                 || assigned
                     .get_or_insert_with(|| Assigned::of(program))
@@ -182,8 +182,8 @@ fn zeroed(program: &Program, request: &Request, slots: &[Slot], lost: &[usize]) 
         .collect()
 }
 
-/// The arguments whose derivatives have no meaning on return, as a comment above the
-/// routine says: `RW status of diff variables: x:out y:in-killed`.
+/// Returns the arguments whose derivatives are undefined on return, according to a comment above
+/// the routine: `RW status of diff variables: x:out y:in-killed`.
 fn undefined(comments: &[String], head: &Unit) -> Vec<usize> {
     let Some(at) = comments.iter().position(|c| c.contains("RW status of")) else {
         return Vec::new();
@@ -209,13 +209,13 @@ fn undefined(comments: &[String], head: &Unit) -> Vec<usize> {
         .collect()
 }
 
-/// A call of one subroutine by another that has the arguments of the head.
+/// A call of a subroutine by another one that has the arguments of the head.
 struct Call {
     name: Name,
     slots: Vec<Slot>,
 }
 
-/// A subroutine with the wanted arguments that calls another one, if any, and then sets
+/// Returns a subroutine with the wanted arguments that calls another one, if any, and then sets
 /// some derivatives to zero.
 fn wrapper(
     request: &Request,
@@ -243,7 +243,7 @@ fn wrapper(
                 | SpecKind::Format(..)
         )
     });
-    // Locals are not needed. What is in COMMON, or constant, may be a bound.
+    // Local variables are not needed. COMMON variables and constants may be used in bounds.
     let local: Vec<SymId> = unit
         .symbols
         .iter()
@@ -331,7 +331,7 @@ fn wrapper(
     Ok(unit)
 }
 
-/// The modes in which a derivative computes the primal results too.
+/// Whether derivatives in this mode also compute the primal results.
 fn computes_results(request: &Request) -> bool {
     request.mode == AdMode::Forward
 }

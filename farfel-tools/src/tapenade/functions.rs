@@ -1,13 +1,13 @@
 //! Statement functions.
 //!
-//! The tool replaces references by the value, one argument after the other: where an actual
-//! argument is named like a later dummy argument, that is replaced again. So in the copy
-//! that it gets, the dummy arguments have names that occur nowhere else.
+//! The tool expands references to statement functions by replacing one dummy argument after the
+//! other: if an actual argument has the name of a later dummy argument, it is replaced again. So in
+//! the copy that the tool reads, the dummy arguments have unique names.
 
 use farfel_lang::ir::{Class, SymId, Symbol, Unit};
 use std::collections::HashMap;
 
-/// Gives the dummy arguments of a unit's statement functions names of their own.
+/// Gives the dummy arguments of a unit's statement functions unique names.
 pub(super) fn rename_dummies(unit: &mut Unit) {
     let functions: Vec<SymId> = unit
         .symbols

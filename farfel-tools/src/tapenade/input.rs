@@ -1,4 +1,4 @@
-//! What the tool gets to read: the closure of the request's head in the call graph.
+//! The input of the tool: the closure of the request's head in the call graph.
 
 use super::intrinsics::Helper;
 use super::silence::{self, Placeholder};
@@ -15,44 +15,44 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// The copy of the closure that the tool gets, and what to know about it afterwards.
+/// The copy of the closure that the tool reads, with information needed afterwards.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
-    /// The units, each after what it calls; the head is the last.
+    /// The units, each after its callees; the head is the last.
     pub units: Vec<Unit>,
-    /// The units whose copies do or take something else than the originals. What the tool
-    /// generates must call the copies.
+    /// The units whose copies behave differently from the originals or have other arguments.
+    /// Generated code must call the copies.
     pub changed: HashSet<Name>,
-    /// Units of ours that stand for intrinsic functions.
+    /// Our own units that replace intrinsic functions.
     pub helpers: Vec<Helper>,
-    /// The support routines that got stubs.
+    /// The support routines that have stubs.
     pub stubs: Vec<Name>,
-    /// What stands in for STOP.
+    /// The placeholders for STOP.
     pub placeholders: Vec<Placeholder>,
-    /// Parts of arrays are passed.
+    /// Whether parts of arrays are passed.
     pub parts: bool,
-    /// The text of all that.
+    /// The source text of all of this.
     pub text: String,
-    /// For each line of the text, where it comes from.
+    /// The origin of each line of the text.
     pub lines: Vec<Span>,
 }
 
 impl Prepared {
-    /// The unit of a name in any case.
+    /// Returns the unit with this name, in any case.
     pub(super) fn unit(&self, name: &str) -> Option<&Unit> {
         self.units
             .iter()
             .find(|u| u.name.eq_ignore_ascii_case(name))
     }
 
-    /// The head's copy.
+    /// Returns the head's copy.
     pub(super) fn head(&self) -> Option<&Unit> {
         self.units.last()
     }
 }
 
-/// The forms that the tool gets programs in. What it does not take besides, the passes of this
-/// adapter see to.
+/// Returns the forms in which the tool gets programs. Other restrictions are handled by the passes
+/// of this adapter.
 fn forms(mode: AdMode) -> Forms {
     match mode {
         AdMode::Forward => Forms::default(),
@@ -62,8 +62,8 @@ fn forms(mode: AdMode) -> Forms {
 
 /// Prepares the closure of a request's head.
 ///
-/// Everything depends on nothing but the units of the closure and the request, so that
-/// equal closures give equal texts.
+/// The result depends only on the units of the closure and the request, so that equal closures give
+/// equal texts.
 pub(super) fn prepare(
     program: &Program,
     request: &Request,
@@ -88,7 +88,7 @@ pub(super) fn prepare(
             p.changed = legal.notes.silenced;
             p.units = legal.program.into_owned().units;
         }
-        // There may be more to say of it as it is.
+        // There may be further errors in the original.
         Err(found) => {
             faults.extend(found);
             p.units = closure.units;
@@ -104,7 +104,7 @@ pub(super) fn prepare(
         aliases::separate(&mut p.units, request, faults);
     }
     commons::declare(&mut p.units);
-    // Sizes do not say what part of an array it is.
+    // The sizes do not tell which part of an array is passed.
     p.parts = parts::are_passed(&p.units);
     sizes::give_sizes(&mut p.units, &mut p.changed);
     p.helpers = intrinsics::replace(&mut p.units);
@@ -122,7 +122,7 @@ pub(super) fn prepare(
     p
 }
 
-/// Whoever calls a changed unit is changed as well.
+/// Callers of changed units are changed, too.
 fn spread(units: &[Unit], changed: &mut HashSet<Name>) {
     if changed.is_empty() {
         return;
@@ -139,7 +139,7 @@ fn spread(units: &[Unit], changed: &mut HashSet<Name>) {
     }
 }
 
-/// Does a unit name one of some top-level units?
+/// Whether a unit refers to one of some top-level units.
 fn names_any(unit: &Unit, names: &HashSet<Name>) -> bool {
     let mut found = false;
     for_each_symbol(&unit.body, &mut |s| {
@@ -163,7 +163,7 @@ fn strip_block(block: &mut Block) {
     }
 }
 
-/// The text of everything, and where each line comes from.
+/// Returns the text of everything, and the origin of each line.
 fn print(p: &Prepared) -> (String, Vec<Span>) {
     let mut text = String::new();
     let mut lines = Vec::new();
@@ -182,8 +182,8 @@ fn print(p: &Prepared) -> (String, Vec<Span>) {
     (text, lines)
 }
 
-/// Prints a unit with line markers of its own, which say from which statement each line
-/// comes, and takes them out again.
+/// Prints a unit with artificial line markers, which tell the statement for each line, and removes
+/// the markers again.
 fn print_one(unit: &Unit, text: &mut String, lines: &mut Vec<Span>) {
     let mut unit = unit.clone();
     let mut places: Vec<Span> = Vec::new();
@@ -213,7 +213,7 @@ fn print_one(unit: &Unit, text: &mut String, lines: &mut Vec<Span>) {
     }
 }
 
-/// Gives each statement a line of its own, and notes where it really stands.
+/// Gives each statement an artificial line, and records its real position.
 fn number(unit: &mut Unit, places: &mut Vec<Span>) {
     let mut next = |span: &mut Span| {
         let at = places.len() as u32;

@@ -1,13 +1,12 @@
-//! Intrinsic functions that the tool does not know, or differentiates wrongly.
+//! Intrinsic functions that the tool does not know, or differentiates incorrectly.
 //!
-//! Seen with 3.16: of many specific names it knows nothing; DIM and ANINT neither; the
-//! tangent of `CMPLX(X, Y)` with passive Y has Y as its imaginary part; ABS of a complex
-//! number becomes a comparison of complex numbers; parts of a COMPLEX*16 are kept in
-//! single precision.
+//! Seen with 3.16: many specific names are unknown, and so are DIM and ANINT; the tangent of
+//! `CMPLX(X, Y)` with passive Y has Y as its imaginary part; ABS of a complex number becomes a
+//! comparison of complex numbers; parts of a COMPLEX*16 are stored in single precision.
 //!
-//! Where a generic name means the same it is used. Else a function of ours stands in: the
-//! tool reads a definition that it can differentiate, and the program gets one that calls
-//! the intrinsic function.
+//! If a generic name means the same, it is used instead. Otherwise a function of our own is
+//! substituted: the tool reads a definition that it can differentiate, and the program gets one
+//! that calls the intrinsic function.
 
 use super::units::own_units;
 use farfel_lang::Span;
@@ -16,16 +15,16 @@ use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Place, Symbol, Type, Unit, r
 use farfel_lang::types::type_of;
 use std::collections::BTreeMap;
 
-/// A function of ours, in its two versions.
+/// A function of our own, in its two versions.
 #[derive(Debug, Clone)]
 pub(super) struct Helper {
-    /// What the tool reads.
+    /// The version that the tool reads.
     pub seen: Unit,
-    /// What the program gets.
+    /// The version for the program.
     pub real: Unit,
 }
 
-/// The generic names that the tool knows, by operation.
+/// Returns the generic name that the tool knows for an operation.
 fn generic(i: &Intrinsic, result: Type) -> Option<&'static str> {
     Some(match i.op {
         Op::Convert => match result {
@@ -75,12 +74,12 @@ fn generic(i: &Intrinsic, result: Type) -> Option<&'static str> {
     })
 }
 
-/// Replaces them in `units`, and returns the functions that stand in.
+/// Replaces such intrinsic functions in `units`, and returns the substitutes.
 pub(super) fn replace(units: &mut [Unit]) -> Vec<Helper> {
     let mut helpers: BTreeMap<String, Helper> = BTreeMap::new();
     let present: Vec<_> = units.iter().map(|u| u.name.clone()).collect();
     for unit in units {
-        // The functions that stand in call what they stand in for.
+        // The substitutes call the functions that they replace.
         if unit.name.starts_with(PREFIX) {
             continue;
         }
@@ -107,20 +106,20 @@ pub(super) fn replace(units: &mut [Unit]) -> Vec<Helper> {
         .collect()
 }
 
-/// The names of the functions that stand in begin with this.
+/// The prefix of the names of the substitutes.
 const PREFIX: &str = "FARFEL_F_";
 
 fn replace_one(unit: &mut Unit, e: &mut Expr, helpers: &mut BTreeMap<String, Helper>) {
     let span = e.span;
     match &e.kind {
-        // The tool fails where a constant stands in an active expression.
+        // The tool fails if there is a constant in an active expression.
         ExprKind::Complex(parts) => {
             let double = type_of(unit, e) == Some(Type::Complex(8));
             let parts = [parts.0.clone(), parts.1.clone()];
             complex(unit, e, parts, double, helpers);
             return;
         }
-        // The derivative by the exponent has LOG of the base.
+        // The derivative with respect to the exponent contains LOG of the base.
         ExprKind::Binary(BinOp::Pow, base, exponent) => {
             let ty = match (type_of(unit, base), type_of(unit, exponent)) {
                 (Some(Type::Integer(_)), Some(Type::Real(n) | Type::Complex(n))) => Type::Real(n),
@@ -158,7 +157,7 @@ fn replace_one(unit: &mut Unit, e: &mut Expr, helpers: &mut BTreeMap<String, Hel
         complex(unit, e, parts, n == 8, helpers);
         return;
     }
-    // AMAX0 and the like convert besides.
+    // AMAX0 and the like also convert.
     let converts = matches!(i.op, Op::Max | Op::Min)
         && types.iter().copied().reduce(Type::promote) != Some(result);
     if !converts
@@ -172,7 +171,7 @@ fn replace_one(unit: &mut Unit, e: &mut Expr, helpers: &mut BTreeMap<String, Hel
     }
 }
 
-/// `(x, y)`, each with a derivative of its own.
+/// Writes `(x, y)` such that each part has a derivative of its own.
 fn complex(
     unit: &mut Unit,
     e: &mut Expr,
@@ -203,7 +202,7 @@ fn complex(
     stand_in.call(unit, e, args, helpers);
 }
 
-/// A number as one of another type, where it is not.
+/// Converts a number to another type, if necessary.
 fn convert(unit: &mut Unit, e: Expr, ty: Type) -> Expr {
     let span = e.span;
     let name = if ty == Type::DOUBLE { "DBLE" } else { "REAL" };
@@ -216,7 +215,7 @@ fn convert(unit: &mut Unit, e: Expr, ty: Type) -> Expr {
     }
 }
 
-/// A function that stands in for an intrinsic one.
+/// A substitute for an intrinsic function.
 struct StandIn {
     /// Its name, without the prefix.
     name: String,
@@ -224,16 +223,16 @@ struct StandIn {
     result: Type,
     /// The type of its arguments `A`, `B`, ….
     of: Type,
-    /// How many they are.
+    /// The number of arguments.
     count: usize,
-    /// Its statements for the tool.
+    /// The statements of the version for the tool.
     seen: Vec<String>,
-    /// Its value for the program.
+    /// The value in the version for the program.
     real: String,
 }
 
 impl StandIn {
-    /// Makes `e` a call of it.
+    /// Turns `e` into a call of the substitute.
     fn call(
         self,
         unit: &mut Unit,
@@ -287,7 +286,7 @@ impl StandIn {
     }
 }
 
-/// What stands in for an intrinsic function with arguments of some types.
+/// Returns the substitute for an intrinsic function with arguments of some types.
 fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
     let of = *types.first()?;
     let (zero, one) = if result == Type::DOUBLE {
@@ -297,20 +296,20 @@ fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
     };
     let (name, seen): (String, Vec<&str>) = match (i.op, of) {
         (Op::Dim, Type::Real(n)) => (format!("DIM{n}"), vec!["F = MAX(A - B, 0)"]),
-        // In single precision the tool mixes precisions.
+        // The tool mixes precisions in single precision.
         (Op::Sign, Type::Real(n)) => (
             format!("SIGN{n}"),
             vec!["C = SIGN(ONE, A)", "D = SIGN(ONE, B)", "F = A*C*D"],
         ),
-        // Like this one, it has no derivative.
+        // AINT has no derivative either.
         (Op::Anint, Type::Real(n)) => (format!("ANINT{n}"), vec!["F = AINT(A)"]),
         // The tool writes LOG(10) in single precision.
         (Op::Log10, Type::Real(8)) => (
             "LOG10".to_owned(),
             vec!["F = LOG(A)/2.302585092994045684D0"],
         ),
-        // The tool takes functions of complex numbers to be real, and keeps what it puts
-        // aside in real variables.
+        // The tool assumes that functions of complex numbers are real, and stores intermediate
+        // values in real variables.
         (Op::Abs, Type::Complex(4)) => (
             "ABS4".to_owned(),
             vec!["C = REAL(A)**2 + AIMAG(A)**2", "F = SQRT(C)"],
@@ -353,7 +352,7 @@ fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
     })
 }
 
-/// The symbol of an intrinsic function, unless its name means something else here.
+/// Returns the symbol of an intrinsic function, unless its name means something else here.
 pub(super) fn intrinsic(unit: &mut Unit, name: &str, span: Span) -> Option<farfel_lang::ir::SymId> {
     if let Some(s) = unit.symbols.find(name) {
         return matches!(unit.symbols[s].class, Class::Intrinsic(_)).then_some(s);
@@ -366,7 +365,7 @@ pub(super) fn intrinsic(unit: &mut Unit, name: &str, span: Span) -> Option<farfe
     }))
 }
 
-/// The symbol of a function of ours, declared.
+/// Returns the declared symbol of a function of our own.
 fn function(unit: &mut Unit, name: &str, ty: Type, span: Span) -> Option<farfel_lang::ir::SymId> {
     if let Some(s) = unit.symbols.find(name) {
         return (unit.symbols[s].class == Class::Function).then_some(s);

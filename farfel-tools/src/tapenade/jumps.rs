@@ -1,7 +1,7 @@
 //! Computed and assigned GOTO.
 //!
-//! In large ones the tool loses labels. A row of IF means the same; an assigned label is as
-//! good as any other number.
+//! The tool loses labels in large ones. A sequence of IF statements has the same effect; an
+//! assigned label can be represented by any number.
 
 use farfel_lang::ir::{
     BinOp, Block, Expr, ExprKind, Label, Stmt, StmtKind, SymId, Unit, walk_block,
@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// The labels that each variable can hold.
 type Labels = HashMap<SymId, BTreeSet<Label>>;
 
-/// Replaces every computed GOTO of a unit whose number can be looked at several times, and
-/// assigned GOTO with its variables.
+/// Replaces every computed GOTO of a unit whose index can be evaluated several times, and every
+/// assigned GOTO together with its variables.
 pub(super) fn spell_out(unit: &mut Unit) {
     let mut labels = Labels::new();
     let mut formats: HashSet<SymId> = HashSet::new();
@@ -20,7 +20,7 @@ pub(super) fn spell_out(unit: &mut Unit) {
         StmtKind::AssignLabel(label, var) => {
             labels.entry(*var).or_default().insert(*label);
         }
-        // The label of a FORMAT must stay one.
+        // The label of a FORMAT must remain a label.
         StmtKind::Io(io) => {
             for e in &io.control {
                 e.for_each_symbol(&mut |s| {
@@ -66,14 +66,14 @@ fn in_block(block: &mut Block, assigned: &Labels) {
     }
 }
 
-/// No function is called.
+/// Whether no function is called.
 fn is_plain(e: &Expr) -> bool {
     let mut plain = true;
     e.walk(&mut |e| plain &= !matches!(e.kind, ExprKind::Call(..)));
     plain
 }
 
-/// `IF (number .EQ. 1) GOTO …` and so on.
+/// Returns `IF (number .EQ. 1) GOTO …` and so on.
 fn tests(labels: impl Iterator<Item = (i64, Label)>, number: &Expr) -> Vec<Stmt> {
     let span = number.span;
     let mut out: Vec<Stmt> = labels

@@ -1,4 +1,4 @@
-//! What the tool says.
+//! The messages of the tool.
 
 use super::input::Prepared;
 use super::{Options, stack};
@@ -11,24 +11,23 @@ use farfel_lang::ir::{AdMode, Request, Unit, walk_block};
 struct Message<'t> {
     /// The unit that it is about.
     unit: Option<&'t str>,
-    /// `AD09`; `Command`, `File` or `System` for what has no code.
+    /// The code `AD09`; `Command`, `File` or `System` for messages without a code.
     code: &'t str,
-    /// The rest.
+    /// The rest of the message.
     text: &'t str,
 }
 
-/// What is said of correct programs. Types and declarations (TC and DD) are idle too: those
-/// that matter were judged when the program was read.
+/// Messages about correct programs. Those about types and declarations (TC and DD) can be ignored,
+/// too: relevant problems were reported when the program was parsed.
 const IDLE: &[&str] = &["CF03", "CF04", "CF05", "DF05"];
 
-/// What makes the derivative wrong, or incomplete.
+/// Messages about incorrect or incomplete derivatives.
 const SERIOUS: &[&str] = &[
     "AD01", "AD09", "AD10", "AD11", "AD12", "AD14", "AD15", "AD16", "AD17", "AD18", "AD19", "AD20",
     "AD25",
 ];
 
-/// The diagnostics for what the tool said: on its standard output, and in its file of
-/// messages.
+/// Returns diagnostics for the tool's messages, from its standard output and from its message file.
 pub(super) fn diagnostics(
     p: &Prepared,
     request: &Request,
@@ -46,8 +45,8 @@ pub(super) fn diagnostics(
         let judged = judge(p, request, options, &m);
         seen.push(m);
         let Some(d) = judged else { continue };
-        // One diagnostic for each place, so that none is lost where equal places are
-        // reported once.
+        // One diagnostic per position, so that none is lost when duplicates are removed by
+        // position.
         match found
             .iter_mut()
             .find(|x| x.span == d.span && x.severity == d.severity && x.rule == d.rule)
@@ -61,7 +60,7 @@ pub(super) fn diagnostics(
 
 fn message(line: &str) -> Option<Message<'_>> {
     let mut rest = line.trim();
-    // The number in the file of messages.
+    // The number in the message file.
     if let Some((number, tail)) = rest.split_once(' ')
         && number.bytes().all(|b| b.is_ascii_digit())
     {
@@ -101,7 +100,7 @@ fn judge(
 ) -> Option<Diagnostic> {
     let about_ours = |name: &str| {
         let upper = name.to_ascii_uppercase();
-        // Of stubs and placeholders, it says what it likes: their derivatives are ours.
+        // Messages about stubs and placeholders do not matter: we write their derivatives.
         upper.contains("FARFELST") || stack::is_support(&upper)
     };
     if m.unit.is_some_and(about_ours) || m.text.split_whitespace().any(about_ours) {
@@ -114,11 +113,11 @@ fn judge(
         code if IDLE.contains(&code) || code.starts_with("TC") || code.starts_with("DD") => {
             return None;
         }
-        // What tangents follow without trouble.
+        // Tangents handle these correctly.
         "CF01" | "AD22" => serious = request.mode == AdMode::Reverse,
-        // Says of a head without derivatives that it has none: see `passive`.
+        // Tells that a head without derivatives has none: see `passive`.
         "AD06" => return None,
-        // The constant of vector mode is taken care of.
+        // The constant of vector mode is supplied.
         "AD10" if m.text.contains("nbdirsmax") => return None,
         "AD09" => {
             let name = word_after(m.text, &["function"]).unwrap_or_default();
@@ -136,8 +135,8 @@ fn judge(
                 "its derivative must be linked to the program".to_owned()
             });
         }
-        // Variables that keep their value from call to call, and that the caller cannot
-        // see: they are not saved, and their derivatives not set to zero.
+        // Variables that keep their values from call to call, and that the caller cannot see: they
+        // are not saved, and their derivatives are not set to zero.
         "AD14" => {
             help = Some("pass the variable as an argument, or put it into COMMON".to_owned());
         }
@@ -177,8 +176,8 @@ fn judge(
     })
 }
 
-/// Where the message belongs: the line that it names, the statement with what it names, its
-/// unit, the block that asks.
+/// Returns the position for a message: the line that it mentions, the statement with the name that
+/// it mentions, its unit, or the block with the request.
 fn place(p: &Prepared, request: &Request, m: &Message<'_>) -> Span {
     let line: Option<usize> = m
         .text
@@ -209,7 +208,7 @@ fn place(p: &Prepared, request: &Request, m: &Message<'_>) -> Span {
     span.unwrap_or(unit.name_span).or(request.span)
 }
 
-/// The word behind one of some phrases.
+/// Returns the word after one of some phrases.
 fn word_after<'t>(text: &'t str, phrases: &[&str]) -> Option<&'t str> {
     phrases.iter().find_map(|phrase| {
         let at = text.find(&format!("{phrase} "))?;
@@ -219,7 +218,7 @@ fn word_after<'t>(text: &'t str, phrases: &[&str]) -> Option<&'t str> {
     })
 }
 
-/// The first statement of a unit that names `name`.
+/// Returns the first statement of a unit that mentions `name`.
 fn mention(unit: &Unit, name: &str) -> Option<Span> {
     let sym = unit.symbols.find(name)?;
     let mut found = None;

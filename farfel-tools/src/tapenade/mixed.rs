@@ -1,10 +1,10 @@
 //! Numbers of different types in one statement.
 //!
-//! First, functions whose result is converted by the assignment.
+//! The main case is a function whose result is converted by the assignment.
 //!
-//! Of `Y = F(X)` the tool makes a call that puts the result of F straight into Y, of
-//! whatever type Y is, and also if Y is X. So where the types differ, or Y is among the
-//! arguments, the copy that it gets says `T = F(X)` and `Y = T`.
+//! For `Y = F(X)` the tool generates a call that stores the result of F directly in Y, whatever the
+//! type of Y is, and even if Y is X. So if the types differ, or Y is among the arguments, the copy
+//! that it reads has `T = F(X)` and `Y = T`.
 
 use farfel_lang::ir::{
     Block, Class, DoEnd, Expr, ExprKind, Label, Stmt, StmtKind, Symbol, Type, Unit, walk_block_mut,
@@ -21,7 +21,7 @@ pub(super) fn separate(unit: &mut Unit) {
     unit.body = body;
 }
 
-/// The labels on which loops end.
+/// Collects the labels at which loops end.
 fn loop_ends(block: &Block, ends: &mut HashSet<Label>) {
     for s in block {
         if let StmtKind::Do(d) = &s.kind
@@ -69,8 +69,8 @@ fn in_block(unit: &mut Unit, block: &mut Block, ends: &HashSet<Label>) {
     }
 }
 
-/// The type of the function whose result the statement converts, or assigns to what the
-/// function gets.
+/// Returns the type of a function whose result is converted by the statement, or assigned to one of
+/// its arguments.
 fn converts(unit: &Unit, s: &Stmt) -> Option<Type> {
     let StmtKind::Assign(target, value) = &s.kind else {
         return None;
@@ -90,9 +90,9 @@ fn converts(unit: &Unit, s: &Stmt) -> Option<Type> {
         .then_some(from)
 }
 
-/// Takes the single precision out of what the tool wrote in double precision: it converts
-/// derivatives by CMPLX and SNGL whatever their type. Such calls of the user's are gone
-/// from the input: see [`super::intrinsics`].
+/// Removes single precision from double-precision code that the tool has written: it converts
+/// derivatives by CMPLX and SNGL whatever their type. Such calls in the user's code have been
+/// removed from the input: see [`super::intrinsics`].
 pub(super) fn keep_precision(unit: &mut Unit) {
     let mut body = std::mem::take(&mut unit.body);
     walk_block_mut(&mut body, &mut |s| {
@@ -117,7 +117,7 @@ pub(super) fn keep_precision(unit: &mut Unit) {
     unit.body = body;
 }
 
-/// CMPLX of numbers in double precision is DCMPLX.
+/// Replaces CMPLX of double-precision numbers by DCMPLX.
 fn widen(unit: &mut Unit, e: &mut Expr) {
     if let ExprKind::Call(f, args) = &e.kind
         && unit.symbols[*f].name == "CMPLX"

@@ -1,28 +1,28 @@
-//! Tapenade: an AD tool that is a program of its own.
+//! Tapenade: derivatives by an external program.
 //!
-//! For each request the tool gets the closure of the head in the call graph as one file,
-//! and one command line. What it writes is read, made to fit the calls that the program
-//! has, and joins the program like any other units, so that it can be differentiated again.
+//! For each request the tool gets the closure of the head in the call graph as one file, and one
+//! command line. Its output is parsed, adapted to the calls in the program, and added to the
+//! program like any other units, so that it can be differentiated again.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | `version` | versions, and what each knows |
-//! | `input` | the copy of the closure that the tool gets |
+//! | `version` | versions and their capabilities |
+//! | `input` | the copy of the closure that the tool reads |
 //! | `silence` | input, output and STOP in that copy |
-//! | `intrinsics` | intrinsic functions that the tool gets wrong |
+//! | `intrinsics` | intrinsic functions that the tool handles incorrectly |
 //! | `mixed` | conversions of results |
 //! | `functions` | statement functions |
 //! | `jumps` | computed and assigned GOTO |
 //! | `sizes` | arrays of assumed size |
-//! | `commons` | COMMON blocks that are used further down |
+//! | `commons` | COMMON blocks that callees use |
 //! | `aliases` | one variable as two arguments |
 //! | `parts` | parts of arrays as arguments |
 //! | `command` | the command line |
-//! | `messages` | what the tool says, as diagnostics |
+//! | `messages` | the tool's messages, as diagnostics |
 //! | `output` | the files that it writes |
 //! | `adapt`, `fit` | names, arguments, copies |
-//! | `units` | what units call, their names, units of ours |
-//! | `vector` | several directions |
+//! | `units` | calls and names of units, and units from our own source |
+//! | `vector` | vector mode |
 //! | `stack` | the run-time support of adjoints |
 
 mod adapt;
@@ -54,33 +54,33 @@ use farfel_lang::diagnostic::{Diagnostic, any_errors, rules};
 use farfel_lang::ir::{Program, Request, Unit};
 use std::sync::Arc;
 
-/// The run-time support that adjoints need, in C: what a build compiles and links where
-/// [`needs_support`] says so and Tapenade's own `ADFirstAidKit/adStack.c` is not there.
+/// The run-time support of adjoints, in C: a build compiles and links it if [`needs_support`]
+/// returns true and Tapenade's own `ADFirstAidKit/adStack.c` is not available.
 pub const SUPPORT: &str = include_str!("support/adstack.c");
 
-/// How Tapenade is to be run, besides what a request says.
+/// Options for running Tapenade, in addition to the request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// More options for its command line. Where REAL has eight bytes, `-r8` is needed.
+    /// Additional command-line options. If REAL has eight bytes, `-r8` is needed.
     pub extra: Vec<String>,
     /// Options for the Java virtual machine: `-mx1g`.
     pub java: Vec<String>,
-    /// Procedures that may stay unknown, and subprograms in which a derivative may be lost:
-    /// what is an error elsewhere is a warning there.
+    /// Procedures that may be unknown, and subprograms in which a derivative may be lost: errors
+    /// there are reduced to warnings.
     pub allow_unknown: Vec<String>,
-    /// The tool knows ALLOCATE in FORTRAN 77, as our drop-in does: so it can differentiate adjoints
-    /// of the built-in engine, which have their tapes in arrays.
+    /// Whether the tool supports ALLOCATE in FORTRAN 77, as our drop-in command does: then it can
+    /// differentiate adjoints from the built-in engine, whose tapes are arrays.
     pub allocates: bool,
 }
 
-/// The tool, in one version, with its options and somebody who runs it.
+/// A version of the tool, with its options and a runner.
 #[derive(Clone)]
 pub struct Tapenade {
     /// Its version.
     pub version: Version,
     /// Its options.
     pub options: Options,
-    /// Who runs it.
+    /// The runner that starts it.
     pub runner: Arc<dyn Runner>,
 }
 
@@ -93,11 +93,11 @@ impl std::fmt::Debug for Tapenade {
     }
 }
 
-/// What one request runs.
+/// Returns the job for a request.
 ///
 /// # Errors
 ///
-/// What Tapenade could not differentiate, or would differentiate wrongly.
+/// Code that Tapenade could not differentiate, or would differentiate incorrectly.
 pub fn job(
     program: &Program,
     request: &Request,
@@ -115,7 +115,7 @@ pub fn job(
     }
 }
 
-/// Does something in the program call the run-time support of adjoints?
+/// Whether something in the program calls the run-time support of adjoints.
 pub fn needs_support(program: &Program) -> bool {
     program.units.iter().any(|u| {
         stack::calls(u)
@@ -144,7 +144,7 @@ impl AdTool for Tapenade {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         if request.directions.pattern {
-            // Which tangents can be other than zero is the same for every tool.
+            // Which tangents can be nonzero does not depend on the tool.
             return farfel_ad::Builtin.differentiate_warning(program, request, warnings);
         }
         let Some(_) = program.unit(&request.head) else {
@@ -192,7 +192,8 @@ impl AdTool for Tapenade {
     }
 }
 
-/// Ends with the diagnostics if one is an error, else takes them as warnings.
+/// Returns the diagnostics as an error if one of them is an error, and otherwise adds them to the
+/// warnings.
 fn split(
     found: &mut Vec<Diagnostic>,
     warnings: &mut Vec<Diagnostic>,
@@ -204,7 +205,7 @@ fn split(
     Ok(())
 }
 
-/// What it had said, and what went wrong.
+/// Returns the tool's output, and what went wrong.
 fn failure(e: &RunError) -> (&str, String) {
     match e {
         RunError::NotStarted(why) => ("", format!("Tapenade could not be started: {why}")),
@@ -221,7 +222,7 @@ fn failure(e: &RunError) -> (&str, String) {
     }
 }
 
-/// What was said that tells most: the first exception, else the last line.
+/// Returns the most informative line of the output: the first exception, otherwise the last line.
 fn last(said: &str) -> String {
     let lines = || {
         said.lines()

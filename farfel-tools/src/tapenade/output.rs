@@ -1,4 +1,4 @@
-//! Reading what the tool wrote.
+//! Reading the output of the tool.
 
 use super::input::Prepared;
 use super::units::called;
@@ -14,16 +14,16 @@ use farfel_lang::syntax::{Form, Loader, parse};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A unit that the tool made.
+/// A unit that the tool has generated.
 #[derive(Debug, Clone)]
 pub(super) struct Made {
     /// The unit.
     pub unit: Unit,
-    /// The unit of the input that it is the derivative of, where that is known.
+    /// The unit of the input whose derivative it is, if that is known.
     pub of: Option<Name>,
 }
 
-/// The text of the Fortran files that the tool wrote, in the order of their names.
+/// Returns the text of the Fortran files that the tool wrote, in the order of their names.
 pub(super) fn text(ran: &Ran, input: &str) -> String {
     let mut out = String::new();
     for (name, text) in &ran.files {
@@ -37,7 +37,7 @@ pub(super) fn text(ran: &Ran, input: &str) -> String {
     out
 }
 
-/// Reads the units in `text`. Everything that they call is there, or was in the input.
+/// Parses the units in `text`. Everything that they call must be there, or in the input.
 pub(super) fn read(
     p: &Prepared,
     request: &Request,
@@ -82,8 +82,7 @@ pub(super) fn read(
         program.units.iter_mut().for_each(stack::declare_calls);
         found = resolve_with(&mut program, &Lints::strict());
     }
-    // What is wrong with the input was reported when it was read for the first time, or is
-    // no concern of the tool's.
+    // Errors in the input were reported when it was first parsed, or do not concern the tool.
     if let Some(d) = found
         .iter()
         .find(|d| d.is_error() && (d.span.file != file || d.span.start >= start))
@@ -110,8 +109,7 @@ pub(super) fn read(
     Ok(made)
 }
 
-/// The array whose size the output asks for by a constant that is nowhere defined:
-/// `ISIZE1OFx`.
+/// Returns the array for whose size the output uses an undefined constant: `ISIZE1OFx`.
 fn unknown_size(text: &str) -> Option<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .map(str::to_ascii_uppercase)
@@ -123,7 +121,7 @@ fn unknown_size(text: &str) -> Option<String> {
         })
 }
 
-/// A fault of the tool's, at the block that needs the derivative.
+/// Returns an error of the tool, at the block that needs the derivative.
 pub(super) fn broken(p: &Prepared, request: &Request, what: String) -> Diagnostic {
     let d = Diagnostic::error(&rules::AD_TOOL, request.span, what).label("for this AD block");
     match p.head() {
@@ -134,8 +132,8 @@ pub(super) fn broken(p: &Prepared, request: &Request, what: String) -> Diagnosti
     }
 }
 
-/// The unit of the input that a comment above the output names, else the one whose name the
-/// unit's name begins with.
+/// Returns the unit of the input that is named in a comment above the output, otherwise the one
+/// whose name is a prefix of the unit's name.
 fn origin(p: &Prepared, request: &Request, unit: &Unit) -> Option<Name> {
     let named = unit.comments.iter().find_map(|c| {
         let rest = c.split("ifferentiation of ").nth(1)?;
@@ -158,7 +156,7 @@ fn origin(p: &Prepared, request: &Request, unit: &Unit) -> Option<Name> {
     })
 }
 
-/// Whatever the output calls must be there.
+/// Checks that everything that the output calls exists.
 fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Diagnostic>> {
     let known: HashSet<&str> = made
         .iter()
@@ -167,8 +165,7 @@ fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Di
         .chain(p.helpers.iter().map(|h| &h.seen))
         .map(|u| u.name.as_str())
         .collect();
-    // Unknown procedures of the input were judged before the run, and so were calls of
-    // their derivatives.
+    // Unknown procedures of the input, and calls of their derivatives, were checked before the run.
     let mut unknown: Vec<&str> = Vec::new();
     for u in &p.units {
         for s in u.symbols.iter().map(|(_, s)| s) {
@@ -194,8 +191,8 @@ fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Di
     Ok(())
 }
 
-/// The file of constants that output in vector mode includes. The number is replaced by
-/// the argument with the number of directions: see [`vector`].
+/// Supplies the include file for output in vector mode. The constant is replaced by the argument
+/// with the number of directions: see [`vector`].
 struct Sizes;
 
 impl Loader for Sizes {

@@ -1,16 +1,16 @@
 //! Parts of arrays as arguments.
 //!
-//! The tool lets the called subprogram set a derivative to zero, and takes it that this
-//! was all of the caller's array. In FORTRAN 77 a subprogram may see a part: from an
-//! element on, or with another size. Seen with 3.16: derivatives that are used without ever
-//! having been set, in both modes. Where that can happen the tool is told to set every
-//! derivative to zero in the unit that declares it.
+//! The tool lets the called subprogram set a derivative to zero, and assumes that this covers the
+//! caller's whole array. But in FORTRAN 77 a subprogram may receive a part: starting from an
+//! element, or with another size. Seen with 3.16: derivatives that are used without ever having
+//! been set, in both modes. If that can happen, the tool is told to set every derivative to zero in
+//! the unit that declares it.
 
 use farfel_ad::calls::calls;
 use farfel_lang::ir::{Arg, Dim, Expr, ExprKind, Type, Unit, walk_block};
 use farfel_lang::storage::constant::integer as constant;
 
-/// Does one of `units` pass another one what may be less than a whole array?
+/// Whether one of `units` passes another one what may be less than a whole array.
 pub(super) fn are_passed(units: &[Unit]) -> bool {
     units.iter().any(|u| {
         let mut found = false;
@@ -26,7 +26,7 @@ pub(super) fn are_passed(units: &[Unit]) -> bool {
     })
 }
 
-/// Has each array that `callee` gets the shape that it has there?
+/// Whether each array that `callee` receives has the shape that it has there.
 fn whole(unit: &Unit, callee: &Unit, actuals: &[Expr]) -> bool {
     actuals.iter().zip(&callee.args).all(|(actual, dummy)| {
         let Some(dummy) = dummy.sym().map(|s| &callee.symbols[s]) else {
@@ -49,7 +49,7 @@ fn whole(unit: &Unit, callee: &Unit, actuals: &[Expr]) -> bool {
     })
 }
 
-/// Is a bound of the caller the same as one of the callee?
+/// Whether a bound in the caller is the same as one in the callee.
 fn same(
     unit: &Unit,
     here: Option<&Expr>,
@@ -65,7 +65,7 @@ fn same(
     if let (Some(a), Some(b)) = (constant(unit, here), constant(callee, there)) {
         return a == b;
     }
-    // A dummy argument stands for the actual one.
+    // A dummy argument represents the actual one.
     let ExprKind::Var(bound) = there.kind else {
         return false;
     };

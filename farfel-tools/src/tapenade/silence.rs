@@ -1,16 +1,16 @@
-//! What the tool does not need to see, or would lose.
+//! Hides what the tool does not need to see, or would lose.
 //!
-//! An adjoint does no input or output ([`Silent`](farfel_ad::passes::Form::Silent)). A tangent does: the tool
-//! forgets what STOP says, so STOP with a text or number becomes a call of a placeholder first,
-//! which is put back in the output.
+//! An adjoint does no input or output ([`Silent`](farfel_ad::passes::Form::Silent)). A tangent
+//! does: the tool drops the code of STOP, so STOP with a text or number is preceded by a call of a
+//! placeholder, which is replaced by the STOP in the output.
 
 use farfel_lang::ir::{
     Block, Class, Expr, ExprKind, Name, Place, Stmt, StmtKind, Symbol, Unit, walk_block,
     walk_block_mut,
 };
 
-/// Declares what input and output name, and functions in EXTERNAL: of what is only named there
-/// the tool forgets that it has an implicit type.
+/// Declares the variables in input and output, and functions in EXTERNAL: if a name only occurs
+/// there, the tool forgets its implicit type.
 pub(super) fn declare_named(unit: &mut Unit) {
     let mut named = Vec::new();
     walk_block(&unit.body, &mut |s| {
@@ -34,19 +34,19 @@ pub(super) fn declare_named(unit: &mut Unit) {
     }
 }
 
-/// What stands in for STOP with a code.
+/// A placeholder for STOP with a code.
 #[derive(Debug, Clone)]
 pub(super) struct Placeholder {
     /// The subroutine that is called.
     pub name: Name,
-    /// What STOP said.
+    /// The code of the STOP.
     pub code: Expr,
 }
 
-/// The name that all placeholders begin with.
+/// The prefix of the names of all placeholders.
 pub(super) const PLACEHOLDER: &str = "FARFELSTOP";
 
-/// Replaces every STOP that says something by a call and a STOP that says nothing.
+/// Replaces every STOP with a code by a call and a STOP without a code.
 pub(super) fn hide_stops(unit: &mut Unit, placeholders: &mut Vec<Placeholder>) {
     let mut body = std::mem::take(&mut unit.body);
     hide_in(unit, &mut body, placeholders);
@@ -86,7 +86,7 @@ fn hide_in(unit: &mut Unit, block: &mut Block, placeholders: &mut Vec<Placeholde
     }
 }
 
-/// Puts back what the placeholders stand for.
+/// Replaces the placeholders by the original STOPs.
 pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
     let mut body = std::mem::take(&mut unit.body);
     walk_block_mut(&mut body, &mut |s| {
@@ -109,7 +109,7 @@ pub(super) fn restore_stops(unit: &mut Unit, placeholders: &[Placeholder]) {
     }
 }
 
-/// The STOP that says nothing behind the one that does.
+/// Removes the STOP without a code that follows one with a code.
 fn drop_second_stops(block: &mut Block) {
     let mut stopped = false;
     block.retain(|s| {

@@ -1,10 +1,9 @@
 //! Arrays of assumed size.
 //!
-//! The tool sets derivatives of whole arrays to zero, and saves whole arrays. Of `X(*)` it
-//! does not know the size, and asks the user for a file of constants; of `X(1)`, as old
-//! programs write it, it believes that it has one element. So in the copy that the tool
-//! gets, such an array below the head has the number of its elements as a further argument,
-//! and the calls say how many there are.
+//! The tool sets derivatives of whole arrays to zero, and saves whole arrays. It does not know the
+//! size of `X(*)`, and asks the user for an include file with constants; for `X(1)`, as written in
+//! old programs, it assumes a single element. So in the copy that the tool reads, such an array
+//! below the head has its number of elements as an additional argument, and the calls pass it.
 
 use super::vector::declare_first;
 use farfel_lang::ir::build::paren;
@@ -14,10 +13,10 @@ use farfel_lang::ir::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// The positions of the arguments that get a size, by unit.
+/// For each unit, the positions of the arguments that get a size.
 type Chosen = HashMap<Name, Vec<usize>>;
 
-/// Gives arrays of assumed size below the head (which is the last unit) a size.
+/// Gives a size to arrays of assumed size below the head (which is the last unit).
 pub(super) fn give_sizes(units: &mut [Unit], changed: &mut HashSet<Name>) {
     let Some((_, below)) = units.split_last() else {
         return;
@@ -30,7 +29,7 @@ pub(super) fn give_sizes(units: &mut [Unit], changed: &mut HashSet<Name>) {
     if chosen.is_empty() {
         return;
     }
-    // A size is known if every caller knows it, by the size that it gets itself perhaps.
+    // A size is known if every caller knows it, possibly from a size that it receives itself.
     while let Some(name) = unknown(units, &chosen) {
         chosen.remove(&name);
     }
@@ -50,7 +49,7 @@ pub(super) fn give_sizes(units: &mut [Unit], changed: &mut HashSet<Name>) {
     }
 }
 
-/// The dummy arrays of a unit whose size does not stand in their declaration.
+/// Returns the dummy arrays of a unit whose size is not in their declaration.
 fn candidates(unit: &Unit) -> Vec<usize> {
     let mut entries = false;
     walk_block(&unit.body, &mut |s| {
@@ -67,7 +66,7 @@ fn candidates(unit: &Unit) -> Vec<usize> {
         .collect()
 }
 
-/// `*`, or 1, which means the same in a `dummy` of an old program.
+/// Whether a dimension is `*`, or 1, which means the same for a `dummy` of an old program.
 fn open(d: &Dim, dummy: bool) -> bool {
     let one = |e: &Expr| e.kind == ExprKind::Int(1);
     match d.upper.as_ref().map(|e| &e.kind) {
@@ -77,7 +76,7 @@ fn open(d: &Dim, dummy: bool) -> bool {
     }
 }
 
-/// A chosen unit that some caller cannot call with sizes.
+/// Returns a chosen unit that some caller cannot call with sizes.
 fn unknown(units: &[Unit], chosen: &Chosen) -> Option<Name> {
     for u in units {
         let own: HashSet<SymId> = chosen
@@ -99,7 +98,8 @@ fn unknown(units: &[Unit], chosen: &Chosen) -> Option<Name> {
             }
         };
         for_each_reference(&u.body, &mut |r| judge(r.procedure, r.args));
-        // Who is passed on, or called by a statement function, is called elsewhere.
+        // A unit that is passed as an argument, or called in a statement function, is called
+        // elsewhere.
         let mut passed = |s: SymId| {
             let s = &u.symbols[s];
             if s.place == Place::Global && chosen.contains_key(&s.name) {
@@ -127,7 +127,7 @@ fn unknown(units: &[Unit], chosen: &Chosen) -> Option<Name> {
     None
 }
 
-/// Can the number of elements from an actual argument on be written down?
+/// Whether the number of elements from an actual argument on can be expressed.
 fn countable(unit: &Unit, own: &HashSet<SymId>, actual: &Expr) -> bool {
     let (array, subscripts): (SymId, &[Expr]) = match &actual.kind {
         ExprKind::Var(s) => (*s, &[]),
@@ -151,7 +151,7 @@ fn countable(unit: &Unit, own: &HashSet<SymId>, actual: &Expr) -> bool {
                 .all(|d| d.upper.is_some() && !open(d, dummy && s.dims.len() == 1)))
 }
 
-/// Adds a size for each of some arguments; which size belongs to which array.
+/// Adds a size argument for each of some arguments. Returns the size for each array.
 fn add_sizes(unit: &mut Unit, positions: &[usize]) -> HashMap<SymId, SymId> {
     let mut own = HashMap::new();
     for i in positions {
@@ -191,7 +191,7 @@ fn add_sizes(unit: &mut Unit, positions: &[usize]) -> HashMap<SymId, SymId> {
     own
 }
 
-/// Adds the sizes to the calls of a unit.
+/// Adds the sizes to the calls in a unit.
 fn pass_sizes(unit: &mut Unit, own: &HashMap<SymId, SymId>, chosen: &Chosen) {
     let symbols = unit.symbols.clone();
     let sizes = |callee: SymId, args: &[Expr]| -> Vec<Expr> {
@@ -222,7 +222,7 @@ fn pass_sizes(unit: &mut Unit, own: &HashMap<SymId, SymId>, chosen: &Chosen) {
     });
 }
 
-/// The number of elements from an actual argument on.
+/// Returns the number of elements from an actual argument on.
 fn elements(actual: &Expr, array: Option<(SymId, &[Dim])>, own: &HashMap<SymId, SymId>) -> Expr {
     let span = actual.span;
     let one = || Expr::int(1, span);
@@ -252,7 +252,7 @@ fn elements(actual: &Expr, array: Option<(SymId, &[Dim])>, own: &HashMap<SymId, 
             Some(b) => binary(BinOp::Add, b, step),
             None => step,
         });
-        // The last extent of all is not needed, and may be the one that is being found.
+        // The last extent is not needed, and may be the one that is being computed.
         stride = Some(match stride {
             Some(stride) => binary(BinOp::Mul, stride, extent(d)),
             None => extent(d),
@@ -264,7 +264,7 @@ fn elements(actual: &Expr, array: Option<(SymId, &[Dim])>, own: &HashMap<SymId, 
     }
 }
 
-/// The number of elements in one dimension.
+/// Returns the number of elements in one dimension.
 fn extent(d: &Dim) -> Expr {
     let upper = d
         .upper
@@ -283,7 +283,7 @@ fn extent(d: &Dim) -> Expr {
     }
 }
 
-/// An operation, carried out if both operands are constants.
+/// Returns an operation, evaluated if both operands are constants.
 fn binary(op: BinOp, a: Expr, b: Expr) -> Expr {
     if let (ExprKind::Int(x), ExprKind::Int(y)) = (&a.kind, &b.kind) {
         let value = match op {

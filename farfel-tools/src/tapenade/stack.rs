@@ -1,31 +1,30 @@
-//! The routines of the run-time support that adjoint code calls: the stack of PUSH and
-//! POP.
+//! The routines of the run-time support that adjoint code calls: the stack with PUSH and POP.
 //!
-//! Adjoint code that is differentiated again (forward over reverse) calls them too. The
-//! tool must know that what is popped is what was pushed, so it gets a stub of each: a
-//! subroutine that keeps the values in COMMON. What it makes of the stubs is thrown away;
+//! Adjoint code that is differentiated again (forward over reverse) calls them, too. The tool must
+//! know that popped values are the pushed ones, so it gets a stub of each routine: a subroutine
+//! that keeps the values in COMMON. The derivatives that it generates for the stubs are discarded;
 //! instead the derivative of a value follows the value on the stack.
 //!
-//! The tool finds some calls passive. A value that was pushed without a derivative must not
-//! be popped with one, so in what it generates each real number is pushed with a
-//! derivative, if only a zero.
+//! The tool considers some calls passive. A value that was pushed without a derivative must not be
+//! popped with one, so in generated code each real number is pushed with a derivative, possibly
+//! zero.
 
 use farfel_lang::ir::{Name, SpecKind, StmtKind, Unit, walk_block};
 use std::fmt::Write;
 
-/// What a routine of the stack does.
+/// A routine of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Routine<'n> {
-    /// PUSH, else POP.
+    /// Whether this is PUSH; otherwise POP.
     pub push: bool,
     /// `REAL8`, `CONTROL1B`, …
     pub kind: &'n str,
-    /// Many values at once.
+    /// Whether it handles many values at once.
     pub array: bool,
 }
 
 impl Routine<'_> {
-    /// The declaration of its values, where they can have derivatives.
+    /// Returns the declaration of its values, if they can have derivatives.
     pub fn real(&self) -> Option<&'static str> {
         Some(match self.kind {
             "REAL4" => "REAL",
@@ -37,7 +36,7 @@ impl Routine<'_> {
         })
     }
 
-    /// The declaration of its values.
+    /// Returns the declaration of its values.
     fn ty(&self) -> Option<&'static str> {
         self.real().or(match self.kind {
             "INTEGER4" => Some("INTEGER"),
@@ -52,7 +51,7 @@ impl Routine<'_> {
     }
 }
 
-/// The routine of a name in upper case.
+/// Parses the name of a routine in upper case.
 pub(super) fn routine(name: &str) -> Option<Routine<'_>> {
     let (push, rest) = match (name.strip_prefix("PUSH"), name.strip_prefix("POP")) {
         (Some(rest), _) => (true, rest),
@@ -67,12 +66,12 @@ pub(super) fn routine(name: &str) -> Option<Routine<'_>> {
     r.ty().map(|_| r)
 }
 
-/// True for every routine of the run-time support.
+/// Whether this is a routine of the run-time support.
 pub(super) fn is_support(name: &str) -> bool {
     routine(name).is_some() || name.starts_with("ADSTACK_") || name.starts_with("ADMM_")
 }
 
-/// The names of support routines that a unit calls.
+/// Returns the names of the support routines that a unit calls.
 pub(super) fn calls(unit: &Unit) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
     walk_block(&unit.body, &mut |s| {
@@ -86,8 +85,8 @@ pub(super) fn calls(unit: &Unit) -> Vec<Name> {
     found
 }
 
-/// Writes down, in a unit that was only parsed, that the support routines it calls are
-/// external.
+/// Declares the support routines that a unit calls as EXTERNAL, in a unit that has only been
+/// parsed.
 pub(super) fn declare_calls(unit: &mut Unit) {
     for name in calls(unit) {
         if let Some(s) = unit.symbols.find(&name)
@@ -99,17 +98,17 @@ pub(super) fn declare_calls(unit: &mut Unit) {
     }
 }
 
-/// The name that all stubs' blocks begin with.
+/// The prefix of the names of all stubs' COMMON blocks.
 pub(super) const STUB_BLOCK: &str = "FARFELSTACK";
 
-/// The name of the values in them.
+/// The name of the values in these blocks.
 const STUB_VALUES: &str = "FARFELST";
 
-/// What the tool reads in place of a support routine, in fixed form.
+/// Returns the stub that the tool reads in place of a support routine, in fixed form.
 pub(super) fn stub(name: &str) -> String {
     let mut out = String::new();
     let Some(r) = routine(name) else {
-        // Marks of repetition: they hold the integers of the stack together.
+        // Repetition markers: they keep the integers of the stack together.
         let _ = write!(
             out,
             "      SUBROUTINE {name}\n      INTEGER IST, {STUB_VALUES}\n      COMMON /{STUB_BLOCK}/ IST, {STUB_VALUES}(2)\n      IST = IST + {STUB_VALUES}(1)\n      END\n\n"
@@ -122,7 +121,7 @@ pub(super) fn stub(name: &str) -> String {
     if r.array {
         out += "      INTEGER N, I\n";
     }
-    // The size is of no account, as long as the index is not constant.
+    // The size does not matter, as long as the index is not constant.
     let _ = write!(
         out,
         "      {ty} V{dims}, {STUB_VALUES}\n      INTEGER IST\n      COMMON /{STUB_BLOCK}{}/ IST, {STUB_VALUES}(2)\n",
@@ -155,15 +154,15 @@ pub(super) fn stub(name: &str) -> String {
 /// How a routine of the stack is called with derivatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pair {
-    /// The value, then its derivative.
+    /// With the value, then its derivative.
     One,
-    /// The value alone: its derivative is zero, or nobody wants it.
+    /// With the value alone: its derivative is zero, or not wanted.
     Zero,
-    /// The value, then its derivatives, whose number is the last argument.
+    /// With the value, then its derivatives, whose number is the last argument.
     Many,
 }
 
-/// A subroutine `name` that pushes or pops values with their derivatives.
+/// Returns a subroutine `name` that pushes or pops values with their derivatives.
 pub(super) fn pair(r: Routine<'_>, name: &str, pair: Pair) -> Option<String> {
     let ty = r.real()?;
     let verb = if r.push { "PUSH" } else { "POP" };

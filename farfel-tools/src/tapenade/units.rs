@@ -1,4 +1,4 @@
-//! Single units: what they call, their names, and units of ours from text.
+//! Calls and names of single units, and units from our own source.
 
 use super::stack;
 use farfel_ad::spans;
@@ -7,7 +7,7 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Sources, Span};
 
-/// Units of ours, from their text.
+/// Parses units from our own source.
 pub(super) fn own_units(text: &str, span: Span) -> Vec<Unit> {
     let mut sources = Sources::new();
     let file = sources.add("own", text);
@@ -21,7 +21,7 @@ pub(super) fn own_units(text: &str, span: Span) -> Vec<Unit> {
     program.units
 }
 
-/// The top-level and external procedures that a unit calls.
+/// Returns the top-level and external procedures that a unit calls.
 pub(super) fn called(unit: &Unit) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
     for_each_reference(&unit.body, &mut |r| {
@@ -36,7 +36,7 @@ pub(super) fn called(unit: &Unit) -> Vec<Name> {
     found
 }
 
-/// Gives a unit another name.
+/// Renames a unit.
 pub(super) fn rename_self(unit: &mut Unit, new: &Name) {
     let old = std::mem::replace(&mut unit.name, new.clone());
     if let Some(r) = unit.result
@@ -50,7 +50,7 @@ pub(super) fn rename_self(unit: &mut Unit, new: &Name) {
     }
 }
 
-/// Gives a top-level unit another name where another unit names it.
+/// Renames references to a top-level unit in another unit.
 pub(super) fn rename_in(unit: &mut Unit, old: &str, new: &Name) {
     if let Some(s) = unit.symbols.find(old)
         && unit.symbols[s].place == Place::Global
@@ -59,7 +59,7 @@ pub(super) fn rename_in(unit: &mut Unit, old: &str, new: &Name) {
     }
 }
 
-/// Drops statements that have no effect: CONTINUE without label.
+/// Removes statements without effect: CONTINUE without a label.
 pub(super) fn tidy(unit: &mut Unit) {
     walk_block_mut(&mut unit.body, &mut |s| {
         for b in s.blocks_mut() {

@@ -1,25 +1,25 @@
-//! Several directions in one sweep.
+//! Vector mode: several directions in one sweep.
 //!
-//! The tool declares derivatives with room for a constant number of directions, which a
-//! file of constants gives. Here they get as much room as there are directions, which is
-//! the last argument.
+//! The tool declares derivatives with room for a constant number of directions, which is defined in
+//! an include file. Here this is replaced by the actual number of directions, which is the last
+//! argument.
 
 use farfel_lang::ir::{
     Class, Entity, ExprKind, Place, Spec, SpecKind, SymId, Unit, for_each_symbol_mut, walk_exprs,
 };
 
-/// The file of constants. The value is never used.
+/// The include file. The value is never used.
 pub(super) const DIFFSIZES: &str = "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=1)\n";
 
 /// Why a unit cannot be generalised.
 pub(super) enum Fault {
-    /// This array lives longer than the call.
+    /// An array that outlives the call.
     Static(String),
-    /// The number of directions is no argument.
+    /// The number of directions is not an argument.
     NoCount,
 }
 
-/// Puts the number of directions in the place of the constant.
+/// Replaces the constant by the number of directions.
 pub(super) fn generalise(unit: &mut Unit) -> Result<(), Fault> {
     let Some(max) = unit.symbols.find("NBDIRSMAX") else {
         return Ok(());
@@ -63,7 +63,7 @@ pub(super) fn generalise(unit: &mut Unit) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Declares a variable before everything else: bounds may name it.
+/// Declares a variable before everything else, so that bounds can refer to it.
 pub(super) fn declare_first(unit: &mut Unit, sym: SymId) {
     unit.undeclare(sym);
     let span = unit.span;
@@ -90,11 +90,11 @@ fn uses(unit: &Unit, sym: SymId) -> bool {
     found
 }
 
-/// Takes a named constant away.
+/// Removes a named constant.
 fn remove(unit: &mut Unit, sym: SymId) {
     unit.undeclare(sym);
     if let Class::Parameter(_) = unit.symbols[sym].class {
-        // The table keeps the symbol, which nothing names any more.
+        // The symbol stays in the table, but nothing refers to it any more.
         unit.symbols[sym].place = Place::Local;
     }
 }

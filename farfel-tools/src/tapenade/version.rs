@@ -1,4 +1,4 @@
-//! Versions of Tapenade, and what each knows.
+//! Versions of Tapenade and their capabilities.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,22 +6,22 @@ use std::str::FromStr;
 /// A version of Tapenade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// 3 in 3.16.
+    /// The 3 in 3.16.
     pub major: u32,
-    /// 16 in 3.16.
+    /// The 16 in 3.16.
     pub minor: u32,
 }
 
 impl Version {
-    /// A version.
+    /// Creates a version.
     pub const fn new(major: u32, minor: u32) -> Self {
         Version { major, minor }
     }
 
-    /// Suffixes are given by `-tgt…` and `-adj…`, not by `-diff…`.
+    /// Whether suffixes are given by `-tgt…` and `-adj…` instead of `-diff…`.
     ///
-    /// The old options are understood up to 3.16 at least, so the exact version that
-    /// brought the new ones does not matter: 3.13 is the first that we have seen use them.
+    /// The old options are accepted at least up to 3.16, so the exact version that introduced the
+    /// new ones does not matter: 3.13 is the first that has been seen to use them.
     pub fn has_suffix_for_each_mode(self) -> bool {
         self >= Version::new(3, 13)
     }
@@ -33,7 +33,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The text in which no version was found.
+/// The error for text without a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoVersion;
 
@@ -45,8 +45,8 @@ impl fmt::Display for NoVersion {
 
 impl std::error::Error for NoVersion {}
 
-/// From what `tapenade -version` prints: the number behind the first `Tapenade` that is
-/// followed by one.
+/// Parses the output of `tapenade -version`: the number after the first `Tapenade` that is followed
+/// by one.
 ///
 /// ```
 /// use farfel_tools::tapenade::Version;

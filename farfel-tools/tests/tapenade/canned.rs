@@ -1,10 +1,10 @@
-//! A tool that says and writes what a test wants.
+//! A tool whose messages and output a test determines.
 
 use farfel_tools::external::{Job, Ran, RunError, Runner};
 use farfel_tools::tapenade::{Options, Tapenade, Version};
 use std::sync::{Arc, Mutex};
 
-/// Answers every job in the same way, and remembers the jobs.
+/// Gives every job the same answer, and records the jobs.
 pub struct Canned {
     answer: Result<Ran, RunError>,
     pub jobs: Mutex<Vec<Job>>,
@@ -31,7 +31,7 @@ pub fn answering(answer: Result<Ran, RunError>) -> Tapenade {
     }
 }
 
-/// A tool that writes this derivative of HEAD and these messages.
+/// Returns a tool that writes this derivative of HEAD and these messages.
 pub fn writing(text: &str, messages: &str) -> Tapenade {
     answering(Ok(Ran {
         said: String::new(),

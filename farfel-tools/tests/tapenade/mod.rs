@@ -1,4 +1,4 @@
-//! What the tests of the Tapenade adapter share.
+//! Helpers for the tests of the Tapenade adapter.
 #![allow(dead_code)]
 
 pub mod canned;

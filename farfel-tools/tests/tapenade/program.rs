@@ -1,4 +1,4 @@
-//! From text to programs with derivatives.
+//! From source text to programs with derivatives.
 
 use farfel_ad::{AdTool, differentiate_all_warning};
 use farfel_lang::diagnostic::{Severity, any_errors};
@@ -10,7 +10,7 @@ use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use std::fmt::Write;
 
-/// A program that was read, with the text that its spans mean.
+/// A parsed program, with the sources that its spans refer to.
 pub struct Source {
     pub sources: Sources,
     pub program: Program,
@@ -29,7 +29,7 @@ pub fn read(text: &str) -> Source {
 }
 
 impl Source {
-    /// Diagnostics as `warning CODE line:column message | help`, one a line.
+    /// Formats diagnostics as `warning CODE line:column message | help`, one per line.
     pub fn show(&self, diagnostics: &[Diagnostic]) -> String {
         let place = |span: farfel_lang::Span| {
             self.sources
@@ -55,7 +55,7 @@ impl Source {
         out
     }
 
-    /// The program lowered, and its requests.
+    /// Lowers the program, and returns its requests.
     pub fn lowered(&mut self) -> Vec<Request> {
         let lowered = lower(std::mem::take(&mut self.program), Stage::Stage);
         let bad = any_errors(&lowered.diagnostics);
@@ -64,7 +64,7 @@ impl Source {
         lowered.requests
     }
 
-    /// All requests carried out: the Fortran text and the warnings, or the faults.
+    /// Carries out all requests. Returns the Fortran text and the warnings, or the errors.
     pub fn differentiated(
         &self,
         tool: &dyn AdTool,
@@ -81,7 +81,7 @@ impl Source {
 }
 
 impl Source {
-    /// A request as lowering would make it.
+    /// Returns a request as lowering would create it.
     pub fn request(
         &self,
         id: u32,

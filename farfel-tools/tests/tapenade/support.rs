@@ -24,7 +24,7 @@ pub fn library(dir: &Path) -> std::path::PathBuf {
     object
 }
 
-/// Compiles Fortran text, links it with our support library and runs it; its output.
+/// Compiles Fortran text, links it with our support library and runs it. Returns its output.
 pub fn run(fortran: &str, flags: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     run_with(fortran, flags, &library(dir.path()))

@@ -1,4 +1,4 @@
-//! A real Tapenade, where there is one, and the drop-in in its place.
+//! A real Tapenade, if there is one, and the drop-in in its place.
 
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::syntax::NoIncludes;
@@ -50,7 +50,7 @@ impl Runner for Program {
     }
 }
 
-/// Carries jobs out by the drop-in.
+/// Executes jobs with the drop-in.
 pub struct DropIn;
 
 impl Runner for DropIn {
@@ -96,7 +96,7 @@ impl Runner for DropIn {
     }
 }
 
-/// The drop-in, taken for a version of Tapenade.
+/// Returns the drop-in, presented as a version of Tapenade.
 pub fn drop_in(version: Version, options: Options) -> Tapenade {
     Tapenade {
         version,
@@ -108,7 +108,7 @@ pub fn drop_in(version: Version, options: Options) -> Tapenade {
     }
 }
 
-/// What a test runs with: the drop-in always, and the real one where there is one.
+/// Returns the tools to test with: always the drop-in, and the real one if there is one.
 pub fn tools() -> Vec<Tapenade> {
     let drop_in = drop_in(Version::new(3, 16), Options::default());
     std::iter::once(drop_in)
@@ -116,7 +116,7 @@ pub fn tools() -> Vec<Tapenade> {
         .collect()
 }
 
-/// Where the real one is installed.
+/// Returns where the real one is installed.
 #[expect(clippy::print_stderr, reason = "says which tests did not run")]
 pub fn home() -> Option<PathBuf> {
     let home = std::env::var_os("TAPENADE_HOME").filter(|h| !h.is_empty());
@@ -126,7 +126,7 @@ pub fn home() -> Option<PathBuf> {
     home.map(PathBuf::from)
 }
 
-/// The real one, or `None` and a word on standard error.
+/// Returns the real one; `None` with a message on standard error if there is none.
 pub fn real(options: Options) -> Option<Tapenade> {
     let program = home()?.join("bin/tapenade");
     Some(Tapenade {

@@ -1,22 +1,23 @@
-//! Array statements written with DO loops over their elements.
+//! Rewrites array statements as DO loops over their elements.
 //!
-//! Statements of whole arrays have a derivative as long as each element of the target is made of
-//! the same element of other arrays. Everything else gets its derivative here, by what it means
-//! for each element: WHERE, array constructors, MATMUL, SPREAD, RESHAPE and the like, reductions
-//! along one dimension or under a mask, vector subscripts, scalars that are used once an element,
-//! and arrays that are assigned from other parts of themselves.
+//! A statement on whole arrays has a derivative of the same form if each element of the target is
+//! computed from the same element of other arrays. Everything else is written element by element
+//! here, so that it gets a derivative: WHERE, array constructors, MATMUL, SPREAD, RESHAPE and the
+//! like, reductions along one dimension or under a mask, vector subscripts, scalars that are used
+//! in every element, and arrays that are assigned from other parts of themselves.
 //!
-//! Reverse mode begins with this; forward mode comes back to it where it could not go on.
+//! Reverse mode always begins with this pass; forward mode uses it only where it could not proceed
+//! without.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | `shape` | extents of expressions, subscripts of elements |
-//! | `value` | one element of an expression |
-//! | `reductions` | sums and the like |
+//! | `shape` | extents of expressions, and subscripts of elements |
+//! | `value` | a single element of an expression |
+//! | `reductions` | sums and other reductions |
 //! | `statements` | assignments, WHERE, calls |
 //!
-//! A statement that cannot be written so stays as it is, and the engine says at its place what
-//! it cannot do.
+//! A statement that cannot be rewritten is left as it is, and the engine reports what it cannot
+//! differentiate.
 
 mod reductions;
 mod shape;
@@ -35,7 +36,7 @@ use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
-/// Is there a statement that [`by_elements`] would write so?
+/// Whether there is a statement that [`by_elements`] would rewrite.
 pub(crate) fn has_arrays(program: &Program) -> bool {
     program.units.iter().any(has_wanted)
 }
@@ -65,7 +66,7 @@ pub(crate) fn by_elements(program: &mut Program, pattern: bool) {
     }
 }
 
-/// Is there something in a statement that it has only element by element?
+/// Whether a statement contains something that can only be differentiated element by element.
 pub(crate) fn is_wanted(unit: &Unit, s: &Stmt) -> bool {
     let mut tape = false;
     s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |x| tape |= unit.symbols[x].tape));
@@ -88,12 +89,12 @@ pub(crate) fn is_wanted(unit: &Unit, s: &Stmt) -> bool {
     }
 }
 
-/// An array that is no variable, or not in a way that a procedure could assign it.
+/// Whether this is an array that is not a variable, or not one that a procedure could assign.
 fn is_made(unit: &Unit, e: &Expr) -> bool {
     rank(unit, e) > 0 && !matches!(e.kind, ExprKind::Var(_) | ExprKind::Element(..))
 }
 
-/// Has each element of an expression a derivative that the engine knows for all of them at once?
+/// Whether the engine can differentiate an expression for all of its elements at once.
 fn is_simple(unit: &Unit, e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Array(_) => false,
@@ -131,7 +132,8 @@ fn is_simple(unit: &Unit, e: &Expr) -> bool {
     }
 }
 
-/// The names of the arguments of functions by elements, whose derivatives go by positions.
+/// Returns the argument keywords of elemental functions, whose derivatives depend on the positions
+/// of arguments.
 fn names_of(function: &str) -> Option<&'static [&'static str]> {
     Some(match function {
         "MERGE" => &["TSOURCE", "FSOURCE", "MASK"],
@@ -145,7 +147,7 @@ fn names_of(function: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The arguments of a function in the order in which it has them.
+/// Reorders the arguments of a function to the order of its dummy arguments.
 fn in_order(function: &str, args: &mut Vec<Expr>) {
     let Some(names) = names_of(function) else {
         return;
@@ -166,7 +168,7 @@ fn differentiable(unit: &Unit, e: &Expr) -> bool {
     type_of(unit, e).is_some_and(Type::is_differentiable)
 }
 
-/// Is there a scalar that may have a derivative, in an expression of arrays?
+/// Whether an array expression contains a scalar that may have a derivative.
 fn has_scalars(unit: &Unit, e: &Expr) -> bool {
     if rank(unit, e) > 0 {
         return match &e.kind {
@@ -184,7 +186,7 @@ fn has_scalars(unit: &Unit, e: &Expr) -> bool {
     found
 }
 
-/// Does the value have other elements of the variable that is assigned?
+/// Whether the value contains other elements of the assigned variable.
 fn meets_itself(unit: &Unit, target: &Expr, value: &Expr) -> bool {
     let Some(base) = target.base() else {
         return false;
@@ -209,32 +211,33 @@ fn has_equivalence(unit: &Unit) -> bool {
     unit.specs.iter().any(of)
 }
 
-/// What is being written of one unit.
+/// The state of rewriting one unit.
 struct Writer<'u> {
     unit: &'u mut Unit,
-    /// Names of procedures.
+    /// The names of procedures.
     taken: &'u HashSet<Name>,
-    /// What the unit assigns.
+    /// The variables that the unit assigns.
     assigned: HashSet<SymId>,
     storage: Option<UnitStorage>,
-    /// Not all arguments are there at each entry.
+    /// Whether the unit has ENTRY statements, so that not all arguments are present at each entry.
     entries: bool,
-    /// Variables that were added.
+    /// The variables that were added.
     new: Vec<SymId>,
-    /// The extents of arrays that were added for the statement at hand.
+    /// The extents of arrays that were added for the current statement.
     shapes: HashMap<SymId, Vec<Expr>>,
-    /// Loop variables, and how many of them are in use.
+    /// The loop variables, and how many of them are in use.
     counters: Vec<SymId>,
     counting: usize,
-    /// What comes before the statement at hand, and behind it.
+    /// The statements before and after the current statement.
     before: Block,
     after: Block,
     span: Span,
-    /// Values do not choose among elements: a pattern has all that can be chosen.
+    /// Whether values do not select among elements: a pattern includes everything that could be
+    /// selected.
     pattern: bool,
 }
 
-/// Of more elements, arrays are allocated where their size is not known.
+/// Larger arrays of unknown size are allocated.
 const MOST_ON_STACK: i64 = 1000;
 
 impl<'u> Writer<'u> {
@@ -324,7 +327,7 @@ impl<'u> Writer<'u> {
                     done = true;
                 }
                 None => {
-                    // Names of functions may stay: they cost nothing.
+                    // Names of functions may stay in the table: they do no harm.
                     self.before.clear();
                     self.after.clear();
                     self.new.truncate(added);
@@ -356,7 +359,7 @@ impl<'u> Writer<'u> {
         s
     }
 
-    /// A new scalar.
+    /// Adds a new scalar.
     fn scalar_variable(&mut self, ty: Type) -> Expr {
         let wanted = match ty {
             Type::Integer(_) => "NE",
@@ -366,7 +369,7 @@ impl<'u> Writer<'u> {
         Expr::var(self.variable(wanted, ty, Vec::new()), self.span)
     }
 
-    /// A loop variable, until [`Writer::free_counters`].
+    /// Returns a loop variable, in use until [`Writer::free_counters`].
     fn counter(&mut self) -> SymId {
         if self.counting == self.counters.len() {
             let c = self.variable("IE", Type::INTEGER, Vec::new());
@@ -380,13 +383,13 @@ impl<'u> Writer<'u> {
         self.counting = self.counting.saturating_sub(n);
     }
 
-    /// A new array with these extents, which may be known only when the statement is carried out.
+    /// Adds a new array with these extents, which may only be known when the statement is executed.
     fn array(&mut self, ty: Type, extents: &[Expr]) -> SymId {
         self.array_with_room(ty, extents, None)
     }
 
-    /// The same for one whose elements are only named one by one: it may have more of them. `of`: an
-    /// array expression with no fewer elements.
+    /// Like [`Self::array`], for an array of which only single elements are referenced: it may be
+    /// larger. `of`: an array expression with at least as many elements.
     fn array_by_elements(&mut self, ty: Type, extents: &[Expr], of: &Expr) -> SymId {
         self.array_with_room(ty, extents, Some(of))
     }
@@ -396,7 +399,7 @@ impl<'u> Writer<'u> {
         let known = extents.iter().all(|e| self.is_known(e));
         let most = match known {
             true => Some(extents.to_vec()),
-            // A part of a small array of constant size gets as much room as the whole.
+            // For a part of a small array of constant size, reserve as much as for the whole array.
             false => of
                 .and_then(|of| self.most(of))
                 .filter(|most| {
@@ -428,13 +431,14 @@ impl<'u> Writer<'u> {
             };
             let bounds = Expr::element(s, extents.to_vec(), span);
             self.before.push(make(false, bounds));
-            // What comes last goes first.
+            // Deallocate in reverse order.
             self.after.insert(0, make(true, Expr::var(s, span)));
         }
         s
     }
 
-    /// Can it be a bound in a declaration: a constant, or made of arguments that stay as they are?
+    /// Whether this can be a bound in a declaration: it is a constant, or computed from arguments
+    /// that do not change.
     fn is_known(&self, e: &Expr) -> bool {
         let mut given = !self.entries;
         given |= matches!(e.kind, ExprKind::Int(_));
@@ -448,7 +452,7 @@ impl<'u> Writer<'u> {
         given && self.is_kept(e)
     }
 
-    /// A call of an intrinsic function; `None` where its name means something else here.
+    /// Returns a call of an intrinsic function; `None` if the name has another meaning here.
     fn call(&mut self, name: &str, args: Vec<Expr>) -> Option<Expr> {
         let s = match self.unit.symbols.find(name) {
             Some(s) => matches!(self.unit.symbols[s].class, Class::Intrinsic(_)).then_some(s)?,
@@ -469,13 +473,13 @@ impl<'u> Writer<'u> {
         type_of(self.unit, e)
     }
 
-    /// Does a variable share storage with COMMON?
+    /// Whether a variable shares storage with COMMON.
     fn is_shared(&self, s: SymId) -> bool {
         let mut symbols = self.unit.symbols.iter();
         symbols.any(|(id, o)| matches!(o.place, Place::Common(_)) && self.overlap(id, s))
     }
 
-    /// May two variables share storage?
+    /// Whether two variables may share storage.
     fn overlap(&self, a: SymId, b: SymId) -> bool {
         a == b || self.storage.as_ref().is_some_and(|s| s.overlap(a, b))
     }

@@ -1,4 +1,4 @@
-//! Sums and other reductions in loops.
+//! Writes sums and other reductions as loops.
 
 use super::Writer;
 use super::shape::{argument, value_of};
@@ -7,14 +7,14 @@ use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::build::{grouped, literal};
 use farfel_lang::ir::{BinOp, Block, Expr, Stmt, Type};
 
-/// How a reduction goes on from element to element.
+/// The kinds of reduction.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Sum,
     Product,
     Max,
     Min,
-    /// The root of the sum of squares.
+    /// The square root of the sum of squares.
     Norm,
 }
 
@@ -31,11 +31,11 @@ impl Kind {
     }
 }
 
-/// Makes a value of the subscripts of an element; statements that must come first go to the end
-/// of the block.
+/// Creates a value from the subscripts of an element; statements that must precede it are appended
+/// to the block.
 type Make<'m, 'u> = &'m mut dyn FnMut(&mut Writer<'u>, &[Expr], &mut Block) -> Option<Expr>;
 
-/// One of a type.
+/// Returns 1 as a constant of this type.
 fn one(ty: Type, span: Span) -> Expr {
     let one = literal("1.0", ty, span);
     match ty {
@@ -45,14 +45,14 @@ fn one(ty: Type, span: Span) -> Expr {
 }
 
 impl<'u> Writer<'u> {
-    /// The MASK argument of a reduction.
+    /// Returns the MASK argument of a reduction.
     pub(super) fn mask_of<'e>(&self, args: &'e [Expr]) -> Option<&'e Expr> {
         let logical = |e: &&Expr| matches!(self.ty(e), Some(Type::Logical(_)));
         let second = argument(args, 1, &["MASK"]).filter(logical);
         second.or_else(|| argument(args, 2, &["MASK"]).filter(logical))
     }
 
-    /// What a reduction makes of all elements of a scalar expression.
+    /// Returns an expression for a reduction with a scalar result, computed by loops.
     pub(super) fn reduction(
         &mut self,
         e: &Expr,
@@ -114,7 +114,7 @@ impl<'u> Writer<'u> {
         Some(t)
     }
 
-    /// A variable with the result of a reduction, and the statements that put it there.
+    /// Returns a variable with the result of a reduction, and the statements that compute it.
     pub(super) fn accumulated(
         &mut self,
         kind: Kind,
@@ -126,7 +126,7 @@ impl<'u> Writer<'u> {
         let span = self.span;
         let t = self.scalar_variable(ty);
         let extreme = matches!(kind, Kind::Max | Kind::Min) && !self.pattern;
-        // None of them has been seen yet.
+        // Whether no element has been visited yet.
         let first = extreme.then(|| self.scalar_variable(Type::LOGICAL));
         let logical = |yes| Expr::logical(yes, span);
         let begin = match kind {
@@ -206,7 +206,7 @@ impl<'u> Writer<'u> {
 }
 
 farfel_lang::quote! {
-    /// Takes a value that is the first, or better than what there is.
+    /// Takes a value if it is the first, or better than the current one.
     struct Better { of_one: Expr, v: Expr, first: Expr, better: Expr, t: Expr }
     "
     of_one = v

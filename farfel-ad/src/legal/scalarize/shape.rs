@@ -60,7 +60,7 @@ pub(super) fn product(a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// The value of a subscript that is an array.
+/// A subscript that selects several elements.
 pub(super) enum Along<'e> {
     /// `from:to:step`
     Range(Expr, Option<Expr>, Expr),
@@ -69,7 +69,7 @@ pub(super) enum Along<'e> {
 }
 
 impl Writer<'_> {
-    /// A constant where it is one.
+    /// Folds the expression to a constant if possible.
     fn folded(&self, e: Expr) -> Expr {
         match constant::integer(self.unit, &e) {
             Some(n) => Expr::int(n, e.span),
@@ -77,7 +77,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Does the value of a bound stay what it was when the unit was entered?
+    /// Whether the value of a bound is still the value at entry to the unit.
     pub(super) fn is_kept(&self, e: &Expr) -> bool {
         let mut kept = true;
         e.for_each_symbol(&mut |s| kept &= !self.assigned.contains(&s));
@@ -92,7 +92,7 @@ impl Writer<'_> {
         self.call(function, vec![array, d])
     }
 
-    /// The lower bound of a dimension.
+    /// Returns the lower bound of a dimension.
     pub(super) fn lower(&mut self, array: SymId, d: usize) -> Option<Expr> {
         if self.shapes.contains_key(&array) {
             return Some(Expr::int(1, self.span));
@@ -101,14 +101,14 @@ impl Writer<'_> {
         let open = dim.upper.is_none();
         match dim.lower.clone() {
             Some(e) if self.is_kept(&e) => Some(self.folded(e)),
-            // What ALLOCATE says.
+            // Determined by ALLOCATE.
             None if open => self.inquiry("LBOUND", array, d),
             None => Some(Expr::int(1, self.span)),
             Some(_) => self.inquiry("LBOUND", array, d),
         }
     }
 
-    /// The upper bound of a dimension; `None` for assumed size.
+    /// Returns the upper bound of a dimension; `None` for assumed size.
     fn upper(&mut self, array: SymId, d: usize) -> Option<Expr> {
         if let Some(extents) = self.shapes.get(&array) {
             return extents.get(d).cloned();
@@ -121,7 +121,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a subscript of an array goes along; `None` for a single element.
+    /// Returns the elements that a subscript selects; `None` for a single element.
     pub(super) fn along<'e>(
         &mut self,
         array: SymId,
@@ -133,7 +133,7 @@ impl Writer<'_> {
                 let step = step.as_deref().cloned();
                 let step = step.unwrap_or_else(|| Expr::int(1, self.span));
                 let step = self.folded(step);
-                // Bounds that are left out are those of the array, whatever the step is.
+                // Omitted bounds are those of the array, whatever the step is.
                 let from = match from {
                     Some(e) => self.folded((**e).clone()),
                     None => self.lower(array, d)?,
@@ -149,7 +149,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The extents of an array expression; `None` where they cannot be told.
+    /// Returns the extents of an array expression; `None` if they cannot be determined.
     pub(super) fn extents(&mut self, e: &Expr) -> Option<Vec<Expr>> {
         match &e.kind {
             ExprKind::Var(s) => (0..self.unit.symbols[*s].dims.len())
@@ -191,8 +191,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Constants that the extents of an array expression are never above; `None` where there are no
-    /// such.
+    /// Returns constant upper limits of the extents of an array expression; `None` if there are
+    /// none.
     pub(super) fn most(&self, e: &Expr) -> Option<Vec<i64>> {
         match &e.kind {
             ExprKind::Var(s) => (0..self.unit.symbols[*s].dims.len())
@@ -204,7 +204,7 @@ impl Writer<'_> {
                     if matches!(subscript.kind, ExprKind::Range(..)) {
                         found.push(self.most_along(*s, d)?);
                     } else if self.rank(subscript) > 0 {
-                        // An element may be there several times.
+                        // A vector subscript may select an element several times.
                         found.append(&mut self.most(subscript)?);
                     }
                 }
@@ -225,7 +225,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The same of one dimension of an array. `A(1)` was how assumed size was written.
+    /// Like [`Self::most`], for one dimension of an array. `A(1)` used to be written for assumed
+    /// size.
     fn most_along(&self, array: SymId, d: usize) -> Option<i64> {
         let symbol = &self.unit.symbols[array];
         let dim = symbol.dims.get(d)?;
@@ -241,7 +242,8 @@ impl Writer<'_> {
         Some(upper.checked_sub(lower)?.checked_add(1)?.max(0))
     }
 
-    /// How many elements `from:to:step` has; below one, where there are none.
+    /// Returns the number of elements of `from:to:step`; the value may be negative if there are
+    /// none.
     fn count(from: Expr, to: Expr, step: Expr) -> Expr {
         if let (ExprKind::Int(f), ExprKind::Int(t), ExprKind::Int(s)) =
             (&from.kind, &to.kind, &step.kind)
@@ -259,7 +261,7 @@ impl Writer<'_> {
         }
     }
 
-    /// How many elements an item of an array constructor stands for.
+    /// Returns the number of elements of an item of an array constructor.
     fn items(&mut self, item: &Expr) -> Option<Expr> {
         let ExprKind::ImpliedDo(d) = &item.kind else {
             return match self.rank(item) {
@@ -294,7 +296,7 @@ impl Writer<'_> {
         Some(product(n, times))
     }
 
-    /// The number of elements.
+    /// Returns the number of elements of an array expression.
     pub(super) fn size(&mut self, e: &Expr) -> Option<Expr> {
         let extents = self.extents(e)?;
         let mut n = Expr::int(1, self.span);
@@ -353,20 +355,20 @@ impl Writer<'_> {
         }
     }
 
-    /// The DIM argument of a reduction.
+    /// Returns the DIM argument of a reduction.
     pub(super) fn dim_of<'e>(&self, args: &'e [Expr]) -> Option<&'e Expr> {
         let d = argument(args, 1, &["DIM"])?;
         (self.rank(d) == 0 && matches!(self.ty(d), Some(Type::Integer(_)))).then_some(d)
     }
 
-    /// The number of a dimension from 0, where that is a constant.
+    /// Returns the index of a dimension, from 0, if it is constant.
     pub(super) fn dimension(&self, e: &Expr, among: usize) -> Option<usize> {
         let n = constant::integer(self.unit, e)?;
         let n = usize::try_from(n).ok()?.checked_sub(1)?;
         (n < among).then_some(n)
     }
 
-    /// The elements of an array of integers that is written out.
+    /// Returns the elements of an explicitly written array of integers.
     pub(super) fn values(&mut self, e: &Expr) -> Option<Vec<Expr>> {
         match &e.kind {
             ExprKind::Array(a) => {
@@ -397,7 +399,7 @@ impl Writer<'_> {
                 };
                 let lower = self.lower(*s, 0)?;
                 let span = self.span;
-                // No array has more dimensions than 15.
+                // No array has more than 15 dimensions.
                 let of = |k| Expr::element(*s, vec![plus(lower.clone(), k)], span);
                 (*n <= 15).then(|| (0..*n).map(of).collect())
             }
@@ -405,7 +407,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An expression that may be evaluated anywhere in the statement, with the same value.
+    /// Returns an expression with the same value that may be evaluated anywhere in the statement.
     pub(super) fn fixed(&mut self, e: Expr) -> Expr {
         let e = self.folded(e);
         let mut simple = true;
@@ -413,12 +415,12 @@ impl Writer<'_> {
             let s = &self.unit.symbols[s];
             simple &= match s.class {
                 Class::Intrinsic(_) | Class::Parameter(_) => true,
-                // The statement may assign others.
+                // Variables of other types may be assigned by the statement.
                 Class::Variable => matches!(s.ty, Some(Type::Integer(_))),
                 _ => false,
             };
         });
-        // A question about bounds is none about values.
+        // An inquiry about bounds does not depend on values.
         simple |= matches!(&e.kind, ExprKind::Call(s, _)
             if matches!(self.unit.symbols[*s].class, Class::Intrinsic(i)
                 if matches!(i.name, "SIZE" | "LBOUND" | "UBOUND")));
@@ -433,7 +435,7 @@ impl Writer<'_> {
     }
 }
 
-/// An argument by its position or its name.
+/// Returns an argument by its position or its keyword.
 pub(super) fn argument<'e>(args: &'e [Expr], at: usize, names: &[&str]) -> Option<&'e Expr> {
     let by_name = args.iter().find_map(|a| match &a.kind {
         ExprKind::Keyword(n, e) if names.contains(&n.as_str()) => Some(&**e),
@@ -448,7 +450,7 @@ pub(super) fn argument<'e>(args: &'e [Expr], at: usize, names: &[&str]) -> Optio
     })
 }
 
-/// An argument without its name.
+/// Returns an argument without its keyword.
 pub(super) fn value_of(e: &Expr) -> &Expr {
     match &e.kind {
         ExprKind::Keyword(_, e) => e,

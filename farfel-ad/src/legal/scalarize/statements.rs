@@ -1,4 +1,4 @@
-//! Statements of arrays as loops.
+//! Array statements as loops.
 
 use super::shape::{argument, plus, value_of};
 use super::{Writer, is_simple};
@@ -6,7 +6,8 @@ use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{BinOp, Block, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, SymId, Type};
 
 impl Writer<'_> {
-    /// What a statement becomes; what comes first goes to `before`.
+    /// Returns the statements that replace a statement; preparatory statements are added to
+    /// `before`.
     pub(super) fn statement(&mut self, s: &Stmt) -> Option<Block> {
         match &s.kind {
             StmtKind::Assign(target, value) if self.rank(target) == 0 => {
@@ -25,7 +26,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `target = value`, for those elements that a mask says.
+    /// Writes `target = value`, for those elements that are selected by a mask.
     fn array_assignment(
         &mut self,
         target: &Expr,
@@ -42,7 +43,7 @@ impl Writer<'_> {
         let extents = self.fixed_extents(&target)?;
         let mut overlaps = self.meets(&target, &value, true);
         if let ExprKind::Element(_, subscripts) = &target.kind {
-            // Which elements they are is decided before.
+            // The selection of elements is evaluated before the assignment.
             overlaps |= subscripts.iter().any(|s| self.meets(&target, s, false));
         }
         let masked = |w: &mut Self, at: &[Expr], body: Block| match mask {
@@ -74,8 +75,8 @@ impl Writer<'_> {
         Some(out)
     }
 
-    /// Has an expression elements of what is assigned, other than the one at hand? `aligned`:
-    /// the expression goes by elements as the target does.
+    /// Whether an expression contains elements of the assigned variable other than the current one.
+    /// `aligned`: whether the expression has the same subscripts as the target.
     fn meets(&self, target: &Expr, e: &Expr, aligned: bool) -> bool {
         let Some(base) = target.base() else {
             return false;
@@ -91,7 +92,7 @@ impl Writer<'_> {
                 let (reads, elemental) = match &symbol.class {
                     Class::Intrinsic(i) => (false, i.shape == Shape::Elemental),
                     Class::StatementFunction(_, value) => (self.meets(target, value, false), false),
-                    // It may read COMMON.
+                    // The function may read COMMON.
                     _ => (self.is_shared(base), false),
                 };
                 reads
@@ -103,7 +104,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `C = MATMUL(A, B)`, by columns of A.
+    /// Writes `C = MATMUL(A, B)`, column by column of A.
     fn matrix_product(&mut self, target: &Expr, value: &Expr) -> Option<Block> {
         let ExprKind::Call(s, args) = &value.kind else {
             return None;
@@ -149,7 +150,7 @@ impl Writer<'_> {
         Some(out)
     }
 
-    /// WHERE.
+    /// Writes a WHERE construct.
     fn masked(&mut self, b: &IfBlock) -> Option<Block> {
         let blocks = b.arms.iter().map(|(_, block)| block).chain(&b.otherwise);
         let mut assignments = Vec::new();
@@ -163,7 +164,7 @@ impl Writer<'_> {
         let Some((first, _)) = assignments.first() else {
             return Some(Vec::new());
         };
-        // Of each variable that is assigned, nothing else may be read.
+        // The assigned variables must not be read otherwise.
         let masks = b.arms.iter().map(|(m, _)| m);
         let read = masks.chain(assignments.iter().map(|(_, v)| *v));
         let mut alone = true;
@@ -180,7 +181,7 @@ impl Writer<'_> {
         }
     }
 
-    /// One loop, in which each element goes through all statements.
+    /// Writes one loop, in which each element passes through all statements.
     fn masked_together(&mut self, first: Expr, b: &IfBlock) -> Option<Block> {
         let mut arms = Vec::new();
         for (mask, block) in &b.arms {
@@ -224,13 +225,13 @@ impl Writer<'_> {
         Some(out)
     }
 
-    /// Each mask in an array of its own, each assignment in a loop of its own.
+    /// Stores each mask in a temporary array, and writes a separate loop for each assignment.
     fn masked_apart(&mut self, first: Expr, b: &IfBlock) -> Option<Block> {
         let first = self.invariant(&first)?;
         let extents = self.fixed_extents(&first)?;
         let span = self.span;
         let logical = |yes| Expr::logical(yes, span);
-        // The elements that no mask has had yet.
+        // The elements that no mask has selected yet.
         let open = self.array_by_elements(Type::LOGICAL, &extents, &first);
         let now = self.array_by_elements(Type::LOGICAL, &extents, &first);
         let begin = self.loops(&extents, &mut |w, at| {
@@ -267,7 +268,7 @@ impl Writer<'_> {
         Some(Vec::new())
     }
 
-    /// An array constructor, in an array of its own.
+    /// Evaluates an array constructor into a temporary array.
     pub(super) fn constructed(&mut self, e: &Expr, items: &[Expr], ty: Type) -> Option<Expr> {
         let extents = self.fixed_extents(e)?;
         let array = self.array(ty, &extents);
@@ -295,10 +296,10 @@ impl Writer<'_> {
         self.assign(n.clone(), plus(n.clone(), 1))
     }
 
-    /// Puts what an item stands for behind the `n` elements that an array has.
+    /// Appends the elements of an item to the `n` elements that the array already has.
     fn item(&mut self, item: &Expr, array: SymId, n: &Expr) -> Option<()> {
         if let ExprKind::ImpliedDo(d) = &item.kind {
-            // The variable is the constructor's own.
+            // The variable is local to the constructor.
             let var = self.variable("IE", Type::INTEGER, Vec::new());
             let before = std::mem::take(&mut self.before);
             let after = std::mem::take(&mut self.after);
@@ -341,7 +342,7 @@ impl Writer<'_> {
         Some(())
     }
 
-    /// PACK and UNPACK, in an array of their own.
+    /// Evaluates PACK or UNPACK into a temporary array.
     pub(super) fn packed(&mut self, e: &Expr, i: &Intrinsic, args: &[Expr]) -> Option<Expr> {
         let ty = self.ty(value_of(args.first()?))?;
         let mask = argument(args, 1, &["MASK"])?;
@@ -403,7 +404,7 @@ impl Writer<'_> {
             self.free_counters(1);
             self.before.push(stmt);
         } else if self.rank(&mask) == 0 {
-            // With a mask that is one value there may be none: then its size is another one.
+            // With a scalar mask the result may be empty: then its size is different.
             let constant = matches!(mask.kind, ExprKind::Logical(true));
             return constant.then(|| Expr::var(array, e.span));
         }

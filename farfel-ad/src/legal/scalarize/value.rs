@@ -1,4 +1,4 @@
-//! One element of an expression; sums and other reductions in loops.
+//! Elements of array expressions.
 
 use super::reductions::Kind;
 use super::shape::{Along, argument, difference, plus, product, sum, value_of};
@@ -23,7 +23,8 @@ impl<'u> Writer<'u> {
         zero(ty, self.span)
     }
 
-    /// Loops over all elements of an array with these extents, the first subscript innermost.
+    /// Writes loops over all elements of an array with these extents, with the first subscript
+    /// innermost.
     pub(super) fn loops(
         &mut self,
         extents: &[Expr],
@@ -41,7 +42,7 @@ impl<'u> Writer<'u> {
         Some(body)
     }
 
-    /// Puts a value into a new variable, before the statement.
+    /// Stores a value in a new variable, before the statement.
     fn stored(&mut self, e: Expr) -> Option<Expr> {
         let ty = self.ty(&e)?;
         if ty == Type::Character {
@@ -53,7 +54,7 @@ impl<'u> Writer<'u> {
         Some(t)
     }
 
-    /// A scalar expression without what the engine cannot differentiate in it.
+    /// Returns a scalar expression without anything that the engine cannot differentiate.
     pub(super) fn scalar(&mut self, e: &Expr) -> Option<Expr> {
         if is_simple(self.unit, e) {
             return Some(e.clone());
@@ -84,7 +85,8 @@ impl<'u> Writer<'u> {
         Some(new)
     }
 
-    /// An actual argument of a procedure: arrays that are no variables become some.
+    /// Returns an actual argument of a procedure: arrays that are not variables are stored in
+    /// temporaries.
     pub(super) fn actual(&mut self, a: &Expr) -> Option<Expr> {
         if self.rank(a) == 0 {
             return match a.kind {
@@ -100,7 +102,7 @@ impl<'u> Writer<'u> {
         Some(Expr::var(array, a.span))
     }
 
-    /// Puts an array expression into an array of its own, before the statement.
+    /// Stores an array expression in a temporary array, before the statement.
     pub(super) fn materialised(&mut self, e: &Expr) -> Option<SymId> {
         let ty = self.ty(e)?;
         let e = self.invariant(e)?;
@@ -126,13 +128,14 @@ impl<'u> Writer<'u> {
         Some(extents.into_iter().map(|e| self.fixed(e)).collect())
     }
 
-    /// An element of an array whose lower bounds are one.
+    /// Returns an element of an array whose lower bounds are 1.
     pub(super) fn at(&self, array: SymId, at: &[Expr]) -> Expr {
         Expr::element(array, at.to_vec(), self.span)
     }
 
-    /// An array expression in which everything that is the same for all elements has been
-    /// computed before the statement, and whatever goes through elements in an order of its own.
+    /// Returns an array expression that is ready for loops: everything that is the same for all
+    /// elements, and everything that traverses elements in a different order, has been computed
+    /// before the statement.
     pub(super) fn invariant(&mut self, e: &Expr) -> Option<Expr> {
         if self.rank(e) == 0 {
             let plain = match &e.kind {
@@ -220,7 +223,7 @@ impl<'u> Writer<'u> {
         Some(new)
     }
 
-    /// Writes a shape as its numbers, which keep their values.
+    /// Writes a shape as a list of numbers, with values that do not change.
     fn numbers(&mut self, e: &Expr) -> Option<ExprKind> {
         let mut items = Vec::new();
         for v in self.values(e)? {
@@ -235,7 +238,7 @@ impl<'u> Writer<'u> {
         })))
     }
 
-    /// A vector of subscripts, which may be evaluated as often as one likes.
+    /// Returns a vector subscript that may be evaluated any number of times.
     fn subscripts(&mut self, e: &Expr) -> Option<Expr> {
         if let ExprKind::Var(_) = e.kind {
             return Some(e.clone());
@@ -243,7 +246,7 @@ impl<'u> Writer<'u> {
         Some(Expr::var(self.materialised(e)?, e.span))
     }
 
-    /// Does an element of it cost nothing?
+    /// Whether its elements can be accessed at no cost.
     fn is_at_hand(&self, e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Var(_) | ExprKind::Element(..) => true,
@@ -255,7 +258,8 @@ impl<'u> Writer<'u> {
         }
     }
 
-    /// One element of an expression that [`Writer::invariant`] gave, by its subscripts from one.
+    /// Returns one element of an expression that was returned by [`Writer::invariant`], by its
+    /// subscripts from 1.
     pub(super) fn element(&mut self, e: &Expr, at: &[Expr], pre: &mut Block) -> Option<Expr> {
         if self.rank(e) == 0 {
             return Some(e.clone());
@@ -446,7 +450,7 @@ impl<'u> Writer<'u> {
                 found.collect::<Option<_>>()?
             }
         };
-        // The number of the element from zero.
+        // The number of the element, from 0.
         let mut place = Expr::int(0, self.span);
         let mut size = Expr::int(1, self.span);
         for d in order {

@@ -1,4 +1,4 @@
-//! Subprograms with alternate returns: copies that say in a last argument which one they
+//! Replaces subprograms with alternate returns by copies whose last argument says which return they
 //! took.
 
 use super::taken_names;
@@ -12,7 +12,7 @@ use farfel_lang::ir::{
 };
 use std::collections::{BTreeMap, HashSet};
 
-/// Are there alternate returns, or calls that get them?
+/// Whether there are alternate returns, or calls that pass them.
 pub(crate) fn has_alternate_returns(program: &Program) -> bool {
     let passed = |s: &Stmt| match &s.kind {
         StmtKind::Call(_, args) => args.iter().any(is_label),
@@ -25,8 +25,8 @@ pub(crate) fn has_alternate_returns(program: &Program) -> bool {
     })
 }
 
-/// Makes the copies of what some heads reach, with names that end in `suffix`, and has them called
-/// instead.
+/// Creates copies of the subprograms that some heads reach, with names that end in `suffix`, and
+/// replaces calls of the originals.
 pub(crate) fn without_alternate_returns(
     program: &mut Program,
     heads: &[&str],
@@ -73,7 +73,7 @@ pub(crate) fn without_alternate_returns(
     program.units.extend(made);
 }
 
-/// The copy of a subprogram.
+/// Creates the copy of a subprogram.
 fn numbered(unit: &Unit, name: Name) -> Unit {
     let mut copy = unit.clone();
     let span = unit.name_span;
@@ -92,7 +92,7 @@ fn numbered(unit: &Unit, name: Name) -> Unit {
     copy
 }
 
-/// `RETURN e` notes the number first.
+/// Makes `RETURN e` store the number first.
 fn returns(block: &mut Block, number: SymId) {
     for mut s in std::mem::take(block) {
         for b in s.blocks_mut() {
@@ -128,7 +128,8 @@ fn returns(block: &mut Block, number: SymId) {
     }
 }
 
-/// Calls of subprograms with alternate returns call the copies, and then go where the number says.
+/// Replaces calls of subprograms with alternate returns by calls of the copies, followed by a jump
+/// on the number.
 fn call_numbered(unit: &mut Unit, new: &BTreeMap<Name, Name>, errors: &mut Vec<Diagnostic>) {
     let target = |s: SymId| {
         let symbol = &unit.symbols[s];
@@ -184,7 +185,7 @@ fn is_label(actual: &Expr) -> bool {
     matches!(actual.kind, ExprKind::AltReturn(_))
 }
 
-/// `CALL S(X, *10, *20)` becomes `CALL S(X, IRETRN)` and `GOTO (10, 20), IRETRN`.
+/// Replaces `CALL S(X, *10, *20)` by `CALL S(X, IRETRN)` and `GOTO (10, 20), IRETRN`.
 fn jump_after_calls(block: &mut Block, number: SymId, is_called: &dyn Fn(SymId) -> bool) {
     let both = |kind: StmtKind, span: Span| -> Result<[Stmt; 2], StmtKind> {
         let (sub, args) = match kind {
@@ -229,7 +230,7 @@ fn jump_after_calls(block: &mut Block, number: SymId, is_called: &dyn Fn(SymId) 
     }
 }
 
-/// A loop whose last statement is now several ends with END DO.
+/// Ends a loop with END DO if its labelled last statement was expanded into several.
 fn end_where_the_body_ends(s: &mut Stmt) {
     if let StmtKind::Do(d) = &mut s.kind
         && !d.has_its_end()

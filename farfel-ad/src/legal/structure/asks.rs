@@ -1,5 +1,5 @@
-//! Statements that jump by what they find out: input and output with END= and ERR=, formats by an
-//! assigned label.
+//! Statements whose outcome determines a jump: input and output with END= and ERR=, and formats
+//! given by an assigned label.
 
 use super::emit::Names;
 use super::target::{Target, unsupported};
@@ -10,27 +10,27 @@ use farfel_lang::ir::{
 };
 use std::collections::{BTreeSet, HashMap};
 
-/// Statements to execute, and then a choice by a value.
+/// Statements to execute, followed by a branch on a value.
 #[derive(Debug)]
 pub(super) struct Asking {
-    /// What to execute.
+    /// The statements.
     pub stmts: Vec<Stmt>,
-    /// What decides.
+    /// The value that decides.
     pub selector: Expr,
-    /// Values of it (constants and ranges), and where they lead. All others go on.
+    /// Cases (constants and ranges) and their targets. For all other values control continues.
     pub cases: Vec<(Vec<Expr>, Target)>,
 }
 
-/// Replaces such statements.
+/// Rewrites such statements.
 pub(super) struct Asker<'a, 'u> {
     pub names: &'a mut Names<'u>,
     pub errors: &'a mut Vec<Diagnostic>,
 }
 
 impl Asker<'_, '_> {
-    /// What input and output becomes: IOSTAT= tells what has happened.
+    /// Rewrites an input or output statement: IOSTAT= reports the outcome.
     ///
-    /// `assigned` has the labels that variables get.
+    /// `assigned` contains the labels that are assigned to variables.
     pub fn io(
         &mut self,
         mut io: Io,
@@ -63,7 +63,7 @@ impl Asker<'_, '_> {
             return match format {
                 Some((at, labels)) => {
                     let made = self.by_format(&io, at, &labels, span);
-                    // The statement itself goes on in any case.
+                    // The statement itself always continues.
                     Ok(Asking {
                         stmts: vec![made],
                         selector: Expr::int(0, span),
@@ -91,7 +91,7 @@ impl Asker<'_, '_> {
             None => Stmt::io(io, span),
         }];
         if own {
-            // What the program does not catch ends it.
+            // Conditions that the program does not handle end it.
             for (caught, op) in caught.into_iter().zip([BinOp::Lt, BinOp::Gt]) {
                 if !caught {
                     let bad = Expr::binary(op, status.clone(), Expr::int(0, span));
@@ -107,8 +107,8 @@ impl Asker<'_, '_> {
         })
     }
 
-    /// Where the format of a statement stands that an assigned variable gives, and the
-    /// labels that it can have.
+    /// Returns the position of a format that is given by an assigned variable, and the labels that
+    /// it can have.
     fn format(
         &mut self,
         io: &Io,
@@ -132,7 +132,7 @@ impl Asker<'_, '_> {
         })
     }
 
-    /// The statement with each of these formats.
+    /// Returns a SELECT CASE with a copy of the statement for each of these formats.
     fn by_format(&mut self, io: &Io, at: usize, labels: &BTreeSet<Label>, span: Span) -> Stmt {
         let Some(selector) = io.control.get(at).map(|c| match &c.kind {
             ExprKind::Keyword(_, v) => (**v).clone(),

@@ -1,4 +1,4 @@
-//! Statements and expressions as structured code needs them.
+//! Statements and expressions for structured code.
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
@@ -8,19 +8,19 @@ use farfel_lang::ir::{
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
 
-/// The unit that is rewritten, and the names that it may not use.
+/// The unit that is being rewritten, and the names that must not be used.
 pub(super) struct Names<'u> {
     pub unit: &'u mut Unit,
     taken: &'u HashSet<Name>,
-    /// Variables that share their storage with others.
+    /// Variables that share storage with others.
     tied: HashSet<SymId>,
     /// The variables that were added.
     pub new: Vec<SymId>,
-    /// Statements would lie deeper in each other than [`DEEPEST`].
+    /// Whether nesting would exceed [`DEEPEST`].
     pub too_deep: bool,
 }
 
-/// How many branches may lie in each other.
+/// The maximum nesting depth of branches.
 pub(super) const DEEPEST: usize = 150;
 
 impl<'u> Names<'u> {
@@ -40,7 +40,7 @@ impl<'u> Names<'u> {
         }
     }
 
-    /// A new local variable.
+    /// Adds a new local variable.
     pub fn variable(&mut self, wanted: &str, ty: Type, span: Span) -> SymId {
         let name = self
             .unit
@@ -52,7 +52,7 @@ impl<'u> Names<'u> {
         id
     }
 
-    /// Is it a scalar that no other name changes?
+    /// Whether this is a scalar that cannot be changed under another name.
     pub fn is_own(&self, s: SymId) -> bool {
         let symbol = &self.unit.symbols[s];
         let place = matches!(symbol.place, Place::Local | Place::Dummy);
@@ -62,12 +62,12 @@ impl<'u> Names<'u> {
         }
     }
 
-    /// Does an expression call anything but intrinsic functions?
+    /// Whether an expression calls anything but intrinsic functions.
     pub fn calls(&self, e: &Expr) -> bool {
         calls(self.unit, e)
     }
 
-    /// The opposite of a condition, also where numbers are none.
+    /// Returns the negation of a condition, which is also correct for NaN operands.
     pub fn not(&self, e: Expr) -> Expr {
         let span = e.span;
         match e.kind {
@@ -109,7 +109,7 @@ impl<'u> Names<'u> {
         }
     }
 
-    /// `IF (c) THEN … ELSE …`, as short as it can be.
+    /// Writes `IF (c) THEN … ELSE …` as briefly as possible.
     pub fn choice(&mut self, c: Expr, then: Block, otherwise: Block, span: Span, out: &mut Block) {
         if then.is_empty() && otherwise.is_empty() {
             self.drop_value(c, span, out);
@@ -142,7 +142,7 @@ impl<'u> Names<'u> {
         out.push(Stmt::block_if(made, span));
     }
 
-    /// Evaluates what nobody needs, if that does anything.
+    /// Evaluates an expression whose value is not needed, if that may have side effects.
     pub fn drop_value(&mut self, e: Expr, span: Span, out: &mut Block) {
         if self.calls(&e) {
             let ty = type_of(self.unit, &e).unwrap_or(Type::LOGICAL);
@@ -156,7 +156,7 @@ impl<'u> Names<'u> {
     }
 }
 
-/// Does an expression of a unit call anything but intrinsic functions?
+/// Whether an expression of a unit calls anything but intrinsic functions.
 pub(super) fn calls(unit: &Unit, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |e| {
@@ -182,7 +182,7 @@ pub(super) fn truth(value: bool, span: Span) -> Expr {
     Expr::logical(value, span)
 }
 
-/// Does an input or output statement jump?
+/// Whether an input or output statement jumps.
 pub(super) fn jumps(io: &Io) -> bool {
     io.control.iter().any(|c| match &c.kind {
         ExprKind::Keyword(k, v) => {

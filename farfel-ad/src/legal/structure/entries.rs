@@ -1,4 +1,4 @@
-//! A subprogram of its own for each ENTRY point.
+//! Creates a separate subprogram for each ENTRY point.
 
 use super::taken_names;
 use crate::locations::differentiable;
@@ -8,8 +8,9 @@ use farfel_lang::ir::{Name, Place, Program, SpecKind, SymId, Unit, UnitKind, unu
 use farfel_lang::lower::split_entries;
 use std::collections::{HashMap, HashSet};
 
-/// Takes units with ENTRY points below some heads apart. The parts for entries get new names that
-/// end in `suffix`, for who is not below a head still calls the entries. Returns which name each entry got.
+/// Splits the units with ENTRY points below some heads. The parts for entries get new names that
+/// end in `suffix`, because code that is not below a head still calls the entries. Returns the new
+/// name of each entry.
 pub(crate) fn split(
     program: &mut Program,
     heads: &[&str],
@@ -35,7 +36,7 @@ pub(crate) fn split(
         if names.is_empty() {
             continue;
         }
-        // Lowering has moved what is kept to COMMON, where that can be.
+        // Lowering has moved saved variables to COMMON where possible.
         if let (false, Some(s)) = (all_is_below, kept(u)) {
             let (unit, name) = (&u.name, &u.symbols[s].name);
             let message = format!("{unit}, which has ENTRY points, keeps {name} from call to call");
@@ -84,13 +85,14 @@ pub(crate) fn split(
     new
 }
 
-/// Does something below some heads call or pass on an ENTRY point that derivatives may go through?
+/// Whether code below some heads calls, or passes as an argument, an ENTRY point through which
+/// derivatives may propagate.
 pub(crate) fn are_called(program: &Program, heads: &[&str]) -> bool {
     if program.units.iter().all(|u| entries(u).is_empty()) {
         return false;
     }
     let graph = CallGraph::of(program);
-    // Of their own, or of what they call.
+    // Through the unit's own variables, or those of its callees.
     let concerned = |u: &usize| {
         let below = graph.reached([*u]).into_iter();
         let mut all = below.flat_map(|u| program.units[u].symbols.iter());
@@ -106,8 +108,8 @@ pub(crate) fn are_called(program: &Program, heads: &[&str]) -> bool {
     reached.into_iter().any(called)
 }
 
-/// The units with ENTRY points that some heads reach and that keep variables from call to call, where
-/// there will be a subprogram for each point: for adjoints, and where such points are called.
+/// Returns the units with ENTRY points that are reachable from some heads, keep variables from call
+/// to call, and will be split: for adjoints, and where such entry points are called.
 pub fn kept_by_divided(program: &Program, heads: &[&str], adjoint: bool) -> HashSet<Name> {
     if !adjoint && !are_called(program, heads) {
         return HashSet::new();
@@ -119,18 +121,18 @@ pub fn kept_by_divided(program: &Program, heads: &[&str], adjoint: bool) -> Hash
     keeping.map(|u| u.name.clone()).collect()
 }
 
-/// Is there an ENTRY?
+/// Whether the program has ENTRY statements.
 pub(crate) fn has_entries(program: &Program) -> bool {
     program.units.iter().any(|u| !entries(u).is_empty())
 }
 
-/// The names of a unit's ENTRY points.
+/// Returns the names of a unit's ENTRY points.
 fn entries(unit: &Unit) -> Vec<Name> {
     let others = unit.entry_points().skip(1);
     others.map(|e| e.name.clone()).collect()
 }
 
-/// A local variable that keeps its value.
+/// Returns a local variable that keeps its value, if there is one.
 fn kept(unit: &Unit) -> Option<SymId> {
     let everything = unit
         .specs

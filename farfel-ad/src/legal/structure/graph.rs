@@ -1,8 +1,9 @@
-//! From the tree to basic blocks, and from these to structured statements.
+//! Converts the tree to basic blocks, and these to structured statements.
 //!
-//! What no jump crosses stays as it is: a loop that is left by its end only, an IF whose arms
-//! are. Its bodies are structured by themselves. Everything else falls into basic blocks, of
-//! which [`super::shape`] makes statements again.
+//! Whatever no jump crosses is left as it is: for example a loop that is only left at its end, or
+//! an IF without jumps out of its arms. The bodies of such statements are structured separately.
+//! Everything else is split into basic blocks, from which [`super::shape`] creates statements
+//! again.
 
 use super::emit::{Names, calls};
 use super::shape::{Graph, Id, Term, shape};
@@ -17,18 +18,18 @@ use farfel_lang::ir::{
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 
-/// Makes structured statements of a unit's.
+/// Creates the structured statements of a unit.
 pub(super) struct Maker<'a, 'u> {
     pub jumps: &'a Jumps,
     pub names: &'a mut Names<'u>,
     pub errors: &'a mut Vec<Diagnostic>,
 }
 
-/// One body while its graph grows.
+/// A body whose graph is being built.
 struct Region {
     graph: Graph,
     places: HashMap<Target, Id>,
-    /// The places that have been reached.
+    /// The targets that have been reached.
     bound: HashSet<Target>,
 }
 
@@ -38,7 +39,7 @@ impl Region {
         *self.places.entry(target).or_insert_with(|| graph.add())
     }
 
-    /// Goes on at this place.
+    /// Continues at this target.
     fn bind(&mut self, target: Target, from: Id, span: Span) -> Id {
         let place = self.place(target);
         self.bound.insert(target);
@@ -48,7 +49,7 @@ impl Region {
 }
 
 impl Maker<'_, '_> {
-    /// The structured statements of a body whose jumps to `ways_out` leave it.
+    /// Returns the structured statements of a body that is left by jumps to `ways_out`.
     pub fn body(&mut self, nodes: Vec<Node>, ways_out: &[Target]) -> Block {
         let mut graph = Graph::default();
         let (entry, exit) = (graph.add(), graph.add());
@@ -78,7 +79,7 @@ impl Maker<'_, '_> {
         at
     }
 
-    /// Adds a statement, and returns the block where control goes on.
+    /// Adds a statement, and returns the block where control continues.
     fn node(&mut self, r: &mut Region, n: Node, at: Id, exit: Id) -> Id {
         let Node {
             id,
@@ -92,7 +93,7 @@ impl Maker<'_, '_> {
                 let stops = matches!(kind, StmtKind::Stop(_));
                 r.graph.push(at, the_same(stmt, kind, span));
                 if stops {
-                    // Never gets there, and so does not get in anybody's way.
+                    // Control never gets there, so the edge does no harm.
                     r.graph.end(at, Term::Jump(exit), span);
                     return r.graph.add();
                 }
@@ -130,7 +131,7 @@ impl Maker<'_, '_> {
                 next
             }
             Kind::Assigned(var, mut to) => {
-                // It has one of these labels.
+                // The variable has one of these labels.
                 if let Some((_, last)) = to.pop() {
                     let cases = to
                         .into_iter()
@@ -218,7 +219,8 @@ impl Maker<'_, '_> {
             }
             Kind::Do(control, body, mark) => {
                 let out = Target::EndBody(id);
-                // The tangent of a function in a condition needs statements before it.
+                // The tangent of a function in a condition requires statements before the
+                // condition.
                 let asks = matches!(&control, DoControl::While(c) if self.names.calls(c));
                 if !asks && self.jumps.is_closed(&Node::range(&body), out) {
                     let control = match control {
@@ -240,7 +242,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// Behind a construct, which may be jumped to.
+    /// Continues behind a construct, which may be the target of a jump.
     fn behind(&mut self, r: &mut Region, id: usize, at: Id, span: Span) -> Id {
         match self.jumps.is_target(Target::After(id)) && !r.bound.contains(&Target::After(id)) {
             true => r.bind(Target::After(id), at, span),
@@ -248,7 +250,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// A loop that is jumped out of.
+    /// Adds a loop that is left by jumps.
     #[allow(clippy::too_many_arguments)]
     fn open_loop(
         &mut self,
@@ -289,8 +291,8 @@ impl Maker<'_, '_> {
         after
     }
 
-    /// The statements before a counted loop, and the variable that says how many iterations
-    /// are left. Adds to `latch` what happens after each.
+    /// Returns the statements before a counted loop, and the variable with the number of remaining
+    /// iterations. Adds to `latch` what happens after each iteration.
     fn count(
         &mut self,
         var: SymId,
@@ -377,7 +379,7 @@ impl Maker<'_, '_> {
         let one = matches!(step.kind, ExprKind::Int(1));
         let count = match ty {
             Type::Integer(1 | 2) => {
-                // Their number may be too large for the variable.
+                // The number of iterations may be too large for the type of the variable.
                 before.push(set(left, to));
                 let distance = Expr::binary(BinOp::Sub, Expr::var(left, span), first);
                 let all = Expr::binary(BinOp::Add, distance, group(step.clone()));
@@ -403,7 +405,7 @@ impl Maker<'_, '_> {
         (before, left)
     }
 
-    /// An arithmetic IF: its value is found once.
+    /// Adds an arithmetic IF, whose value is evaluated once.
     fn arithmetic(&mut self, r: &mut Region, e: Expr, to: [Target; 3], at: Id, span: Span) {
         let [negative, zero, positive] = to.map(|t| r.place(t));
         let against = |e: Expr, op| Expr::binary(op, e, Expr::int(0, span));
@@ -450,7 +452,7 @@ fn by_type(ty: Type, integer: &'static str, real: &'static str) -> &'static str 
     }
 }
 
-/// Are there only statements that reverse mode can follow, and none that jumps?
+/// Whether there are only statements that reverse mode can follow, and no jumps.
 pub(super) fn is_structured(unit: &Unit) -> bool {
     let mut good = true;
     walk_block(&unit.body, &mut |s| {
@@ -494,7 +496,7 @@ pub(super) fn is_structured(unit: &Unit) -> bool {
     });
     good
 }
-/// What has become of a statement.
+/// Returns the rewritten form of a statement, with its id.
 fn the_same(id: StmtId, kind: StmtKind, span: Span) -> Stmt {
     Stmt {
         id,

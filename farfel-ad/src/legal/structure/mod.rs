@@ -1,23 +1,23 @@
-//! Programs without jumps.
+//! Removes jumps from programs.
 //!
-//! Reverse mode executes a program backwards, and therefore wants to know where control came
-//! from. [`without_jumps`] rewrites the units below a head so that nothing jumps: they consist of
-//! assignments, calls and the like, IF, SELECT CASE, counted loops and DO WHILE, all of which
-//! are entered at their beginning and left at their end. What such a unit computes is the
-//! same, in the same order; no condition is evaluated more than once.
+//! Reverse mode executes a program backwards, and therefore needs to know where control came from.
+//! [`without_jumps`] rewrites the units below a head so that there are no jumps: they consist of
+//! assignments, calls and the like, IF, SELECT CASE, counted loops and DO WHILE, all of which are
+//! entered at their beginning and left at their end. The rewritten unit computes the same values in
+//! the same order; no condition is evaluated more than once.
 //!
-//! A counted loop that nothing jumps out of stays one, and so does every other statement
-//! that no jump crosses. The rest is taken to pieces and put together anew:
+//! A counted loop without jumps out of it is left as it is, and so is every other statement that no
+//! jump crosses. The rest is decomposed into basic blocks and reassembled:
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | `target` | where jumps lead |
-//! | `tree` | statements, with that of each jump |
+//! | `target` | targets of jumps |
+//! | `tree` | statements, with the target of each jump |
 //! | `entries` | a subprogram for each ENTRY point |
 //! | `alternate` | copies of subprograms with alternate returns |
-//! | `asks` | statements that jump by what they find out |
-//! | `graph` | what stays as it is; basic blocks of everything else |
-//! | `shape` | loops and branches of basic blocks |
+//! | `asks` | statements whose outcome determines a jump |
+//! | `graph` | which parts are left as they are; basic blocks of everything else |
+//! | `shape` | loops and branches from basic blocks |
 //! | `emit` | conditions and new variables |
 
 mod alternate;
@@ -42,13 +42,13 @@ use std::collections::HashSet;
 use target::{Target, unsupported};
 use tree::Tree;
 
-/// Is there a jump below some heads?
+/// Whether there is a jump below some heads.
 pub(crate) fn has_jumps(program: &Program, heads: &[&str]) -> bool {
     let below = Below::of(program, heads.iter().copied());
     below.units.iter().any(|u| !graph::is_structured(u))
 }
 
-/// Writes the units below some heads without jumps.
+/// Rewrites the units below some heads without jumps.
 pub(crate) fn without_jumps(program: &mut Program, heads: &[&str], errors: &mut Vec<Diagnostic>) {
     let taken = taken_names(program);
     let below = Below::of(program, heads.iter().copied());
@@ -60,7 +60,7 @@ pub(crate) fn without_jumps(program: &mut Program, heads: &[&str], errors: &mut 
     }
 }
 
-/// The names of units and COMMON blocks.
+/// Returns the names of all units and COMMON blocks.
 pub(crate) fn taken_names(program: &Program) -> HashSet<Name> {
     let mut taken = HashSet::new();
     for u in &program.units {
@@ -74,7 +74,7 @@ pub(crate) fn taken_names(program: &Program) -> HashSet<Name> {
     taken
 }
 
-/// Rewrites a unit.
+/// Rewrites a unit without jumps.
 fn structure_unit(unit: &mut Unit, taken: &HashSet<Name>, errors: &mut Vec<Diagnostic>) {
     let body = std::mem::take(&mut unit.body);
     let mut found = Vec::new();
@@ -100,8 +100,7 @@ fn structure_unit(unit: &mut Unit, taken: &HashSet<Name>, errors: &mut Vec<Diagn
     errors.append(&mut found);
 }
 
-/// Declares new variables, which nobody may keep from call to call where units call
-/// themselves.
+/// Declares new variables, which must not be saved from call to call in recursive units.
 fn declare(unit: &mut Unit, new: &[SymId]) {
     if new.is_empty() {
         return;
@@ -114,21 +113,22 @@ fn declare(unit: &mut Unit, new: &[SymId]) {
     }
 }
 
-/// Is there a SAVE without a list?
+/// Whether there is a SAVE without a list.
 pub(crate) fn has_open_saves(program: &Program) -> bool {
     let open = |s: &farfel_lang::ir::Spec| matches!(&s.kind, SpecKind::Save(l) if l.is_empty());
     program.units.iter().any(|u| u.specs.iter().any(open))
 }
 
-/// Names what SAVE without a list means: what is added later is not kept from call to call.
+/// Replaces SAVE without a list by SAVE with explicit names, so that variables added later are not
+/// saved.
 pub(crate) fn name_all_saved(program: &mut Program) {
     for u in &mut program.units {
         name_saved(u, &[]);
     }
 }
 
-/// Writes SAVE without a list as one that names the variables of a unit, but for `new` ones: what
-/// is added later is not kept from call to call.
+/// Replaces SAVE without a list by one that names the variables of a unit, except `new` ones, so
+/// that variables added later are not saved.
 pub(crate) fn name_saved(unit: &mut Unit, new: &[SymId]) {
     let everything = unit
         .specs

@@ -1,15 +1,14 @@
-//! From a graph of basic blocks to structured statements.
+//! Converts a graph of basic blocks to structured statements.
 //!
-//! First loops: every strongly connected part of the graph becomes a DO WHILE with one way
-//! in, one way out and one way back; a variable remembers which way was taken where there
-//! are several. What is left has no cycles. There the statements that only one arm of a
-//! branch leads to go into that arm, and where the arms lead to more than one place behind
-//! them, a variable remembers to which.
+//! Loops come first: every strongly connected component of the graph becomes a DO WHILE with a
+//! single entry, a single exit and a single back edge; if there are several, a variable records
+//! which one was taken. The rest has no cycles. There, the statements that are only reachable
+//! through one arm of a branch go into that arm, and if the arms lead to more than one place behind
+//! them, a variable records which one.
 //!
-//! No condition is evaluated twice and no statement is copied, so that the result is of the
-//! size of the source. The idea is that of Bahmann, Reissmann, Jahre and Meyer, "Perfect
-//! reconstructability of control flow from demand dependence graphs" (ACM TACO 11, 2015),
-//! sections 4.1 and 4.2.
+//! No condition is evaluated twice and no statement is copied, so the result has the size of the
+//! source. The method is that of Bahmann, Reissmann, Jahre and Meyer, "Perfect reconstructability
+//! of control flow from demand dependence graphs" (ACM TACO 11, 2015), sections 4.1 and 4.2.
 
 use super::emit::{DEEPEST, Names, truth};
 use super::tree::is_harmless;
@@ -23,16 +22,16 @@ use std::collections::BTreeMap;
 /// A basic block, by its position in the graph.
 pub(super) type Id = usize;
 
-/// Where control goes from a basic block.
+/// How control leaves a basic block.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Term {
     /// Not known yet.
     #[default]
     Open,
     Jump(Id),
-    /// If true, if false.
+    /// Goes to the first block if the condition is true, otherwise to the second one.
     Branch(Expr, Id, Id),
-    /// By the values of an expression, else to the last place.
+    /// Goes to the block for the value of an expression, or to the last one.
     Switch(Expr, Vec<(Vec<Expr>, Id)>, Id),
 }
 
@@ -64,14 +63,14 @@ struct BasicBlock {
 }
 
 impl BasicBlock {
-    /// Nothing is executed before the branch.
+    /// Whether nothing is executed before the branch.
     fn only_branches(&self) -> bool {
         let mut all = self.stmts.iter();
         all.all(|s| matches!(s.kind, StmtKind::Comment(_)))
     }
 }
 
-/// Basic blocks.
+/// A graph of basic blocks.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     blocks: Vec<BasicBlock>,
@@ -84,12 +83,12 @@ impl Graph {
         self.blocks.len() - 1
     }
 
-    /// Adds a statement to a block that has not ended.
+    /// Adds a statement to a block that has not been ended.
     pub fn push(&mut self, at: Id, stmt: Stmt) {
         self.blocks[at].stmts.push(stmt);
     }
 
-    /// Ends a block, if nothing has yet.
+    /// Ends a block, unless it has been ended.
     pub fn end(&mut self, at: Id, term: Term, span: Span) {
         let b = &mut self.blocks[at];
         if matches!(b.term, Term::Open) {
@@ -103,7 +102,8 @@ impl Graph {
         self.blocks.len() - 1
     }
 
-    /// What can be reached from a block without going through `exit`, which is left out.
+    /// Returns the blocks that are reachable from a block without going through `exit`, excluding
+    /// `exit` itself.
     fn reached(&self, from: Id, exit: Id) -> FixedBitSet {
         let mut seen = FixedBitSet::with_capacity(self.blocks.len());
         let mut open = vec![from];
@@ -115,7 +115,7 @@ impl Graph {
         seen
     }
 
-    /// Past blocks that do nothing.
+    /// Redirects edges past empty blocks.
     fn thread(&mut self, exit: Id) {
         let past = |blocks: &[BasicBlock], mut at: Id| {
             for _ in 0..blocks.len() {
@@ -140,10 +140,10 @@ impl Graph {
     }
 }
 
-/// The statements of a graph with one way in and one way out.
+/// Returns the statements of a graph with a single entry and a single exit.
 pub(super) fn shape(graph: &mut Graph, entry: Id, exit: Id, names: &mut Names) -> Block {
     graph.thread(exit);
-    // Some empty blocks are left: those where the entry leads.
+    // Some empty blocks remain: those to which the entry leads.
     let mut shaper = Shaper {
         graph,
         names,
@@ -155,7 +155,7 @@ pub(super) fn shape(graph: &mut Graph, entry: Id, exit: Id, names: &mut Names) -
 struct Shaper<'a, 'u> {
     graph: &'a mut Graph,
     names: &'a mut Names<'u>,
-    /// How many branches are open.
+    /// The current nesting depth of branches.
     depth: usize,
 }
 
@@ -174,8 +174,8 @@ impl Shaper<'_, '_> {
         made
     }
 
-    /// The strongly connected parts that are loops (Tarjan's algorithm, on a list instead of
-    /// the stack).
+    /// Returns the strongly connected components that are loops (Tarjan's algorithm with an
+    /// explicit stack).
     fn cycles(&self, entry: Id, exit: Id) -> Vec<Vec<Id>> {
         const NEW: usize = usize::MAX;
         let n = self.graph.blocks.len();
@@ -230,11 +230,11 @@ impl Shaper<'_, '_> {
         found
     }
 
-    /// Makes one block of a cycle.
+    /// Replaces a cycle by a single block.
     fn cycle(&mut self, part: Vec<Id>, entry: Id, exit: Id) {
         let reached = self.graph.reached(entry, exit);
         let inside = |b: &Id| part.binary_search(b).is_ok();
-        // Nothing jumps to the entry of a region, so that it is in no cycle.
+        // Nothing jumps to the entry of a region, so it is not in a cycle.
         let mut entries: Vec<Id> = Vec::new();
         let outside: Vec<Id> = reached.ones().filter(|b| !inside(b)).collect();
         for b in &outside {
@@ -243,7 +243,7 @@ impl Shaper<'_, '_> {
         }
         entries.sort_unstable();
         entries.dedup();
-        // Ways out: from where, and where to.
+        // The exits, as edges.
         let mut exits: Vec<(Id, Id)> = Vec::new();
         for b in &part {
             let to = self.graph.blocks[*b].term.targets();
@@ -282,7 +282,7 @@ impl Shaper<'_, '_> {
         self.any_loop(&part, &entries, &places, tail, span);
     }
 
-    /// `DO WHILE (condition)`: the first block tests the condition and does nothing else.
+    /// Writes `DO WHILE (condition)` for a cycle whose first block only tests the condition.
     #[allow(clippy::too_many_arguments)]
     fn tested_first(
         &mut self,
@@ -332,7 +332,7 @@ impl Shaper<'_, '_> {
         b.term = term;
     }
 
-    /// A loop that tests somewhere in its body whether it goes on.
+    /// Writes a loop that tests somewhere in its body whether to continue.
     fn any_loop(&mut self, part: &[Id], entries: &[Id], places: &[Id], tail: Id, span: Span) {
         let inside = |b: &Id| part.binary_search(b).is_ok();
         let left = self.leaving(places.len(), span);
@@ -388,8 +388,7 @@ impl Shaper<'_, '_> {
             }
         }
         if let Some(q) = way_in {
-            // Everybody outside says where to begin. The body is not reached from there any
-            // more.
+            // All edges from outside record the entry. The body is no longer reachable from there.
             let all = self.graph.blocks.len();
             for (i, e) in (1_i64..).zip(entries) {
                 let set = set(q, Expr::int(i, span), span);
@@ -415,7 +414,7 @@ impl Shaper<'_, '_> {
         self.graph.blocks[made].span = span;
     }
 
-    /// How a loop remembers by which of so many ways it is left.
+    /// Returns the variable in which a loop records by which of its exits it is left.
     fn leaving(&mut self, ways: usize, span: Span) -> Leaving {
         if ways > 1 {
             Leaving::Number(self.names.variable("ISTATE", Type::INTEGER, span))
@@ -424,7 +423,8 @@ impl Shaper<'_, '_> {
         }
     }
 
-    /// In the end of block `b`, where a target is to be left by a way of a number.
+    /// Redirects edges from the end of block `b` for which `to` returns a new target, and records
+    /// the number of the exit.
     fn redirect(&mut self, b: Id, to: &dyn Fn(Id) -> Option<(Id, usize)>, left: &Option<Leaving>) {
         let span = self.graph.blocks[b].span;
         for t in self.graph.blocks[b].term.targets() {
@@ -448,13 +448,13 @@ impl Shaper<'_, '_> {
         }
     }
 
-    /// The statements from a block to `end`, where all ways lead.
+    /// Returns the statements from a block to `end`, to which all paths lead.
     fn sequence(&mut self, from: Id, end: Id) -> Block {
         let mut out = Vec::new();
         let mut at = from;
         self.depth += 1;
         if self.depth > DEEPEST {
-            // Recursion must end somewhere. Nobody sees the statements.
+            // The recursion has to end; the statements are discarded.
             self.names.too_deep = true;
             at = end;
         }
@@ -466,7 +466,7 @@ impl Shaper<'_, '_> {
             let (Some(&first), Some(_)) = (targets.first(), targets.get(1)) else {
                 match targets.first() {
                     Some(t) => at = *t,
-                    // It never gets there.
+                    // Control never gets to the end.
                     None => break,
                 }
                 continue;
@@ -486,7 +486,7 @@ impl Shaper<'_, '_> {
         out
     }
 
-    /// Sees to it that all ways from a branch lead to one block, which it returns.
+    /// Makes all paths from a branch lead to a single block, which it returns.
     fn join(&mut self, mut term: Term, end: Id, span: Span) -> (Term, Id) {
         let targets = distinct(term.targets());
         let reached: Vec<FixedBitSet> = targets
@@ -503,7 +503,7 @@ impl Shaper<'_, '_> {
             once.union_with(r);
         }
         more.insert(end);
-        // Where the arms lead: blocks that more than one of them reach.
+        // The targets of the arms: blocks that can be reached from more than one of them.
         let mut ends: Vec<Id> = targets
             .iter()
             .copied()
@@ -520,7 +520,7 @@ impl Shaper<'_, '_> {
             [] => end,
             [one] => one,
             _ => {
-                // The end comes last, where nothing is left to do.
+                // The end comes last, because there is nothing left to do.
                 ends.sort_by_key(|e| *e == end);
                 let way = self.names.variable("IWAY", Type::INTEGER, span);
                 let (last, others) = (ends[ends.len() - 1], &ends[..ends.len() - 1]);
@@ -551,7 +551,7 @@ impl Shaper<'_, '_> {
         (term, next)
     }
 
-    /// The statement that executes one of the arms of a branch.
+    /// Writes the statement that executes one of the arms of a branch.
     fn choice(&mut self, term: Term, next: Id, span: Span, out: &mut Block) {
         match term {
             Term::Open | Term::Jump(_) => {}
@@ -561,7 +561,7 @@ impl Shaper<'_, '_> {
                 self.names.choice(c, then, otherwise, span, out);
             }
             Term::Switch(selector, cases, default) => {
-                // Cases that lead to one block are one; those of the default are none.
+                // Merge cases that lead to the same block; drop those that lead to the default.
                 let mut merged: Vec<(Vec<Expr>, Id)> = Vec::new();
                 for (values, t) in cases {
                     match merged.iter_mut().find(|(_, old)| *old == t) {
@@ -625,11 +625,11 @@ impl Shaper<'_, '_> {
     }
 }
 
-/// The variable by which a loop knows whether it goes on.
+/// The variable that tells whether a loop continues.
 enum Leaving {
-    /// True while it does.
+    /// True while it continues.
     Flag(SymId),
-    /// 0 while it does, else the number of the way out.
+    /// 0 while it continues, otherwise the number of the exit.
     Number(SymId),
 }
 
@@ -655,8 +655,8 @@ impl Leaving {
         }
     }
 
-    /// To which of several places. 0, or the last number, is the way to `otherwise`, or to
-    /// the last place.
+    /// Returns a branch to one of several places. 0, or the last number, leads to `otherwise`, or
+    /// to the last place.
     fn choice(&self, places: &[Id], otherwise: Option<Id>, span: Span) -> Term {
         let (Leaving::Flag(s) | Leaving::Number(s)) = self;
         let (listed, default) = match (otherwise, places.split_last()) {
@@ -669,7 +669,7 @@ impl Leaving {
         Term::Switch(Expr::var(*s, span), cases, default)
     }
 
-    /// `IF (c) flag = .FALSE.` at the end of the body: the flag is true until then.
+    /// Shortens an `IF (c) flag = .FALSE.` at the end of the body: the flag is true until then.
     fn shorten(&self, body: &mut Block, names: &Names) {
         let Leaving::Flag(flag) = self else { return };
         let is_leave = |b: &Block| {

@@ -1,25 +1,25 @@
-//! Where jumps lead, and what is said where reverse mode cannot follow.
+//! Targets of jumps, and the error for code that reverse mode cannot follow.
 
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::Label;
 
-/// Where a jump leads. Statements are known by their numbers in textual order.
+/// The target of a jump. Statements are identified by their numbers in textual order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Target {
     /// The beginning of a statement.
     At(usize),
-    /// Behind a construct.
+    /// The statement after a construct.
     After(usize),
     /// The end of a loop's body: the next iteration.
     EndBody(usize),
-    /// Out of the unit.
+    /// The end of the unit.
     Leave,
-    /// Not looked up yet.
+    /// A label that has not been looked up yet.
     Label(Label),
 }
 
-/// A fault of something that cannot be done.
+/// The error for an unsupported construct.
 pub(super) fn unsupported(span: Span, what: String) -> Diagnostic {
     Diagnostic::error(&rules::AD_CONTROL, span, what)
         .label("reverse mode cannot follow it")

@@ -1,4 +1,4 @@
-//! The statements of a unit as a tree in which every jump knows where it leads.
+//! The statements of a unit as a tree in which every jump has its target.
 
 use super::asks::{Asker, Asking};
 use super::emit::Names;
@@ -19,48 +19,48 @@ pub(super) struct Node {
     pub id: usize,
     /// The statement.
     pub stmt: StmtId,
-    /// Where it stands in the source.
+    /// Its position in the source.
     pub span: Span,
-    /// What it is.
+    /// The kind of statement.
     pub kind: Kind,
 }
 
-/// The kinds of statement, by what they do to the flow of control.
+/// The kinds of statement, by their effect on control flow.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Goes on with the next one.
+    /// Continues with the next statement.
     Plain(StmtKind),
     /// GOTO, RETURN, CYCLE, EXIT.
     Jump(Target),
     /// A computed GOTO.
     Computed(Vec<Target>, Expr),
-    /// An assigned GOTO: the numbers of the labels, and where they lead.
+    /// An assigned GOTO: the labels with their targets.
     Assigned(SymId, Vec<(Label, Target)>),
     /// An arithmetic IF.
     Arithmetic(Expr, [Target; 3]),
-    /// A statement that goes on elsewhere when a variable has certain values afterwards.
+    /// A statement that jumps if a variable has certain values afterwards.
     Asking(Asking),
-    /// `IF (…) statement` with a jump.
+    /// `IF (…) statement` with a jump as its statement.
     LogicalIf(Expr, Box<Node>),
-    /// IF: the arms, and ELSE.
+    /// IF: its arms, and ELSE.
     If(Vec<(Expr, Vec<Node>)>, Option<Vec<Node>>),
-    /// SELECT CASE: the statement without the bodies of its cases, and these.
+    /// SELECT CASE: the statement without the bodies of its cases, and the bodies.
     Select(Box<Select>, Vec<Vec<Node>>),
-    /// A loop, and what a comment says of its adjoint.
+    /// A loop, with the directive for its adjoint.
     Do(DoControl, Vec<Node>, Option<Box<LoopMark>>),
 }
 
-/// The statements of a unit, and where its jumps lead.
+/// The statements of a unit, and the targets of its jumps.
 pub(super) struct Tree {
     pub nodes: Vec<Node>,
-    /// FORMAT statements, which nothing executes.
+    /// FORMAT statements, which are not executed.
     pub formats: Vec<Stmt>,
     pub jumps: Jumps,
 }
 
 impl Tree {
-    /// The tree of a block of statements. `names` is for what statements need that jump by
-    /// what they find out.
+    /// Builds the tree of a block of statements. `names` supplies what is needed for statements
+    /// whose outcome determines a jump.
     pub fn of(block: Block, names: &mut Names, errors: &mut Vec<Diagnostic>) -> Tree {
         let mut assigned: HashMap<SymId, BTreeSet<Label>> = HashMap::new();
         walk_block(&block, &mut |s| {
@@ -121,19 +121,19 @@ impl Tree {
     }
 }
 
-/// From which statements of a unit control jumps, and where to.
+/// The jumps of a unit: the statements that jump, and their targets.
 pub(super) struct Jumps {
     list: Vec<(usize, Target)>,
     targets: HashSet<Target>,
 }
 
 impl Jumps {
-    /// Does anything jump there?
+    /// Whether there is a jump to this target.
     pub fn is_target(&self, place: Target) -> bool {
         self.targets.contains(&place)
     }
 
-    /// Do only jumps to `way_out` lead out of these statements, and none into them?
+    /// Whether all jumps out of these statements lead to `way_out`, and no jumps lead into them.
     pub fn is_closed(&self, inside: &Range<usize>, way_out: Target) -> bool {
         self.list.iter().all(|(from, to)| {
             let from = inside.contains(from);
@@ -153,10 +153,10 @@ impl Jumps {
 struct Grower<'a, 'u> {
     next: usize,
     labels: HashMap<Label, Target>,
-    /// The constructs that are open: the name, the number, and whether it is a loop.
+    /// The enclosing constructs: the name, the number, and whether it is a loop.
     constructs: Vec<(Option<Name>, usize, bool)>,
     formats: Vec<Stmt>,
-    /// The labels that each variable gets.
+    /// The labels that are assigned to each variable.
     assigned: HashMap<SymId, BTreeSet<Label>>,
     names: &'a mut Names<'u>,
     errors: &'a mut Vec<Diagnostic>,
@@ -323,7 +323,7 @@ impl<'u> Grower<'_, 'u> {
         Kind::If(arms, otherwise)
     }
 
-    /// Where CYCLE or EXIT leads.
+    /// Returns the target of CYCLE or EXIT.
     fn construct(&mut self, name: &Option<Name>, cycle: bool, span: Span) -> Target {
         let found = self
             .constructs
@@ -346,7 +346,7 @@ impl<'u> Grower<'_, 'u> {
 }
 
 impl Node {
-    /// The numbers of these statements and of all inside them.
+    /// Returns the range of numbers of these statements and of all statements in them.
     pub fn range(nodes: &[Node]) -> Range<usize> {
         match (nodes.first(), nodes.last()) {
             (Some(first), Some(last)) => first.id..last.end(),
@@ -354,7 +354,7 @@ impl Node {
         }
     }
 
-    /// The number after those of this statement and all inside it.
+    /// Returns the number after those of this statement and of all statements in it.
     fn end(&self) -> usize {
         let last = |nodes: &[Node]| nodes.last().map(Node::end);
         let inside = match &self.kind {
@@ -370,7 +370,7 @@ impl Node {
         inside.unwrap_or(self.id + 1)
     }
 
-    /// Looks labels up, and notes jumps and loops.
+    /// Resolves labels, and records jumps and loops.
     fn resolve(
         &mut self,
         labels: &HashMap<Label, Target>,
@@ -418,8 +418,8 @@ impl Node {
     }
 }
 
-/// True for a bare integer or logical expression that names scalars and constants only, so
-/// that it can be evaluated once more than the program would.
+/// Whether this is a simple integer or logical expression with only scalars and constants, so that
+/// evaluating it once more than the program does is harmless.
 pub(super) fn is_harmless(e: &Expr) -> bool {
     let mut harmless = true;
     e.walk(&mut |e| {
