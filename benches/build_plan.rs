@@ -1,16 +1,16 @@
-//! What a build costs, and what it costs when little or nothing has changed.
+//! The cost of a build, and of builds when little or nothing has changed.
 //!
-//! `cargo bench -p farfel-benches --bench build_plan`. A project with 200 AD requests is
-//! generated: each in an exported subprogram of its own, above a tree of functions. The
-//! package around it is what `farfel new --lib` writes, and cargo builds it; its build
-//! script runs the command of this package. What it does is measured by running it again as cargo runs it. Its
-//! whole work counts: all processor time of the script and of what it starts.
+//! `cargo bench -p farfel-benches --bench build_plan`. It generates a project with 200 AD requests, each in a
+//! separate exported subprogram above a tree of functions. The package around it is created by `farfel new
+//! --lib`, and cargo builds it; its build script runs the command of this package. The build script is
+//! measured by running it again as cargo runs it. All of its work counts: the processor time of the script
+//! and of the processes that it starts.
 //!
-//! Ends with 1 when a figure is not as it should be; see [`LIMITS`]. Without `--bench`, as under
-//! `cargo test --benches`, a small project is taken, nothing is timed, and it is only checked
-//! that each build does the steps that it should.
+//! Exits with 1 when a figure exceeds its limit; see [`LIMITS`]. Without `--bench`, as under `cargo test
+//! --benches`, it uses a small project, measures no times, and only checks that each build performs the
+//! expected steps.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::children_time;
@@ -21,17 +21,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// How many requests the project has, and how many the one that is only checked: enough for
-/// several objects.
+/// The number of requests of the project, and of the one that is only checked: enough for several objects.
 const REQUESTS: (usize, usize) = (200, 10);
 
-/// How many processes at once: the limits are those of two.
+/// The number of parallel processes, for which the limits are given.
 const JOBS: usize = 2;
 
-/// Which percentage of the processors other processes may take, for the machine to be quiet.
+/// The percentage of processor time that other processes may take for the machine to count as idle.
 const MOST_DISTURBANCE: f64 = 8.0;
 
-/// What is measured, and the most or least that it may be.
+/// The measured figures with their limits.
 const LIMITS: [(&str, Limit); 4] = [
     (
         "nothing changed: ms over cargo's own no-op",
@@ -70,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures everything and prints the table. True when all is as it should be.
+/// Measures everything and prints the table. Returns whether all figures are within their limits.
 fn bench() -> Result<bool, Failure> {
     let turns: usize = match std::env::var("FARFEL_BENCH_TURNS") {
         Ok(turns) => turns.parse()?,
@@ -94,10 +93,10 @@ fn bench() -> Result<bool, Failure> {
     for turn in 0..turns {
         project.write(None)?;
         let cold = script.cold()?;
-        // Another one each time; every eighth family has one request.
+        // Changes another one each time; every eighth family has one request.
         project.write(Some(8 * (turn % 3)))?;
         let changed = script.run()?;
-        // Where others are at work, only the build itself knows whether it had something to do.
+        // If other processes are at work, only the build itself knows whether its workers were busy.
         busy = busy.max(match cold.alone {
             true => percent(cold.work, cold.wall * JOBS as u32),
             false => 100.0 * cold.timings.parallelism(),
@@ -145,7 +144,7 @@ fn bench() -> Result<bool, Failure> {
     Ok(good)
 }
 
-/// Each kind of build does what it should and no more.
+/// Checks that each kind of build performs the expected steps and no more.
 fn check() -> Result<(), Failure> {
     let project = Project::generate(REQUESTS.1)?;
     let script = Script {
@@ -178,7 +177,7 @@ fn percent(part: Duration, of: Duration) -> f64 {
     100.0 * part.as_secs_f64() / of.as_secs_f64()
 }
 
-/// How long differentiation, writing and compilation took, as percentage of another build.
+/// Returns the time for differentiation, writing and compilation, as a percentage of another build's.
 fn percent_of_steps(part: &Timings, of: &Timings) -> f64 {
     let made = |timings: &Timings| -> f64 {
         let steps = timings.steps.iter().filter(|s| {
@@ -191,7 +190,7 @@ fn percent_of_steps(part: &Timings, of: &Timings) -> f64 {
     100.0 * made(part) / made(of)
 }
 
-/// How long the hits of a build took, as percentage of what they saved.
+/// Returns the time for the cache hits of a build, as a percentage of the time that they saved.
 fn hits(timings: &Timings) -> f64 {
     let hits = timings.steps.iter().filter(|s| s.from == From::Cache);
     let (took, saved) = hits.fold((0.0, 0.0), |(took, saved), s| {
@@ -200,7 +199,7 @@ fn hits(timings: &Timings) -> f64 {
             saved + s.saved_ms.unwrap_or_default(),
         )
     });
-    // Without a hit there is nothing that was saved, which is no percentage.
+    // Without a hit nothing was saved, and there is no percentage.
     if saved > 0.0 {
         100.0 * took / saved
     } else {
@@ -208,7 +207,7 @@ fn hits(timings: &Timings) -> f64 {
     }
 }
 
-/// A program with these requests, and about a hundred lines for each.
+/// Generates a program with these requests, and about a hundred lines for each.
 fn program(requests: usize, changed_leaf: Option<usize>) -> Generated {
     let program = generate::Project::new(100 * requests, requests);
     match changed_leaf {
@@ -217,8 +216,8 @@ fn program(requests: usize, changed_leaf: Option<usize>) -> Generated {
     }
 }
 
-/// A project in a directory that is gone with it, but for what cargo builds: that stays, so
-/// that the crates it depends on are compiled once.
+/// A project in a temporary directory; cargo's target directory is permanent, so that dependencies are
+/// compiled only once.
 struct Project {
     _dir: tempfile::TempDir,
     directory: PathBuf,
@@ -246,7 +245,7 @@ impl Project {
             "\n[package.metadata.farfel]\nexports = [{}]\n",
             exports.join(", ")
         );
-        // Its own program makes place for the generated one.
+        // Replaces the sources of the template by the generated ones.
         fs::remove_dir_all(directory.join("fortran"))?;
         let project = Project {
             target: Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-plan"),
@@ -267,7 +266,7 @@ impl Project {
         Ok(project)
     }
 
-    /// Writes the sources, with one leaf other than it was if it is named.
+    /// Writes the sources, with a change in the named leaf, if any.
     fn write(&self, changed_leaf: Option<usize>) -> std::io::Result<()> {
         for (name, text) in program(self.requests, changed_leaf).files {
             fs::write(self.directory.join("fortran").join(name), text)?;
@@ -290,7 +289,7 @@ impl Project {
         run(self.in_it(&cargo()).arg("build"))
     }
 
-    /// The build script that cargo has compiled last.
+    /// Returns the build script that cargo compiled last.
     fn built_script(&self) -> Result<PathBuf, Failure> {
         let mut newest = None;
         for entry in fs::read_dir(self.target.join("debug/build"))? {
@@ -309,13 +308,13 @@ impl Project {
         Ok(newest.ok_or("cargo has left no build script")?.1)
     }
 
-    /// How much longer `farfel build` takes than `cargo build` where nothing has changed, in
-    /// milliseconds: the least of each, in turns.
+    /// Returns how much longer `farfel build` takes than `cargo build` when nothing has changed, in
+    /// milliseconds: the minimum of each, in turns.
     fn over_cargo(&self, turns: usize) -> Result<f64, Failure> {
         let farfel = PathBuf::from(env!("CARGO_BIN_EXE_farfel-benched"));
         let programs = [farfel, cargo()];
         let mut best = [f64::INFINITY; 2];
-        // The first turn settles what each notes for the next time.
+        // The first turn only updates what each tool records for the next one.
         for turn in 0..=turns {
             for (program, best) in programs.iter().zip(&mut best) {
                 let since = Instant::now();
@@ -340,12 +339,12 @@ struct Script<'a> {
     host: String,
 }
 
-/// What one run took.
+/// The measurements of one run.
 struct Build {
     wall: Duration,
-    /// No other process took much of the processors meanwhile.
+    /// Whether no other process took much processor time meanwhile.
     alone: bool,
-    /// Processor time of the script and of all that it started.
+    /// The processor time of the script and of the processes that it started.
     work: Duration,
     timings: Timings,
 }
@@ -355,13 +354,13 @@ impl Script<'_> {
         self.project.directory.join("out")
     }
 
-    /// Nothing is there from before.
+    /// Runs the build without results of earlier builds.
     fn cold(&self) -> Result<Build, Failure> {
         empty(&self.project.directory.join("cache"))?;
         self.taken_from_cache()
     }
 
-    /// Nothing is there but the cache.
+    /// Runs the build with the cache, but without other results of earlier builds.
     fn taken_from_cache(&self) -> Result<Build, Failure> {
         empty(&self.out())?;
         self.run()
@@ -382,7 +381,7 @@ impl Script<'_> {
             .env("DEBUG", "true")
             .env("PROFILE", "debug")
             .env("NUM_JOBS", JOBS.to_string())
-            // The jobserver of a cargo that runs this program is not for it.
+            // If cargo runs this program, its jobserver is not meant for the script.
             .env_remove("CARGO_MAKEFLAGS")
             .env_remove("MAKEFLAGS"))?;
         let (wall, work) = (since.elapsed(), children_time()?.saturating_sub(before));
@@ -400,8 +399,8 @@ impl Script<'_> {
     }
 }
 
-/// For how long the processors of the machine have had nothing to do, all together. `None` where
-/// that cannot be known, or where there are more than are to be used.
+/// Returns the total idle time of all processors. `None` if that is not known, or if there are more
+/// processors than the script may use.
 fn idle() -> Option<Duration> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let processors = text.lines().filter(|l| {
@@ -411,7 +410,7 @@ fn idle() -> Option<Duration> {
     if processors.count() != JOBS {
         return None;
     }
-    // User, nice, system, idle, waiting for the disk: in hundredths of a second.
+    // User, nice, system, idle, waiting for input and output: in hundredths of a second.
     let figures: Vec<u64> = text
         .lines()
         .next()?
@@ -433,7 +432,7 @@ fn cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
-/// The machine that rustc compiles for.
+/// Returns the host triple of rustc.
 fn host() -> Result<String, Failure> {
     let output = Command::new("rustc").arg("-vV").output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -443,7 +442,7 @@ fn host() -> Result<String, Failure> {
         .to_owned())
 }
 
-/// Runs a command that must go well.
+/// Runs a command that must succeed.
 fn run(command: &mut Command) -> Result<(), Failure> {
     let output = command.output()?;
     if output.status.success() {

@@ -1,7 +1,7 @@
-//! What the cache costs: one entry put and got, by its size.
+//! The cost of the cache: storing and getting one entry, by size.
 //!
-//! `cargo bench -p farfel-benches --bench cache`. Build scripts are compiled without
-//! optimisation unless the user says otherwise: `--profile dev` measures that.
+//! `cargo bench -p farfel-benches --bench cache`. Build scripts are compiled without optimisation unless the
+//! user says otherwise: `--profile dev` measures that.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -54,7 +54,7 @@ fn get_what_is_not_there(bencher: Bencher) {
 fn put(bencher: Bencher, size: usize) {
     let (_dir, cache) = sandbox();
     let entry = entry(size);
-    // New ones and replaced ones, without filling the disk.
+    // New and replaced entries, without filling the disk.
     let mut n = 0;
     bencher.counter(BytesCount::new(size)).bench_local(|| {
         n = (n + 1) % 50;
@@ -63,7 +63,7 @@ fn put(bencher: Bencher, size: usize) {
     assert_eq!(cache.notices(), [""; 0]);
 }
 
-/// What a build has to pay that has changed nothing.
+/// The cost for a build in which nothing has changed.
 #[divan::bench]
 fn open_get_one_and_finish(bencher: Bencher) {
     let (dir, cache) = sandbox();
@@ -80,7 +80,7 @@ fn open_get_one_and_finish(bencher: Bencher) {
     });
 }
 
-/// A key of a text as long as a large subprogram.
+/// The key of a text of the size of a large subprogram.
 #[divan::bench]
 fn key_of_100_kb(bencher: Bencher) {
     let text = "      X = X + 1\n".repeat(6_250);

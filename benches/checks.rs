@@ -1,17 +1,17 @@
-//! What checks of subscripts cost: subprograms called from Rust, with checks and without, in one run.
+//! The cost of bounds checks: subprograms called from Rust, with and without checks, in one run.
 
 #![allow(clippy::print_stdout)]
 
 use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
 use std::process::ExitCode;
 
-/// The most that a subprogram with checks may take, in times of what it takes without.
+/// The maximum time of subprograms with checks, relative to the time without.
 const MOST: [(&str, f64); 3] = [
-    // Each loop is compared once, before it begins.
+    // Each loop is checked once, before it begins.
     ("stencil", 1.15),
-    // Declarations prove all; the rest is noise.
+    // Declarations prove all subscripts; the rest is noise.
     ("proven", 1.05),
-    // Each subscript is compared.
+    // Each subscript is checked.
     ("index array", 2.75),
 ];
 

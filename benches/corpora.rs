@@ -1,14 +1,13 @@
-//! How fast real Fortran is read: SciPy's, LAPACK and CalculiX.
+//! The speed of reading real Fortran: SciPy's, LAPACK and CalculiX.
 //!
-//! `cargo run -p farfel-tests --bin corpora` gets them; then `cargo bench -p farfel-benches
-//! --bench corpora`. Without them there is nothing to measure, and it says so. Times are
-//! processor time on one core, the least of five runs; with all files in parallel, the time
-//! that passes.
+//! `cargo run -p farfel-tests --bin corpora` downloads the sources; then `cargo bench -p farfel-benches
+//! --bench corpora`. Without them there is nothing to measure, and it says so. Times are processor time on
+//! one core, the minimum of five runs; with all files in parallel, wall-clock time.
 //!
-//! Ends with 1 when a line takes longer than it should, or when memory grows faster than the
-//! text. Without `--bench`, as under `cargo test --benches`, it reads a few files.
+//! Exits with 1 when a line takes longer than it should, or when memory grows faster than the text. Without
+//! `--bench`, as under `cargo test --benches`, it reads a few files.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::{Clock, exit_code};
@@ -22,13 +21,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Lines that one core has to read in a second, names resolved.
+/// The minimum number of lines per second on one core, including name resolution.
 const WANTED: f64 = 500_000.0;
 
-/// How many times as much memory a line may take in twice the text.
+/// The maximum growth of memory per line when the text is doubled.
 const GROWTH: f64 = 1.25;
 
-/// How often everything is done.
+/// The number of runs.
 const RUNS: usize = 5;
 
 type Failure = Box<dyn std::error::Error>;
@@ -38,7 +37,7 @@ struct File {
     text: Arc<str>,
 }
 
-/// INCLUDE from the folder of the including file.
+/// Loads INCLUDE files from the folder of the including file.
 struct Folder;
 
 impl Loader for Folder {
@@ -60,7 +59,7 @@ fn main() -> ExitCode {
     exit_code(outcome)
 }
 
-/// The same folder as that of the tests.
+/// Returns the same folder as the tests use.
 fn folder() -> PathBuf {
     match std::env::var_os("FARFEL_CORPORA") {
         Some(folder) if !folder.is_empty() => folder.into(),
@@ -72,7 +71,7 @@ fn text_of(path: &Path) -> std::io::Result<Arc<str>> {
     Ok(farfel_lang::encoding::decode(fs::read(path)?).into())
 }
 
-/// All fixed-form files that no preprocessor has to read first, sorted.
+/// Returns all fixed-form files that need no preprocessor, sorted.
 fn files() -> Result<Vec<File>, Failure> {
     fn walk(folder: &Path, files: &mut Vec<File>) -> std::io::Result<()> {
         for entry in fs::read_dir(folder)? {
@@ -127,7 +126,7 @@ fn parsed(file: &File) -> (Program, bool) {
     (parsed.program, any_errors(&parsed.diagnostics))
 }
 
-/// Lexes, parses and resolves every file; the time for each.
+/// Lexes, parses and resolves every file; returns the time for each.
 fn passes(files: &[File]) -> Result<[Duration; 3], Failure> {
     let mut statements = 0;
     let mut clock = Clock::new()?;
@@ -199,7 +198,7 @@ fn bench() -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// Everything once more, on several threads.
+/// Does everything once more, on several threads.
 fn in_parallel(files: &[File], workers: usize) -> Duration {
     let start = Instant::now();
     let next = AtomicUsize::new(0);
@@ -218,8 +217,8 @@ fn in_parallel(files: &[File], workers: usize) -> Duration {
     start.elapsed()
 }
 
-/// Bytes a line that the programs of all files take, each so many times over, in a process
-/// of its own.
+/// Returns the bytes per line that the programs of all files take, with this many copies of each, in a
+/// separate process.
 fn memory_of(copies: usize) -> Result<f64, Failure> {
     let output = Command::new(std::env::current_exe()?)
         .args(["--memory", &copies.to_string()])
@@ -227,7 +226,7 @@ fn memory_of(copies: usize) -> Result<f64, Failure> {
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
-/// Keeps the programs and prints how much larger the process has become for a line.
+/// Keeps the programs in memory and prints how much the process has grown per line.
 fn memory(copies: usize) -> Result<Vec<String>, Failure> {
     let files = files()?;
     let lines: usize = files.iter().map(|f| f.text.lines().count()).sum();
@@ -248,7 +247,7 @@ fn memory(copies: usize) -> Result<Vec<String>, Failure> {
     Ok(Vec::new())
 }
 
-/// Bytes of memory that this process has.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> Result<u64, Failure> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));

@@ -1,15 +1,15 @@
-//! The paper's game: what Farfel generates against the best Fortran written by hand.
+//! The paper's game: Farfel's generated code compared with the best hand-written Fortran.
 //!
-//! `cargo bench -p farfel-benches --bench equilibrium`; `README.md` says what is compared
-//! and how to read the table. Environment variables: `FARFEL_BENCH_N`, the number of
-//! iterations at each of the three levels (400; the work grows as its cube), and
-//! `FARFEL_BENCH_TURNS`, how often each program runs (5).
+//! `cargo bench -p farfel-benches --bench equilibrium`; `README.md` explains what is compared and how to read
+//! the table. Environment variables: `FARFEL_BENCH_N`, the number of iterations at each of the three levels
+//! (400; the work grows as its cube), and `FARFEL_BENCH_TURNS`, the number of times that each program runs
+//! (5).
 //!
-//! Ends with 1 when a result is wrong, when the time does not grow with the work, or when
-//! generated code takes more than 1.2 times as long. Without `--bench`, as under
-//! `cargo test --benches`, it only checks the results, on little work.
+//! Exits with 1 when a result is wrong, when the time does not grow with the work, or when generated code
+//! takes more than 1.2 times as long. Without `--bench`, as under `cargo test --benches`, it only checks the
+//! results, with little work.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::{Run, exit_code, run, take_turns};
@@ -17,11 +17,11 @@ use farfel_driver::{Config, Session, toolchain};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The most that generated code may take, as a multiple of what the hand-written takes.
+/// The maximum time of generated code, relative to the hand-written code.
 const LIMIT: f64 = 1.2;
 
-/// How much longer a program must take for twice the iterations at each of three levels.
-/// Eight times is what the work asks for; four would be a level that the compiler removed.
+/// The minimum growth of the time with twice the iterations at each of three levels. The work grows
+/// eightfold; a factor of four would mean that the compiler removed a level.
 const GROWTH: f64 = 6.0;
 
 /// The equilibrium: the reply to A is B = 99.95 - 0.999*A, the reply to B is A = 100 - B.
@@ -30,8 +30,8 @@ const EQUILIBRIUM: [f64; 2] = [50.0, 50.0];
 /// Where the iterations start.
 const START: [f64; 2] = [45.0, 47.0];
 
-/// What is compiled: the kind of REAL, and how exact the result is with it. The replies
-/// are nearly the same line (0.999 is nearly 1), which costs three digits.
+/// The kind of REAL to compile, and the accuracy of the result with it. The replies are nearly the same line
+/// (0.999 is nearly 1), which costs three digits.
 struct Precision {
     name: &'static str,
     real_kind: u8,
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     exit_code(outcome)
 }
 
-/// Times everything and prints the table. Returns what is not as it should be.
+/// Times everything and prints the table. Returns the violations.
 fn bench() -> Result<Vec<String>, Failure> {
     let n: u32 = setting("FARFEL_BENCH_N", 400)?;
     let turns: usize = setting("FARFEL_BENCH_TURNS", 5)?;
@@ -136,14 +136,14 @@ fn check() -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// Two executable files that do the same.
+/// Two equivalent executables.
 struct Pair {
     generated: PathBuf,
     by_hand: PathBuf,
 }
 
-/// Builds the paper's program with Farfel and the hand-written one with the same compiler
-/// and the same optimisation.
+/// Builds the paper's program with Farfel, and the hand-written one with the same compiler and the same
+/// optimisation.
 fn build(precision: &Precision, level: &str, dir: &Path) -> Result<Pair, Failure> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let paper = here.join("../example-project/fortran-main/paper.ff");
@@ -170,12 +170,12 @@ fn build(precision: &Precision, level: &str, dir: &Path) -> Result<Pair, Failure
     Ok(Pair { generated, by_hand })
 }
 
-/// What the programs read.
+/// Returns the input of the programs.
 fn input(n: u32) -> String {
     format!("{}\n{}\n{n}\n", START[0], START[1])
 }
 
-/// The results that are not the equilibrium.
+/// Returns messages for the results that are not the equilibrium.
 fn wrong(runs: &[Run], tolerance: f64) -> impl Iterator<Item = String> {
     let near = move |result: &[f64]| {
         result.len() == EQUILIBRIUM.len()
@@ -204,7 +204,7 @@ fn shown(result: &[f64]) -> String {
     numbers.join(" ")
 }
 
-/// A number from the environment, at least 1.
+/// Returns a number from the environment, at least 1.
 fn setting<T>(variable: &str, default: T) -> Result<T, Failure>
 where
     T: std::str::FromStr + PartialOrd + From<u8>,
@@ -218,7 +218,7 @@ where
     }
 }
 
-/// The processor and the compiler, for the head of the table.
+/// Describes the processor and the compiler, for the head of the table.
 fn machine() -> Result<String, Failure> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo")
         .ok()

@@ -1,15 +1,13 @@
-//! How long Farfel itself takes: from text to the Fortran that is compiled.
+//! The speed of Farfel itself: from source text to the Fortran that is compiled.
 //!
-//! `cargo bench -p farfel-benches --bench front_end`. The source is the paper's example, as
-//! many times over as the table says, each copy with names of its own: nested subprograms
-//! and nested AD blocks in every one. Times of the passes are the least of three runs
-//! or more.
+//! `cargo bench -p farfel-benches --bench front_end`. The source consists of many copies of the paper's
+//! example, each with its own names: nested subprograms and nested AD blocks in every one. Times of the
+//! passes are the minimum of at least three runs.
 //!
-//! Ends with 1 when a pass takes much longer for a line of a large program than for one of
-//! a small program. Without `--bench`, as under `cargo test --benches`, it only checks that
-//! the passes accept the programs.
+//! Exits with 1 when a pass takes much longer per line of a large program than per line of a small one.
+//! Without `--bench`, as under `cargo test --benches`, it only checks that the passes accept the programs.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_ad::{Builtin, differentiate_all};
@@ -29,14 +27,13 @@ const UNITS: [&str; 7] = [
     "EQLBRM", "ROOT", "DERIV2", "ARGMAX", "DERIV1", "GMBIGA", "GMBIGB",
 ];
 
-/// How many copies the programs hold.
+/// The number of copies in the programs.
 const SIZES: [usize; 3] = [5, 20, 80];
 
 /// The passes in order.
 const PASSES: [&str; 5] = ["parse", "resolve", "lower", "differentiate", "print"];
 
-/// How much longer a pass may take for a line of the largest program than for one of the
-/// smallest.
+/// The maximum time per line of the largest program, relative to that of the smallest.
 const GROWTH: f64 = 4.0;
 
 type Failure = Box<dyn std::error::Error>;
@@ -50,7 +47,7 @@ fn main() -> ExitCode {
     exit_code(outcome)
 }
 
-/// Times everything and prints the table. Returns what is not as it should be.
+/// Times everything and prints the table. Returns the violations.
 fn bench() -> Result<Vec<String>, Failure> {
     println!("Microseconds of processor time for a line of the source, best of 3 runs or more\n");
     print!("{:>8}", "lines");
@@ -63,7 +60,7 @@ fn bench() -> Result<Vec<String>, Failure> {
         let source = source(copies);
         let lines = source.lines().count();
         let mut best = passes(&source)?;
-        // The shorter a run, the more it suffers from what else the machine does.
+        // Short runs suffer more from other load on the machine.
         for _ in 1..(240 / copies).max(3) {
             for (best, again) in best.iter_mut().zip(passes(&source)?) {
                 *best = again.min(*best);
@@ -95,7 +92,7 @@ fn bench() -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// The paper's program, so many times over.
+/// Returns this many copies of the paper's program.
 fn source(copies: usize) -> String {
     let library = PAPER.split("      PROGRAM MAIN").next().unwrap_or_default();
     let mut text = String::new();
@@ -105,7 +102,7 @@ fn source(copies: usize) -> String {
             copy = copy.replace(unit, &format!("{unit}{i}"));
         }
         text += &copy;
-        // Infallible: it is a String.
+        // Writing to a String cannot fail.
         let _ = write!(
             text,
             "      SUBROUTINE PLAY{i}(ASTAR, BSTAR, N)
@@ -117,7 +114,7 @@ fn source(copies: usize) -> String {
     text
 }
 
-/// Runs all passes and gives the time that each took.
+/// Runs all passes and returns the time that each took.
 fn passes(source: &str) -> Result<[Duration; PASSES.len()], Failure> {
     let mut sources = Sources::new();
     let file = sources.add("copies.ff", source);
@@ -142,7 +139,7 @@ fn passes(source: &str) -> Result<[Duration; PASSES.len()], Failure> {
     Ok([parsing, resolving, lowering, differentiating, printing])
 }
 
-/// The sources have no faults, so a fault is one of the passes.
+/// The sources have no errors, so any error comes from a pass.
 fn none(found: &[Diagnostic]) -> Result<(), Failure> {
     let errors: Vec<Diagnostic> = found.iter().filter(|d| d.is_error()).cloned().collect();
     if errors.is_empty() {

@@ -1,12 +1,12 @@
 //! A gradient with a million inputs, in bounded memory.
 //!
-//! `cargo bench -p farfel-benches --bench gradient`; `README.md` says what is computed.
+//! `cargo bench -p farfel-benches --bench gradient`; `README.md` explains what is computed.
 //!
-//! Ends with 1 when the gradient is wrong, takes more than [`TIMES`] times as long as the function,
-//! or more than [`MEMORY`]. Without `--bench`, as under `cargo test --benches`, it is a small
-//! gradient, and only its value is looked at.
+//! Exits with 1 when the gradient is wrong, takes more than [`TIMES`] times as long as the function, or more
+//! memory than [`MEMORY`]. Without `--bench`, as under `cargo test --benches`, it computes a small gradient
+//! and checks only its value.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::{exit_code, run};
@@ -14,19 +14,19 @@ use farfel_driver::{Config, Session};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How much longer than the function a gradient may take.
+/// The maximum time of a gradient, relative to the function.
 const TIMES: f64 = 12.0;
 
-/// How many bytes of memory a gradient may take: twenty arrays of a million values. The tape of all
-/// steps would take 1.6 GB.
+/// The maximum memory of a gradient in bytes: twenty arrays of a million values. The tape of all steps would
+/// take 1.6 GB.
 const MEMORY: f64 = 160e6;
 
-/// A side of the plate, and how many time steps there are.
+/// The number of points on a side of the plate, and of time steps.
 const LARGE: (usize, usize) = (1000, 200);
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What the program says of a run.
+/// The output of a run of the program.
 struct Said {
     seconds: f64,
     bytes: f64,
@@ -96,7 +96,7 @@ fn check() -> Result<Vec<String>, Failure> {
         .collect())
 }
 
-/// The gradient against differences.
+/// Compares the gradient with finite differences.
 fn wrong(gradient: &Said) -> Option<String> {
     let Said {
         derivative,

@@ -1,12 +1,12 @@
-//! What it costs that state belongs to instances: a stencil over COMMON, and a call that only counts, called from Rust by
-//! instance and under the lock of the library, in one run.
+//! The cost of state in instances: a stencil over COMMON, and a call that only increments a counter, called
+//! from Rust as methods of an instance and under the lock of the library, in one run.
 
 #![allow(clippy::print_stdout)]
 
 use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
 use std::process::ExitCode;
 
-/// The most that each may take by instance, in times of what it takes with the lock.
+/// The maximum times with an instance, relative to those with the lock.
 const MOST: [(&str, f64); 2] = [("stencil", 1.15), ("counter", 0.5)];
 
 fn main() -> ExitCode {

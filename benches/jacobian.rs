@@ -1,12 +1,12 @@
-//! A Jacobian in one sweep with n directions against n sweeps with one.
+//! A Jacobian in one sweep with n directions, compared with n sweeps with one direction.
 //!
-//! `cargo bench -p farfel-benches --bench jacobian`; `README.md` says what is compared.
-//! `FARFEL_BENCH_TURNS` says how often each program runs (5).
+//! `cargo bench -p farfel-benches --bench jacobian`; `README.md` explains what is compared.
+//! `FARFEL_BENCH_TURNS` is the number of times that each program runs (5).
 //!
-//! Ends with 1 when the two disagree, or when one sweep takes more than [`LIMIT`] of the time
-//! of n sweeps. Without `--bench`, as under `cargo test --benches`, it only compares results.
+//! Exits with 1 when the two disagree, or when one sweep takes more than [`LIMIT`] of the time of n sweeps.
+//! Without `--bench`, as under `cargo test --benches`, it only compares results.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::{Run, exit_code, run};
@@ -14,7 +14,7 @@ use farfel_driver::{Config, Session};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The most that one sweep may take, as a part of what n sweeps take, in the mean (geometric).
+/// The maximum time of one sweep, relative to n sweeps, in the geometric mean.
 const LIMIT: f64 = 0.6;
 
 const PROBLEMS: [&str; 3] = [

@@ -1,17 +1,17 @@
-//! What derivatives of real code cost: the routines of `tests/corpora/derivatives`, unchanged,
-//! from SciPy, LAPACK and CalculiX, with their tangents and adjoints.
+//! The cost of derivatives of real code: the unmodified routines of `tests/corpora/derivatives`, from SciPy,
+//! LAPACK and CalculiX, with their tangents and adjoints.
 //!
-//! `cargo bench -p farfel-benches --bench routines`; `README.md` says what is measured. The
-//! corpora must be there (`cargo run -p farfel-tests --bin corpora` gets them). Environment
-//! variables: `FARFEL_BENCH_TURNS`, how often each routine takes its turn (15);
-//! `FARFEL_BENCH_ONLY`, a part of a program's name; `FARFEL_BENCH_KEEP`, a folder to leave the
-//! programs in; `FARFEL_BENCH_LEVEL`, the one level of optimisation to measure; `TAPENADE_HOME`, where
-//! there is a Tapenade: its derivatives take their turns beside ours, and are compared with them.
+//! `cargo bench -p farfel-benches --bench routines`; `README.md` explains what is measured. The corpora must
+//! exist (`cargo run -p farfel-tests --bin corpora` downloads them). Environment variables:
+//! `FARFEL_BENCH_TURNS`, the number of turns of each routine (15); `FARFEL_BENCH_ONLY`, a part of a program's
+//! name; `FARFEL_BENCH_KEEP`, a folder to leave the programs in; `FARFEL_BENCH_LEVEL`, the one optimisation
+//! level to measure; `TAPENADE_HOME`, the location of Tapenade, if its derivatives are to run in turns with
+//! ours for comparison.
 //!
-//! Ends with 1 when the dot products of tangents and adjoints differ, or when the medians
-//! exceed their limits. Without `--bench`, it compiles one program and looks at the products.
+//! Exits with 1 when the dot products of tangents and adjoints differ, or when the medians exceed their
+//! limits. Without `--bench`, it compiles one program and checks the dot products.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_benches::exit_code;
@@ -23,19 +23,19 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// `-O`, other flags, and how many times as long as the routine tangents and adjoints may
-/// take, in the median.
+/// The level of `-O`, other flags, and the maximum times of tangents and adjoints relative to the routine, in
+/// the median.
 const FLAGS: [(&str, &[&str], [f64; 2]); 2] = [
     ("2", &[], [1.6, 3.0]),
     ("3", &["-march=native"], [1.6, 3.0]),
 ];
 
-/// The subroutines of `programs/routines.ff` that measure.
+/// The measuring subroutines of `programs/routines.ff`.
 const MEASURING: [&str; 9] = [
     "ROUTIN", "VECFWD", "SCALAR", "VECTOR", "POINTS", "COUNTS", "PRIMAL", "FORWRD", "REVERS",
 ];
 
-/// How statements begin that do nothing.
+/// The beginnings of statements that are not executable.
 const DECLARATIONS: [&str; 9] = [
     "SUBROUTINE ",
     "IMPLICIT ",
@@ -48,15 +48,15 @@ const DECLARATIONS: [&str; 9] = [
     "END",
 ];
 
-/// How far the dot products may be off, relative to the terms of their sums.
+/// The tolerance of the dot products, relative to the terms of their sums.
 const TOLERANCE: f64 = 1e-11;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What was measured of one routine.
+/// The measurements of one routine.
 struct Row {
     name: String,
-    /// Nanoseconds of a call: of the routine, of its tangent, of its adjoint if there is one.
+    /// Nanoseconds per call: of the routine, of its tangent, and of its adjoint, if there is one.
     times: [Option<f64>; 3],
     /// The difference of the dot products.
     error: f64,
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     exit_code(if bench { measure() } else { check() })
 }
 
-/// Times everything and prints the tables. Returns what is not as it should be.
+/// Times everything and prints the tables. Returns the violations.
 fn measure() -> Result<Vec<String>, Failure> {
     let turns: usize = match std::env::var("FARFEL_BENCH_TURNS") {
         Ok(text) => text.parse()?,
@@ -104,7 +104,7 @@ fn measure() -> Result<Vec<String>, Failure> {
             None => None,
             Some(_) => match self::texts(name, folders, "tapenade") {
                 Ok(texts) => Some(texts),
-                // It does not read all that we do.
+                // Tapenade does not accept everything that we do.
                 Err(why) => {
                     eprintln!("{name}, Tapenade: {why}");
                     None
@@ -125,7 +125,7 @@ fn measure() -> Result<Vec<String>, Failure> {
             };
             let mut rows = run(&program, turns.max(1))?;
             if let Some(theirs) = theirs {
-                // In turns, so that what else the machine does meets both.
+                // In turns, so that other load affects both.
                 let mut other = run(&theirs, turns.max(1))?;
                 least(&mut rows, run(&program, turns.max(1))?);
                 least(&mut other, run(&theirs, turns.max(1))?);
@@ -182,7 +182,7 @@ fn measure() -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// A derivative that we and Tapenade have made, in multiples of the routine's time.
+/// A derivative generated by both tools, with times relative to the routine's.
 struct Pair {
     name: String,
     /// 1: a tangent, 2: an adjoint.
@@ -191,7 +191,7 @@ struct Pair {
     theirs: f64,
 }
 
-/// Keeps the less of two times of each routine.
+/// Keeps the smaller of two times of each routine.
 fn least(rows: &mut [Row], again: Vec<Row>) {
     for (row, other) in rows.iter_mut().zip(again) {
         for (time, other) in row.times.iter_mut().zip(other.times) {
@@ -200,12 +200,12 @@ fn least(rows: &mut [Row], again: Vec<Row>) {
     }
 }
 
-/// What both tools have made.
+/// Returns the derivatives that both tools have generated.
 fn pairs(ours: &[Row], theirs: &[Row]) -> Vec<Pair> {
     let both = ours.iter().filter_map(|o| {
         let same = theirs.iter().find(|t| t.name == o.name)?;
         let pair = |which: usize| {
-            // The routine is the same, in programs of its own.
+            // The routine is the same, in separate programs.
             let primal = o.times[0]?.min(same.times[0]?);
             Some(Pair {
                 name: o.name.clone(),
@@ -251,7 +251,7 @@ fn compare(flags: &str, pairs: &[Pair]) {
     }
 }
 
-/// Looks at the products of one program.
+/// Checks the dot products of one program.
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
     let (name, folders) = PROGRAMS[6];
@@ -260,10 +260,10 @@ fn check() -> Result<Vec<String>, Failure> {
     Ok(wrong(&run(&program, 1)?))
 }
 
-/// A program as text, in two files: what measures, and what is measured.
+/// Returns the text of a program in two files: the measuring code, and the measured code.
 ///
-/// The compiler does not look from one into the other, so that a routine and its derivatives are
-/// called as from any program, however small they are.
+/// The compiler cannot inline from one into the other, so a routine and its derivatives are called as from
+/// any program, however small they are.
 fn texts(name: &str, folders: &[&str], tool: &str) -> Result<[String; 2], Failure> {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/routines.ff");
     let files = files(name, folders, &library)?;
@@ -285,7 +285,7 @@ fn texts(name: &str, folders: &[&str], tool: &str) -> Result<[String; 2], Failur
     let by_name: HashMap<&str, &Unit> = units.iter().map(|u| (u.name.as_str(), u)).collect();
     let mut parts = [String::new(), String::new()];
     for unit in &units {
-        // Those that the lowering made copies of have more behind an underscore.
+        // Names of copies made by the lowering continue after an underscore.
         let original = unit.name.split('_').next().unwrap_or_default();
         let measures = MEASURING.contains(&original) || unit.is_program;
         let mut locals = Vec::new();
@@ -302,7 +302,7 @@ fn texts(name: &str, folders: &[&str], tool: &str) -> Result<[String; 2], Failur
         }
         let declared = (statements.iter()).position(|s| s.trim_start().starts_with("DIMENSION"));
         let at = declared.map_or(0, |d| d + 1);
-        // The declarations before the DATA statements.
+        // Declarations come before the DATA statements.
         locals.sort_by(|a, b| b.cmp(a));
         locals.dedup();
         statements.splice(at..at, locals);
@@ -315,16 +315,16 @@ fn texts(name: &str, folders: &[&str], tool: &str) -> Result<[String; 2], Failur
     Ok(parts)
 }
 
-/// A call: what is called, and the arguments.
+/// A call: the procedure and the arguments.
 type Call = (String, Vec<String>);
 
 /// A program unit in fixed form.
 struct Unit {
     name: String,
     is_program: bool,
-    /// Those of a subroutine.
+    /// The dummy arguments of a subroutine.
     dummies: Vec<String>,
-    /// Each with its continuation lines, comments too.
+    /// The statements with their continuation lines, and comments.
     statements: Vec<String>,
 }
 
@@ -348,12 +348,13 @@ impl Unit {
         }
     }
 
-    /// The calls of subroutines in it.
+    /// Returns the calls of subroutines in it.
     fn calls(&self) -> impl Iterator<Item = Call> {
         self.statements.iter().filter_map(|s| call(s))
     }
 
-    /// Declares a variable as this unit does, with zeros in it. `None` for an adjustable array.
+    /// Returns declarations of a variable as in this unit, initialised to zero. `None` for an adjustable
+    /// array.
     fn zeros(&self, variable: &str) -> Option<[String; 2]> {
         let bounds = self.statements.iter().find_map(|s| {
             let (_, rest) = s.split_once(&format!("{variable}("))?;
@@ -371,7 +372,7 @@ impl Unit {
         ])
     }
 
-    /// The call that is all that it does, if it does nothing else.
+    /// Returns the single call that the unit consists of, if it does nothing else.
     fn only_call(&self) -> Option<Call> {
         let mut made = None;
         for s in &self.statements {
@@ -389,10 +390,9 @@ impl Unit {
     }
 }
 
-/// The call of the derivative of the routine itself, in place of a call of TANGEN or ADJOIN:
-/// without what the block copies, and without the block's own subroutine where that only passes
-/// its arguments on. `locals` gets declarations for derivatives of what the routine has from its
-/// host.
+/// Returns the call of the derivative of the routine itself, in place of a call of TANGEN or ADJOIN: without
+/// the copies that the block makes, and without the block's own subroutine if that only passes its arguments
+/// on. Declarations for derivatives of variables that the routine has from its host are added to `locals`.
 fn derivative(
     units: &HashMap<&str, &Unit>,
     outer: &Call,
@@ -410,13 +410,13 @@ fn derivative(
     })?;
     let passed = |a: &String| match actual(a, which) {
         Some(known) => Some(known.to_owned()),
-        // What the routine has from its host.
+        // A variable that the routine has from its host.
         None if a.contains("_G") => {
             locals.extend(block.zeros(a)?);
             Some(a.clone())
         }
         None => {
-            // The block may have a copy from before its primal run.
+            // The block may use a copy from before its primal run.
             let original = a.split("_C").next()?;
             let at = block.dummies.iter().position(|d| d == original)?;
             Some(actuals.get(at)?.clone())
@@ -437,7 +437,7 @@ fn derivative(
     Some((callee, args))
 }
 
-/// What the subroutines that measure pass for an argument of a generated one.
+/// Returns the actual argument of the measuring subroutines for a dummy argument of a generated one.
 fn actual(dummy: &str, which: &str) -> Option<&'static str> {
     let derivative = dummy.contains("_G");
     Some(match (dummy.split('_').next()?, derivative, which) {
@@ -453,7 +453,7 @@ fn actual(dummy: &str, which: &str) -> Option<&'static str> {
     })
 }
 
-/// The lines of a text in fixed form, each with its continuation lines.
+/// Splits a fixed-form text into statements, each with its continuation lines.
 fn statements(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -468,7 +468,7 @@ fn statements(text: &str) -> Vec<String> {
     out
 }
 
-/// The call that a statement is.
+/// Parses a statement that is a call.
 fn call(statement: &str) -> Option<Call> {
     if statement.starts_with('C') {
         return None;
@@ -477,7 +477,7 @@ fn call(statement: &str) -> Option<Call> {
     parts_of_call(rest)
 }
 
-/// `F(A, B)`: the name and the arguments. Parentheses in arguments count.
+/// Splits `F(A, B)` into the name and the arguments, which may contain parentheses.
 fn parts_of_call(text: &str) -> Option<Call> {
     let (name, args) = text.split_once('(')?;
     let args = args.trim_end().strip_suffix(')')?;
@@ -502,7 +502,7 @@ fn parts_of_call(text: &str) -> Option<Call> {
     Some((name.to_owned(), out))
 }
 
-/// Compiles and links the texts, with the stack of a Tapenade whose derivatives they are.
+/// Compiles and links the texts; for Tapenade's derivatives, with its stack.
 fn build(
     name: &str,
     texts: &[String; 2],
@@ -521,7 +521,7 @@ fn build(
     if let Some(home) = tapenade {
         let kit = home.join("ADFirstAidKit");
         let stack = std::fs::read_to_string(kit.join("adStack.c"))?;
-        // Before it had all in C, the kit kept single values in buffers that are in Fortran.
+        // Before the kit was entirely in C, it kept single values in buffers written in Fortran.
         if !stack.to_ascii_lowercase().contains("pushcontrol") {
             sources.push(kit.join("adBuffer.f"));
         }
@@ -550,7 +550,7 @@ fn build(
     }
 }
 
-/// What a program measures.
+/// Runs a program and returns its measurements.
 fn run(program: &Path, turns: usize) -> Result<Vec<Row>, Failure> {
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
@@ -581,7 +581,7 @@ fn run(program: &Path, turns: usize) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The routines whose dot products differ.
+/// Returns messages for the routines whose dot products differ.
 fn wrong(rows: &[Row]) -> Vec<String> {
     rows.iter()
         .filter(|r| r.error.is_nan() || r.error > TOLERANCE)

@@ -1,20 +1,20 @@
-//! How the front end grows with the program: 25,000, 50,000 and 100,000 lines. And how reverse mode
-//! grows with what one AD block reaches: subprograms in a chain, loops in each other, statements of one loop, and a
-//! subprogram of 20,000 statements. And `farfel tapenade -d`, where some calls of a chain pass constants.
+//! The scaling of the front end with the size of the program: 25,000, 50,000 and 100,000 lines; of reverse
+//! mode with the code that one AD block reaches: chains of subprograms, nested loops, statements of one loop,
+//! and a subprogram of 20,000 statements; and of `farfel tapenade -d` if some calls of a chain pass
+//! constants.
 //!
-//! `cargo bench -p farfel-benches --bench scale`. A made-up program with an AD request for
-//! every hundred lines is parsed, resolved, lowered and printed. Times are processor times,
-//! the least of three runs.
+//! `cargo bench -p farfel-benches --bench scale`. A synthetic program with an AD request for every hundred
+//! lines is parsed, resolved, lowered and printed. Times are processor times, the minimum of three runs.
 //!
-//! Ends with 1 when four times the text takes more than [`GROWTH`] times the time, or
-//! takes more memory than [`MEMORY`]; when eight times the subprograms take more than [`CHAIN`] times the
-//! time for each, eight loops in each other more than [`DEPTH`] times that of one, or a statement more than [`LONG`]
-//! times as long in a longer loop. The number of instructions grows by 4.0 (`valgrind
-//! --tool=callgrind`); how much longer they take when the program no longer fits into the
-//! processor's caches, depends on the machine and on what else it does. Without `--bench`, as under `cargo test --benches`, it
-//! only checks that the passes accept a small program of the kind.
+//! Exits with 1 when four times the text takes more than [`GROWTH`] times the time, or more memory than
+//! [`MEMORY`]; when eight times the subprograms take more than [`CHAIN`] times the time per subprogram, eight
+//! nested loops more than [`DEPTH`] times the time of one, or a statement of a longer loop more than [`LONG`]
+//! times the time of one in a shorter loop. The number of instructions grows by 4.0 (`valgrind
+//! --tool=callgrind`); how much longer they take when the program no longer fits into the processor's caches
+//! depends on the machine and on its load. Without `--bench`, as under `cargo test --benches`, it only checks
+//! that the passes accept a small program of this kind.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use farfel_ad::{Builtin, differentiate_all};
@@ -29,41 +29,42 @@ use farfel_tools::dropin::options::{Ask, parse as parse_line};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Lines of the programs.
+/// The numbers of lines of the programs.
 const SIZES: [usize; 3] = [25_000, 50_000, 100_000];
 
 /// The steps in order.
 const STEPS: [&str; 4] = ["parse", "resolve", "lower", "print"];
 
-/// How much longer four times the text may take. What looks at every pair of units would
-/// take 16 times as long.
+/// The maximum time for four times the text. Looking at every pair of units would take 16 times as long.
 const GROWTH: f64 = 8.0;
 
-/// How many bytes the process may take at most.
+/// The maximum memory of the process in bytes.
 const MEMORY: u64 = 500_000_000;
 
-/// Subprograms in a chain.
+/// The numbers of subprograms in a chain.
 const CHAINS: [usize; 2] = [40, 320];
 
-/// How much longer a subprogram may take in the longer chain.
+/// The maximum time per subprogram of the longer chain, relative to the shorter one.
 const CHAIN: f64 = 3.0;
 
-/// How much longer than one loop eight loops in each other may take. What tries all
-/// combinations would take thousands of times as long.
+/// The maximum time for eight nested loops, relative to one. Trying all combinations would take thousands of
+/// times as long.
 const DEPTH: f64 = 40.0;
 
-/// Statements of a loop, as in the reaction rates that tools for chemistry write, and without loop.
+/// The numbers of statements of a loop, as in generated code for reaction rates, and of the same code without
+/// a loop.
 const STATEMENTS: [usize; 2] = [250, 2000];
 
-/// Statements of a subprogram without loops.
+/// The numbers of statements of a subprogram without loops.
 const STRAIGHT: [usize; 2] = [2000, 20_000];
 
-/// How much longer a statement, or a subprogram of `farfel tapenade -d`, may take among the larger number.
+/// The maximum time per statement, or per subprogram of `farfel tapenade -d`, of the larger program, relative
+/// to the smaller one.
 const LONG: f64 = 3.0;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Makes the derivatives of a program with so many statements or subprograms, and tells how long that takes.
+/// Generates the derivatives of a program with this many statements or subprograms, and returns the time.
 type Run = fn(usize) -> Result<Duration, Failure>;
 
 fn main() -> ExitCode {
@@ -109,7 +110,7 @@ fn bench() -> Result<Vec<String>, Failure> {
             print!("{:>10.2}", t.as_secs_f64() * 1e6 / lines as f64);
         }
         let total = best.iter().sum::<Duration>().as_secs_f64();
-        // The most that the process ever took, and sizes ascend.
+        // Peak memory: sizes ascend.
         println!(
             "{:>10.2}{total:>10.3}{:>10.0}",
             total * 1e6 / lines as f64,
@@ -213,7 +214,7 @@ fn derivatives() -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// The time that it takes to make the derivatives of a program.
+/// Returns the time for generating the derivatives of a program.
 fn differentiated(text: &str) -> Result<Duration, Failure> {
     let mut sources = Sources::new();
     let file = sources.add("derivatives.ff", text);
@@ -241,7 +242,7 @@ const GRADIENT: &str = "      PROGRAM P
       END
 ";
 
-/// So many subprograms, of which each calls the next.
+/// Returns a program of this many subprograms, each of which calls the next.
 fn chain(n: usize) -> String {
     let mut text = GRADIENT.to_owned();
     for i in 1..=n {
@@ -266,7 +267,7 @@ fn chain(n: usize) -> String {
     text
 }
 
-/// So many loops in each other, with statements before and behind each.
+/// Returns a program of this many nested loops, with statements before and after each.
 fn nest(n: usize) -> String {
     let mut text = GRADIENT.to_owned();
     text += "      SUBROUTINE U1(X, Y)
@@ -283,7 +284,7 @@ fn nest(n: usize) -> String {
     text + "      Y = S\n      END\n"
 }
 
-/// A loop of so many statements.
+/// Returns a loop of this many statements.
 fn rates(n: usize) -> String {
     let mut text = GRADIENT.to_owned();
     text += "      SUBROUTINE U1(X, Y)
@@ -297,7 +298,7 @@ fn rates(n: usize) -> String {
     text + "      END DO\n      Y = X(1)\n      END\n"
 }
 
-/// So many statements one behind the other, each with a variable of its own.
+/// Returns a sequence of this many statements, each with a variable of its own.
 fn straight(n: usize) -> String {
     let mut text = "      PROGRAM P
       DOUBLE PRECISION X, Y, D
@@ -322,7 +323,7 @@ fn straight(n: usize) -> String {
     text + &format!("      Y = A{}\n      END\n", n - 1)
 }
 
-/// So many statements one behind the other, with a few variables.
+/// Returns a sequence of this many statements with a few variables.
 fn assignments(n: usize) -> String {
     let mut text = GRADIENT.to_owned();
     text += "      SUBROUTINE U1(X, Y)
@@ -342,7 +343,7 @@ fn assignments(n: usize) -> String {
     text + "      Y = A + B + C\n      END\n"
 }
 
-/// A chain of so many subprograms, some of which are called with a constant, too.
+/// Returns a chain of this many subprograms, some of which are also called with a constant.
 fn mixed(n: usize) -> String {
     let mut text = String::new();
     for i in 0..n {
@@ -366,7 +367,7 @@ fn mixed(n: usize) -> String {
     text
 }
 
-/// The time that `farfel tapenade -d` takes for S0 and what that calls.
+/// Returns the time that `farfel tapenade -d` takes for S0 and everything that it calls.
 fn tapenade(text: &str) -> Result<Duration, Failure> {
     let line = ["-d", "-head", "s0", "-o", "p", "p.f"].map(str::to_owned);
     let Ask::Differentiate(options) = parse_line(&line)? else {
@@ -384,7 +385,7 @@ fn tapenade(text: &str) -> Result<Duration, Failure> {
     none(&errors).map(|()| time)
 }
 
-/// Runs all steps and gives the time that each took.
+/// Runs all steps and returns the time that each took.
 fn steps(project: &Generated, requests: usize) -> Result<[Duration; STEPS.len()], Failure> {
     let mut sources = Sources::new();
     let files: Vec<_> = project
@@ -421,7 +422,7 @@ fn steps(project: &Generated, requests: usize) -> Result<[Duration; STEPS.len()]
     Ok([parsing, resolving, lowering, printing])
 }
 
-/// The most memory that this process ever had in use, in bytes.
+/// Returns the peak memory of this process in bytes.
 fn peak_memory() -> Result<u64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
@@ -433,7 +434,7 @@ fn peak_memory() -> Result<u64, Failure> {
     Ok(kilobytes * 1024)
 }
 
-/// The programs have no faults, so a fault is one of the steps.
+/// The programs have no errors, so any error comes from a step.
 fn none(found: &[Diagnostic]) -> Result<(), Failure> {
     match found.iter().find(|d| d.is_error()) {
         Some(d) => Err(format!("{}: {}", d.rule.code, d.message).into()),

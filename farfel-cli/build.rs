@@ -1,4 +1,4 @@
-//! The templates and the pages of errors are part of the command: without this, cargo would not notice a change.
+//! The command embeds the templates and the pages of errors: without this, cargo would not notice a change.
 #![allow(clippy::print_stdout)]
 
 fn main() {

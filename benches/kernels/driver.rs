@@ -1,9 +1,9 @@
-//! The main program that times one kernel with its tangent and its adjoint, and checks them.
+//! Generation of the main program that times one kernel with its tangent and its adjoint, and checks them.
 
 use crate::table::{Active, Arg, Kernel};
 use std::fmt::Write as _;
 
-/// The subroutine that is differentiated.
+/// Returns the name of the subroutine to differentiate.
 pub fn head(kernel: &Kernel) -> String {
     match kernel.is_function() {
         true => format!("k{}", kernel.routine),
@@ -11,7 +11,7 @@ pub fn head(kernel: &Kernel) -> String {
     }
 }
 
-/// A function as a subroutine; nothing for what is one.
+/// Returns a subroutine that wraps a function; nothing for a kernel that is a subroutine.
 pub fn wrapper(kernel: &Kernel) -> String {
     if !kernel.is_function() {
         return String::new();
@@ -49,11 +49,11 @@ pub fn wrapper(kernel: &Kernel) -> String {
     )
 }
 
-/// The main program, in free form. `tangent` and `adjoint` are the names of the derivatives.
+/// Returns the main program, in free form. `tangent` and `adjoint` are the names of the derivatives.
 ///
-/// It prints the nanoseconds of a call of the kernel, of its tangent and of its adjoint, and three
-/// errors, relative to the numbers compared: of the primal results beside a tangent, of the
-/// tangent against central differences, of the adjoint by the dot product.
+/// It prints the nanoseconds per call of the kernel, of its tangent and of its adjoint, and three errors,
+/// relative to the numbers compared: of the primal results computed with a tangent, of the tangent compared
+/// with central differences, and of the adjoint by the dot product.
 pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: usize) -> String {
     let args = kernel.arguments();
     let active: Vec<&Active> = args
@@ -105,7 +105,7 @@ pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: us
             line(format!("  {name}_0 = {name}_0*0.9d0"));
         }
     }
-    // Differences, then the tangent at the same place.
+    // Finite differences, then the tangent at the same point.
     for (to, sign) in [("_p", '+'), ("_m", '-')] {
         for a in &active {
             line(format!("  {0} = {0}_0 {sign} h*{0}_d0", a.name));
@@ -184,7 +184,7 @@ pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: us
         line("    integer :: calls, i".into());
         line("    integer(8) :: before, after, rate".into());
         line(format!("    external :: {called}"));
-        // A first call brings everything into the caches; nothing else may push it out.
+        // The first call warms the caches; nothing else may evict the data.
         line("    if (round > 0) then".into());
         for a in &active {
             if a.out {
@@ -226,7 +226,7 @@ pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: us
     t
 }
 
-/// A LOGICAL constant.
+/// Returns a LOGICAL constant.
 fn logical(value: bool) -> &'static str {
     match value {
         true => ".true.",
@@ -234,7 +234,7 @@ fn logical(value: bool) -> &'static str {
     }
 }
 
-/// The variable, or the first element of an array.
+/// Returns the variable, or the first element of an array.
 fn first(a: &Active, suffix: &str) -> String {
     match a.len {
         1 => format!("{}{suffix}(1)", a.name),
@@ -242,8 +242,8 @@ fn first(a: &Active, suffix: &str) -> String {
     }
 }
 
-/// Numbers of both signs, of magnitudes from 0.5 to 1; matrices are small but for their
-/// diagonal, so that products with their powers and inverses stay moderate.
+/// Numbers of both signs with magnitudes from 0.5 to 1; matrices are small except for their diagonal, so that
+/// products with their powers and inverses stay moderate.
 const FILL: &str = "  \
   subroutine fill(a, len, matrix)
     integer :: len, i

@@ -1,15 +1,15 @@
-//! What derivatives cost: 19 kernels of the reference BLAS, their tangents and adjoints.
+//! The cost of derivatives: 19 kernels of the reference BLAS, their tangents and adjoints.
 //!
-//! `cargo bench -p farfel-benches --bench kernels`; `README.md` says what is measured. The
-//! sources are those of LAPACK, which `cargo run -p farfel-tests --bin corpora` gets; without
-//! them there is nothing to measure, and it says so. Environment variables: `FARFEL_BENCH_TURNS`,
-//! how often each program runs (3); `FARFEL_BENCH_ONLY`, a part of the kernels' names;
-//! `FARFEL_BENCH_KEEP`, a folder to leave the programs in.
+//! `cargo bench -p farfel-benches --bench kernels`; `README.md` explains what is measured. The sources are
+//! those of LAPACK, which `cargo run -p farfel-tests --bin corpora` downloads; without them there is nothing
+//! to measure, and it says so. Environment variables: `FARFEL_BENCH_TURNS`, the number of times that each
+//! program runs (3); `FARFEL_BENCH_ONLY`, a part of the kernels' names; `FARFEL_BENCH_KEEP`, a folder to
+//! leave the programs in.
 //!
-//! Ends with 1 when a derivative is wrong, or when the geometric means exceed their limits.
-//! Without `--bench`, as under `cargo test --benches`, it checks the derivatives of a few.
+//! Exits with 1 when a derivative is wrong, or when the geometric means exceed their limits. Without
+//! `--bench`, as under `cargo test --benches`, it checks the derivatives of a few kernels.
 
-// The table is what this program is for.
+// Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod driver;
@@ -28,9 +28,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use table::{Arg, KERNELS, Kernel};
 
-/// Flags, with that by which Farfel compiles objects with derivatives, and how many times as long as the
-/// kernels tangents and adjoints may take, in the
-/// geometric mean.
+/// Flags, including the one with which Farfel compiles objects with derivatives, and the maximum times of
+/// tangents and adjoints relative to the kernels, in the geometric mean.
 const FLAGS: [(&[&str], [f64; 2]); 2] = [
     (&["-O2", "-fno-tree-slp-vectorize"], [1.7, 2.5]),
     (
@@ -39,11 +38,11 @@ const FLAGS: [(&[&str], [f64; 2]); 2] = [
     ),
 ];
 
-/// How far results may be off, relative to the largest: primal results beside tangents,
-/// tangents against central differences, adjoints by the dot product.
+/// The tolerances relative to the largest value: primal results computed with tangents, tangents compared
+/// with central differences, adjoints by the dot product.
 const TOLERANCES: [f64; 3] = [1e-12, 1e-6, 1e-12];
 
-/// What the kernels call besides.
+/// Other routines that the kernels call.
 const BESIDES: [&str; 2] = ["lsame", "xerbla"];
 
 type Failure = Box<dyn std::error::Error>;
@@ -57,7 +56,7 @@ fn main() -> ExitCode {
     exit_code(if bench { measure() } else { check() })
 }
 
-/// Where the reference BLAS is.
+/// Returns the folder of the reference BLAS.
 fn folder() -> PathBuf {
     let corpora = match std::env::var_os("FARFEL_CORPORA") {
         Some(folder) if !folder.is_empty() => folder.into(),
@@ -66,7 +65,7 @@ fn folder() -> PathBuf {
     corpora.join("lapack/BLAS/SRC")
 }
 
-/// Times everything and prints the table. Returns what is not as it should be.
+/// Times everything and prints the table. Returns the violations.
 fn measure() -> Result<Vec<String>, Failure> {
     let turns: usize = match std::env::var("FARFEL_BENCH_TURNS") {
         Ok(text) => text.parse()?,
@@ -157,7 +156,7 @@ fn check() -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// The errors that are too large.
+/// Returns messages for errors that are too large.
 fn wrong(kernel: &Kernel, flags: &[&str], result: &[f64]) -> Vec<String> {
     let names = ["primal results", "tangents", "adjoints"];
     let errors = result.iter().skip(3).zip(TOLERANCES).zip(names);
@@ -172,13 +171,13 @@ fn wrong(kernel: &Kernel, flags: &[&str], result: &[f64]) -> Vec<String> {
 
 /// A kernel with its derivatives.
 struct Made {
-    /// All of it, in fixed form.
+    /// The complete text, in fixed form.
     text: String,
     /// The name of the tangent.
     tangent: String,
-    /// The name of the adjoint, where there is one.
+    /// The name of the adjoint, if there is one.
     adjoint: Option<String>,
-    /// Why there is none.
+    /// The reason if there is none.
     fault: Option<String>,
 }
 
@@ -225,8 +224,8 @@ fn derivatives(kernel: &Kernel) -> Result<Made, Failure> {
     Ok(made)
 }
 
-/// Every argument of REAL is differentiated by, and what the kernel assigns is
-/// differentiated.
+/// Returns the request that differentiates everything that the kernel assigns with respect to all REAL
+/// arguments.
 fn request(
     kernel: &Kernel,
     program: &Program,
@@ -278,8 +277,8 @@ fn shown(diagnostics: &[Diagnostic]) -> String {
     messages.join("; ")
 }
 
-/// Compiles a kernel with its derivatives, and beside it, so that no compiler looks from one into the
-/// other, the program that times them.
+/// Compiles a kernel with its derivatives, and separately, so that no compiler can inline between them, the
+/// program that times them.
 fn build(
     kernel: &Kernel,
     made: &Made,

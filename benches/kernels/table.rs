@@ -1,6 +1,6 @@
-//! The kernels: which subroutine, called how.
+//! The kernels: the subroutines and their arguments.
 
-/// How much work one call is, by which sizes are chosen.
+/// The amount of work of a call, which determines sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Vectors.
@@ -12,7 +12,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The order of vectors and matrices.
+    /// Returns the order of vectors and matrices.
     pub fn size(self) -> usize {
         match self {
             Level::One => 1000,
@@ -21,7 +21,8 @@ impl Level {
         }
     }
 
-    /// How many calls are timed at once. Clocks tick too slowly for one of the short ones.
+    /// Returns the number of calls that are timed together, because clocks are too coarse for a single short
+    /// one.
     pub fn calls(self) -> usize {
         match self {
             Level::One => 100,
@@ -30,7 +31,7 @@ impl Level {
         }
     }
 
-    /// How often that is done.
+    /// Returns how often that is repeated.
     pub fn rounds(self) -> usize {
         match self {
             Level::One => 200,
@@ -42,15 +43,15 @@ impl Level {
 
 /// A kernel.
 pub struct Kernel {
-    /// What the table calls it.
+    /// The name in the table.
     pub name: &'static str,
-    /// The BLAS's name of it.
+    /// The name in BLAS.
     pub routine: &'static str,
-    /// How much work it is.
+    /// The amount of work.
     pub level: Level,
-    /// Its arguments, divided by blanks: `'N'` and `1` stand for themselves, `n` is the
-    /// order, `s:X` a scalar, `v:X` a vector and `m:X` a matrix of double precision numbers,
-    /// all of them differentiated. What the kernel assigns has a `!` behind it.
+    /// Its arguments, separated by blanks: `'N'` and `1` are literal, `n` is the order, `s:X` a scalar, `v:X`
+    /// a vector and `m:X` a matrix of double precision numbers, all of them differentiated. Arguments that
+    /// the kernel assigns have a `!` after them.
     pub args: &'static str,
 }
 
@@ -66,11 +67,11 @@ pub enum Arg {
 pub struct Active {
     /// Its name.
     pub name: &'static str,
-    /// How many numbers it is.
+    /// The number of its elements.
     pub len: usize,
-    /// Is it a matrix?
+    /// Whether it is a matrix.
     pub matrix: bool,
-    /// Does the kernel assign it?
+    /// Whether the kernel assigns it.
     pub out: bool,
 }
 
@@ -96,7 +97,7 @@ impl Kernel {
         self.args.split_whitespace().map(one).collect()
     }
 
-    /// Is it a function? Then its result is the last argument.
+    /// Whether it is a function, whose result is the last argument.
     pub fn is_function(&self) -> bool {
         self.args.ends_with("s:r!")
     }

@@ -1,4 +1,4 @@
-//! Times subprograms with and without checks, in turns, and prints the ratios of the least times.
+//! Times subprograms with and without checks, in turns, and prints the ratios of the minimum times.
 
 mod f {
     farfel_runtime::include_bindings!();
@@ -48,7 +48,7 @@ fn main() {
             },
             &mut || {
                 y = 1.0;
-                // SAFETY: it has no other array than its own, and stays in it.
+                // SAFETY: the subprogram uses only this array, and stays within it.
                 unsafe { f::fixedr(&mut y) };
             },
         ],

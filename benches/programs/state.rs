@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! Calls the same subprograms by instance and under the lock, in turns, and prints the ratio of the fastest times.
+//! Calls the same subprograms with an instance and under the lock, in turns, and prints the ratio of the
+//! fastest times.
 
 mod fortran {
     farfel_runtime::include_bindings!();

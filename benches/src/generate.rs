@@ -1,19 +1,18 @@
-//! Large Farfel programs, made up.
+//! Synthetic large Farfel programs.
 //!
-//! A [`Project`] consists of families of subprograms. Each has one exported subroutine with
-//! one AD request (or two, nested), a tree of functions below it, and shares nothing with
-//! other families but solvers that take procedures as arguments. The same settings give the
-//! same text on every machine.
+//! A [`Project`] consists of families of subprograms. Each family has one exported subroutine with one AD
+//! request (or two, nested) and a tree of functions below it, and shares only solvers, which take procedures
+//! as arguments, with other families. The same settings generate the same text on every machine.
 
 use std::fmt::Write as _;
 
-/// A program of about `lines` lines with `requests` AD requests, in about a hundred files:
-/// names and texts.
+/// Generates a program of about `lines` lines with `requests` AD requests, in about a hundred files: names
+/// and texts.
 pub fn generate(lines: usize, requests: usize) -> Vec<(String, String)> {
     Project::new(lines, requests).generate().files
 }
 
-/// What program to make.
+/// The settings of a program to generate.
 #[derive(Debug, Clone)]
 pub struct Project {
     lines: usize,
@@ -23,7 +22,7 @@ pub struct Project {
     changed: Option<usize>,
 }
 
-/// A program that was made up.
+/// A generated program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
     /// Names and texts of its files.
@@ -33,7 +32,7 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// How many lines all files have together.
+    /// Returns the total number of lines of all files.
     pub fn lines(&self) -> usize {
         self.files
             .iter()
@@ -42,14 +41,14 @@ impl Generated {
     }
 }
 
-/// A family has no more lines than this; what is missing in a program with few requests are
-/// families without request.
+/// The maximum number of lines of a family; in a program with few requests, families without request make up
+/// the rest.
 const LARGEST_FAMILY: usize = 140;
 
-/// So many families share solvers. A subprogram has a limit of copies.
+/// The number of families that share solvers, since there is a limit on the copies of a subprogram.
 const SOLVER_USERS: usize = 150;
 
-/// First letters of implicit type REAL.
+/// Words whose first letters have the implicit type REAL.
 const WORDS: [&str; 20] = [
     "DRAG", "HEAT", "FLUX", "COST", "YIELD", "DECAY", "SPRING", "ORBIT", "TORQUE", "PRICE", "WAVE",
     "CHARGE", "GROWTH", "RATE", "STRESS", "POWER", "THRUST", "DENSTY", "VOLUME", "ENERGY",
@@ -73,7 +72,8 @@ enum Kind {
 }
 
 impl Project {
-    /// About so many lines with exactly so many AD requests, in about a hundred files.
+    /// Creates settings for about this many lines with exactly this many AD requests, in about a hundred
+    /// files.
     pub fn new(lines: usize, requests: usize) -> Self {
         Project {
             lines,
@@ -84,7 +84,7 @@ impl Project {
         }
     }
 
-    /// In at most so many files; in exactly so many where there are as many families.
+    /// Sets the maximum number of files; it is reached if there are as many families.
     pub fn files(mut self, files: usize) -> Self {
         self.files = files.max(1);
         self
@@ -169,7 +169,7 @@ impl Project {
 struct Family {
     number: usize,
     kind: Kind,
-    /// `HEAT17`: the topmost function; the others have a number behind it.
+    /// `HEAT17`: the topmost function; the names of the others have a number appended.
     base: String,
     adjoint: bool,
     changed: bool,
@@ -177,7 +177,7 @@ struct Family {
     text: String,
 }
 
-/// Adds a line of text. Writing to a string cannot fail.
+/// Adds a line of text, which cannot fail for a String.
 macro_rules! line {
     ($to:expr, $($format:tt)*) => {{
         let _ = writeln!($to.text, $($format)*);
@@ -217,7 +217,7 @@ impl Family {
         }
     }
 
-    /// The exported subroutine, and what stands between it and the topmost function.
+    /// Writes the exported subroutine, and the code between it and the topmost function.
     fn head(&mut self) {
         let (run, top) = (self.export(), self.base.clone());
         let solver = self.number / SOLVER_USERS + 1;
@@ -297,7 +297,7 @@ impl Family {
         }
     }
 
-    /// One function; all but the last call the next one.
+    /// Writes a function; all but the last call the next one.
     fn function(&mut self, number: usize, last: bool) {
         let (name, next) = (self.name(number), self.name(number + 1));
         let common = self.dice.below(3) == 0;
@@ -365,7 +365,7 @@ impl Family {
         line!(self, "");
     }
 
-    /// One assignment.
+    /// Writes an assignment.
     fn step(&mut self, indent: &str, count: &str) {
         let (c, d) = (self.dice.constant(), self.dice.constant());
         let target = ["T", "U", "V"][self.dice.below(3)];
@@ -382,7 +382,7 @@ impl Family {
         line!(self, "{indent}{target} = {value}");
     }
 
-    /// Solvers that take procedures.
+    /// Writes solvers that take procedures.
     fn solvers(&mut self, number: usize) {
         let k = number + 1;
         let _ = write!(
@@ -425,7 +425,7 @@ C     Where F is greatest.
     }
 }
 
-/// Numbers that look like chance (SplitMix64).
+/// A pseudorandom number generator (SplitMix64).
 struct Dice(u64);
 
 impl Dice {

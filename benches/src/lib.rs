@@ -1,9 +1,9 @@
-//! Timing programs side by side.
+//! Timing of programs side by side.
 //!
-//! Figures of one machine mean little on another, and little on the same machine an hour
-//! later. What a benchmark here reports are therefore *ratios in one run*: the programs
-//! take turns, each counts the processor time of its own process, and the least of several turns
-//! is kept, since whatever else the machine does can only add to it.
+//! Figures of one machine mean little on another, and little on the same machine an hour later. The
+//! benchmarks therefore report *ratios in one run*: the programs take turns, each counts the processor time
+//! of its own process, and the minimum of several turns is kept, since other load on the machine can only add
+//! to it.
 
 pub mod generate;
 
@@ -14,8 +14,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What a benchmark ends with when it has found these faults or could not run: each of them on
-/// standard error, and 0 without faults, 1 with some, 2 if it could not run.
+/// Returns the exit code of a benchmark, and prints its errors on standard error: 0 without errors, 1 with
+/// errors, 2 if it could not run.
 pub fn exit_code(outcome: Result<Vec<String>, Box<dyn std::error::Error>>) -> ExitCode {
     let (faults, code) = match outcome {
         Ok(faults) if faults.is_empty() => (faults, ExitCode::SUCCESS),
@@ -28,28 +28,27 @@ pub fn exit_code(outcome: Result<Vec<String>, Box<dyn std::error::Error>>) -> Ex
     code
 }
 
-/// Gives the processor time that this process took since it was last asked: what else the machine
-/// does is not in it.
+/// A clock for the processor time of this process, which does not include other load on the machine.
 #[derive(Debug)]
 pub struct Clock {
     since: Duration,
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// Creates a clock that starts now.
     ///
     /// # Errors
     ///
-    /// Where the system does not tell the time of a process.
+    /// If the system does not provide the time of a process.
     pub fn new() -> std::io::Result<Self> {
         Ok(Clock { since: own_time()? })
     }
 
-    /// The time since the last call, or since the clock was made.
+    /// Returns the time since the last call, or since the clock was created.
     ///
     /// # Errors
     ///
-    /// Where the system does not tell the time of a process.
+    /// If the system does not provide the time of a process.
     pub fn lap(&mut self) -> std::io::Result<Duration> {
         let now = own_time()?;
         let lap = now.saturating_sub(self.since);
@@ -66,18 +65,18 @@ pub enum Error {
     Io {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 
-    /// The program did not end well.
+    /// The program failed.
     #[error("{} ended with {status}: {stderr}", program.display())]
     Failed {
         /// The program.
         program: PathBuf,
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
-        /// What it wrote on standard error.
+        /// Its standard error.
         stderr: String,
     },
 
@@ -86,7 +85,7 @@ pub enum Error {
     NotNumbers {
         /// The program.
         program: PathBuf,
-        /// What it wrote on standard output.
+        /// Its standard output.
         output: String,
     },
 
@@ -97,15 +96,15 @@ pub enum Error {
         program: PathBuf,
         /// The result of its first run.
         first: Vec<f64>,
-        /// That of a later one.
+        /// The result of a later run.
         later: Vec<f64>,
     },
 }
 
-/// What a program did.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The processor time of the process. Start-up of the program is in it, about a millisecond.
+    /// The processor time of the process, including about a millisecond for starting the program.
     pub time: Duration,
     /// The numbers that it wrote on standard output.
     pub result: Vec<f64>,
@@ -134,7 +133,7 @@ pub fn run(program: &Path, input: &str) -> Result<Run, Error> {
         .map_err(io)?;
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(input.as_bytes()) {
-            // It ended without reading everything: its status and output tell more.
+            // The program ended without reading all input: its status and output tell more.
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
             written => written.map_err(io)?,
         }
@@ -161,8 +160,8 @@ pub fn run(program: &Path, input: &str) -> Result<Run, Error> {
     }
 }
 
-/// Runs the programs on `input` in turns, `turns` times each (at least once), and keeps the
-/// least time of each, in the order of `programs`.
+/// Runs the programs on `input` in turns, `turns` times each (at least once), and returns the run with the
+/// minimum time of each, in the order of `programs`.
 ///
 /// # Errors
 ///
@@ -188,27 +187,27 @@ pub fn take_turns(programs: &[&Path], input: &str, turns: usize) -> Result<Vec<R
     Ok(best)
 }
 
-/// The processor time that this process has taken so far, its threads together.
+/// Returns the processor time that this process has taken so far, with all its threads.
 ///
 /// # Errors
 ///
-/// What the system says when it does not tell.
+/// The system's error if it does not provide the time.
 pub fn own_time() -> std::io::Result<Duration> {
     processor_time(UsageWho::RUSAGE_SELF)
 }
 
-/// The processor time that the processes have taken which this one has started and waited for,
-/// and those which they have waited for.
+/// Returns the processor time of all processes that this one has started and waited for, and of those that
+/// they have waited for.
 ///
 /// # Errors
 ///
-/// What the system says when it does not tell.
+/// The system's error if it does not provide the time.
 pub fn children_time() -> std::io::Result<Duration> {
     processor_time(UsageWho::RUSAGE_CHILDREN)
 }
 
-/// User and system time together: their sum is counted exactly, while how it is divided
-/// between the two is only sampled, every few milliseconds.
+/// Returns user plus system time: their sum is exact, while the division between the two is only sampled,
+/// every few milliseconds.
 fn processor_time(of: UsageWho) -> std::io::Result<Duration> {
     let usage = getrusage(of)?;
     let part = |n: i64| n.unsigned_abs();
@@ -223,7 +222,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// Writes `body` as a shell program and hands its path to `check`.
+    /// Writes `body` as a shell script and passes its path to `check`.
     fn with_program(body: &str, check: impl FnOnce(&Path)) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("program");

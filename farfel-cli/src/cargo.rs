@@ -1,4 +1,4 @@
-//! Running cargo, and ending as it ends.
+//! Running cargo, and returning its exit code.
 
 use std::ffi::{OsStr, OsString};
 use std::io::BufReader;
@@ -13,11 +13,11 @@ use crate::progress::{self, Mode};
 use crate::shell::{MessageFormat, Shell, Verbosity};
 use crate::watched;
 
-/// The cargo that runs us as its subcommand, else the one on PATH.
+/// Returns the cargo that runs this process as its subcommand, or else the one on PATH.
 ///
 /// # Errors
 ///
-/// Neither is there.
+/// There is neither.
 pub fn find() -> Result<PathBuf> {
     if let Some(cargo) = std::env::var_os("CARGO").filter(|cargo| !cargo.is_empty()) {
         return Ok(cargo.into());
@@ -28,7 +28,7 @@ pub fn find() -> Result<PathBuf> {
     })
 }
 
-/// A cargo command with the options that all of ours share.
+/// Returns a cargo command with the options that all our uses share.
 pub fn command(
     subcommand: &str,
     release: bool,
@@ -46,14 +46,14 @@ pub fn command(
     Ok(command)
 }
 
-/// A cargo command with what all of ours share.
+/// Returns a cargo command with the environment that all our uses share.
 ///
 /// # Errors
 ///
 /// There is no cargo.
 pub fn plain(subcommand: &str, shell: &Shell) -> Result<Command> {
     let mut command = Command::new(find()?);
-    // What `cargo run` has set for us, when it runs us, is not for the project.
+    // Variables that `cargo run` set for this process are not meant for the project.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text == "OUT_DIR"
@@ -82,7 +82,7 @@ pub fn plain(subcommand: &str, shell: &Shell) -> Result<Command> {
     Ok(command)
 }
 
-/// How cargo shows messages of rustc, where it is not its own way.
+/// Returns cargo's format for messages of rustc, if it is not the default.
 fn message_format(shell: &Shell) -> Option<&'static str> {
     match shell.messages {
         MessageFormat::Json => Some("json"),
@@ -91,12 +91,12 @@ fn message_format(shell: &Shell) -> Option<&'static str> {
     }
 }
 
-/// The variable that tells build scripts which farfel to run.
+/// The environment variable that tells build scripts which farfel to run.
 const COMMAND: &str = "FARFEL";
 
-/// What build scripts are to run, where they would not find this command by themselves. Cargo runs a build
-/// script again when the variable changes, so that it is left alone if possible: then `farfel build` and
-/// `cargo build` can take turns.
+/// Returns the command for build scripts, if they would not find this one by themselves. Cargo runs a build
+/// script again when the variable changes, so it is left alone if possible: then `farfel build` and `cargo
+/// build` can alternate.
 fn command_for_build_scripts() -> Option<PathBuf> {
     if std::env::var_os(COMMAND).is_some_and(|named| !named.is_empty()) {
         return None;
@@ -109,13 +109,13 @@ fn command_for_build_scripts() -> Option<PathBuf> {
     let found = installed
         .filter(|command| command.is_file())
         .or_else(|| which::which(&name).ok());
-    // `cargo-farfel` lies beside it.
+    // `cargo-farfel` is in the same folder.
     let directory = |command: &Path| Some(command.canonicalize().ok()?.parent()?.to_owned());
     let is_us = found.is_some_and(|found| directory(&found) == directory(&us));
     (!is_us).then_some(us)
 }
 
-/// Checks that nothing was asked of cargo, because single files do without it.
+/// Checks that no option for cargo was given, because single files are built without it.
 ///
 /// # Errors
 ///
@@ -130,7 +130,7 @@ pub fn not_for_files(options: &CargoOptions, targets: &Targets) -> Result {
     }
 }
 
-/// What of the options decides which packages there are.
+/// Returns the options that determine which packages there are.
 pub fn for_metadata(options: &CargoOptions) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for features in &options.features {
@@ -149,7 +149,7 @@ pub fn for_metadata(options: &CargoOptions) -> Vec<String> {
     words
 }
 
-/// Checks that nothing was asked of cargo that has no meaning without Rust.
+/// Checks that no option was given that has no meaning without Rust.
 ///
 /// # Errors
 ///
@@ -159,7 +159,7 @@ pub fn not_without_rust(options: &CargoOptions, targets: &Targets) -> Result {
         manifest_path: None,
         target_dir: None,
         bin: Vec::new(),
-        // Both hold already.
+        // Both are always the case without cargo.
         locked: false,
         offline: false,
         ..options.clone()
@@ -173,7 +173,7 @@ pub fn not_without_rust(options: &CargoOptions, targets: &Targets) -> Result {
     }
 }
 
-/// Which parts of packages are meant, as cargo has it on its command line.
+/// Returns the options for the selected targets, as on cargo's command line.
 pub fn parts(targets: &Targets) -> Vec<OsString> {
     let Targets {
         lib,
@@ -195,9 +195,9 @@ pub fn parts(targets: &Targets) -> Vec<OsString> {
     given.map(|(name, _)| name.into()).collect()
 }
 
-/// The options as cargo has them on its command line.
+/// Returns the options as on cargo's command line.
 fn words(options: &CargoOptions) -> Vec<OsString> {
-    // Destructured, so that an option cannot be forgotten here.
+    // Destructured, so that no option can be forgotten here.
     let CargoOptions {
         manifest_path,
         package,
@@ -253,7 +253,7 @@ fn words(options: &CargoOptions) -> Vec<OsString> {
     words
 }
 
-/// Runs `command` on our own terminal and says how it ended.
+/// Runs `command` on this process's terminal and returns its exit status.
 ///
 /// # Errors
 ///
@@ -269,7 +269,7 @@ pub fn status(mut command: Command, shell: &mut Shell) -> Result<ExitStatus> {
     Ok(status)
 }
 
-/// What a build script that was ended has left of its line in the terminal.
+/// Erases the progress line that an interrupted build script may have left on the terminal.
 fn clean_up(status: ExitStatus, shell: &Shell) {
     if !status.success() && watched::mode(shell) == Mode::Moves {
         progress::erase();
@@ -279,8 +279,8 @@ fn clean_up(status: ExitStatus, shell: &Shell) {
 /// The packages whose build scripts belong to a build, with their OUT_DIRs.
 pub type BuildScripts = Vec<(String, PathBuf)>;
 
-/// Like [`status`] for a build, and says whose build scripts belong to it, whether or not
-/// they had to run.
+/// Like [`status`] for a build, but also returns the packages whose build scripts belong to it, whether or
+/// not these had to run.
 ///
 /// # Errors
 ///
@@ -304,7 +304,7 @@ pub fn status_and_scripts(
     let mut running = command.spawn().map_err(cannot)?;
     let mut scripts = Vec::new();
     if let Some(out) = running.stdout.take() {
-        // What cannot be read as a message is none.
+        // Lines that cannot be parsed as messages are skipped.
         for message in Message::parse_stream(BufReader::new(out)).map_while(|m| m.ok()) {
             if let Message::BuildScriptExecuted(script) = message {
                 let name = package_name(&script.package_id.repr).to_owned();
@@ -317,7 +317,7 @@ pub fn status_and_scripts(
     Ok((status, scripts))
 }
 
-/// The name in a package id: `path+file:///dir/name#0.1.0`, `…#name@0.1.0`.
+/// Returns the name in a package id: `path+file:///dir/name#0.1.0`, `…#name@0.1.0`.
 fn package_name(id: &str) -> &str {
     let (before, version) = id.rsplit_once('#').unwrap_or((id, ""));
     match version.split_once('@') {
@@ -326,20 +326,20 @@ fn package_name(id: &str) -> &str {
     }
 }
 
-/// The exit code that a shell would show for `status`: signals are 128 and their number.
+/// Returns the exit code that a shell would show for `status`: 128 plus the number for signals.
 pub fn code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return u8::try_from(128 + signal).unwrap_or(u8::MAX);
     }
     match status.code() {
-        // Windows has codes of 32 bits; what does not fit must not look like success.
+        // Windows has 32-bit codes; one that does not fit must not look like success.
         Some(code) => u8::try_from(code).unwrap_or(u8::MAX),
         None => u8::MAX,
     }
 }
 
-/// A command line for people.
+/// Formats a command line for display.
 pub fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(quoted).collect();

@@ -7,14 +7,14 @@ use farfel_driver::{Config, toolchain};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 
-/// Sees to it that there is a Fortran compiler, and says where.
+/// Ensures that there is a Fortran compiler, and returns its path.
 ///
-/// One that is missing is installed with the system's package manager, and said so;
-/// `FARFEL_INSTALL=0` prevents that. One that the user has named is never replaced.
+/// A missing one is installed with the system's package manager, with a message; `FARFEL_INSTALL=0` prevents
+/// that. One that the user has named is never replaced.
 ///
 /// # Errors
 ///
-/// There is none and it cannot or must not be installed.
+/// There is none, and it cannot or must not be installed.
 pub fn ensure(config: &Config, shell: &mut Shell) -> Result<PathBuf> {
     match toolchain::find(config) {
         Ok(compiler) => Ok(compiler.path),
@@ -28,7 +28,7 @@ pub fn ensure(config: &Config, shell: &mut Shell) -> Result<PathBuf> {
     }
 }
 
-/// Installs gfortran, telling what is done.
+/// Installs gfortran, and reports what is done.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn install(shell: &mut Shell) -> Result {
     Ok(())
 }
 
-/// Whether the user lets us install what is missing.
+/// Whether the user allows installing missing tools.
 pub fn may_install() -> bool {
     std::env::var_os("FARFEL_INSTALL").is_none_or(|value| value != "0")
 }

@@ -1,28 +1,28 @@
-//! How a new project finds farfel-build and farfel-runtime.
+//! The dependencies of a new project on farfel-build and farfel-runtime.
 //!
-//! Until they are published that is a path: to the workspace that this command was built
-//! from, when it is still there, or to the one that the user names.
+//! Until the crates are published these are paths: to the workspace from which this command was built, if it
+//! still exists, or to the one that the user names.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Where farfel-build and farfel-runtime come from.
+/// The source of farfel-build and farfel-runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// From this directory, which holds both.
+    /// A directory that contains both.
     Path(PathBuf),
-    /// From crates.io, in this version.
+    /// This version on crates.io.
     Version(&'static str),
 }
 
 impl Source {
-    /// The directory that the user has named, else the workspace that this command was
-    /// built from, else the registry.
+    /// Returns the directory that the user has named, or else the workspace from which this command was
+    /// built, or else the registry.
     ///
     /// # Errors
     ///
-    /// The named directory does not hold the crates.
+    /// The named directory does not contain the crates.
     pub fn find(named: Option<&Path>) -> Result<Self> {
         if let Some(dir) = named {
             if !holds_crates(dir) {
@@ -42,7 +42,7 @@ impl Source {
         })
     }
 
-    /// The right-hand side of a dependency on `package` in a Cargo.toml.
+    /// Returns the right-hand side of a dependency on `package` in a Cargo.toml.
     pub fn requirement(&self, package: &str) -> String {
         match self {
             Source::Path(dir) => {
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// For a status line.
+    /// Describes the source for a status line.
     pub fn describe(&self) -> String {
         match self {
             Source::Path(dir) => format!(

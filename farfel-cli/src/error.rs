@@ -1,42 +1,42 @@
-//! How a command fails, and with which exit code.
+//! Errors of commands, with their exit codes.
 
 use std::path::Path;
 
 use crate::shell::Shell;
 
-/// The user can mend it: faults in the code or the settings, files that cannot be read or
-/// written, a missing compiler.
+/// An error that the user can fix: in the code or the settings, a file that cannot be read or written, a
+/// missing compiler.
 pub const EXIT_FAULTS: u8 = 1;
-/// The command line asks for what cannot be done, or farfel itself could not work.
+/// An invalid command line, or an internal failure.
 pub const EXIT_CANNOT: u8 = 2;
 
-/// Why a command ends without success.
+/// The reason why a command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What the compiler or the build found.
+    /// An error from the compiler or the build.
     #[error(transparent)]
     Build(#[from] farfel_driver::Error),
     /// The command cannot do what was asked.
     #[error("{message}")]
     Cannot {
-        /// What is wrong, in one sentence without full stop.
+        /// The error, in one sentence without a full stop.
         message: String,
-        /// What to do about it, where that is known.
+        /// What to do about it, if known.
         help: Option<String>,
         /// The exit code.
         code: u8,
     },
-    /// Something else has said what is wrong; end with this code.
+    /// The error has already been reported; end with this code.
     #[error("exit code {0}")]
     Exit(u8),
 }
 
-/// What a command returns: the exit code of a success is not always 0, since `run` and
-/// `test` hand on that of the user's program.
+/// The result of a command. The exit code after success is not always 0, since `run` and `test` return that
+/// of the user's program.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The command line asks for what cannot be done, because of `message`.
+    /// Returns the error for an impossible request, because of `message`.
     pub fn cannot(message: impl Into<String>) -> Self {
         Error::Cannot {
             message: message.into(),
@@ -45,7 +45,7 @@ impl Error {
         }
     }
 
-    /// Something on the disk is not as it must be.
+    /// Returns the error for a wrong state of files.
     pub fn fault(message: impl Into<String>) -> Self {
         Error::Cannot {
             message: message.into(),
@@ -54,7 +54,7 @@ impl Error {
         }
     }
 
-    /// The command cannot `verb` what is at `path`.
+    /// Returns the error that the command cannot `verb` the file at `path`.
     pub fn io(verb: &str, path: &Path, source: &std::io::Error) -> Self {
         Error::fault(format!(
             "cannot {verb} `{}`: {}",
@@ -76,7 +76,7 @@ impl Error {
         }
     }
 
-    /// Tells the user, once.
+    /// Reports the error to the user, unless it has already been reported.
     pub fn show(&self, shell: &mut Shell) {
         match self {
             Error::Build(farfel_driver::Error::Diagnostics(report)) => {
@@ -91,7 +91,7 @@ impl Error {
         }
     }
 
-    /// The exit code of the command.
+    /// Returns the exit code of the command.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Build(error) => error.exit_code(),
@@ -101,7 +101,7 @@ impl Error {
     }
 }
 
-/// An operating system's reason in words, without the number that Rust appends.
+/// Returns the operating system's reason in words, without the number that Rust appends.
 fn reason(source: &std::io::Error) -> String {
     let text = source.to_string();
     match text.find(" (os error") {

@@ -11,15 +11,15 @@ use crate::error::{Error, Result};
 use crate::libraries;
 use crate::shell::Shell;
 
-/// The executable of a program, whose name may have dots.
+/// Returns the path of a program's executable. The name may contain dots.
 pub fn executable(folder: &Path, name: impl AsRef<OsStr>) -> PathBuf {
     let mut name = name.as_ref().to_owned();
     name.push(std::env::consts::EXE_SUFFIX);
     folder.join(name)
 }
 
-/// How `files` are read and compiled: by the settings of the project that the first one
-/// stands in, if it does, with its libraries, then those of the environment, then those of the command line.
+/// Returns the settings for `files`: those of the project that contains the first one, if any, with its
+/// libraries, overridden by those of the environment and then of the command line.
 ///
 /// # Errors
 ///
@@ -28,8 +28,8 @@ pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result
     let project = project_of(&files[0])?;
     let mut config = Config::load(&project)?;
     libraries::of_project(&mut config, &project)?;
-    // Paths of the project's settings start at the project, those of the command line
-    // here, and messages name files as the command line does.
+    // Paths in the project's settings are relative to the project, those on the command line to the current
+    // directory, and messages name files as on the command line.
     for dir in &mut config.include {
         *dir = project.join(&*dir);
     }
@@ -39,7 +39,7 @@ pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result
         *fc = project.join(&*fc);
     }
     config.root = PathBuf::from(".");
-    // INCLUDE looks in the project and beside the files, too.
+    // INCLUDE also looks in the project and beside the files.
     config.include.push(project);
     config.include.extend(files.iter().map(|file| dir_of(file)));
     let FileOptions {
@@ -65,13 +65,13 @@ pub fn config(files: &[PathBuf], options: &FileOptions, release: bool) -> Result
     if release {
         config.opt_level = Some("3".into());
     } else if config.debug.is_none() {
-        // So that a backtrace names lines of the source.
+        // For source lines in backtraces.
         config.debug = Some(true);
     }
     Ok(config)
 }
 
-/// The nearest directory upwards with a Cargo.toml, else the file's own.
+/// Returns the nearest parent directory with a Cargo.toml, or else the file's own directory.
 fn project_of(file: &Path) -> Result<PathBuf> {
     let dir = std::path::absolute(dir_of(file)).map_err(|e| Error::io("find", file, &e))?;
     let project = dir.ancestors().find(|dir| dir.join("Cargo.toml").is_file());
@@ -85,12 +85,12 @@ fn dir_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Checks that all `files` can be read and that there is something in them, before anything
-/// is started for them.
+/// Checks that all `files` can be read and that not all of them are empty, before anything is started for
+/// them.
 ///
 /// # Errors
 ///
-/// The first one that cannot be read, by name; that all are empty.
+/// The first one that cannot be read, by name; or that all are empty.
 pub fn readable(files: &[PathBuf]) -> Result {
     let mut empty = true;
     for file in files {
@@ -105,12 +105,12 @@ pub fn readable(files: &[PathBuf]) -> Result {
     Ok(())
 }
 
-/// Checks that no source is written over: `out` is none of `sources`, and not named like one.
-/// A forgotten name before or behind `-o` is seen that way.
+/// Checks that no source is overwritten: `out` is neither one of `sources` nor named like a source. This
+/// catches a forgotten name after `-o`.
 ///
 /// # Errors
 ///
-/// It is, or is named so.
+/// It is, or is named like one.
 pub fn replaces_no_source(out: &Path, sources: &[PathBuf]) -> Result {
     let same = |source: &PathBuf| match (out.canonicalize(), source.canonicalize()) {
         (Ok(out), Ok(source)) => out == source,
@@ -142,7 +142,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     farfel_driver::read_file(path).map_err(|source| Error::io("read", path, &source))
 }
 
-/// File names for a status line.
+/// Formats file names for a status line.
 pub fn shown(files: &[PathBuf]) -> String {
     let names: Vec<String> = files
         .iter()
@@ -151,7 +151,7 @@ pub fn shown(files: &[PathBuf]) -> String {
     few(&names)
 }
 
-/// Names of files, where these are not many; else how many there are, and the first.
+/// Formats file names if there are only a few; otherwise their number, and the first.
 pub fn few<N: AsRef<str>>(names: &[N]) -> String {
     let listed = |names: &[N]| {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -166,15 +166,15 @@ pub fn few<N: AsRef<str>>(names: &[N]) -> String {
     }
 }
 
-/// Shows what is worth knowing of sources that are not built.
+/// Shows notes about sources that are not built.
 pub fn show_note(session: &Session, shell: &mut Shell) {
-    // Whatever is wrong with them was said before.
+    // Errors in them have been reported before.
     if let Ok(Some(note)) = session.note() {
         shell.warn(note);
     }
 }
 
-/// Says which files a check has not read, because gfortran gets them as they are.
+/// Lists the files that a check has not read, because gfortran compiles them as they are.
 pub fn show_passed(session: &Session, shell: &mut Shell) {
     const NAMED: usize = 5;
     let passed = session.passed_through().unwrap_or_default();
@@ -194,7 +194,7 @@ pub fn show_passed(session: &Session, shell: &mut Shell) {
     }
 }
 
-/// Shows what is worth knowing of a program that was built.
+/// Shows notes and warnings about a program that was built.
 pub fn show_built(built: &farfel_driver::BuiltProgram, shell: &mut Shell) {
     shell.report(&built.report);
     for notice in &built.notices {

@@ -1,32 +1,31 @@
 //! The `farfel` command.
 //!
-//! It parses arguments, calls [`farfel_driver`] and cargo, and shows what they say; it
-//! knows nothing of the language.
+//! It parses arguments, calls [`farfel_driver`] and cargo, and shows the results; it knows nothing about the
+//! language.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | `args`, `lints` | the command line; levels of warnings from it |
+//! | `args`, `lints` | the command line; lint levels given on it |
 //! | `commands` | a module for each command |
-//! | `shell`, `progress` | all that reaches the terminal; the line that shows how far a build is |
-//! | `watched` | builds whose progress is shown, and Ctrl-C |
-//! | `error` | how a command fails, and with which exit code |
+//! | `shell`, `progress` | all terminal output; the line that shows the progress of a build |
+//! | `watched` | builds with progress, and Ctrl-C |
+//! | `error` | the errors of commands, with their exit codes |
 //! | `error_pages` | the pages of `docs/errors`, which `farfel explain` prints |
 //! | `files` | single files |
-//! | `project`, `manifest`, `libraries` | projects: where they are, what their manifests say, which libraries they use |
+//! | `project`, `manifest`, `libraries` | projects: their locations, manifests and libraries |
 //! | `programs` | projects without Rust |
-//! | `cargo` | running cargo, and ending as it ends |
-//! | `compiler` | gfortran, found or installed |
-//! | `unchanged` | whether anything has changed since all was in order |
-//! | `template`, `package_name`, `dependency` | what `farfel new` writes |
-//! | `existing` | what is in a folder that `farfel init` makes a project of |
-//! | `drawing`, `timings`, `derivatives` | the graph, the report of a build, the sources beside what is generated |
-//! | `pages`, `links` | what their HTML pages have in common; links to sources |
+//! | `cargo` | running cargo, and returning its exit code |
+//! | `compiler` | finding or installing gfortran |
+//! | `unchanged` | whether anything has changed since the last check without errors |
+//! | `template`, `package_name`, `dependency` | the projects that `farfel new` creates |
+//! | `existing` | analysis of a folder that `farfel init` turns into a project |
+//! | `drawing`, `timings`, `derivatives` | the graph, the report of a build, the sources beside the generated code |
+//! | `pages`, `links` | the common parts of their HTML pages; links to sources |
 //!
-//! Exit codes: 0 success; 1 what the user can correct, errors in the code above all; 2 an invalid
-//! command line, or farfel could not start.
-//! `run` and `test` return the exit code of what they run.
+//! Exit codes: 0 success; 1 errors that the user can correct, mostly in the code; 2 an invalid command line,
+//! or an internal failure. `run` and `test` return the exit code of the program that they run.
 
-// Whatever users do, they get a message.
+// User errors must be reported as messages, never as panics.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
@@ -70,7 +69,7 @@ use crate::shell::Shell;
 
 /// Runs the command with the process's arguments.
 ///
-/// As `cargo-farfel` the first argument is the name that cargo has found it under.
+/// As `cargo-farfel`, it skips the first argument, the subcommand name that cargo passes.
 pub fn main() -> ExitCode {
     let arguments = without_subcommand_name(std::env::args_os());
     let cli = match args::Cli::try_parse_from(tapenade_apart(arguments)) {
@@ -124,7 +123,7 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// `cargo farfel build` starts `cargo-farfel farfel build`.
+/// Drops the subcommand name: `cargo farfel build` starts `cargo-farfel farfel build`.
 fn without_subcommand_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let by_cargo = arguments
@@ -137,7 +136,7 @@ fn without_subcommand_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsS
     arguments
 }
 
-/// What follows `farfel tapenade` is not for us to read: `-vector` is not `-v`.
+/// Inserts `--` after `farfel tapenade`, whose arguments clap must not parse: `-vector` is not `-v`.
 fn tapenade_apart(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let mut at = 1;
     while let Some(word) = arguments.get(at).and_then(|a| a.to_str()) {

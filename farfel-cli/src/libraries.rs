@@ -1,4 +1,4 @@
-//! The libraries that a project uses, as cargo would tell its build script.
+//! The libraries that a project uses, as cargo would report them to its build script.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use crate::args::CargoOptions;
 use crate::error::{Error, Result};
 use crate::{cargo, manifest};
 
-/// The crate that every project depends on, and that is no library.
+/// The crate that every project depends on and that is not a library.
 const RUNTIME: &str = "farfel-runtime";
 
-/// Adds the libraries of the package in `dir` to its settings. False where only the build
-/// script of one of them knows how its sources are read.
+/// Adds the libraries of the package in `dir` to its settings. Returns false if only the build script of one
+/// of them knows how its sources are read.
 ///
 /// # Errors
 ///
-/// Cargo cannot read the project, or the settings of a library have faults.
+/// Cargo cannot read the project, or the settings of a library have errors.
 pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> Result<bool> {
-    // Asking cargo takes its time.
+    // Running cargo takes time.
     if !may_have_some(dir) {
         return Ok(true);
     }
@@ -76,12 +76,12 @@ pub fn of_project(config: &mut Config, dir: &Path) -> Result {
     Ok(())
 }
 
-/// Adds the libraries of a project without Rust, which names them by their paths: cargo cannot be
-/// asked about it.
+/// Adds the libraries of a project without Rust, which names them by their paths, since cargo cannot be asked
+/// about it.
 ///
 /// # Errors
 ///
-/// A dependency is none that can be used so.
+/// A dependency cannot be used in this way.
 pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Result {
     let mut found = ByPath::default();
     let dependencies = dependencies(manifest).into_iter();
@@ -101,8 +101,7 @@ pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Resul
     Ok(())
 }
 
-/// Adds the Fortran of the packages that a package with Rust depends on by path. Its other dependencies are
-/// Rust's.
+/// Adds the Fortran of the path dependencies of a package with Rust. Its other dependencies are pure Rust.
 ///
 /// # Errors
 ///
@@ -120,7 +119,7 @@ pub fn of_package(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Re
     Ok(())
 }
 
-/// What was found so far.
+/// The libraries found so far, by path.
 #[derive(Default)]
 struct ByPath {
     libraries: Vec<Library>,
@@ -128,7 +127,7 @@ struct ByPath {
 }
 
 impl ByPath {
-    /// The library in a directory, if there is one.
+    /// Adds the library in a directory, if there is one, and returns its index.
     fn add(&mut self, dir: &Path) -> Result<Option<usize>> {
         let file = dir.join("Cargo.toml");
         let io = |source: std::io::Error| Error::io("read", &file, &source);
@@ -136,14 +135,14 @@ impl ByPath {
         if let Some(known) = self.known.get(&dir) {
             return Ok(*known);
         }
-        // What depends on itself is nothing that cargo would build.
+        // Cargo would not build a package that depends on itself.
         self.known.insert(dir.clone(), None);
         let text = std::fs::read_to_string(&file).map_err(io)?;
         let manifest: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
             Error::fault(format!("`{}`: {}", file.display(), fault.message()))
         })?;
         let mut uses = Vec::new();
-        // Those of a crate may as well be Rust alone.
+        // Dependencies of a crate may also be pure Rust.
         for (name, path) in dependencies(&manifest) {
             if let Some(path) = path.filter(|_| name != RUNTIME) {
                 uses.extend(self.add(&dir.join(path))?);
@@ -161,7 +160,7 @@ impl ByPath {
     }
 }
 
-/// The dependencies in a manifest, with their paths.
+/// Returns the dependencies in a manifest, with their paths.
 fn dependencies(manifest: &DocumentMut) -> Vec<(String, Option<PathBuf>)> {
     let list = manifest.get("dependencies").and_then(Item::as_table_like);
     let path = |item: &Item| Some(PathBuf::from(item.as_table_like()?.get("path")?.as_str()?));
@@ -171,7 +170,7 @@ fn dependencies(manifest: &DocumentMut) -> Vec<(String, Option<PathBuf>)> {
         .collect()
 }
 
-/// Whether the package depends on anything at all that may be a library.
+/// Whether the package has any dependency that could be a library.
 fn may_have_some(dir: &Path) -> bool {
     let Some(manifest) = std::fs::read_to_string(dir.join("Cargo.toml"))
         .ok()
@@ -199,7 +198,7 @@ fn nodes(metadata: &Metadata) -> HashMap<&PackageId, &Node> {
     nodes.map(|n| (&n.id, n)).collect()
 }
 
-/// What was found so far.
+/// The libraries found so far.
 struct Found<'a> {
     packages: &'a Metadata,
     nodes: HashMap<&'a PackageId, &'a Node>,
@@ -209,7 +208,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The libraries that a package uses directly.
+    /// Returns the indices of the libraries that a package uses directly.
     fn of(&mut self, package: &PackageId) -> Result<Vec<usize>> {
         let Some(node) = self.nodes.get(package).copied() else {
             return Ok(Vec::new());
@@ -245,7 +244,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Its build script tells others of its sources.
+/// Whether a package is a library: it has a `links` key, and its build script compiles Farfel sources.
 fn is_library(package: &Package) -> bool {
     package.links.is_some()
         && package

@@ -1,13 +1,13 @@
-//! Links from what is written to the sources it is about.
+//! Links from generated files to the sources.
 
 use std::path::{Component, Path, PathBuf};
 
 use farfel_driver::graph::Graph;
 
-/// Links the nodes of a graph that is written to `out`, or to standard output, to their sources. Names of files begin
-/// at `root`. What is no file there, such as what the settings derive, has no link.
+/// Links the nodes of a graph that is written to `out`, or to standard output, to their sources. File names
+/// are relative to `root`. Names without a file, such as derivatives from the settings, get no link.
 pub fn to_sources(graph: &mut Graph, root: &Path, out: Option<&Path>) {
-    // Standard output is mostly sent to a file here.
+    // Standard output is usually redirected to a file in the current directory.
     let folder = out.and_then(Path::parent).unwrap_or(Path::new("."));
     let folder = match folder.as_os_str().is_empty() {
         true => Path::new("."),
@@ -25,8 +25,8 @@ pub fn to_sources(graph: &mut Graph, root: &Path, out: Option<&Path>) {
     });
 }
 
-/// The address of a file as a page in a folder writes it. Both are absolute. Nothing where no way leads from one to the
-/// other, as between two drives.
+/// Returns the address of a file relative to the folder of a page. Both are absolute. `None` if there is no
+/// path from one to the other, as between two drives.
 fn relative(folder: &Path, file: &Path) -> Option<String> {
     let (from, to): (Vec<Component>, Vec<Component>) =
         (folder.components().collect(), file.components().collect());
@@ -40,7 +40,7 @@ fn relative(folder: &Path, file: &Path) -> Option<String> {
     Some(parts.collect::<Vec<String>>().join("/"))
 }
 
-/// A part of a path with everything that means something in an address as `%XX`.
+/// Encodes a path component for a URL: characters with a meaning become `%XX`.
 fn encoded(part: &std::ffi::OsStr) -> String {
     let mut out = String::new();
     for byte in part.as_encoded_bytes() {

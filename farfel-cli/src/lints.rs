@@ -1,4 +1,4 @@
-//! Levels of warnings from the command line.
+//! Lint levels from the command line.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use farfel_driver::{Config, Level};
 use crate::args::LintOptions;
 use crate::error::{Error, Result};
 
-/// What hands them on to the build script of a project.
+/// The environment variable that passes the levels to the build script of a project.
 const VARIABLE: &str = "FARFEL_LINTS";
 
 impl LintOptions {
@@ -22,17 +22,17 @@ impl LintOptions {
         .collect()
     }
 
-    /// Adds them to settings, which they override.
+    /// Adds the levels to the settings, which they override.
     ///
     /// # Errors
     ///
-    /// A name is none.
+    /// A name is unknown.
     pub fn apply(&self, config: &mut Config) -> Result {
         let levels = self.levels();
         config.lints.set_all(levels).map_err(Error::cannot)
     }
 
-    /// Hands them on to the build script that cargo runs, after those of the environment.
+    /// Passes the levels to the build script that cargo runs, after those of the environment.
     pub fn hand_on(&self, command: &mut Command) {
         let mut items: Vec<String> = std::env::var(VARIABLE).into_iter().collect();
         items.retain(|i| !i.trim().is_empty());

@@ -1,4 +1,4 @@
-//! Manifests of projects: where they are, and what they say without cargo.
+//! Manifests of projects: where they are, and what they contain, without asking cargo.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use crate::error::{Error, Result};
 /// The crate that compiles the sources of a package.
 pub const BUILD_HELPER: &str = "farfel-build";
 
-/// Whether the build script takes the settings of `Cargo.toml` as they are. One that uses
-/// the builder may read other sources, or in another way, so that only it can tell.
+/// Whether the build script uses the settings of `Cargo.toml` unchanged. One that uses the builder may read
+/// other sources, or read them differently, so only it knows.
 pub fn builds_by_settings_alone(dir: &Path) -> bool {
     std::fs::read_to_string(dir.join("build.rs"))
         .is_ok_and(|text| text.contains("farfel_build::compile()") && !text.contains("Build::"))
 }
 
-/// The directory of the project's Cargo.toml: the one that is named, else the nearest
-/// from the current directory upwards.
+/// Returns the directory of the project's Cargo.toml: the named one, or else the nearest one from the current
+/// directory upwards.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
         })
 }
 
-/// Why cargo cannot tell what it knows.
+/// Converts an error of `cargo metadata`.
 pub fn metadata_fault(error: cargo_metadata::Error) -> Error {
     match error {
         cargo_metadata::Error::CargoMetadata { stderr } => {
@@ -58,7 +58,7 @@ pub fn metadata_fault(error: cargo_metadata::Error) -> Error {
     }
 }
 
-/// The manifest of a package in which cargo finds nothing to build.
+/// Returns the manifest of a package in which cargo finds nothing to build.
 pub fn manifest_without_rust(dir: &Path) -> Option<DocumentMut> {
     let rust = ["build.rs", "src/main.rs", "src/lib.rs", "src/bin"];
     if rust.iter().any(|file| dir.join(file).exists()) {
@@ -71,7 +71,7 @@ pub fn manifest_without_rust(dir: &Path) -> Option<DocumentMut> {
     (!names_rust && !package.contains_key("build")).then_some(manifest)
 }
 
-/// The manifest of a package; `None` where there is none that can be read.
+/// Returns the manifest of a package; `None` if there is none that can be read.
 pub fn manifest_of_package(dir: &Path) -> Option<DocumentMut> {
     let text = std::fs::read_to_string(dir.join("Cargo.toml")).ok()?;
     let manifest: DocumentMut = text.parse().ok()?;

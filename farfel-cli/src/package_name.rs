@@ -1,8 +1,8 @@
-//! Which names a new package may have.
+//! Valid names of new packages.
 
 use crate::error::{Error, Result};
 
-/// Keywords of Rust, of all editions, reserved ones too.
+/// Keywords of all Rust editions, including reserved ones.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
     "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
@@ -11,7 +11,7 @@ const KEYWORDS: &[&str] = &[
     "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "_",
 ];
 
-/// Crates that every program can see; a package of that name would hide or break them.
+/// Crates that every program can see; a package of the same name would hide or break them.
 const TAKEN: &[&str] = &[
     "alloc",
     "core",
@@ -22,17 +22,17 @@ const TAKEN: &[&str] = &[
     "farfel_runtime",
 ];
 
-/// Folders that cargo makes in its target directory, where a program's name would clash.
+/// Folders that cargo creates in its target directory, where a program of the same name would clash.
 const ARTIFACTS: &[&str] = &["build", "deps", "examples", "incremental"];
 
-/// Names that Windows keeps for devices.
+/// Names that Windows reserves for devices.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul"];
 
-/// Checks a package name by cargo's rules and Rust's, since it becomes a crate's name.
+/// Checks a package name by the rules of cargo and Rust, since it becomes a crate name.
 ///
 /// # Errors
 ///
-/// The first rule that it breaks, with the way out.
+/// The first rule that it violates, with a remedy.
 pub fn check(name: &str) -> Result {
     let fault = |why: String| {
         Err(
@@ -71,7 +71,7 @@ pub fn check(name: &str) -> Result {
     Ok(())
 }
 
-/// A name that is as near to another as may be: what is not allowed is a `-`, and what is taken gets an ending.
+/// Returns a valid name close to another: invalid characters become `-`, and taken names get a suffix.
 pub fn near(name: &str) -> String {
     let allowed = |letter: char| match letter.is_ascii_alphanumeric() || letter == '_' {
         true => letter,

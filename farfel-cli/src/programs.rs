@@ -1,8 +1,8 @@
 //! Projects without Rust: main programs in Farfel, with a `Cargo.toml` for their settings.
 //!
-//! Cargo has nothing to build in such a project, and refuses it. So it is built here: each
-//! source with a main program becomes an executable, together with all sources that have none.
-//! Main programs under `tests/` and `test/` are tests, of packages with Rust, too.
+//! Cargo finds nothing to build in such a project, and rejects it. So it is built here: each source with a
+//! main program becomes an executable, together with all sources that have none. Main programs under `tests/`
+//! and `test/` are tests, in packages with Rust, too.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ use crate::{cargo, compiler, files, libraries, manifest, watched};
 pub struct Project {
     /// Its settings, with the libraries that it uses.
     pub config: Config,
-    /// All its sources but those of tests.
+    /// All its sources except those of tests.
     pub sources: Vec<PathBuf>,
     /// The sources of its tests.
     pub tests: Vec<PathBuf>,
@@ -36,11 +36,11 @@ struct Program {
 }
 
 impl Project {
-    /// The project in a directory, if it is one without Rust.
+    /// Returns the project in a directory, if it is one without Rust.
     ///
     /// # Errors
     ///
-    /// Its settings or sources have faults.
+    /// Its settings or sources have errors.
     pub fn in_directory(dir: &Path) -> Result<Option<Project>> {
         let Some(manifest) = manifest::manifest_without_rust(dir) else {
             return Ok(None);
@@ -53,11 +53,11 @@ impl Project {
         Project::with_settings(config).map(Some)
     }
 
-    /// The sources of a package with Rust, and its tests in Fortran, if it has any.
+    /// Returns the sources of a package with Rust, and its tests in Fortran, if it has any.
     ///
     /// # Errors
     ///
-    /// Its settings or sources have faults.
+    /// Its settings or sources have errors.
     pub fn beside_rust(options: &CargoOptions, targets: &Targets) -> Result<Option<Project>> {
         let selected = [&options.package, &options.bin, &options.example];
         if options.workspace
@@ -110,7 +110,7 @@ impl Project {
         })
     }
 
-    /// The project that is meant, if it is one without Rust.
+    /// Returns the selected project, if it is one without Rust.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Project {
         Ok(found)
     }
 
-    /// The programs that are asked for; all without a name.
+    /// Returns the selected programs; without names, all of them.
     fn chosen(&self, names: &[String]) -> Result<Vec<&Program>> {
         if self.programs.is_empty() {
             return Err(Error::fault(format!(
@@ -144,7 +144,7 @@ impl Project {
         Ok(self.programs.iter().filter(chosen).collect())
     }
 
-    /// The sources of the program, if there is one only; `None` for a library.
+    /// Returns the sources of the program if there is only one; `None` for a library.
     ///
     /// # Errors
     ///
@@ -161,8 +161,9 @@ impl Project {
         }
     }
 
-    /// The subprograms of the project, and what tests share. With one program in the project, what
-    /// stands beside it can be tested, too.
+    /// Returns the sources for tests: the subprograms of the project, and the sources that tests share. If
+    /// the project has a single program, its source is included, so that subprograms in it can be tested,
+    /// too.
     fn beside_tests(&self, tests: &[PathBuf]) -> Vec<PathBuf> {
         let mut common = match self.programs.as_slice() {
             [only] => only.files.clone(),
@@ -183,14 +184,14 @@ impl Project {
         if release && config.opt_level.is_none() {
             config.opt_level = Some("3".into());
         } else if config.debug.is_none() {
-            // So that a backtrace names lines of the source.
+            // For source lines in backtraces.
             config.debug = Some(!release);
         }
         lints.map_or(Ok(()), |l| l.apply(&mut config))?;
         Ok(config)
     }
 
-    /// Where executables go.
+    /// Returns the folder for executables.
     fn folder(&self, release: bool, options: &CargoOptions) -> PathBuf {
         let variables = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"];
         let set = || {
@@ -209,7 +210,7 @@ impl Project {
 ///
 /// # Errors
 ///
-/// The sources have faults; there is no compiler.
+/// The sources have errors; there is no compiler.
 pub fn build(
     project: &Project,
     release: bool,
@@ -244,7 +245,7 @@ pub fn build(
     Ok(made)
 }
 
-/// `farfel clean`: what [`build`] and [`test`] have made goes.
+/// `farfel clean`: removes the files that [`build`] and [`test`] have created.
 ///
 /// # Errors
 ///
@@ -267,7 +268,7 @@ pub fn clean(
         let folder = project.folder(release, options);
         for name in &names {
             let file = files::executable(&folder, name);
-            // What the next build would have expected.
+            // The recorded times that the next build would have used.
             let times = times_of(&file);
             let _ = std::fs::remove_dir_all(&times);
             let _ = times.parent().map(std::fs::remove_dir);
@@ -283,11 +284,11 @@ pub fn clean(
     Ok(())
 }
 
-/// `farfel run`: the exit code of the program.
+/// `farfel run`; fails with the exit code of the program.
 ///
 /// # Errors
 ///
-/// Those of [`build`]; several programs and none named.
+/// Those of [`build`]; there are several programs and none is named.
 pub fn run(
     project: &Project,
     release: bool,
@@ -313,7 +314,7 @@ pub fn run(
 ///
 /// # Errors
 ///
-/// The sources have faults.
+/// The sources have errors.
 pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Result {
     let config = project.config(false, Some(lints))?;
     if project.programs.is_empty() {
@@ -336,8 +337,8 @@ pub fn check(project: &Project, lints: &LintOptions, shell: &mut Shell) -> Resul
     Ok(())
 }
 
-/// What `farfel verify` runs: the tests, or else the programs, each with its name and sources; only
-/// the programs that are named, if any are.
+/// Returns the programs for `farfel verify`: the tests, or else the programs, each with its name and sources;
+/// only the named programs, if any are named.
 ///
 /// # Errors
 ///
@@ -354,11 +355,11 @@ pub fn to_verify(project: &Project, names: &[String]) -> Result<Vec<(String, Vec
 }
 
 /// `farfel test`: each main program under `tests/` and `test/` runs with the sources of the project, and
-/// passes if it ends with exit code 0.
+/// passes if its exit code is 0.
 ///
 /// # Errors
 ///
-/// The sources have faults; a test fails.
+/// The sources have errors; a test fails.
 pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
     let mut config = project.config(args.release, None)?;
     let tests = farfel_driver::main_programs(&project.tests, &config)?;
@@ -437,13 +438,13 @@ fn say(shell: &mut Shell, text: &str) -> Result {
         .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
 }
 
-/// Where the build of an executable notes what took how long: beside it.
+/// Returns the folder in which the build of an executable records its times, beside the executable.
 fn times_of(out: &Path) -> PathBuf {
     let name = out.file_name().unwrap_or_default();
     out.with_file_name(".farfel").join(name)
 }
 
-/// A source before others.
+/// Returns a source followed by others.
 fn with(file: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
     let others = others.iter().filter(|other| *other != file);
     std::iter::once(file.to_owned())
@@ -451,7 +452,8 @@ fn with(file: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What programs are called: as their files, with the folder or the ending where that says too little.
+/// Returns the names of programs: those of their files, with the folder or the extension if that is
+/// ambiguous.
 fn names_of(files: &[PathBuf], dir: &Path) -> Vec<String> {
     let stems: Vec<String> = files.iter().map(|f| stem(f)).collect();
     let paths: Vec<String> = files
@@ -470,7 +472,7 @@ fn names_of(files: &[PathBuf], dir: &Path) -> Vec<String> {
             .to_string_lossy()
             .into_owned()
     };
-    // Some file systems do not tell letter cases apart.
+    // Some file systems are case-insensitive.
     let is_one = |names: &[String], name: &str| {
         names
             .iter()
@@ -498,7 +500,7 @@ fn stem(file: &Path) -> String {
         .into_owned()
 }
 
-/// A path as people would write it here.
+/// Returns a path relative to the current directory, as users would write it.
 pub fn near(path: &Path) -> PathBuf {
     let here = std::env::current_dir().ok();
     let inside = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));

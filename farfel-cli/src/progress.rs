@@ -1,7 +1,7 @@
-//! One line that shows how far a build is.
+//! A line that shows the progress of a build.
 //!
-//! At a terminal it moves; elsewhere, and in CI, a line is written now and then. The cursor is left at the
-//! beginning of a line that moves, where cargo, too, writes over it.
+//! At a terminal the line is updated in place; elsewhere, and in CI, a new line is written now and then. The
+//! cursor is left at the beginning of a line that is updated, where cargo, too, overwrites it.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
@@ -15,34 +15,34 @@ use farfel_driver::progress::{Now, Progress};
 
 const VERB: Style = AnsiColor::BrightCyan.on_default().bold();
 
-/// How often a line that moves is written, and how often one that stays.
+/// The intervals for updating the line in place, and for writing a new one.
 const MOVES_EVERY: Duration = Duration::from_millis(100);
 const STAYS_EVERY: Duration = Duration::from_secs(10);
 
-/// How wide a terminal is that does not say so, and the bar in a wide one.
+/// The width of a terminal that does not report it, and of the bar in a wide one.
 const WIDTH: usize = 80;
 const BAR: usize = 25;
 
-/// The variable by which build scripts know the terminal that `farfel build` was started from.
+/// The environment variable that tells build scripts the terminal from which `farfel build` was started.
 pub const TERMINAL: &str = "FARFEL_PROGRESS";
 
-/// Erases the line that the cursor is at the beginning of.
+/// Erases the line at whose beginning the cursor is.
 const ERASE: &str = "\r\x1b[K";
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// By a line that moves.
+    /// A line that is updated in place.
     Moves,
-    /// By lines that stay.
+    /// New lines.
     Stays,
     /// Not at all.
     Silent,
 }
 
 impl Mode {
-    /// How standard error takes it, where it may have it at all. `CARGO_TERM_PROGRESS_WHEN` can be `never`,
-    /// as for cargo.
+    /// Returns the mode for standard error, if progress may be shown at all. As for cargo,
+    /// `CARGO_TERM_PROGRESS_WHEN` can be `never`.
     pub fn of_terminal() -> Mode {
         let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
         let in_ci = std::env::var("CI").is_ok_and(|v| !v.is_empty() && v != "false");
@@ -54,7 +54,7 @@ impl Mode {
     }
 }
 
-/// Shows how far a build is on standard error while `make` makes it.
+/// Shows the progress of a build on standard error while `make` runs.
 pub fn shown<T>(progress: &Progress, mode: Mode, color: bool, make: impl FnOnce() -> T) -> T {
     let (every, moves) = match mode {
         Mode::Moves => (MOVES_EVERY, true),
@@ -81,15 +81,15 @@ pub fn shown<T>(progress: &Progress, mode: Mode, color: bool, make: impl FnOnce(
                 erase();
             }
         });
-        // Whatever comes of it, the other thread sees the end.
+        // The other thread ends even if `make` panics.
         let _over = over;
         make()
     })
 }
 
-/// Writes a line that stays above the one that moves.
+/// Writes a permanent line above the one that is updated in place.
 pub fn line_above(line: &str, mode: Mode, color: ColorChoice) {
-    // One lock for both, and the second without colours where there are to be none.
+    // A single lock for both, and the second without colours if there should be none.
     let mut err = stderr().lock();
     if mode == Mode::Moves {
         let _ = write!(err, "{ERASE}");
@@ -97,12 +97,12 @@ pub fn line_above(line: &str, mode: Mode, color: ColorChoice) {
     let _ = writeln!(AutoStream::new(err, color), "{line}");
 }
 
-/// Takes a line that moves away.
+/// Erases a line that was updated in place.
 pub fn erase() {
     let _ = write!(stderr(), "{ERASE}");
 }
 
-/// Says that Ctrl-C has ended a build.
+/// Reports that Ctrl-C ended a build.
 pub fn interrupted(now: &Now) {
     if Mode::of_terminal() == Mode::Moves {
         erase();
@@ -117,17 +117,18 @@ pub fn interrupted(now: &Now) {
     let _ = writeln!(stderr(), "{:>12} the build{kept}", "Interrupted");
 }
 
-/// The line that moves in the terminal of a build script, whose own output goes to cargo.
+/// The progress line of a build script, written to the terminal because the script's own output goes to
+/// cargo.
 pub struct ScriptLine {
     terminal: File,
-    /// Whose build it is.
+    /// The package that is built.
     name: String,
-    /// What is shown.
+    /// The progress that is currently shown.
     last: Mutex<Now>,
 }
 
 impl ScriptLine {
-    /// Where `farfel` has started cargo at a terminal.
+    /// Returns the line if `farfel` started cargo at a terminal.
     pub fn of_environment() -> Option<ScriptLine> {
         let path = std::env::var_os(TERMINAL).filter(|path| !path.is_empty())?;
         let terminal = File::options().write(true).open(path).ok()?;
@@ -138,7 +139,7 @@ impl ScriptLine {
         })
     }
 
-    /// Shows how far it is.
+    /// Shows the progress.
     pub fn show(&self, now: &Now) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if *last == *now {
@@ -152,7 +153,7 @@ impl ScriptLine {
         let _ = (&self.terminal).write_all(line.as_bytes());
     }
 
-    /// Takes the line away.
+    /// Erases the line.
     pub fn erase(&self) {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if *last != Now::default() {
@@ -161,7 +162,7 @@ impl ScriptLine {
     }
 }
 
-/// A line that moves, in a terminal of this width.
+/// Formats a line to be updated in place, in a terminal of this width.
 fn moving(now: &Now, verb: &str, name: &str, width: usize, color: bool) -> String {
     let mut rest = String::new();
     if !name.is_empty() {
@@ -186,7 +187,7 @@ fn moving(now: &Now, verb: &str, name: &str, width: usize, color: bool) -> Strin
         }
     }
     rest += &now.running.join(", ");
-    // One column stays free, so that no terminal goes to the next line.
+    // One column stays free, so that no terminal wraps.
     let room = width.saturating_sub(12 + 1 + 1);
     if rest.chars().count() > room {
         let kept: String = rest.chars().take(room.saturating_sub(3)).collect();
@@ -196,13 +197,13 @@ fn moving(now: &Now, verb: &str, name: &str, width: usize, color: bool) -> Strin
     format!("{ERASE}{style}{verb:>12}{style:#} {rest}\r")
 }
 
-/// A line that stays.
+/// Formats a new line.
 fn staying(now: &Now, color: bool) -> String {
     let style = if color { VERB } else { Style::new() };
     format!("{style}{:>12}{style:#} {}", "Building", now.text())
 }
 
-/// The width of the terminal that standard error is.
+/// Returns the width of the terminal on standard error.
 fn width() -> usize {
     let size = terminal_size::terminal_size_of(stderr());
     size.map_or(WIDTH, |(width, _)| usize::from(width.0))
@@ -222,7 +223,7 @@ mod tests {
         }
     }
 
-    /// What a terminal shows of a line.
+    /// Returns the part of a line that a terminal shows.
     fn visible(line: &str) -> &str {
         line.trim_start_matches(ERASE).trim_end_matches('\r')
     }

@@ -1,4 +1,4 @@
-//! Projects: where they are and which Farfel sources they have.
+//! Finding projects and their Farfel sources.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,13 @@ use crate::shell::Shell;
 use crate::unchanged::Unchanged;
 use crate::{cargo, compiler, libraries, watched};
 
-/// What comes before cargo builds a project: its Farfel sources are read, so that faults in
-/// them are shown once and plainly, not as the output of a build script that failed; and the
-/// Fortran compiler is installed if it is missing. Where nothing has changed since this
-/// went well, there is nothing to do.
+/// Prepares for a build by cargo: reads the Farfel sources, so that errors in them are shown once and
+/// plainly, not as the output of a failed build script; and installs the Fortran compiler if it is missing.
+/// Does nothing if nothing has changed since the last success.
 ///
 /// # Errors
 ///
-/// There is no project; its sources or settings have faults; there is no compiler.
+/// There is no project; its sources or settings have errors; there is no compiler.
 pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut Shell) -> Result {
     let manifest_dir = manifest_dir(options.manifest_path.as_deref())?;
     let mut packages = checkable(&manifest_dir, options)?;
@@ -31,12 +30,12 @@ pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut 
     }
     let configs = || packages.iter().map(|(_, config)| config);
     let before = Unchanged::of(&manifest_dir, options, configs().chain([&main]));
-    // Programs that read what is said get all of it; people get warnings from the build script.
+    // Programs that parse the messages get all of them; people get warnings from the build script.
     if !shell.messages.is_for_programs() && before.as_ref().is_some_and(Unchanged::holds) {
         shell.verbose("Fresh", "Farfel sources");
         return Ok(());
     }
-    // Only now, for cargo takes longer to tell than a build without changes.
+    // Only now, because running cargo takes longer than a build without changes.
     let mut readable = Vec::new();
     for (package, mut config) in packages {
         if libraries::add(&mut config, &package.dir, Some(options))? {
@@ -53,8 +52,8 @@ pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut 
     Ok(())
 }
 
-/// Reads the Farfel sources of packages, and adds what was read to `files`. Warnings are left
-/// to the build script, which cargo runs and whose warnings it keeps.
+/// Reads the Farfel sources of packages, and adds the files that were read to `files`. Warnings are left to
+/// the build script, whose warnings cargo stores.
 fn check_sources(
     packages: &[(Member, Config)],
     files: &mut Vec<PathBuf>,
@@ -66,7 +65,7 @@ fn check_sources(
             "Reading",
             format_args!("Farfel sources of {}", package.name),
         );
-        // All packages are read before giving up, so that all faults are seen at once.
+        // All packages are read before giving up, to show all errors at once.
         let checked = Session::of_project(config).and_then(|session| {
             let checked = watched::run(&session, shell, Session::check);
             files.extend(session.reached());
@@ -85,8 +84,8 @@ fn check_sources(
     faulty.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// The packages that `options` select and whose sources can be read before their build
-/// scripts run, with their settings.
+/// Returns the selected packages whose sources can be read before their build scripts run, with their
+/// settings.
 fn checkable(manifest_dir: &Path, options: &CargoOptions) -> Result<Vec<(Member, Config)>> {
     farfel_packages(manifest_dir, &options.package, options.workspace)?
         .into_iter()
@@ -100,11 +99,11 @@ fn checkable(manifest_dir: &Path, options: &CargoOptions) -> Result<Vec<(Member,
         .collect()
 }
 
-/// The Farfel sources of the packages that [`prepare`] reads.
+/// Returns the Farfel sources of the packages that [`prepare`] reads.
 ///
 /// # Errors
 ///
-/// There is no project; its settings have faults.
+/// There is no project; its settings have errors.
 pub fn sessions(options: &CargoOptions) -> Result<Vec<Session>> {
     let manifest_dir = manifest_dir(options.manifest_path.as_deref())?;
     let packages = checkable(&manifest_dir, options)?;
@@ -114,8 +113,8 @@ pub fn sessions(options: &CargoOptions) -> Result<Vec<Session>> {
     Ok(sessions.collect::<std::result::Result<Vec<_>, _>>()?)
 }
 
-/// What there is to look at in a project: of one without Rust the sources of its program, and
-/// its settings; otherwise only the settings of the one package that is meant.
+/// Returns the program to inspect: for a project without Rust the sources of its program, and its settings;
+/// otherwise only the settings of the selected package.
 ///
 /// # Errors
 ///
@@ -131,7 +130,7 @@ pub fn program_or_package(project: &OneProject) -> Result<(Option<Vec<PathBuf>>,
     }
 }
 
-/// The settings of the one package that is meant.
+/// Returns the settings of the selected package.
 ///
 /// # Errors
 ///
@@ -157,12 +156,12 @@ pub fn config(project: &OneProject) -> Result<Config> {
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// Where its Cargo.toml is.
+    /// The directory of its Cargo.toml.
     pub dir: PathBuf,
 }
 
-/// The packages with Farfel sources that are selected: by name, all of the workspace, or as
-/// cargo does without either: the one that is here, else all.
+/// Returns the selected packages with Farfel sources: by name, all of the workspace, or, as in cargo, by
+/// default the one in the current directory, or else all.
 ///
 /// # Errors
 ///
@@ -206,7 +205,7 @@ pub fn farfel_packages(
         .collect())
 }
 
-/// What cargo knows of a project.
+/// Returns cargo's metadata of a project.
 fn metadata(manifest_dir: &Path) -> Result<Metadata> {
     MetadataCommand::new()
         .cargo_path(cargo::find()?)
@@ -216,8 +215,8 @@ fn metadata(manifest_dir: &Path) -> Result<Metadata> {
         .map_err(metadata_fault)
 }
 
-/// The packages of a project if it builds in a directory that is not its own, and that others may share therefore:
-/// what is theirs stays.
+/// Returns the packages of a project if its target directory is outside the project, so that others may share
+/// it: then only their files may be removed.
 ///
 /// # Errors
 ///
@@ -238,7 +237,7 @@ pub fn packages_in_shared_target(options: &CargoOptions) -> Result<Option<Vec<St
     Ok(Some(members.iter().map(|p| p.name.to_string()).collect()))
 }
 
-/// Where cargo puts what it builds with these options.
+/// Returns cargo's target directory for these options.
 ///
 /// # Errors
 ///
@@ -253,9 +252,9 @@ pub fn target_dir(options: &CargoOptions) -> Result<PathBuf> {
     }
 }
 
-/// The package in `manifest_dir` if it has Farfel sources. Asking cargo would take longer than
-/// a build in which nothing has changed may. `None` where only cargo knows: the manifest
-/// describes a workspace alone, or has faults.
+/// Returns the package in `manifest_dir` if it has Farfel sources. Running cargo would take longer than a
+/// build without changes should. `None` if only cargo knows: the manifest describes only a workspace, or has
+/// errors.
 fn package_here(manifest_dir: &Path) -> Option<Vec<Member>> {
     let text = std::fs::read_to_string(manifest_dir.join("Cargo.toml")).ok()?;
     let manifest: DocumentMut = text.parse().ok()?;

@@ -18,14 +18,14 @@ const NOTE: Style = AnsiColor::BrightCyan.on_default().bold();
 const WARNING: Style = AnsiColor::BrightYellow.on_default().bold();
 const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
 
-/// How much is said on standard error.
+/// The amount of output on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Errors only.
     Quiet,
     /// Status lines and warnings.
     Normal,
-    /// What runs and why, too.
+    /// Also the commands that run, and why.
     Verbose,
 }
 
@@ -45,7 +45,7 @@ pub enum MessageFormat {
 }
 
 impl MessageFormat {
-    /// Whether programs read it, not people.
+    /// Whether the format is meant for programs, not for people.
     pub fn is_for_programs(self) -> bool {
         use MessageFormat::{Github, Human, Json, Sarif, Short};
         match self {
@@ -55,21 +55,21 @@ impl MessageFormat {
     }
 }
 
-/// The terminal, as far as the command may use it.
+/// The terminal output of the command.
 pub struct Shell {
-    /// How much to say.
+    /// The amount of output.
     pub verbosity: Verbosity,
     /// How errors and warnings in sources are shown.
     pub messages: MessageFormat,
     color: ColorChoice,
-    /// What a log at the end will have; `None` where nothing has asked for sources to be looked at.
+    /// The messages for a log at the end; `None` if no sources have been checked.
     log: Option<Vec<Message>>,
     err: AutoStream<io::Stderr>,
 }
 
 impl Shell {
-    /// A shell that colours as `color` says; [`ColorChoice::Auto`] looks at the terminal
-    /// and at NO_COLOR and its relatives.
+    /// Creates a shell with the given colour choice; [`ColorChoice::Auto`] depends on the terminal and on
+    /// NO_COLOR and related variables.
     pub fn new(verbosity: Verbosity, color: ColorChoice, messages: MessageFormat) -> Self {
         Shell {
             verbosity,
@@ -85,7 +85,7 @@ impl Shell {
         self.err.current_choice() != ColorChoice::Never
     }
 
-    /// The value to hand to another program's `--color`.
+    /// Returns the value for another program's `--color`.
     pub fn color_flag(&self) -> &'static str {
         match self.color {
             ColorChoice::Auto => "auto",
@@ -94,46 +94,46 @@ impl Shell {
         }
     }
 
-    /// Whether and how to colour.
+    /// Returns the colour choice.
     pub fn color(&self) -> ColorChoice {
         self.color
     }
 
-    /// A status line as cargo writes it: a verb in twelve columns, then what it is about.
+    /// Prints a status line like cargo's: a verb in twelve columns, then a message.
     pub fn status(&mut self, verb: &str, message: impl Display) {
         if let Some(line) = self.status_line(verb, message) {
             self.say(format_args!("{line}"));
         }
     }
 
-    /// What [`Shell::status`] writes, without the end of the line; nothing where it must be quiet.
+    /// Returns the line that [`Shell::status`] prints, without its end; `None` in quiet mode.
     pub fn status_line(&self, verb: &str, message: impl Display) -> Option<String> {
         (self.verbosity >= Verbosity::Normal)
             .then(|| format!("{STATUS}{verb:>12}{STATUS:#} {message}"))
     }
 
-    /// A status line that only `-v` shows.
+    /// Prints a status line with `-v` only.
     pub fn verbose(&mut self, verb: &str, message: impl Display) {
         if self.verbosity >= Verbosity::Verbose {
             self.status(verb, message);
         }
     }
 
-    /// Something worth knowing.
+    /// Prints a note.
     pub fn note(&mut self, message: impl Display) {
         if self.verbosity >= Verbosity::Normal {
             self.say(format_args!("{NOTE}note{NOTE:#}: {message}"));
         }
     }
 
-    /// Something that is probably not meant.
+    /// Prints a warning.
     pub fn warn(&mut self, message: impl Display) {
         if self.verbosity >= Verbosity::Normal {
             self.say(format_args!("{WARNING}warning{WARNING:#}: {message}"));
         }
     }
 
-    /// What went wrong, and what to do about it where that is known.
+    /// Prints an error, and what to do about it, if known.
     pub fn error(&mut self, message: impl Display, help: Option<&str>) {
         self.say(format_args!("{ERROR}error{ERROR:#}: {message}"));
         if let Some(help) = help {
@@ -141,8 +141,8 @@ impl Shell {
         }
     }
 
-    /// Errors and warnings in sources; without errors, nothing where only errors are to be seen. Programs
-    /// that read them get all of them.
+    /// Prints errors and warnings in sources; in quiet mode, nothing if there are no errors. In the formats
+    /// for programs, all are printed.
     pub fn report(&mut self, report: &Report) {
         if self.messages == MessageFormat::Sarif {
             let log = self.log.get_or_insert_default();
@@ -170,14 +170,14 @@ impl Shell {
         }
     }
 
-    /// The end of a command: what was kept for it is written.
+    /// Ends a command: writes the log, if any.
     pub fn finish(&mut self) {
         if let Some(log) = self.log.take() {
             self.line(&sarif::log(&log, &error_pages::summary));
         }
     }
 
-    /// Where to read more about the first error, for people at a terminal.
+    /// Prints a hint where to read more about the first error, for people at a terminal.
     fn hint(&mut self, report: &Report) {
         if !io::stderr().is_terminal() {
             return;
@@ -188,25 +188,23 @@ impl Shell {
         }
     }
 
-    /// Text that is rendered already, such as diagnostics with their source lines.
+    /// Prints text that has already been rendered, such as diagnostics with their source lines.
     pub fn rendered(&mut self, text: &str) {
         self.say(format_args!("{}", text.trim_end_matches('\n')));
     }
 
-    /// Writes a line for a program on standard output, at once. Where nobody listens there is nobody to
-    /// tell.
+    /// Writes a line for a program on standard output, and flushes it. Errors are ignored if nobody reads it.
     pub fn line(&mut self, text: &str) {
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     }
 
-    /// Writes a result on standard output, colours as the terminal can show them. Bytes that
-    /// a source had without being UTF-8 stay what they are, but on a terminal.
+    /// Writes a result on standard output, with colours if the terminal supports them. Bytes of a source that
+    /// are not UTF-8 are preserved, except on a terminal.
     ///
     /// # Errors
     ///
-    /// What writing says, except that a reader who has gone (`farfel expand … | head`)
-    /// is no error.
+    /// Errors of writing, except that a reader that has gone (`farfel expand … | head`) is not an error.
     pub fn out(&mut self, text: &str) -> io::Result<()> {
         let out = io::stdout().lock();
         let written = if encoding::has_raw(text) && !out.is_terminal() {
@@ -224,7 +222,7 @@ impl Shell {
         }
     }
 
-    /// Nobody can be told when standard error itself cannot be written.
+    /// Writes to standard error. A failure cannot be reported to anybody.
     fn say(&mut self, line: std::fmt::Arguments) {
         let _ = writeln!(self.err, "{line}");
     }

@@ -1,6 +1,6 @@
-//! What `farfel new` writes: the folders of `templates/`, carried inside the command.
+//! The projects that `farfel new` creates: the folders of `templates/`, embedded in the command.
 //!
-//! Files that end in `.j2` are rendered and lose that ending; all others are copied.
+//! Files that end in `.j2` are rendered and lose that extension; all others are copied.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 
 use crate::error::{Error, Result};
 
-// A link to `templates/` at the top, so that a published package carries them too.
+// A link to the top-level `templates/`, so that the published package contains them, too.
 static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
 
 /// A kind of project to start from.
@@ -30,7 +30,7 @@ pub enum Template {
 }
 
 impl Template {
-    /// Its folder in `templates/`.
+    /// Returns its folder in `templates/`.
     pub fn folder(self) -> &'static str {
         match self {
             Template::Bin => "bin",
@@ -41,7 +41,7 @@ impl Template {
         }
     }
 
-    /// What the user gets, for status lines.
+    /// Describes the project for status lines.
     pub fn describe(self) -> &'static str {
         match self {
             Template::Bin => "binary (application)",
@@ -53,7 +53,7 @@ impl Template {
     }
 }
 
-/// What the templates' files may name.
+/// The variables of templates.
 pub struct Values<'a> {
     /// The package's name.
     pub name: &'a str,
@@ -63,11 +63,11 @@ pub struct Values<'a> {
     pub farfel_runtime: String,
 }
 
-/// The files of `template`: paths inside the project, and their contents.
+/// Returns the files of `template`: relative paths and contents.
 ///
 /// # Errors
 ///
-/// A template that cannot be rendered, which tests exclude for those that we carry.
+/// A template that cannot be rendered, which tests rule out for the embedded ones.
 pub fn files(template: Template, values: &Values) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let folder = TEMPLATES
         .get_dir(template.folder())

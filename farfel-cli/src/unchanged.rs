@@ -1,13 +1,11 @@
-//! Whether anything has changed since a project was last found to be in order.
+//! Whether anything has changed since a project was last checked without errors.
 //!
-//! Reading and differentiating a large project takes longer than cargo needs to see that
-//! there is nothing to do. So what went well is noted in the target directory: the settings,
-//! and length and time of all files that were read, of the Fortran compiler and of this
-//! program.
+//! Reading and differentiating a large project takes longer than cargo needs to see that there is nothing to
+//! do. So a success is recorded in the target directory: the settings, and the sizes and modification times
+//! of all files that were read, of the Fortran compiler and of this program.
 //!
-//! **Invariant:** nothing that is built depends on this. The build script reads the sources by
-//! itself; a note that is wrong, whatever the reason, only means that a fault is shown as
-//! the output of the build script.
+//! **Invariant:** no build output depends on this. The build script reads the sources by itself; a wrong
+//! record, for whatever reason, only means that an error is shown as the output of the build script.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,10 +17,10 @@ use farfel_driver::Config;
 
 use crate::args::CargoOptions;
 
-/// What stands before the files that were read.
+/// The line before the files that were read.
 const READ: &str = "read\n";
 
-/// The state of a project, and where the last good one is noted.
+/// The state of a project, and the file in which the last good state is recorded.
 pub struct Unchanged {
     note: PathBuf,
     /// The settings and the sources.
@@ -30,8 +28,8 @@ pub struct Unchanged {
 }
 
 impl Unchanged {
-    /// The state of the packages with these settings. `None` where there is no target directory
-    /// to note it in, so that nothing was built before, or where the sources cannot be listed.
+    /// Returns the state of the packages with these settings. `None` if there is no target directory to
+    /// record it in, that is, before the first build, or if the sources cannot be listed.
     pub fn of<'a>(
         manifest_dir: &Path,
         options: &CargoOptions,
@@ -41,7 +39,7 @@ impl Unchanged {
         let mut state = format!("farfel {}\n", env!("CARGO_PKG_VERSION"));
         state += &stand(&std::env::current_exe().ok()?);
         for config in configs {
-            // Infallible: it is a String.
+            // Writing to a String cannot fail.
             let _ = writeln!(state, "{config:?}");
             for file in farfel_driver::source_files(config).ok()? {
                 state += &stand(&file);
@@ -57,7 +55,7 @@ impl Unchanged {
         })
     }
 
-    /// Whether the state is the one that is noted.
+    /// Whether the state is the recorded one.
     pub fn holds(&self) -> bool {
         let Ok(noted) = fs::read_to_string(&self.note) else {
             return false;
@@ -74,16 +72,16 @@ impl Unchanged {
         })
     }
 
-    /// Notes the state, and `read`: the files that it depends on besides.
+    /// Records the state, and `read`: the other files that it depends on.
     pub fn keep(&self, read: &[PathBuf]) {
         let mut text = self.state.clone() + READ;
         text.extend(read.iter().map(|path| stand(path)));
-        // Without a note the next command reads again, which is all that can go wrong.
+        // Without the record, the next command only reads the sources again.
         let _ = write(&self.note, &text);
     }
 }
 
-/// In one step: two commands may do so at once.
+/// Writes atomically, because two commands may do so at once.
 fn write(note: &Path, text: &str) -> std::io::Result<()> {
     let dir = note.parent().unwrap_or(note);
     fs::create_dir_all(dir)?;
@@ -93,7 +91,7 @@ fn write(note: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A line that is another one when the file has changed.
+/// Returns a line that changes when the file does.
 fn stand(path: &Path) -> String {
     let shown = path.display();
     let known = fs::metadata(path).and_then(|m| Ok((m.len(), m.modified()?)));
@@ -106,8 +104,8 @@ fn stand(path: &Path) -> String {
     }
 }
 
-/// Where cargo builds the project, if it has built it before. Asking cargo would take too
-/// long; where it builds elsewhere by its own settings, this finds nothing.
+/// Returns the target directory of the project, if it has been built before. Running cargo would take too
+/// long; if cargo's own settings name another directory, this returns nothing.
 fn target_dir(manifest_dir: &Path, options: &CargoOptions) -> Option<PathBuf> {
     let named = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"];
     let variable = || named.iter().find_map(std::env::var_os).map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! Builds whose progress is shown, and what Ctrl-C does.
+//! Builds with a progress line, and the handling of Ctrl-C.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -9,29 +9,28 @@ use farfel_driver::progress::Progress;
 use crate::progress::{self, Mode};
 use crate::shell::{Shell, Verbosity};
 
-/// The exit code that a shell shows for what Ctrl-C has ended: 128 and the number of the signal.
+/// The exit code that a shell shows after Ctrl-C: 128 plus the number of the signal.
 const INTERRUPTED: i32 = 130;
 
-/// Who decides how to end.
+/// What decides how the process ends on Ctrl-C.
 enum State {
-    /// Nobody: the command ends.
+    /// Nothing: the command ends.
     Idle,
-    /// A program that this one runs. The terminal sends Ctrl-C to it as well.
+    /// A child process, to which the terminal also sends Ctrl-C.
     Child,
-    /// A build: its line goes, and how far it came is said.
+    /// A build: its line is erased, and its progress reported.
     Build(Arc<Progress>),
 }
 
 static STATE: Mutex<State> = Mutex::new(State::Idle);
 
-/// The terminal sends Ctrl-C to what we run as well as to us: how to end is its decision,
-/// and we end after it.
+/// Leaves Ctrl-C to the child processes: the terminal sends it to them as well, they decide how to end, and
+/// this process ends after them.
 pub fn leave_to_children() {
     set(State::Child);
 }
 
-/// Does something that takes a while: what it does is shown meanwhile, and Ctrl-C leaves a clean terminal
-/// and says how far it came.
+/// Runs a long operation with a progress line; Ctrl-C leaves a clean terminal and reports how far it got.
 pub fn run<T>(session: &Session, shell: &Shell, work: impl FnOnce(&Session) -> T) -> T {
     let progress = session.progress();
     let mode = mode(shell);
@@ -41,7 +40,7 @@ pub fn run<T>(session: &Session, shell: &Shell, work: impl FnOnce(&Session) -> T
     made
 }
 
-/// Builds `what`, as [`run`] does. That it is compiled is said when there is something to compile, or errors.
+/// Builds `what`, as [`run`] does, and prints `Compiling` once there is something to compile, or an error.
 pub fn build<T, E>(
     session: &Session,
     what: impl Display,
@@ -64,7 +63,7 @@ pub fn build<T, E>(
     made
 }
 
-/// How progress is shown here.
+/// Returns the mode of the progress line.
 pub fn mode(shell: &Shell) -> Mode {
     match shell.verbosity {
         Verbosity::Quiet => Mode::Silent,
@@ -76,7 +75,7 @@ fn set(state: State) {
     static HANDLER: Once = Once::new();
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = state;
     HANDLER.call_once(|| {
-        // Where that cannot be, Ctrl-C ends us at once, which is no disaster.
+        // If this fails, Ctrl-C ends the process at once, which does little harm.
         let _ = ctrlc::set_handler(|| {
             let state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
             match &*state {

@@ -1,4 +1,4 @@
-//! Calls that are right, and calls that would leave an array: each of these must be an error.
+//! Correct calls, and calls that would access memory outside an array, each of which must be an error.
 #![forbid(unsafe_code)]
 
 mod f {
@@ -7,7 +7,7 @@ mod f {
 
 use farfel_runtime::Error;
 
-/// An array in the middle of memory that nobody may touch.
+/// An array between guard pages.
 fn fenced<T: Copy + PartialEq + std::fmt::Debug>(
     value: T,
     fence: T,
@@ -131,7 +131,7 @@ fn main() {
     println!("done");
 }
 
-/// The same subprograms, called as they should be.
+/// Correct calls of the same subprograms.
 fn right() {
     let x = [1.0, 2.0, 3.0, 4.0];
     assert_eq!(f::sumup(4, &x), Ok(10.0));
@@ -147,7 +147,7 @@ fn right() {
     assert_eq!(y, [6.0, 2.0, 3.0, 5.0]);
     f::scalem(2, 2, &mut y, 2, 2.0).unwrap();
     assert_eq!(y, [12.0, 4.0, 6.0, 10.0]);
-    // The second column of a matrix with two rows: by storage it is there.
+    // The second column of a matrix with two rows: it exists by position in storage.
     f::fillm(1, 2, &mut y, 3, 0.5).unwrap();
     assert_eq!(y, [0.5, 4.0, 6.0, 0.5]);
     let mut a = [0.0; 18];
@@ -156,7 +156,7 @@ fn right() {
     f::below(2, &mut a, 0, -1, 1).unwrap();
     assert_eq!(a[0], 7.0);
     f::putc(10, 4.0).unwrap();
-    // The element behind the last one is LAST: old programs do that.
+    // The element after the last one is LAST: old programs rely on that.
     f::putc(11, 4.0).unwrap();
     assert_eq!(f::getc(10), Ok(4.0));
     assert_eq!(f::local(8), Ok(8));
@@ -179,7 +179,7 @@ fn right() {
     f::outer(2, 3, &mut y).unwrap();
     assert_eq!(y, [0.5, 4.0, 5.0, 5.0]);
     f::sectn(2, 4, &mut y).unwrap();
-    // Empty sections are nowhere.
+    // Empty sections access nothing.
     f::sectn(9, 8, &mut y).unwrap();
     assert_eq!(y, [0.5, 1.0, 1.0, 1.0]);
     let mut a = [0.0; 9];

@@ -1,4 +1,4 @@
-//! Whatever would end a Fortran program ends the call, and what comes after it works.
+//! Anything that would end a Fortran program ends the call, and later calls work.
 
 mod fortran {
     #![forbid(unsafe_code)]
@@ -102,9 +102,9 @@ fn main() {
         105,
         "X(I) with subscript 4 is outside: there are 3 elements",
     );
-    // What is outside went to the first element, as there is no other.
+    // The out-of-bounds element was stored in the first element, as there is no other.
     assert_eq!((n, x), (4, [8.0, 6.0, 7.0]));
-    // The file can be used on: it is still open, and at its end.
+    // The file is still usable: it is still open, and at its end.
     assert_eq!(fortran::record(&file, &mut n, &mut x), Ok(()));
     assert_eq!(n, -1);
     std::fs::write(&file, "2 1 2\n").unwrap();
@@ -123,7 +123,7 @@ fn main() {
     check(fortran::ratios(&ratios, 12, 2), 130, "I/(J - K) divides by zero");
     assert_eq!(fortran::ratios(&ratios, 12, 5), Ok(()));
 
-    // Not where there is nothing to read into.
+    // Not if there is no element to read into.
     let file = format!("{folder}/empty");
     std::fs::write(&file, "1 2\n").unwrap();
     assert!(fortran::empty(&file, &mut n, &mut []).is_err());
@@ -132,7 +132,7 @@ fn main() {
     let lost = fortran::record(&file, &mut n, &mut x).unwrap_err().to_string();
     assert!(lost.contains("no file can be opened any more"), "{lost}");
 
-    // A text is no file.
+    // An internal file is not a file.
     let said = "X(I) with subscript 4 is outside: there are 3 elements";
     check(fortran::intern("4 1 2 3 4", &mut n, &mut x), 138, said);
     assert_eq!((n, x), (4, [1.0, 2.0, 3.0]));
@@ -140,7 +140,7 @@ fn main() {
     check(fortran::waits(7), 142, "Fortran program stopped with code 7");
     check(fortran::waits(8), 143, "Fortran program paused: 12");
 
-    // A closure that waits for a thread which waits for the lock.
+    // A closure that waits for a thread that is waiting for the lock.
     let caught = catch_unwind(AssertUnwindSafe(|| {
         fortran::calls(
             |_| {

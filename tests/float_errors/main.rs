@@ -14,7 +14,7 @@ fn said<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 
 fn main() {
     assert_eq!(quot(6.0, 3.0), Ok(2.0));
-    // What Rust computes is none of its business.
+    // Computations in Rust do not count.
     assert!((black_box(1.0f64) / black_box(0.0f64)).is_infinite());
     assert_eq!(quot(6.0, 4.0), Ok(1.5));
     assert_eq!(
@@ -23,7 +23,7 @@ fn main() {
     );
     let invalid = "an invalid operation in floating-point arithmetic (fortran/floats.f:1)";
     assert_eq!(said(quot(0.0, 0.0)), invalid);
-    // Numbers may be too small.
+    // Underflow is allowed.
     assert_eq!(quot(1e-300, 1e300), Ok(0.0));
 
     let mut x = [4.0, -1.0, 9.0];
@@ -31,7 +31,7 @@ fn main() {
         unreachable!()
     };
     assert_eq!(what, "an invalid operation");
-    // What was assigned stands.
+    // Assignments remain.
     assert_eq!((x[0], x[2]), (2.0, 3.0));
     assert_eq!(roots(1, &mut x), Ok(()));
 

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Instances of a library do not know of each other.
+//! Instances of a library are independent of each other.
 
 mod fortran {
     farfel_runtime::include_bindings!();
@@ -27,7 +27,7 @@ fn initial_values_and_clones() {
     a.setup(3.0, "third").unwrap();
     assert_eq!(c.all4(), 18.0);
     assert_eq!(a.sizes(&[1.0, 2.0, 3.0, 4.0]).unwrap(), 8.0);
-    // What the block says is checked.
+    // The bounds from the block are checked.
     a.common_par_mut().nmax = 5;
     assert!(a.sizes(&[1.0, 2.0, 3.0, 4.0]).is_err());
     assert_eq!(twice(2.0), 4.0);
@@ -58,7 +58,7 @@ fn saved_variables() {
     assert!(a.works(20001).is_err());
 }
 
-/// DATA with a loop under IMPLICIT NONE, SAVE of everything, texts, NAMELIST, blank COMMON.
+/// DATA with a loop under IMPLICIT NONE, SAVE of everything, CHARACTER, NAMELIST, blank COMMON.
 fn declarations() {
     let (mut a, mut b) = (Model::new(), Model::new());
     let mut n = 10;
@@ -98,7 +98,7 @@ fn closures_and_ends() {
     let mut b = Model::new();
     b.setup(4.0, "b").unwrap();
     let mut s = 0.0;
-    // A closure may use another instance, and what it was lent stays.
+    // A closure may use another instance, and its borrowed arguments stay unchanged.
     a.lends(
         |v, g| {
             b.setup(v[1] + g, "again").unwrap();
@@ -131,7 +131,7 @@ fn blocks() {
     assert_eq!(a.common_res().r[0], 9.81 - 1.0);
 }
 
-/// The gradient through COMMON, and files, in eight threads with instances of their own.
+/// The gradient through COMMON, and files, in eight threads with separate instances.
 fn side_by_side() {
     let folder = std::env::args().nth(1).unwrap();
     std::thread::scope(|scope| {

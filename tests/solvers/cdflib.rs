@@ -1,11 +1,12 @@
-//! DCDFLIB: inverse distribution functions, which find a zero by jumps through ASSIGN and settings by ENTRY.
+//! DCDFLIB: inverse distribution functions, whose zero finder uses jumps through ASSIGN and sets parameters
+//! through ENTRY.
 #![forbid(unsafe_code)]
 mod f {
     farfel_runtime::include_bindings!();
 }
 
 fn main() {
-    // DINVR on its own, in the middle of a search that nobody has begun.
+    // A direct call of DINVR in the middle of a search that was never started.
     let (mut x, mut left, mut high) = (1.0, false, false);
     println!("{}", f::dinvr(&mut 1, &mut x, 1.0, &mut left, &mut high).unwrap_err());
     // The 95th percentile of the chi-square distribution, from tables.
@@ -17,7 +18,7 @@ fn main() {
         println!("{df} {x:.6}");
         assert!((x - table).abs() < 1e-6, "{x}");
     }
-    // The degrees of freedom from the percentile, which takes DINVR and DZROR.
+    // The degrees of freedom from the percentile, which uses DINVR and DZROR.
     let (mut p, mut q, mut df, mut x) = (0.95, 0.05, 1.0, 18.307038053275146);
     let (mut status, mut bound) = (9, 0.0);
     f::cdfchi(3, &mut p, &mut q, &mut x, &mut df, &mut status, &mut bound).unwrap();

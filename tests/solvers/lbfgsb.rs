@@ -40,9 +40,9 @@ fn main() {
         }
     }
     println!("{task}: {value:.6e} after {calls} calls, {} iterations", isave[29]);
-    // Constrained, of a box, and all variables have both bounds.
+    // The problem is constrained, and all variables have both bounds.
     assert!(lsave[1] && lsave[2] && lsave[3], "{lsave:?}");
-    // Wrong calls: what MAINLB takes apart is shorter than it must be, or is not there.
+    // Incorrect calls: arrays that MAINLB divides are too short or missing.
     let mut wrong = |n: usize, wa: usize, flags: usize, task: &str| {
         let mut task = String::from(task);
         let ended = f::setulb(25, 5, &mut x[..n], &l, &u, &nbd, &mut value, &mut g, 1e7, 1e-5, &mut vec![0.0; wa],

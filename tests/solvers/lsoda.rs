@@ -6,7 +6,7 @@ mod f {
 use farfel_runtime::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
-/// A call with what it needs besides the closure.
+/// The arguments of a call, except the closure.
 struct Run {
     y: [f64; 3],
     t: f64,
@@ -21,7 +21,7 @@ impl Run {
         Run { y, t: 0.0, istate: 1, rwork: vec![0.0; rwork], iwork: vec![0; iwork] }
     }
 
-    /// To `tout`; the lengths are what the caller says, true or not.
+    /// Integrates to `tout`; the lengths are those that the caller states, correct or not.
     fn to(
         &mut self,
         tout: f64,
@@ -61,11 +61,11 @@ fn main() {
         run.to(0.4 * 10f64.powi(k), (70, 23), f, None).unwrap();
         println!("{:.0e} {:.3e} {:.3e} {:.3e} {}", run.t, run.y[0], run.y[1], run.y[2], run.istate);
     }
-    // Rates stand in pieces of the work array, which are as long as what is left of it.
+    // Rates are stored in parts of the work array, whose lengths are those of the rest of it.
     assert!(lengths.iter().all(|l| l.0 == 1 && l.1 == 3 && (3..=70).contains(&l.2)), "{lengths:?}");
     assert!(lengths.len() > 1, "{lengths:?}");
 
-    // The same with a Jacobian; columns of it lie as far apart as LSODA says.
+    // The same with a Jacobian; the distance between its columns is the one that LSODA passes.
     let mut exact = Run::new(70, 23);
     let mut asked = 0;
     let mut jacobian = |y: &[f64], pd: &mut [f64], n: usize| {
@@ -83,7 +83,7 @@ fn main() {
     assert_eq!(exact.istate, 2);
     assert!((exact.y[2] - 1.0).abs() < 1e-5 && asked > 5, "{:?} {asked}", exact.y);
 
-    // Wrong calls: work arrays that are shorter than is said, or than is needed.
+    // Incorrect calls: work arrays that are shorter than stated, or than needed.
     let good = |_: &mut [i32], _: &mut f64, y: &mut [f64], dy: &mut [f64]| rates(y, dy);
     for (rwork, iwork, said) in [(69, 23, (70, 23)), (70, 22, (70, 23)), (0, 0, (70, 23))] {
         let ended = Run::new(rwork, iwork).to(0.4, said, good, None);
@@ -100,7 +100,8 @@ fn main() {
     );
     println!("{}", ended.unwrap_err());
 
-    // Wrong closures: behind the end of what they get; what they change while LSODA works on it.
+    // Incorrect closures: one accesses elements past the end of its slice; others change data that LSODA is
+    // using.
     set_hook(Box::new(|_| {}));
     let behind = catch_unwind(AssertUnwindSafe(|| {
         Run::new(70, 23).to(0.4, (70, 23), |_, _, y, dy| dy[y.len() + 70] = 0.0, None)
@@ -116,14 +117,14 @@ fn main() {
         None,
     );
     println!("neq changed: {}", ended.is_ok());
-    // All of what is left of the work array, and not only the rates.
+    // The whole rest of the work array, and not only the rates.
     let filled = |_: &mut [i32], _: &mut f64, y: &mut [f64], dy: &mut [f64]| {
         y.fill(f64::NAN);
         dy.fill(f64::NAN);
     };
     let ended = Run::new(70, 23).to(0.4, (70, 23), filled, None);
     println!("filled: {}", ended.is_ok());
-    // In another call of itself, which shares COMMON with the one under way.
+    // From another call of LSODA, which shares COMMON with the active one.
     let inside = Run::new(70, 23).to(
         0.4,
         (70, 23),
@@ -134,7 +135,7 @@ fn main() {
         None,
     );
     println!("inside: {}", inside.is_ok());
-    // All is in order afterwards.
+    // Everything works afterwards.
     let mut again = Run::new(70, 23);
     again.to(0.4, (70, 23), good, None).unwrap();
     println!("again {:.3e}", again.y[0]);

@@ -1,14 +1,15 @@
-//! LSODA by instance: integrations that take turns in one thread, and others beside them, where COMMON allows of one.
+//! LSODA with instances: integrations that alternate in one thread, and others beside them, although its
+//! state is in COMMON.
 #![forbid(unsafe_code)]
 mod f {
     farfel_runtime::include_bindings!();
 }
 use f::Lsoda;
 
-/// An integration that is under way.
+/// An active integration.
 struct Run {
     solver: Lsoda,
-    /// How fast the first reaction is.
+    /// The rate of the first reaction.
     speed: f64,
     y: [f64; 3],
     t: f64,
@@ -42,7 +43,7 @@ impl Run {
             .unwrap();
     }
 
-    /// All of it, with nothing else between.
+    /// A complete integration without others in between.
     fn alone(speed: f64) -> [f64; 3] {
         let mut run = Run::new(speed);
         (0..12).for_each(|k| run.to(0.4 * 10f64.powi(k)));
@@ -51,7 +52,7 @@ impl Run {
 }
 
 fn main() {
-    // Two take turns.
+    // Two integrations alternate.
     let (mut run, mut other) = (Run::new(0.04), Run::new(0.5));
     for k in 0..12 {
         run.to(0.4 * 10f64.powi(k));
@@ -60,7 +61,7 @@ fn main() {
     }
     assert_eq!(run.y, Run::alone(0.04));
     assert_eq!(other.y, Run::alone(0.5));
-    // And others at the same time.
+    // Others run at the same time.
     std::thread::scope(|scope| {
         for i in 0..8 {
             let expected = if i % 2 == 0 { run.y } else { other.y };

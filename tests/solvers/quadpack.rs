@@ -1,4 +1,4 @@
-//! QUADPACK: integrals that are known.
+//! QUADPACK: known integrals.
 #![forbid(unsafe_code)]
 mod f {
     farfel_runtime::include_bindings!();
@@ -27,7 +27,7 @@ fn main() {
     println!("{:.9}", value * value);
     f::dqng(f64::exp, 0.0, 1.0, 0.0, 1e-10, &mut value, &mut error, &mut calls, &mut ier).unwrap();
     println!("{value:.9}");
-    // More room is said than there is.
+    // The stated size is larger than the array.
     let short = f::dqags(
         |x| x, 0.0, 1.0, 0.0, 1e-10, &mut value, &mut error, &mut calls, &mut ier, 100, 400, &mut last,
         &mut iwork[..50], &mut work,

@@ -6,7 +6,7 @@ mod f {
 }
 use farfel_runtime::Error;
 
-/// Where it ends, or does not.
+/// Returns the minimum, or the error.
 fn minimum(lw: usize, room: usize) -> Result<([f64; 2], i32), Error> {
     const N: usize = 2;
     const M: usize = 3;
@@ -44,7 +44,8 @@ fn minimum(lw: usize, room: usize) -> Result<([f64; 2], i32), Error> {
 fn main() {
     let (x, mode) = minimum(1000, 1000).unwrap();
     println!("{:.6} {:.6} {mode}", x[0], x[1]);
-    // Too little room: SLSQP says how much, or the check does where it is told of more than there is.
+    // Too little work space: SLSQP says how much it needs, or the check finds that the array is smaller than
+    // stated.
     println!("{}", minimum(10, 10).unwrap().1 > 10);
     println!("{}", minimum(1000, 90).unwrap_err());
 }

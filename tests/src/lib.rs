@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the command, and places to run it in.
+//! Helpers of the end-to-end tests: the command, and folders in which to run it.
 
 pub mod adifor;
 pub mod corpora;
@@ -14,18 +14,18 @@ use snapbox::cmd::Command;
 use snapbox::{Assert, Redactions};
 use tempfile::TempDir;
 
-/// The top of this repository.
+/// Returns the top folder of this repository.
 pub fn repository() -> &'static Path {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().unwrap_or(tests)
 }
 
-/// The paper's Listing 7.
+/// Returns the path of the paper's Listing 7.
 pub fn paper() -> PathBuf {
     repository().join("example-project/fortran-main/paper.ff")
 }
 
-/// Where the command is: that of these tests, or of the benches.
+/// Returns the path of the command: that of these tests, or of the benches.
 pub fn farfel_path() -> PathBuf {
     match std::env::var_os("CARGO_BIN_EXE_farfel-benched") {
         Some(path) => path.into(),
@@ -33,16 +33,16 @@ pub fn farfel_path() -> PathBuf {
     }
 }
 
-/// The command, to be run in `dir` with nothing of the caller's settings. Texts that it is
-/// held against name `dir` as `[DIR]` and this repository as `[FARFEL]`.
+/// Returns the command, to be run in `dir` without the caller's settings. In expected output, `dir` is
+/// `[DIR]` and this repository is `[FARFEL]`.
 ///
-/// Projects of all tests share one target directory, so that the crates they depend on
-/// are compiled once; it is not the repository's own, which cargo may hold locked.
+/// Projects of all tests share one target directory, so that their dependencies are compiled once; it is not
+/// the repository's own, which cargo may keep locked.
 pub fn farfel(dir: &Path) -> Command {
     command(&farfel_path(), dir)
 }
 
-/// Another program, as [`farfel`].
+/// Returns another program, as [`farfel`] does.
 pub fn command(program: &Path, dir: &Path) -> Command {
     let mut command = Command::new(program)
         .with_assert(texts(dir))
@@ -51,7 +51,7 @@ pub fn command(program: &Path, dir: &Path) -> Command {
         .env("CARGO_TERM_COLOR", "never")
         .env("NO_COLOR", "1")
         .env("LC_ALL", "C.UTF-8")
-        // Compiling Rust crates on a small machine takes its time.
+        // Compiling Rust crates takes time on a small machine.
         .timeout(Duration::from_secs(900));
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -60,14 +60,14 @@ pub fn command(program: &Path, dir: &Path) -> Command {
         }
     }
     if program != farfel_path() {
-        // What a build script runs that cargo starts; the command says so by itself.
+        // The command for build scripts that cargo starts; the farfel command sets this by itself.
         command = command.env("FARFEL", farfel_path());
     }
     command.env("FARFEL_CACHE_DIR", own_cache())
 }
 
-/// A cache that no other run of tests has put anything into, so that what a test wants to
-/// see happen does happen; and not the user's own.
+/// Returns a cache into which no other test run has put anything, so that the steps that a test expects do
+/// run; and not the user's own.
 fn own_cache() -> &'static Path {
     static CACHE: OnceLock<PathBuf> = OnceLock::new();
     CACHE.get_or_init(|| {
@@ -85,10 +85,10 @@ fn own_cache() -> &'static Path {
     })
 }
 
-/// How texts are held against what is expected when the command runs in `dir`.
+/// Returns the settings for comparing output with expected text when the command runs in `dir`.
 pub fn texts(dir: &Path) -> Assert {
     let mut redactions = Redactions::new();
-    // The names are upper case and the values cannot be empty, which is all that is asked.
+    // Names must be upper case, and values not empty; both hold.
     let _ = redactions.insert("[FARFEL]", repository());
     let _ = redactions.insert("[DIR]", dir.to_owned());
     Assert::new()
@@ -96,18 +96,18 @@ pub fn texts(dir: &Path) -> Assert {
         .redact_with(redactions)
 }
 
-/// The target directory that the projects of all tests share.
+/// Returns the target directory that the projects of all tests share.
 pub fn shared_target() -> PathBuf {
     let program = farfel_path();
     let target = program.parent().and_then(Path::parent).unwrap_or(&program);
     target.join("tmp").join("end-to-end")
 }
 
-/// An empty directory of the test's own.
+/// Creates an empty temporary directory.
 ///
 /// # Panics
 ///
-/// The system has no place for temporary files.
+/// If the system has no place for temporary files.
 pub fn sandbox() -> TempDir {
     tempfile::Builder::new()
         .prefix("farfel-test-")
@@ -115,11 +115,11 @@ pub fn sandbox() -> TempDir {
         .expect("a place for temporary files")
 }
 
-/// Writes a file into `dir`, making folders, and returns its path.
+/// Writes a file into `dir`, creating folders, and returns its path.
 ///
 /// # Panics
 ///
-/// The file cannot be written.
+/// If the file cannot be written.
 pub fn write(dir: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
     let path = dir.join(name);
     fs::create_dir_all(path.parent().unwrap_or(dir)).expect("a folder for the file");
@@ -127,8 +127,8 @@ pub fn write(dir: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// Fixed-form source from lines written at the margin: labels and comments stay there,
-/// statements move to column seven.
+/// Converts lines written at the margin to fixed form: labels and comments stay there, statements move to
+/// column seven.
 pub fn fixed(lines: &str) -> String {
     lines
         .lines()
@@ -140,11 +140,11 @@ pub fn fixed(lines: &str) -> String {
         .collect()
 }
 
-/// All the files below `dir` but what git and cargo keep there, sorted.
+/// Returns all files below `dir`, except those of git and cargo, sorted.
 ///
 /// # Panics
 ///
-/// The directory cannot be read.
+/// If the directory cannot be read.
 pub fn tree(dir: &Path) -> Vec<String> {
     fn walk(dir: &Path, root: &Path, names: &mut Vec<String>) {
         for entry in fs::read_dir(dir).expect("a directory") {

@@ -1,5 +1,4 @@
-//! `farfel tapenade` and what its tests look at: headers of subprograms, and what compiled programs
-//! print.
+//! Helpers for the tests of `farfel tapenade`: headers of subprograms, and the output of compiled programs.
 
 use crate::farfel;
 use std::fs;
@@ -37,7 +36,7 @@ pub fn tapenade(dir: &Path, options: &[&str]) -> snapbox::cmd::OutputAssert {
     farfel(dir).arg("tapenade").args(options).assert()
 }
 
-/// Writes the include file with the constants that derivatives in several directions want.
+/// Writes the include file with the constants that derivatives in several directions need.
 pub fn sizes(dir: &Path, constants: &[(&str, u32)]) {
     let names: Vec<&str> = constants.iter().map(|(name, _)| *name).collect();
     let values: Vec<String> = constants.iter().map(|(n, v)| format!("{n}={v}")).collect();
@@ -46,8 +45,8 @@ pub fn sizes(dir: &Path, constants: &[(&str, u32)]) {
     fs::write(dir.join("DIFFSIZES.inc"), text).expect("a directory to write to");
 }
 
-/// The files that a run leaves with `-head a` and these options, of a program in two files; nothing
-/// lands beside the sources or in the current directory.
+/// Returns the files that a run with `-head a` and these options creates for a program in two files; nothing
+/// is created beside the sources or in the current directory.
 pub fn files_made(options: &[&str]) -> Vec<String> {
     let (dir, out) = (crate::sandbox(), crate::sandbox());
     let sources = [
@@ -72,12 +71,12 @@ pub fn files_made(options: &[&str]) -> Vec<String> {
     crate::tree(out.path())
 }
 
-/// A file that must be there.
+/// Reads a file that must exist.
 pub fn read(dir: &Path, name: &str) -> String {
     fs::read_to_string(dir.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Headers of subprograms, without blanks and continuation lines.
+/// Returns the headers of subprograms, without blanks and continuation lines.
 pub fn headers(text: &str) -> Vec<String> {
     statements(text)
         .into_iter()
@@ -91,7 +90,7 @@ pub fn headers(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Headers without the keyword, but for the sweeps of subprograms below the heads.
+/// Returns the headers without keywords, except for the sweeps of subprograms below the heads.
 pub fn whole(text: &str) -> Vec<String> {
     let strip = |h: String| {
         let at = h.find("SUBROUTINE").map(|i| i + 10);
@@ -106,7 +105,7 @@ pub fn whole(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Statements in upper case without blanks.
+/// Returns the statements in upper case without blanks.
 pub fn statements(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -127,8 +126,7 @@ pub fn statements(text: &str) -> Vec<String> {
     found
 }
 
-/// Compiles everything with all run-time checks and gives the numbers that the program
-/// prints.
+/// Compiles everything with all run-time checks and returns the numbers that the program prints.
 pub fn numbers(dir: &Path, sources: &[&str], input: &str) -> Vec<f64> {
     let program = dir.join("program");
     let compiled = Command::new("gfortran")
@@ -155,7 +153,7 @@ pub fn numbers(dir: &Path, sources: &[&str], input: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Holds numbers against others, relative to the larger of them and 1.
+/// Asserts that numbers are close to others, relative to the larger of them and 1.
 pub fn close(found: &[f64], wanted: &[f64], tolerance: f64) {
     assert_eq!(found.len(), wanted.len(), "{found:?}");
     for (f, w) in found.iter().zip(wanted) {
@@ -163,13 +161,13 @@ pub fn close(found: &[f64], wanted: &[f64], tolerance: f64) {
     }
 }
 
-/// Numbers that a program prints, and what they must be: one after the other.
+/// Splits the numbers that a program prints into results and expected values, which alternate.
 pub fn pairs(found: &[f64]) -> (Vec<f64>, Vec<f64>) {
     found.chunks(2).map(|p| (p[0], p[1])).unzip()
 }
 
-/// Compiles everything, and holds the numbers that the program prints against those that it prints
-/// beside them: so many pairs. Gives the former.
+/// Compiles everything, and asserts that the program prints `count` pairs of numbers that agree. Returns the
+/// first of each pair.
 pub fn agree(dir: &Path, sources: &[&str], count: usize, tolerance: f64) -> Vec<f64> {
     let (found, wanted) = pairs(&numbers(dir, sources, ""));
     assert_eq!(found.len(), count);
@@ -177,13 +175,13 @@ pub fn agree(dir: &Path, sources: &[&str], count: usize, tolerance: f64) -> Vec<
     found
 }
 
-/// The real tool, where the machine has it.
+/// Returns the real tool, if the machine has it.
 pub fn real_tapenade() -> Option<std::path::PathBuf> {
     let home = std::env::var_os("TAPENADE_HOME")?;
     Some(Path::new(&home).join("bin/tapenade"))
 }
 
-/// Procedures as arguments, and arrays that need a derivative inside only.
+/// Procedures as arguments, and arrays that need a derivative only inside.
 pub const CALLBACKS: &str = "      SUBROUTINE SUM2(X, N, W, Y)
       DOUBLE PRECISION X, Y, W(N), Z
       EXTERNAL CUBE, WAVE
@@ -213,7 +211,7 @@ pub const CALLBACKS: &str = "      SUBROUTINE SUM2(X, N, W, Y)
       END
 ";
 
-/// COMMON blocks that its units divide differently, and names over parts of these.
+/// COMMON blocks that its units divide differently, and names that overlap parts of these.
 pub const DIVIDED: &str = "      SUBROUTINE HEAD(X, Y)
       IMPLICIT DOUBLE PRECISION (A-H,O-Z)
       DIMENSION X(3)

@@ -1,12 +1,12 @@
-//! The programs of `benches/adbench`, on data of a few numbers: `farfel verify` holds their derivatives against
-//! differences. How fast they are, the bench says.
+//! The programs of `benches/adbench`, with a little data: `farfel verify` compares their derivatives with
+//! finite differences. The benchmark measures their speed.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use farfel_tests::{farfel, repository, sandbox, write};
 
-/// So many numbers between -1 and 1, the same ones each time.
+/// Returns this many numbers between -1 and 1, the same ones each time.
 fn numbers(count: usize) -> String {
     (0..count).fold(String::new(), |mut text, i| {
         let _ = write!(text, " {:.4}", (1.7 * i as f64 + 0.3).sin());
@@ -14,7 +14,7 @@ fn numbers(count: usize) -> String {
     })
 }
 
-/// The verdicts on the blocks of a program; `before` is what it reads before the names of its files.
+/// Returns the verdicts on the blocks of a program; `before` is its input before the names of its files.
 fn verdicts(name: &str, before: &str, data: String) -> Vec<String> {
     let dir = sandbox();
     let dir = dir.path();
@@ -39,12 +39,12 @@ fn verdicts(name: &str, before: &str, data: String) -> Vec<String> {
     blocks.map(verdict).collect()
 }
 
-/// A hand of 22 bones with a triangle at each end of two fingers.
+/// Writes a hand of 22 bones with a triangle at each end of two fingers.
 fn model(dir: &Path) {
     let frame = "1:0:0:0.1:0:0.8:-0.6:1:0:0.6:0.8:0:0:0:0:1";
     let back = "1:0:0:0:0:1:0:-0.5:0:0:1:0:0:0:0:1";
     let bones = (0..22).fold(String::new(), |mut text, i: i32| {
-        // The wrist, and four bones of each finger, the first of which hangs on it.
+        // The wrist, and four bones of each finger, the first of which is attached to it.
         let parent = match i {
             0 => -1,
             _ if i % 4 == 1 => 0,

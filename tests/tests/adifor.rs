@@ -1,4 +1,4 @@
-//! ADIFOR 2, by way of the stand-in that obeys its conventions.
+//! ADIFOR 2, represented by the stand-in that follows its conventions.
 
 use farfel_ad::{AdTool, differentiate_all_warning};
 use farfel_lang::ir::{Program, Request};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
 
-/// Runs the stand-in, and remembers what it was asked for.
+/// Runs the stand-in, and records its inputs.
 struct StandIn {
     fault: Option<&'static str>,
     limit: Duration,
@@ -102,7 +102,7 @@ fn gather(root: &Path, dir: &Path, files: &mut BTreeMap<String, String>) {
     }
 }
 
-/// A source lowered to what the AD tool gets.
+/// Lowers a source to the program and requests that the AD tool gets.
 fn lowered(source: &str) -> (Program, Vec<Request>, Sources) {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
@@ -119,7 +119,7 @@ fn lowered(source: &str) -> (Program, Vec<Request>, Sources) {
     (l.program, l.requests, sources)
 }
 
-/// What went wrong, as `line:column CODE message / help`.
+/// Formats diagnostics as `line:column CODE message / help`.
 fn show(found: &[Diagnostic], sources: &Sources) -> String {
     let lines: Vec<String> = found
         .iter()
@@ -147,7 +147,7 @@ fn tool(runner: Arc<StandIn>, options: Options) -> Adifor {
     }
 }
 
-/// All derivatives by the stand-in: Fortran and warnings, or the faults.
+/// Generates all derivatives with the stand-in: returns Fortran and warnings, or the errors.
 fn expand_with(
     source: &str,
     fault: Option<&'static str>,
@@ -172,7 +172,7 @@ fn expand(source: &str) -> String {
     text
 }
 
-/// Compiles and runs; each line of the output is `name value expected`.
+/// Compiles and runs a program; each line of its output is `name value expected`.
 fn check_text(fortran: &str, flags: &[&str], tolerance: f64) {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("test.f");
@@ -231,16 +231,15 @@ fn paper() -> String {
         )
 }
 
-/// Five runs, the later ones on what the earlier ones made. Single precision is good to
-/// about 0.02 here: 4e-4 of 50.
+/// Five runs, the later ones on the output of the earlier ones. Single precision is accurate to about 0.02
+/// here: 4e-4 of 50.
 #[test]
 fn the_equilibrium_of_the_paper() {
     let fortran = expand(&paper());
     check_text(&fortran, CHECKED, 4e-4);
     check_text(&fortran, &["-O3"], 4e-4);
     check_text(&fortran, &["-O3", "-fdefault-real-8"], 2e-8);
-    // The names that the paper has for Tapenade are the ones of the program, whatever the
-    // tool calls its own.
+    // The program keeps the names that the paper has for Tapenade, whatever the tool calls its own.
     assert!(
         fortran.contains("SUBROUTINE DERIV2_1_2_ADF4_G4("),
         "{fortran}"
@@ -267,8 +266,8 @@ fn scripts_and_compositions_of_the_paper() {
     insta::assert_snapshot!("adifor_jobs", text);
 }
 
-/// Derivatives of derivatives, against closed forms; a function, and a subroutine that
-/// carries no derivative and is called as it is.
+/// Derivatives of derivatives, compared with closed forms; a function, and a subroutine without derivative
+/// that is called unchanged.
 #[test]
 fn third_derivatives() {
     let fortran = check(
@@ -310,8 +309,8 @@ fn third_derivatives() {
     assert!(fortran.contains("CALL COEFF(C)"), "{fortran}");
 }
 
-/// What is in COMMON has no tangent where a block begins, and ADIFOR sets none: the second
-/// block must not see what the first one left. An INTEGER stands between the others.
+/// Variables in COMMON have no tangent when a block begins, and ADIFOR sets none: the second block must not
+/// see the values left by the first one. An INTEGER is between the others.
 #[test]
 fn common_begins_with_tangent_zero() {
     let fortran = check(
@@ -356,8 +355,8 @@ fn common_begins_with_tangent_zero() {
     assert!(fortran.contains("COMMON /C_G1/"), "{fortran}");
 }
 
-/// Blank COMMON, names longer than ADIFOR is known to take, names that look like its own,
-/// and text that must not change.
+/// Blank COMMON, names longer than ADIFOR is known to accept, names that look like its own, and text that
+/// must not change.
 #[test]
 fn names_that_adifor_cannot_have() {
     let source = "
@@ -400,7 +399,7 @@ fn names_that_adifor_cannot_have() {
     assert!(made.inputs[0].1.contains("AD_PREFIX            = h\n"));
 }
 
-/// Arguments that carry no derivative, and a dependent that depends on nothing.
+/// Arguments without derivatives, and a dependent that depends on nothing.
 #[test]
 fn passive_arguments() {
     check(
@@ -481,7 +480,7 @@ fn old_fortran() {
 #[test]
 fn equal_closures_make_equal_jobs_and_equal_units() {
     let one = lowered(&paper());
-    // Other places, other comments, something else besides.
+    // Other positions, other comments, and another subprogram.
     let other = lowered(&format!(
         "C     Nothing\n      SUBROUTINE BESIDE(X)\n      X = 1\n      END\nC     More\n{}",
         paper().replace(
@@ -499,7 +498,7 @@ fn equal_closures_make_equal_jobs_and_equal_units() {
     let (a, first) = jobs(&one);
     let (b, _) = jobs(&other);
     assert_eq!(a, b);
-    // The stand-in writes the time into every file.
+    // The stand-in writes the time into every file, which must not matter.
     let (_, again) = jobs(&one);
     let text = |p: &Program| print_program(p, &Default::default());
     assert_eq!(text(&first), text(&again));
@@ -518,7 +517,7 @@ const SMALL: &str = "
       END
 ";
 
-/// Whatever the tool does, there is an error at the block that asked for the derivative.
+/// Whatever the tool does, there is an error at the block that needs the derivative.
 #[test]
 fn a_tool_that_fails() {
     let faults = [
@@ -531,8 +530,8 @@ fn a_tool_that_fails() {
     insta::assert_snapshot!("adifor_faults", texts.concat());
 }
 
-/// A file that ends anywhere gives the same derivatives or an error, never others, and
-/// never a panic.
+/// A file truncated anywhere gives the same derivatives or an error, never other derivatives, and never a
+/// panic.
 #[test]
 fn a_file_that_ends_anywhere() {
     let (program, requests, _) = lowered(&paper());
@@ -629,8 +628,7 @@ fn what_adifor_cannot_do() {
     insta::assert_snapshot!("adifor_refusals", found.join("\n\n"));
 }
 
-/// A subroutine of its own with its derivative in several directions, and a program that
-/// calls it.
+/// Returns a subroutine with its derivative in several directions, and a program that calls it.
 fn several(driver: &str, options: Options) -> String {
     let source = "
       SUBROUTINE F(N, X, P, Y, Z)
@@ -712,7 +710,7 @@ fn several_directions() {
     check_text(&fortran, &["-O3"], 1e-13);
 }
 
-/// ADIFOR's code has room for so many directions as AD_PMAX says, and stops at more.
+/// ADIFOR's code has room for AD_PMAX directions, and stops if there are more.
 #[test]
 fn more_directions_than_there_is_room_for() {
     let driver = SEVERAL.replace("ND = 3", "ND = 40");
@@ -733,8 +731,8 @@ fn more_directions_than_there_is_room_for() {
     assert_eq!(out.trim(), "more directions than there is room for");
 }
 
-/// The command, from the source to the program: the paper's example, and a tool that
-/// leaves half a file, which is not remembered, while good runs are.
+/// The command, from source to program: the paper's example, and a tool that leaves half a file, which is not
+/// cached, while successful runs are.
 #[test]
 fn the_command_with_adifor() {
     let dir = farfel_tests::sandbox();
@@ -765,7 +763,7 @@ fn the_command_with_adifor() {
     let values: Vec<f64> = out.split_whitespace().map(|w| w.parse().unwrap()).collect();
     assert_eq!(values.len(), 2, "{out}");
     assert!(values.iter().all(|v| (v - 50.0).abs() < 2e-2), "{out}");
-    // What has been read and used is remembered: nobody asks the tool again.
+    // Outputs that were read and used are cached: the tool is not run again.
     std::fs::write(&fault, "crash").unwrap();
     farfel(&["expand"]).assert().success();
 }

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md promises of crates and modules, held against the sources.
+//! Checks the rules for crates and modules in ARCHITECTURE.md against the sources.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
@@ -7,7 +7,7 @@ use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Crates that neither read nor write anything outside of the program's memory.
+/// Crates without input or output.
 const PURE: &[&str] = &[
     "farfel-ir",
     "farfel-analysis",
@@ -23,7 +23,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The crates that are published, by their directories' names.
+/// Returns the published crates, by the names of their directories.
 fn crates() -> Vec<String> {
     let names = std::fs::read_dir(workspace()).unwrap().map(|e| {
         let name = e.unwrap().file_name();
@@ -38,14 +38,14 @@ fn crates() -> Vec<String> {
 /// A source file of a crate.
 struct File {
     path: PathBuf,
-    /// The modules that it lies in; none for `lib.rs`.
+    /// The path of its module; empty for `lib.rs`.
     module: Vec<String>,
-    /// Without what is compiled for tests only.
+    /// The code, without items that are compiled only for tests.
     text: syn::File,
 }
 
 impl File {
-    /// The module of the crate that it belongs to.
+    /// Returns the top-level module that contains it.
     fn top(&self) -> &str {
         self.module.first().map_or("lib", String::as_str)
     }
@@ -74,7 +74,7 @@ fn files(name: &str) -> Vec<File> {
             if module.last().is_some_and(|m| m == "mod" || m == "lib") {
                 module.pop();
             }
-            // Commands are crates of their own.
+            // Binaries are separate crates.
             if module.first().is_some_and(|m| m == "bin") {
                 continue;
             }
@@ -104,7 +104,7 @@ fn files(name: &str) -> Vec<File> {
     found
 }
 
-/// Every path in a piece of source, word by word, with the groups of `use` written out.
+/// Collects every path in a piece of source, word by word, with the groups of `use` expanded.
 fn paths(tokens: TokenStream, found: &mut Vec<Vec<String>>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut at = 0;
@@ -113,7 +113,7 @@ fn paths(tokens: TokenStream, found: &mut Vec<Vec<String>>) {
             TokenTree::Ident(_) => {
                 let from = at;
                 path(&tokens, &mut at, &[], found);
-                // At least the word itself.
+                // Advances at least past the word itself.
                 at = at.max(from + 1);
             }
             TokenTree::Group(g) => {
@@ -125,7 +125,7 @@ fn paths(tokens: TokenStream, found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The path that begins at `at`, behind what stands `before` it.
+/// Reads the path that begins at `at`, prefixed by `before`.
 fn path(tokens: &[TokenTree], at: &mut usize, before: &[String], found: &mut Vec<Vec<String>>) {
     let mut words = before.to_vec();
     loop {
@@ -155,7 +155,7 @@ fn path(tokens: &[TokenTree], at: &mut usize, before: &[String], found: &mut Vec
     found.push(words);
 }
 
-/// The paths in a file, those in modules that it contains without one leading `super` for each.
+/// Returns the paths in a file. Paths in inline modules lose one leading `super` per module.
 fn paths_of(file: &File) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     paths_in(&file.text.items, &mut found);
@@ -174,7 +174,7 @@ fn paths_in(items: &[syn::Item], found: &mut Vec<Vec<String>>) {
                 found.extend(within.into_iter().filter_map(|mut path| {
                     if path.first().is_some_and(|w| w == "super") {
                         path.remove(0);
-                        // What its own file has.
+                        // A path into its own file.
                         path.first().filter(|w| *w == "super")?;
                     }
                     Some(path)
@@ -185,8 +185,8 @@ fn paths_in(items: &[syn::Item], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// For each module of a crate the others that it uses, with one file in which it does. What
-/// `lib.rs` only shows under another path belongs to the module, or crate, that it comes from.
+/// Returns, for each module of a crate, the other modules that it uses, with one file in which it does. An
+/// item that `lib.rs` only re-exports under another path belongs to the module or crate from which it comes.
 fn uses(name: &str) -> BTreeMap<(String, String), PathBuf> {
     let files = files(name);
     let modules: BTreeSet<&str> = files.iter().map(File::top).collect();
@@ -228,9 +228,9 @@ fn uses(name: &str) -> BTreeMap<(String, String), PathBuf> {
             let to = match (modules.contains(word), shown.get(word)) {
                 (true, _) => word,
                 (false, Some(shown)) if modules.contains(shown.as_str()) => shown,
-                // Something of another crate.
+                // An item of another crate.
                 (false, Some(_)) => continue,
-                // Something of `lib.rs` itself.
+                // An item of `lib.rs` itself.
                 (false, None) if from != "lib" => "lib",
                 (false, None) => continue,
             };
@@ -243,7 +243,7 @@ fn uses(name: &str) -> BTreeMap<(String, String), PathBuf> {
     uses
 }
 
-/// The modules that use each other, and what each of them uses of the others.
+/// Returns messages about modules that use each other, with the uses that form the cycle.
 fn cycles(of: &str, uses: &BTreeMap<(String, String), PathBuf>) -> Vec<String> {
     let edges = uses.keys().map(|(from, to)| (from.as_str(), to.as_str()));
     let graph: DiGraphMap<&str, ()> = edges.collect();
@@ -271,7 +271,7 @@ fn no_module_uses_itself_by_way_of_others() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// For each part of a module the others that it uses, with one file in which it does.
+/// Returns, for each submodule of a module, the others that it uses, with one file in which it does.
 fn uses_within(files: &[File], module: &[String]) -> BTreeMap<(String, String), PathBuf> {
     let within: Vec<&File> = (files.iter())
         .filter(|f| f.module.starts_with(module))
@@ -345,8 +345,7 @@ fn only_the_driver_and_the_command_start_programs() {
     }
 }
 
-/// Every module of a crate stands in the table of its `lib.rs`, or in its paragraph of
-/// ARCHITECTURE.md.
+/// Every module of a crate is listed in the table of its `lib.rs`, or in its paragraph of ARCHITECTURE.md.
 #[test]
 fn tables_of_modules_are_complete() {
     let map = std::fs::read_to_string(workspace().join("ARCHITECTURE.md")).unwrap();
@@ -369,7 +368,7 @@ fn tables_of_modules_are_complete() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// The crates of the workspace that a crate is built from.
+/// Returns the crates of the workspace on which a crate depends.
 fn dependencies(name: &str) -> BTreeSet<String> {
     let text = std::fs::read_to_string(workspace().join(name).join("Cargo.toml")).unwrap();
     let manifest: toml_edit::DocumentMut = text.parse().unwrap();
@@ -378,7 +377,7 @@ fn dependencies(name: &str) -> BTreeSet<String> {
     names.filter(|n| n.starts_with("farfel-")).collect()
 }
 
-/// Crate by crate, each after what it is built from.
+/// Each crate, after its dependencies.
 #[test]
 fn crates_stand_on_those_below() {
     let floors: &[(&str, &[&str])] = &[
@@ -408,8 +407,8 @@ fn crates_stand_on_those_below() {
     }
 }
 
-/// Expressions and statements that are put together by hand: `Expr::new(ExprKind::…)`, or `Expr`
-/// with a `kind` of its own in braces.
+/// Counts expressions and statements that are constructed by hand: `Expr::new(ExprKind::…)`, or `Expr` with a
+/// `kind` in braces.
 fn made_by_hand(tokens: TokenStream, found: &mut usize) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let word = |at: usize| match tokens.get(at) {
@@ -433,7 +432,7 @@ fn made_by_hand(tokens: TokenStream, found: &mut usize) {
         if literal && inner.windows(3).any(|w| w == ["kind", ":", made]) {
             *found += 1;
         }
-        // `Expr::new(…)`: a word, two colons, a word, what is in parentheses.
+        // `Expr::new(…)`: a word, two colons, a word, parentheses.
         if at < 4 || word(at - 1) != "new" {
             continue;
         }

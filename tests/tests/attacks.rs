@@ -1,4 +1,5 @@
-//! Sources that try to get out: into cargo, into Rust, into other files, into the terminal.
+//! Malicious sources that try to inject something into cargo, into Rust, into other files, or into the
+//! terminal.
 #![cfg(unix)]
 
 mod support;
@@ -29,7 +30,7 @@ fn names_do_not_give_orders_to_cargo() {
         assert!(!ran.ok);
         let expected = "a line end or another control character is in the name of a source";
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-        // A build script that goes on.
+        // A build script that does not stop at errors.
         p.file(
             "build.rs",
             "fn main() { let _ = farfel_build::try_compile(); }\n",
@@ -38,7 +39,7 @@ fn names_do_not_give_orders_to_cargo() {
     }
 }
 
-/// What stands in comments and in names of files is text, in Rust and in Fortran.
+/// Comments and file names are only text, in Rust and in Fortran.
 #[test]
 fn names_and_comments_stay_text() {
     let p = Project::new("text", "text");
@@ -69,7 +70,7 @@ C an escape: \u{1b}]0;stolen\u{7} a form feed:\u{c} a right-to-left mark: \u{202
         "src/other.f",
         "      SUBROUTINE T(I)\n      I = IBSET(I, 99)\n      END\n",
     );
-    // A message about the file of that name's neighbour, and then none.
+    // A message about a file with such a name, and then none.
     let ran = p.cargo(&["build"]);
     assert!(
         !ran.ok && ran.stderr.contains("src/other.f:2:7"),
@@ -95,7 +96,7 @@ C an escape: \u{1b}]0;stolen\u{7} a form feed:\u{c} a right-to-left mark: \u{202
     assert_eq!(functions, ["pub fn s", "pub fn t"]);
 }
 
-/// A directory with a project and things beside it.
+/// A directory with a project and other files beside it.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -127,7 +128,7 @@ impl Tree {
         }
     }
 
-    /// What is said about a source that includes something, without and with colours.
+    /// Returns the messages about a source that includes a file, without and with colours.
     fn include(&self, name: &str) -> String {
         let text = format!("      SUBROUTINE S\n      INCLUDE '{name}'\n      END\n");
         let source = self.file("project/src/s.f", &text);
@@ -172,7 +173,7 @@ fn include_reads_nothing_outside_of_the_project() {
         (secret.to_str().unwrap(), outside),
         ("/etc/passwd", outside),
         ("/proc/self/environ", outside),
-        // None of these is a file that ends.
+        // None of these files ends.
         ("/dev/stdin", "no such file"),
         ("zero.inc", "no such file"),
         ("pipe.inc", "no such file"),
@@ -199,8 +200,8 @@ fn what_a_source_says_does_not_reach_the_terminal() {
     }
 }
 
-/// A link in the place of a source is read, since the user has laid it; but INCLUDE in it
-/// starts where the link is.
+/// A symbolic link as a source is followed, since the user created it; but INCLUDE in it is relative to the
+/// link.
 #[test]
 fn a_source_that_is_a_link() {
     let tree = Tree::new();
@@ -215,7 +216,7 @@ fn a_source_that_is_a_link() {
     assert!(error.contains("no such file"), "{error}");
 }
 
-/// A name of the user's never is an option of the compiler.
+/// A file name from the user is never interpreted as a compiler option.
 #[test]
 fn names_that_look_like_options() {
     let tree = Tree::new();
@@ -240,13 +241,13 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A build writes to OUT_DIR and to the cache, and to nothing else.
+/// A build writes only to OUT_DIR and to the cache.
 #[test]
 fn a_build_writes_where_it_may() {
     let p = Project::new("places", "places");
     p.file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
     p.file("src/s.ff", SUBROUTINE);
-    // The first build makes the lock file.
+    // The first build creates the lock file.
     assert!(p.cargo(&["build"]).ok);
     let all = |directory: &Path| {
         let mut all = Vec::new();
@@ -286,7 +287,7 @@ fn a_build_writes_where_it_may() {
     assert_eq!(names(temporary.path()), [] as [String; 0]);
 }
 
-/// Where cargo keeps its things, whatever HOME is.
+/// Returns cargo's home directory, whatever HOME is.
 fn cargo_home() -> String {
     std::env::var("CARGO_HOME").unwrap_or_else(|_| home(".cargo"))
 }

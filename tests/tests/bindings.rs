@@ -1,4 +1,4 @@
-//! What Rust can call, and what the calls do.
+//! The functions that Rust can call, and their effects.
 
 mod support;
 use support::Project;
@@ -469,7 +469,8 @@ fn stop_and_shared_state() {
     assert_eq!(locked, ["add", "get", "next"]);
 }
 
-/// A closure waits for a thread that calls a subprogram with other state, and goes on: with one lock for all, both would wait.
+/// A closure waits for a thread that calls a subprogram with other state, and then continues: with a single
+/// lock for all, both would wait.
 #[test]
 fn other_state_has_another_lock() {
     let p = Project::new("locks", "locks");
@@ -514,7 +515,7 @@ fn main() {
     assert!(bindings.contains("FARFEL_LOCK_2.lock"), "{bindings}");
 }
 
-/// What the standard forbids and compilers took: a whole array for a scalar.
+/// Something that the standard forbids and old compilers accepted: a whole array for a scalar.
 const SLOPPY: &str = "      REAL FUNCTION FIRST(A)
       REAL A(3)
       CALL TAKE(A, FIRST)
@@ -588,7 +589,7 @@ fn main() {
 "#,
     );
     p.run();
-    // gfortran's warning is shown, also when gfortran has no reason to run again.
+    // gfortran's warning is shown even if gfortran need not run again.
     for edit in ["", "// Edited.\n"] {
         p.append("src/main.rs", edit);
         let seen = p.cargo(&["build"]).stderr;
@@ -643,7 +644,7 @@ fn main() {
     main.run();
 }
 
-/// A function whose callers say how long its result is cannot stand in a module.
+/// A function whose callers determine the length of its result cannot be in a module.
 #[test]
 fn functions_of_any_length() {
     let p = Project::new("any_length", "any_length");

@@ -1,4 +1,4 @@
-//! Functions that safe Rust calls stay inside the arrays that they are given, and those that they have.
+//! Functions that safe Rust can call stay within the arrays that they get, and those that they own.
 
 use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const ARRAYS: &str = include_str!("../bounds/arrays.f");
 const MAIN: &str = include_str!("../bounds/main.rs");
 
-/// A crate with a Fortran source, the program `name`.
+/// Writes a crate with a Fortran source and the program `name`.
 fn project(dir: &Path, name: &str, fortran: &str, main: &str, settings: &str) {
     let farfel = repository().display();
     let manifest = format!(
@@ -24,7 +24,7 @@ fn project(dir: &Path, name: &str, fortran: &str, main: &str, settings: &str) {
     write(dir, "src/main.rs", main);
 }
 
-/// Builds it, with what is said.
+/// Builds it; returns the executable and the messages.
 fn build(dir: &Path, name: &str, release: bool) -> (PathBuf, String) {
     let args = ["build", "--release"];
     let args = &args[..1 + usize::from(release)];
@@ -40,8 +40,8 @@ fn valgrind() -> bool {
     version.output().is_ok_and(|o| o.status.success())
 }
 
-/// Every wrong call is an error with the reference and its line, and nothing outside is touched: guards
-/// around the arrays say so, and valgrind.
+/// Every incorrect call returns an error with the reference and its line, and nothing outside is accessed:
+/// guard pages around the arrays and valgrind check that.
 #[test]
 fn wrong_calls_are_errors() {
     let dir = sandbox();
@@ -95,8 +95,8 @@ fn wrong_calls_are_errors() {
     }
 }
 
-/// To linkers, BLOCK DATA says how large a COMMON block is that it initialises, whatever other objects declare. So all who
-/// use such a block are in one object with it, where the longest declaration counts.
+/// For linkers, BLOCK DATA determines the size of a COMMON block that it initialises, whatever other objects
+/// declare. So all users of such a block are in the same object, where the longest declaration counts.
 #[test]
 fn blocks_are_as_large_as_any_unit_declares_them() {
     let dir = sandbox();
@@ -128,7 +128,7 @@ fn main() {
     println!(\"{}\", fortran::total());
 }
 ";
-    // In a library of some size subprograms have objects of their own.
+    // In a large library, subprograms have separate objects.
     let lines = "      X = X + 1\n".repeat(450);
     let fortran = format!("{fortran}      SUBROUTINE LONG(X)\n{lines}      END\n");
     project(dir, "blocks", &fortran, main, "");

@@ -1,5 +1,5 @@
-//! How build scripts come to the compiler: by the `farfel` command or with the compiler inside, with the
-//! same outcome; and what they say where there is none.
+//! Build scripts with the `farfel` command and with the bundled compiler, which must have the same outcome;
+//! and their messages if there is no compiler.
 #![cfg(target_os = "linux")]
 
 #[path = "support/script.rs"]
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use support::Project;
 
-/// Says which build script the test below is.
+/// Selects the build script of the test below.
 const KIND: &str = "KIND_OF_SCRIPT";
 
 #[test]
@@ -42,7 +42,7 @@ fn the_build_script() {
     }
 }
 
-/// What a run left: how it ended, its lines for cargo, what it said besides, its files.
+/// The outcome of a run: its exit status, its lines for cargo, its other output, its files.
 #[derive(Debug, PartialEq)]
 struct Left {
     code: Option<i32>,
@@ -61,7 +61,7 @@ fn left(script: &Script) -> Left {
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
-            // There are times in them.
+            // These contain times.
             if path.ends_with("farfel-timings.json") || path.ends_with("farfel.state") {
                 continue;
             }
@@ -131,7 +131,7 @@ fn both_ways_lead_to_the_same() {
     );
     compare(&p, "broken");
 
-    // They are not the same because nothing happened.
+    // They are not equal only because nothing happened.
     let of = |what: &str| &seen.iter().find(|(w, _)| w == what).unwrap().1;
     let has = |what: &str, line: &str| of(what).directives.iter().any(|d| d.contains(line));
     for (what, code) in [
@@ -164,7 +164,8 @@ fn both_ways_lead_to_the_same() {
     assert!(files("plain") > 8 && files("documentation") < 4);
 }
 
-/// `exclude` leaves files out, and `link` names libraries that sources call: in programs and for cargo.
+/// `exclude` leaves files out, and `link` names libraries that sources call: in programs and in projects of
+/// cargo.
 #[test]
 fn excluded_files_and_linked_libraries() {
     let dir = sandbox();
@@ -192,7 +193,7 @@ fn excluded_files_and_linked_libraries() {
     let called = at("cargo::rustc-link-lib=faraway").unwrap();
     assert!(at("cargo::rustc-link-lib=static=farfel_linked_0_1_0").unwrap() < called);
     assert!(called < at("cargo::rustc-link-lib=dylib=gfortran").unwrap());
-    // A program finds it where the linker looks.
+    // A program gets it from where the linker looks.
     let make = |program: &str, args: &[&str]| {
         let mut command = Command::new(program);
         assert!(
@@ -225,7 +226,7 @@ fn excluded_files_and_linked_libraries() {
     assert!(said.contains("no file defines FAR;"), "{said}");
     let with = run("[package.metadata.farfel]\nlink = ['faraway']\n");
     assert_eq!(with.status.code(), Some(0), "{with:?}");
-    // What is not there.
+    // A missing library.
     p.file(
         "Cargo.toml",
         "[package]\nname = 'linked'\n[package.metadata.farfel]\nexclude = ['src/gone']\n",
@@ -237,7 +238,7 @@ fn excluded_files_and_linked_libraries() {
     );
 }
 
-/// Whoever waits for the command has gone: so does the command.
+/// When the process that waits for the command ends, so does the command.
 #[test]
 fn the_command_ends_with_the_build_script() {
     let mut child = Command::new(farfel_path())
@@ -256,7 +257,7 @@ fn the_command_ends_with_the_build_script() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), ready);
 }
 
-/// A project whose build script has been compiled, to be run by hand.
+/// A project whose compiled build script is run by hand.
 struct Door {
     project: Project,
     script: PathBuf,
@@ -274,7 +275,7 @@ impl Door {
             );
         let ran = project.cargo(&["build"]);
         assert!(ran.ok, "{}", ran.stderr);
-        // The script lies where it was compiled, OUT_DIR where it was run.
+        // The script is in the directory in which it was compiled, OUT_DIR in the one in which it was run.
         let build = project.out();
         let build = build.ancestors().nth(2).unwrap();
         let mut scripts: Vec<PathBuf> = fs::read_dir(build)
@@ -300,7 +301,7 @@ impl Door {
         }
     }
 
-    /// Runs the script with variables for it.
+    /// Runs the script with environment variables.
     fn run(&self, variables: &[(&str, &Path)]) -> Output {
         let mut command = Command::new(&self.script);
         command
@@ -325,7 +326,7 @@ impl Door {
         command.output().unwrap()
     }
 
-    /// The one line that it tells cargo, where it fails.
+    /// Returns the single line that it prints for cargo when it fails.
     fn error(&self, variables: &[(&str, &Path)]) -> String {
         let output = self.run(variables);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -344,7 +345,7 @@ fn the_command_is_found() {
     let version = env!("CARGO_PKG_VERSION");
     let install = format!("cargo install --path {}/farfel-cli", repository().display());
 
-    // None: both remedies, on one line.
+    // Without a command: both remedies, on one line.
     assert_eq!(
         door.error(&[]),
         format!(
@@ -356,7 +357,7 @@ fn the_command_is_found() {
     let error = door.error(&[("FARFEL", Path::new("/no/such/farfel"))]);
     assert!(error.contains("(FARFEL names /no/such/farfel)"), "{error}");
 
-    // One of another version, one from before the protocol, and what is none at all.
+    // One of another version, one older than the protocol, and something that is not farfel.
     let fake = |name: &str, does: &str| {
         let text = format!("#!/bin/sh\n{does}\n");
         program(&door.project.directory.join("fakes").join(name), &text)
@@ -379,14 +380,14 @@ fn the_command_is_found() {
             )
         );
     }
-    // One that dies.
+    // One that crashes.
     let ready = format!("echo '{{\"reason\":\"ready\",\"protocol\":1,\"version\":\"{version}\"}}'");
     let command = fake("farfel", &format!("{ready}; read x; kill -KILL $$"));
     let error = door.error(&[("FARFEL", &command)]);
     let expected = ": it has ended without an answer, with signal: 9 (SIGKILL)";
     assert!(error.ends_with(expected), "{error}");
 
-    // By FARFEL before CARGO_HOME before PATH.
+    // The order is FARFEL, CARGO_HOME, PATH.
     let real = farfel_path();
     let noted = |name: &str| {
         let text = format!("echo {name} >&2; exec {} \"$@\"", real.display());
@@ -407,7 +408,7 @@ fn the_command_is_found() {
     assert_eq!(who(&[("FARFEL", here)]), "home");
 }
 
-/// Cargo runs a build script again when FARFEL changes. A command that build scripts find by themselves
+/// Cargo runs a build script again when FARFEL changes, so a command that build scripts find by themselves
 /// does not set it.
 #[test]
 fn farfel_and_cargo_take_turns() {
@@ -452,8 +453,8 @@ fn farfel_and_cargo_take_turns() {
     assert!(seen.contains("Dirty turns v0.1.0"), "{seen}");
 }
 
-/// What a user's first build compiles besides the user's package. What `example-project/Cargo.lock` says is
-/// so.
+/// The packages that a user's first build compiles besides the user's own, according to
+/// `example-project/Cargo.lock`.
 #[test]
 fn the_door_is_small() {
     let output = Command::new(env!("CARGO"))

@@ -1,4 +1,4 @@
-//! C sources beside Fortran: compiled through the C compiler of the target, called and calling.
+//! C sources beside Fortran: compiled by the C compiler of the target, calling Fortran and called by it.
 
 use std::fs;
 use std::path::Path;
@@ -51,10 +51,10 @@ fn programs_call_c_which_calls_back_and_shares_common() {
     // (2**2 + 1)*5 = 25, and 10 + 5.
     let files = ["run", "-q", "main.f", "sub/twice.c"];
     assert_eq!(printed(dir, &files), "   25.00   15.00\n");
-    // A header counts, though no source names another text.
+    // A change of a header counts, although no source changes.
     write(dir, "sub/factor.h", "#define FACTOR 20\n");
     assert_eq!(printed(dir, &files), "  100.00   20.00\n");
-    // What C defines is known; what it does not is not.
+    // Functions defined in C are known; others are not.
     let warned = |file: &str| {
         let checked = farfel(dir)
             .args(["check", "main.f", file])
@@ -125,8 +125,8 @@ fn faults_in_c_are_shown_at_their_lines() {
     assert!(said.contains("no-such-compiler"), "{said}");
 }
 
-/// In a Rust project: C and Fortran are one library, C is compiled again only where it has changed, and
-/// `CFLAGS` are for C alone.
+/// In a Rust project: C and Fortran form one library, C is recompiled only if it has changed, and `CFLAGS`
+/// apply only to C.
 #[test]
 fn rust_projects_have_c_in_their_library() {
     let dir = sandbox();
@@ -178,7 +178,7 @@ C
     let run = |scale: u32| {
         let ran = farfel(dir)
             .args(["run", "-q"])
-            // gfortran would refuse the second one.
+            // gfortran would reject the second one.
             .env(
                 "CFLAGS",
                 format!("-DSCALE={scale} --param=max-inline-insns-single=1 -std=gnu99"),

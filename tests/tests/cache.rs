@@ -1,4 +1,4 @@
-//! `farfel cache`, and the row of the doctor.
+//! `farfel cache`, and its row in the output of the doctor.
 
 use farfel_driver::CacheSettings;
 use farfel_driver::cache::{Cache, Entry, Key};
@@ -91,7 +91,7 @@ fn what_is_damaged_and_what_is_too_much() {
     let dir = sandbox();
     let kept = dir.path().join("kept");
     fill(&kept);
-    // Settings of the project here, with a path that starts at the project.
+    // Settings of the project, with a path relative to it.
     write(
         dir.path(),
         "Cargo.toml",

@@ -1,4 +1,4 @@
-//! Procedures that Rust gives to Fortran subprograms.
+//! Procedures that Rust passes to Fortran subprograms.
 
 mod support;
 use support::Project;
@@ -303,7 +303,7 @@ C     Sections, LOGICAL arrays, columns, COMMON.
       END
 ";
 
-// What generated bindings have of `unsafe` is not the crate's own.
+// `unsafe` in generated bindings does not count as the crate's own.
 const MAIN: &str = r#"
 #![forbid(unsafe_code)]
 mod fortran {
@@ -585,7 +585,7 @@ fn closures_stand_for_dummy_procedures() {
     ] {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
-    // Only what uses COMMON takes the lock.
+    // Only functions that use COMMON take the lock.
     assert_eq!(
         bindings.matches("FARFEL_LOCK.lock").count(),
         7,
@@ -593,7 +593,8 @@ fn closures_stand_for_dummy_procedures() {
     );
 }
 
-/// Who asks for it hears why a closure cannot be differentiated, and on which way it would be.
+/// If such an export is requested, the error explains why a closure cannot be differentiated, and the
+/// alternative.
 #[test]
 fn a_derivative_through_a_closure_is_an_error_with_the_way_to_it() {
     let p = Project::new("slopes", "slopes");

@@ -1,9 +1,9 @@
-//! Commands and options that projects of cargo have, here: by way of cargo, or with a word why not.
+//! Cargo's commands and options: passed on to cargo, or rejected with an explanation.
 
 use farfel_tests::{farfel, fixed, repository, sandbox, tree, write};
 use std::path::Path;
 
-/// A package of Rust alone, which compiles in no time.
+/// Writes a package with only Rust code, which compiles quickly.
 fn package(dir: &Path, name: &str) {
     let manifest =
         format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n");
@@ -11,7 +11,7 @@ fn package(dir: &Path, name: &str) {
     write(dir, "src/main.rs", "fn main() { println!(\"ran\") }\n");
 }
 
-/// A project without Rust.
+/// Writes a project without Rust.
 fn stone(dir: &Path) {
     let manifest = "[package]\nname = \"stone\"\nversion = \"0.1.0\"\n";
     write(dir, "Cargo.toml", manifest);
@@ -77,7 +77,7 @@ fn without_rust_there_is_a_word() {
     }
 }
 
-/// Target directories are shared: nothing goes but what the project has put there.
+/// In a shared target directory, only the project's own files are removed.
 #[test]
 fn clean_without_rust_leaves_what_others_have_made() {
     let dir = sandbox();
@@ -132,7 +132,7 @@ fn expand_shows_one_subprogram_and_what_it_needs() {
     none.assert()
         .code(1)
         .stderr_eq("error: there is no subprogram THREE after the stage `final`\n");
-    // What has become of a nested one, or of one with procedures, has other names.
+    // Subprograms generated from nested ones, or from ones with procedure arguments, have other names.
     let none = farfel(dir.path()).args(["expand", "--root", "two_adf1", "--stage", "parse"]);
     let said = none.arg("p.ff").assert().code(1);
     said.stderr_eq("error: there is no subprogram TWO_ADF1 after the stage `parse`\n");
@@ -165,7 +165,7 @@ fn manual_pages() {
     for page in ["farfel.1", "farfel-build.1", "farfel-expand.1"] {
         assert!(pages.iter().any(|p| p == page), "{pages:?}");
     }
-    // What is hidden from `farfel --help` has no page.
+    // Commands hidden from `farfel --help` have no page.
     assert!(!pages.iter().any(|p| p.contains("build-script")));
 }
 

@@ -1,15 +1,14 @@
 //! Real Fortran: SciPy, LAPACK and CalculiX, nearly two million lines.
 //!
-//! Every file that gfortran accepts is read without a fault; printed and read again it
-//! prints the same; what is printed compiles, and to the same machine code. `farfel fmt` lays
-//! files out in both forms, once and for all, and what it writes compiles. Reading and
-//! printing is tested for all files, gfortran sees a sample of them unless
-//! `FARFEL_CORPORA_ALL=1`. The corpora are not in this repository: `cargo run -p
-//! farfel-tests --bin corpora` gets them, and without them these tests are ignored.
+//! Every file that gfortran accepts is read without errors; when the printed text is read and printed again,
+//! the result is the same; the printed text compiles, and to the same machine code. `farfel fmt` formats
+//! files in both forms, idempotently, and its output compiles. Reading and printing are tested for all files,
+//! gfortran only for a sample unless `FARFEL_CORPORA_ALL=1`. The corpora are not in this repository: `cargo
+//! run -p farfel-tests --bin corpora` downloads them, and without them these tests are ignored.
 //!
-//! What Farfel refuses for a reason stands in `tests/corpora/refused.txt`.
+//! Files that Farfel rejects for a reason are listed in `tests/corpora/refused.txt`.
 
-// Tests that are ignored say why.
+// Ignored tests report why.
 #![allow(clippy::print_stderr)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +19,8 @@ use farfel_tests::corpora::files::{File, files};
 use farfel_tests::corpora::{layout, long_run, obtain};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Parts of the corpora, so that two processors have something to do. A file belongs to the
-/// first that its name begins with.
+/// Parts of the corpora, to use two processors. A file belongs to the first part whose name is a prefix of
+/// its own.
 const PARTS: [&str; 8] = [
     "lapack/SRC/c",
     "lapack/SRC/d",
@@ -33,7 +32,7 @@ const PARTS: [&str; 8] = [
     "scipy/",
 ];
 
-/// Files whose code may be another one when they are printed, and why.
+/// Files whose code may differ when they are printed, with the reasons.
 const OTHER_CODE: [(&str, &str); 1] = [(
     "calculix/inviscidpre.f",
     "`A - B*-(C)` is printed as `A - B*(-(C))`, which gfortran does not take for `A + B*C`",
@@ -83,7 +82,7 @@ fn main() -> ExitCode {
             if depth == Depth::SameCode {
                 files.retain(|f| !has_other_code(f));
             } else if depth == Depth::Compiles && long_run() {
-                // What has the same code compiles.
+                // Files with the same code need not be compiled.
                 files.retain(has_other_code);
             }
             let refused = refused.clone();
@@ -99,7 +98,7 @@ fn has_other_code(file: &File) -> bool {
     OTHER_CODE.iter().any(|(name, _)| *name == file.name)
 }
 
-/// What Farfel is known to refuse: the file, the code and the reason.
+/// The files that Farfel is known to reject: file, code and reason.
 fn refused() -> BTreeMap<String, (String, String)> {
     include_str!("../corpora/refused.txt")
         .lines()
@@ -112,7 +111,7 @@ fn refused() -> BTreeMap<String, (String, String)> {
         .collect()
 }
 
-/// Files are laid out, in both forms; what comes out compiles.
+/// Files are formatted in both forms, and the results compile.
 fn all_laid_out(
     files: &[File],
     refused: &BTreeMap<String, (String, String)>,
@@ -164,7 +163,7 @@ fn all_good(
     if faults.is_empty() {
         return Ok(());
     }
-    // The list is long when something is wrong with everything.
+    // The list would be long if something were wrong with all files.
     let shown: Vec<String> = faults.iter().take(40).cloned().collect();
     Err(format!("{} files\n{}", faults.len(), shown.join("\n")).into())
 }

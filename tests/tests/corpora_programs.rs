@@ -1,11 +1,11 @@
-//! Programs from real Fortran: what Farfel prints of them computes the same as the original.
+//! Programs from real Fortran: their printed form computes the same as the original.
 //!
-//! LAPACK's and BLAS's own tests, with their own input, and a small driver each for other
-//! packages. Without `FARFEL_CORPORA_ALL=1` one program of each kind has to do. With it, what
-//! is known to become the same code (`tests/corpora.rs` has found that out) is not compiled again,
-//! and a program of nothing else not run again: all of LAPACK's would take hours.
+//! LAPACK's and BLAS's own tests, with their own input, and a small driver for each of the other packages.
+//! Without `FARFEL_CORPORA_ALL=1`, only one program of each kind is tested. With it, files that are known to
+//! compile to the same code (from `tests/corpora.rs`) are not compiled again, and a program of only such
+//! files is not run again: all of LAPACK's would take hours.
 
-// Tests that are ignored say why.
+// Ignored tests report why.
 #![allow(clippy::print_stderr)]
 
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use farfel_tests::corpora::{directory, long_run, obtain};
 use farfel_tests::repository;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Where LAPACK has what its tests need besides their own folders. Its clocks all stand
-/// still, so that two runs print the same.
+/// The folders that LAPACK's tests need besides their own. Its clocks are replaced by ones that stand still,
+/// so that two runs print the same.
 const LAPACK: [&str; 12] = [
     "lapack/TESTING/MATGEN/",
     "lapack/SRC/",
@@ -34,7 +34,7 @@ const LAPACK: [&str; 12] = [
     "lapack/INSTALL/sroundup_lwork.f",
 ];
 
-/// Files of input for the tests of eigenvalue problems, for all types and for one.
+/// Input files for the tests of eigenvalue problems, for all types and for one.
 const EIG: [&str; 9] = [
     "nep", "sep", "se2", "svd", "glm", "gqr", "gsv", "csd", "lse",
 ];
@@ -42,11 +42,11 @@ const EIG_OF_TYPE: [&str; 11] = [
     "ec", "ed", "gg", "gd", "sb", "sg", "bal", "bak", "gbal", "gbak", "bb",
 ];
 
-/// Input on which LAPACK's own original crashes: `csyl01.f` and `zsyl01.f` have an array `D` of
-/// MIN(MAXM, MAXN) elements and have MAXN of them set (in 3.11; `ssyl01.f` has MAX).
+/// Input on which LAPACK's own original crashes: `csyl01.f` and `zsyl01.f` have an array `D` of MIN(MAXM,
+/// MAXN) elements and set MAXN of them (in 3.11; `ssyl01.f` has MAX).
 const CRASHES: [&str; 2] = ["cec", "zec"];
 
-/// The drivers in `tests/corpora/drivers` and the packages that they drive.
+/// The drivers in `tests/corpora/drivers`, with the packages that they call.
 const DRIVERS: [(&str, &[&str]); 8] = [
     ("minpack", &["scipy/scipy/optimize/minpack/"]),
     (
@@ -96,8 +96,8 @@ const DRIVERS: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// A program, its files of input (or none), the forms to print it in, and what is in its
-/// output when all is well.
+/// A program, its input files (or none), the forms in which to print it, and a text in its output if it
+/// succeeds.
 struct Case {
     name: String,
     program: Program,
@@ -164,7 +164,7 @@ fn cases() -> Vec<Case> {
             let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
             let mut case = lapack("EIG", &format!("{letter}chkee"), &inputs);
             if !long_run() {
-                // They are nearly a thousand files.
+                // There are nearly a thousand files.
                 case.forms = &[Form::Fixed];
             }
             cases.push(case);

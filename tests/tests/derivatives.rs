@@ -1,10 +1,10 @@
-//! Derivatives of real routines, unchanged: special functions, splines, quadrature, linear
-//! algebra, differential equations and element routines of the corpora.
+//! Derivatives of unmodified real routines: special functions, splines, quadrature, linear algebra,
+//! differential equations and element routines of the corpora.
 //!
-//! The programs in `tests/corpora/derivatives` call each routine through a small subroutine and
-//! check its derivatives with the library there. They print a line for each, and what is wrong.
+//! The programs in `tests/corpora/derivatives` call each routine through a small subroutine and check its
+//! derivatives with the library there. They print a line for each, and the errors.
 
-// Tests that are ignored say why.
+// Ignored tests report why.
 #![allow(clippy::print_stderr)]
 
 use std::process::{Command, ExitCode};
@@ -42,7 +42,7 @@ fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
         flags: vec!["-O0".into()],
         ..Config::default()
     };
-    // What an earlier run of the tests compiled says nothing about this one.
+    // Results of earlier test runs must not be used.
     config.cache.enabled = false;
     let dir = sandbox();
     let program = dir.path().join(name);

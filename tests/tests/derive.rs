@@ -1,4 +1,4 @@
-//! Derivatives of subprograms that the settings ask for, called from Rust.
+//! Derivatives of subprograms from the setting `derive`, called from Rust.
 
 mod support;
 use support::Project;
@@ -218,7 +218,7 @@ fn derivatives_are_functions() {
     assert_eq!(project.run(), "right\n");
 }
 
-/// What `docs/rust.md` shows.
+/// The example in `docs/rust.md`.
 #[test]
 fn the_page_is_right() {
     let page = farfel_tests::repository().join("docs/rust.md");
@@ -268,7 +268,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {{
     assert_eq!(project.run(), "9 [3.0, 12.0]\n[6.0, 120.0]\n15 5 3\n");
 }
 
-/// Without Rust: a program calls what the settings of its project ask for.
+/// Without Rust: a program calls derivatives from the settings of its project.
 #[test]
 fn fortran_calls_them_too() {
     let dir = farfel_tests::sandbox();

@@ -1,5 +1,5 @@
-//! Whole builds that meet damaged files, full disks, a compiler that crashes, each other, and
-//! a clock that jumps: they say so or mend it, and what they make is right.
+//! Whole builds with damaged files, full disks, a compiler that crashes, concurrent builds, and a clock that
+//! jumps: they report the problem or recover, and their results are right.
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stderr)] // says what was skipped
 
@@ -35,7 +35,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What is in a directory, except how long it took.
+/// Returns the contents of a directory, except times.
 fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let lasting = |p: &PathBuf| !p.ends_with("farfel-timings.json") && !p.ends_with("farfel.state");
     files(dir)
@@ -72,7 +72,7 @@ fn whatever_is_damaged_is_mended() {
                 Some(bytes) => fs::write(&file, bytes).unwrap(),
                 None => fs::remove_file(&file).unwrap(),
             }
-            // From the cache, or where nothing but the last build is known.
+            // With the cache, or with nothing but the last build.
             let run = match damage {
                 "changed" => p
                     .clone()
@@ -85,13 +85,13 @@ fn whatever_is_damaged_is_mended() {
                 assert!(one == other, "{} {damage}: {:?}", file.display(), one.0);
             }
             assert_eq!(before.len(), after.len());
-            // And it is known again.
+            // And the result is stored again.
             if damage == "gone" {
                 assert_eq!(p.made(), [""; 0], "{}", file.display());
             }
         }
     }
-    // The directory of objects is gone, or is none.
+    // The directory of objects is missing, or is not a directory.
     fs::remove_dir_all(p.out.join("farfel")).unwrap();
     p.run();
     assert!(contents(&p.out) == before);
@@ -108,7 +108,7 @@ fn whatever_is_damaged_is_mended() {
     assert!(contents(&p.out) == before);
 }
 
-/// The cache itself: an object that is damaged there is made again.
+/// The cache itself: a damaged object is built again.
 #[test]
 fn a_damaged_cache_is_mended() {
     let dir = sandbox();
@@ -141,8 +141,8 @@ fn a_damaged_cache_is_mended() {
     assert!(third.steps().iter().all(|s| s.starts_with("cache")));
 }
 
-/// Runs a shell script as root of a namespace of its own, in which it may mount; `None`
-/// where the machine does not allow that.
+/// Runs a shell script as root of a new namespace, in which it may mount file systems; `None` if the machine
+/// does not allow that.
 fn with_mounts(text: &str, p: &Script) -> Option<std::process::Output> {
     let allowed = Command::new("unshare")
         .args(["-rm", "sh", "-c", "mount -t tmpfs none /mnt"])
@@ -186,8 +186,8 @@ fn a_disk_that_is_full() {
         .into_iter()
         .map(|f| fs::metadata(f).unwrap().len());
     let needed: u64 = sizes.sum();
-    // OUT_DIR with more and more room, always empty at first: what stops it is another file
-    // each time. Then there is room. Once nothing is known, once all is in the cache.
+    // OUT_DIR on file systems of increasing size, always empty at first: each time another file runs out of
+    // space. Finally there is enough. Once without a cache, once with everything cached.
     let all: Vec<u64> = (1..20).map(|n| n * 7).collect();
     let mut failures = 0;
     for (cache, percents) in [("empty", &[5, 30, 60, 90, 105, 132][..]), ("cache", &all)] {
@@ -197,7 +197,7 @@ fn a_disk_that_is_full() {
             .iter()
             .map(|p| (needed * p / 100).to_string())
             .collect();
-        // On the small file system itself there is no room for what is said either.
+        // The small file system has no space for the messages either.
         let text = format!(
             "cd '{}'
             mount -t tmpfs none \"$OUT_DIR\"
@@ -254,7 +254,7 @@ fn directories_that_cannot_be_written() {
     p.edit("src/a.ff", "2*X*X", "3*X*X");
     let log = dir.path().join("log");
     fs::create_dir(&log).unwrap();
-    // OUT_DIR, the cache, and where temporary files are.
+    // OUT_DIR, the cache, and the folder of temporary files.
     let text = "
         mount --bind \"$OUT_DIR\" \"$OUT_DIR\"
         mount -o remount,bind,ro \"$OUT_DIR\"
@@ -302,7 +302,7 @@ fn directories_that_cannot_be_written() {
     assert_same(&p.results(), &other.results(), "after all that");
 }
 
-/// Several builds of one crate share a cache that is empty at first.
+/// Several builds of a crate share a cache that is empty at first.
 #[test]
 fn builds_at_once() {
     let dir = sandbox();
@@ -373,13 +373,13 @@ fn a_compiler_that_crashes_once() {
     );
     p.run();
     assert_same(&p.results(), &before, "after the crash");
-    // What went well before, or beside it, is not made again.
+    // Results completed before or meanwhile are not built again.
     let steps = p.steps();
     let made = steps.iter().filter(|s| s.starts_with("compile")).count();
     assert_eq!(made, 1, "{steps:?}");
 }
 
-/// Times decide nothing.
+/// Timestamps do not matter.
 #[test]
 fn a_clock_that_jumps() {
     let dir = sandbox();
@@ -424,7 +424,7 @@ fn a_clock_that_jumps() {
     }
 }
 
-/// Two packages of several objects with equal names of everything, in one program.
+/// Two packages of several objects, with equal names of everything, in one program.
 #[test]
 fn two_libraries_in_one_program() {
     let dir = sandbox();
@@ -453,7 +453,7 @@ fn two_libraries_in_one_program() {
     script::sources(&Script::new(dir.path(), "").at(&p.directory));
     let below = Script::new(dir.path(), "").at(&p.directory.join("below"));
     script::sources(&below);
-    // Each function has another value there.
+    // Each function has another value in the other package.
     for (file, old, new) in [
         ("src/a.ff", "2*X*X", "200*X*X"),
         ("src/a.ff", "5*X*X", "500*X*X"),

@@ -1,11 +1,11 @@
-//! README.md and the pages in `docs`: what they show works as printed there, and their links lead somewhere.
+//! README.md and the pages in `docs`: the examples work as printed, and the links are valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use farfel_tests::{farfel, fixed, repository, sandbox, write};
 
-/// README.md and the pages in `docs` and `docs/errors`.
+/// Returns README.md and the pages in `docs` and `docs/errors`.
 fn pages() -> Vec<PathBuf> {
     let folders = ["docs", "docs/errors"].map(|f| fs::read_dir(repository().join(f)).unwrap());
     let paths = folders.into_iter().flatten().map(|f| f.unwrap().path());
@@ -17,14 +17,14 @@ fn page(name: &str) -> String {
     fs::read_to_string(repository().join(name)).unwrap()
 }
 
-/// A section of a page, with its heading and without those on the same level.
+/// Returns a section of a page, up to the next heading of the same level.
 fn section(page_name: &str, heading: &str) -> String {
     let text = page(page_name);
     let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap();
     rest.split("\n## ").next().unwrap().to_owned()
 }
 
-/// The blocks of code in a text that are in a language.
+/// Returns the code blocks of a text in a language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let inside = text.split("```").skip(1).step_by(2);
     let parts = inside.map(|b| b.split_once('\n').unwrap());
@@ -45,7 +45,7 @@ fn the_readme_is_short_and_its_program_prints_what_is_shown() {
         .stderr_eq("");
 }
 
-/// The anchors of a page, as GitHub makes them of headings.
+/// Returns the anchors of a page, as GitHub derives them from headings.
 fn anchors(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let headings = text.lines().filter(|line| line.starts_with('#'));
@@ -60,7 +60,7 @@ fn anchors(page: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Where the links of a page lead, without those to other sites.
+/// Returns the targets of a page's links, without those to other sites.
 fn links(page: &Path) -> Vec<(PathBuf, String)> {
     let text = fs::read_to_string(page).unwrap();
     let targets = text
@@ -119,7 +119,7 @@ fn fortran_that_is_supported() {
     old.assert().success().stdout_eq(" done\n").stderr_eq("");
     let new = farfel(dir.path()).args(["run", "-q", "new.f90"]);
     new.assert().success().stdout_eq("").stderr_eq("");
-    // Y is 0, but for the elements from 6 on, SQRT(I), multiplied twice by the sum of all roots.
+    // Y is 0 except for the elements from 6 on, which are SQRT(I) multiplied twice by the sum of all roots.
     let roots = |i: i32| f64::from(i).sqrt();
     let factor = (1..=10).map(roots).sum::<f64>().powi(2);
     let expected = (1..=10).map(|i| if i < 6 { 0.0 } else { roots(i) * factor });
@@ -134,8 +134,8 @@ fn fortran_that_is_supported() {
     }
 }
 
-/// Each statement in the table is an error that says so in a source of Farfel, and something for gfortran
-/// where the name of the file says that it is newer.
+/// Each statement in the table is an error in a Farfel source, with a message that says so, and is left to
+/// gfortran if the file name implies newer Fortran.
 #[test]
 fn fortran_that_is_not_supported() {
     let table = section("docs/fortran.md", "What is not accepted");
@@ -258,7 +258,7 @@ END
     said.stdout_eq("3.000000000\n2.0000 after 1001 calls\n")
         .stderr_eq("");
 
-    // A file by itself, in the project, has its libraries.
+    // A single file in the project has its libraries.
     let alone = "PROGRAM ALONE
 DOUBLE PRECISION ROOT
 DOUBLE PRECISION FUNCTION LINE(X)

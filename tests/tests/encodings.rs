@@ -1,4 +1,4 @@
-//! Files that are not ASCII: a letter counts as the bytes that it has, as in gfortran.
+//! Files that are not ASCII: a character counts as its bytes, as in gfortran.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use farfel_tests::{farfel, sandbox, write};
 use snapbox::str;
 
-/// Lengths, Hollerith counts, order and layout, with national letters in all of them.
+/// Lengths, Hollerith counts, order and layout, all with non-ASCII characters.
 const PROGRAM: &str = "\
 C     Grüße in Latin-1
       PROGRAM PREUVE
@@ -35,7 +35,7 @@ C     Grüße in Latin-1
       END
 ";
 
-/// An assignment of a long constant that fills its lines, in an encoding.
+/// Returns an assignment of a long constant that fills its lines, in an encoding.
 fn long(encoded: fn(&str) -> Vec<u8>) -> String {
     let letters = "\u{e4}\u{f6}\u{fc} 123456789 ".repeat(10);
     let (mut text, mut room) = ("      LONG = '".to_owned(), 72 - 14);
@@ -47,7 +47,7 @@ fn long(encoded: fn(&str) -> Vec<u8>) -> String {
                 text.push_str("\n     +");
                 room = 66;
             }
-            // No letter is divided.
+            // No character is split.
             1 if width == 2 => {
                 text.push('x');
                 room = 0;
@@ -65,7 +65,7 @@ fn long(encoded: fn(&str) -> Vec<u8>) -> String {
     text + "''\u{df}'"
 }
 
-/// The same without AD block, for gfortran.
+/// The same without an AD block, for gfortran.
 fn plain() -> String {
     PROGRAM
         .replace("      ADF(X)\n", "")
@@ -76,7 +76,7 @@ fn latin_1(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(c).unwrap()).collect()
 }
 
-/// What the program prints that gfortran alone makes of the file.
+/// Returns the output of the program that gfortran alone makes of the file.
 fn printed(dir: &Path, file: &str) -> Vec<u8> {
     let compiled = Command::new("gfortran")
         .args(["-std=legacy", "-w", "-o", "alone", file])
@@ -90,7 +90,7 @@ fn printed(dir: &Path, file: &str) -> Vec<u8> {
     ran.stdout
 }
 
-/// In Latin-1 and in UTF-8: run, printed in either form, laid out, converted.
+/// In Latin-1 and in UTF-8: run, printed in either form, formatted, converted.
 #[test]
 fn letters_have_the_bytes_of_their_file() {
     let utf_8 = |text: &str| text.as_bytes().to_vec();
@@ -138,7 +138,7 @@ fn letters_have_the_bytes_of_their_file() {
     }
 }
 
-/// Messages show letters, at the right places.
+/// Messages show the characters, at the right positions.
 #[test]
 fn messages_have_letters() {
     let dir = sandbox();

@@ -1,4 +1,4 @@
-//! What would end the process, or never end, when Rust calls it; labels in programs.
+//! Code that would end the process, or never end, called from Rust; labels in programs.
 
 mod support;
 use farfel_driver::{Config, Session};
@@ -23,7 +23,7 @@ fn calls_end_and_the_process_goes_on() {
     }
 }
 
-/// What cannot be seen to is `unsafe`, and what is left out is said.
+/// Functions that cannot be made safe are `unsafe`, and omissions are reported.
 #[test]
 fn what_is_left_is_unsafe() {
     let p = Project::new("unsafe_ends", "unsafe_ends");
@@ -64,19 +64,19 @@ fn what_is_left_is_unsafe() {
     assert_eq!(bindings.matches("pub fn").count(), 1, "{bindings}");
 }
 
-/// gfortran 12 takes out labels of which ASSIGN has stored the place in what is kept between calls, where it optimises.
+/// When optimising, gfortran 12 removes labels whose addresses ASSIGN has stored in saved variables.
 #[test]
 fn labels_in_what_is_kept() {
     runs("labels.ff");
 }
 
-/// What the compiler of Fortran makes wrong code of.
+/// Code that gfortran compiles incorrectly.
 #[test]
 fn sections_that_go_backwards() {
     runs("backwards.ff");
 }
 
-/// A program with all optimisations.
+/// Runs a program with all optimisations.
 fn runs(name: &str) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("ends")

@@ -1,4 +1,4 @@
-//! ENTRY points and alternate returns, as Rust calls them.
+//! ENTRY points and alternate returns, called from Rust.
 
 mod support;
 use support::Project;
@@ -27,7 +27,7 @@ fn entry_points_and_alternate_returns() {
         );
     }
     let bindings = p.bindings();
-    // What stands before the ENTRY statement says what it is.
+    // The comment before the ENTRY statement is its documentation.
     let about = "/// The value number K of those that STORE got.\n/// Nothing happens for K = 0.\n";
     assert!(bindings.contains(about), "{bindings}");
     assert!(

@@ -1,4 +1,4 @@
-//! Folders of Fortran as they are found: what `farfel init` makes of them builds and runs.
+//! Existing folders of Fortran: the projects that `farfel init` makes of them build and run.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn command(dir: &Path, args: &[&str]) -> snapbox::cmd::Command {
     farfel(dir).env_remove("CARGO_TARGET_DIR").args(args)
 }
 
-/// What a command that succeeds says, standard output and standard error.
+/// Returns the standard output and standard error of a command that succeeds.
 fn said(dir: &Path, args: &[&str]) -> (String, String) {
     let done = command(dir, args).assert().success();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -35,7 +35,7 @@ fn ran(dir: &Path, program: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Sources, objects and makefiles in folders of their own, flags with the compiler, C that wants a definition.
+/// Sources, objects and makefiles in separate folders, flags with the compiler, C that needs a definition.
 #[test]
 fn a_makefile_with_functions_and_folders() {
     let dir = sandbox();
@@ -91,7 +91,7 @@ fn a_makefile_with_functions_and_folders() {
             "lib/unused.f: not in Makefile",
         ],
     );
-    // The library is made of its sources.
+    // The library consists of its sources.
     let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
     assert!(manifest.contains("include = [\"common\"]"), "{manifest}");
     let manifest = manifest.replace("link = [\"own\"]\n", "");
@@ -100,7 +100,7 @@ fn a_makefile_with_functions_and_folders() {
     assert_eq!(ran(dir, "model"), " 2.0\n");
 }
 
-/// Files that are passed through and refused all the same came up again and again.
+/// A regression test: files that were passed through but still rejected came up again and again.
 #[test]
 fn what_is_passed_through_and_refused_is_left_out() {
     let dir = sandbox();
@@ -118,7 +118,8 @@ fn what_is_passed_through_and_refused_is_left_out() {
     assert_eq!(ran(dir, "model"), " one\n");
 }
 
-/// Several programs have subprograms of the same name, some of them modern Fortran; and some are called alike.
+/// Several programs have subprograms of the same name, some of them in modern Fortran; and some have the same
+/// name.
 #[test]
 fn programs_get_the_files_that_they_reach() {
     let dir = sandbox();
@@ -154,7 +155,7 @@ fn programs_get_the_files_that_they_reach() {
     for (program, shown) in [("a", 1010), ("b-run", 1020), ("c-run", 1030), ("d", 1040)] {
         assert_eq!(ran(dir, program).trim(), shown.to_string(), "{program}");
     }
-    // Nothing says which one is meant.
+    // It is ambiguous which one is meant.
     write(dir, "e.f", program(""));
     let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
     let manifest = manifest.replace("sources = [", "sources = [\"e.f\", ");
@@ -235,7 +236,7 @@ fn c_that_does_not_compile_is_left_out() {
     assert_eq!(ran(dir, "model").trim(), "5");
 }
 
-/// What is left out because of an error may be needed.
+/// Files that are left out because of an error may be needed.
 #[test]
 fn what_a_program_lacks_may_be_left_out() {
     let dir = sandbox();
@@ -257,7 +258,7 @@ fn what_a_program_lacks_may_be_left_out() {
     );
 }
 
-/// Names of programs with dots, which pattern rules make of their sources.
+/// Names of programs with dots, which pattern rules build from their sources.
 #[test]
 fn programs_with_dots_in_their_names() {
     let dir = sandbox();
@@ -281,7 +282,7 @@ fn programs_with_dots_in_their_names() {
     assert_eq!(ran(dir, "one.new").trim(), "2");
 }
 
-/// A library in a folder whose name cannot be a package name, with tests as `fpm` has them.
+/// A library in a folder whose name is not a valid package name, with tests in `fpm`'s layout.
 #[test]
 fn a_library_with_tests() {
     let dir = sandbox();
@@ -308,12 +309,12 @@ fn a_library_with_tests() {
     let failed = command(dir, &["test", "bad"]).assert().code(1);
     let text = String::from_utf8_lossy(&failed.get_output().stdout).into_owned();
     contains(&text, &["test bad ... FAILED", "0 passed; 1 failed"]);
-    // What is said of one part of the package is cargo's.
+    // Options for a part of the package are passed on to cargo.
     let (text, _) = said(dir, &["test", "--lib"]);
     assert!(!text.contains("test bad"), "{text}");
 }
 
-/// Directives in files whose names do not ask for the preprocessor.
+/// Preprocessor directives in files whose names do not imply the preprocessor.
 #[test]
 fn directives_want_the_preprocessor() {
     let dir = sandbox();
@@ -375,7 +376,7 @@ fn libraries_are_found_by_pkg_config_and_linked_again() {
     let project = dir.join("p");
     let with = |args: &[&str]| command(&project, args).env("PKG_CONFIG", &pkg_config);
     let built = with(&["build"]).assert().success();
-    // It is known, though no source has it.
+    // It is known, although no source defines it.
     let text = String::from_utf8_lossy(&built.get_output().stderr).into_owned();
     assert!(!text.contains("F0107"), "{text}");
     assert_eq!(ran(&project, "model").trim(), "11");
@@ -385,7 +386,7 @@ fn libraries_are_found_by_pkg_config_and_linked_again() {
     let doctor = with(&["doctor"]).assert().success();
     let text = String::from_utf8_lossy(&doctor.get_output().stdout).into_owned();
     contains(&text, &["library own", "-lownlib, by pkg-config"]);
-    // Nobody has it.
+    // No package provides it.
     let without = |args: &[&str]| {
         let failed = command(&project, args).env("PKG_CONFIG", "/no/such/pkg-config");
         let failed = failed.assert().code(1);
@@ -427,7 +428,7 @@ fn clean_leaves_what_other_projects_have_in_a_shared_directory() {
     };
     assert!(!exists("debug/one") && !exists("release/one"));
     assert!(exists("debug/two") && exists("release/two"));
-    // One of its own goes as a whole.
+    // Its own target directory is removed as a whole.
     let own = farfel(&dir.path().join("two")).env_remove("CARGO_TARGET_DIR");
     own.args(["build", "-q"]).assert().success();
     let own = farfel(&dir.path().join("two")).env_remove("CARGO_TARGET_DIR");

@@ -1,4 +1,4 @@
-//! What goes wrong: each time one clear message, the exit code, and nothing half-written.
+//! Errors: each time one clear message, the right exit code, and nothing half-written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ error: 2 errors
     assert_eq!(tree(dir.path()), ["unknown.ff"]);
 }
 
-/// gfortran finds that nobody defines the subroutine; the command that failed is shown.
+/// gfortran reports that the subroutine is undefined; the failed command is shown.
 #[test]
 fn an_unknown_subroutine() {
     let dir = sandbox();
@@ -134,7 +134,7 @@ error: no Fortran compiler found: looked for gfortran, gfortran-17, gfortran-16,
 
 "#]]);
     }
-    // Reading takes none.
+    // Reading needs no gfortran.
     farfel(dir.path())
         .args(["check", "-q", "main.ff"])
         .env("PATH", &nothing)
@@ -180,7 +180,7 @@ fn a_missing_compiler_is_installed_and_said_so() {
     executable(&tools, "apt-get", &script);
     executable(&tools, "id", "#!/bin/sh\necho 0\n");
 
-    // Not when the user forbids it, and the doctor only tells.
+    // Not if the user forbids it, and the doctor only reports it.
     farfel(dir.path())
         .args(["build", "main.ff"])
         .env("PATH", &tools)
@@ -386,8 +386,8 @@ error: nothing to compile: `empty.ff` is empty
     assert_eq!(tree(dir.path()), ["empty.ff"]);
 }
 
-/// Root may write everywhere, so the command runs as nobody then: from a copy in a place
-/// that everybody can enter.
+/// Root may write everywhere, so the command then runs as nobody: from a copy in a folder that everybody can
+/// enter.
 #[cfg(unix)]
 #[test]
 fn a_directory_without_permission() {
@@ -455,7 +455,7 @@ error: cannot write `[DIR]/closed/build.rs`: permission denied
     assert_eq!(tree(&closed), ["hidden.ff"]);
 }
 
-/// The folder with links to all programs on PATH but gfortran.
+/// Returns a folder with links to all programs on PATH except gfortran.
 #[cfg(unix)]
 fn without_gfortran(dir: &Path) -> PathBuf {
     let tools = dir.join("tools");
@@ -468,7 +468,7 @@ fn without_gfortran(dir: &Path) -> PathBuf {
             let name = entry.file_name();
             let text = name.to_string_lossy();
             if !text.contains("gfortran") && !text.starts_with("f77") && !text.starts_with("f95") {
-                // What comes first on PATH stays.
+                // The first one on PATH takes precedence.
                 let _ = std::os::unix::fs::symlink(entry.path(), tools.join(&name));
             }
         }
@@ -570,7 +570,7 @@ error: there is no rule `unknwon-procedure`; did you mean `unknown-procedure`?
 "#]]);
 }
 
-/// From the AD block down to a dummy procedure that nobody knows, and where it comes from.
+/// The message shows the calls from the AD block down to an unknown dummy procedure, and where it comes from.
 #[test]
 fn the_way_to_an_unknown_procedure_is_shown() {
     let dir = sandbox();

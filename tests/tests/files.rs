@@ -19,9 +19,9 @@ PRINT *, NINT(D)
 END
 ";
 
-/// The equilibrium is (50, 50); `example-project/tests/equilibrium.rs` has the algebra. The
-/// function whose root is sought has the slope -0.001, so that rounding to single precision
-/// moves the root by about 2e-2; a bound of 5e-2 leaves no room for a wrong derivative.
+/// The equilibrium is (50, 50); `example-project/tests/equilibrium.rs` has the algebra. The function whose
+/// root is sought has the slope -0.001, so rounding to single precision moves the root by about 2e-2; a
+/// tolerance of 5e-2 leaves no room for a wrong derivative.
 #[test]
 fn the_paper_s_program_reaches_the_analytic_equilibrium() {
     let dir = sandbox();
@@ -54,8 +54,7 @@ fn the_paper_s_program_reaches_the_analytic_equilibrium() {
     }
 }
 
-/// In double precision the same program, unchanged, is good to more than single precision
-/// can show.
+/// In double precision the same program, unchanged, is more accurate than single precision can be.
 #[test]
 fn real_kind_8_makes_it_double_precision() {
     let dir = sandbox();
@@ -71,8 +70,8 @@ fn real_kind_8_makes_it_double_precision() {
     }
 }
 
-/// Where the compiler is told that REAL has 8 bytes, REAL and DOUBLE PRECISION arguments are of one
-/// type, and derivatives go through them.
+/// If REAL has 8 bytes by a compiler option, REAL and DOUBLE PRECISION arguments have the same type, and
+/// derivatives pass through them.
 #[test]
 fn real_kind_8_makes_real_and_double_precision_one_type() {
     let dir = sandbox();
@@ -122,7 +121,7 @@ fn run_says_what_it_does_on_standard_error_only() {
     assert_eq!(tree(dir.path()), ["cube.ff"]);
 }
 
-/// FORTRAN 77 has no way to see arguments, Linux has one to look them up.
+/// FORTRAN 77 cannot access command-line arguments, but Linux has a file with them.
 #[cfg(target_os = "linux")]
 #[test]
 fn arguments_and_exit_code_are_the_program_s_own() {
@@ -166,7 +165,7 @@ fn a_signal_is_128_and_its_number() {
         .code(128 + 8);
 }
 
-/// A program that fails says where, in terms of its source.
+/// A program that fails reports the line of its source.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn backtraces_name_lines_of_the_source() {
@@ -229,9 +228,9 @@ fn check_reads_and_writes_nothing() {
     assert_eq!(tree(dir.path()), ["cube.ff"]);
 }
 
-/// Each stage prints a complete program: reading it again gives the same results. Only
-/// `lift` stands between two programs, as in the paper: closures are passed along already,
-/// and who takes them is copied for it in the next stage.
+/// Each stage prints a complete program: reading it again gives the same results. Only the output of `lift`
+/// is between two programs, as in the paper: closures are already passed along, and the subprograms that take
+/// them are copied in the next stage.
 #[test]
 fn every_stage_prints_a_complete_program() {
     let dir = sandbox();
@@ -270,7 +269,7 @@ fn every_stage_prints_a_complete_program() {
     }
 }
 
-/// What `farfel expand` prints is what gfortran compiles.
+/// gfortran compiles what `farfel expand` prints.
 #[test]
 fn the_final_stage_is_fortran() {
     let dir = sandbox();
@@ -312,11 +311,11 @@ For more information, try '--help'.
 "#]]);
 }
 
-/// `farfel expand … | head -1`: the reader goes away after a line.
+/// `farfel expand … | head -1`: the reader exits after one line.
 #[test]
 fn a_reader_that_goes_away_is_no_fault() {
     let dir = sandbox();
-    // More than a pipe holds, so that writing must meet the closed end.
+    // More than a pipe buffers, so that writing fails.
     let mut big = String::from("PROGRAM BIG\n");
     for i in 0..20_000 {
         big.push_str(&format!("X{} = {i}\n", i % 10));
@@ -441,7 +440,7 @@ fn include_looks_beside_the_file_and_in_the_project() {
             .success()
             .stdout_eq("          12\n");
     }
-    // From another place, by an absolute path.
+    // From another directory, by an absolute path.
     farfel(&dir.path().join("project/sub"))
         .args(["run", "-q"])
         .arg(dir.path().join("sub/main.ff"))
@@ -528,8 +527,8 @@ fn completions_and_help_go_to_standard_output() {
     assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
 }
 
-/// INCLUDE starts at the including file, wherever the command runs, and goes on in the
-/// directories of `-I`.
+/// INCLUDE is relative to the including file, wherever the command runs, and then searches the directories of
+/// `-I`.
 #[test]
 fn include_starts_at_the_including_file() {
     let dir = sandbox();

@@ -81,7 +81,7 @@ help: `farfel fmt --diff` shows what would change
             .stdout_eq(str![])
             .stderr_eq(str![]);
     }
-    // Nothing is left beside it.
+    // No other file is left.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
@@ -106,7 +106,7 @@ END
 
 "#]]);
     assert_eq!(read(dir.path(), "a.f"), UGLY);
-    // There and back.
+    // Converted and back.
     for form in ["free", "fixed"] {
         farfel(dir.path())
             .args(["fmt", "-q", "--form", form, "a.f"])
@@ -144,7 +144,7 @@ fn a_project_and_cargo_farfel() {
 
 "#]]);
     assert_eq!(read(dir.path(), "src/a.f"), NEAT);
-    // A form that the project does not have.
+    // A form other than the project's.
     let manifest =
         read(dir.path(), "Cargo.toml") + "\n[package.metadata.farfel]\nform = \"fixed\"\n";
     write(dir.path(), "Cargo.toml", manifest);
@@ -190,7 +190,7 @@ help: INCLUDE files are not read and lines for a preprocessor are not followed: 
     assert_eq!(read(dir.path(), "a.f"), NEAT);
 }
 
-/// Latin-1 stays Latin-1, line ends stay what they are, and a link stays a link.
+/// Latin-1 stays Latin-1, line ends are preserved, and a link stays a link.
 #[test]
 fn bytes_and_links_stay() {
     let dir = sandbox();

@@ -1,7 +1,7 @@
-//! The gallery: each program does what its README shows, and stops when it is broken.
+//! The gallery: each program prints what its README shows, and stops when it is broken.
 //!
-//! `backprop.ff`, which is in reverse mode, is run with Tapenade, too: with the drop-in in its place,
-//! and where `TAPENADE_HOME` names a Tapenade, with that.
+//! `backprop.ff`, which is in reverse mode, also runs with Tapenade: with the drop-in in its place, and with
+//! the real one if `TAPENADE_HOME` names it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,8 @@ use farfel_tests::{farfel, repository};
 /// The program in reverse mode.
 const REVERSE: &str = "backprop.ff";
 
-/// For each program a change of one line, in it or in the library, that makes what it finds
-/// wrong. Each takes a derivative away or makes it another one, where there is one.
+/// For each program, a change of one line in it or in the library that makes its results wrong. Each removes
+/// or changes a derivative, if there is one.
 const FAULTS: [(&str, &str, &str, &str); 11] = [
     (
         "root.ff",
@@ -84,7 +84,7 @@ fn gallery() -> PathBuf {
     repository().join("gallery")
 }
 
-/// The sources in a directory, sorted.
+/// Returns the sources in a directory, sorted.
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
@@ -97,8 +97,8 @@ fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
 }
 
-/// What the README shows for each program: the `text` block of the section whose heading
-/// links it.
+/// Returns the output that the README shows for each program: the `text` block of the section whose heading
+/// links to it.
 fn shown() -> BTreeMap<String, String> {
     let readme = fs::read_to_string(gallery().join("README.md")).unwrap();
     let sections = readme.split("\n## ").skip(1);
@@ -113,13 +113,13 @@ fn shown() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Compiles a program of the gallery in `root` with the library there, runs it, and returns
-/// whether it ended well, and what it printed.
+/// Compiles a program of the gallery in `root` with the library there and runs it. Returns whether it
+/// succeeded, and its output.
 fn run(root: &Path, program: &str, ad_tool: &str) -> (bool, String) {
     run_at(root, program, ad_tool, None)
 }
 
-/// The same with a Tapenade that stands at `home`.
+/// The same with a Tapenade installed at `home`.
 fn run_at(root: &Path, program: &str, ad_tool: &str, home: Option<&Path>) -> (bool, String) {
     let mut files = vec![root.join(program)];
     files.extend(sources(&root.join("lib")));
@@ -140,7 +140,7 @@ fn run_at(root: &Path, program: &str, ad_tool: &str, home: Option<&Path>) -> (bo
     }
     let ran = loop {
         match Command::new(&executable).output() {
-            // A process that another test starts right now has the file open for a moment.
+            // A process that another test is just starting may have the file open for a moment.
             Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
             ran => break ran.unwrap(),
         }
@@ -149,7 +149,7 @@ fn run_at(root: &Path, program: &str, ad_tool: &str, home: Option<&Path>) -> (bo
     (ran.status.success(), text)
 }
 
-/// Does something for each item, on two threads.
+/// Applies `work` to each item, on two threads.
 fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     let (left, right) = items.split_at(items.len() / 2);
     std::thread::scope(|scope| {
@@ -178,7 +178,7 @@ fn every_program_prints_what_its_readme_shows() {
 
 #[test]
 fn a_broken_program_stops() {
-    // The documentation names all of them.
+    // The documentation lists all of them.
     let page = fs::read_to_string(repository().join("farfel-build/src/gallery.rs")).unwrap();
     let lib = sources(&gallery().join("lib"));
     for file in sources(&gallery()).iter().chain(&lib) {
@@ -207,7 +207,7 @@ fn a_broken_program_stops() {
     });
 }
 
-/// As the README has the commands.
+/// The commands in the README.
 #[test]
 fn the_readme_s_commands() {
     let libraries = sources(&gallery().join("lib"));
@@ -224,7 +224,7 @@ fn the_readme_s_commands() {
     }
 }
 
-/// In processes of its own, as Tapenade runs.
+/// In separate processes, like Tapenade.
 #[cfg(unix)]
 #[test]
 fn backpropagation_by_the_drop_in() {

@@ -1,4 +1,4 @@
-//! Libraries whose COMMON and saved variables belong to instances.
+//! Libraries with instances, which own COMMON and saved variables.
 
 mod support;
 use support::Project;
@@ -27,12 +27,12 @@ fn instances_do_not_know_of_each_other() {
         );
     }
     let bindings = p.bindings();
-    // What has no state is a function, and nothing takes a lock.
+    // Subprograms without state are functions, and nothing takes a lock.
     assert!(bindings.contains("\npub fn twice("), "{bindings}");
     assert!(!bindings.contains("FARFEL_LOCK"), "{bindings}");
 }
 
-/// What cannot belong to an instance is said, with what to do about it.
+/// Items that cannot belong to an instance are reported, with the alternative.
 #[test]
 fn what_cannot_belong_to_an_instance() {
     let source = "\
@@ -95,7 +95,8 @@ fn what_cannot_belong_to_an_instance() {
     }
 }
 
-/// Functions that are not checked are unsafe methods; code without text takes the lock, and what C knows is everybody's.
+/// Unchecked functions are unsafe methods; functions that call code without source take the lock, and COMMON
+/// blocks that C uses are shared.
 #[test]
 fn unchecked_and_unknown() {
     let p = Project::new("unchecked_instances", "unchecked_instances");
@@ -162,8 +163,8 @@ fn main() {
     assert!(!bindings.contains("common_shared"), "{bindings}");
 }
 
-/// A derivative has larger arrays than what it is the derivative of. They are not in static memory, which threads share, and
-/// nothing takes a lock for them.
+/// A derivative has larger arrays than its original. They are not in static memory, which threads share, and
+/// no lock is taken for them.
 #[test]
 fn derivatives_run_in_threads() {
     let p = Project::new("derivatives_in_threads", "derivatives_in_threads");

@@ -1,5 +1,5 @@
-//! Builds that are ended in the middle of compiling: nothing goes on, nothing is left, and
-//! the next build is right.
+//! Builds that are killed during compilation: no process continues, no file is left, and the next build is
+//! right.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::Project;
 
-/// A gfortran that hangs while there is a file `hang` beside it, and a sleeper with it.
+/// A gfortran that hangs while there is a file `hang` beside it, together with a sleeping child process.
 fn compiler(directory: &Path) -> PathBuf {
     let here = directory.display();
     let text = format!(
@@ -28,7 +28,7 @@ fn compiler(directory: &Path) -> PathBuf {
     path
 }
 
-/// The processes that run a program, or a script.
+/// Returns the processes that run a program or a script.
 fn running(program: &Path) -> Vec<String> {
     let name = program.to_str().unwrap();
     let entries = fs::read_dir("/proc").unwrap();
@@ -83,7 +83,7 @@ fn however_a_build_ends_its_compilers_end() {
         ("TMPDIR", temporary.to_str().unwrap()),
         ("FARFEL", farfel.to_str().unwrap()),
     ];
-    // What is signalled: the group of cargo, as the terminal does, the build script, or the command
+    // The target of the signal: cargo's process group, as from a terminal, the build script, or the command
     // that it runs.
     for (n, (signal, whom)) in [
         ("INT", Whom::Group),
@@ -134,13 +134,13 @@ fn however_a_build_ends_its_compilers_end() {
     }
 }
 
-/// Where [`Project::cargo`] builds.
+/// Returns the target directory of [`Project::cargo`].
 fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("target")
 }
 
-/// gfortran that crashes, by itself or in the program that it starts: an error that says
-/// so, and nothing that looks like a fault of the source.
+/// A gfortran that crashes, itself or in the program that it starts: an error that says so, and nothing that
+/// looks like an error in the source.
 #[test]
 fn a_compiler_that_crashes() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Farfel libraries: packages that call the subprograms of others, and differentiate them.
+//! Farfel libraries: packages that call and differentiate the subprograms of other packages.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use farfel_tests::{farfel, fixed, repository, sandbox, write};
 
 const BUILD_SCRIPT: &str = "fn main() {\n    farfel_build::compile();\n}\n";
 
-/// A manifest of a package; `more` goes to its dependencies.
+/// Returns the manifest of a package; `more` is added to its dependencies.
 fn manifest(name: &str, version: &str, links: &str, more: &str) -> String {
     let farfel = repository().display();
     let links = match links {
@@ -21,7 +21,7 @@ fn manifest(name: &str, version: &str, links: &str, more: &str) -> String {
     )
 }
 
-/// A library: what its users see of it in Rust is its bindings.
+/// Writes a library, whose Rust interface consists of its bindings.
 fn library(dir: &Path, name: &str, version: &str, links: &str, more: &str, fortran: &str) {
     let at = format!("{name}-{version}");
     let write = |file: &str, text: &str| write(&dir.join(&at), file, text);
@@ -31,7 +31,7 @@ fn library(dir: &Path, name: &str, version: &str, links: &str, more: &str, fortr
     write("fortran/all.ff", fortran);
 }
 
-/// ROOT counts its calls, in a COMMON block. SHIFT is its own affair.
+/// ROOT counts its calls, in a COMMON block. SHIFT is private to the library.
 fn solvers(factor: u32) -> String {
     fixed(&format!(
         "FUNCTION ROOT(F, X0, N)
@@ -66,7 +66,7 @@ END
     ))
 }
 
-/// Uses `solvers`, and has a SHIFT of its own.
+/// Uses `solvers`, and has its own SHIFT.
 const OPTIMA: &str = "FUNCTION ARGMAX(F, X0, N)
 IMPLICIT DOUBLE PRECISION (A-H, O-Z)
 EXTERNAL F
@@ -90,8 +90,7 @@ PEAK = ARGMAX(HILL, 1D0, 20)
 END
 ";
 
-/// Uses another version of `solvers`, has a SHIFT of its own, and a COMMON block that
-/// `optima` would have to know nothing of.
+/// Uses another version of `solvers`, and has its own SHIFT and a COMMON block that must not affect `optima`.
 const PHYSICS: &str = "DOUBLE PRECISION FUNCTION KEPLER(AMEAN, ECC)
 IMPLICIT DOUBLE PRECISION (A-H, O-Z)
 FUNCTION G(E)
@@ -109,7 +108,7 @@ RUNS = EVALS()
 END
 ";
 
-/// Three files that call each other, one of them old Fortran: derivatives go through all, and
+/// Three files that call each other, one of them in old Fortran: derivatives pass through all of them, and
 /// through libraries.
 const PEAKS: &str = "SUBROUTINE PEAKS(A, P, DP, E, DE)
 IMPLICIT DOUBLE PRECISION (A-H, O-Z)
@@ -175,8 +174,8 @@ fn main() {
 }
 "#;
 
-/// `app` uses `optima`, which uses `solvers` as `app` does itself, and `physics`, which uses
-/// another version of `solvers`.
+/// `app` uses `optima`, `solvers`, which `optima` uses as well, and `physics`, which uses another version of
+/// `solvers`.
 fn projects(dir: &Path) {
     library(dir, "solvers", "0.1.0", "solvers-0-1", "", &solvers(1));
     library(dir, "solvers", "0.2.0", "solvers-0-2", "", &solvers(100));
@@ -213,7 +212,7 @@ fn libraries_are_called_and_differentiated_from_other_packages() {
                     1.000000000\n1.000000000\n";
     assert_eq!(run(), format!("{expected}3 200 1\n"));
 
-    // A change of a library reaches whoever has it compiled in.
+    // A change of a library affects everything that contains its code.
     let changed = write(
         &dir.path().join("solvers-0.1.0"),
         "fortran/all.ff",
@@ -235,7 +234,7 @@ fn libraries_are_called_and_differentiated_from_other_packages() {
         assert!(text.contains(name), "{name}: {text}");
     }
 
-    // Faults in a library are shown at its lines.
+    // Errors in a library are shown at its lines.
     fs::write(changed, solvers(7).replace("Y = F(X)", "Y = F(X")).unwrap();
     let faulty = farfel(&app).arg("check").assert().code(1);
     let text = stderr(&faulty);

@@ -1,4 +1,4 @@
-//! What programs read that show errors and warnings, and `farfel check` of a project.
+//! Errors and warnings in formats for programs, and `farfel check` of a project.
 #![cfg(unix)]
 
 #[path = "support/script.rs"]
@@ -14,7 +14,7 @@ use std::process::Command;
 
 const SOURCE: &str = "SUBROUTINE ONE(X)\nINTEGER UNUSED\nX = 1\nEND\n";
 
-/// The lines of standard output that are diagnostics: all of them, but for those of cargo.
+/// Returns the diagnostics on standard output: all lines except cargo's.
 fn diagnostics(text: &[u8]) -> Vec<Value> {
     let lines = std::str::from_utf8(text).unwrap().lines();
     let all = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -103,7 +103,7 @@ fn json_lines() {
     assert!(rendered.contains("5 |       X = 1 +"), "{rendered}");
 }
 
-/// At a terminal, errors end with where to read more. In a log they do not.
+/// At a terminal, errors end with a hint where to read more; in a log they do not.
 #[test]
 fn a_hint_at_a_terminal() {
     let dir = sandbox();
@@ -122,7 +122,7 @@ fn a_hint_at_a_terminal() {
             .env("NO_COLOR", "1");
         command.output().ok()
     };
-    // The program that records a terminal; its options are those of Linux.
+    // The program that records a terminal session; its options are Linux's.
     if cfg!(target_os = "linux")
         && let Some(output) = ran("script", &["-qec", &check, "/dev/null"])
     {
@@ -134,7 +134,7 @@ fn a_hint_at_a_terminal() {
     assert!(said.contains("F0001") && !said.contains(hint), "{said}");
 }
 
-/// A package without dependencies but Farfel's.
+/// Writes a package whose only dependencies are Farfel's.
 fn project(dir: &Path, name: &str) {
     let farfel = repository().display();
     write(
@@ -162,7 +162,7 @@ fn a_check_compiles_nothing() {
     let dir = sandbox();
     let dir = dir.path();
     project(dir, "checked");
-    // Nothing that an earlier run of this test has left is of use.
+    // Results of earlier runs of this test must not match.
     let other = SOURCE.replace("X = 1", &format!("X = {}", std::process::id()));
     write(dir, "src/one.f", fixed(&other));
     let fc = program(
@@ -179,7 +179,7 @@ fn a_check_compiles_nothing() {
     let said = |assert: &snapbox::cmd::OutputAssert| {
         String::from_utf8(assert.get_output().stderr.clone()).unwrap()
     };
-    // A warning is shown once, whole.
+    // A warning is shown once, completely.
     let warning = "\
 warning: checked@0.1.0: src/one.f:2:15: F0505 nothing uses UNUSED
 warning: checked@0.1.0:   |
@@ -192,7 +192,7 @@ warning: checked@0.1.0:   |               ^^^^^^
     run("build", false).code(1);
     let built = run("build", true).success();
     assert!(said(&built).contains(warning), "{}", said(&built));
-    // Neither undoes what the other one has done.
+    // Neither invalidates the other's results.
     for _ in 0..2 {
         let again = said(&run("check", false).success());
         assert!(again.contains("Fresh checked v0.1.0"), "{again}");
@@ -200,7 +200,7 @@ warning: checked@0.1.0:   |               ^^^^^^
         assert!(again.contains("Fresh checked v0.1.0"), "{again}");
         assert!(again.contains(warning), "{again}");
     }
-    // The bindings are those of a build: Rust that uses them wrongly is found.
+    // The bindings are the same as in a build: incorrect uses in Rust are found.
     write(
         dir,
         "src/lib.rs",

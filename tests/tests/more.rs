@@ -1,6 +1,6 @@
-//! The test problems of Moré, Garbow and Hillstrom: derivatives of both modes against formulas
-//! written by hand. The programs in `tests/more` check themselves; they stop with a number where
-//! an error is above 1e-12, relative to the size of what is added up.
+//! The test problems of Moré, Garbow and Hillstrom: derivatives of both modes, compared with formulas derived
+//! by hand. The programs in `tests/more` check themselves; they stop with a number if an error is above
+//! 1e-12, relative to the size of the terms.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,8 +8,7 @@ use std::process::Command;
 use farfel_driver::{Config, Session};
 use farfel_tests::{repository, sandbox};
 
-/// Builds a program from files in `tests/more` and returns the lines that it prints for its
-/// problems.
+/// Builds a program from files in `tests/more` and returns the lines that it prints for its problems.
 fn problems(files: &[&str]) -> Vec<String> {
     let folder = repository().join("tests/more");
     let files: Vec<PathBuf> = files.iter().map(|f| folder.join(f)).collect();
@@ -19,7 +18,7 @@ fn problems(files: &[&str]) -> Vec<String> {
         flags: vec!["-O1".into(), "-fcheck=all".into()],
         ..Config::default()
     };
-    // What an earlier run of the tests compiled says nothing about this one.
+    // Results of earlier test runs must not be used.
     config.cache.enabled = false;
     let program = dir.path().join("program");
     Session::of_files(&files, &config)

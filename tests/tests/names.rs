@@ -1,4 +1,4 @@
-//! A block or a copy more in one subprogram: what other subprograms need is not made again.
+//! An additional block or copy in one subprogram: the code of other subprograms is not built again.
 #![cfg(target_os = "linux")]
 
 #[path = "support/script.rs"]
@@ -18,8 +18,8 @@ const BLOCK: &str = "      ADF(X)
       A = A + D
 ";
 
-/// Twelve exported subprograms, each in a file of its own. All differentiate the same
-/// function, and pass a nested one to the same function that differentiates it.
+/// Writes twelve exported subprograms, each in a separate file. All differentiate the same function, and pass
+/// a nested one to the same function that differentiates it.
 fn library(script: &Script) {
     let names: Vec<String> = (b'A'..=b'L')
         .map(|c| format!("{0}{0}", c as char))
@@ -50,7 +50,7 @@ fn library(script: &Script) {
 }
 
 fn user(name: &str) -> String {
-    // Long enough for an object of its own.
+    // Long enough for a separate object.
     let long = "      IF (A .GT. 1E3) A = A/2\n".repeat(40);
     format!(
         "      FUNCTION {name}(X)
@@ -77,7 +77,7 @@ fn blocks_and_copies_keep_their_names() {
     assert_eq!((count(&made, "compile"), count(&made, "request")), (12, 24));
     let first = p.results();
 
-    // A block more in the first of all.
+    // An additional block in the first one.
     p.edit("src/AA.ff", BLOCK, &BLOCK.repeat(2));
     let made = p.made();
     assert_eq!(
@@ -94,7 +94,7 @@ fn blocks_and_copies_keep_their_names() {
     assert_eq!(p.made(), ["cache aa"]);
     assert_same(&p.results(), &first, "a block less");
 
-    // A copy more.
+    // An additional copy.
     let fun = "        FUNCTION FUN(T)";
     let early = "        FUNCTION EARLY(T)\n        EARLY = T*T\n        END\n";
     p.edit("src/AA.ff", fun, &format!("{early}{fun}"));
@@ -110,7 +110,7 @@ fn blocks_and_copies_keep_their_names() {
     assert_eq!(p.made(), ["cache aa"]);
     assert_same(&p.results(), &first, "a copy less");
 
-    // A whole subprogram, before all others in the alphabet and in the text.
+    // An additional subprogram, before all others in the alphabet and in the text.
     p.file("src/A.ff", user("A"));
     p.edit("Cargo.toml", "exports = [", "exports = [\"A\", ");
     let made = p.made();
@@ -121,7 +121,7 @@ fn blocks_and_copies_keep_their_names() {
     );
     assert_eq!(made.len(), 3, "{made:?}");
 
-    // What came about step by step is what comes about at once.
+    // The incremental result equals that of a fresh build.
     let fresh = Script::new(&dir.path().join("fresh"), "names").at(&p.root);
     fresh.run();
     assert_same(&p.results(), &fresh.results(), "in steps and at once");

@@ -1,4 +1,4 @@
-//! `farfel new` and `farfel init`: the tree they leave, and what they refuse.
+//! `farfel new` and `farfel init`: the files that they create, and the inputs that they reject.
 
 use std::fs;
 
@@ -140,7 +140,7 @@ For more information, try '--help'.
     assert!(tree(dir.path()).is_empty());
 }
 
-/// A file stands where a directory would have to be: that fails for root as well.
+/// A file is in the place of a required directory: that fails for root as well.
 #[test]
 fn new_leaves_nothing_when_it_fails() {
     let dir = sandbox();
@@ -301,7 +301,7 @@ note: put Farfel sources into `fortran/` and write `farfel_runtime::include_bind
         "{changed}"
     );
     assert!(dir.path().join("build.rs").is_file() && dir.path().join("fortran").is_dir());
-    // Once more changes nothing.
+    // Running it again changes nothing.
     farfel(dir.path()).arg("init").assert().success();
     assert_eq!(
         fs::read_to_string(dir.path().join("Cargo.toml")).unwrap(),
@@ -331,7 +331,7 @@ help: add `farfel_build::compile();` to the `main` of its build.rs first
     assert_eq!(tree(dir.path()), ["Cargo.toml", "build.rs"]);
 }
 
-/// Fortran that is there becomes the project; nothing else is put beside it.
+/// Existing Fortran becomes the project; no other files are added.
 #[test]
 fn init_takes_over_a_folder_of_fortran() {
     let dir = sandbox();
@@ -379,7 +379,7 @@ note: `farfel check` looks for errors, `farfel build` builds the programs
         .stdout_eq(" 0.001000000\n");
 }
 
-/// Without a main program it is a library for Rust; files that Farfel does not take are left out.
+/// Without a main program it is a library for Rust; files that Farfel does not support are left out.
 #[test]
 fn init_makes_a_library_of_subprograms() {
     let dir = sandbox();

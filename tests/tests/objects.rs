@@ -1,13 +1,13 @@
-//! Libraries of several objects mean what they mean as one.
+//! Libraries of several objects mean the same as libraries of a single one.
 
 mod support;
 use std::fmt::Write as _;
 use std::fs;
 use support::Project;
 
-/// Everything that can stand between two objects: short and long subprograms that several
-/// exported ones reach, COMMON with initial values, ENTRY, STOP, saved state, derivatives
-/// through what is shared, and calls that do not fit what they call.
+/// Everything that can be shared between objects: short and long subprograms that several exported ones
+/// reach, COMMON with initial values, ENTRY, STOP, saved state, derivatives through shared code, and calls
+/// that do not match the called subprograms.
 const LIBRARY: &str = "
       DOUBLE PRECISION FUNCTION FIRST(X)
       DOUBLE PRECISION X, Y, SLOPE, SHORT, LONG
@@ -61,7 +61,7 @@ BODY
       END
 ";
 
-/// Plain Fortran, in which calls need not fit.
+/// Plain Fortran, in which calls need not match.
 const OLD: &str = "
       DOUBLE PRECISION FUNCTION THIRD(X)
       DOUBLE PRECISION X, LONG, W(3)
@@ -91,7 +91,7 @@ C     An element where an array is wanted, and a scalar: legal enough.
       END
 ";
 
-/// LONG has an ENTRY point, so that what calls it is not checked.
+/// LONG has an ENTRY point, so its callers are not checked.
 const CALLER: &str = r#"farfel_runtime::include_bindings!();
 fn main() {
     println!("{} {} {}", unsafe { first(2.0) }, unsafe { second(2.0) }, unsafe { third(2.0) }.unwrap());
@@ -100,7 +100,7 @@ fn main() {
 }
 "#;
 
-/// Statements that change nothing, so that a unit is too long to be copied.
+/// Returns statements without effect that make a unit too long to be copied.
 fn body(count: usize) -> String {
     (0..count).fold(String::new(), |mut t, i| {
         let _ = writeln!(t, "      IF (X .EQ. {i}.25D0) LONG = LONG + 1");

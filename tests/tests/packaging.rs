@@ -1,4 +1,5 @@
-//! What is published: licences in every package, all that it compiles, what docs.rs needs, and the Rust that it asks for.
+//! The published packages: licences in each of them, all files that they compile, settings for docs.rs, and
+//! the Rust version that they require.
 
 use farfel_tests::repository;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use toml_edit::DocumentMut;
 
-/// The crates that are published, with their manifests, in the order of CONTRIBUTING.md.
+/// Returns the published crates, with their manifests, in the order of CONTRIBUTING.md.
 fn published() -> Vec<(String, DocumentMut)> {
     let text = fs::read_to_string(repository().join("CONTRIBUTING.md")).unwrap();
     let (_, releasing) = text.split_once("## Releasing").unwrap();
@@ -23,7 +24,7 @@ fn published() -> Vec<(String, DocumentMut)> {
         .collect()
 }
 
-/// What cargo prints.
+/// Runs cargo and returns its output.
 fn cargo(args: &[&str]) -> String {
     let out = Command::new(env!("CARGO"))
         .args(args)
@@ -36,7 +37,7 @@ fn cargo(args: &[&str]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// The files of a package.
+/// Returns the files of a package.
 fn files(name: &str) -> Vec<String> {
     let list = cargo(&["package", "--list", "--allow-dirty", "-p", name]);
     list.lines().map(str::to_owned).collect()
@@ -60,7 +61,7 @@ fn every_package_has_its_licences() {
     }
 }
 
-/// Templates, pages of errors and the gallery are links out of the crate, which compiles them in.
+/// Templates, pages of errors and the gallery are links to folders outside of the crates that embed them.
 #[test]
 fn folders_that_are_links_are_in_the_package() {
     let mut linked = Vec::new();
@@ -83,7 +84,7 @@ fn folders_that_are_links_are_in_the_package() {
     assert_eq!(linked, ["errors", "gallery", "templates"]);
 }
 
-/// The files in a folder, which has some.
+/// Returns the files in a folder, which must have some.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -98,10 +99,11 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// With the oldest Rust that a crate names, cargo takes all that it depends on. clippy's `incompatible_msrv` looks at our own code.
+/// Cargo accepts all dependencies of a crate with the oldest Rust that it declares. clippy's
+/// `incompatible_msrv` checks our own code.
 #[test]
 fn dependencies_are_content_with_the_oldest_rust() {
-    // What only other systems need has not been downloaded.
+    // Dependencies that only other systems need have not been downloaded.
     let about = Command::new("rustc").arg("-vV").output().unwrap();
     let about = String::from_utf8(about.stdout).unwrap();
     let host = about.lines().find_map(|l| l.strip_prefix("host: "));
@@ -140,7 +142,7 @@ fn dependencies_are_content_with_the_oldest_rust() {
     }
 }
 
-/// What a crate needs of the workspace is published before it.
+/// The dependencies of a crate in the workspace are published before it.
 #[test]
 fn crates_are_published_in_an_order_that_works() {
     let published = published();

@@ -1,4 +1,4 @@
-//! A build after any edits gives what a build gives that knows nothing of earlier ones.
+//! A build after arbitrary edits gives the same result as a fresh build.
 #![cfg(target_os = "linux")]
 
 #[path = "support/script.rs"]
@@ -15,7 +15,7 @@ fn the_build_script() {
     script::be_it();
 }
 
-/// Numbers that look random, the same in each run.
+/// A pseudorandom number generator, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -27,7 +27,7 @@ impl Dice {
     }
 }
 
-/// What can be changed about a subprogram.
+/// The properties of a subprogram that edits change.
 #[derive(Clone)]
 struct Unit {
     name: String,
@@ -37,7 +37,7 @@ struct Unit {
     calls: Vec<usize>,
     common: Option<usize>,
     derivative: bool,
-    /// Goes through a solver that takes procedures.
+    /// Whether it calls a solver that takes procedures.
     solver: bool,
     allows: bool,
     unused: bool,
@@ -53,7 +53,7 @@ fn program(units: &[Unit], solver_step: usize, wide: bool) -> BTreeMap<String, S
     let mut files: BTreeMap<String, String> = (0..FILES)
         .map(|f| (format!("src/part{f}.f"), String::new()))
         .collect();
-    // How far the lines of a file are read. Each unit in it has one that is longer.
+    // The last column read in a file. Each unit in it has a longer line.
     let first = if wide {
         "farfel: line-length=132"
     } else {
@@ -117,7 +117,7 @@ fn program(units: &[Unit], solver_step: usize, wide: bool) -> BTreeMap<String, S
     files
 }
 
-/// One edit. Units call only later ones, so that nothing calls itself.
+/// Makes an edit. Units call only later ones, so there is no recursion.
 fn edit(units: &mut [Unit], solver_step: &mut usize, dice: &mut Dice) -> String {
     let at = dice.below(UNITS);
     let other = at + 1 + dice.below(UNITS - at);

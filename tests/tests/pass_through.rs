@@ -1,4 +1,4 @@
-//! Files that gfortran gets as they are, because a setting names them or because they are modern Fortran.
+//! Files that gfortran compiles as they are, because a setting names them or because they are modern Fortran.
 
 mod support;
 
@@ -9,9 +9,9 @@ use farfel_driver::timings::{From, Timings};
 use farfel_tests::{farfel, fixed, sandbox, write};
 use support::Project;
 
-/// A program whose files are in an order in which they cannot be compiled: A uses GRID, whose submodule
-/// is before it, and GRID uses KINDS. FORTRAN 77 calls modern Fortran, which calls back, and both have a
-/// COMMON block and blank COMMON.
+/// A program whose files are in an order in which they cannot be compiled: A uses GRID, whose submodule is
+/// before it, and GRID uses KINDS. FORTRAN 77 calls modern Fortran, which calls back, and both use a COMMON
+/// block and blank COMMON.
 fn modern(dir: &Path) {
     write(
         dir,
@@ -55,7 +55,7 @@ fn modern(dir: &Path) {
         "src/more.inc",
         "integer, parameter :: sp = kind(1.0)\n",
     );
-    // Fixed form, chosen since it uses a module of another one.
+    // Fixed form, passed through because it uses a module of another such file.
     write(
         dir,
         "src/z.f",
@@ -73,7 +73,7 @@ fn manifest(dir: &Path, settings: &str) {
     write(dir, "Cargo.toml", format!("{head}{settings}"));
 }
 
-/// Whether it went well, what was printed, and what was said.
+/// Returns whether the command succeeded, its standard output, and its messages.
 fn ran(dir: &Path, args: &[&str]) -> (bool, String, String) {
     let ran = farfel(dir).args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -110,7 +110,7 @@ fn modern_fortran_is_compiled_in_the_order_of_its_modules() {
             && said.contains("src/z.f (line 2: it uses the module kinds)"),
         "{said}"
     );
-    // A file that an INCLUDE names counts, and so does one of the preprocessor.
+    // Files named by INCLUDE count, and so do those of the preprocessor.
     write(
         dir,
         "src/more.inc",
@@ -192,7 +192,7 @@ fn what_is_wrong_with_modules_is_shown_where_it_is() {
             &["F0401", circle, "src/a.f90:2", "move what both need"],
         );
     }
-    // Two files with one module.
+    // Two files with the same module.
     write(dir, "src/c.f90", module("c", "  integer :: x"));
     write(dir, "src/d.f90", module("b", ""));
     refused(
@@ -200,7 +200,7 @@ fn what_is_wrong_with_modules_is_shown_where_it_is() {
         &["check"],
         &["two files have a module b", "src/d.f90:1", "src/b.f90:1"],
     );
-    // A module that nobody has.
+    // A module that no file defines.
     write(dir, "src/d.f90", module("d", "  use netcdf"));
     refused(
         dir,
@@ -211,10 +211,10 @@ fn what_is_wrong_with_modules_is_shown_where_it_is() {
             "no source of `mixed` has a module netcdf",
         ],
     );
-    // And one that has nothing that is wanted.
+    // And one without the requested name.
     write(dir, "src/d.f90", module("d", "  use c, only: y"));
     refused(dir, &["build"], &["src/d.f90:2", "'y'"]);
-    // It includes what is not there, and what it may not read.
+    // It includes files that do not exist or that it may not read.
     write(dir, "src/d.f90", module("d", "  include 'none.inc'"));
     refused(
         dir,
@@ -256,8 +256,7 @@ fn module_files_of_others() {
     assert_eq!(ran(dir, &["run", "-q"]).1, "43\n");
 }
 
-/// What is wrong with FORTRAN 77, with Farfel, and with free form that is not newer, stays an error of
-/// Farfel.
+/// Errors in FORTRAN 77, in Farfel, and in free form that is not newer Fortran remain errors of Farfel.
 #[test]
 fn mistakes_stay_errors() {
     let dir = sandbox();
@@ -281,7 +280,7 @@ fn mistakes_stay_errors() {
         refused(dir, &["check", name, "m.f90"], &[code, name]);
         fs::remove_file(file).unwrap();
     }
-    // Newer statements outside of modules, and mistakes beside them, are gfortran's.
+    // gfortran handles newer statements outside of modules, and errors beside them.
     for (text, expected) in [
         (
             "subroutine a(x) bind(c)\n  use iso_c_binding\n  real(c_double) :: x\n  x = 1\nend\n",
@@ -334,7 +333,7 @@ fn derivatives_do_not_go_through_them() {
             ],
         );
     }
-    // By hand they do.
+    // With hand-written derivatives they work.
     let by_hand = "C\n!farfel: derivative(GRID(X), tangent = GRID_D, in = X, out = X)\n";
     let tangent = "SUBROUTINE GRID_D(X, XD)\nX = X*2\nXD = XD*2\nEND\n";
     write(
@@ -346,7 +345,7 @@ fn derivatives_do_not_go_through_them() {
     assert!(good && printed.trim() == "2.00000000", "{printed}\n{said}");
 }
 
-/// Main programs in such files are programs of the project, and no part of a library.
+/// Main programs in such files are programs of the project, and not part of a library.
 #[test]
 fn several_main_programs() {
     let dir = sandbox();
@@ -397,7 +396,7 @@ contains
 end module
 ";
 
-/// In a Rust project: called by `bind(C)`, and by way of FORTRAN 77, which is unsafe then; kept between
+/// In a Rust project: called through `bind(C)`, and through FORTRAN 77, which is unsafe then; kept between
 /// builds as far as the modules allow.
 #[test]
 fn rust_calls_them_and_what_has_not_changed_is_kept() {
@@ -410,7 +409,7 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
          \x20   let mut x = 0.0;\n    // SAFETY: Fortran sets X and nothing else.\n\
          \x20   unsafe { fortran::old(&mut x); twice(&mut x) };\n    println!(\"{area} {x}\");\n}\n",
     );
-    // What an earlier run has left in the target directory is not taken.
+    // Results of an earlier run in the target directory must not be used.
     let now = format!("! {}\n", std::process::id());
     let grid = format!("{GRID}{now}");
     p.file("fortran/grid.f90", &grid);
@@ -447,18 +446,18 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
         names.sort();
         names
     };
-    // A module's subprograms are nobody else's, its interface is.
+    // A change of a module's subprograms affects only its own file, a change of its interface others, too.
     p.file("fortran/grid.f90", grid.replace("**2", "**3"));
     assert_eq!(built(), ["fortran/grid.f90"]);
     assert_eq!(p.run(), "27 16\n");
     p.file("fortran/grid.f90", grid.replace("= 2", "= 5"));
     assert_eq!(built(), ["fortran/area.f90", "fortran/grid.f90"]);
     assert_eq!(p.run(), "9 50\n");
-    // The cache has what was there before, module files too.
+    // The cache has the earlier results, including module files.
     p.file("fortran/grid.f90", &grid);
     assert_eq!(built(), <[String; 0]>::default());
     assert_eq!(p.run(), "9 8\n");
-    // A shelf that is damaged is not believed.
+    // Damaged stored files are not used.
     let modules = p.out().join("farfel/fortran-grid.f90.modules");
     fs::write(&modules, "x").unwrap();
     p.file("fortran/old.f", old("X = -X"));
@@ -468,7 +467,7 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
         warnings.contains("2 files are modern Fortran"),
         "{warnings}"
     );
-    // TIMES sees a variable of TWICE, which takes code on the stack.
+    // TIMES uses a variable of TWICE, which requires code on the stack.
     let warnings = p.cargo(&["build"]).stderr;
     assert!(
         warnings.contains("internal procedures are passed as arguments in fortran/area.f90"),
@@ -476,7 +475,7 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
     );
 }
 
-/// What is declared in such a file, and what gfortran warns of, is like anything else.
+/// Declarations in such a file, and gfortran's warnings about it, are treated as in other files.
 #[test]
 fn flags_and_warnings() {
     let dir = sandbox();
@@ -500,7 +499,7 @@ fn flags_and_warnings() {
         said.contains("src/deep/m.F90:4") && said.contains("'unused'"),
         "{said}"
     );
-    // Said again when nothing is compiled.
+    // The warning is repeated when nothing is compiled.
     assert!(ran(dir, &["run"]).2.contains("'unused'"));
     // Files that Farfel compiles have no flags of their own.
     write(dir, "src/old.f", fixed("SUBROUTINE OLD\nEND\n"));
@@ -525,7 +524,7 @@ fn flags_and_warnings() {
     refused(dir, &["run"], &["-fno-such-flag"]);
 }
 
-/// Packages that use a library get such files of it, too; its COMMON blocks would be others.
+/// Packages that use a library get such files, too; their COMMON blocks would be separate ones.
 #[test]
 fn libraries_have_them() {
     let dir = sandbox();
@@ -555,7 +554,7 @@ fn libraries_have_them() {
     assert_eq!(printed, "-4.0\n");
     assert!(!said.contains("modern Fortran"), "{said}");
 
-    // The same by cargo.
+    // The same with cargo.
     let build =
         format!("[build-dependencies]\nfarfel-build = {{ path = \"{root}/farfel-build\" }}\n");
     let runtime = format!("farfel-runtime = {{ path = \"{root}/farfel-runtime\" }}");
@@ -587,7 +586,7 @@ fn libraries_have_them() {
     let (good, printed, said) = ran(&calls, &["run"]);
     assert!(good, "{said}");
     assert_eq!(printed, "-8\n");
-    // A change in the library is seen.
+    // A change in the library is noticed.
     write(dir, "shapes/src/grid.f90", GRID.replace("**2", "**3"));
     assert_eq!(ran(&calls, &["run", "-q"]).1, "-16\n");
 
@@ -604,7 +603,7 @@ fn libraries_have_them() {
     );
 }
 
-/// One name for two things is an error wherever they are.
+/// One name for two things is an error in such files, too.
 #[test]
 fn names_that_two_have() {
     let dir = sandbox();

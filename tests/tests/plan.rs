@@ -1,5 +1,5 @@
-//! What is made again when something changes, and that the result does not depend on what
-//! was made before, where, when, or by how many.
+//! The steps that are repeated when something changes; and results that do not depend on earlier builds, or
+//! on where, when and with how many workers they are built.
 #![cfg(target_os = "linux")]
 
 #[path = "support/script.rs"]
@@ -15,7 +15,7 @@ fn the_build_script() {
     script::be_it();
 }
 
-/// What the same sources give without anything of an earlier build.
+/// Returns the results of a fresh build of the same sources.
 fn clean(script: &Script, dir: &Path) -> (Vec<u8>, Vec<u8>) {
     let out = tempfile::tempdir_in(dir).unwrap();
     let cache = out.path().join("cache");
@@ -54,7 +54,7 @@ fn a_change_is_made_again_where_it_reaches() {
             "request ALPHA_ADF1_G1ALPHA"
         ]
     );
-    // One that is copied to two.
+    // A leaf that is copied to two.
     p.edit("src/a.ff", "5*X*X", "50*X*X");
     assert_eq!(
         p.made(),
@@ -65,7 +65,7 @@ fn a_change_is_made_again_where_it_reaches() {
             "request GAMMA_ADF1_G1GAMMA",
         ]
     );
-    // One that is an object for itself, and differentiated in two.
+    // A separate object, which is differentiated in two.
     p.edit("src/deep/b.ff", "7*X*X", "70*X*X");
     assert_eq!(
         p.made(),
@@ -77,14 +77,14 @@ fn a_change_is_made_again_where_it_reaches() {
             "request BETA_ADF1_G1BETA",
         ]
     );
-    // What has no derivative; and initial values, which are not those of a subprogram.
+    // A subprogram without derivative; and initial values, which do not belong to a subprogram.
     p.edit("fortran/c.f", "DELTA = F*X", "DELTA = 2*F*X");
     assert_eq!(p.made(), ["compile delta: changed: text of DELTA"]);
     p.edit("fortran/c.f", "11.0D0", "12.0D0");
     assert_eq!(p.made(), ["compile delta: changed: text of BLOCK DATA"]);
-    // The result is that of a build without anything before it.
+    // The result is that of a fresh build.
     assert_same(&p.results(), &clean(&p, dir.path()), "after many changes");
-    // Back to the start: all of it is known.
+    // Back to the start: all results are stored.
     library(&p);
     assert_eq!(
         p.made(),
@@ -97,7 +97,7 @@ fn a_change_is_made_again_where_it_reaches() {
         ]
     );
     assert_same(&p.results(), &first, "back again");
-    // An exported subprogram that goes takes its object along, and one that comes is new.
+    // If an exported subprogram is removed, so is its object, and a new one is built.
     let manifest = "'DELTA', 'EPSILON', 'ZETA'";
     p.edit("Cargo.toml", manifest, "'DELTA', 'EPSILON'");
     assert_eq!(p.made(), [""; 0]);
@@ -113,7 +113,7 @@ fn comments_are_no_change() {
     let dir = sandbox();
     let p = built(dir.path());
     let before = p.results();
-    // In its place.
+    // Instead.
     p.edit("src/a.ff", "The slope of a sum.", "A derivative.");
     assert_eq!(p.made(), [""; 0]);
     let after = p.results();
@@ -121,14 +121,14 @@ fn comments_are_no_change() {
     let bindings = |r: &(Vec<u8>, Vec<u8>)| String::from_utf8(r.1.clone()).unwrap();
     let told = |r| bindings(r).contains("/// A derivative.");
     assert!(told(&after) && !told(&before));
-    // One that moves lines, in each file: only what prints names lines.
+    // An edit that moves lines, in each file: only code that prints contains line numbers.
     for file in ["src/a.ff", "src/deep/b.ff", "fortran/c.f"] {
         let text = fs::read_to_string(p.root.join(file)).unwrap();
         p.file(file, format!("C     New.\n\n{text}"));
     }
     assert_eq!(p.made(), ["compile zeta: changed: lines"]);
     assert!(bindings(&p.results()).contains("`fortran/c.f:21`"));
-    // With counts of what ran, or debug information, the rest does, too.
+    // With coverage or debug information, all code contains them.
     let covered = p.clone().with("FARFEL_FFLAGS", "--coverage");
     assert_eq!(covered.made().len(), 9, "{:?}", covered.steps());
     covered.edit("src/a.ff", "C     New.\n", "C     New.\nC     One.\n");
@@ -146,7 +146,7 @@ fn comments_are_no_change() {
         .iter()
         .filter_map(|s| s.strip_prefix("compile "))
         .collect();
-    // SHORT stands below in the same file.
+    // SHORT is further down in the same file.
     assert_eq!(
         compiled,
         [
@@ -192,7 +192,7 @@ fn objects_are_shared_between_directories() {
     let profile = profile.with("PROFILE", "release").with("NUM_JOBS", "7");
     assert_eq!(profile.made(), cached);
     assert_same(&profile.results(), &before, "another profile");
-    // Its symbols have the name of the package, so those of another package do not fit.
+    // Its symbols contain the name of the package, so those of another package do not match.
     let renamed = profile.with("CARGO_PKG_NAME", "other");
     assert_eq!(renamed.made().len(), 9);
     assert!(!renamed.steps().iter().any(|s| s.starts_with("cache")));
@@ -213,9 +213,9 @@ fn other_tools_and_flags_make_everything_again() {
     assert_eq!(count(&flagged, "flags"), (6, 3, 9));
     let optimised = p.clone().with("OPT_LEVEL", "1");
     assert_eq!(count(&optimised, "flags"), (6, 3, 9));
-    // The same flags again: the cache has them.
+    // The same flags again: the results are in the cache.
     assert_eq!(p.made().len(), 6);
-    // A compiler that is another one.
+    // A different compiler.
     let fc = |version: &str| {
         let text = format!(
             "#!/bin/sh\ncase $1 in -dumpfullversion|-dumpversion|--version) \
@@ -240,7 +240,7 @@ fn other_tools_and_flags_make_everything_again() {
     assert_eq!(count(&named, "compiler"), (6, 3, 9));
 }
 
-/// What gfortran and the AD tool warn of stands with the object.
+/// Warnings of gfortran and the AD tool are stored with the object.
 #[test]
 fn warnings_are_said_again() {
     let dir = sandbox();
@@ -263,7 +263,7 @@ fn warnings_are_said_again() {
     };
     let said = |p: &Script| {
         let mut said = p.run().warnings;
-        // The lines with places; others show what is marked.
+        // Only the lines with positions; others show the marked code.
         said.retain(|s| s.starts_with("src/"));
         said.sort_by_key(|s| !s.contains("derivative"));
         said
@@ -280,14 +280,14 @@ fn warnings_are_said_again() {
     p.edit("src/a.ff", "The slope of a sum.", "A slope.");
     assert_eq!(said(&p), expected(13, 18));
     assert_eq!(p.steps(), [""; 0]);
-    // Other lines: what was said is made anew, and nothing else.
+    // Other lines: the messages are updated, and nothing else.
     p.edit("src/a.ff", "C     The leaf", "C     New.\nC     The leaf");
     assert_eq!(said(&p), expected(14, 19));
     let steps = p.steps();
     assert_eq!(said(&p), expected(14, 19));
     assert_eq!(p.steps(), [""; 0]);
     assert_eq!(steps.len(), 6, "{steps:?}");
-    // Mended.
+    // Fixed.
     p.edit("src/a.ff", "3/2", "1");
     p.edit("src/a.ff", "K = X", "K = INT(X)");
     assert_eq!(said(&p), [""; 0]);
@@ -330,7 +330,7 @@ fn without_a_cache_the_last_build_is_known() {
     assert_same(&p.results(), &before, "back again");
 }
 
-/// Byte by byte: on whatever machine, in whatever directory and order.
+/// Byte for byte: on any machine, in any directory and order.
 #[test]
 fn results_are_the_same_everywhere() {
     let dir = sandbox();
@@ -346,9 +346,9 @@ fn results_are_the_same_everywhere() {
         };
         let one = build("cobblestone", "1");
         one.run();
-        // No archiver is asked, whatever it would do.
+        // No archiver is run, whatever it would do.
         let other = build("a much longer name, with blanks", "4").with("AR", "/bin/false");
-        // Its files come in another order.
+        // Its files are in another order.
         for name in ["src/a.ff", "fortran/c.f", "src/deep/b.ff"] {
             let path = other.root.join(name);
             let text = fs::read(&path).unwrap();

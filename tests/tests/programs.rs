@@ -1,6 +1,6 @@
-//! Every program of `tests/programs` checks its own derivatives, by closed forms or
-//! differences, and stops with a number where one is wrong. Each runs with all of
-//! gfortran's checks at run time, and as optimised code for this machine.
+//! Every program of `tests/programs` checks its own derivatives, by closed forms or finite differences, and
+//! stops with a number if one is wrong. Each runs with all of gfortran's run-time checks, and as code
+//! optimised for this machine.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 use farfel_driver::{Config, Session};
 
 fn program_checks_itself(source: &Path) -> datatest_stable::Result<()> {
-    // Nor may any pass of the compiler break the program.
+    // No pass of the compiler may produce an invalid program, either.
     farfel_driver::verify_passes();
     let dir = tempfile::tempdir()?;
     for (name, flags) in [
@@ -19,13 +19,13 @@ fn program_checks_itself(source: &Path) -> datatest_stable::Result<()> {
             flags: flags.iter().map(|f| (*f).to_owned()).collect(),
             ..Config::default()
         };
-        // What an earlier run of the tests compiled says nothing about this one.
+        // Results of earlier test runs must not be used.
         config.cache.enabled = false;
         let program = dir.path().join(name);
         Session::of_files(&[source.to_owned()], &config)?.build_program(&program)?;
         let ran = loop {
             match Command::new(&program).output() {
-                // A process that another test starts right now has the file open for a moment.
+                // A process that another test is just starting may have the file open for a moment.
                 Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
                 ran => break ran?,
             }

@@ -1,4 +1,4 @@
-//! The line that shows how far a build is, at a terminal and elsewhere, and Ctrl-C.
+//! The progress line of a build, at a terminal and elsewhere, and Ctrl-C.
 #![cfg(target_os = "linux")]
 
 use farfel_tests::{farfel_path, fixed, sandbox, write};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 const SOURCE: &str = "PROGRAM P\nX = 1\nADF(X)\nY = X**2\nEND ADF(D = TANGENT(Y))\n\
                       PRINT '(F4.1)', D\nEND\n";
 
-/// A gfortran that compiles only while there is a file `go` beside it, which nothing else makes than
-/// `prepared`.
+/// Creates a gfortran that compiles only while there is a file `go` beside it. Nothing but `prepared` may
+/// create that file.
 fn prepared(dir: &Path) -> std::path::PathBuf {
     write(dir, "p.ff", fixed(SOURCE));
     let text = format!(
@@ -25,8 +25,8 @@ fn prepared(dir: &Path) -> std::path::PathBuf {
     path
 }
 
-/// `farfel run p.ff` at a terminal of 100 columns, which `script` plays; what is typed comes from
-/// its standard input.
+/// Runs `farfel run p.ff` at a terminal of 100 columns, emulated by `script`; typed input comes from its
+/// standard input.
 fn at_terminal(dir: &Path, options: &str, variables: &[(&str, &str)]) -> Child {
     let fc = prepared(dir);
     let farfel = farfel_path();
@@ -52,7 +52,7 @@ fn wait_for(path: &Path) {
         assert!(start.elapsed() < Duration::from_secs(60), "no {name}");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // What is drawn ten times a second is drawn by now.
+    // The line, which is drawn ten times a second, is visible by now.
     std::thread::sleep(Duration::from_millis(500));
 }
 
@@ -62,7 +62,7 @@ fn said(child: Child) -> (Option<i32>, String) {
     (out.status.code(), text)
 }
 
-/// Whether `script` of util-linux is there.
+/// Whether `script` of util-linux is installed.
 fn can_play() -> bool {
     Command::new("script").arg("--version").output().is_ok()
 }

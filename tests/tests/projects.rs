@@ -1,4 +1,4 @@
-//! Whole projects through cargo: every template, rebuilding, faults inside.
+//! Whole projects built by cargo: every template, rebuilding, errors in them.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn stderr(output: &snapbox::cmd::OutputAssert) -> String {
     String::from_utf8_lossy(&output.get_output().stderr).into_owned()
 }
 
-/// Makes a project of `template`, builds and tests it, and returns what running it prints.
+/// Creates a project from `template`, builds and tests it, and returns its output.
 fn template(template: &str, runs: bool) -> String {
     let dir = sandbox();
     let name = format!("tried-{template}");
@@ -36,7 +36,7 @@ fn template(template: &str, runs: bool) -> String {
         stdout(&tests)
     );
     assert!(!stdout(&tests).contains("warning"), "{}", stdout(&tests));
-    // What a user finds must be in order by cargo's own standards.
+    // The files that a user gets must be in order by cargo's own standards.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     command(Path::new(&cargo), &project)
         .args(["fmt", "--check"])
@@ -87,7 +87,7 @@ fn template_legacy() {
     assert!(text.contains("1.0  22.4152"), "{text}");
 }
 
-/// The example project as its README command has it, and its own tests.
+/// The example project, run with the command in its README, and its own tests.
 #[test]
 fn the_example_project() {
     let dir = sandbox();
@@ -133,7 +133,7 @@ fn arguments_and_exit_code_of_a_project_s_program() {
         .stderr_eq("usage: example-project [A0 [B0 [N]]]: two guesses and the number of steps\n");
 }
 
-/// As when `cargo run` starts the command for another project.
+/// As if `cargo run` started the command for another project.
 #[test]
 fn what_cargo_has_set_for_us_does_not_reach_the_project() {
     let dir = sandbox();
@@ -152,7 +152,7 @@ fn what_cargo_has_set_for_us_does_not_reach_the_project() {
         .stdout_eq("None\n");
 }
 
-/// Cargo's own words for each unit of a verbose build: Fresh, Dirty, Compiling, Running.
+/// Cargo's state of each unit in a verbose build: Fresh, Dirty, Compiling, Running.
 #[test]
 fn a_second_build_does_nothing_and_a_touched_source_rebuilds_once() {
     let dir = sandbox();
@@ -196,7 +196,7 @@ fn a_second_build_does_nothing_and_a_touched_source_rebuilds_once() {
         assert_eq!(runs, 1, "{}: {text}", file.display());
         nothing("after it");
     }
-    // A new source is seen as well.
+    // A new source is noticed as well.
     write(
         &project,
         "fortran/two.ff",
@@ -280,7 +280,7 @@ error: 1 error
 
 "#]]);
     }
-    // Without the command it is the build script that tells, as cargo shows it.
+    // Without the command, the build script reports errors, in the way that cargo shows them.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = command(Path::new(&cargo), &project)
         .arg("build")
@@ -300,7 +300,7 @@ error: 1 error
         .stdout_eq(str![]);
 }
 
-/// Only the build script knows what its builder reads.
+/// Only the build script knows which files its builder reads.
 #[test]
 fn a_build_script_with_a_builder_is_not_second_guessed() {
     let dir = sandbox();
@@ -404,7 +404,7 @@ fn paths_of_projects_have_spaces_and_letters_of_all_kinds() {
     assert!(stdout(&output).contains("126.7"), "{}", stdout(&output));
 }
 
-/// Rust around Fortran that has line ends of Windows, and a file that is empty.
+/// Rust around Fortran with Windows line ends, and an empty file.
 #[test]
 fn line_ends_and_empty_files_in_projects() {
     let dir = sandbox();

@@ -1,4 +1,4 @@
-//! When the build script runs, and what people see when something is wrong.
+//! When the build script runs, and the messages that people see after an error.
 
 mod support;
 use farfel_driver::timings::{From, StepTime, Timings};
@@ -9,7 +9,7 @@ use support::{Project, Ran};
 const CALLER: &str =
     "farfel_runtime::include_bindings!();\nfn main() {\n    println!(\"{}\", value());\n}\n";
 
-/// What cargo did with the package itself.
+/// Returns what cargo did with the package itself.
 fn state(ran: &Ran, name: &str) -> &'static str {
     assert!(ran.ok, "{}", ran.stderr);
     let line = |word: &str| {
@@ -55,7 +55,7 @@ fn builds_only_what_changed() {
     p.file("inc/there.f", "      PARAMETER (J = 20)\n");
     assert_eq!(p.run(), "22\n");
 
-    // A new file is seen, and one that is gone.
+    // Added and removed files are noticed.
     p.file(
         "src/more.f",
         "      SUBROUTINE MORE(K)\n      K = 1\n      END\n",
@@ -66,7 +66,7 @@ fn builds_only_what_changed() {
     assert_eq!(build(), "script ran");
     assert!(!p.bindings().contains("pub fn more("));
 
-    // Flags are seen, and gfortran is not run again where nothing that it reads differs.
+    // Changed flags are noticed, and gfortran does not run again if its input is the same.
     let compiled = || {
         let timings = Timings::read(&p.out()).unwrap().unwrap();
         let of_compiler = |s: &&StepTime| s.kind == "compile" && s.from == From::Ran;
@@ -113,12 +113,12 @@ fn faults_are_shown_once_at_their_place() {
     for unwanted in ["panicked", "RUST_BACKTRACE", "farfel.f", "rerun-if"] {
         assert!(!seen.contains(unwanted), "{seen}");
     }
-    // Mended, the other one is left.
+    // One is fixed, the other one remains.
     p.file("src/value.ff", NESTED.replace("(Y +", "Y"));
     let seen = p.cargo(&["build"]).stderr;
     assert!(seen.contains("src/other.f:4:13"), "{seen}");
     assert!(seen.contains("FACTR"), "{seen}");
-    // What only the compiler finds is shown at the user's line, too.
+    // Errors that only the compiler finds are shown at the user's line, too.
     p.file(
         "src/other.f",
         "      SUBROUTINE S(I)\n      I = IBSET(I, 99)\n      END\n",
@@ -126,7 +126,7 @@ fn faults_are_shown_once_at_their_place() {
     let seen = p.cargo(&["build"]).stderr;
     assert!(seen.contains("src/other.f:2:7: F0401"), "{seen}");
     assert!(seen.contains("2 |       I = IBSET(I, 99)"), "{seen}");
-    // Nothing is left that could be linked, and nothing half-written.
+    // No file is left that could be linked, and nothing half-written.
     for file in fs::read_dir(p.out()).unwrap() {
         assert_eq!(file.unwrap().file_name(), "farfel");
     }
@@ -174,7 +174,7 @@ fn without_gfortran() {
         "src/value.ff",
         "      INTEGER FUNCTION VALUE()\n      VALUE = 7\n      END\n",
     );
-    // A PATH with a linker and no gfortran.
+    // A PATH with a linker but no gfortran.
     let tools = p.directory.join("tools");
     fs::create_dir(&tools).unwrap();
     let rustc = std::path::Path::new(env!("CARGO")).with_file_name("rustc");
@@ -191,7 +191,7 @@ fn without_gfortran() {
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     assert!(ran.stderr.contains("or set FARFEL_FC"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
-    // Installed on request, saying so: a package manager of the test's own.
+    // Installed on request, with a message: by a package manager that the test provides.
     let gfortran = which::which("gfortran").unwrap();
     for tool in ["sh", "id", "ln"] {
         std::os::unix::fs::symlink(which::which(tool).unwrap(), tools.join(tool)).unwrap();
@@ -222,7 +222,7 @@ fn without_gfortran() {
         }
         fs::remove_file(tools.join("gfortran")).unwrap();
     }
-    // Named outright, it is found.
+    // If it is named explicitly, it is found.
     let variables = [
         ("PATH", tools.to_str().unwrap()),
         ("FARFEL_FC", gfortran.to_str().unwrap()),
@@ -261,7 +261,7 @@ fn unusual_files() {
         "{}",
         ran.stderr
     );
-    // A main program is for `farfel run`.
+    // A main program needs `farfel run`.
     p.file("src/nothing.ff", "      PROGRAM GAME\n      END\n");
     let ran = p.cargo(&["run"]);
     assert!(ran.ok, "{}", ran.stderr);
@@ -296,7 +296,7 @@ fn doc_tests_and_tests_link() {
 
 #[test]
 fn outside_of_cargo_it_is_an_error() {
-    // The library called without cargo's variables: as a user who runs build.rs by hand.
+    // The library is called without cargo's variables, as if a user ran build.rs by hand.
     assert!(std::env::var_os("TARGET").is_none());
     let error = farfel_build::try_compile().unwrap_err();
     assert!(error.to_string().contains("is not set"), "{error}");

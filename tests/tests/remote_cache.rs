@@ -1,5 +1,5 @@
-//! The shared cache against real servers on this machine: Redis, WebDAV, plain HTTP, a
-//! directory; and against servers that hang, lie, refuse and die.
+//! The shared cache with real servers on this machine: Redis, WebDAV, plain HTTP, a directory; and with
+//! servers that hang, lie, refuse and crash.
 
 mod servers;
 
@@ -27,16 +27,16 @@ fn settings(directory: &Path, remote: &str) -> CacheSettings {
     CacheSettings {
         directory: Some(directory.to_owned()),
         remote: Some(remote.to_owned()),
-        // Enough on a busy machine, where nothing is meant to be slow.
+        // Long enough on a busy machine, when nothing is intentionally slow.
         remote_timeout: 10_000,
         ..CacheSettings::default()
     }
 }
 
-/// The first entry is large, so that it goes in several pieces.
+/// The first entry is large, so it is transferred in several pieces.
 const ENTRIES: [usize; 4] = [2000, 1, 0, 30];
 
-/// What two machines with caches of their own have from one that they share.
+/// Checks that two machines with local caches share entries through a remote one.
 fn is_shared(remote: &str) {
     let dir = sandbox();
     let (here, there) = (dir.path().join("here"), dir.path().join("there"));
@@ -51,7 +51,7 @@ fn is_shared(remote: &str) {
     let second = Cache::open(&settings(&there, remote));
     for n in ENTRIES {
         assert_eq!(second.find(&key(n)), Some((entry(n), Origin::Remote)));
-        // Now it is here, too.
+        // Now it is in the local cache, too.
         assert_eq!(second.find(&key(n)), Some((entry(n), Origin::Here)));
     }
     assert_eq!(second.get(&key(99)), None);
@@ -73,8 +73,8 @@ fn is_shared(remote: &str) {
     assert_eq!(fourth.notices(), [""; 0]);
 }
 
-/// A build with a shared cache that cannot be used has what its own has, and says once why.
-/// Returns what it says after the address.
+/// Checks that a build with an unusable shared cache uses its local cache, and reports the reason once.
+/// Returns the message after the address.
 fn is_survived(remote: &str, timeout: u64) -> String {
     let dir = sandbox();
     let settings = CacheSettings {
@@ -113,7 +113,7 @@ fn redis() {
         return;
     };
     is_shared(&server.address(""));
-    // Other numbers are other databases.
+    // Other numbers select other databases.
     is_shared(&server.address("/3"));
 }
 
@@ -145,7 +145,7 @@ fn redis_that_dies_or_stops_between_two_requests() {
     let cache = Cache::open(&settings);
     assert_eq!(cache.get(&key(1)), None);
     cache.put(&key(1), &entry(1));
-    // Uploads are done in the background.
+    // Uploads run in the background.
     let other = CacheSettings {
         directory: Some(dir.path().join("b")),
         ..settings.clone()
@@ -177,7 +177,7 @@ fn a_directory() {
     let address = format!("file://{}", place.display()).replace(' ', "%20");
     is_shared(&address);
     assert!(place.is_dir());
-    // Where there can be no directory.
+    // A path at which there can be no directory.
     let file = farfel_tests::write(dir.path(), "file", "");
     let why = is_survived(&format!("file://{}/x", file.display()), 5_000);
     assert_eq!(why, "not a directory");
@@ -215,7 +215,7 @@ fn a_web_server_that_takes_get_and_put() {
             .all(|line| line.starts_with("GET ") || line.starts_with("PUT ")),
         "{asked:?}"
     );
-    // One request for each entry that is wanted.
+    // One request for each requested entry.
     let gets = asked.iter().filter(|line| line.starts_with("GET ")).count();
     assert_eq!(gets, 4 + 5 + 1 + 1 + 1);
 }
@@ -316,7 +316,7 @@ fn addresses_that_mean_nothing() {
     }
 }
 
-/// Two machines build the same program; what S3 wants is a signed request.
+/// Two machines build the same program; S3 requires signed requests.
 #[test]
 fn builds_that_share_what_they_compiled_over_s3() {
     let server = Web::start(Behaviour::GetAndPut);

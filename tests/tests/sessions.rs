@@ -1,5 +1,6 @@
-//! What somebody sees who types commands into a terminal of 40 and of 120 columns. The snapshots show the screen after each
-//! command, as a terminal draws it: lines that moved have gone, and long ones are broken where the terminal breaks them.
+//! Terminal sessions: the output of typed commands in terminals of 40 and of 120 columns. The snapshots show
+//! the screen after each command, as a terminal draws it: lines updated in place have been overwritten, and
+//! long ones are wrapped where the terminal wraps them.
 #![cfg(target_os = "linux")]
 
 use farfel_tests::{farfel_path, fixed, sandbox, write};
@@ -7,15 +8,15 @@ use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Whether `script` of util-linux is there, which plays a terminal.
+/// Whether `script` of util-linux, which emulates a terminal, is installed.
 fn can_play() -> bool {
     Command::new("script").arg("--version").output().is_ok()
 }
 
-/// The screen after a command in a terminal that is so wide.
+/// Returns the screen after a command in a terminal of this width.
 fn screen(dir: &Path, command: &str, columns: u16) -> String {
     let here = farfel_path().with_file_name("");
-    // The command is called farfel here, whatever the tests call theirs.
+    // The command must be called farfel here, whatever its name in the tests.
     let bin = dir.join(".bin");
     if !bin.exists() {
         std::fs::create_dir(&bin).unwrap();
@@ -59,7 +60,7 @@ fn screen(dir: &Path, command: &str, columns: u16) -> String {
     format!("$ {command}\n{}\n{code}\n", rows.join("\n").trim_end())
 }
 
-/// Without the times in `in 0.12s`, which a narrow terminal may break.
+/// Removes the times in `in 0.12s`, which a narrow terminal may wrap.
 fn without_times(text: &str) -> String {
     let mut parts = text.split(" in ");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -75,7 +76,7 @@ fn without_times(text: &str) -> String {
     out
 }
 
-/// Types commands into terminals of both widths, each into a directory that `prepare` has filled.
+/// Runs commands in terminals of both widths, each in a directory that `prepare` has filled.
 fn session(name: &str, prepare: fn(&Path), commands: &[&str]) {
     if !can_play() {
         return;

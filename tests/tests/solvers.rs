@@ -1,7 +1,7 @@
-//! Solvers for which one takes a library, from SciPy's sources with no line edited: called from Rust, with closures,
-//! in crates that forbid unsafe code. What they compute is held against what their authors published.
+//! Popular solvers, from SciPy's unmodified sources: called from Rust, with closures, in crates that forbid
+//! unsafe code. Their results are compared with those published by their authors.
 
-// Tests that are ignored say why.
+// Ignored tests report why.
 #![allow(clippy::print_stderr)]
 
 mod support;
@@ -14,7 +14,7 @@ use farfel_tests::corpora::{directory, obtain};
 use libtest_mimic::{Arguments, Failed, Trial};
 use support::Project;
 
-/// A package: its program in `tests/solvers`, and where its sources are.
+/// A package: its program in `tests/solvers`, and the location of its sources.
 struct Case {
     name: &'static str,
     main: &'static str,
@@ -23,7 +23,7 @@ struct Case {
     expected: &'static str,
 }
 
-/// What LU factors of LAPACK consist of.
+/// The routines that LAPACK's LU factorisation needs.
 const LU: [&str; 24] = [
     "lapack/SRC/dgbtf2.f",
     "lapack/SRC/dgbtrf.f",
@@ -60,7 +60,7 @@ const CASES: [Case; 7] = [
         main: include_str!("../solvers/lsoda.rs"),
         sources: &[ODEPACK, "scipy/scipy/integrate/mach/d1mach.f"],
         settings: "",
-        // The first twelve lines stand in ODEPACK's documentation.
+        // The first twelve lines are from ODEPACK's documentation.
         expected: include_str!("../solvers/lsoda.txt"),
     },
     Case {
@@ -75,7 +75,7 @@ const CASES: [Case; 7] = [
         main: include_str!("../solvers/dvode.rs"),
         sources: &["scipy/scipy/integrate/odepack/vode.f"],
         settings: "",
-        // What the example in its documentation prints as a Fortran program; a Cray had three digits like it.
+        // The output of the Fortran program in its documentation; a Cray agreed to three digits.
         expected: include_str!("../solvers/dvode.txt"),
     },
     Case {
@@ -91,7 +91,7 @@ const CASES: [Case; 7] = [
         main: include_str!("../solvers/lbfgsb.rs"),
         sources: &["scipy/scipy/optimize/lbfgsb_src/"],
         settings: "",
-        // The first line is what the authors' own driver says.
+        // The first line is the output of the authors' own driver.
         expected: include_str!("../solvers/lbfgsb.txt"),
     },
     Case {

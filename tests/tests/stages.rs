@@ -1,8 +1,8 @@
 //! The paper's example after every stage of the compiler.
 //!
-//! The snapshots hold whole programs. The tables hold what the paper (Radul, Pearlmutter
-//! and Siskind, "AD in Fortran: Implementation via Preprocessor", 2012, section 3) and its
-//! authors' worked example print, so that a snapshot cannot drift away from them.
+//! The snapshots contain whole programs. The tables contain the output that the paper (Radul, Pearlmutter and
+//! Siskind, "AD in Fortran: Implementation via Preprocessor", 2012, section 3) and its authors' worked
+//! example print, so that snapshots cannot drift away from them.
 
 use farfel_tests::{farfel, paper, sandbox};
 
@@ -17,7 +17,7 @@ fn expand(stage: &str) -> String {
     String::from_utf8(output.get_output().stdout.clone()).unwrap()
 }
 
-/// Letters alone: continuation lines joined, no blanks, capitals.
+/// Normalises text: joins continuation lines, removes blanks, and converts it to upper case.
 fn letters(text: &str) -> String {
     let joined = text.replace("\n     +", "");
     let lines = joined.lines().map(|line| {
@@ -103,7 +103,7 @@ fn every_stage_has_the_lines_that_the_authors_print() {
              subroutine deriv2_2_adf5(x, biga, bigb, bstar, n, y)
              call deriv2_2_adf5(x, biga, bigb, bstar, n, y)",
         ),
-        // The authors propagate BIGA and BIGB after this stage, we before the stage ends.
+        // The authors propagate BIGA and BIGB after this stage, we do so before its end.
         (
             "stage",
             "x_g1 = 1.0
@@ -177,7 +177,7 @@ fn nothing_but_what_is_needed_is_left() {
     );
 }
 
-/// Derivatives join the program in the order of the paper's five runs of the AD tool.
+/// Derivatives are added to the program in the order of the paper's five runs of the AD tool.
 #[test]
 fn the_five_derivatives_are_made_in_the_paper_s_order() {
     let program = expand("final");

@@ -1,6 +1,6 @@
-//! Where a variable lives, against what adjoints do with its values: whatever the backward sweep
-//! reads or undoes, it must get from the end of the forward sweep. Each storage class with each use,
-//! in blocks and as `farfel tapenade` has it, against differences.
+//! All combinations of a variable's storage class and its uses in adjoints: whatever the backward sweep reads
+//! or restores, it must get from the end of the forward sweep. Tested in blocks and with `farfel tapenade`,
+//! by finite differences.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,14 +9,15 @@ use farfel_driver::{Config, Session};
 use farfel_tests::tapenade::{sizes, tapenade};
 use farfel_tests::{sandbox, write};
 
-/// Where the variable V lives.
+/// The storage class of the variable V.
 struct Storage {
     name: &'static str,
-    /// The caller owns it and passes it.
+    /// Whether the caller owns it and passes it.
     passed: bool,
-    /// Declarations besides that of its type. `TYPE` is its type, `B` a COMMON block.
+    /// Declarations in addition to that of its type. `TYPE` is its type, `B` a COMMON block.
     lines: &'static [&'static str],
-    /// It can be an INTEGER only: the variable of an implied DO, or what derivatives do not go through.
+    /// Whether it can only be an INTEGER: the variable of an implied DO, or a variable through which no
+    /// derivatives pass.
     integer: bool,
 }
 
@@ -61,7 +62,7 @@ const STORAGES: &[Storage] = &[
     ),
 ];
 
-/// What is done with it: whether it is REAL, and the statements.
+/// A use of the variable: whether it is REAL, and the statements.
 struct Use {
     real: bool,
     body: &'static str,
@@ -72,7 +73,7 @@ const fn counter(body: &'static str) -> Use {
 }
 
 const USES: &[Use] = &[
-    // A loop over what only the caller needs again.
+    // A loop over values that only the caller needs again.
     counter(
         "      V = 1
    10 E(V) = 0.5D0
@@ -135,7 +136,7 @@ const USES: &[Use] = &[
     },
 ];
 
-/// Subroutine Q`n` of X and F, which calls S`n` twice; and its last line, if that is not END.
+/// Returns the subroutine Q`n` of X and F, which calls S`n` twice; and its last line, if that is not END.
 fn units(n: usize, s: &Storage, u: &Use) -> String {
     let ty = match u.real {
         true => "DOUBLE PRECISION",
@@ -178,7 +179,7 @@ fn units(n: usize, s: &Storage, u: &Use) -> String {
     )
 }
 
-/// The combinations.
+/// Returns the combinations.
 fn table() -> Vec<(usize, &'static Storage, &'static Use)> {
     let all = STORAGES
         .iter()
@@ -187,7 +188,7 @@ fn table() -> Vec<(usize, &'static Storage, &'static Use)> {
     all.enumerate().map(|(n, (s, u))| (n, s, u)).collect()
 }
 
-/// How the results are compiled: with all checks and undefined variables that show, and fast.
+/// The flags for the results: with all checks and visible uninitialised variables, and optimised.
 const FLAGS: [&[&str]; 2] = [
     &[
         "-O0",
@@ -198,11 +199,11 @@ const FLAGS: [&[&str]; 2] = [
     &["-O2"],
 ];
 
-/// What a program prints: numbers in pairs that must agree.
+/// Runs a program that prints pairs of numbers, and returns those that disagree.
 fn agree(program: &Path, what: &str) -> Vec<String> {
     let out = loop {
         match Command::new(program).output() {
-            // A process that another test starts right now has the file open for a moment.
+            // A process that another test is just starting may have the file open for a moment.
             Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
             ran => break ran.expect("the program"),
         }
@@ -226,7 +227,7 @@ fn agree(program: &Path, what: &str) -> Vec<String> {
     wrong
 }
 
-/// Differences of Q`n`.
+/// Finite differences of Q`n`.
 const DIFFERENCES: &str = "      SUBROUTINE DIFF(Q, X, D)
       DOUBLE PRECISION X(3), D(3), Z(3), A, B, H
       EXTERNAL Q
@@ -243,8 +244,8 @@ const DIFFERENCES: &str = "      SUBROUTINE DIFF(Q, X, D)
       END
 ";
 
-/// T`n` prints what adjoint and tangents of Q`n` give, and the adjoint of three cotangents where there is one, beside
-/// differences.
+/// T`n` prints the adjoint and the tangents of Q`n`, and the adjoint of three cotangents if there is one,
+/// next to finite differences.
 fn driver(n: usize, several: bool) -> String {
     let three = format!(
         "      DO 30 I = 1, 3
@@ -316,8 +317,8 @@ fn drop_in_derivatives_know_where_variables_live() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is kept from call to call: a sum that grows, an array that is always set first, and a constant
-/// that goes where others have derivatives.
+/// Variables that keep their values between calls: a sum that grows, an array that is always set first, and a
+/// constant that is passed where other calls have derivatives.
 const KEPT: &str = "      SUBROUTINE Q0(N, X, F)
       INTEGER N
       DOUBLE PRECISION X(N), F
@@ -366,7 +367,7 @@ const KEPT: &str = "      SUBROUTINE Q0(N, X, F)
       END
 ";
 
-/// The same without anything that is kept.
+/// The same without variables that keep their values.
 const REFERENCES: &str = "      SUBROUTINE R0(N, X, F)
       INTEGER N
       DOUBLE PRECISION X(N), F, T
@@ -442,10 +443,10 @@ fn drop_in_adjoints_of_what_is_kept_from_call_to_call() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Arrays of unknown size, and whether derivatives go through them: `(body, units, W has a derivative)`.
-/// W and V are arrays of the caller that nobody asks for.
+/// Arrays of unknown size, and whether derivatives pass through them: `(body, units, W has a derivative)`. W
+/// and V are arrays of the caller that are not requested.
 const OPEN: &[(&str, &str, bool)] = &[
-    // It only gets values.
+    // It is only assigned.
     (
         "      CALL FUN#(X, F, W, 1)\n",
         "      SUBROUTINE FUN#(X, F, W, JOB)
@@ -457,7 +458,7 @@ const OPEN: &[(&str, &str, bool)] = &[
 ",
         false,
     ),
-    // The result comes through it.
+    // The result depends on it.
     (
         "      CALL FUN#(X, F, W)\n",
         "      SUBROUTINE FUN#(X, F, W)
@@ -469,7 +470,7 @@ const OPEN: &[(&str, &str, bool)] = &[
 ",
         true,
     ),
-    // It does below what is called, which has other variables on the way.
+    // The result depends on it in a subprogram further below, through other variables.
     (
         "      CALL FUN#(X, F, W)\n",
         "      SUBROUTINE FUN#(X, F, W)
@@ -485,7 +486,7 @@ const OPEN: &[(&str, &str, bool)] = &[
 ",
         true,
     ),
-    // It does in a function, of whose arguments one only gets values.
+    // The result depends on it in a function, one of whose arguments is only assigned.
     (
         "      DOUBLE PRECISION FUN#
       F = FUN#(X, W, V)*X(3)\n",
@@ -502,7 +503,7 @@ const OPEN: &[(&str, &str, bool)] = &[
 ",
         true,
     ),
-    // It does in a function whose value goes to another procedure.
+    // The result depends on it in a function whose value is passed to another procedure.
     (
         "      CALL FUN#(X, F, W)\n",
         "      SUBROUTINE FUN#(X, F, W)
@@ -522,7 +523,7 @@ const OPEN: &[(&str, &str, bool)] = &[
 ",
         true,
     ),
-    // From one to the other and to nothing else.
+    // From one to the other, without further use.
     (
         "      CALL FUN#(X, F, W, V)\n",
         "      SUBROUTINE FUN#(X, F, W, V)
@@ -539,7 +540,7 @@ const OPEN: &[(&str, &str, bool)] = &[
 ",
         false,
     ),
-    // From one to the other, and to COMMON that the result comes from.
+    // From one to the other, and to COMMON on which the result depends.
     (
         "      CALL FUN#(X, W, V)
       CALL LATER#(F)\n",
@@ -598,7 +599,7 @@ fn arrays_of_unknown_size_have_derivatives_where_some_go_through_them() {
         files.extend(["", "_b", "_d"].map(|s| format!("q{n}{s}.f")));
         made.push((n, text));
     }
-    // Without such derivatives blocks are refused, while the drop-in would see later that it needs them.
+    // Without such derivatives blocks are rejected, while the drop-in would notice later that it needs them.
     blocks_agree(&made);
     main += &format!("      PROGRAM MAIN\n{calls}      END\n");
     write(dir, "main.f", &main);
@@ -611,7 +612,7 @@ fn arrays_of_unknown_size_have_derivatives_where_some_go_through_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Compiles sources to a program.
+/// Compiles sources into a program.
 fn compile(dir: &Path, flags: &[&str], sources: &[&str]) {
     let compiled = Command::new("gfortran")
         .args(["-std=legacy", "-w", "-o", "program"])
@@ -624,7 +625,7 @@ fn compile(dir: &Path, flags: &[&str], sources: &[&str]) {
     assert!(compiled.status.success(), "{said}");
 }
 
-/// A program with blocks: a gradient, and the derivative of a gradient along the first axis.
+/// Returns a program with blocks: a gradient, and the derivative of a gradient along the first axis.
 fn blocks(n: usize, calls: &str) -> String {
     format!(
         "      SUBROUTINE T{n}
@@ -657,7 +658,7 @@ fn blocks(n: usize, calls: &str) -> String {
     )
 }
 
-/// Q`n` with S`n` nested, which captures the variable.
+/// Returns Q`n` with a nested S`n`, which captures the variable.
 fn nested(n: usize, u: &Use) -> String {
     let ty = match u.real {
         true => "DOUBLE PRECISION",
@@ -698,7 +699,7 @@ fn blocks_agree(units: &[(usize, String)]) {
     pairs_agree(&text);
 }
 
-/// Compiles a program and holds the two numbers of each line that it prints against each other.
+/// Compiles a program and asserts that the two numbers of each line that it prints agree.
 fn pairs_agree(text: &str) {
     let dir = sandbox();
     let dir = dir.path();
@@ -736,8 +737,8 @@ fn blocks_know_what_nested_subprograms_change() {
     blocks_agree(&made);
 }
 
-/// A nested subprogram uses a variable itself that it gets as an argument, too. EQUIVALENCE gives it
-/// other names, also the COMMON block that it lies in.
+/// A nested subprogram uses a variable directly and also gets it as an argument. EQUIVALENCE gives it other
+/// names, and also to the COMMON block that contains it.
 #[test]
 fn captured_variables_are_passed_by_other_names() {
     let mut text = String::from("      PROGRAM MAIN\n");
@@ -781,8 +782,7 @@ fn captured_variables_are_passed_by_other_names() {
     pairs_agree(&(text + "      END\n" + &units));
 }
 
-/// Two destinations of an END ADF that are one variable where a call makes them so: the later one
-/// keeps its value.
+/// Two destinations of an END ADF that a call makes the same variable: the later value remains.
 #[test]
 fn destinations_that_calls_make_one_keep_the_later_value() {
     let mut text = String::from("      PROGRAM MAIN\n");
@@ -815,8 +815,8 @@ fn destinations_that_calls_make_one_keep_the_later_value() {
     pairs_agree(&(text + "      END\n" + &units));
 }
 
-/// A nested function differentiates by a COMMON variable that it gets as an argument, too: of the argument it has
-/// the value only, and the derivatives of both have places of their own.
+/// A nested function differentiates with respect to a COMMON variable that it also gets as an argument: the
+/// argument is only its value, and the derivatives of both are stored separately.
 #[test]
 fn what_a_nested_block_differentiates_by_is_an_argument_too() {
     let text = "

@@ -1,5 +1,5 @@
-//! `farfel tapenade`: the files that Tapenade's command line leaves, what stands in them,
-//! and what comes out of programs that are linked with them.
+//! `farfel tapenade`: the files that it creates, their contents, and the output of programs that are linked
+//! with them.
 
 #![allow(clippy::print_stderr)] // says what was skipped
 
@@ -108,7 +108,7 @@ fn arguments_stand_in_tapenade_s_order() {
     }
 }
 
-/// An argument without influence has no derivative, unless it is asked for.
+/// An argument without influence has no derivative, unless it is requested.
 #[test]
 fn only_what_matters_has_a_derivative() {
     let dir = sandbox();
@@ -136,7 +136,7 @@ fn only_what_matters_has_a_derivative() {
     }
 }
 
-/// The names that Tapenade 3.16 gives when its first choice is taken.
+/// The names that Tapenade 3.16 chooses when its first choice is taken.
 #[test]
 fn taken_names_get_a_number_from_zero() {
     let dir = sandbox();
@@ -149,7 +149,7 @@ fn taken_names_get_a_number_from_zero() {
     );
     tapenade(dir, &["-head", "h(y)/(x)", "h.f"]).success();
     assert_eq!(headers(&read(dir, "h_d.f")), ["SUBROUTINEH_D0(X,XD0,Y,YD)"]);
-    // Older releases, which know the old option only, leave callers alone.
+    // Older releases, which only have the old option, do not change callers.
     tapenade(dir, &["-head", "h(y)/(x)", "-difffuncname", "_d", "h.f"]).success();
     assert_eq!(headers(&read(dir, "h_d.f")), ["SUBROUTINEH_D(X,XD0,Y,YD)"]);
 }
@@ -160,8 +160,8 @@ fn derivatives_are_right_when_called_by_hand() {
     let dir = dir.path();
     write(dir, "model.f", MODEL);
     tapenade(dir, &["-d", "-head", "model(y)/(x s)", "model.f"]).success();
-    // The COMMON block of derivatives is declared as Tapenade's users declare it: S and T,
-    // since T goes from MODEL to F.
+    // The COMMON block of derivatives is declared as users of Tapenade declare it: S and T, since T goes from
+    // MODEL to F.
     write(
         dir,
         "main.f",
@@ -199,8 +199,8 @@ fn derivatives_are_right_when_called_by_hand() {
     assert!(derivatives.iter().any(|d| d.abs() > 0.1), "{derivatives:?}");
 }
 
-/// Several directions at once give what single directions give, also where the user has
-/// room for more directions than he uses.
+/// Several directions at once give the same as single directions, even if the arrays have room for more
+/// directions than are used.
 #[test]
 fn several_directions_give_what_single_ones_give() {
     let dir = sandbox();
@@ -236,8 +236,8 @@ fn several_directions_give_what_single_ones_give() {
     close(&several, &single, 1e-14);
 }
 
-/// Tangents through COMMON blocks that units divide differently: by differences, and in several
-/// directions at once.
+/// Tangents through COMMON blocks that units divide differently: checked by finite differences, and in
+/// several directions at once.
 #[test]
 fn blocks_that_units_divide_differently() {
     let dir = sandbox();
@@ -278,7 +278,7 @@ fn blocks_that_units_divide_differently() {
     close(&derivatives, &wanted, 1e-8);
 }
 
-/// A derivative in several directions, differentiated again: NBDIRSMAX stays the user's.
+/// A derivative in several directions, differentiated again: NBDIRSMAX remains the user's.
 #[test]
 fn derivatives_are_differentiated_again() {
     let dir = sandbox();
@@ -380,8 +380,8 @@ fn the_paper_s_command_lines_make_its_program() {
     reaches_equilibrium(dir, &names.each_ref().map(String::as_str));
 }
 
-/// With the options of today, each run gets what lies below its head and nothing that calls
-/// the result, as Tapenade 3.16 wants it.
+/// With current options, each run gets only the subprograms below its head, and none that call the result, as
+/// Tapenade 3.16 requires.
 #[test]
 fn today_s_spelling_makes_the_paper_s_program_too() {
     let dir = sandbox();
@@ -424,7 +424,7 @@ fn run_closures(dir: &Path, run: &mut dyn FnMut(&[&str])) {
     fs::remove_file(dir.join("closure.f")).unwrap();
 }
 
-/// The subprograms that one calls, it included.
+/// Returns a subprogram and everything that it calls.
 fn closure(text: &str, head: &str) -> String {
     let mut units: Vec<(String, String)> = Vec::new();
     let mut unit = String::new();
@@ -462,7 +462,7 @@ fn closure(text: &str, head: &str) -> String {
     found
 }
 
-/// A makefile as people write it, which knows the tool by a variable.
+/// A typical makefile, which has a variable for the tool.
 #[test]
 fn a_makefile_that_calls_tapenade_works_unchanged() {
     let dir = sandbox();
@@ -523,7 +523,7 @@ fn a_makefile_that_calls_tapenade_works_unchanged() {
         .collect();
     // Y = 3*(S*SIN(X(2)) + T**2)*T with T = X(1) = 1
     close(&found, &[3.0, 3.0], 1e-14);
-    // A fault stops make, and nothing is left that looks made.
+    // An error stops make, and leaves nothing that looks up to date.
     fs::remove_file(dir.join("model_d.f")).unwrap();
     write(
         dir,
@@ -593,7 +593,7 @@ fn faults_end_with_a_message_and_an_exit_code() {
             .collect();
         assert!(made.is_empty(), "{line:?}: {made:?}");
     }
-    // The list of messages is there in any case, as from Tapenade.
+    // The list of messages always exists, as with Tapenade.
     assert!(read(dir, "gamma_d.msg").starts_with("1 gamma.f:2: (F0305) "));
     assert!(read(dir, "s_d.msg").contains("(AD06)"));
 }
@@ -612,7 +612,7 @@ fn help_and_version_are_those_of_the_drop_in() {
         text.starts_with("Tapenade 3.16 (compatible: farfel "),
         "{text}"
     );
-    // Not the command's own -v and -q.
+    // These are not the command's own -v and -q.
     write(
         dir.path(),
         "s.f",
@@ -621,8 +621,8 @@ fn help_and_version_are_those_of_the_drop_in() {
     tapenade(dir.path(), &["-vector", "-vars", "x", "s.f"]).success();
 }
 
-/// A procedure without text is called by the name that its derivative would have, and the
-/// list of messages says so.
+/// A procedure without source is called by the name that its derivative would have, and the list of messages
+/// says so.
 #[test]
 fn procedures_without_text_are_left_to_the_user() {
     let dir = sandbox();
@@ -650,8 +650,7 @@ fn procedures_without_text_are_left_to_the_user() {
     );
 }
 
-/// What a caller of derivatives sees: names of files, headers, COMMON blocks of
-/// derivatives.
+/// Returns the interface of derivatives: names of files, headers, COMMON blocks of derivatives.
 fn interface(dir: &Path) -> Vec<String> {
     let mut facts = Vec::new();
     for name in tree(dir) {
@@ -673,9 +672,9 @@ fn interface(dir: &Path) -> Vec<String> {
     facts
 }
 
-/// Programs and command lines for which the drop-in must leave what Tapenade leaves. Its
-/// types in headers of functions differ (implicit ones are written out), so both are left
-/// out of the comparison.
+/// Programs and command lines for which the drop-in must create the same interfaces as Tapenade. Types in
+/// headers of functions differ (implicit types are written explicitly), so they are excluded from the
+/// comparison.
 #[test]
 fn interfaces_are_those_of_the_real_tool() {
     let Some(real) = real_tapenade() else {
@@ -784,8 +783,8 @@ fn interfaces_are_those_of_the_real_tool() {
     eprintln!("{compared} command lines compared with Tapenade");
 }
 
-/// The paper's chain of five, which ends in the fifth derivative of a function: the same
-/// argument lists as from the real tool.
+/// The paper's chain of five runs, which ends in the fifth derivative of a function: the same argument lists
+/// as from the real tool.
 #[test]
 fn nested_interfaces_are_those_of_the_real_tool() {
     let Some(real) = real_tapenade() else {
@@ -819,8 +818,7 @@ fn nested_interfaces_are_those_of_the_real_tool() {
     }
 }
 
-/// As from Tapenade, the derivative of a procedure that is only passed on is made when it
-/// is a head.
+/// As with Tapenade, the derivative of a procedure that is only passed on is generated if it is a head.
 #[test]
 fn procedures_as_arguments_come_with_their_derivatives() {
     let dir = sandbox();
@@ -853,7 +851,7 @@ fn procedures_as_arguments_come_with_their_derivatives() {
     let found = numbers(dir, &["main.f", "callbacks.f", "callbacks_d.f"], "");
     close(&found[..1], &found[1..], 1e-8);
     assert!(found[0].abs() > 1.0);
-    // Without these heads the list of messages says what is missing.
+    // Without these heads the list of messages says which are missing.
     tapenade(dir, &["-head", "sum2(y)/(x)", "callbacks.f"]).success();
     assert!(read(dir, "callbacks_d.msg").contains("provide cube_d"));
 }
@@ -877,7 +875,7 @@ fn copies_of_what_entries_share_are_told_of() {
     let said = read(dir, "out_d.msg");
     let wanted = "getf_d has copies of its own of what getf keeps for its entries: k\n";
     assert!(said.contains(wanted), "{said}");
-    // Whatever statement sets them; of D it is known that nothing does.
+    // Whichever statement sets them; D is known to be never set.
     let text = "      SUBROUTINE GETF(X, F)
       DOUBLE PRECISION X, F, B, D
       SAVE B, D, K, IS
@@ -900,8 +898,7 @@ fn copies_of_what_entries_share_are_told_of() {
     assert!(said.contains("for its entries: b, k, is\n"), "{said}");
 }
 
-/// ENTRY points below two heads: with arguments, as functions, and such that set COMMON, which only
-/// these do.
+/// ENTRY points below two heads: with arguments, as functions, and ones that set COMMON, which only they do.
 #[test]
 fn derivatives_go_through_entries() {
     let dir = sandbox();
@@ -1001,13 +998,13 @@ fn derivatives_go_through_entries() {
     for of_head in found.chunks(5) {
         close(&of_head[..4], &[of_head[4]; 4], 1e-7);
     }
-    // Y = SIN(2*X)*X**2 + 0.5 after all.
+    // The result is Y = SIN(2*X)*X**2 + 0.5.
     let slope = 2.0 * 0.6f64.cos() * 0.09 + 0.6f64.sin() * 0.6;
     close(&found[5..6], &[slope], 1e-9);
 }
 
-/// One head needs loops over the elements of arrays, the other one has arrays as long as the
-/// program says where they are used: both in one run.
+/// One head needs loops over the elements of arrays, the other one has arrays whose length is given where
+/// they are used: both in one run.
 #[test]
 fn arrays_of_the_length_that_counts_now_have_derivatives() {
     let dir = sandbox();

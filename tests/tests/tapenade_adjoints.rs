@@ -1,5 +1,5 @@
-//! `farfel tapenade -b`: adjoints with the names, the argument lists and the meaning that they have
-//! from Tapenade 3.16, which is asked itself where `TAPENADE_HOME` names it.
+//! `farfel tapenade -b`: adjoints with the names, the argument lists and the meaning of Tapenade 3.16's,
+//! compared with the tool itself if `TAPENADE_HOME` names it.
 
 #![allow(clippy::print_stderr)] // says what was skipped
 
@@ -13,8 +13,8 @@ use farfel_tests::tapenade::{
 };
 use farfel_tests::{farfel, farfel_path, sandbox, tree, write};
 
-/// What else is differentiated: values that are overwritten, functions with side effects, arrays of
-/// assumed size, complex numbers, procedures without text, input and STOP.
+/// Further constructs to differentiate: overwritten values, functions with side effects, assumed-size arrays,
+/// complex numbers, procedures without source, input and STOP.
 const MORE: &str = "      SUBROUTINE ACC(X, Y)
       DOUBLE PRECISION X, Y
       Y = Y + X*X
@@ -85,7 +85,7 @@ const MORE: &str = "      SUBROUTINE ACC(X, Y)
       END
 ";
 
-/// Command lines, and the headers that they leave; what has a tape follows none.
+/// Command lines, and the headers that they generate, except those with a tape, which have no counterpart.
 const LINES: &[(&[&str], &[&str])] = &[
     (
         &["-b", "-head", "model(y)/(x)"],
@@ -213,7 +213,7 @@ fn names_of_files_follow_the_options() {
     );
 }
 
-/// Procedures whose text is missing, and their adjoints as from a user of Tapenade.
+/// Procedures without source, and their adjoints as a user of Tapenade would write them.
 const LIBRARY: &str = "      SUBROUTINE LIB(N, X, T)
       DOUBLE PRECISION X, T
       T = N*X**3
@@ -236,8 +236,8 @@ const LIBRARY: &str = "      SUBROUTINE LIB(N, X, T)
       END
 ";
 
-/// Calls adjoints as users do, and prints each number with what it must be. What is no input of an
-/// adjoint holds rubbish: Tapenade's adjoints set it.
+/// Calls adjoints as users do, and prints each number with its expected value. Variables that are not inputs
+/// of an adjoint contain garbage: Tapenade's adjoints set them.
 const DRIVER: &str = "      PROGRAM MAIN
       DOUBLE PRECISION X(3), XB(3), G(3), Y, YB, S, T, SB, TB, V, W, VB
       DOUBLE PRECISION WB, Z, A, AB, B, BB, C, CB, FFB, R, RB, H, P, Q
@@ -392,7 +392,7 @@ fn adjoints_mean_what_tapenade_s_do() {
         "adBuffer.o",
     ];
     let (mut theirs, mut wanted) = pairs(&numbers(dir, &sources, "2\n"));
-    // Of ABS of a complex number it has the derivative 0: the four numbers of CPL.
+    // Tapenade's derivative of ABS of a complex number is 0: the four numbers of CPL.
     theirs.drain(14..18);
     wanted.drain(14..18);
     close(&theirs, &wanted, 2e-8);
@@ -410,7 +410,7 @@ fn compile_kit(dir: &Path, kit: &Path) {
     assert!(compiled.status.success(), "{said}");
 }
 
-/// Several cotangents at once give what single ones give, also where there is room for more.
+/// Several cotangents at once give the same as single ones, even if there is room for more.
 #[test]
 fn several_cotangents_give_what_single_ones_give() {
     let dir = sandbox();
@@ -475,8 +475,7 @@ fn several_cotangents_give_what_single_ones_give() {
     assert!(single.iter().filter(|s| **s != 0.0).count() > single.len() / 2);
 }
 
-/// What the forward sweep computes of a derivative is the same for all cotangents: it knows nothing of
-/// how many there are.
+/// The forward sweep's part of a derivative is the same for all cotangents, and independent of their number.
 #[test]
 fn forward_sweeps_know_no_cotangents() {
     let dir = sandbox();
@@ -528,13 +527,13 @@ fn forward_sweeps_know_no_cotangents() {
     agree(dir, &["main.f", "all.f", "all_bv.f"], 2, 1e-12);
 }
 
-/// A makefile as people write it: it compiles and links Tapenade's stack, which nobody needs here.
+/// A typical makefile: it compiles and links Tapenade's stack, which is not needed here.
 #[test]
 fn a_makefile_for_adjoints_works_unchanged() {
     let dir = sandbox();
     let dir = dir.path();
     write(dir, "model.f", MODEL);
-    // A stack of the user's, in place of Tapenade's.
+    // A stack that the user provides, instead of Tapenade's.
     write(
         dir,
         "adBuffer.f",
@@ -594,9 +593,9 @@ fn a_makefile_for_adjoints_works_unchanged() {
     close(&found, &[9.0, 3.0], 1e-14);
 }
 
-/// Programs and command lines for which names of files and subprograms, argument lists and COMMON
-/// blocks of derivatives must be those of the real tool, but for the sweeps of what is below the
-/// heads, which that has in one.
+/// Programs and command lines for which names of files and subprograms, argument lists and COMMON blocks of
+/// derivatives must be those of the real tool, except for the sweeps of subprograms below the heads, which it
+/// combines in one.
 #[test]
 fn interfaces_are_those_of_the_real_tool() {
     let Some(real) = real_tapenade() else {
@@ -632,7 +631,7 @@ fn interfaces_are_those_of_the_real_tool() {
             missing.is_empty(),
             "{line:?}: {missing:?} not in {theirs:?}"
         );
-        // What it has besides is below the heads.
+        // Its additional ones are below the heads.
         let words = || line.iter().filter(|w| !w.ends_with(".f"));
         let named = |f: &&String| words().any(|w| mentions_head(w, f));
         let missing: Vec<&String> = theirs
@@ -646,7 +645,7 @@ fn interfaces_are_those_of_the_real_tool() {
     eprintln!("{compared} command lines compared with Tapenade");
 }
 
-/// Is it the header of the derivative of a head that a word of a command line names?
+/// Whether it is the header of the derivative of a head that a word of a command line names.
 fn mentions_head(word: &str, header: &str) -> bool {
     let base = header.split('(').next().unwrap_or_default();
     let base = base.trim_start_matches("A_");
@@ -655,7 +654,7 @@ fn mentions_head(word: &str, header: &str) -> bool {
     !base.is_empty() && names.into_iter().any(|n| n.eq_ignore_ascii_case(base))
 }
 
-/// Names of files, headers, and COMMON blocks of derivatives.
+/// Returns names of files, headers, and COMMON blocks of derivatives.
 fn facts(dir: &Path) -> Vec<String> {
     let mut facts = Vec::new();
     for name in tree(dir) {
@@ -675,7 +674,7 @@ fn facts(dir: &Path) -> Vec<String> {
     facts
 }
 
-/// Derivatives of adjoints by a second command line: of tapes that grow, which are read from text there.
+/// Derivatives of adjoints by a second command line, with growing tapes that are parsed from text.
 #[test]
 fn adjoints_with_tapes_that_grow_are_differentiated_again() {
     let dir = sandbox();
@@ -752,7 +751,7 @@ fn adjoints_with_tapes_that_grow_are_differentiated_again() {
         "main.f", "all.f", "all_b.f", "out_d.f", "out_b.f", "out_dv.f",
     ];
     agree(dir, &sources, 3, 1e-7);
-    // AD blocks around what was read.
+    // AD blocks around parsed adjoints.
     write(
         dir,
         "blocks.ff",
@@ -797,8 +796,8 @@ fn adjoints_with_tapes_that_grow_are_differentiated_again() {
     agree(dir, &["blocks.f"], 3, 1e-6);
 }
 
-/// The second command line calls sweeps of the first as they are: Y has nothing to do with G. They get tapes that do
-/// not grow.
+/// The second command line calls sweeps of the first unchanged, because Y is independent of G. They get tapes
+/// that do not grow.
 #[test]
 fn sweeps_that_stay_as_they_are_are_copied() {
     let dir = sandbox();
@@ -868,8 +867,8 @@ fn sweeps_that_stay_as_they_are_are_copied() {
     agree(dir, &sources, 3, 1e-10);
 }
 
-/// Calls without text may change what they get, but no variable of a loop around: nobody may assign that, nor put it
-/// back.
+/// Procedures without source may change their arguments, but not the variable of an enclosing loop: nothing
+/// may assign or restore that.
 #[test]
 fn calls_without_text_leave_variables_of_loops() {
     let dir = sandbox();
@@ -911,8 +910,8 @@ fn calls_without_text_leave_variables_of_loops() {
     agree(dir, &["main.f", "all.f", "all_b.f"], 3, 1e-12);
 }
 
-/// A function that is called, with a tape, and passed as an argument: the adjoint of what gets it calls one with both
-/// sweeps.
+/// A function that is called, with a tape, and passed as an argument: the adjoint of the receiver calls one
+/// with both sweeps.
 #[test]
 fn what_is_called_may_be_passed_besides() {
     let dir = sandbox();
@@ -971,8 +970,8 @@ fn what_is_called_may_be_passed_besides() {
     agree(dir, &["main.f", "s.f", "s_b.f"], 4, 1e-7);
 }
 
-/// Work arrays `W(*)` that subroutines without derivatives overwrite: they keep themselves what was there, one below
-/// the other, also where one is passed as an argument, and with several cotangents.
+/// Work arrays `W(*)` that subroutines without derivatives overwrite: these save the old values themselves,
+/// at several levels, also if one is passed as an argument, and with several cotangents.
 #[test]
 fn work_arrays_that_passive_subroutines_overwrite() {
     let dir = sandbox();
@@ -1043,8 +1042,9 @@ fn work_arrays_that_passive_subroutines_overwrite() {
     agree(dir, &["main.f", "all.f", "all_b.f", "all_bv.f"], 12, 1e-8);
 }
 
-/// One array by two arguments that are both assigned, as ODEPACK passes its history: the adjoint has one name for it, and
-/// is that of the same program with one argument. A subprogram that uses the array as a whole is refused.
+/// One array as two arguments that are both assigned, as ODEPACK passes its history: the adjoint has one name
+/// for it, and equals that of the same program with one argument. A subprogram that uses the array as a whole
+/// is rejected.
 #[test]
 fn one_array_by_two_arguments() {
     let dir = sandbox();

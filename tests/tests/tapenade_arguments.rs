@@ -1,13 +1,13 @@
-//! What derivatives of `farfel tapenade` do with arguments: procedures, functions and arrays that are values, and one
-//! array twice.
+//! Arguments in derivatives of `farfel tapenade`: procedures, functions and arrays as values, and one array
+//! passed twice.
 
 use farfel_tests::tapenade::{
     CALLBACKS, agree, close, numbers, pairs, read, sizes, tapenade, whole,
 };
 use farfel_tests::{sandbox, write};
 
-/// Procedures that are passed come with their adjoints, and what is below a head gets no rubbish
-/// from arrays that only lend their size.
+/// Procedures are passed together with their adjoints, and subprograms below a head get no garbage from
+/// arrays that only provide their size.
 #[test]
 fn procedures_as_arguments_come_with_their_adjoints() {
     let dir = sandbox();
@@ -17,7 +17,7 @@ fn procedures_as_arguments_come_with_their_adjoints() {
     tapenade(dir, &["-b", "-head", heads, "all.f"]).success();
     let text = read(dir, "all_b.f");
     let found = whole(&text);
-    // What is passed changes none of its arguments, so that nothing needs a tape.
+    // The passed procedures change none of their arguments, so no tape is needed.
     let wanted = [
         "SUM2_B(X,XB,N,W,WB,Y,YB)",
         "APPLY_B(FUN,FUN_B,X,XB,N,W,WB,Y,YB)",
@@ -45,14 +45,13 @@ fn procedures_as_arguments_come_with_their_adjoints() {
     let found = numbers(dir, &["main.f", "all.f", "all_b.f"], "");
     close(&found[..1], &found[1..], 1e-8);
     assert!(found[0].abs() > 1.0);
-    // Without these heads the list of messages says what is missing.
+    // Without these heads the list of messages says which are missing.
     tapenade(dir, &["-b", "-head", "sum2(y)/(x)", "all.f"]).success();
     assert!(read(dir, "all_b.msg").contains("provide cube_b"));
 }
 
-/// A call that passes parts of one array twice, of which each is only read: the adjoint that gets the
-/// cotangent of the whole array once stands beside that with Tapenade's arguments. One cotangent
-/// and several.
+/// A call that passes parts of one array twice, only to be read: the adjoint that gets the cotangent of the
+/// whole array once exists beside the one with Tapenade's arguments. One cotangent and several.
 #[test]
 fn one_array_twice_as_argument_gets_both_contributions() {
     let dir = sandbox();
@@ -125,7 +124,7 @@ fn one_array_twice_as_argument_gets_both_contributions() {
     assert!(found.iter().all(|x| *x != 0.0));
 }
 
-/// A function that is an argument and whose value only decides: its derivative is a subroutine,
+/// A function that is an argument and whose value is used only in conditions: its derivative is a subroutine,
 /// wherever it is called or passed on.
 #[test]
 fn passed_functions_whose_value_only_decides() {
@@ -207,7 +206,7 @@ fn passed_functions_whose_value_only_decides() {
     close(&found, &wanted, 1e-12);
 }
 
-/// The same where the text has all that the function can be.
+/// The same if the source contains all functions that are passed.
 #[test]
 fn known_functions_whose_value_only_decides() {
     let dir = sandbox();
@@ -264,7 +263,7 @@ fn known_functions_whose_value_only_decides() {
     close(&found, &wanted, 1e-12);
 }
 
-/// A function that is passed first and called behind that gets the number of directions, too.
+/// A function that is first passed and then called also gets the number of directions.
 #[test]
 fn passed_and_called_in_several_directions() {
     let dir = sandbox();
@@ -309,7 +308,7 @@ fn passed_and_called_in_several_directions() {
     close(&found, &wanted, 1e-12);
 }
 
-/// What an ENTRY point keeps without a derivative makes no COMMON block without variables.
+/// Variables that an ENTRY point keeps without derivatives do not create a COMMON block without variables.
 #[test]
 fn entry_points_that_keep_what_has_no_derivative() {
     let dir = sandbox();
@@ -343,8 +342,8 @@ fn entry_points_that_keep_what_has_no_derivative() {
     }
 }
 
-/// A size that a passed procedure gets, and does not change; COMMON that one uses; REAL and DOUBLE
-/// PRECISION as one type.
+/// A size that a passed procedure gets and does not change; COMMON that one uses; REAL and DOUBLE PRECISION
+/// as one type.
 const PASSED: &str = "      SUBROUTINE EVAL(X, F)
       DOUBLE PRECISION X(2), F
       EXTERNAL SQ
@@ -411,7 +410,7 @@ fn a_passed_procedure_changes_what_its_text_says() {
     );
 }
 
-/// Derivatives go through COMMON that a passed procedure reads or sets, whoever calls it.
+/// Derivatives pass through COMMON that a passed procedure reads or sets, whoever calls it.
 #[test]
 fn derivatives_go_through_common_of_passed_procedures() {
     let dir = sandbox();
@@ -516,7 +515,7 @@ fn derivatives_go_through_common_of_passed_procedures() {
     let found = numbers(dir, &files, "");
     close(&found[..5], &[5.0, 3.0, 35.0, 5.0, 3.0], 0.0);
     close(&found[5..9], &[found[9]; 4], 1e-8);
-    // What is kept from call to call is there once, whatever is passed.
+    // Saved variables exist once, whatever is passed.
     let kept = PASSED.replacen("      EXTERNAL G\n", "      EXTERNAL G\n      SAVE L\n", 1);
     let kept = kept.replacen("      CALL G(", "      L = L + 1\n      CALL G(", 1);
     write(dir, "all.f", kept);
@@ -557,7 +556,7 @@ fn real_and_double_precision_are_one_type_with_r8() {
     }
 }
 
-/// A function in an argument of a call: what it gets has a derivative, zero if need be.
+/// A function in an argument of a call: its own argument has a derivative, zero if necessary.
 #[test]
 fn functions_in_arguments_get_derivatives_that_are_set() {
     let dir = sandbox();
@@ -607,7 +606,7 @@ fn functions_in_arguments_get_derivatives_that_are_set() {
     agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 2, 1e-12);
 }
 
-/// In a condition nothing can be assigned to an array before.
+/// Nothing can be assigned to an array before it is used in a condition.
 #[test]
 fn array_values_in_conditions_are_refused() {
     let dir = sandbox();
@@ -635,8 +634,8 @@ fn array_values_in_conditions_are_refused() {
     );
 }
 
-/// The callee writes to an array that is a value, and whose derivative is zero: compilers keep arrays of
-/// constants where nobody can write.
+/// The callee writes to an array that is passed by value, and whose derivative is zero: compilers put
+/// constant arrays into read-only memory.
 #[test]
 fn array_values_without_derivative_may_be_changed() {
     let dir = sandbox();
@@ -682,8 +681,9 @@ C     Y = 2 X(1) + 2 X(1) X(2) + 2 X(2)**2
     agree(dir, &files, 4, 1e-12);
 }
 
-/// Nothing but the COMMON block of a passed function connects X with Y: in the head, and below it. What
-/// takes the function has constants by DATA, of which its copy has its own, and an ENTRY; so has what the function calls.
+/// Only the COMMON block of a passed function connects X with Y: in the head, and below it. The subprogram
+/// that takes the function has constants from DATA, which its copy has as well, and an ENTRY; so does the
+/// subprogram that the function calls.
 #[test]
 fn common_of_passed_procedures_is_the_only_way() {
     let dir = sandbox();
@@ -775,7 +775,7 @@ C     Simpson's rule
     agree(dir, &files, 9, 1e-12);
 }
 
-/// What has a second ENTRY that nobody calls is not copied for the function that it takes.
+/// A subprogram with a second ENTRY that nothing calls is not copied for its function argument.
 #[test]
 fn common_of_passed_procedures_is_not_lost_silently() {
     let dir = sandbox();
@@ -810,7 +810,7 @@ fn common_of_passed_procedures_is_not_lost_silently() {
     let wanted =
         "derivatives that go through COMMON /P/ are left out where G is called as an argument";
     assert!(said.contains("F0313") && said.contains(wanted), "{said}");
-    // Nothing changes what G reads.
+    // Nothing changes the variables that G reads.
     write(dir, "all.f", text.replacen("      A = X\n", "", 1));
     let ran = tapenade(dir, &["-d", "-head", "head(y)/(x)", "all.f"]).success();
     let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
@@ -864,7 +864,7 @@ fn an_element_beside_its_array() {
     agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 5, 1e-12);
 }
 
-/// A work array is passed as a whole, for its beginning, and by its parts: the adjoint adds to the
+/// A work array is passed as a whole, through its beginning, and in parts: the adjoint increments the
 /// cotangents of two parts, and sets that of the whole.
 #[test]
 fn parts_of_a_work_array() {
@@ -917,7 +917,8 @@ fn parts_of_a_work_array() {
     agree(dir, &["main.f", "all.f", "out_d.f", "out_b.f"], 4, 1e-12);
 }
 
-/// The value of a function comes last in its derivative: it would be taken for the argument that is missing.
+/// The value of a function is the last argument of its derivative: it could be mistaken for a missing
+/// argument.
 #[test]
 fn calls_with_other_numbers_of_arguments_are_refused() {
     let dir = sandbox();

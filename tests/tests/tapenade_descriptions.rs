@@ -1,10 +1,10 @@
-//! `farfel tapenade`: what is said of procedures without text (`-ext`), Tapenade's directives, and modules that
-//! nobody uses.
+//! `farfel tapenade`: descriptions of procedures without source (`-ext`), Tapenade's directives, and unused
+//! modules.
 
 use farfel_tests::tapenade::{agree, read, statements, tapenade};
 use farfel_tests::{sandbox, write};
 
-/// What Tapenade's command line is told of the procedures in [`LIBRARY`].
+/// The description of the procedures in [`LIBRARY`] for Tapenade's command line.
 const DESCRIPTIONS: &str = "subroutine wrap:
   external:
   shape: (param 1, param 2, param 3)
@@ -35,8 +35,8 @@ function scale:
   NotReadThenWritten: (0, 0, 1)
 ";
 
-/// Two levels of arrays with bounds that are passed on; a name of a file; values from outside that
-/// overwrite what has a derivative.
+/// Two levels of arrays with bounds that are passed on; a file name; external values that overwrite variables
+/// with derivatives.
 const MODEL: &str = "      SUBROUTINE HEAD(X, Y, N)
       INTEGER N, I, K
       DOUBLE PRECISION X(3), Y, P(0:7, N), Q(0:7, N)
@@ -84,7 +84,7 @@ C$AD END-DO-NOT-DIFF
       END
 ";
 
-/// What the model calls, with derivatives by hand.
+/// The procedures that the model calls, with hand-written derivatives.
 const LIBRARY: &str = "      SUBROUTINE WRAP(P, M, N)
       DOUBLE PRECISION P(0:M, N)
       DO 10 K = 1, N
@@ -156,9 +156,9 @@ const MAIN: &str = "      PROGRAM MAIN
       END
 ";
 
-/// Tangents and adjoints through described procedures, by differences: the bounds of arrays are known to stay, a
-/// value that is read from outside has no derivative any more, the name of a file need not be kept, and nothing of
-/// what is not to be differentiated is.
+/// Tangents and adjoints through described procedures, checked by finite differences: bounds of arrays are
+/// known not to change, a value that is read from outside no longer has a derivative, the file name need not
+/// be saved, and nothing excluded from differentiation is.
 #[test]
 fn procedures_do_what_is_said_of_them() {
     let dir = sandbox();
@@ -183,13 +183,13 @@ fn procedures_do_what_is_said_of_them() {
         );
     }
     let adjoint = statements(&read(dir, "model_b.f"));
-    // The bounds stay, so that no subprogram is divided.
+    // The bounds do not change, so no subprogram is split.
     assert!(!adjoint.iter().any(|s| s.contains("_E_B")), "{adjoint:#?}");
     let sources = ["main.f", "model.f", "model_d.f", "model_b.f", "library.f"];
     agree(dir, &sources, 6, 1e-7);
 }
 
-/// A procedure that leaves everything as it is, but for what depends on nothing, has no derivative.
+/// A procedure that only changes variables that depend on nothing has no derivative.
 #[test]
 fn identities_are_called_as_they_are() {
     let dir = sandbox();
@@ -209,8 +209,7 @@ fn identities_are_called_as_they_are() {
     assert!(text.contains(&"CALLLOOK(X,Y)".to_owned()), "{text:#?}");
 }
 
-/// A description that tells of fewer arguments than a call has is none of that procedure: what is called may change
-/// them all.
+/// A description with fewer arguments than a call has does not apply: the callee may change all of them.
 #[test]
 fn descriptions_of_others_are_not_used() {
     let dir = sandbox();
@@ -237,13 +236,13 @@ fn descriptions_of_others_are_not_used() {
         said.contains("LOOK has 3 arguments here, and 2 in its description"),
         "{said}"
     );
-    // Y has another value behind the call, and LOOK_B is told of it.
+    // Y has another value after the call, and LOOK_B gets it.
     let text = statements(&read(dir, "s_b.f"));
     let calls = |s: &String| s.starts_with("CALLLOOK_B(X,XB,N,Y,YB)");
     assert!(text.iter().any(calls), "{text:#?}");
 }
 
-/// What is wrong with a file of descriptions is said at its place, and so is the use of a module.
+/// Errors in a file of descriptions are reported at their place, and so is the use of a module.
 #[test]
 fn faults_have_places() {
     let dir = sandbox();
@@ -275,7 +274,7 @@ fn faults_have_places() {
     assert!(said.contains("the module M is not known"), "{said}");
 }
 
-/// The loops that Tapenade's directives mark have the adjoints that Farfel's own marks ask for.
+/// Loops with Tapenade's directives have the same adjoints as with Farfel's own directives.
 #[test]
 fn loops_have_the_marks_of_tapenade() {
     let dir = sandbox();

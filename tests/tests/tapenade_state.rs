@@ -1,10 +1,10 @@
-//! What derivatives of `farfel tapenade` find and leave in COMMON and SAVE, from head to head and from call to call.
+//! COMMON and SAVE in derivatives of `farfel tapenade`, between heads and between calls.
 
 use farfel_tests::tapenade::{DIVIDED, agree, read, sizes, tapenade};
 use farfel_tests::{sandbox, write};
 
-/// Adjoints through COMMON blocks that units divide differently: by differences, and for several
-/// cotangents at once.
+/// Adjoints through COMMON blocks that units divide differently: checked by finite differences, and for
+/// several cotangents at once.
 #[test]
 fn blocks_that_units_divide_differently() {
     let dir = sandbox();
@@ -44,8 +44,8 @@ fn blocks_that_units_divide_differently() {
     agree(dir, &sources, 12, 1e-8);
 }
 
-/// What one call of a subprogram leaves to the next in COMMON, its adjoint leaves there too: tables
-/// with a flag that says that they are filled, a counter, and a value that the derivative does not need.
+/// An adjoint leaves in COMMON the values that one call of the subprogram leaves for the next: tables with a
+/// flag that says that they are filled, a counter, and a value that the derivative does not need.
 #[test]
 fn adjoints_leave_what_the_next_call_finds() {
     let dir = sandbox();
@@ -104,8 +104,8 @@ C       Y = 8 (2I - 1)**2 2I I X**4
     agree(dir, &["main.f", "all.f", "all_b.f"], 12, 1e-12);
 }
 
-/// A subprogram that keeps something is called with derivatives and without, also through an ENTRY:
-/// all that derivatives call has one state, which is none of the sources'.
+/// A subprogram with saved variables is called with and without derivatives, also through an ENTRY:
+/// everything that derivatives call shares one state, which is separate from that of the sources.
 #[test]
 fn what_derivatives_call_has_one_state() {
     let dir = sandbox();
@@ -203,8 +203,8 @@ C     Nobody has called the subprograms of the sources.
     agree(dir, &files, 16, 1e-12);
 }
 
-/// Several heads: one derivative of G serves its own head, which has all of COMMON as independents, and
-/// calls in which nobody cares for that. These must leave the derivatives in COMMON alone.
+/// Several heads: one derivative of G serves its own head, which has all of COMMON as independents, and calls
+/// that do not need that. The latter must not change the derivatives in COMMON.
 #[test]
 fn heads_share_what_they_call() {
     let dir = sandbox();
@@ -273,7 +273,7 @@ fn heads_share_what_they_call() {
     agree(dir, &files, 6, 1e-12);
 }
 
-/// A head with ENTRY points that nobody calls, and with SAVE.
+/// A head with ENTRY points that nothing calls, and with SAVE.
 #[test]
 fn adjoints_of_heads_with_entries_and_save() {
     let dir = sandbox();
@@ -317,7 +317,7 @@ fn adjoints_of_heads_with_entries_and_save() {
     agree(dir, &files, 6, 1e-12);
 }
 
-/// What callers leave in the derivatives of COMMON is not set to zero, by whatever name.
+/// Values that callers leave in the derivatives of COMMON are not set to zero, under any name.
 #[test]
 fn heads_keep_cotangents_of_common_with_equivalence() {
     let dir = sandbox();
@@ -356,7 +356,7 @@ fn heads_keep_cotangents_of_common_with_equivalence() {
     );
     tapenade(dir, &["-b", "-head", "h", "-o", "out", "all.f"]).success();
     agree(dir, &["main.f", "all.f", "out_b.f"], 3, 1e-12);
-    // Which of the names comes first is the same in every run.
+    // The name that comes first is the same in every run.
     let first = read(dir, "out_b.f");
     for _ in 0..5 {
         tapenade(dir, &["-b", "-head", "h", "-o", "out", "all.f"]).success();
@@ -364,8 +364,8 @@ fn heads_keep_cotangents_of_common_with_equivalence() {
     }
 }
 
-/// What a call changes in COMMON is kept by a caller that does not declare the block, has other things by the names of its
-/// members, and by one that declares less of it.
+/// A caller saves the variables in COMMON that a call changes if it does not declare the block, uses the
+/// names of its members for other variables, or declares less of it.
 #[test]
 fn blocks_that_callers_do_not_declare_are_kept() {
     let dir = sandbox();
@@ -450,7 +450,7 @@ fn blocks_that_callers_do_not_declare_are_kept() {
 }
 
 /// As in large models, where INCLUDE files declare everything everywhere: sweeps declare what they use. A
-/// block that a unit does not name stays where its calls change it, as its sweep has to keep it.
+/// block that a unit does not name stays if its calls change it, because its sweep has to save it.
 #[test]
 fn sweeps_declare_what_they_use() {
     let dir = sandbox();
@@ -519,8 +519,8 @@ fn sweeps_declare_what_they_use() {
     agree(dir, &["main.f", "all.f", "all_b.f"], 1, 1e-12);
 }
 
-/// A derivative keeps what it has computed last, and asks a procedure that the program calls, too, whether that
-/// is still good: a note says so.
+/// A derivative saves its last result, and asks a procedure that the program calls, too, whether that is
+/// still valid: a note says so.
 #[test]
 fn what_is_shared_with_the_program_is_told() {
     let dir = sandbox();
@@ -554,8 +554,8 @@ fn what_is_shared_with_the_program_is_told() {
     }
 }
 
-/// A block that units declare longer and shorter, and what an ENTRY keeps that nobody uses, change nothing for the
-/// variables of other blocks that the heads name, in both modes.
+/// A block that units declare with different lengths, and variables that an unused ENTRY keeps, do not affect
+/// the variables of other blocks that the heads name, in either mode.
 #[test]
 fn heads_name_variables_of_common_beside_blocks_of_several_lengths() {
     let dir = sandbox();

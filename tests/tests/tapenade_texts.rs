@@ -1,10 +1,10 @@
-//! CHARACTER values that adjoints of `farfel tapenade` need: names of files and of cases.
+//! CHARACTER values that adjoints of `farfel tapenade` need: file names and names of cases.
 
 use farfel_tests::tapenade::{agree, read, sizes, tapenade};
 use farfel_tests::{sandbox, write};
 
-/// The names of what a procedure without text reads, made by WRITE in a subprogram that is called in a loop; and
-/// cases that are told by texts of any length.
+/// Names of files that a procedure without source reads, constructed by WRITE in a subprogram that is called
+/// in a loop; and cases that are distinguished by texts of any length.
 const ALL: &str = "      SUBROUTINE G(X, Y, N)
       DOUBLE PRECISION X(3), Y
       INTEGER N, I
@@ -65,7 +65,7 @@ const ALL: &str = "      SUBROUTINE G(X, Y, N)
       END
 ";
 
-/// What a user has beside it.
+/// The procedures that the user provides.
 const FIELD: &str = "      SUBROUTINE FIELD(NAME, T, X)
       DOUBLE PRECISION T, X, FACTOR
       CHARACTER*(*) NAME
@@ -112,7 +112,7 @@ fn names_are_found_again() {
         let options = ["-head", "g(y)/(x) f(y)/(x)", "all.f"];
         tapenade(dir, &[multi, &options].concat()).success();
     }
-    // How large its tape of characters must be is known of G, and not of F.
+    // The size of its tape of characters is known for G, but not for F.
     let text = read(dir, "all_b.f");
     assert!(text.contains("TYPE (FARFEL_CH)"), "{text}");
     write(

@@ -1,5 +1,4 @@
-//! Finding AD tools that are programs: what is asked of them, how often, and what is said
-//! where they are not.
+//! Discovery of external AD tools: how they are queried, how often, and the messages if they are missing.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,7 +8,7 @@ use std::path::Path;
 use farfel_tests::{farfel, sandbox, tree, write};
 use snapbox::cmd::Command;
 
-/// A stand-in for Tapenade that counts in the file `asked` how often it was started.
+/// Creates a stand-in for Tapenade that counts its starts in the file `asked`.
 fn stand_in(home: &Path, answer: &str) {
     let asked = home.join("asked");
     let text = format!("#!/bin/sh\necho x >> '{}'\n{answer}\n", asked.display());
@@ -29,7 +28,7 @@ fn doctor(dir: &Path) -> Command {
         .env_remove("AD_HOME")
 }
 
-/// The doctor's row about something.
+/// Returns the doctor's row for a tool.
 fn row(mut command: Command, name: &str) -> String {
     command = command.env("LC_ALL", "C");
     let output = command.assert();
@@ -61,7 +60,7 @@ fn the_version_is_asked_once() {
     stand_in(&home, "echo 'Tapenade 10.0 (another one)'");
     assert!(row(doctor(dir), "Tapenade").contains("10.0"));
     assert_eq!(asked(&home), 2);
-    // Damaged memory.
+    // A damaged record.
     let mut damaged = 0;
     for name in tree(&dir.join("cache")) {
         let path = dir.join("cache").join(name);
@@ -78,7 +77,7 @@ fn the_version_is_asked_once() {
     assert_eq!(asked(&home), 3);
     assert!(row(doctor(dir), "Tapenade").contains("10.0"));
     assert_eq!(asked(&home), 3);
-    // Memory that cannot be written: a file in the way.
+    // A record that cannot be written: a file is in the way.
     fs::remove_dir_all(dir.join("cache")).unwrap();
     write(dir, "cache", "");
     for _ in 0..2 {
@@ -104,7 +103,7 @@ fn a_tool_that_does_not_answer() {
         seen.starts_with("optional ") && seen.ends_with(&expected),
         "{seen}"
     );
-    // It has to work where it is chosen.
+    // It must work if it is chosen.
     let chosen = || broken().env("FARFEL_AD_TOOL", "tapenade");
     let seen = row(chosen());
     assert!(
@@ -112,7 +111,7 @@ fn a_tool_that_does_not_answer() {
         "{seen}"
     );
     chosen().assert().code(1);
-    // Says nothing: then it is known by its content.
+    // Without output: then it is identified by its content.
     stand_in(&home, "exit 0");
     let one = row(doctor(dir));
     assert!(one.contains("tapenade ("), "{one}");
@@ -124,7 +123,7 @@ fn a_tool_that_does_not_answer() {
 fn a_tool_that_is_not_there() {
     let dir = sandbox();
     let dir = dir.path();
-    // Nothing but what the doctor itself needs.
+    // Only the tools that the doctor itself needs.
     let command = || {
         doctor(dir)
             .env("TAPENADE_HOME", dir.join("home"))

@@ -1,5 +1,5 @@
-//! A whole build with an AD tool that misbehaves: an error that says so, no program; and
-//! when the tool is well again, so is the build.
+//! A whole build with an AD tool that misbehaves: an error that says so, and no program; and when the tool
+//! works again, so does the build.
 #![cfg(unix)]
 
 use std::fs;
@@ -25,8 +25,8 @@ const PROGRAM: &str = "\
       END
 ";
 
-/// The drop-in command as Tapenade. What stands in the file `before` happens before it
-/// runs, and that in `after` afterwards.
+/// The drop-in command in place of Tapenade. Commands in the file `before` run before it, and those in
+/// `after` afterwards.
 fn stand_in(home: &Path) {
     let text = format!(
         "#!/bin/sh\nhere='{}'\n\
@@ -75,7 +75,7 @@ fn a_tool_that_fails_and_is_well_again() {
             "for f in *_*.f; do head -c 1000 /dev/zero > $f; done",
             "not text",
         ),
-        // Half a file, and all is said to be well.
+        // Half a file, with a success status.
         (
             "",
             "for f in *_*.f; do head -c 150 $f > x; mv x $f; done",
@@ -86,7 +86,7 @@ fn a_tool_that_fails_and_is_well_again() {
     .into_iter()
     .enumerate()
     {
-        // Each with nothing known before.
+        // Each with an empty cache.
         config.cache.directory = Some(dir.join(format!("cache{i}")));
         does(before, after);
         let error = Session::of_files(&sources, &config)
@@ -103,7 +103,7 @@ fn a_tool_that_fails_and_is_well_again() {
         assert_eq!(String::from_utf8_lossy(&ran.stdout), "9.0 6.0\n");
         fs::remove_file(&out).unwrap();
     }
-    // What is known needs no tool.
+    // Cached results need no tool.
     does("exit 1", "");
     Session::of_files(&sources, &config)
         .and_then(|s| s.build_program(&out))

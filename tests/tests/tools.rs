@@ -1,4 +1,4 @@
-//! Tools that misbehave: each time the right error, no process left, no file left.
+//! Tools that misbehave: each time the right error, and no process or file is left.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -10,8 +10,8 @@ use farfel_tests::{sandbox, write};
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
 
-/// A place for one run: the tool under a path of its own, by which its processes are known,
-/// and the directory for temporary files.
+/// A folder for one run: the tool under a unique path, by which its processes are identified, and the
+/// directory for temporary files.
 struct Place {
     dir: TempDir,
     tool: PathBuf,
@@ -29,8 +29,8 @@ impl Place {
         Place { dir, tool }
     }
 
-    /// Runs the tool with a limit. `output` is what it has to leave. Returns what the runner
-    /// said, with this place as `[DIR]`.
+    /// Runs the tool with a limit. `output` is the file that it must create. Returns the runner's message,
+    /// with this folder as `[DIR]`.
     fn run_with(&self, seconds: u32, output: &str, arguments: &[&str]) -> String {
         let mut host = self.host(seconds, output, arguments);
         let output = host.output().unwrap();
@@ -68,14 +68,14 @@ impl Place {
         host
     }
 
-    /// How many processes of the tool there are.
+    /// Returns the number of processes of the tool.
     fn processes(&self) -> usize {
         processes()
             .filter(|p| fs::read_link(p.join("exe")).is_ok_and(|e| e == self.tool))
             .count()
     }
 
-    /// Processes of others that have the place on their command line: the watch.
+    /// Returns the number of other processes with the folder on their command line: the watchdog.
     fn mentions(&self) -> usize {
         let name = self.dir.path().to_str().unwrap().to_owned();
         processes()
@@ -89,7 +89,7 @@ impl Place {
         entries.map(|e| e.unwrap().path()).collect()
     }
 
-    /// Right away.
+    /// Asserts that immediately.
     fn nothing_is_left(&self) {
         assert_eq!(self.processes(), 0, "processes of the tool");
         assert_eq!(self.temporary(), [] as [PathBuf; 0]);

@@ -1,7 +1,7 @@
-//! Actual arguments that are expressions, `CALL S(X, (X), R)`: values, whatever the callee does to
-//! its dummy arguments. Every expression whose derivative can be that of a variable, for every kind
-//! of variable and of callee, is held against the same program with a copy in place of the
-//! expression, and its derivatives against differences of that.
+//! Actual arguments that are expressions, `CALL S(X, (X), R)`: values, whatever the callee does to its dummy
+//! arguments. Every expression whose derivative can be that of a variable, for every kind of variable and of
+//! callee, is compared with the same program with a copy in place of the expression, and its derivatives with
+//! finite differences of that program.
 
 use farfel_random::compiled::{expand, read, run};
 use farfel_tests::sandbox;
@@ -10,7 +10,7 @@ use farfel_tests::tapenade::{close, numbers, tapenade};
 use farfel_tests::write;
 use std::fmt::Write as _;
 
-/// Expressions of the variable `{v}`; `Y` does not vary.
+/// Expressions in the variable `{v}`; `Y` does not vary.
 const FORMS: [&str; 25] = [
     "({v})",
     "(({v}))",
@@ -39,14 +39,14 @@ const FORMS: [&str; 25] = [
     "PI",
 ];
 
-/// One of each kind, which are held against all kinds of variables.
+/// One of each kind, to be combined with all kinds of variables.
 const KINDS: [&str; 8] = [
     "({v})", "{v} + 1", "{v}*1D0", "FS({v})", "H0({v})", "2*{v}", "3D0", "PI",
 ];
 
-/// What gets the expression, `{e}`, and another variable, `{f}`.
+/// Calls with the expression, `{e}`, and another variable, `{f}`.
 const CALLS: [&str; 8] = [
-    // Assigns the variable, and what lies in COMMON.
+    // Assigns the variable, and variables in COMMON.
     "CALL S1({f}, {e}, {r})",
     // Assigns the value.
     "CALL S2({f}, {e}, {r})",
@@ -103,16 +103,16 @@ const CALLEES: &str = "      SUBROUTINE S1(A, B, R)
       END
 ";
 
-/// Where the variable lies.
+/// The storage of the variable.
 struct Storage {
     name: &'static str,
-    /// How it is declared, and what else.
+    /// Its declaration, and further ones.
     declared: &'static str,
-    /// How it is named.
+    /// Its name.
     variable: &'static str,
-    /// The other argument: what lies in COMMON must not be passed to who assigns it.
+    /// The other argument: a variable in COMMON must not be passed to a subprogram that assigns it.
     first: &'static str,
-    /// Who gets the expression.
+    /// The calls that get the expression.
     calls: &'static [&'static str],
     forms: &'static [&'static str],
 }
@@ -201,8 +201,8 @@ impl Storage {
         self.calls.iter().flat_map(|call| forms(call)).collect()
     }
 
-    /// A subroutine that computes R of X and Q, one number for each case. `copied`: with a copy in
-    /// place of the expression.
+    /// Returns a subroutine that computes R from X and Q, one number for each case; if `copied`, with a copy
+    /// in place of the expression.
     fn subroutine(&self, name: &str, copied: bool) -> String {
         let Storage {
             declared,
@@ -245,7 +245,7 @@ impl Storage {
         text
     }
 
-    /// What is wrong, in words: the program prints the number of a check and of a case.
+    /// Describes the errors: the program prints the numbers of a check and of a case.
     fn wrong(&self, printed: &str) -> Vec<String> {
         const CHECKS: [&str; 5] = ["value", "ADF", "DIRECTIONS", "ADR", "value with ADR"];
         let cases = self.cases();
@@ -265,7 +265,7 @@ impl Storage {
     }
 }
 
-/// Checks T by differences of TC.
+/// Returns a program that checks T by finite differences of TC.
 fn program(n: usize) -> String {
     format!(
         "      PROGRAM TST
@@ -369,9 +369,9 @@ fn a_captured_variable() {
     blocks(&CAPTURED);
 }
 
-/// Tangents and adjoints by `farfel tapenade` against differences.
+/// Checks tangents and adjoints of `farfel tapenade` by finite differences.
 fn dropin(storage: &Storage) {
-    // The user asks for the derivatives of procedures that are passed.
+    // The user requests the derivatives of passed procedures.
     let storage = &Storage {
         calls: &CALLS[..6],
         ..*storage

@@ -3,9 +3,9 @@
 use farfel_tests::{farfel, fixed, sandbox, write};
 use snapbox::cmd::OutputAssert;
 
-/// Blocks of all kinds: a right one with output and COMMON, one with a wrong derivative (an IF on
-/// the value of the variable, the derivative of whose branch is not that of the function), kinks,
-/// an end, a jump, input, and one that is never reached.
+/// Blocks of all kinds: a correct one with output and COMMON, one with a wrong derivative (an IF on the value
+/// of the variable, with a branch whose derivative is not that of the function), kinks, a domain boundary, a
+/// jump, input, and one that is never reached.
 const BLOCKS: &str = "\
 PROGRAM MAIN
 DOUBLE PRECISION X, Y, D, P(3), Z(3), G(3)
@@ -75,7 +75,7 @@ fn stderr(output: &OutputAssert) -> String {
     String::from_utf8_lossy(&output.get_output().stderr).into_owned()
 }
 
-/// The verdict of each block, by its line.
+/// Returns the verdict of each block, by its line.
 fn verdicts(table: &str) -> Vec<(String, String)> {
     let rows = table.lines().skip(1).take_while(|l| !l.is_empty());
     let row = |l: &str| {
@@ -126,8 +126,8 @@ fn right_wrong_and_not_smooth_are_told_apart() {
     assert_eq!(unit.matches("IN CURVE").count(), 1, "{unit}");
 }
 
-/// Several directions and patterns; those of SLOPE are wrong in the second column, for its function is
-/// constant on the way that it takes at X(2) = 2, and not around.
+/// Several directions and patterns; those of SLOPE are wrong in the second column, because its function is
+/// constant on the path that it takes at X(2) = 2, but not around it.
 const COLUMNS: &str = "\
 PROGRAM MAIN
 PARAMETER (N = 3)
@@ -249,7 +249,7 @@ END
         .success();
     let json = stdout(&output);
     assert_eq!(json.matches("\"verdict\": \"right\"").count(), 2, "{json}");
-    // The inner one where the outer one is checked.
+    // The inner one is checked while the outer one is.
     assert!(json.contains("\"block\": \"nested.ff:13\""), "{json}");
     assert_eq!(json.matches("\"points\": 0").count(), 0, "{json}");
 }
@@ -274,7 +274,7 @@ END
     let output = farfel(dir.path()).arg("verify").assert().success();
     let table = stdout(&output);
     assert_eq!(table.matches("right").count(), 2, "{table}");
-    // Single precision, and differences that know it.
+    // Single precision, for which finite differences are adjusted.
     let output = farfel(dir.path()).args(["verify", "--double"]).assert();
     let table = stdout(&output.success());
     assert_eq!(table.matches("right").count(), 2, "{table}");
@@ -318,8 +318,8 @@ END
     assert!(table.contains("differences, dot product"), "{table}");
 }
 
-/// Differences vary what a directive says is constant: they say nothing of its derivative. The tangent
-/// of an adjoint does.
+/// Finite differences vary the variables that a directive declares constant, so they do not check the
+/// derivative. The tangent checks the adjoint.
 #[test]
 fn what_is_constant_by_a_directive_is_not_called_wrong() {
     let dir = sandbox();

@@ -31,7 +31,7 @@ fn stderr(output: &OutputAssert) -> String {
     String::from_utf8_lossy(&output.get_output().stderr).into_owned()
 }
 
-/// What `farfel expand --analysis` says of `main.ff`.
+/// Returns the output of `farfel expand --analysis` for `main.ff`.
 fn analysis(dir: &Path, more: &[&str]) -> String {
     let run = farfel(dir)
         .args(["expand", "--analysis", "main.ff"])
@@ -40,7 +40,7 @@ fn analysis(dir: &Path, more: &[&str]) -> String {
     stdout(&run.success())
 }
 
-/// A package that holds `sources`, without a build: the views need none.
+/// Writes a package with `sources`, without a build: the views need none.
 fn package(dir: &Path, sources: &[(&str, &str)], settings: &str) {
     let manifest = format!(
         "[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
@@ -78,7 +78,7 @@ MAIN  (main program)
     assert_eq!(tree(dir.path()), ["slopes.ff"]);
 }
 
-/// The five runs of the AD tool that the paper names, each below those that need it.
+/// The five runs of the AD tool in the paper, each below those that need it.
 #[test]
 fn the_paper_s_runs_are_in_its_order() {
     let dir = sandbox();
@@ -94,8 +94,7 @@ fn the_paper_s_runs_are_in_its_order() {
     assert!(places.is_sorted_by(|a, b| a > b), "{text}");
 }
 
-/// The whole texts, and the steps without their hashes, which follow every change of what
-/// lowering writes.
+/// The whole texts, and the steps without their hashes, which depend on every detail of lowering.
 #[test]
 fn the_paper_s_example_in_every_format() {
     let dir = sandbox();
@@ -155,8 +154,8 @@ fn every_format_is_written_to_a_file() {
     }
 }
 
-/// As the build script reads it: main programs are left out, and what is not exported and
-/// not called either.
+/// As the build script reads it: without main programs and without subprograms that are neither exported nor
+/// called.
 #[test]
 fn the_graph_of_a_project_is_that_of_its_library() {
     let dir = sandbox();
@@ -202,7 +201,7 @@ write the functions for Rust
 └── lower (*)
 
 "#]]);
-    // A comment changes what is read, and nothing that is compiled.
+    // A comment changes the source, but nothing that is compiled.
     let hashes = |step: &str| {
         let text = stdout(&farfel(dir.path()).args(args).assert().success());
         text.lines().find(|l| l.contains(step)).unwrap().to_owned()
@@ -284,7 +283,7 @@ fn a_hostile_file_name_is_text() {
     }
 }
 
-/// What the script of a page reads.
+/// Returns the data of a page's script.
 fn data_of(page: &str) -> serde_json::Value {
     let (_, data) = page
         .split_once("<script type=\"application/json\" id=\"data\">")
@@ -293,7 +292,7 @@ fn data_of(page: &str) -> serde_json::Value {
     serde_json::from_str(data).unwrap()
 }
 
-/// It needs nothing besides itself, and links to the sources from where it is written.
+/// The page is self-contained, and links to the sources from where it is written.
 #[test]
 fn the_page_of_a_graph() {
     let dir = sandbox();
@@ -347,7 +346,7 @@ fn the_page_of_a_graph() {
     }
 }
 
-/// More than can be looked over is in groups: by folder, file and name.
+/// Large graphs are grouped: by folder, file and name.
 #[test]
 fn the_page_of_a_large_graph_has_groups() {
     let dir = sandbox();
@@ -371,7 +370,7 @@ fn the_page_of_a_large_graph_has_groups() {
         .collect();
     assert_eq!(groups, [("a/work.f", "file"), ("b/other.f", "file")]);
     let inside = data["members"][0]["members"].as_array().unwrap();
-    // WORK0 is alone with its beginning.
+    // WORK0 is the only one with its prefix.
     assert_eq!(inside[0], 0);
     assert_eq!(inside[1]["label"], "WORK1…");
 }
@@ -395,7 +394,7 @@ fn timings_of_a_program_are_beside_it() {
     for kind in ["parse", "lower", "request", "generate", "compile"] {
         assert!(page.contains(&format!("<td>{kind}</td>")), "{kind}\n{page}");
     }
-    // Passes of the lowering, of the engine, and what verifies them in tests.
+    // Passes of the lowering, of the engine, and their verification in tests.
     let passes = &page[page.find("Passes of the compiler").unwrap()..];
     for pass in ["lift", "stage", "tangent", "signs", "verify"] {
         assert!(
@@ -405,8 +404,7 @@ fn timings_of_a_program_are_beside_it() {
     }
 }
 
-/// The page, what is said of a build that had nothing to do, and that such a build does not
-/// read the sources.
+/// The page, the message for a build that had nothing to do, and that such a build does not read the sources.
 #[test]
 fn timings_of_a_project() {
     let dir = sandbox();
@@ -442,7 +440,7 @@ fn timings_of_a_project() {
     let (said, _) = build(&["-v"]);
     assert!(said.contains("       Fresh Farfel sources\n"), "{said}");
 
-    // A fault is shown plainly even so, and again as long as it is there.
+    // An error is shown plainly nevertheless, and again as long as it exists.
     let source = project
         .join("fortran")
         .read_dir()
@@ -688,7 +686,7 @@ PROGRAM P
 "#]]);
 }
 
-/// Which call made which copy, what of it is passed once, and what needed none.
+/// Which call created which copy, what is shared, and what needed no copy.
 #[test]
 fn copies_are_explained() {
     let dir = sandbox();
@@ -747,7 +745,7 @@ Not copied for
         .code(2);
 }
 
-/// In a project, what is exported decides what is needed.
+/// In a project, the exports determine what is needed.
 #[test]
 fn copies_of_a_project_are_explained() {
     let text = "\
@@ -803,7 +801,7 @@ A = A*A
 END
 ";
 
-/// What adjoints keep, statement by statement, and what they leave out.
+/// The values that adjoints save, statement by statement, and the statements that they leave out.
 #[test]
 fn recorded_values_and_adjoint_liveness() {
     let dir = sandbox();
@@ -919,7 +917,7 @@ main.ff:5 MAIN: ADF, Y by X
     }
 }
 
-/// A name that was forgotten behind an option does not cost the source.
+/// A forgotten file name after an option does not overwrite the source.
 #[test]
 fn what_is_written_replaces_no_source() {
     let dir = sandbox();
@@ -944,7 +942,7 @@ fn what_is_written_replaces_no_source() {
     assert!(!dir.path().join("other.F").exists());
 }
 
-/// What is in an element of a page of `expand --html`.
+/// Returns the data in an element of a page of `expand --html`.
 fn part(page: &str, id: &str) -> serde_json::Value {
     let element = if id == "index" { id } else { "p0" };
     let text = page.split_once(&format!(" id=\"{element}\">")).unwrap().1;
@@ -958,7 +956,7 @@ fn part(page: &str, id: &str) -> serde_json::Value {
     pack[id].clone()
 }
 
-/// A line of the source leads to all that was made of it, and is found from there.
+/// A source line links to all code generated from it, and back.
 #[test]
 fn source_and_derivatives_side_by_side() {
     let dir = sandbox();
@@ -1002,7 +1000,7 @@ fn source_and_derivatives_side_by_side() {
             "tangent U = SIN(B)"
         ]
     );
-    // A comment comes from nowhere, and is the title of what follows.
+    // A comment has no origin, and is the title of the following lines.
     let generated = index["generated"].as_array().unwrap();
     let at = generated.iter().position(|g| g["name"] == "STEP_G1");
     let at = at.unwrap();
@@ -1012,6 +1010,6 @@ fn source_and_derivatives_side_by_side() {
     let unit = part(&page, &format!("g{at}"));
     assert_eq!(unit["text"][1], format!("C {title}"));
     assert_eq!(unit["from"][1], 0);
-    // It loads nothing, and nothing of the program is part of the page.
+    // It loads nothing, and no text of the program becomes markup.
     assert!(!page.contains("://") && !page.contains("<b>"), "{page}");
 }

@@ -1,6 +1,5 @@
-//! Whole builds with an AD tool that is a program: what it is asked again, and a build script
-//! that is killed again and again, in the middle of everything that it does. The next one
-//! that is left alone makes what a build without a past makes.
+//! Whole builds with an external AD tool: which of its runs are repeated; and a build script that is killed
+//! again and again, at any point. The next one that is not killed gives the same result as a fresh build.
 #![cfg(target_os = "linux")]
 
 #[path = "support/script.rs"]
@@ -20,7 +19,7 @@ fn the_build_script() {
     script::be_it();
 }
 
-/// Programs that note in the log when they begin and end, and take some time for it.
+/// Creates programs that log when they begin and end, and take some time.
 fn tools(dir: &Path) -> PathBuf {
     let log = dir.join("log");
     fs::write(&log, "").unwrap();
@@ -40,13 +39,13 @@ fn tools(dir: &Path) -> PathBuf {
     log
 }
 
-/// What is running, by the log.
+/// Returns what is running according to the log.
 fn running(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap();
     text.lines().last().unwrap_or("none").to_owned()
 }
 
-/// The library that is being written, before it is put in the place of the old one.
+/// Returns the library that is being written, before it replaces the old one.
 fn unfinished(out: &Path) -> Option<PathBuf> {
     let files = fs::read_dir(out).ok()?;
     files.flatten().map(|f| f.path()).find(|f| {
@@ -62,7 +61,7 @@ fn pseudo_random(state: &mut u64, below: u64) -> u64 {
     (*state >> 33) % below
 }
 
-/// Runs what the library has: `ALPHA` to `DELTA` at 1.5.
+/// Runs the subprograms of the library: `ALPHA` to `DELTA` at 1.5.
 fn values(library: &Path, dir: &Path) -> String {
     let text = "#include <stdio.h>\n\
         #define F(n) void farfel_plan_0_1_0__##n(const double *, double *);\n\
@@ -94,7 +93,7 @@ fn a_build_that_is_killed_at_any_moment() {
         .with("FARFEL_AD_TOOL", "tapenade")
         .with("TAPENADE_HOME", dir.join("home").to_str().unwrap());
     library(&p);
-    // So large that there is time while the library is written.
+    // Large enough that writing the library takes time.
     p.edit("Cargo.toml", "'ZETA'", "'ZETA', 'LARGE'").file(
         "src/large.f",
         "      DOUBLE PRECISION FUNCTION LARGE(I)\n      DOUBLE PRECISION T(2000000)\n      \
@@ -115,7 +114,7 @@ fn a_build_that_is_killed_at_any_moment() {
     let start = Instant::now();
     while !enough(&killed) {
         assert!(start.elapsed() < Duration::from_secs(300), "{killed:?}");
-        // Killed until it comes to its end in spite of it.
+        // Killed until it completes in spite of it.
         let library_before = good.as_ref().map(|g| g.0.clone());
         let mut seen_between = Vec::new();
         loop {
@@ -123,8 +122,8 @@ fn a_build_that_is_killed_at_any_moment() {
             let mut command = p.command();
             command.stdout(Stdio::null()).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
-            // At a moment when something begins or ends, or just after it; or at its start; or
-            // when a part of the library has been written.
+            // When something begins or ends, or just after it; or at its start; or when part of the library
+            // has been written.
             let event = pseudo_random(&mut random, 6) as usize;
             let library = pseudo_random(&mut random, 3) == 0;
             let events = || {
@@ -136,7 +135,7 @@ fn a_build_that_is_killed_at_any_moment() {
             };
             let mut ended = None;
             if library {
-                // That is over soon, so it is looked for without a pause.
+                // This state is short, so it is polled without a pause.
                 while ended.is_none() && unfinished(&p.out).is_none() {
                     ended = child.try_wait().unwrap();
                 }
@@ -162,7 +161,7 @@ fn a_build_that_is_killed_at_any_moment() {
                 seen_between.push(bytes);
             }
         }
-        // Left alone; what a build without a past makes.
+        // Without a kill, it gives the result of a fresh build.
         p.run();
         assert_eq!(p.steps(), [""; 0]);
         let fresh = p
@@ -172,7 +171,7 @@ fn a_build_that_is_killed_at_any_moment() {
         fresh.run();
         let results = p.results();
         assert_same(&results, &fresh.results(), &format!("{killed:?}"));
-        // Whatever was there after a kill was the old library or the new one.
+        // After a kill there was either the old library or the new one.
         for library in seen_between {
             assert!(library == results.0 || Some(&library) == library_before.as_ref());
         }
@@ -194,7 +193,7 @@ fn a_build_that_is_killed_at_any_moment() {
             &format!("LONG = {}*", long + 10),
         );
     }
-    // Nothing is damaged in the cache, and nothing is left of the dead.
+    // Nothing in the cache is damaged, and no files of killed processes remain.
     let verified = Command::new(farfel_path())
         .args(["cache", "verify"])
         .env("FARFEL_CACHE_DIR", dir.join("cache"))
@@ -237,8 +236,8 @@ fn a_build_that_is_killed_at_any_moment() {
     );
 }
 
-/// Another version, or other options, of the AD tool: derivatives are made again, and nothing
-/// else is. So they are where the tool's runs are known and only the compiler is another.
+/// With another version or other options of the AD tool, only derivatives are generated again. If the runs of
+/// the tool are cached and only the compiler differs, derivatives are taken from the cache.
 #[test]
 fn what_depends_on_the_tool() {
     let dir = sandbox();
@@ -289,7 +288,7 @@ fn what_depends_on_the_tool() {
     again(&p);
     assert_eq!(runs(), 6);
     p.file("Cargo.toml", manifest);
-    // Objects are made with other flags, from runs that are known.
+    // Objects are compiled with other flags, from cached runs.
     let flagged = p.clone().with("OPT_LEVEL", "1");
     flagged.run();
     assert_eq!((runs(), flagged.steps().len()), (6, 9));

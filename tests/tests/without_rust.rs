@@ -50,7 +50,7 @@ note: `cd stone && farfel run` builds it and runs it
     );
     let run = command(&project).args(["run", "-q"]).assert().success();
     assert_eq!(stdout(&run), RANGES);
-    // From below as well.
+    // From a subfolder as well.
     command(&project.join("fortran"))
         .args(["build", "--release", "-q"])
         .assert()
@@ -78,7 +78,7 @@ note: `cd stone && farfel run` builds it and runs it
         .code(2)
         .stderr_eq("error: `--package` is for cargo, and there is no Rust in this project\n");
 
-    // A test that is not passed, and one whose place is in a fault.
+    // A test that fails, and one with a position in an error.
     let test = project.join("tests/root.ff");
     let text = fs::read_to_string(&test).unwrap();
     fs::write(&test, text.replace("- 2)", "- 3)")).unwrap();

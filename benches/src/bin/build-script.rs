@@ -1,4 +1,4 @@
-//! What the build script of a project is.
+//! The code of a project's build script.
 
 fn main() {
     farfel_build::compile();

@@ -1,4 +1,4 @@
-//! The same command as `cargo farfel`.
+//! The same command, as `cargo farfel`.
 
 fn main() -> std::process::ExitCode {
     farfel_cli::main()

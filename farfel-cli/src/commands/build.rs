@@ -86,7 +86,7 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
     Ok(())
 }
 
-/// Writes the page about what the build scripts of a project did.
+/// Writes the timings page of a project from the records of its build scripts.
 fn project_timings(
     options: &CargoOptions,
     scripts: cargo::BuildScripts,
@@ -95,7 +95,7 @@ fn project_timings(
 ) -> Result {
     let mut built = Vec::new();
     for (name, out_dir) in scripts {
-        // What another version has written may be unreadable here.
+        // Records of another version may be unreadable.
         let Ok(Some(timings)) = Timings::read(&out_dir) else {
             continue;
         };
@@ -138,7 +138,8 @@ fn write_page(path: &Path, title: &str, built: &[Built], shell: &mut Shell) -> R
     Ok(())
 }
 
-/// Cargo ends with 101 for whatever it was; here that means faults in the code.
+/// Turns a failure of cargo into an exit code: cargo returns 101 for every failure; here it means errors in
+/// the code.
 pub fn faults(status: std::process::ExitStatus) -> Result {
     match cargo::code(status) {
         0 => Ok(()),
@@ -147,7 +148,8 @@ pub fn faults(status: std::process::ExitStatus) -> Result {
     }
 }
 
-/// `game.ff` makes `game` in the current directory, as a compiler would put it.
+/// Returns the executable's path, which is in the current directory, as with other compilers: `game` for
+/// `game.ff`.
 fn executable_for(source: &Path) -> Result<PathBuf> {
     let stem = source
         .file_stem()

@@ -1,4 +1,4 @@
-//! `farfel build-script`: what `farfel-build` runs.
+//! `farfel build-script`, which `farfel-build` runs.
 
 use std::io::{BufRead, Read, stdin};
 use std::sync::mpsc::channel;
@@ -11,7 +11,7 @@ use crate::error::{EXIT_CANNOT, Error, Result};
 use crate::progress::ScriptLine;
 use crate::shell::Shell;
 
-/// Serves the request on standard input, as [`farfel_driver::script`] describes it.
+/// Serves the request on standard input, in the protocol of [`farfel_driver::script`].
 pub fn run(args: &BuildScript, shell: &mut Shell) -> Result {
     if args.protocol != script::PROTOCOL {
         return Err(Error::cannot(format!(
@@ -25,11 +25,11 @@ pub fn run(args: &BuildScript, shell: &mut Shell) -> Result {
         let mut input = stdin().lock();
         let mut request = String::new();
         if input.read_line(&mut request).is_ok_and(|read| read > 0) {
-            // Whoever asked waits for the answer.
+            // The client keeps standard input open while it waits for the answer.
             let _ = sender.send(request);
             let _ = input.read_to_end(&mut Vec::new());
         }
-        // Nobody waits any more. What runs for us ends with us.
+        // The client has gone. Child processes end with this one.
         std::process::exit(i32::from(EXIT_CANNOT));
     });
     let Ok(request) = receiver.recv() else {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::manifest;
 use crate::shell::Shell;
 
-/// Shows the cache, looks it through, or makes it smaller.
+/// Shows, verifies or shrinks the cache.
 pub fn run(action: &CacheAction, shell: &mut Shell) -> Result {
     let settings = settings()?;
     match action {
@@ -62,7 +62,7 @@ pub fn run(action: &CacheAction, shell: &mut Shell) -> Result {
     }
 }
 
-/// The settings of the project here, else those of the environment.
+/// Returns the cache settings of the project in the current directory, or else those of the environment.
 fn settings() -> Result<CacheSettings> {
     let dir = manifest::manifest_dir(None).unwrap_or_else(|_| ".".into());
     Ok(Config::load(&dir)?.cache)
@@ -116,7 +116,7 @@ fn was(n: u64) -> String {
     }
 }
 
-/// Bytes in the unit that suits them.
+/// Formats a number of bytes in a suitable unit.
 pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;

@@ -9,7 +9,7 @@ use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{cargo, files, programs, project, watched};
 
-/// Looks for faults: in single files, or in all that a project has, Rust included.
+/// Checks single files, or a whole project including its Rust code.
 pub fn run(args: &Check, shell: &mut Shell) -> Result {
     if !args.files.is_empty() {
         cargo::not_for_files(&args.cargo, &args.targets)?;
@@ -31,8 +31,8 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     for session in project::sessions(&args.cargo)? {
         files::show_passed(&session, shell);
     }
-    // In a directory of its own, for a build has objects in its OUT_DIRs and a check has none: so neither
-    // undoes what the other one has done.
+    // Uses a separate profile directory, because a build has objects in its OUT_DIRs and a check has none:
+    // this way neither invalidates the results of the other.
     let base = match (&args.cargo.profile, args.release) {
         (Some(name), _) => name,
         (None, true) => "release",
@@ -50,8 +50,8 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     faults(cargo::status(command, shell)?)
 }
 
-/// The variable that tells build scripts not to compile anything.
+/// The environment variable that tells build scripts not to compile anything.
 const REQUEST: &str = "FARFEL_REQUEST";
 
-/// The profile that cargo checks with.
+/// The cargo profile of checks.
 pub const PROFILE: &str = "farfel-check";

@@ -13,22 +13,22 @@ use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::Shell;
 use crate::{cargo, compiler, manifest};
 
-/// One thing that Farfel uses.
+/// A tool or library that Farfel uses, and its state.
 struct Finding {
     name: String,
     state: State,
 }
 
 enum State {
-    /// It is there: version and place.
+    /// Installed: version and location.
     There(String),
-    /// It is not there, and nothing works without it; with the command that gets it.
+    /// Missing and required; with the command that installs it.
     Missing { why: String, fix: String },
-    /// It is not there, and is needed for some things only.
+    /// Missing, but needed only for some features.
     Optional(String),
 }
 
-/// Says which tools are there and which are missing, and installs them when asked to.
+/// Reports which tools are installed and which are missing, and installs missing ones with `--fix`.
 pub fn run(args: &Doctor, shell: &mut Shell) -> Result {
     let mut findings = examine()?;
     let gfortran_missing = findings
@@ -118,7 +118,7 @@ fn examine() -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The libraries that the setting `link` names.
+/// Checks the libraries that the setting `link` names.
 fn libraries(config: &Config) -> Vec<(&String, State)> {
     let Ok(compiler) = toolchain::find(config) else {
         return Vec::new();
@@ -146,7 +146,7 @@ fn libraries(config: &Config) -> Vec<(&String, State)> {
     config.link.iter().map(|name| (name, state(name))).collect()
 }
 
-/// Installs the packages of Debian that have libraries which are missing. Whether there were any.
+/// Installs the Debian packages of missing libraries. Returns whether there were any.
 fn install_libraries(shell: &mut Shell) -> Result<bool> {
     let config = Config::load(&manifest_dir())?;
     let missing = libraries(&config).into_iter();
@@ -165,7 +165,7 @@ fn install_libraries(shell: &mut Shell) -> Result<bool> {
     }
 }
 
-/// Where results are kept. Builds work without.
+/// Checks the caches, which builds can do without.
 fn caches(settings: &CacheSettings) -> Vec<Finding> {
     let here = match build_cache::stats(settings) {
         _ if !settings.enabled => State::Optional("the settings have it off".into()),
@@ -193,8 +193,7 @@ fn caches(settings: &CacheSettings) -> Vec<Finding> {
     findings
 }
 
-/// The AD tools that are programs of their own, and what they need. Only the one that the
-/// settings choose has to be there.
+/// Checks the external AD tools and their requirements. Only the one that the settings choose is required.
 fn ad_tools(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut tapenade_is_here = false;
@@ -259,7 +258,7 @@ fn needed_on_path(program: &str, version: &str, fix: &str) -> State {
     }
 }
 
-/// Version and place of a program, the version as its first line of output has it.
+/// Returns the version and location of a program; the version is the first line of its output.
 fn there(path: &Path, version: &str) -> State {
     let output = Command::new(path).arg(version).output();
     let line = output.ok().and_then(|output| {
@@ -276,7 +275,7 @@ fn there(path: &Path, version: &str) -> State {
     })
 }
 
-/// The project here, if there is one: it may name a compiler.
+/// Returns the directory of the project in the current directory, if any: it may name a compiler.
 fn manifest_dir() -> PathBuf {
     manifest::manifest_dir(None).unwrap_or_else(|_| PathBuf::from("."))
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{derivatives, files, project};
 
-/// Prints the program after a stage of the compiler, or what copies it needs, on standard
+/// Prints the program after a stage of the compiler, or the copies of subprograms that it needs, on standard
 /// output.
 pub fn run(args: &Expand, shell: &mut Shell) -> Result {
     if args.explain {
@@ -53,7 +53,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
     print(&text, shell)
 }
 
-/// The files that are named, if any are, and the settings.
+/// Returns the files on the command line, if any, and the settings.
 fn chosen(args: &Expand) -> Result<(Option<&[PathBuf]>, Config)> {
     if args.files.is_empty() {
         return Ok((None, project::config(&args.project)?));

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::error_pages;
 use crate::shell::Shell;
 
-/// What the codes that begin so are about; the first that fits counts.
+/// Headings of the groups of codes, by prefix; the first match counts.
 const GROUPS: &[(&str, &str)] = &[
     ("F00", "Text and syntax"),
     ("F014", "Constants and storage"),
@@ -22,7 +22,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("F09", "Farfel itself"),
 ];
 
-/// Prints what a rule is about, or all rules.
+/// Prints the page of a rule, or the list of all rules.
 pub fn run(args: &Explain, shell: &mut Shell) -> Result {
     let text = match &args.name {
         Some(name) => error_pages::shown(lints::rule(name).map_err(Error::cannot)?),
@@ -33,12 +33,12 @@ pub fn run(args: &Explain, shell: &mut Shell) -> Result {
         .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
 }
 
-/// All rules by what they are about.
+/// Formats the list of all rules, by group.
 fn list() -> String {
     let mut text = String::new();
     for (group, rules) in grouped() {
         let gap = if text.is_empty() { "" } else { "\n" };
-        // Infallible, here and below: it is a String.
+        // Writing to a String cannot fail, here and below.
         let _ = writeln!(text, "{gap}{group}");
         for rule in rules {
             let _ = writeln!(text, "  {} {:<24} {}", rule.code, rule.name, level(rule));
@@ -47,7 +47,7 @@ fn list() -> String {
     text + "\n`farfel explain CODE` says more, with an example.\n"
 }
 
-/// The groups in the order of codes, with their rules.
+/// Returns the groups in the order of codes, with their rules.
 fn grouped() -> Vec<(&'static str, Vec<&'static Rule>)> {
     let mut groups: Vec<(&str, Vec<&Rule>)> = Vec::new();
     for rule in rules::ALL {
@@ -71,8 +71,8 @@ fn level(rule: &Rule) -> &'static str {
 mod tests {
     use super::*;
 
-    /// `docs/errors.md` has all rules in the same groups, each with what it is about.
-    /// `FARFEL_UPDATE=1 cargo test -p farfel-cli explain` writes it.
+    /// `docs/errors.md` lists all rules in the same groups, with the first sentence of their pages.
+    /// `FARFEL_UPDATE=1 cargo test -p farfel-cli explain` updates it.
     #[test]
     fn the_index_has_all_rules() {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors.md");

@@ -11,11 +11,11 @@ use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{files, manifest, project};
 
-/// Lays source files out.
+/// Formats source files.
 ///
 /// # Errors
 ///
-/// A file has faults, cannot be laid out, or would change where `--check` says that none may.
+/// A file has errors, cannot be formatted, or would change although `--check` is given.
 pub fn run(args: &Fmt, shell: &mut Shell) -> Result {
     if args.all {
         let dir = manifest::manifest_dir(args.project.manifest_path.as_deref())?;
@@ -32,7 +32,7 @@ pub fn run(args: &Fmt, shell: &mut Shell) -> Result {
     lay_out(&[sources(args)?], args, shell)
 }
 
-/// Lays out the sources of some packages, by the settings of each.
+/// Formats the sources of packages, with the settings of each.
 fn lay_out(packages: &[(Vec<PathBuf>, Config)], args: &Fmt, shell: &mut Shell) -> Result {
     let options = Options {
         form: args.form.map(|form| match form {
@@ -48,7 +48,7 @@ fn lay_out(packages: &[(Vec<PathBuf>, Config)], args: &Fmt, shell: &mut Shell) -
     let mut failed = false;
     let mut changed = 0;
     let each = packages.iter().flat_map(|(paths, config)| {
-        // What cannot be read is found out below.
+        // Files that cannot be read are reported below.
         let passed = farfel_driver::passed_through(paths, config).unwrap_or_default();
         let each = paths.iter();
         each.map(move |path| (path, config, passed.contains(path)))
@@ -132,7 +132,7 @@ fn sources(args: &Fmt) -> Result<(Vec<PathBuf>, Config)> {
     Ok((args.files.clone(), config))
 }
 
-/// Says why a file is left as it is.
+/// Reports why a file is left unchanged.
 fn refused(error: BuildError, path: &std::path::Path, shell: &mut Shell) {
     let unreadable = matches!(error, BuildError::Diagnostics(_));
     Error::from(error).show(shell);

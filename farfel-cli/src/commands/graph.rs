@@ -66,7 +66,7 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
     }
 }
 
-/// A tree without box characters where the locale has none.
+/// Replaces the box-drawing characters of a tree if the locale has none.
 fn in_letters_of_the_terminal(tree: String) -> String {
     let set = |name| std::env::var(name).ok().filter(|v| !v.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);

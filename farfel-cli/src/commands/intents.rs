@@ -1,4 +1,4 @@
-//! `farfel intents`, and what the other tables need as well.
+//! `farfel intents`, and helpers for the other tables.
 
 use crate::args::{Intents, TextFormat, View};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ pub fn run(args: &Intents, shell: &mut Shell) -> Result {
     print(&text, shell)
 }
 
-/// The files that are named, if any are, and the settings.
+/// Returns the files on the command line, if any, and the settings.
 pub(super) fn program(view: &View) -> Result<(Option<Vec<PathBuf>>, Config)> {
     if view.files.is_empty() {
         return project::program_or_package(&view.project);

@@ -23,7 +23,7 @@ pub fn run(args: &args::Man, shell: &mut Shell) -> Result {
     let mut written = 1;
     for command in cli.get_subcommands().filter(|c| !c.is_hide_set()) {
         let name = format!("farfel-{}", command.get_name());
-        // Pages are looked up by this name; the way to call it stays with a blank.
+        // Manual pages are looked up by this name; the usage line keeps the blank.
         let usage = format!("farfel {}", command.get_name());
         let command = command.clone().display_name(&name).bin_name(usage);
         write(dir, &name, command)?;

@@ -1,4 +1,4 @@
-//! The commands, one module each.
+//! The commands, one per module.
 
 mod build;
 mod build_script;
@@ -28,7 +28,7 @@ use crate::shell::Shell;
 ///
 /// # Errors
 ///
-/// What the command says, see [`crate::error::Error`].
+/// Those of the command, see [`crate::error::Error`].
 pub fn run(command: Command, shell: &mut Shell) -> Result {
     match command {
         Command::New(args) => new::new(&args, shell),

@@ -16,12 +16,12 @@ use crate::package_name;
 use crate::shell::Shell;
 use crate::template::{self, Template, Values};
 
-/// Files of a project: paths inside it, and their contents.
+/// The files of a project: relative paths and contents.
 type Files = Vec<(PathBuf, Vec<u8>)>;
 
 const BUILD_SCRIPT: &str = "fn main() {\n    farfel_build::compile();\n}\n";
 
-/// Makes a project in a new directory: all of it or nothing.
+/// Creates a project in a new directory, completely or not at all.
 pub fn new(args: &New, shell: &mut Shell) -> Result {
     let path =
         std::path::absolute(&args.path).map_err(|source| Error::io("find", &args.path, &source))?;
@@ -41,7 +41,7 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     }
 
     shell.status("Creating", format_args!("{} `{name}`", chosen.describe()));
-    // Parents that are missing are made together with the project.
+    // Missing parent directories are created together with the project.
     let existing = path
         .ancestors()
         .skip(1)
@@ -81,8 +81,8 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     Ok(())
 }
 
-/// Makes a project of an existing directory. A Rust package gets what it lacks to hold
-/// Farfel sources; anything else becomes a package.
+/// Turns an existing directory into a project. A Rust package gets what it needs for Farfel sources; any
+/// other folder becomes a package.
 pub fn init(args: &Init, shell: &mut Shell) -> Result {
     let path =
         std::path::absolute(&args.path).map_err(|source| Error::io("find", &args.path, &source))?;
@@ -128,8 +128,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
     Ok(())
 }
 
-/// Makes a project of a folder of Fortran: a manifest, and what Rust needs where there is no main
-/// program to run.
+/// Turns a folder of Fortran into a project: a manifest, and, without a main program to run, a Rust library.
 fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> Result {
     let options = &args.options;
     let name = name_of_existing(path, found, options)?;
@@ -211,11 +210,11 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
     Ok(())
 }
 
-/// What Rust sees of a folder of Fortran.
+/// The `lib.rs` of a folder of Fortran.
 const LIBRARY: &str = "//! The Fortran subprograms of this package.\n\n\
                        farfel_runtime::include_bindings!();\n";
 
-/// The sources that gfortran gets as they are, and why.
+/// Returns the sources that gfortran compiles as they are, with the reasons.
 fn passed_by_reason(found: &Existing) -> Vec<(PathBuf, String)> {
     let reason = |(file, why): &(PathBuf, Option<String>)| {
         let why = why.clone();
@@ -225,7 +224,8 @@ fn passed_by_reason(found: &Existing) -> Vec<(PathBuf, String)> {
     found.passed.iter().map(reason).collect()
 }
 
-/// Says what becomes of sources. Many for one reason are said at once, and then not where in each of them it is.
+/// Reports what happens to sources. Many with the same reason are reported together, without the position in
+/// each.
 fn show_by_reason(verb: &str, sources: &[(PathBuf, String)], shell: &mut Shell) {
     let mut by_reason: BTreeMap<&str, Vec<(String, &str)>> = BTreeMap::new();
     for (file, why) in sources {
@@ -243,7 +243,7 @@ fn show_by_reason(verb: &str, sources: &[(PathBuf, String)], shell: &mut Shell) 
     }
 }
 
-/// A message without the file, line and column before it.
+/// Strips the file, line and column from the beginning of a message.
 fn without_place(message: &str) -> &str {
     let (place, rest) = message.split_once(": ").unwrap_or(("", message));
     let mut numbers = place.rsplit(':').take(2);
@@ -260,7 +260,7 @@ fn existing_manifest(path: &Path) -> Option<&'static str> {
         .find(|file| path.join(file).exists())
 }
 
-/// What was found, in words.
+/// Describes in words what was found.
 fn counted(found: &Existing) -> String {
     let many = |n: usize, what: &str| match n {
         1 => format!("1 {what}"),
@@ -294,7 +294,7 @@ fn counted(found: &Existing) -> String {
     text
 }
 
-/// Where the crates come from that the project depends on, if it does.
+/// Returns the source of the crates on which the project depends, if it does.
 fn source_for(template: Template, options: &NewOptions) -> Result<Option<Source>> {
     match template {
         Template::Program => Ok(None),
@@ -302,7 +302,7 @@ fn source_for(template: Template, options: &NewOptions) -> Result<Option<Source>
     }
 }
 
-/// Gives a Rust package the dependencies, the build script and a folder for sources.
+/// Adds the dependencies, the build script and a folder for sources to a Rust package.
 fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) -> Result {
     if options.lib || options.bin || options.template.is_some() || options.name.is_some() {
         return Err(Error::cannot(
@@ -387,8 +387,8 @@ fn chosen(options: &NewOptions) -> Template {
     }
 }
 
-/// The name of a package in a folder that was no project before: if that of the folder or of the file that says how it
-/// is built cannot be a package name, what comes next to it.
+/// Returns the package name for a folder that was not a project before: the closest valid name to that of the
+/// folder, or to that in the file that says how it is built.
 fn name_of_existing(path: &Path, found: &Existing, options: &NewOptions) -> Result<String> {
     match (&options.name, meant_name(path, found)) {
         (None, Some(meant)) => {
@@ -400,7 +400,7 @@ fn name_of_existing(path: &Path, found: &Existing, options: &NewOptions) -> Resu
     }
 }
 
-/// What a folder of Fortran is called.
+/// Returns the name that the build files of a folder give it, or else the folder's own.
 fn meant_name(path: &Path, found: &Existing) -> Option<String> {
     let of_folder = || Some(path.file_name()?.to_string_lossy().into_owned());
     found.name.clone().or_else(of_folder)
@@ -430,7 +430,7 @@ fn values<'a>(name: &'a str, source: Option<&Source>) -> Values<'a> {
     }
 }
 
-/// Writes files into `root`, making folders; on failure takes back what it has made.
+/// Writes files into `root`, creating folders; on failure, removes everything that it created.
 fn write_all(root: &Path, files: &Files) -> Result {
     let mut written: Vec<PathBuf> = Vec::new();
     let result = files.iter().try_for_each(|(file, contents)| {
@@ -447,7 +447,7 @@ fn write_all(root: &Path, files: &Files) -> Result {
     });
     if result.is_err() {
         for path in written.iter().rev() {
-            // The first error is the one to tell.
+            // Only the first error is reported.
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }
     }
@@ -462,7 +462,7 @@ fn replace(path: &Path, contents: &[u8]) -> Result {
     std::io::Write::write_all(&mut file, contents).map_err(cannot)?;
     let permissions = match fs::metadata(path) {
         Ok(old) => old.permissions(),
-        // Temporary files are the owner's only; a new file has what others have.
+        // Temporary files are private to the owner; a new file gets ordinary permissions.
         Err(_) => fs::metadata(dir.join("Cargo.toml"))
             .map_err(cannot)?
             .permissions(),
@@ -474,7 +474,7 @@ fn replace(path: &Path, contents: &[u8]) -> Result {
     Ok(())
 }
 
-/// As cargo: git, unless the project lands in a repository.
+/// As in cargo: git, unless the project is inside a repository.
 fn wants_git(options: &NewOptions, path: &Path) -> bool {
     match options.vcs {
         Some(Vcs::None) => false,
@@ -483,7 +483,7 @@ fn wants_git(options: &NewOptions, path: &Path) -> bool {
     }
 }
 
-/// A project is good without git too, so this only warns.
+/// Only warns on failure, since a project works without git, too.
 fn git_init(dir: &Path, shell: &mut Shell) {
     let made = Command::new("git")
         .args(["init", "--quiet"])
@@ -497,7 +497,7 @@ fn git_init(dir: &Path, shell: &mut Shell) {
     }
 }
 
-/// The workspace that a directory is in.
+/// Returns the workspace that contains a directory.
 fn outer_workspace(path: &Path) -> Option<&Path> {
     path.ancestors().skip(1).find(|dir| {
         fs::read_to_string(dir.join("Cargo.toml"))
@@ -507,9 +507,9 @@ fn outer_workspace(path: &Path) -> Option<&Path> {
     })
 }
 
-/// A package below a workspace that does not list it cannot be built.
+/// Warns if a package is below a workspace that does not list it, because then it cannot be built.
 fn warn_of_workspace(path: &Path, shell: &mut Shell) {
-    // `../demo` is beside the directory in which it is said, not below it.
+    // `../demo` is a sibling of the current directory, not below it.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if let Some(dir) = outer_workspace(&path) {
         shell.warn(format_args!(

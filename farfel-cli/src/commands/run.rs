@@ -10,8 +10,8 @@ use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{cargo, compiler, files, programs, project, watched};
 
-/// Runs a project with cargo, or the main program in single files. Input, output and
-/// exit code are the program's own.
+/// Runs a project with cargo, or the main program in single files. The program inherits standard input and
+/// output, and its exit code is returned.
 pub fn run(args: &Run, shell: &mut Shell) -> Result {
     if args.files.is_empty() {
         if let Some(project) = Project::find(&args.cargo, &Targets::default())? {
@@ -49,7 +49,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
     let mut running = command
         .spawn()
         .map_err(|source| Error::io("run", &program, &source))?;
-    // A program that runs keeps its file, so nothing remains however either of us ends.
+    // A running program keeps its file open, so nothing remains, however either process ends.
     if cfg!(unix) {
         let _ = std::fs::remove_dir_all(folder.path());
     }
@@ -59,7 +59,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
     ended(cargo::code(status))
 }
 
-/// Ends as the program has ended.
+/// Returns the program's exit code.
 fn ended(code: u8) -> Result {
     if code == 0 {
         Ok(())

@@ -7,7 +7,7 @@ use crate::args::{Storage, TextFormat};
 use crate::error::Result;
 use crate::shell::Shell;
 
-/// Prints where the variables of a program lie in COMMON and EQUIVALENCE.
+/// Prints the layout of the variables in COMMON and EQUIVALENCE.
 pub fn run(args: &Storage, shell: &mut Shell) -> Result {
     let (named, config) = intents::program(&args.view)?;
     let (storage, report) = Session::of(named.as_deref(), &config)?.storage()?;

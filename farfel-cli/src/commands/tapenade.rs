@@ -1,5 +1,5 @@
-//! `farfel tapenade`: the built-in engine behind Tapenade's command line, so that a
-//! makefile that calls Tapenade works without it.
+//! `farfel tapenade`: the built-in engine behind Tapenade's command line, so that makefiles that call
+//! Tapenade work without it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::args::Tapenade;
 use crate::error::{EXIT_FAULTS, Error, Result};
 use crate::shell::{Shell, Verbosity};
 
-/// What version detection looks for: the release whose conventions are followed.
+/// The version line for tools that detect Tapenade: the release whose conventions are followed.
 const VERSION: &str = concat!(
     "Tapenade 3.16 (compatible: farfel ",
     env!("CARGO_PKG_VERSION"),
@@ -62,7 +62,7 @@ may surprise. Exit codes: 0 when a derivative was made; 1 for faults in the sour
 where there is nothing to differentiate; 2 for a wrong command line.
 ";
 
-/// Carries out one of Tapenade's command lines.
+/// Executes a Tapenade command line.
 pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
     let words: Vec<String> = args
         .arguments
@@ -132,7 +132,7 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<(String, Arc<str>)>> {
         .collect()
 }
 
-/// Reads a source file, in whatever encoding it is.
+/// Reads a source file in any encoding.
 fn read(path: &Path) -> Result<Arc<str>> {
     let bytes = farfel_driver::read_file(path).map_err(|e| Error::io("read", path, &e))?;
     Ok(decode(bytes).into())
@@ -146,11 +146,10 @@ fn write(options: &Options, file: &File) -> Result<PathBuf> {
     Ok(path.strip_prefix(".").unwrap_or(&path).to_owned())
 }
 
-/// INCLUDE files: beside the including file, in the directory that the command runs in, and
-/// where `-I` says.
+/// Finds INCLUDE files: in the folder of the including file, the current directory, and the `-I` folders.
 struct Includes<'a> {
     options: &'a Options,
-    /// Where the files are that were included, by the names they are shown with.
+    /// The directories of included files, by their displayed names.
     directories: HashMap<String, PathBuf>,
 }
 

@@ -6,7 +6,8 @@ use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{cargo, programs, project};
 
-/// Runs the tests of a project with cargo and ends as it ends; then those in Fortran, if it ends well.
+/// Runs the tests of a project with cargo and, if they pass, the tests in Fortran; returns cargo's exit code
+/// if they fail.
 pub fn run(args: &Test, shell: &mut Shell) -> Result {
     if let Some(project) = Project::find(&args.cargo, &args.targets)? {
         return programs::test(&project, args, shell);

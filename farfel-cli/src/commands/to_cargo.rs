@@ -1,4 +1,4 @@
-//! What cargo does: with the environment of our commands, and a word where there is no Rust.
+//! Cargo's own commands: run with the environment of ours, and with an explanation in projects without Rust.
 
 use super::build::faults;
 use super::check;
@@ -19,8 +19,8 @@ pub fn run(subcommand: &str, args: &ToCargo, shell: &mut Shell) -> Result {
     faults(cargo::status(command, shell)?)
 }
 
-/// `farfel install`: the project that is here, unless the name of a crate comes first, or options say
-/// where another one is.
+/// `farfel install`: installs the project in the current directory, unless a crate name comes first or
+/// options specify another source.
 pub fn install(args: &ToCargo, shell: &mut Shell) -> Result {
     not_without_rust(
         "install",
@@ -87,7 +87,7 @@ pub fn clean(args: &Clean, shell: &mut Shell) -> Result {
         let command = cargo::command("clean", args.release, &args.cargo, shell)?;
         return faults(cargo::status(command, shell)?);
     };
-    // By name, cargo cleans one profile at a time.
+    // With package names, cargo cleans only one profile at a time.
     let profiles: &[&str] = match (&args.cargo.profile, args.release) {
         (Some(_), _) => &[""],
         (None, true) => &["release"],
@@ -109,14 +109,14 @@ pub fn clean(args: &Clean, shell: &mut Shell) -> Result {
     Ok(())
 }
 
-/// `farfel watch`, which others do.
+/// `farfel watch`, which points to other tools.
 pub fn watch() -> Result {
     Err(Error::cannot("farfel does not watch files").help(
         "`cargo install cargo-watch`, and then `cargo watch -s \"farfel check\"`, with any other command in its place",
     ))
 }
 
-/// Checks that there is Rust for cargo in the project that is here.
+/// Checks that the project in the current directory has Rust code for cargo.
 fn not_without_rust(subcommand: &str, help: &str) -> Result {
     let dir = manifest::manifest_dir(None)?;
     match Project::in_directory(&dir)? {

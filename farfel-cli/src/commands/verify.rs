@@ -16,8 +16,7 @@ use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{cargo, compiler, files, programs, project, watched};
 
-/// Checks the derivatives of all AD blocks where a program, or tests, come to them, and prints a
-/// table.
+/// Checks the derivatives of all AD blocks that a program or tests execute, and prints a table.
 pub fn run(args: &Verify, shell: &mut Shell) -> Result {
     if !cfg!(unix) {
         return Err(Error::cannot(
@@ -55,11 +54,11 @@ pub fn run(args: &Verify, shell: &mut Shell) -> Result {
     }
 }
 
-/// What was checked, and how the program has ended, if badly.
+/// The blocks that were checked, and how the program ended if it failed.
 type Done = (Vec<Block>, Option<String>);
 
 struct Checks {
-    /// Where the results are.
+    /// The folder with the results.
     folder: TempDir,
     variables: Vec<(&'static str, OsString)>,
 }
@@ -78,7 +77,7 @@ impl Checks {
                 (verify::OUT, results.into()),
                 (verify::POINTS, args.points.to_string().into()),
                 (verify::SECONDS, args.seconds.to_string().into()),
-                // A process that is forked has one thread.
+                // A forked process has only one thread.
                 ("RUST_TEST_THREADS", "1".into()),
             ],
             folder,
@@ -89,8 +88,8 @@ impl Checks {
         self.folder.path().join("results")
     }
 
-    /// Runs a program that checks itself. Its output goes to standard error: on standard output
-    /// is the table.
+    /// Runs a program that checks itself. Its output goes to standard error, because the table is on standard
+    /// output.
     fn run(&self, mut command: Command, shell: &mut Shell) -> Result<Option<String>> {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.stdout(Stdio::from(stderr()));
@@ -120,13 +119,13 @@ impl Checks {
         Ok((built.blocks, self.run(command, shell)?))
     }
 
-    /// A project without Rust: its tests, or else its programs.
+    /// Checks a project without Rust: its tests, or else its programs.
     fn without_rust(&self, project: &Project, args: &Verify, shell: &mut Shell) -> Result<Done> {
         let mut blocks = Vec::new();
         let mut ended = None;
         for (name, sources) in programs::to_verify(project, &args.cargo.bin)? {
             let mut config = project.config.clone();
-            // Blocks are numbered in each program.
+            // Blocks are numbered separately in each program.
             let plain = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
             config.name = format!("{}-{plain}", config.name);
             checked(&mut config, args);
@@ -169,7 +168,7 @@ impl Checks {
     }
 }
 
-/// The settings for a program that checks itself.
+/// Adjusts the settings for a program that checks itself.
 fn checked(config: &mut Config, args: &Verify) {
     config.verify = true;
     if args.double {

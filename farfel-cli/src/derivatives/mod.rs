@@ -1,7 +1,7 @@
-//! The page of `farfel expand --html`: sources on the left, the Fortran made of them on the right.
+//! The page of `farfel expand --html`: sources on the left, the generated Fortran on the right.
 //!
-//! The page has the names of all program units as JSON, and the texts compressed in packs, which are read when somebody
-//! looks at one of them: a library of two thousand units opens in a second.
+//! The page contains the names of all program units as JSON, and the texts compressed in packs, which are
+//! decompressed when the user looks at one of their texts: a library of two thousand units opens in a second.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,12 +14,12 @@ use std::fmt::Write as _;
 use crate::error::Result;
 use crate::pages;
 
-/// What there is: everything but the texts.
+/// The data of the page, except the texts.
 #[derive(Serialize)]
 struct Index {
     sources: Vec<SourceEntry>,
     generated: Vec<GeneratedEntry>,
-    /// The packs in which their texts are.
+    /// The packs that contain the texts of sources.
     source_packs: Vec<usize>,
     generated_packs: Vec<usize>,
 }
@@ -27,7 +27,7 @@ struct Index {
 #[derive(Serialize)]
 struct SourceEntry {
     name: String,
-    /// In fixed form; else free.
+    /// Whether it is in fixed form.
     fixed: bool,
     parts: Vec<PartEntry>,
 }
@@ -35,11 +35,11 @@ struct SourceEntry {
 #[derive(Serialize)]
 struct PartEntry {
     name: Option<String>,
-    /// Its first line, and the one behind its last, from zero.
+    /// Its range of lines, counted from zero, without the end.
     lines: (usize, usize),
-    /// The generated units in which something comes from it.
+    /// The generated units that contain code generated from it.
     used: Vec<usize>,
-    /// The same of its AD blocks, and the keyword.
+    /// The ranges of its AD blocks, with their keywords.
     blocks: Vec<(usize, usize, &'static str)>,
 }
 
@@ -48,40 +48,40 @@ struct GeneratedEntry {
     name: Option<String>,
     kind: &'static str,
     title: Option<String>,
-    /// The source and the part of it from which it comes.
+    /// The source, and its part, from which most of the unit is generated.
     home: Option<(usize, usize)>,
-    /// The number of its first line among all.
+    /// The number of its first line in the whole output.
     first: usize,
 }
 
-/// A generated text, and where each line comes from.
+/// A generated text, and the origin of each line.
 #[derive(Serialize)]
 struct Lines {
     text: Vec<String>,
     from: Vec<From>,
 }
 
-/// The line of a source that a line comes from, counted from 1; 0 is no line.
+/// The source line from which a line is generated, counted from 1; 0 is no line.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum From {
-    /// In the source that most of the unit comes from.
+    /// A line of the source from which most of the unit is generated.
     Home(usize),
-    /// In another one.
+    /// A line of another source.
     Other(usize, usize),
 }
 
-/// Without what would change how the rest is shown.
+/// Removes characters that would change how the rest is displayed.
 fn clean(text: &str) -> String {
     let parts: Vec<String> = text.split('\t').map(shown).collect();
     parts.join("\t")
 }
 
-/// A page that needs nothing besides itself.
+/// Returns a self-contained page.
 ///
 /// # Errors
 ///
-/// None that depends on what is shown.
+/// None that depend on the contents.
 pub fn page(title: &str, both: &ByUnits) -> Result<String> {
     let mut packs = Packs::default();
     for (number, source) in both.sources.iter().enumerate() {
@@ -143,7 +143,7 @@ fn index(both: &ByUnits, packs: &Packs) -> Index {
     }
 }
 
-/// For each part of each source the generated units in which something comes from it.
+/// Returns, for each part of each source, the generated units that contain code generated from it.
 fn used(both: &ByUnits) -> Vec<Vec<Vec<usize>>> {
     let none = |s: &Source| vec![Vec::new(); s.parts.len()];
     let mut used: Vec<Vec<Vec<usize>>> = both.sources.iter().map(none).collect();
@@ -173,19 +173,19 @@ fn lines(unit: &Generated) -> Lines {
     }
 }
 
-/// Texts by their names, compressed some at a time: what is small apart costs the browser more than what it saves.
+/// Texts by name, compressed in groups: small packs would cost the browser more than they save.
 #[derive(Default)]
 struct Packs {
-    /// Objects in JSON, deflated, in base64.
+    /// Finished packs: JSON objects, deflated, in base64.
     done: Vec<String>,
-    /// The next one, as far as it is.
+    /// The next pack, which is not complete yet.
     open: String,
-    /// In which pack each text is.
+    /// The pack of each text.
     of: Vec<usize>,
 }
 
 impl Packs {
-    /// As many bytes are compressed together.
+    /// The size of a pack in bytes, before compression.
     const SIZE: usize = 1 << 20;
 
     fn add(&mut self, name: &str, value: &impl Serialize) -> Result {

@@ -1,13 +1,15 @@
-// Places for the boxes of one level, in columns from left to right. The method is that of layout.rs, which has the
-// references; here each part that hangs together has columns of its own, and parts stand beside each other where there
-// is room.
+// Placement of the boxes of one level, in columns from left to right. The method is that of layout.rs, which
+// has the references; here each connected component has columns of its own, and components are placed side by
+// side if there is room.
 
 const GAP_LEAST = 34, GAP_MOST = 90, GAP_ACROSS = 14, BEND_GAP = 8, PART_GAP = 26, LOW = 75, SWEEPS = 12, MOST_BENDS = 4000;
-// Where so many columns continue below: the space, and as many edges as may go there, to a height at most.
+// Breaking a long row of columns into bands: the minimum number of columns, the space between bands, the
+// space per edge there, the maximum number of edges across a break, and the maximum height.
 const LONG = 5, FOLD_GAP = 36, FOLD_STEP = 5, MOST_FOLDED = 5, FOLDED_HEIGHT = 900;
 
-/// `sizes`: [width, height] of each box. `links`: [tail, head, width of what is written on it] of boxes that differ. Returns the left upper corners, for
-/// each link the points it goes through (level between the 2nd and 3rd, 4th and 5th ...), and the size of it all.
+/// `sizes`: [width, height] of each box. `links`: [tail, head, width of the text on it] between different
+/// boxes. Returns the upper left corners, the points of each link (level between the 2nd and 3rd, 4th and 5th
+/// ...), and the total size.
 function layoutLevel(sizes, links, wanted) {
   const places = new Array(sizes.length), paths = new Array(links.length);
   const parts = connected(sizes.length, links), blocks = [], single = [];
@@ -43,7 +45,7 @@ function layoutLevel(sizes, links, wanted) {
   return { places, paths, width, height };
 }
 
-/// The parts that hang together, in the order of their first boxes.
+/// Returns the connected components, in the order of their first boxes.
 function connected(count, links) {
   const near = Array.from({ length: count }, () => []);
   links.forEach(([a, b], l) => { near[a].push([b, l]); near[b].push([a, l]); });
@@ -65,7 +67,7 @@ function connected(count, links) {
   return parts;
 }
 
-/// One part. Places and paths are in the order of its nodes and links.
+/// Lays out one component. Places and paths are in the order of its nodes and links.
 function layered(part, allSizes, allLinks, wanted) {
   const number = new Map(part.nodes.map((n, i) => [n, i]));
   const sizes = part.nodes.map((n) => allSizes[n]), count = sizes.length;
@@ -77,7 +79,7 @@ function layered(part, allSizes, allLinks, wanted) {
   const widths = new Array(columns).fill(0);
   column.forEach((c, n) => { widths[c] = Math.max(widths[c], sizes[n][0]); });
   const points = withBends(sizes, column, forward);
-  // The more edges cross the space between two columns, the more of it they need to be told apart.
+  // The more edges cross the space between two columns, the more space they need to be distinguishable.
   const crossing = new Array(columns).fill(0);
   points.before.forEach((near, p) => { crossing[points.column[p]] += near.length; });
   const written = new Array(columns).fill(0);
@@ -96,7 +98,7 @@ function layered(part, allSizes, allLinks, wanted) {
   const y = points.y.map(Math.round);
   const bands = inBands({ points, y, left, widths, crossing }, wanted);
 
-  // An edge meets a tall box where it comes by, a low one in the middle.
+  // An edge ends at its own height at a tall box, and in the middle of a low one.
   const port = (n, towards) => {
     const half = sizes[n][1] / 2, inset = Math.min(half, 18);
     return Math.min(Math.max(towards, y[n] - half + inset), y[n] + half - inset);
@@ -119,8 +121,9 @@ function layered(part, allSizes, allLinks, wanted) {
   };
 }
 
-/// Many columns that are wider than there is room, as those of a long chain, below each other like lines of text: where few
-/// edges go from one to the next, and as long as that does not become too high.
+/// Breaks columns that are wider than the available room, such as those of a long chain, into bands below
+/// each other, like lines of text: where few edges go from one to the next, and as long as the result is not
+/// too high.
 function inBands({ points, y, left, widths, crossing }, wanted) {
   const columns = left.length, right = (c) => left[c] + widths[c];
   const top = new Array(columns).fill(Infinity), bottom = new Array(columns).fill(-Infinity);
@@ -157,7 +160,7 @@ function inBands({ points, y, left, widths, crossing }, wanted) {
   const path = (points) => points.flatMap(([x, v, c], i) => {
     const here = move(x, v, c), before = i > 0 ? bandOf[points[i - 1][2]] : bandOf[c];
     if (before === bandOf[c]) return [here];
-    // Out at the right, back between the bands, in at the left; each edge beside the others.
+    // Out on the right, back between the bands, and in on the left; edges side by side.
     const number = used[before]++, [, from] = move(...points[i - 1]);
     const out = place[before].right + 8 + 3 * number, into = -8 - Math.min(3 * number, 10);
     const between = place[before].end + FOLD_GAP / 2 + FOLD_STEP * number;
@@ -166,7 +169,7 @@ function inBands({ points, y, left, widths, crossing }, wanted) {
   return { width, height, place: move, path };
 }
 
-/// Which links a depth-first search in the order of the nodes meets on its way back.
+/// Returns, for each link, whether it closes a cycle in a depth-first search in the order of the nodes.
 function turnedLinks(count, links) {
   const out = Array.from({ length: count }, () => []), needed = new Array(count).fill(false);
   links.forEach(([a, b], l) => { out[a].push(l); needed[b] = true; });
@@ -193,7 +196,8 @@ function turnedLinks(count, links) {
   return turned;
 }
 
-/// The column after the last predecessor; what has none stands just before what it needs.
+/// Returns the column of each node: after its last predecessor; a node without predecessors is just before
+/// the first node that needs it.
 function columnsOf(count, links) {
   const out = Array.from({ length: count }, () => []), missing = new Array(count).fill(0);
   for (const [a, b] of links) { out[a].push(b); missing[b]++; }
@@ -212,7 +216,7 @@ function columnsOf(count, links) {
   return column;
 }
 
-/// Nodes, and behind them the bends of links over several columns.
+/// Nodes, followed by the bends of links over several columns.
 function withBends(sizes, column, links) {
   const points = {
     nodes: sizes.length, column: [...column], height: sizes.map((s) => s[1]), y: sizes.map(() => 0),
@@ -238,7 +242,8 @@ function withBends(sizes, column, links) {
   return points;
 }
 
-/// Each point to the mean place of its neighbours, forth and back; the order with the fewest crossings.
+/// Sorts the layers: each point moves to the mean position of its neighbours, in sweeps back and forth; the
+/// order with the fewest crossings is kept.
 function fewCrossings(layers, points) {
   const place = new Array(points.column.length);
   const number = (layer) => layer.forEach((p, i) => { place[p] = i; });
@@ -264,7 +269,7 @@ function fewCrossings(layers, points) {
 function crossings(layers, points, place) {
   let sum = 0;
   for (let c = 0; c + 1 < layers.length; c++) {
-    // How many heads are at each place or before, as a binary indexed tree.
+    // The number of heads at or before each place, as a binary indexed tree.
     const tree = new Array(layers[c + 1].length + 1).fill(0);
     let heads = 0;
     for (const tail of layers[c]) {
@@ -283,7 +288,8 @@ function crossings(layers, points, place) {
   return sum;
 }
 
-/// Gives the points their heights, in the order of the layers: as near to their neighbours as that allows.
+/// Determines the heights of the points, in the order of the layers: as close to their neighbours as
+/// possible.
 function settle(layers, points) {
   for (const layer of layers) stack(layer, layer.map(() => 0), points);
   for (let sweep = 0; sweep < 8; sweep++) {
@@ -299,7 +305,8 @@ function settle(layers, points) {
   }
 }
 
-/// Puts the points of a layer where they want to be, as far as their order and distances allow: the least sum of squares.
+/// Places the points of a layer as close to the wanted positions as their order and distances allow, by least
+/// squares.
 function stack(layer, wanted, points) {
   const offsets = [], blocks = [];
   let offset = 0;

@@ -1,56 +1,56 @@
-//! Places for the nodes of a graph: in columns, edges from left to right; or in rows, edges
-//! downwards, which is the same turned round.
+//! Placement of the nodes of a graph: in columns, with edges from left to right; or in rows, with edges
+//! downwards, which is the same algorithm with the axes swapped.
 //!
-//! The method of Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
-//! System Structures", IEEE Trans. SMC 11(2), 1981, in the order of its steps:
+//! The method is that of Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical System
+//! Structures", IEEE Trans. SMC 11(2), 1981, in the order of its steps:
 //!
-//! 1. Edges that close a cycle are turned round (those that a depth-first search finds).
+//! 1. Edges that close a cycle are reversed (those that a depth-first search finds).
 //! 2. Each node is in the column after the last of its predecessors (longest path).
-//! 3. Edges over several columns get a bend in each one between.
-//! 4. The order in the columns: each node to the mean place of its neighbours (barycentre),
-//!    sweeping forth and back; the order with the fewest crossings stays. They are counted
-//!    as in Barth, Mutzel and Jünger, "Simple and Efficient Bilayer Cross Counting", Graph
-//!    Drawing 2002.
-//! 5. The heights: as near to the neighbours as the order allows. That is isotonic
-//!    regression, which pooling adjacent violators solves exactly (Ayer and others,
-//!    "An Empirical Distribution Function for Sampling with Incomplete Information", 1955).
+//! 3. Edges over several columns get a bend in each column between.
+//! 4. The order in the columns: each node moves to the mean position of its neighbours (barycentre), in
+//!    sweeps back and forth; the order with the fewest crossings is kept. Crossings are counted as in Barth,
+//!    Mutzel and Jünger, "Simple and Efficient Bilayer Cross Counting", Graph Drawing 2002.
+//! 5. The heights: as close to the neighbours as the order allows. This is isotonic regression, which pooling
+//!    adjacent violators solves exactly (Ayer and others, "An Empirical Distribution Function for Sampling
+//!    with Incomplete Information", 1955).
 //!
-//! Parts of the graph that do not hang together are placed one below the other.
+//! Connected components are placed one below the other.
 //!
-//! Written here, and not taken from a crate, because the result must be the same on every
-//! machine and be there in a moment for thousands of nodes.
+//! This is implemented here instead of using a crate, because the result must be the same on every machine
+//! and take only a moment for thousands of nodes.
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP_ALONG: f64 = 48.0;
-/// Between two nodes of a column.
+/// The gap between two nodes of a column.
 const GAP_ACROSS: f64 = 16.0;
-/// Between a bend of an edge and what is above or below it.
+/// The gap between a bend of an edge and its neighbours above and below.
 const BEND_GAP: f64 = 7.0;
-/// How often the order is swept forth and back.
+/// The number of sweeps that improve the order.
 const SWEEPS: usize = 12;
-/// More bends than this are not worth their time; edges then go straight.
+/// The maximum number of bends; with more of them, edges are straight, to save time.
 const MOST_BENDS: usize = 20_000;
 
-/// Drawings go to the right up to this width, which most screens show whole. Callers on the left and what they call on
-/// the right reads like text, and names are wide and low: columns of them take less room than rows. Only what is wider
-/// goes downwards, where that is narrower, as pages are scrolled down.
+/// The maximum width of a drawing whose edges go to the right; most screens show it whole. With callers on
+/// the left and callees on the right, a drawing reads like text, and since names are wide and low, columns of
+/// them take less room than rows. Only a wider drawing goes downwards, if it is narrower that way, because
+/// pages are scrolled down.
 const WIDE: f64 = 1600.0;
 
-/// Where everything is.
+/// The positions of nodes and edges.
 pub struct Layout {
-    /// Edges go downwards, not to the right.
+    /// Whether edges go downwards, not to the right.
     pub downwards: bool,
-    /// The left upper corner of each node.
+    /// The upper left corner of each node.
     pub nodes: Vec<(f64, f64)>,
-    /// For each edge the points that it goes through, from its tail to its head; in pairs,
-    /// between which it is level: the sides of a node or of a column.
+    /// For each edge, the points on its way from tail to head; in pairs between which it is level: the sides
+    /// of a node or of a column.
     pub edges: Vec<Vec<(f64, f64)>>,
-    /// The size of it all.
+    /// The total size.
     pub size: (f64, f64),
 }
 
-/// Places nodes of these sizes (width, height) with these edges (tail, head), to the right, or
-/// downwards where that would be too wide. Edges from a node to itself have no points.
+/// Places nodes of these sizes (width, height) with these edges (tail, head), to the right, or downwards if
+/// that would be too wide. Edges from a node to itself have no points.
 pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     let right = to_the_right(sizes, edges);
     if right.size.0 <= WIDE {
@@ -135,7 +135,7 @@ fn to_the_right(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     }
 }
 
-/// Which edges a depth-first search in the order of the nodes meets on its way back.
+/// Returns, for each edge, whether it closes a cycle in a depth-first search in the order of the nodes.
 fn turned(nodes: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut out = vec![Vec::new(); nodes];
     let mut is_needed = vec![false; nodes];
@@ -144,7 +144,7 @@ fn turned(nodes: usize, edges: &[(usize, usize)]) -> Vec<bool> {
         is_needed[*b] |= a != b;
     }
     let mut turned = vec![false; edges.len()];
-    // Never seen, on the path, done.
+    // 0: never visited, 1: on the path, 2: done.
     let mut state = vec![0_u8; nodes];
     let tops = (0..nodes).filter(|i| !is_needed[*i]);
     for root in tops.chain(0..nodes) {
@@ -174,7 +174,7 @@ fn turned(nodes: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     turned
 }
 
-/// The column of each node. The edges have no cycle but from nodes to themselves.
+/// Returns the column of each node. The edges have no cycles except from nodes to themselves.
 fn columns(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut out = vec![Vec::new(); nodes];
     let mut missing = vec![0; nodes];
@@ -194,7 +194,7 @@ fn columns(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
             }
         }
     }
-    // What nothing comes before stands just before what comes after it.
+    // A node without predecessors is just before its successors.
     for a in (0..nodes).filter(|i| is_first[*i]) {
         if let Some(nearest) = out[a].iter().map(|b| column[*b]).min() {
             column[a] = nearest - 1;
@@ -203,7 +203,7 @@ fn columns(nodes: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     column
 }
 
-/// Nodes, and behind them the bends of edges.
+/// Nodes, followed by the bends of edges.
 struct Points {
     column: Vec<usize>,
     height: Vec<f64>,
@@ -228,7 +228,7 @@ impl Points {
         }
     }
 
-    /// Adds the bends. True when there are none because there would be too many.
+    /// Adds the bends. Returns true if there are none because there would be too many.
     fn bends(&mut self, edges: &[(usize, usize)], column: &[usize]) -> bool {
         let bends = |(a, b): &(usize, usize)| (column[*b] - column[*a]).saturating_sub(1);
         let straight = edges.iter().map(bends).sum::<usize>() > MOST_BENDS;
@@ -255,7 +255,7 @@ impl Points {
         straight
     }
 
-    /// The points that hang together, in the order of their first nodes.
+    /// Returns the connected components, in the order of their first nodes.
     fn parts(&self) -> Vec<Vec<usize>> {
         let mut seen = vec![false; self.column.len()];
         let mut parts = Vec::new();
@@ -268,7 +268,7 @@ impl Points {
             let mut open = vec![first];
             while let Some(p) = open.pop() {
                 part.push(p);
-                // The first neighbour is to come out first.
+                // The first neighbour must be popped first.
                 for q in self.before[p].iter().chain(&self.after[p]).rev() {
                     if !std::mem::replace(&mut seen[*q], true) {
                         open.push(*q);
@@ -319,7 +319,7 @@ impl Points {
                         (mean, *p)
                     })
                     .collect();
-                // Stable, so that equals stay as they are.
+                // A stable sort, so that equal elements keep their order.
                 keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
                 layers[c] = keyed.into_iter().map(|(_, p)| p).collect();
                 number(&layers[c], &mut place);
@@ -336,7 +336,7 @@ impl Points {
     fn crossings(&self, layers: &[Vec<usize>], place: &[usize]) -> usize {
         let mut crossings = 0;
         for pair in layers.windows(2) {
-            // How many heads are at each place or before, as a binary indexed tree.
+            // The number of heads at or before each place, as a binary indexed tree.
             let mut tree = vec![0_usize; pair[1].len() + 1];
             let mut heads = 0;
             for tail in &pair[0] {
@@ -368,7 +368,7 @@ impl Points {
         crossings
     }
 
-    /// The least distance of two neighbours in a layer.
+    /// Returns the minimum distance of two neighbours in a layer.
     fn distance(&self, a: usize, b: usize) -> f64 {
         let is_bend = |p: usize| p >= self.nodes;
         let gap = if is_bend(a) && is_bend(b) {
@@ -379,7 +379,7 @@ impl Points {
         (self.height[a] + self.height[b]) / 2.0 + gap
     }
 
-    /// Gives the points their heights, in the order of the layers.
+    /// Determines the heights of the points, in the order of the layers.
     fn settle(&mut self, layers: &[Vec<usize>]) {
         for layer in layers {
             let wanted = vec![0.0; layer.len()];
@@ -410,13 +410,13 @@ impl Points {
         }
     }
 
-    /// Puts the points of a layer where they want to be, as far as their order and distances
-    /// allow: the least sum of squares.
+    /// Places the points of a layer as close to the wanted positions as their order and distances allow, by
+    /// least squares.
     fn place(&mut self, layer: &[usize], wanted: &[f64]) {
-        // Without the distances, what is left is to be ascending.
+        // After subtracting the distances, the positions only have to be ascending.
         let mut offset = 0.0;
         let mut offsets = Vec::with_capacity(layer.len());
-        // Blocks of points that touch: the sum of what they want, and how many they are.
+        // Blocks of adjacent points: the sum of their wanted positions, and their number.
         let mut blocks: Vec<(f64, usize)> = Vec::new();
         for (i, p) in layer.iter().enumerate() {
             if i > 0 {
@@ -441,13 +441,13 @@ impl Points {
         }
     }
 
-    /// Moves a part so that it begins at `top`, and returns where it ends.
+    /// Moves a component so that it begins at `top`, and returns where it ends.
     fn below(&mut self, part: &[usize], top: f64) -> f64 {
         let upper = |p: &usize| self.y[*p] - self.height[*p] / 2.0;
         let first = part.iter().map(upper).fold(f64::INFINITY, f64::min);
         let mut end = top;
         for p in part {
-            // Whole numbers: a drawing of text needs no more, and is shorter.
+            // Whole numbers are precise enough for a drawing with text, and shorter.
             self.y[*p] = (self.y[*p] - first + top).round();
             end = end.max(self.y[*p] + self.height[*p] / 2.0);
         }
@@ -500,9 +500,9 @@ mod tests {
         for (a, b) in edges {
             assert!(done.nodes[a].0 < done.nodes[b].0, "{a} -> {b}");
         }
-        // The edge over a column bends round what stands there.
+        // The edge over a column bends around the nodes there.
         assert_eq!(done.edges[4].len(), 4);
-        // What nothing comes before is just before what needs it.
+        // A node without predecessors is just before the node that needs it.
         assert_eq!(done.nodes[4].0, done.nodes[1].0);
     }
 
@@ -510,13 +510,13 @@ mod tests {
     fn cycles_are_drawn_too() {
         let done = placed(3, &[(0, 1), (1, 2), (2, 0), (1, 1)]);
         assert!(done.nodes[0].0 < done.nodes[2].0);
-        // From the tail to the head, also where that is to the left.
+        // From the tail to the head, even if that is to the left.
         let back = &done.edges[2];
         assert!(back[0].0 > back[back.len() - 1].0);
         assert!(done.edges[3].is_empty());
     }
 
-    /// Two pairs that cross in the order in which they are given.
+    /// Two pairs of nodes that cross in the given order.
     #[test]
     fn crossings_are_avoided() {
         let done = placed(5, &[(4, 0), (4, 1), (0, 3), (1, 2)]);
@@ -529,7 +529,7 @@ mod tests {
     #[test]
     fn the_heights_are_those_of_least_squares() {
         let mut points = Points::new(&[(1.0, 10.0 - GAP_ACROSS); 3], &[0; 3]);
-        // Distances of 10. Wanted: two at the same height, one far away.
+        // With distances of 10. Wanted: two at the same height, one far away.
         points.place(&[0, 1, 2], &[50.0, 50.0, 100.0]);
         assert_eq!(points.y, [45.0, 55.0, 100.0]);
         points.place(&[0, 1, 2], &[0.0, 0.0, 0.0]);
@@ -542,7 +542,7 @@ mod tests {
         assert_eq!(done.size, (0.0, 0.0));
     }
 
-    /// All calls all that come later: as many bends as could be.
+    /// Every node calls all later ones: the maximum number of bends.
     #[test]
     fn many_edges_take_no_time() {
         let edges: Vec<(usize, usize)> = (0..300)

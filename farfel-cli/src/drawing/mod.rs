@@ -1,4 +1,4 @@
-//! Graphs as SVG, without any program that would have to be installed.
+//! Graphs as SVG, without external programs.
 
 mod layout;
 pub mod page;
@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 use farfel_driver::graph::text::{shown, xml};
 use farfel_driver::graph::{EdgeKind, Graph, Node, NodeKind, Place};
 
-/// What a letter of the typeface takes, as wide as any monospaced one is at this size.
+/// The width of a character, which is that of any monospaced font of this size.
 const LETTER: f64 = 7.8;
 const SMALL_LETTER: f64 = 6.6;
 const MARGIN: f64 = 24.0;
-/// Labels that are longer are cut; all of them is in the tooltip.
+/// The maximum length of a label; longer ones are cut, with the full text in the tooltip.
 const MOST_LETTERS: usize = 72;
 
-/// The graph as a drawing: arrows to the right, or downwards where that would be too wide. It is the same
-/// text on every machine, and follows the light or dark mode of the page it is shown in.
+/// Returns the graph as a drawing with arrows to the right, or downwards if that would be too wide. The text
+/// is the same on every machine, and follows the light or dark mode of the page in which it is shown.
 pub fn svg(graph: &Graph) -> String {
     let sizes: Vec<(f64, f64)> = graph.nodes.iter().map(size).collect();
     let edges = graph.sound_edges();
@@ -76,8 +76,8 @@ pub fn svg(graph: &Graph) -> String {
     out + "</svg>\n"
 }
 
-/// Fixed colours with contrast enough in light and dark; a viewer that knows no media
-/// queries shows the light ones.
+/// Fixed colours with enough contrast in light and dark mode; a viewer without media queries shows the light
+/// ones.
 const STYLE: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
 markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path class=\"head\" \
 d=\"M0 0.5L8 4L0 7.5Z\"/></marker></defs>
@@ -118,7 +118,7 @@ text{fill:#eee}
 </style>
 ";
 
-/// As many letters as a text is wide: those of East Asia take two.
+/// Returns the width of a text in characters: East Asian ones count twice.
 fn letters(text: &str) -> f64 {
     text.chars()
         .map(|c| if c >= '\u{1100}' { 2.0 } else { 1.0 })
@@ -184,14 +184,14 @@ fn box_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64))
     };
 }
 
-/// At every point in the direction in which edges go, so that they leave and reach nodes
-/// squarely.
+/// Returns a curve that has the direction of the edges at every point, so that it leaves and reaches nodes at
+/// a right angle.
 fn curve(path: &[(f64, f64)], downwards: bool) -> String {
     let mut d = String::new();
     for (i, (x, y)) in path.iter().enumerate() {
         let _ = match i {
             0 => write!(d, "M{x:.0} {y:.0}"),
-            // Across a column.
+            // Straight across a column.
             i if i % 2 == 0 => write!(d, "L{x:.0} {y:.0}"),
             _ => {
                 let (u, v) = path[i - 1];
@@ -208,7 +208,7 @@ fn curve(path: &[(f64, f64)], downwards: bool) -> String {
     d
 }
 
-/// From a node to itself: out at the right, over it, and in at the left.
+/// Returns a loop from a node to itself: out on the right, over it, and in on the left.
 fn round_about((x, y): (f64, f64), (w, h): (f64, f64)) -> String {
     let (right, middle, over) = (x + w, y + h / 2.0, y - 9.0);
     format!(
@@ -227,7 +227,7 @@ fn legend_width(kind: NodeKind) -> f64 {
     letters(said(kind)) * SMALL_LETTER + 40.0
 }
 
-/// What stands in the legend.
+/// Returns the text for the legend.
 fn said(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::MainProgram => "main program",
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Every text of the drawing, as a reader of XML gets it.
+    /// Returns every text of the drawing, as an XML parser reads it.
     fn texts(svg: &str) -> Vec<String> {
         let document = roxmltree::Document::parse(svg).unwrap();
         let all = document.descendants().filter(|n| n.has_tag_name("text"));
@@ -367,8 +367,8 @@ mod tests {
         assert_eq!(texts(&svg(&graph(&[], &[]))), ["nothing"]);
     }
 
-    /// A thousand nodes of which everyone calls three: well under the two seconds that it may
-    /// take, also without optimisation.
+    /// A thousand nodes, each of which calls three: well below the limit of two seconds, even without
+    /// optimisation.
     #[test]
     fn a_thousand_nodes() {
         let labels: Vec<String> = (0..1000).map(|i| format!("SUBROUTINE_{i}")).collect();

@@ -3,11 +3,11 @@ const nodes = data.nodes, element = (id) => document.getElementById(id);
 const pane = element("pane"), panel = element("panel");
 const NS = pane.querySelector("svg").namespaceURI;
 
-// As many boxes are opened from the start, and as many nodes shown without groups.
+// The maximum number of boxes that are open at the start, and of nodes that are shown without groups.
 const AT_FIRST = 40, WHOLE = 60;
-// Edges between groups are drawn one by one up to so many, then as one.
+// The maximum number of edges between groups that are drawn separately; more are drawn as one.
 const FINE = 8;
-// Letters of a label and of the lines below it, and how many lines there are.
+// The maximum length of a label and of the lines below it, and the number of lines.
 const MOST_LETTERS = 36, MOST_NOTES = 3, NOTE = 14;
 const HEAD = 30, PADDING = 14, MARGIN = 24;
 
@@ -17,10 +17,11 @@ const words = data.plan
 const figure = (n) => n.toLocaleString("en");
 const count = (n) => figure(n) + " " + (n === 1 ? words.one : words.many);
 
-// What each node uses, who uses it, what is its derivative, and what it is the derivative of.
+// For each node: the nodes that it uses, those that use it, its derivatives, and the nodes of which it is a
+// derivative.
 const lists = () => nodes.map(() => []);
 const uses = lists(), users = lists(), derivatives = lists(), heads = lists();
-// As they are drawn, from left to right: calls towards what is called, data towards what reads them.
+// The directions in which edges are drawn, from left to right: calls towards callees, data towards readers.
 const edges = [];
 for (const [from, to] of data.edges) {
   uses[from].push(to);
@@ -37,7 +38,8 @@ const state = { root: null, boxOf: new Map(), selected: -1, only: null, scale: 1
 
 // --- Groups
 
-/// The boxes of a view: all nodes, or those of a set. A group of which one member is left is that member.
+/// Returns the boxes of a view: all nodes, or those of a set. A group with a single remaining member is
+/// replaced by that member.
 function view(shown) {
   const boxOf = new Map();
   let id = 0;
@@ -71,7 +73,7 @@ function view(shown) {
   state.boxOf = boxOf;
 }
 
-/// Notes an edge where the boxes around its ends are neighbours.
+/// Records an edge if the boxes around its ends are neighbours.
 function join(a, b, edge) {
   if (!a || !b) return;
   if (a === b) { a.loop = true; return; }
@@ -82,7 +84,7 @@ function join(a, b, edge) {
   links.get(key)[forth ? "forth" : "back"].push(edge);
 }
 
-/// The boxes around two boxes that are members of the same group, or these themselves.
+/// Returns the boxes around two boxes that are members of the same group, or these themselves.
 function neighbours(a, b) {
   while (a.depth > b.depth) a = a.parent;
   while (b.depth > a.depth) b = b.parent;
@@ -90,14 +92,14 @@ function neighbours(a, b) {
   return [a, b];
 }
 
-/// The box that stands for a node: its own, or the outermost group around it that is closed.
+/// Returns the box that represents a node: its own, or the outermost closed group around it.
 function standsFor(node) {
   let found = state.boxOf.get(node);
   for (let box = found; box; box = box.parent) if (!box.open && box.members.length) found = box;
   return found;
 }
 
-/// Opens level after level, as long as all of it fits.
+/// Opens level after level, as long as everything fits.
 function openAtFirst() {
   let shown = [...state.root.members];
   for (;;) {
@@ -132,7 +134,7 @@ function cut(text) {
   return letters.length <= MOST_LETTERS ? text : letters.slice(0, MOST_LETTERS - 1).join("") + "…";
 }
 
-/// The lines below the label.
+/// Returns the lines below the label.
 function below(box) {
   if (box.members.length) return [count(box.count)];
   return (nodes[box.node].notes ?? []).slice(0, MOST_NOTES).map(cut);
@@ -161,7 +163,7 @@ function measure(box, room) {
   box.size = [Math.ceil(widest + 20), 28 + NOTE * notes.length];
 }
 
-/// How many edges there are in each direction, where a group is at an end of them.
+/// Returns the number of edges in each direction, if a group is at one end.
 function figures({ tail, head, along, against }) {
   if (along.length + against.length < 2 || !(tail.members.length || head.members.length)) return "";
   return [along, against].filter((edges) => edges.length).map((edges) => figure(edges.length)).join(" ⇄ ");
@@ -194,7 +196,7 @@ function html(name, attributes, ...children) {
   return made;
 }
 
-/// Level at every point.
+/// Returns a curve that is level at every point.
 function curve(path) {
   return path.map(([x, y], i) => {
     if (i === 0) return `M${x} ${y}`;
@@ -205,7 +207,7 @@ function curve(path) {
   }).join("");
 }
 
-/// From one box to another by the way between the groups around them.
+/// Returns the path from one box to another between the groups around them.
 function way(link, tail, head) {
   const path = [...link.path];
   const rightwards = path[0][0] > link.tail.x + link.tail.size[0] / 2;
@@ -215,7 +217,7 @@ function way(link, tail, head) {
   return path;
 }
 
-/// The pairs of boxes that the edges of a link go between, with their numbers in both directions.
+/// Returns the pairs of boxes that the edges of a link connect, with their numbers in both directions.
 function pairs(link) {
   const found = new Map();
   const add = (a, b, edge, against) => {
@@ -260,7 +262,7 @@ function drawEdge(out, labels, { tail, head, along, against }, path, fine = "") 
   if (text) labels.push([text, path]);
 }
 
-/// Figures on edges, where they hide no box and no figure that stands already.
+/// Draws the numbers on edges where they hide no box and no other number.
 function writeFigures(out, labels) {
   const taken = [];
   const each = (box) => {
@@ -272,14 +274,14 @@ function writeFigures(out, labels) {
   for (const [text, path] of labels) {
     const rooms = spots(path).map(([x, y]) => [x, y, figureWidth(text), 11]);
     const best = rooms.reduce((a, b) => (hidden(b) < hidden(a) ? b : a));
-    // Two figures on one place say nothing; the tooltip of the edge has it, too.
+    // Two numbers at the same place are unreadable; the tooltip of the edge has them, too.
     if (hidden(best)) continue;
     taken.push(best);
     out.append(svg("text", { class: "figure", x: best[0], y: best[1] + 3.5 }, text));
   }
 }
 
-/// Points on a path that a figure may stand on, the best first.
+/// Returns points on a path for a number, the best first.
 function spots(path) {
   const found = [];
   for (const t of [0.5, 0.35, 0.65, 0.2, 0.8]) {
@@ -293,7 +295,7 @@ function spots(path) {
   return found;
 }
 
-/// From a box to itself: out at the right, over it, and in at the left.
+/// Returns a loop from a box to itself: out on the right, over it, and in on the left.
 function loop({ x, y, size: [w, h] }) {
   const right = x + w, middle = y + h / 2, over = y - 8;
   const d = `M${right} ${middle}C${right + 16} ${middle} ${right + 16} ${over} ${right - 4} ${over}` +
@@ -301,7 +303,7 @@ function loop({ x, y, size: [w, h] }) {
   return svg("path", { class: "edge", d, "marker-end": "url(#arrow)" });
 }
 
-/// The edges of the selected node, over all others.
+/// Draws the edges of the selected node, above all others.
 function drawMarks(out) {
   const seen = new Set();
   const one = (edge, mark) => {
@@ -319,7 +321,7 @@ function drawMarks(out) {
   }
 }
 
-/// What each box is to the selected node.
+/// Returns the relation of each box to the selected node.
 function marks() {
   const found = new Map();
   if (state.selected < 0) return found;
@@ -424,7 +426,7 @@ function scaled() {
   drawn.setAttribute("height", height * state.scale);
 }
 
-/// A scale at which all of it is seen, or as much as can be read.
+/// Returns a scale at which everything is visible, or as much as is readable.
 function fit(least, most) {
   const { inner } = state.root;
   const across = pane.clientWidth / (inner.width + 2 * MARGIN), down = pane.clientHeight / (inner.height + 2 * MARGIN);
@@ -445,7 +447,7 @@ function zoom(factor) {
 
 const drawnBox = (box) => pane.querySelector(`[data-box="${box.id}"]`);
 
-/// Draws anew, with a box where it was on the screen.
+/// Redraws, keeping a box where it was on the screen.
 function drawAround(box) {
   const before = drawnBox(box)?.getBoundingClientRect();
   draw();
@@ -467,7 +469,7 @@ function toggle(box) {
   drawAround(box);
 }
 
-/// Marks a node, opens what it is in, and shows what is known of it.
+/// Selects a node, opens the groups around it, and shows its properties.
 function select(node, { scroll = true, remember = true } = {}) {
   if (node >= 0 && !state.boxOf.has(node)) only(null);
   state.selected = node;
@@ -479,7 +481,7 @@ function select(node, { scroll = true, remember = true } = {}) {
   if (remember) name(node);
 }
 
-/// Puts a node into the address, so that it can be linked to and the browser goes back to it.
+/// Puts a node into the URL, so that it can be linked to and the browser can go back to it.
 function name(node) {
   const address = node >= 0 ? "#" + encodeURIComponent(nodes[node].label) : location.pathname + location.search;
   try { history.pushState(null, "", address); } catch { /* Pages inside of others may have no address of their own. */ }
@@ -490,7 +492,7 @@ function show(box) {
   pane.scrollBy(at.left - of.left - (of.width - at.width) / 2, at.top - of.top - (of.height - at.height) / 2);
 }
 
-/// What is reached from a node in so many steps, itself included.
+/// Returns the nodes that can be reached from a node in this many steps, including itself.
 function reached(node, next, steps) {
   const found = new Set([node]);
   let open = [node];
@@ -660,7 +662,7 @@ search.addEventListener("keydown", (e) => {
     e.stopPropagation();
   }
 });
-// Before the search box loses the focus, and its list with it.
+// Before the search box loses the focus, and the list disappears with it.
 found.addEventListener("pointerdown", (e) => {
   const li = e.target.closest("[data-node]");
   e.preventDefault();
@@ -716,7 +718,7 @@ element("fit").addEventListener("click", () => fit(0.1, 1));
 element("all").addEventListener("click", () => { only(null); select(state.selected, { remember: false }); });
 addEventListener("popstate", () => select(named(), { remember: false }));
 
-/// The node that the address names.
+/// Returns the index of the node that the URL names, or -1.
 function named() {
   let wanted = "";
   try { wanted = decodeURIComponent(location.hash.slice(1)); } catch { /* Not an address of this page. */ }

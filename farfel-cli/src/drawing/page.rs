@@ -1,7 +1,7 @@
-//! The page of `farfel graph --format html`: a graph in groups that open, to be searched and followed.
+//! The page of `farfel graph --format html`: a graph in groups that can be opened, searched and followed.
 //!
-//! The nodes, edges and groups are in the page as JSON; a script draws the groups that are open. So a program with
-//! thousands of subprograms is a page that opens at once, and shows no more than somebody has asked for.
+//! The page contains nodes, edges and groups as JSON; a script draws the groups that are open. So a program
+//! with thousands of subprograms is a page that opens at once, and shows only what the user asks for.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use super::said;
 use crate::error::Result;
 use crate::pages;
 
-/// What the script reads. Its names are those in `page.js`.
+/// The data for the script. Field names match `page.js`.
 #[derive(Serialize)]
 struct Data {
-    /// The edges say what steps read, not what calls what.
+    /// Whether it is a build plan, whose edges are dependencies of steps, not calls.
     plan: bool,
-    /// The name of each kind as a class, and as text.
+    /// The name of each kind as a class, and as displayed text.
     kinds: Vec<(&'static str, &'static str)>,
-    /// The name of each file, and its address.
+    /// The name of each file, and its URL.
     files: Vec<(String, Option<String>)>,
     nodes: Vec<Node>,
-    /// From, to: calls, or what steps need.
+    /// Edges (from, to): calls, or dependencies of steps.
     edges: Vec<(usize, usize)>,
-    /// From derivatives to what they are derivatives of.
+    /// Edges from derivatives to the subprograms that they differentiate.
     derivatives: Vec<(usize, usize)>,
     members: Vec<Entry>,
 }
@@ -44,7 +44,7 @@ struct Node {
     line: Option<usize>,
 }
 
-/// A member of a group: the position of a node, or a group.
+/// A member of a group: the index of a node, or a group.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry {
@@ -56,11 +56,11 @@ enum Entry {
     },
 }
 
-/// The graph as a page that needs nothing besides itself.
+/// Returns the graph as a self-contained page.
 ///
 /// # Errors
 ///
-/// None that depends on what is shown.
+/// None that depend on the contents.
 pub fn page(graph: &Graph) -> Result<String> {
     let title = shown(&graph.title);
     let values = context! {
@@ -103,7 +103,7 @@ impl Data {
     }
 }
 
-/// The files that have been named, each once.
+/// The files named so far, without duplicates.
 #[derive(Default)]
 struct Files {
     all: Vec<(String, Option<String>)>,

@@ -1,16 +1,16 @@
-//! The pages of `docs/errors`: what each code means, with programs that fail and programs that work.
+//! The pages of `docs/errors`, which explain each code, with programs that fail and programs that work.
 //!
-//! A page is Markdown. Its title is `CODE: name`; the first paragraph says what the rule is about. Then
-//! examples follow, each three or more fenced blocks:
+//! A page is Markdown. Its title is `CODE: name`; the first paragraph summarizes the rule. Examples follow,
+//! each of three or more fenced blocks:
 //!
-//! | block | what |
+//! | block | contents |
 //! |---|---|
 //! | `fortran fails` | a program that causes the diagnostic |
-//! | `text` | what Farfel says of it; `FARFEL_UPDATE=1 cargo test -p farfel-cli error_pages` writes it |
-//! | `fortran works` | the same program mended; there may be several |
+//! | `text` | Farfel's message; `FARFEL_UPDATE=1 cargo test -p farfel-cli error_pages` updates it |
+//! | `fortran works` | the corrected program; there may be several |
 //!
-//! A file is called `example.ff`, unless the block names it: `fortran fails old.f`. Blocks of one kind that
-//! stand together are files of one program as long as their names differ.
+//! A file is called `example.ff`, unless the block names it: `fortran fails old.f`. Consecutive blocks of the
+//! same kind are files of one program if their names differ.
 
 mod terminal;
 #[cfg(test)]
@@ -24,17 +24,17 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 pub use terminal::shown;
 
-// A link to `docs/errors`, so that a published package carries them too.
+// A link to `docs/errors`, so that the published package contains the pages, too.
 static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/errors");
 
-/// The page of a rule. Every rule has one, which a test says.
+/// Returns the page of a rule. A test checks that every rule has one.
 pub fn page(rule: &Rule) -> &'static str {
     let file = PAGES.get_file(format!("{}.md", rule.code));
     file.and_then(|file| file.contents_utf8())
         .unwrap_or_default()
 }
 
-/// What a rule is about: the first paragraph of its page.
+/// Returns the summary of a rule: the first paragraph of its page.
 pub fn summary(rule: &Rule) -> String {
     let blocks = blocks(page(rule)).into_iter();
     let mut paragraphs = blocks.filter_map(|b| match b.kind {
@@ -48,9 +48,9 @@ pub fn summary(rule: &Rule) -> String {
 #[derive(Debug, PartialEq, Eq)]
 struct Block {
     kind: Kind,
-    /// Text on one line, with code between backticks; code as it is.
+    /// Prose on a single line, with code in backticks; code unchanged.
     text: String,
-    /// Where it stands on the page.
+    /// Its byte range on the page.
     range: Range<usize>,
 }
 
@@ -58,13 +58,13 @@ struct Block {
 enum Kind {
     Heading,
     Paragraph,
-    /// Of a list.
+    /// An item of a list.
     Item,
-    /// Fenced, with what stands behind the fence.
+    /// A fenced block, with its info string.
     Code(String),
 }
 
-/// The parts of a page in their order.
+/// Splits a page into its parts, in order.
 fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut text = String::new();
@@ -81,7 +81,7 @@ fn blocks(page: &str) -> Vec<Block> {
                 let kind = match end {
                     TagEnd::Heading(_) => Kind::Heading,
                     TagEnd::Paragraph => Kind::Paragraph,
-                    // One without paragraphs has its text itself.
+                    // An item without paragraphs has its text directly.
                     TagEnd::Item if in_item => Kind::Item,
                     TagEnd::CodeBlock => Kind::Code(std::mem::take(&mut fence)),
                     _ => continue,

@@ -1,4 +1,4 @@
-//! A page as a terminal shows it.
+//! Rendering of pages for terminals.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, fill};
 
 use super::{Block, Kind, blocks, page};
 
-/// How many columns a page takes at most.
+/// The maximum width of a page, in columns.
 const WIDTH: usize = 80;
 /// The indentation of lines of programs and messages.
 const INDENT: &str = "    ";
@@ -17,7 +17,7 @@ const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
 const WARNING: Style = AnsiColor::BrightYellow.on_default().bold();
 
-/// The page of `rule`, with colours, and how its level is set.
+/// Renders the page of `rule`, with colours, and with instructions for setting its level.
 pub fn shown(rule: &Rule) -> String {
     let blocks = blocks(page(rule));
     let mut said = blocks
@@ -26,7 +26,7 @@ pub fn shown(rule: &Rule) -> String {
     let level = match rule.level {
         None => "error",
         Some(Level::Allow) => "warning, off by default",
-        // Some are more than a warning in places, or in Farfel sources.
+        // Some are errors in certain places, or in Farfel sources.
         Some(_) if said.any(|b| b.text.starts_with("error[")) => "error or warning",
         Some(_) => "warning",
     };
@@ -64,8 +64,8 @@ fn one(part: &Block) -> String {
     }
 }
 
-/// A line of a message. What is too long goes on below where it begins: a sentence behind its colon, a
-/// label behind its mark.
+/// Renders a line of a message. Text that is too long continues below its beginning: that of a sentence after
+/// its colon, that of a label after its mark.
 fn said(text: &str) -> String {
     let marked = text.trim_start();
     let head = |word: &str| marked.starts_with(word);
@@ -77,7 +77,7 @@ fn said(text: &str) -> String {
     let Some(begins) = begins else {
         return line(text) + "\n";
     };
-    // The bar at the left goes on.
+    // The bar on the left continues.
     let bar = if head("|") { text.find('|') } else { None };
     let further = (0..begins).map(|at| if Some(at) == bar { '|' } else { ' ' });
     let text = wrapped(
@@ -101,7 +101,7 @@ fn line(text: &str) -> String {
     }
 }
 
-/// The columns that a page takes: fewer in a narrow terminal.
+/// Returns the width of a page in columns, which is smaller in a narrow terminal.
 fn width() -> usize {
     let size = terminal_size::terminal_size_of(std::io::stdout());
     size.map_or(WIDTH, |(columns, _)| WIDTH.min(columns.0.into()))

@@ -1,4 +1,4 @@
-//! Every code has a page, and its programs do what the page says.
+//! Tests that every code has a page, and that its programs behave as the page says.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use farfel_lang::diagnostic::{Level, rules};
 
 use super::*;
 
-/// Codes that no Fortran source causes by itself, and why.
+/// Codes that Fortran sources alone cannot cause, with the reasons.
 const NO_PROGRAM: &[(&str, &str)] = &[
     (
         "F0201",
@@ -37,7 +37,7 @@ const NO_PROGRAM: &[(&str, &str)] = &[
     ),
 ];
 
-/// The pages as they are on the disk, by their codes.
+/// Returns the pages on disk, by code.
 fn pages() -> Vec<(String, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("errors");
     let paths = fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
@@ -50,11 +50,11 @@ fn pages() -> Vec<(String, PathBuf)> {
 /// The files of a program: names and texts.
 type Program = Vec<(String, String)>;
 
-/// A program that fails, what is said of it, and what works instead.
+/// A program that fails, its message, and programs that work instead.
 #[derive(Default)]
 struct Example {
     fails: Program,
-    /// Where that stands on the page.
+    /// The byte range of the message on the page.
     said: Option<Range<usize>>,
     works: Vec<Program>,
 }
@@ -100,7 +100,7 @@ fn file(words: &[&str], text: String) -> (String, String) {
     (name.to_owned(), text)
 }
 
-/// What `farfel check` says of a program with one rule's warnings turned on. A folder is a library.
+/// Returns the report of `farfel check` for a program with a rule's warnings enabled. A folder is a library.
 fn checked(program: &Program, rule: &Rule) -> Report {
     let dir = tempfile::tempdir().unwrap();
     let mut config = Config {
@@ -150,7 +150,7 @@ fn every_rule_has_a_page() {
         assert_eq!((&parts[0].kind, &parts[0].text), (&Kind::Heading, &title));
         assert_eq!(parts[1].kind, Kind::Paragraph, "{}", rule.code);
         assert!(summary(rule).len() <= 240, "{}", summary(rule));
-        // Readers see which program it is, also where they do not see what stands behind the fence.
+        // Every program is introduced by a sentence, because not all renderers show the info string.
         for pair in parts.windows(2) {
             let is_program =
                 |p: &Block| matches!(&p.kind, Kind::Code(i) if i.starts_with("fortran"));
@@ -159,7 +159,7 @@ fn every_rule_has_a_page() {
                 assert!(said, "{}: nothing introduces\n{}", rule.code, pair[1].text);
             }
         }
-        // The programs come first: what else there is to say follows.
+        // The programs come first; further explanations follow.
         let codes = parts.iter().position(|p| matches!(p.kind, Kind::Code(_)));
         match NO_PROGRAM.iter().find(|(code, _)| *code == rule.code) {
             Some((code, why)) => {
@@ -176,7 +176,8 @@ fn every_rule_has_a_page() {
     assert!(apart.all(|code| codes.contains(&code)));
 }
 
-/// A program that fails causes the diagnostic of the page and nothing else; one that works causes nothing.
+/// A program that fails causes the diagnostic of the page and nothing else; one that works causes no
+/// diagnostics.
 #[test]
 fn programs_do_what_their_pages_say() {
     let update = std::env::var_os("FARFEL_UPDATE").is_some();
@@ -225,7 +226,7 @@ fn programs_do_what_their_pages_say() {
 
 #[test]
 fn pages_fit_a_terminal() {
-    // Of one, a line that is too long is the example.
+    // The example of one rule is a line that is too long.
     let of_long_lines = |rule: &&&Rule| rule.code == rules::TEXT_CUT_OFF.code;
     for rule in rules::ALL.iter().filter(|r| !of_long_lines(r)) {
         let text = anstream::adapter::strip_str(&shown(rule)).to_string();

@@ -1,4 +1,4 @@
-//! Files that sources include, and the folders where they are.
+//! Files that sources include, and their folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 
 use super::paths::joined;
 
-/// So many files of a folder are looked at for what others include.
+/// The maximum number of files of a folder that are considered as included files.
 const MOST_FILES: usize = 50_000;
 
-/// What sources include.
+/// The files that sources include.
 #[derive(Debug, Default)]
 pub(super) struct Included {
-    /// Folders that have to be searched, as there is nothing of that name beside the source.
+    /// Folders that must be searched, because there is no file of that name beside the source.
     pub folders: Vec<PathBuf>,
-    /// The files, each with those that include it.
+    /// The included files, each with the files that include it.
     pub files: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
 }
 
-/// What some sources of a folder include, directly or not. `known` are folders that are searched anyway.
+/// Returns the files that some sources of a folder include, directly or indirectly. `known` are folders that
+/// are searched anyway.
 pub(super) fn of(dir: &Path, sources: &BTreeSet<PathBuf>, known: &[PathBuf]) -> Included {
     let mut included = Included::default();
     let mut all: Option<Vec<PathBuf>> = None;
@@ -34,7 +35,7 @@ pub(super) fn of(dir: &Path, sources: &BTreeSet<PathBuf>, known: &[PathBuf]) -> 
             let mut found = places()
                 .map(|folder| joined(folder, &name))
                 .find(|path| dir.join(path).is_file());
-            // Compilers that are run in the folder itself look there, too.
+            // Compilers that run in the folder itself look there, too.
             if found.is_none() && dir.join(&name).is_file() {
                 included.folders.push(PathBuf::from("."));
                 found = Some(joined(Path::new(""), &name));
@@ -66,7 +67,7 @@ pub(super) fn of(dir: &Path, sources: &BTreeSet<PathBuf>, known: &[PathBuf]) -> 
     included
 }
 
-/// The names in INCLUDE statements and `#include` lines.
+/// Returns the names in INCLUDE statements and `#include` lines.
 fn names_in(file: &Path) -> BTreeSet<String> {
     let bytes = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -98,7 +99,7 @@ fn name_in(line: &str, is_c: bool) -> Option<String> {
     (!name.is_empty() && !Path::new(name).is_absolute()).then(|| name.to_owned())
 }
 
-/// All files of a folder, but hidden ones.
+/// Returns all files of a folder, except hidden ones.
 fn all_files(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut queue = vec![PathBuf::new()];

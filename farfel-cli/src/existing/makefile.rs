@@ -1,4 +1,4 @@
-//! A makefile: its variables and rules, with the functions that lists of files are made by.
+//! Makefiles: their variables and rules, and the functions that construct lists of files.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::paths::{joined, matches};
 
-/// The names of makefiles, as `make` looks for them.
+/// The names of makefiles, in the order in which `make` looks for them.
 pub(super) const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-/// Variables with flags of the Fortran compiler, which rules that are not written down use.
+/// The variables with flags of the Fortran compiler, which implicit rules use.
 const FLAG_VARIABLES: [&str; 6] = ["FFLAGS", "FCFLAGS", "F77FLAGS", "F90FLAGS", "FOPTS", "FOPT"];
 
 /// Fortran compilers, without version and target.
@@ -33,38 +33,39 @@ const COMPILERS: [&str; 16] = [
     "mpifort",
 ];
 
-/// Texts that are longer are cut: a few lines can double a variable without end.
+/// The maximum length of a text, beyond which it is cut: a few lines can double a variable without end.
 const MOST_LETTERS: usize = 100_000;
 
-/// So many variables and functions are replaced in one text.
+/// The maximum number of variables and functions that are expanded in one text.
 const MOST_STEPS: usize = 10_000;
 
-/// Functions whose arguments have a larger product of letters are not carried out.
+/// The maximum work of a function: the product of the lengths of its arguments.
 const MOST_WORK: usize = 100_000_000;
 
-/// Variables that name each other are followed so far.
+/// The maximum nesting depth of variables.
 const DEEPEST: usize = 20;
 
-/// What a makefile says.
+/// The contents of a makefile.
 #[derive(Debug, Default)]
 pub(super) struct Makefile {
     /// The makefile's folder, relative to the project's.
     here: PathBuf,
     variables: BTreeMap<String, String>,
-    /// What has neither a variable nor a condition.
+    /// The other lines: rules and commands.
     rules: Vec<String>,
     read: BTreeSet<PathBuf>,
-    /// Lines that begin with a tab are commands: the last line that does not is the head of a rule.
+    /// Whether a rule is open. Lines that begin with a tab are commands: the last line that does not is the
+    /// head of a rule.
     in_rule: bool,
-    /// Variables and functions replaced in the text at hand.
+    /// The number of variables and functions expanded so far in the current text.
     steps: Cell<usize>,
-    /// Those of folders that it runs `make` in.
+    /// The makefiles of folders in which it runs `make`.
     below: Vec<Makefile>,
 }
 
 impl Makefile {
-    /// The makefile of a folder of the project `root`, with those that it includes and runs; `None` where there
-    /// is none.
+    /// Reads the makefile of a folder of the project `root`, with those that it includes and runs; `None` if
+    /// there is none.
     pub(super) fn of(root: &Path, here: &Path, sources: &[PathBuf]) -> Option<Makefile> {
         Makefile::below(root, here, sources, 0)
     }
@@ -95,7 +96,7 @@ impl Makefile {
         }
         let text = String::from_utf8_lossy(&text).replace('\r', "");
         let text = text.replace("\\\n", " ");
-        // Whether the lines inside each open condition count: `None` where that cannot be said.
+        // Whether the lines inside each open condition count: `None` if unknown.
         let mut conditions: Vec<Option<bool>> = Vec::new();
         let mut in_definition = false;
         for line in text.lines() {
@@ -134,7 +135,7 @@ impl Makefile {
         }
     }
 
-    /// A line that is no condition.
+    /// Reads a line that is not a condition.
     fn line(&mut self, line: &str, in_doubt: bool, sources: &[PathBuf]) {
         let is_command = line.starts_with('\t') && self.in_rule;
         let assigned = line.split_once('=').filter(|_| !is_command);
@@ -151,7 +152,7 @@ impl Makefile {
         let only_unset = name.ends_with('?');
         let at_once = name.ends_with(':');
         let text = text.trim();
-        // Those of one target count if nothing else does.
+        // Target-specific variables count if nothing else sets them.
         let (name, of_target) = match operator.rsplit_once(':') {
             Some((_, name)) => (name, true),
             None => (operator, false),
@@ -164,7 +165,7 @@ impl Makefile {
             Some(_) if in_doubt || only_unset || of_target => return,
             _ => text.to_owned(),
         };
-        // It may name itself.
+        // The value may refer to the variable itself.
         let itself = [format!("$({name})"), format!("${{{name}}}")];
         let new = match at_once || itself.iter().any(|i| new.contains(i)) {
             true => self.expanded(&new, sources),
@@ -175,7 +176,7 @@ impl Makefile {
         }
     }
 
-    /// Whether a condition holds, as far as it can be said.
+    /// Whether a condition holds; `None` if unknown.
     fn condition(&self, word: &str, rest: &str, sources: &[PathBuf]) -> Option<bool> {
         let is_set = |name: &str| self.variables.get(name).is_some_and(|v| !v.is_empty());
         match word {
@@ -198,7 +199,7 @@ impl Makefile {
         Some((plain(one) == plain(other)) == (word == "ifeq"))
     }
 
-    /// A text with its variables and functions replaced. A `$` stays where a variable has no value.
+    /// Expands the variables and functions in a text. A `$` stays if a variable has no value.
     fn expanded(&self, text: &str, sources: &[PathBuf]) -> String {
         if text.len() > MOST_LETTERS {
             return text.to_owned();
@@ -217,7 +218,7 @@ impl Makefile {
             let Some(end) = closing(rest) else {
                 out.push('$');
                 if rest.starts_with(['(', '{']) {
-                    // It does not end: the rest stays as it is.
+                    // Unterminated: the rest stays as it is.
                     break;
                 }
                 continue;
@@ -237,7 +238,7 @@ impl Makefile {
         out.push_str(rest);
     }
 
-    /// A function, or a variable with one ending for another.
+    /// Expands a function, or a variable with a suffix replacement.
     fn call(&self, inside: &str, sources: &[PathBuf], depth: usize, out: &mut String) {
         let expand = |text: &str| {
             let mut expanded = String::new();
@@ -273,7 +274,7 @@ impl Makefile {
         let result = match name {
             _ if arguments.len() > 1 && work > MOST_WORK => UNKNOWN.to_owned(),
             "wildcard" => self.matching(last.split_whitespace(), sources),
-            // Of what is listed by the shell, the patterns are known.
+            // In lists of files by the shell, the patterns are known.
             "shell" if ["ls", "find"].contains(&split_word(argument(0)).0) => {
                 let anywhere = split_word(argument(0)).0 == "find";
                 let words = arguments.iter().flat_map(|a| a.split_whitespace());
@@ -306,7 +307,8 @@ impl Makefile {
         }
     }
 
-    /// The sources, and folders with some, that fit one of the patterns, as this makefile names them.
+    /// Returns the sources, and folders with sources, that match one of the patterns, as this makefile names
+    /// them.
     fn matching<'a>(&self, patterns: impl Iterator<Item = &'a str>, sources: &[PathBuf]) -> String {
         let plain = |p: &'a str| p.trim_start_matches("./").trim_end_matches('/');
         let patterns: Vec<&str> = patterns.map(plain).collect();
@@ -324,7 +326,7 @@ impl Makefile {
         names.filter(is_meant).collect::<Vec<String>>().join(" ")
     }
 
-    /// The folders in which rules run `make`.
+    /// Returns the folders in which rules run `make`.
     fn folders_of_makes(&self, sources: &[PathBuf]) -> BTreeSet<PathBuf> {
         let mut folders = BTreeSet::new();
         for rule in &self.rules {
@@ -352,7 +354,7 @@ impl Makefile {
         folders
     }
 
-    /// The flags that the Fortran compiler is run with, each once.
+    /// Returns the flags with which the Fortran compiler is run, without duplicates.
     pub(super) fn flags(&self, sources: &[PathBuf]) -> Vec<String> {
         let values = FLAG_VARIABLES.iter().filter_map(|n| self.variables.get(*n));
         let mut texts: Vec<String> = values.map(|v| self.expanded(v, sources)).collect();
@@ -366,7 +368,7 @@ impl Makefile {
         }
         let mut flags = Vec::new();
         for word in literal(&texts) {
-            // Paths are those that the makefile's folder sees.
+            // Paths are relative to the makefile's folder.
             let flag = match word.strip_prefix("-I").filter(|f| !f.is_empty()) {
                 Some(folder) => match joined(&self.here, folder) {
                     here if here.as_os_str().is_empty() => "-I.".to_owned(),
@@ -386,7 +388,7 @@ impl Makefile {
         flags
     }
 
-    /// What the preprocessor is told for C sources.
+    /// Returns the preprocessor flags for C sources.
     pub(super) fn flags_of_c(&self, sources: &[PathBuf]) -> Vec<String> {
         let values = ["CPPFLAGS", "CFLAGS"].map(|n| self.variables.get(n));
         let values = values.iter().flatten();
@@ -398,7 +400,8 @@ impl Makefile {
         flags
     }
 
-    /// All words that say what a file or a library is, each once: paths are relative to the project's folder.
+    /// Returns all words that name files or libraries, without duplicates: paths are relative to the
+    /// project's folder.
     pub(super) fn words(&self, sources: &[PathBuf]) -> Vec<String> {
         let texts = self.variables.values().chain(&self.rules);
         let texts: Vec<String> = texts.map(|t| self.expanded(t, sources)).collect();
@@ -416,7 +419,8 @@ impl Makefile {
         words
     }
 
-    /// The sources of which rules with patterns, as `%.exe: %.f`, make what these words say.
+    /// Returns the sources from which pattern rules, such as `%.exe: %.f`, make the files that these words
+    /// name.
     fn made_by_patterns(&self, words: &[String], sources: &[PathBuf]) -> Vec<String> {
         let mut made = BTreeSet::new();
         for rule in self.rules.iter().filter(|rule| rule.contains('%')) {
@@ -443,7 +447,7 @@ impl Makefile {
     }
 }
 
-/// Texts without the rules that only make an object which is named nowhere else, neither with its ending nor without.
+/// Removes the rules that only make an object that is named nowhere else, with or without its extension.
 fn without_objects_that_nothing_needs(mut texts: Vec<String>) -> Vec<String> {
     fn object(text: &str) -> Option<&str> {
         let (target, _) = text.split_once(':')?;
@@ -466,14 +470,14 @@ fn without_objects_that_nothing_needs(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// What a word that fits the pattern of a rule is made of.
+/// Returns the prerequisite of a word that matches the pattern of a rule.
 fn made_from(word: &str, pattern: &str, needed: &str) -> Option<String> {
     let (before, after) = pattern.split_once('%')?;
     let stem = word.strip_prefix(before)?.strip_suffix(after)?;
     (!stem.is_empty()).then(|| needed.replace('%', stem))
 }
 
-/// What stands for a function whose value is not known.
+/// The placeholder for a function whose value is unknown.
 const UNKNOWN: &str = "$?";
 
 /// Whether a word of a rule is a Fortran compiler.
@@ -483,19 +487,19 @@ fn is_compiler(word: &str) -> bool {
     let name = name.trim_end_matches('-');
     COMPILERS.iter().any(|c| {
         let target = name.strip_suffix(c);
-        // `f77` ends in digits that are no version.
+        // The digits at the end of `f77` are not a version.
         word.rsplit('/').next() == Some(c)
             || target.is_some_and(|t| t.is_empty() || t.ends_with('-'))
     })
 }
 
-/// The first word, and the rest.
+/// Splits a text into the first word and the rest.
 fn split_word(text: &str) -> (&str, &str) {
     let text = text.trim();
     text.split_once(char::is_whitespace).unwrap_or((text, ""))
 }
 
-/// Where the parenthesis that a text begins with closes.
+/// Returns the position of the parenthesis that closes the one at the beginning of a text.
 fn closing(text: &str) -> Option<usize> {
     let (open, close) = match text.as_bytes().first()? {
         b'(' => ('(', ')'),
@@ -516,7 +520,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The arguments of a function, at the commas outside of parentheses.
+/// Splits the arguments of a function, at the commas outside of parentheses.
 fn arguments_of(text: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
     let (mut depth, mut start) = (0, 0);
@@ -535,13 +539,13 @@ fn arguments_of(text: &str) -> Vec<&str> {
     arguments
 }
 
-/// What becomes of each word.
+/// Applies a function to each word.
 fn each(text: &str, change: impl Fn(&str) -> Option<String>) -> String {
     let words: Vec<String> = text.split_whitespace().filter_map(change).collect();
     words.join(" ")
 }
 
-/// A word by the pattern `to`, if it fits `from`.
+/// Rewrites a word by the pattern `to` if it matches `from`.
 fn patsubst(word: &str, from: &str, to: &str) -> String {
     let (before, after) = from.split_once('%').unwrap_or((from, ""));
     let inner = word
@@ -554,7 +558,7 @@ fn patsubst(word: &str, from: &str, to: &str) -> String {
     }
 }
 
-/// The words without variables, each once.
+/// Returns the words without variables, without duplicates.
 fn literal(texts: &[String]) -> Vec<String> {
     let mut known = BTreeSet::new();
     let mut words: Vec<String> = Vec::new();
@@ -639,7 +643,7 @@ mod tests {
         }
     }
 
-    /// Lines that begin with a tab are commands below the head of a rule only.
+    /// Lines that begin with a tab are commands only below the head of a rule.
     #[test]
     fn assignments_behind_tabs() {
         let make = "ifeq (a, a)\n\tA = one\nendif\nx: y\n\tA=two $(FC)\n\nB = $(A)\n\tC = $(B)\n";

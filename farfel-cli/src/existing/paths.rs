@@ -1,8 +1,8 @@
-//! Paths and patterns as build files write them.
+//! Paths and patterns in build files.
 
 use std::path::{Component, Path, PathBuf};
 
-/// A path as a file in the folder `here` writes it, without `.` and `..` as far as they lead back.
+/// Returns a path from a file in the folder `here`, with `.` and `..` resolved as far as possible.
 pub(super) fn joined(here: &Path, word: &str) -> PathBuf {
     let mut joined = PathBuf::new();
     for part in here.join(word).components() {
@@ -17,7 +17,7 @@ pub(super) fn joined(here: &Path, word: &str) -> PathBuf {
     joined
 }
 
-/// Whether a path fits a pattern of the shell: `*` and `?` stand for letters of one folder or file, `**` for any.
+/// Whether a path matches a shell pattern: `*` and `?` match characters of a single component, `**` any.
 pub(super) fn matches(pattern: &str, path: &str) -> bool {
     let (pattern, path): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), path.chars().collect());

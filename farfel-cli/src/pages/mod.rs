@@ -1,5 +1,5 @@
-//! What the HTML pages of `build --timings`, `expand --html` and `graph --format html` have in common: each is a single file
-//! that loads nothing, with the same head and the same colours, light and dark.
+//! The common parts of the HTML pages of `build --timings`, `expand --html` and `graph --format html`: each
+//! is a single file that loads nothing, with the same head and the same colours, light and dark.
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub fn page(title: &str, template: &str, values: Value) -> Result<String> {
         .map_err(cannot)
 }
 
-/// JSON for an element `script`. It contains no `<`, so nothing in it can end the element.
+/// Returns JSON for a `script` element. It contains no `<`, so nothing in it can end the element.
 ///
 /// # Errors
 ///

@@ -8,21 +8,21 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::pages;
 
-/// What was built, and how.
+/// A build for the page.
 pub struct Built {
     /// The package, or the files.
     pub name: String,
-    /// What the build has noted.
+    /// The records of the build.
     pub timings: Timings,
-    /// It is of an earlier build: nothing was to be done.
+    /// Whether the records are from an earlier build, because there was nothing to do.
     pub fresh: bool,
 }
 
-/// A page about a build, which needs nothing besides itself.
+/// Returns a self-contained page about a build.
 ///
 /// # Errors
 ///
-/// None that depends on what was built.
+/// None that depend on the build.
 pub fn page(title: &str, built: &[Built]) -> Result<String> {
     let sections: Vec<Section> = built.iter().map(Section::of).collect();
     let values = context! {
@@ -34,12 +34,12 @@ pub fn page(title: &str, built: &[Built]) -> Result<String> {
     pages::page(&title, include_str!("page.html"), values)
 }
 
-/// The kinds in the order of the plan.
+/// The kinds of steps, in the order of the plan.
 const KINDS: [&str; 7] = [
     "parse", "lower", "request", "generate", "compile", "archive", "bind",
 ];
 
-/// How wide the chart is, and where its time begins.
+/// The width of the chart, and the position at which its time axis begins.
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 76.0;
 const TOP: f64 = 24.0;
@@ -223,7 +223,7 @@ fn passes(timings: &Timings) -> Vec<Pass> {
     timings.passes.iter().map(pass).collect()
 }
 
-/// The class of a kind on the page: only those that it has colours for.
+/// Returns the CSS class of a kind; only kinds with colours have one.
 fn class(kind: &str) -> &'static str {
     KINDS
         .into_iter()
@@ -233,7 +233,7 @@ fn class(kind: &str) -> &'static str {
 
 fn chart(timings: &Timings) -> Chart {
     let workers = timings.steps.iter().map(|s| s.worker).max();
-    // One that is out of all reason is a fault of the file.
+    // An absurd number is an error in the file.
     let lanes = workers.map_or(0, |last| last + 1).min(1024);
     let ends = timings.steps.iter().map(|s| s.end_ms);
     let end = ends.fold(timings.total_ms, f64::max).max(0.001);
@@ -292,12 +292,12 @@ fn chart(timings: &Timings) -> Chart {
     }
 }
 
-/// A round distance of the marks on the axis, so that there are at most twelve.
+/// Returns a round distance between marks on the axis, so that there are at most twelve.
 fn tick(end: f64) -> f64 {
     let mut unit = 0.001;
     loop {
         for step in [unit, 2.0 * unit, 5.0 * unit] {
-            // A file may hold anything, even what has no end.
+            // The file may contain anything, even an infinite value.
             if end / step <= 11.0 || !step.is_finite() {
                 return step;
             }
@@ -334,7 +334,7 @@ fn said(from: From) -> &'static str {
     }
 }
 
-/// A round time without the digits that are nought.
+/// Formats a round time without trailing zeros.
 fn mark(ms: f64) -> String {
     match ms {
         _ if ms >= 60_000.0 => time(ms),
@@ -343,7 +343,7 @@ fn mark(ms: f64) -> String {
     }
 }
 
-/// A time as people read it.
+/// Formats a time for people.
 fn time(ms: f64) -> String {
     match ms {
         _ if ms >= 60_000.0 => format!(
@@ -392,7 +392,7 @@ mod tests {
         }
     }
 
-    /// The values in an element's place are text, whatever they hold.
+    /// Values inserted into the page are text, whatever they contain.
     #[test]
     fn hostile_names_stay_text() {
         let hostile = "</script><script>alert('1')</script>\"&\u{1b}{{ 7*7 }}";
@@ -445,8 +445,8 @@ mod tests {
         assert!(!page.contains("Nothing has changed"));
     }
 
-    /// All of the page but its head and its script is XML, so that a parser can say that it is
-    /// well-formed; nothing in it is fetched from anywhere.
+    /// The page, without its head and script, is XML, so that a parser can verify that it is well-formed;
+    /// nothing in it is fetched from elsewhere.
     #[test]
     fn the_page_is_whole_and_fetches_nothing() {
         let steps = (0..50).map(|i| step("a&b<c>", "compile", f64::from(i), f64::from(i + 1), 0));

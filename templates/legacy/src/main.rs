@@ -1,4 +1,4 @@
-//! Existing Fortran with its state in COMMON, behind a Rust type without any.
+//! Existing Fortran with its state in COMMON, behind a stateless Rust type.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,11 +6,11 @@ mod fortran {
     farfel_runtime::include_bindings!();
 }
 
-/// COMMON /GAS/ is one for the whole program: who sets it must keep others away until the
-/// result is there.
+/// COMMON /GAS/ is shared by the whole program: a thread must hold this lock from setting it until
+/// it has the result.
 static COMMON_GAS: Mutex<()> = Mutex::new(());
 
-/// A gas by its constants of van der Waals.
+/// A gas, by its van der Waals constants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gas {
     /// Attraction between the molecules, in Pa m⁶/mol².

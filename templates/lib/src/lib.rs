@@ -1,5 +1,5 @@
-//! Forces between atoms. The physics is in `fortran/morse.ff`, and the derivative that
-//! makes a force of an energy is found by Farfel.
+//! Forces between atoms. The physics is in `fortran/morse.ff`; Farfel derives the force from the
+//! energy.
 
 mod fortran {
     farfel_runtime::include_bindings!();
@@ -8,11 +8,11 @@ mod fortran {
 /// The Morse potential of a pair of atoms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Morse {
-    /// Energy that takes the pair apart.
+    /// Energy needed to separate the pair.
     pub depth: f64,
-    /// Steepness, in units of one over distance.
+    /// Steepness, as an inverse distance.
     pub steepness: f64,
-    /// Distance at rest.
+    /// Equilibrium distance.
     pub rest: f64,
 }
 
@@ -21,7 +21,7 @@ impl Morse {
     ///
     /// # Errors
     ///
-    /// More distances than a Fortran INTEGER counts.
+    /// If there are more distances than a Fortran INTEGER can count.
     pub fn evaluate(
         &self,
         distances: &[f64],

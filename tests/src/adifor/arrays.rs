@@ -5,7 +5,7 @@ use farfel_lang::ir::{
     Dim, Do, DoControl, DoEnd, Expr, ExprKind, Stmt, StmtKind, SymId, Symbol, Type, Unit,
 };
 
-/// Makes loops of assignments to whole arrays and sections, where the value is a constant.
+/// Converts assignments of constants to whole arrays and sections into loops.
 pub fn by_element(unit: &mut Unit) {
     let body = std::mem::take(&mut unit.body);
     unit.body = block(unit, body);

@@ -1,4 +1,4 @@
-//! From what the engine makes to how ADIFOR 2 names and lays it out.
+//! Conversion of the engine's derivatives to the names and layout of ADIFOR 2.
 
 use super::MARK;
 use super::script::Script;
@@ -9,8 +9,8 @@ use farfel_lang::ir::{
 };
 use std::collections::{BTreeMap, HashMap};
 
-/// The units with ADIFOR's names and arguments, each with the name of the unit that it is
-/// the derivative of.
+/// Returns the units with ADIFOR's names and arguments, each with the name of the unit that it
+/// differentiates.
 pub fn convert(
     program: &Program,
     request: &Request,
@@ -52,14 +52,14 @@ pub fn convert(
     Ok(out)
 }
 
-/// `FOO` and `2` for the engine's FOO_QQAD_2.
+/// Splits the engine's name FOO_QQAD_2 into `FOO` and `2`.
 fn split(name: &str) -> Option<(&str, &str)> {
     let (of, number) = name.rsplit_once(MARK)?;
     Some((of, number))
 }
 
-/// ADIFOR leaves derivatives in COMMON as the caller has set them. The engine sets those
-/// that it reads to zero first.
+/// Removes assignments of zero to derivatives in COMMON: ADIFOR keeps the caller's values, while the engine
+/// sets those that it reads to zero first.
 fn do_not_zero_common(unit: &mut Unit) {
     let target = |unit: &Unit, s: &Stmt| -> Option<SymId> {
         let mut s = s;
@@ -89,7 +89,7 @@ fn do_not_zero_common(unit: &mut Unit) {
         _ => None,
     });
     let keep = |unit: &Unit, s: &Stmt| {
-        // `a = 5` has derivative zero: that is no setting at the start.
+        // The derivative of `a = 5` is zero: that is not an initialisation.
         let of = target(unit, s).map(|t| unit.symbols[t].name.to_string());
         let of = of
             .as_deref()
@@ -105,7 +105,7 @@ fn do_not_zero_common(unit: &mut Unit) {
         .collect();
 }
 
-/// Local derivatives are saved.
+/// Gives local derivatives the SAVE attribute.
 fn save_locals(unit: &mut Unit) {
     let locals: Vec<SymId> = unit
         .symbols
@@ -128,7 +128,7 @@ fn save_locals(unit: &mut Unit) {
     }
 }
 
-/// Gives everything the names that ADIFOR would.
+/// Renames everything as ADIFOR would.
 fn rename(
     unit: &mut Unit,
     original: &Unit,
@@ -162,7 +162,7 @@ fn rename(
                 .to_string()
         } else if let Some((of, number)) = split(&name) {
             let wanted = format!("{prefix}_{of}");
-            // A function's derivative bears the name of the subroutine that it became.
+            // A function's derivative has the name of the subroutine that it became.
             if wanted == unit.name.as_str() || !number.is_empty() {
                 unit.symbols
                     .unused(&format!("{wanted}_R"), &|_| false)
@@ -201,7 +201,7 @@ fn rename(
     Ok(())
 }
 
-/// Every member of an active block has a derivative, whatever its type.
+/// Adds a derivative for every member of an active block, whatever its type.
 fn whole_blocks(unit: &mut Unit, program: &Program, prefix: &str) {
     let blocks: Vec<Name> = common_members(unit)
         .into_keys()

@@ -1,5 +1,5 @@
-//! Several directions: where ADIFOR has the count of directions, leading dimensions and
-//! the most directions that there can be.
+//! Several directions: ADIFOR's arguments for the number of directions, the leading dimensions and the
+//! maximum number of directions.
 
 use super::MARK;
 use super::script::Script;
@@ -10,8 +10,8 @@ use farfel_lang::ir::{
 };
 use std::collections::BTreeMap;
 
-/// For each unit that the engine made, which of its arguments are derivatives. The last
-/// argument is the number of directions.
+/// Returns, for each generated unit, which of its arguments are derivatives. The last argument is the number
+/// of directions.
 pub fn layouts(made: &[Unit]) -> BTreeMap<Name, Vec<bool>> {
     made.iter()
         .map(|u| {
@@ -26,7 +26,7 @@ fn is_derivative(unit: &Unit, s: SymId) -> bool {
     s.is_variable() && s.name.contains(MARK)
 }
 
-/// Lays out one unit as ADIFOR does; names are those of `prefix`.
+/// Arranges the arguments of a unit as ADIFOR does, with names that begin with `prefix`.
 pub fn lay_out(
     unit: &mut Unit,
     script: &Script,
@@ -132,7 +132,7 @@ fn check(count: SymId, most: SymId, span: Span) -> Stmt {
     )
 }
 
-/// Adds an INTEGER before everything whose bounds may name it.
+/// Adds an INTEGER before all declarations whose bounds may refer to it.
 fn integer(unit: &mut Unit, name: Name, place: Place, span: Span) -> SymId {
     let id = unit.symbols.add(Symbol {
         place,

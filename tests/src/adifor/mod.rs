@@ -1,19 +1,19 @@
-//! A program that obeys the documented conventions of ADIFOR 2, with Farfel's own engine
-//! inside. It is for tests on machines that have no ADIFOR, which is most of them.
+//! A program that follows the documented conventions of ADIFOR 2, with Farfel's own engine inside. It is for
+//! tests on machines without ADIFOR, which is most of them.
 //!
-//! What it takes over from ADIFOR: how it is called (`AD_SCRIPT=x.adf`, other keys on the
-//! command line override the script's), script and composition files, which files it
-//! writes, prefixes, argument orders, functions that become subroutines, COMMON blocks and
-//! their derivatives, lower case, saved locals, a date in every file, and that it does not
-//! set derivatives in COMMON to zero. It knows nothing of the adapter that it tests.
+//! It reproduces: the command line (`AD_SCRIPT=x.adf`, other keys on the command line override the script's),
+//! script and composition files, the names of the output files, prefixes, argument orders, functions that
+//! become subroutines, COMMON blocks and their derivatives, lower case, saved locals, a date in every file,
+//! and the fact that derivatives in COMMON are not set to zero. It is independent of the adapter that it
+//! tests.
 //!
-//! What it does not: ADIFOR makes one derivative of a subprogram; here it is one for each
-//! pattern of active arguments, the second and later ones with a number.
+//! It differs in one respect: ADIFOR generates one derivative of a subprogram; this program generates one for
+//! each pattern of active arguments, the second and later ones with a number.
 //!
-//! `ADIFOR_STAND_IN_FAULT` in the environment, or a file of that name beside the program
-//! (for callers that keep the environment to themselves), makes it fail: `crash`, `hang`, `garbage`, `half` (a file that
-//! ends in its middle), `nothing` (a good end without a file), `ask` (waits for input),
-//! `refuse` (an error of the program, as it would be reported).
+//! `ADIFOR_STAND_IN_FAULT` in the environment, or a file of that name beside the program (for callers that do
+//! not pass their environment on), makes it fail: `crash`, `hang`, `garbage`, `half` (a truncated file),
+//! `nothing` (success without a file), `ask` (waits for input), `refuse` (an error in the program, as ADIFOR
+//! would report it).
 
 mod arrays;
 mod convert;
@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The fault to commit.
+/// Returns the failure to simulate.
 fn fault() -> Option<String> {
     const NAME: &str = "ADIFOR_STAND_IN_FAULT";
     std::env::var(NAME).ok().or_else(|| {
@@ -74,7 +74,7 @@ fn fault() -> Option<String> {
 }
 
 fn say(line: &str) {
-    // Who does not listen does not get it.
+    // Errors are ignored if nobody reads the output.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
@@ -115,7 +115,7 @@ fn run(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// All units, and the number of the file that each stands in.
+/// Returns all units, with the number of the file that contains each.
 fn sources(files: &[&str]) -> Result<(Program, Vec<(Name, usize)>), String> {
     let mut sources = Sources::new();
     let mut program = Program::default();
@@ -161,7 +161,7 @@ fn messages(found: &[Diagnostic]) -> String {
     all.join("\n")
 }
 
-/// What the script asks the engine for.
+/// Converts the script to a request for the engine.
 fn request(program: &Program, script: &Script) -> Result<Request, String> {
     let Some(head) = program.unit(&script.top) else {
         return Err(format!("no subprogram {}", script.top));
@@ -191,8 +191,8 @@ fn request(program: &Program, script: &Script) -> Result<Request, String> {
     let dependence = farfel_ad::depend::Dependence::of(&graph);
     let mut paired: BTreeSet<usize> = independents.iter().copied().collect();
     if let Some(summary) = dependence.summary(&script.top) {
-        // An argument carries a derivative when it depends on an independent, or when its
-        // own value reaches a dependent after something that depends on one.
+        // An argument has a derivative if it depends on an independent, or if its own value reaches a
+        // dependent after it depends on an independent.
         for (p, a) in head.args.iter().enumerate() {
             let real = a
                 .sym()
@@ -222,7 +222,7 @@ fn request(program: &Program, script: &Script) -> Result<Request, String> {
     })
 }
 
-/// Writes what is made of one file, and what ADIFOR leaves besides.
+/// Writes the output for one file, and ADIFOR's other files.
 fn write(file: &str, script: &Script, units: &[&(Name, Unit)]) -> Result<(), String> {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -255,7 +255,7 @@ fn write(file: &str, script: &Script, units: &[&(Name, Unit)]) -> Result<(), Str
     put(&dir.join(name), &text)
 }
 
-/// Lower case, but for character constants.
+/// Converts text to lower case, except for character constants.
 fn lower(text: &str) -> String {
     let mut quote = None;
     let mut out = String::with_capacity(text.len());

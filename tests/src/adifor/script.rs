@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a script and the command line say.
+/// The settings from a script and the command line.
 #[derive(Debug)]
 pub struct Script {
     /// AD_TOP, in upper case.
@@ -43,7 +43,7 @@ const KEYS: &[&str] = &[
 ];
 
 impl Script {
-    /// From the arguments of the command: `AD_SCRIPT=file` and keys that override it.
+    /// Reads the arguments of the command: `AD_SCRIPT=file` and keys that override it.
     pub fn of(args: &[String]) -> Result<Script, String> {
         let mut keys: BTreeMap<String, String> = BTreeMap::new();
         let mut overriding = Vec::new();

@@ -1,6 +1,6 @@
-//! A tool that does one thing wrong: the first argument says which.
+//! A tool that misbehaves in the way that the first argument selects.
 //!
-//! For the tests of what runs tools; see `tests/tests/tools.rs`.
+//! It is used in the tests of the runner; see `tests/tests/tools.rs`.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 
 fn act(mode: &str, arguments: &[String]) -> std::io::Result<u8> {
     match mode {
-        // Copies its input to its output, and says what it sees.
+        // Copies its input to its output, and reports what it finds.
         "good" => {
             let text = fs::read_to_string("in.f")?;
             fs::write("out.f", text)?;
@@ -40,7 +40,7 @@ fn act(mode: &str, arguments: &[String]) -> std::io::Result<u8> {
             return Ok(3);
         }
         "signal" => std::process::abort(),
-        // The grandchild hangs too, in the same process group, with our streams.
+        // The grandchild hangs too, in the same process group, with our standard streams.
         "hang" => {
             start(&["wait"], false)?;
             say("working\n");
@@ -53,7 +53,7 @@ fn act(mode: &str, arguments: &[String]) -> std::io::Result<u8> {
             wait();
         }
         "wait" => wait(),
-        // Ends well, and something of it goes on in the background, without our streams.
+        // Succeeds, but leaves a process in the background, without our streams.
         "daemon" => {
             let mut command = command(&["wait"], true)?;
             command
@@ -77,7 +77,7 @@ fn act(mode: &str, arguments: &[String]) -> std::io::Result<u8> {
             fs::write("out.f", &bytes)?;
             std::io::stdout().write_all(&bytes)?;
         }
-        // Garbage that is not what was asked for.
+        // Additional output beside the requested file.
         "garbage-beside" => {
             fs::write("out.f", b"      END ! \xe4\n")?;
             fs::write("noise.bin", [0, 1, 2])?;
@@ -113,20 +113,20 @@ fn act(mode: &str, arguments: &[String]) -> std::io::Result<u8> {
             let here = std::env::current_dir()?;
             fs::remove_dir_all(&here)?;
         }
-        // Its directory becomes a link to another one, which has what was asked for.
+        // Replaces its directory by a link to another one, which contains the requested file.
         #[cfg(unix)]
         "swaps" => {
             let here = std::env::current_dir()?;
             fs::remove_dir_all(&here)?;
             std::os::unix::fs::symlink(&arguments[1], &here)?;
         }
-        // Links in place of what was asked for: to a file, to a directory.
+        // Links in place of the requested file: to a file, to a directory.
         #[cfg(unix)]
         "links" => {
             std::os::unix::fs::symlink(format!("{}/secret", arguments[1]), "out.f")?;
             std::os::unix::fs::symlink(&arguments[1], "folder")?;
         }
-        // A pipe in place of what was asked for: who opens it hangs.
+        // A pipe in place of the requested file: opening it blocks.
         "pipe" => {
             Command::new("mkfifo").arg("out.f").status()?;
         }
@@ -154,12 +154,12 @@ fn say(text: &str) {
     let _ = std::io::stdout().flush();
 }
 
-/// Longer than any test, and not for ever.
+/// Waits longer than any test, but not for ever.
 fn wait() {
     std::thread::sleep(Duration::from_secs(300));
 }
 
-/// This program again, with our streams; `away` in a session of its own.
+/// Starts this program again, with our streams; with `away`, in a separate session.
 fn start(arguments: &[&str], away: bool) -> std::io::Result<()> {
     command(arguments, away)?.spawn().map(drop)
 }

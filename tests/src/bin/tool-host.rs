@@ -1,7 +1,7 @@
-//! Runs a tool once as a build does, and says how it went. The tests kill it meanwhile.
+//! Runs a tool once as a build does, and reports the outcome. The tests kill it meanwhile.
 //!
-//! Arguments: the limit in seconds, the file that the tool has to leave (may be empty), the
-//! tool, its arguments.
+//! Arguments: the limit in seconds, the file that the tool must create (may be empty), the tool, its
+//! arguments.
 
 use farfel_driver::tools::{Job, Runner, ToolRunner};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Programs made of many files of the corpora: as they are, and as Farfel prints them.
+//! Programs built from many files of the corpora: in their original form, and as Farfel prints them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -22,12 +22,12 @@ use super::{in_parallel, long_run};
 pub struct Program {
     /// The file with the main program; below [`super::directory`], or a path of its own.
     pub main: String,
-    /// Where subprograms are looked for, in this order: beginnings of file names. Files
-    /// that define nothing that is wanted are left out.
+    /// Where subprograms are searched for, in this order: prefixes of file names. Files that define nothing
+    /// needed are left out.
     pub folders: Vec<String>,
 }
 
-/// In which text a program is compiled.
+/// The variant of the text that is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// As it was written.
@@ -42,14 +42,14 @@ pub struct Sources {
     files: Vec<File>,
 }
 
-/// A program that was linked. It is removed with this value.
+/// A linked program, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Linked {
     folder: tempfile::TempDir,
     objects: Vec<PathBuf>,
 }
 
-/// Modules are compiled before all else: they are what LAPACK has of Fortran 90.
+/// Modules, which are compiled first: the Fortran 90 parts of LAPACK.
 const MODULES: [&str; 2] = ["lapack/SRC/la_constants.f90", "lapack/SRC/la_xisnan.F90"];
 
 impl Program {
@@ -69,14 +69,14 @@ impl Program {
         let texts = in_parallel(&candidates, |file| {
             source(file).map(|text| {
                 let mut defined: Vec<String> = defined(&text).collect();
-                // What is in a module has another name for the linker.
+                // Module procedures have other names for the linker.
                 if MODULES.contains(&file.name.as_str()) {
                     defined.truncate(1);
                 }
                 (defined, words(&text))
             })
         });
-        // The first that defines a name is taken.
+        // The first file that defines a name is used.
         let mut definitions: HashMap<&str, usize> = HashMap::new();
         let texts = texts.into_iter().collect::<Result<Vec<_>, String>>()?;
         for (i, (names, _)) in texts.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Program {
         }
         let mut all = vec![main];
         all.extend(taken.into_iter().map(|i| candidates[i].clone()));
-        // It is in one of the folders, too.
+        // It is also in one of the folders.
         let main = all[0].clone();
         let mut first = true;
         all.retain(|f| std::mem::take(&mut first) || *f != main);
@@ -107,8 +107,8 @@ impl Program {
     }
 }
 
-/// The names of the subprograms that a text defines, so far as a glance shows them. A name
-/// too many makes a program larger, no more.
+/// Returns the names of the subprograms that a text defines, as far as a superficial scan shows. A
+/// superfluous name only makes a program larger.
 fn defined(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter(|l| !is_comment(l)).filter_map(|line| {
         let upper = line.to_ascii_uppercase();
@@ -134,7 +134,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
         .filter(|w| !w.is_empty())
 }
 
-/// The words of a text outside of comments.
+/// Returns the words of a text outside of comments.
 fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for line in text.lines().filter(|l| !is_comment(l)) {
@@ -145,12 +145,12 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 impl Sources {
-    /// Where its files are; the first is that of the main program.
+    /// Returns the paths of its files; the first is that of the main program.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(File::path).collect()
     }
 
-    /// How many files it has.
+    /// Returns the number of its files.
     pub fn count(&self) -> usize {
         self.files.len()
     }
@@ -159,13 +159,13 @@ impl Sources {
     ///
     /// # Errors
     ///
-    /// What gfortran says.
+    /// gfortran's messages.
     pub fn link(&self, variant: Variant) -> Result<Linked, String> {
         let objects = super::directory().join("objects");
         fs::create_dir_all(&objects).map_err(|e| e.to_string())?;
         forget_old(&objects);
         {
-            // Other tests wait until all of a module's file is there.
+            // Other tests wait until module files are complete.
             static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
             let _alone = ONE_AT_A_TIME
                 .lock()
@@ -183,7 +183,7 @@ impl Sources {
         let compiled = compiled.into_iter().collect::<Result<Vec<_>, String>>()?;
         let folder = crate::sandbox();
         let mut link = Command::new("gfortran");
-        // Tests bring their own version of what the library has too. The first is taken.
+        // Tests contain their own versions of library routines. The first one is used.
         link.args(["-Wl,--allow-multiple-definition", "-o"])
             .arg(folder.path().join("program"));
         run(link.args(&compiled))?;
@@ -194,7 +194,7 @@ impl Sources {
     }
 }
 
-/// Compiles a file, unless that was done before.
+/// Compiles a file, unless it has been compiled before.
 fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, String> {
     let text = source(file)?;
     let (text, form) = match variant {
@@ -214,7 +214,7 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
                     }
                     (printed, form)
                 }
-                // Which files these may be is for the other tests.
+                // Other tests check which files these may be.
                 false => (text.to_string(), file.form()),
             }
         }
@@ -233,7 +233,7 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
         Form::Fixed => "text.f",
         Form::Free => "text.f90",
     });
-    // Several tests may compile the same file: each writes it whole.
+    // Several tests may compile the same file: each writes it completely before renaming it.
     let unfinished = stem.with_extension(format!("{:?}", std::thread::current().id()));
     fs::write(&source, encode(&text)).map_err(|e| e.to_string())?;
     let mut gfortran = Command::new("gfortran");
@@ -250,7 +250,7 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
     Ok(object)
 }
 
-/// What is printed is known to become the same code as the file.
+/// Whether the printed text is known to compile to the same code as the file.
 fn is_same_code(file: &File, original: &str, printed: &str, form: Form) -> bool {
     let folder = file.folder();
     let known = |text, form| {
@@ -266,7 +266,7 @@ fn is_same_code(file: &File, original: &str, printed: &str, form: Form) -> bool 
     code.is_some() && code == known(printed, form)
 }
 
-/// Objects of yesterday's printer are of no use.
+/// Removes objects compiled from the output of older printers.
 fn forget_old(objects: &Path) {
     for entry in fs::read_dir(objects).into_iter().flatten().flatten() {
         let made = entry.metadata().and_then(|m| m.modified());
@@ -289,18 +289,17 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 impl Linked {
-    /// Whether it is made of the very objects that `other` is made of: what was printed of each
-    /// file has become the same code.
+    /// Whether it consists of the same objects as `other`: every printed file has compiled to the same code.
     pub fn is_same_as(&self, other: &Linked) -> bool {
         self.objects == other.objects
     }
 
-    /// Runs the program in an empty folder with a file as its input. The result is all that
-    /// it writes, files too.
+    /// Runs the program in an empty folder with a file as its input. Returns everything that it writes,
+    /// including files.
     ///
     /// # Errors
     ///
-    /// It does not run, or does not end well.
+    /// It cannot be run, or fails.
     pub fn output(&self, input: Option<&Path>) -> Result<String, String> {
         let folder = crate::sandbox();
         let stdin = match input {

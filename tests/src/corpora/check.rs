@@ -1,4 +1,4 @@
-//! What must hold for a file of real Fortran.
+//! Properties that must hold for a file of real Fortran.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,34 +14,34 @@ use farfel_lang::{Diagnostic, Sources};
 use super::compiler::{self, Text};
 use super::files::{File, decoded};
 
-/// What is checked, each with all that stands before it.
+/// The depth of a check; each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// The file is read; printed and read again it prints the same.
+    /// The file is parsed; when the printed text is parsed and printed again, the result is the same.
     Read,
-    /// gfortran accepts what is printed.
+    /// gfortran accepts the printed text.
     Compiles,
-    /// gfortran makes the same code of what is printed as of the file.
+    /// gfortran generates the same code for the printed text as for the file.
     SameCode,
 }
 
-/// What came out for a file.
+/// The result for a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// All is well.
+    /// All properties hold.
     Good,
     /// Not even gfortran accepts it.
     NotFortran,
-    /// Something does not hold.
+    /// A property is violated.
     Bad {
-        /// What: the same words for the same fault.
+        /// The kind of violation, for grouping.
         class: &'static str,
         /// The details.
         why: String,
     },
 }
 
-/// INCLUDE from the folder of the including file, or from where gfortran has its own.
+/// Loads INCLUDE files from the folder of the including file, or from gfortran's own.
 struct Folder;
 
 impl Loader for Folder {
@@ -62,7 +62,7 @@ pub struct Read {
     pub program: Program,
     /// Its texts.
     pub sources: Sources,
-    /// What is wrong with it, as `line:column code message`.
+    /// Its errors, as `line:column code message`.
     pub faults: Vec<String>,
 }
 
@@ -123,11 +123,11 @@ fn original_is_fine(file: &File) -> bool {
     .is_ok()
 }
 
-/// The text that the parser is given.
+/// Returns the text that the parser gets.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or the C preprocessor does not like it.
+/// The file cannot be read, or the C preprocessor rejects it.
 pub fn source(file: &File) -> Result<Arc<str>, String> {
     let text = file.text().map_err(|e| e.to_string())?;
     if !file.is_preprocessed() {
@@ -191,10 +191,10 @@ fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Compares the code of a file and of what is printed.
+/// Compares the code of a file with that of its printed text.
 ///
-/// gfortran computes the bounds of arrays in an order that depends on how it looks up names,
-/// which it does in another way in free form. So there order and places may be others.
+/// gfortran computes the bounds of arrays in an order that depends on how it looks up names, which differs in
+/// free form. So there the order and positions may differ.
 fn same_code(theirs: &Text, ours: &Text) -> Result<(), Fault> {
     let form = ours.form;
     let refused = |e| ("does not compile when printed", format!("{form:?}: {e}"));
@@ -212,7 +212,7 @@ fn same_code(theirs: &Text, ours: &Text) -> Result<(), Fault> {
     ))
 }
 
-/// The first lines that differ.
+/// Returns the first lines that differ.
 fn first_difference<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str)> {
     if a == b {
         return None;

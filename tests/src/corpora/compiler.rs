@@ -1,4 +1,4 @@
-//! What gfortran thinks of a text.
+//! Queries to gfortran about a text.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use farfel_lang::syntax::Form;
 use super::assembler::{comparable, unordered};
 use super::known::{Question, answer};
 
-/// A text with what gfortran has to know about it.
+/// A text with the information that gfortran needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     /// The text itself.
@@ -25,7 +25,7 @@ pub struct Text<'a> {
     pub folder: &'a Path,
 }
 
-/// gfortran as all here call it: old Fortran, no warnings, the text from standard input.
+/// Runs gfortran with the common options: old Fortran, no warnings, the text from standard input.
 fn gfortran(text: &Text, more: &[&str]) -> Result<std::process::Output, String> {
     let language = match (text.form, text.preprocess) {
         (Form::Fixed, false) => "f77",
@@ -33,7 +33,7 @@ fn gfortran(text: &Text, more: &[&str]) -> Result<std::process::Output, String> 
         (Form::Free, false) => "f95",
         (Form::Free, true) => "f95-cpp-input",
     };
-    // A module that one run writes must not change what the next one says.
+    // A module that one run writes must not affect the next one.
     let modules = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut child = Command::new("gfortran")
         .args(["-std=legacy", "-w", "-x", language])
@@ -52,9 +52,9 @@ fn gfortran(text: &Text, more: &[&str]) -> Result<std::process::Output, String> 
         .map_err(|e| format!("gfortran: {e}"))?;
     let mut input = child.stdin.take().ok_or("gfortran has no standard input")?;
     let bytes = encode(text.text).into_owned();
-    // It may write before it has read everything.
+    // gfortran may write before it has read everything.
     let writer = std::thread::spawn(move || {
-        // It need not read to the end.
+        // gfortran may stop reading early.
         let _ = input.write_all(&bytes);
     });
     let output = child
@@ -81,7 +81,7 @@ pub fn accepts(text: &Text) -> Result<(), String> {
         let output = gfortran(text, &["-fsyntax-only"])?;
         let messages = first_messages(&String::from_utf8_lossy(&output.stderr));
         let yes = output.status.success();
-        // What killed it says nothing of the text.
+        // If gfortran was killed, that says nothing about the text.
         if !yes && output.status.code() != Some(1) {
             return Err(format!("{}: {messages}", output.status));
         }
@@ -100,16 +100,16 @@ pub fn accepts(text: &Text) -> Result<(), String> {
     }
 }
 
-/// What is compared of the code of two texts.
+/// The compared properties of the code of two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// The digest of the assembler text without what [`comparable`] leaves out.
+    /// The digest of the assembler text as normalised by [`comparable`].
     pub exact: String,
-    /// The digest of what [`unordered`] keeps of that.
+    /// The digest of the instructions that [`unordered`] keeps.
     pub unordered: String,
 }
 
-/// The code that gfortran makes of a text. Two texts with the same one mean the same.
+/// Returns the code that gfortran generates for a text. Two texts with equal code mean the same.
 ///
 /// # Errors
 ///
@@ -128,12 +128,11 @@ pub fn code(text: &Text) -> Result<Code, String> {
     })
 }
 
-/// The assembler text of a program without optimisation, but for what [`comparable`] leaves
-/// out.
+/// Returns the assembler text of a program without optimisation, as normalised by [`comparable`].
 ///
 /// # Errors
 ///
-/// The first messages of gfortran, when it does not accept the text.
+/// gfortran's first messages if it rejects the text.
 pub fn assembler(text: &Text) -> Result<String, String> {
     let output = gfortran(text, &["-O0", "-S", "-o", "-"])?;
     if !output.status.success() {
@@ -142,11 +141,11 @@ pub fn assembler(text: &Text) -> Result<String, String> {
     Ok(comparable(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The text behind the C preprocessor.
+/// Returns the output of the C preprocessor for a text.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// Its messages if it fails.
 pub fn preprocessed(text: &Text) -> Result<String, String> {
     let output = gfortran(text, &["-E", "-P", "-cpp"])?;
     match output.status.success() {
@@ -155,7 +154,7 @@ pub fn preprocessed(text: &Text) -> Result<String, String> {
     }
 }
 
-/// Messages with the lines that they are about.
+/// Returns the first messages, with the lines to which they refer.
 fn first_messages(said: &str) -> String {
     let lines = said.lines().filter(|l| !l.trim().is_empty());
     lines.take(4).collect::<Vec<_>>().join(" | ")
@@ -173,7 +172,7 @@ pub fn version() -> &'static str {
     })
 }
 
-/// Where gfortran has files such as `omp_lib.h`.
+/// Returns gfortran's folder of files such as `omp_lib.h`.
 pub fn own_includes() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {

@@ -9,27 +9,27 @@ use farfel_lang::syntax::Form;
 /// A Fortran file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct File {
-    /// Where it is below [`super::directory`], with slashes.
+    /// Its path below [`super::directory`], with slashes.
     pub name: String,
 }
 
 impl File {
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> PathBuf {
         super::directory().join(&self.name)
     }
 
-    /// What its name ends in.
+    /// Returns its extension.
     fn extension(&self) -> &str {
         self.name.rsplit_once('.').map_or("", |(_, e)| e)
     }
 
-    /// True for files that the C preprocessor reads first.
+    /// Whether the C preprocessor reads the file first.
     pub fn is_preprocessed(&self) -> bool {
         self.extension().starts_with('F')
     }
 
-    /// What its name says about its form.
+    /// Returns the source form that its name implies.
     pub fn form(&self) -> Form {
         match self.extension().ends_with("90") {
             true => Form::Free,
@@ -37,20 +37,20 @@ impl File {
         }
     }
 
-    /// Whether it belongs to a sample of one file in `so_many`, a power of two. Which files
-    /// these are does not change, and the smaller sample is part of the larger.
+    /// Whether it belongs to a sample of one file in `so_many`, a power of two. Samples never change, and a
+    /// smaller sample is part of a larger one.
     pub fn is_in_sample(&self, so_many: u8) -> bool {
         let digest = blake3::hash(self.name.as_bytes());
         digest.as_bytes()[0].is_multiple_of(so_many)
     }
 
-    /// Folders for INCLUDE: its own.
+    /// Returns the folder for INCLUDE: its own.
     pub fn folder(&self) -> PathBuf {
         let path = self.path();
         path.parent().map_or_else(PathBuf::new, Path::to_owned)
     }
 
-    /// Its text.
+    /// Returns its text.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl File {
     }
 }
 
-/// A file's bytes as text, as `farfel build` has it.
+/// Decodes a file's bytes as `farfel build` does.
 pub fn decoded(bytes: Vec<u8>) -> Arc<str> {
     farfel_lang::encoding::decode(bytes).into()
 }

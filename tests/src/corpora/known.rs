@@ -1,9 +1,9 @@
-//! What gfortran said about texts of the corpora and what is made of them, kept beside them
-//! between runs.
+//! Stored answers of gfortran about texts of the corpora and the texts generated from them, kept beside the
+//! corpora between runs.
 //!
-//! An answer is known by a digest of all that it depends on: the text, how it is compiled,
-//! gfortran's version, and how answers are compared. So one that is kept is the answer that
-//! gfortran would give again, and a long run that was broken off goes on where it was.
+//! The key of an answer is a digest of everything on which it depends: the text, how it is compiled,
+//! gfortran's version, and how answers are compared. So a stored answer is the one that gfortran would give
+//! again, and an interrupted long run resumes where it stopped.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,16 +13,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::compiler::{Text, version};
 
-/// What is asked.
+/// The kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
-    /// Does gfortran accept it?
+    /// Whether gfortran accepts it.
     Accepted,
-    /// Which code does it make of it?
+    /// The code that gfortran generates.
     Code,
 }
 
-/// How code is compared is part of the question.
+/// The code that compares answers is part of the key.
 const COMPARISON: &[u8] = include_bytes!("assembler.rs");
 
 struct Known {
@@ -57,14 +57,14 @@ fn digest(question: Question, text: &Text) -> String {
     digest.finalize().to_hex().to_string()
 }
 
-/// The answer that is known.
+/// Returns the stored answer, if any.
 pub fn answered(question: Question, text: &Text) -> Option<String> {
     let known = known().lock().unwrap_or_else(PoisonError::into_inner);
     known.answers.get(&digest(question, text)).cloned()
 }
 
-/// The answer that is known, or else that of `ask`, which is then kept if there is one. An
-/// answer is one word.
+/// Returns the stored answer, or else that of `ask`, which is then stored if there is one. An answer is one
+/// word.
 ///
 /// # Errors
 ///
@@ -84,7 +84,8 @@ pub fn answer(
         .create(true)
         .append(true)
         .open(&known.path);
-    // Not being known again costs time only. One write, as other processes may add lines.
+    // A failure to store only costs time. The line is written at once, because other processes may append
+    // lines, too.
     let line = format!("{digest} {answer}\n");
     let _ = file.and_then(|mut f| f.write_all(line.as_bytes()));
     known.answers.insert(digest, answer.clone());

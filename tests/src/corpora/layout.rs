@@ -1,4 +1,4 @@
-//! What must hold for a file of real Fortran that `farfel fmt` lays out.
+//! Properties that must hold for a file of real Fortran that `farfel fmt` formats.
 
 use farfel_lang::diagnostic::rules;
 use farfel_lang::format::{Fault, Options, format};
@@ -8,16 +8,15 @@ use farfel_lang::{Diagnostic, Sources};
 use super::compiler::{self, Text};
 use super::files::File;
 
-/// Lays a file out in both forms. Laid out again it stays the same; with `compiled`, gfortran
-/// accepts the result where it accepts the file.
+/// Formats a file in both forms. Formatting the result again must not change it; with `compiled`, gfortran
+/// must accept the result if it accepts the file.
 ///
 /// # Errors
 ///
-/// What does not hold.
+/// The violated property.
 pub fn check(file: &File, compiled: bool) -> Result<(), String> {
     let text = file.text().map_err(|e| e.to_string())?;
-    // Lines for a preprocessor and INCLUDE files may divide constructs, and what gfortran
-    // includes is in the form that it is in.
+    // Preprocessor lines and INCLUDE files may divide constructs, and included files keep their source form.
     let divided = text
         .lines()
         .any(|l| l.starts_with('#') || l.trim_start().to_ascii_uppercase().starts_with("INCLUDE"));
@@ -58,7 +57,7 @@ pub fn check(file: &File, compiled: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Fortran 90 modules stay out.
+/// Whether the errors are about Fortran 90 modules, which are skipped.
 fn of_modules(faults: &[Diagnostic]) -> bool {
     faults.iter().any(|d| d.rule == &rules::UNSUPPORTED)
 }

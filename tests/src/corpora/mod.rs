@@ -1,19 +1,19 @@
-//! Real Fortran to test on: the sources of SciPy, LAPACK and CalculiX.
+//! Real Fortran for tests: the sources of SciPy, LAPACK and CalculiX.
 //!
-//! They are no part of this repository. [`obtain`](obtain::obtain) gets them once, through
-//! pip and apt; without them the tests that want them are ignored and say so.
+//! They are not part of this repository. [`obtain`](obtain::obtain) downloads them once, through pip and apt;
+//! without them the tests that need them are ignored, with a message.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`obtain`] | gets and unpacks the packages |
-//! | [`files`] | which files there are, and which belong to the sample of a short run |
-//! | [`compiler`] | what gfortran thinks of a text |
-//! | [`known`] | what it said before |
-//! | [`assembler`] | what two programs that mean the same have in common |
-//! | [`check`] | what must hold for a file |
-//! | [`layout`] | what must hold for a file that is laid out anew |
-//! | [`build`] | programs made of many files, original or printed |
-//! | [`routines`] | which routines are differentiated |
+//! | [`obtain`] | downloads and unpacks the packages |
+//! | [`files`] | lists the files, and the sample of a short run |
+//! | [`compiler`] | queries to gfortran about a text |
+//! | [`known`] | its stored answers |
+//! | [`assembler`] | normalises the code of programs for comparison |
+//! | [`check`] | properties that must hold for a file |
+//! | [`layout`] | properties that must hold for a formatted file |
+//! | [`build`] | programs built from many files, original or printed |
+//! | [`routines`] | the routines that are differentiated |
 
 pub mod assembler;
 pub mod build;
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where the corpora are: `FARFEL_CORPORA`, or `target/corpora` of this repository.
+/// Returns the folder of the corpora: `FARFEL_CORPORA`, or `target/corpora` of this repository.
 pub fn directory() -> PathBuf {
     match std::env::var_os("FARFEL_CORPORA") {
         Some(directory) if !directory.is_empty() => directory.into(),
@@ -37,17 +37,16 @@ pub fn directory() -> PathBuf {
     }
 }
 
-/// Whether everything is to be tested, which takes many minutes, or only a sample.
+/// Whether to test everything, which takes many minutes, or only a sample.
 pub fn long_run() -> bool {
     std::env::var_os("FARFEL_CORPORA_ALL").is_some_and(|v| v != "0")
 }
 
-/// Applies `work` to all `items` on all processors. The results are in the order of the
-/// items, whoever was faster.
+/// Applies `work` to all `items` on all processors. The results are in the order of the items.
 ///
 /// # Panics
 ///
-/// `work` has panicked.
+/// If `work` panics.
 pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(items.len()));

@@ -1,26 +1,25 @@
-//! Getting the packages through the machine's own package clients.
+//! Downloads of the packages through the machine's own package clients.
 //!
-//! Which servers they come from, and through which proxies, is what the settings of pip and
-//! apt say; nothing here knows one. pip checks the archive against the digest below; apt
-//! checks its own signatures and digests.
+//! The settings of pip and apt determine servers and proxies; none are known here. pip checks the archive
+//! against the digest below; apt checks its own signatures and digests.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is had from pip: the version whose Fortran we want, and the digest of the archive.
+/// The package from pip: the version whose Fortran we want, and the digest of the archive.
 const SCIPY: &str = "scipy==1.10.1 \
     --hash=sha256:2cf9dfb80a7b4589ba4c40ce7588986d6d5cebc5457cad2c2880f6bc2d42f3a5\n";
 
-/// Debian source packages, each with the folder that it becomes. The version is that of the
-/// Debian release this machine runs.
+/// Debian source packages, with the names of their folders here. The version is that of the Debian release of
+/// this machine.
 const DEBIAN: [(&str, &str); 2] = [("lapack", "lapack"), ("calculix-ccx", "calculix")];
 
-/// What of the packages is kept: Fortran, what it includes, input for its tests, licences.
+/// Extensions of the files that are kept: Fortran, included files, input for its tests, licences.
 const KEPT: [&str; 9] = ["f", "for", "f90", "inc", "in", "h", "txt", "dat", "cmake"];
 
-/// pip asks a package for its metadata by building it. This build system answers at once.
+/// pip builds a package to get its metadata. This build system answers at once.
 const BUILD_SYSTEM: &str = "\
 import os
 def get_requires_for_build_wheel(config_settings=None): return []
@@ -36,16 +35,16 @@ def build_wheel(*args, **named): raise SystemExit('this is only for pip download
 /// The names of the corpora: folders below [`super::directory`].
 pub const NAMES: [&str; 3] = ["scipy", "lapack", "calculix"];
 
-/// True when `name` was obtained.
+/// Whether `name` has been downloaded.
 pub fn is_there(name: &str) -> bool {
     super::directory().join(name).is_dir()
 }
 
-/// Gets what is not there yet. `tell` is told what happens.
+/// Downloads what is missing. `tell` receives progress messages.
 ///
 /// # Errors
 ///
-/// What could not be had, and why. The rest is there nevertheless.
+/// The packages that could not be downloaded, with the reasons. The others are available nevertheless.
 pub fn obtain(tell: &mut dyn FnMut(&str)) -> Result<(), String> {
     let root = super::directory();
     let root = std::path::absolute(&root).map_err(|e| format!("{}: {e}", root.display()))?;
@@ -68,8 +67,8 @@ pub fn obtain(tell: &mut dyn FnMut(&str)) -> Result<(), String> {
     }
 }
 
-/// Lets `get` fetch an archive into an empty folder, unpacks that and puts what is wanted
-/// of it to `name`, in one step, so that what is there is there as a whole.
+/// Lets `get` fetch an archive into an empty folder, unpacks it and moves the wanted files to `name` in one
+/// step, so that a folder is always complete.
 fn in_folder(
     root: &Path,
     name: &str,
@@ -82,7 +81,7 @@ fn in_folder(
         fs::create_dir_all(&work).map_err(io)?;
         let archive = get(&work)?;
         let unpacked = work.join("unpacked");
-        // Python is there, since pip is, and knows all kinds of compression.
+        // Python is installed, since pip is, and supports all kinds of compression.
         let mut tar = Command::new("python3");
         tar.args(["-m", "tarfile", "-e"])
             .arg(&archive)
@@ -100,7 +99,7 @@ fn in_folder(
     made.map_err(|e| format!("{name}: {e}"))
 }
 
-/// The folder that is all that stands in `directory`.
+/// Returns the only entry of `directory`, if that is a folder.
 fn only_folder(directory: &Path) -> io::Result<PathBuf> {
     let entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
     match entries.as_slice() {
@@ -112,14 +111,14 @@ fn only_folder(directory: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes what nobody here reads.
+/// Removes files that are not needed here.
 fn prune(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let path = entry.path();
         if entry.file_type()?.is_dir() {
             prune(&path)?;
-            // Fails where something is left in it.
+            // Fails if it is not empty.
             let _ = fs::remove_dir(&path);
         } else {
             let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
@@ -153,8 +152,8 @@ fn scipy(work: &Path) -> Result<PathBuf, String> {
     archive(work)
 }
 
-/// apt wants `deb-src` lines, which most machines do not have: it gets its own sources once
-/// more as such, in a folder of ours.
+/// apt needs `deb-src` lines, which most machines do not have: it gets its own sources as such lines, in a
+/// folder of ours.
 fn debian(work: &Path, package: &str) -> Result<PathBuf, String> {
     let io = |e: io::Error| e.to_string();
     let parts = work.join("sources");
@@ -201,14 +200,14 @@ fn debian(work: &Path, package: &str) -> Result<PathBuf, String> {
         }
         run(apt.args(arguments).current_dir(work))
     };
-    // A third party's server without sources fails this and harms nobody.
+    // A third-party server without sources makes this fail, which does no harm.
     let updated = apt(&["update"]);
     apt(&["source", "--download-only", package])
         .map_err(|e| updated.err().map_or_else(String::new, |u| u + "\n") + &e)?;
     archive(work)
 }
 
-/// Entries for binary packages as entries for source packages, in both of apt's formats.
+/// Converts entries for binary packages to entries for source packages, in both of apt's formats.
 fn source_entries(text: &str) -> String {
     text.lines()
         .filter(|line| !line.starts_with("deb-src"))
@@ -222,7 +221,7 @@ fn source_entries(text: &str) -> String {
         .collect()
 }
 
-/// The archive of original sources in a folder.
+/// Returns the archive of original sources in a folder.
 fn archive(folder: &Path) -> Result<PathBuf, String> {
     let entries = fs::read_dir(folder).map_err(|e| e.to_string())?;
     let mut found: Vec<PathBuf> = entries
@@ -240,7 +239,7 @@ fn archive(folder: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| "the package client has left no archive".into())
 }
 
-/// Runs a package client. What it says is kept for the message when it fails.
+/// Runs a package client. Its output is kept for the error message.
 fn run(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command

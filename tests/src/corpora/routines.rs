@@ -1,13 +1,12 @@
-//! Real routines that are differentiated unchanged: which, and where they are.
+//! Real routines that are differentiated unmodified, and their sources.
 //!
-//! The programs in `tests/corpora/derivatives` call each through a small subroutine, and give it
-//! to a library that does something with its derivatives: there is one that checks them, and one
-//! in `benches` that times them.
+//! The programs in `tests/corpora/derivatives` call each of them through a small subroutine, and pass it to a
+//! library that uses its derivatives: one library checks them, and one in `benches` times them.
 
 use super::build::Program;
 use std::path::{Path, PathBuf};
 
-/// The programs, and where the routines are that they differentiate.
+/// The programs, and the folders of the routines that they differentiate.
 pub const PROGRAMS: [(&str, &[&str]); 9] = [
     (
         "cdflib",
@@ -63,12 +62,12 @@ pub const PROGRAMS: [(&str, &[&str]); 9] = [
     ("calculix", &["calculix/"]),
 ];
 
-/// Where the programs are.
+/// Returns the folder of the programs.
 pub fn drivers() -> PathBuf {
     crate::repository().join("tests/corpora/derivatives")
 }
 
-/// The files of one of [`PROGRAMS`], with a library.
+/// Returns the files of one of [`PROGRAMS`], with a library.
 ///
 /// # Errors
 ///

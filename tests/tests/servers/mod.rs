@@ -1,6 +1,6 @@
-//! Servers on loopback for the tests of the shared cache.
+//! Local servers for the tests of the shared cache.
 
-// Tests say on standard error that they were skipped.
+// Tests report on standard error that they were skipped.
 #![allow(clippy::print_stderr)]
 
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A port that nobody listens at.
+/// Returns a port on which nothing listens.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// A real Redis server, which ends with this value.
+/// A real Redis server, which is stopped when this value is dropped.
 pub struct Redis {
     pub port: u16,
     child: Child,
@@ -26,11 +26,11 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// None, with a word about it, where there is no redis-server.
+    /// Returns `None`, with a message, if there is no redis-server.
     pub fn start(password: Option<&str>) -> Option<Redis> {
         // Another process may take the port in between.
         (0..5).find_map(|_| Redis::try_start(password)).or_else(|| {
-            // In CI it is there, and its absence must not pass unseen.
+            // In CI it must exist, so that its absence does not go unnoticed.
             assert!(
                 std::env::var_os("FARFEL_TEST_REDIS").is_none(),
                 "no redis-server"
@@ -88,14 +88,14 @@ impl Drop for Redis {
     }
 }
 
-/// What a server does with a request.
+/// The behaviour of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// WebDAV as far as it is needed: PUT wants its folder to exist.
+    /// WebDAV, as far as needed: PUT requires its folder to exist.
     WebDav,
-    /// The same, for `user` with the password `s@cret`.
+    /// WebDAV, for `user` with the password `s@cret`.
     Password,
-    /// GET and PUT, nothing else.
+    /// Only GET and PUT.
     GetAndPut,
     /// Reads and never answers.
     Hang,
@@ -103,15 +103,15 @@ pub enum Behaviour {
     Drip,
     /// Answers everything with a page.
     Garbage,
-    /// Answers with what is no HTTP.
+    /// Answers with something that is not HTTP.
     Noise,
-    /// Answers that it is out of order.
+    /// Answers with an internal error.
     Fault,
-    /// Promises more than it sends.
+    /// Announces more than it sends.
     Die,
 }
 
-/// A small web server. Its threads end with the process.
+/// A small web server. Its threads live as long as the process.
 pub struct Web {
     port: u16,
     state: Arc<State>,
@@ -149,18 +149,18 @@ impl Web {
         format!("{scheme}://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Method and path of all requests so far.
+    /// Returns the methods and paths of all requests so far.
     pub fn asked(&self) -> Vec<String> {
         self.state.asked.lock().unwrap().clone()
     }
 }
 
-/// Answers what comes over a connection, until it cannot.
+/// Answers the requests on a connection, as long as possible.
 fn serve(mut stream: TcpStream, behaviour: Behaviour, state: &State) -> Option<()> {
     let mut input = BufReader::new(stream.try_clone().ok()?);
     match behaviour {
         Behaviour::Hang => {
-            // Takes what comes.
+            // Reads everything.
             let _ = std::io::copy(&mut input, &mut std::io::sink());
             return None;
         }
@@ -208,7 +208,7 @@ fn serve(mut stream: TcpStream, behaviour: Behaviour, state: &State) -> Option<(
     }
 }
 
-/// Files have their path, folders too, with a slash at the end.
+/// Files are stored under their paths, folders with a slash at the end.
 fn answer(
     request: &Request,
     behaviour: Behaviour,

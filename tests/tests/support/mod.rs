@@ -1,16 +1,16 @@
-//! Projects as a user has them, built by cargo.
+//! Projects as a user would have them, built by cargo.
 #![allow(dead_code)] // each test file uses some of it
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A crate in a directory of its own, which a run before may have left.
+/// A crate in a directory of its own, which an earlier run may have left.
 pub struct Project {
     pub directory: PathBuf,
 }
 
-/// What a command left behind.
+/// The outcome of a command.
 pub struct Ran {
     pub ok: bool,
     pub stdout: String,
@@ -18,11 +18,11 @@ pub struct Ran {
 }
 
 impl Project {
-    /// A package `name` in a directory that may be called otherwise.
+    /// Creates a package `name` in a directory that may have another name.
     pub fn new(directory: &str, name: &str) -> Project {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects");
         let directory = base.join(directory);
-        // It need not exist.
+        // It may not exist.
         let _ = fs::remove_dir_all(&directory);
         let project = Project { directory };
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -80,9 +80,9 @@ impl Project {
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join("target"),
             )
             .env("CARGO_TERM_COLOR", "never")
-            // What its build script runs.
+            // The command for its build script.
             .env("FARFEL", farfel_tests::farfel_path())
-            // Each project has a cache of its own, which is empty at first.
+            // Each project has a separate cache, which is empty at first.
             .env("FARFEL_CACHE_DIR", self.directory.join("cache"));
         for name in [
             "FARFEL_FC",
@@ -106,7 +106,7 @@ impl Project {
         }
     }
 
-    /// Builds and runs it; what it prints.
+    /// Builds and runs it; returns what it prints.
     #[track_caller]
     pub fn run(&self) -> String {
         let ran = self.cargo(&["run", "-q"]);
@@ -116,12 +116,12 @@ impl Project {
 }
 
 impl Project {
-    /// The bindings that the last build made.
+    /// Returns the bindings that the last build generated.
     pub fn bindings(&self) -> String {
         fs::read_to_string(self.out().join("farfel_bindings.rs")).unwrap()
     }
 
-    /// OUT_DIR of the last build.
+    /// Returns OUT_DIR of the last build.
     pub fn out(&self) -> PathBuf {
         let name = self.package();
         let build = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target/debug/build");

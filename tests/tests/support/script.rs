@@ -1,5 +1,5 @@
-//! A build script without cargo: what it does is the same, and it need not be compiled for
-//! each test. It is the test program itself, started again.
+//! A build script without cargo: it does the same, and need not be compiled for each test. It is the test
+//! program itself, started again.
 #![allow(dead_code)] // each test file uses some of it
 
 use farfel_driver::timings::{From, Timings};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The variable that tells a test that it is to be the build script.
+/// The environment variable that tells a test to act as the build script.
 const MARK: &str = "FARFEL_TEST_SCRIPT";
 
-/// What the test named `the_build_script` does, where it is started by a [`Script`].
+/// The body of the test `the_build_script`, when it is started by a [`Script`].
 pub fn be_it() {
     if std::env::var_os(MARK).is_some() {
         farfel_build::compile();
     }
 }
 
-/// A package and where it is built.
+/// A package, and where it is built.
 #[derive(Clone)]
 pub struct Script {
     pub root: PathBuf,
@@ -27,7 +27,7 @@ pub struct Script {
     variables: BTreeMap<String, String>,
 }
 
-/// Where a test builds.
+/// Returns the directory in which a test builds.
 pub fn sandbox() -> TempDir {
     tempfile::Builder::new()
         .prefix("farfel-test-")
@@ -35,7 +35,7 @@ pub fn sandbox() -> TempDir {
         .unwrap()
 }
 
-/// A project that has been built.
+/// Returns a project that has been built.
 pub fn built(dir: &Path) -> Script {
     let script = Script::new(dir, "plan");
     library(&script);
@@ -43,7 +43,7 @@ pub fn built(dir: &Path) -> Script {
     script
 }
 
-/// What it left behind.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Said {
     pub ok: bool,
@@ -54,7 +54,7 @@ pub struct Said {
 }
 
 impl Script {
-    /// The package `name` in `dir/root`, built in `dir/out` with a cache in `dir/cache`.
+    /// Creates the package `name` in `dir/root`, built in `dir/out` with a cache in `dir/cache`.
     pub fn new(dir: &Path, name: &str) -> Script {
         let script = Script {
             root: dir.join("root"),
@@ -77,21 +77,21 @@ impl Script {
             .with("FARFEL_CACHE_DIR", path(&dir.join("cache")))
     }
 
-    /// Whose sources are elsewhere.
+    /// Uses sources in another directory.
     #[must_use]
     pub fn at(mut self, root: &Path) -> Script {
         self.root = root.to_owned();
         self
     }
 
-    /// With a variable, which need not be one of its environment.
+    /// Sets a variable, which need not be an environment variable of the test.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Script {
         self.variables.insert(name.into(), value.into());
         self
     }
 
-    /// Built elsewhere.
+    /// Builds in another directory.
     #[must_use]
     pub fn into_out(mut self, out: &Path) -> Script {
         fs::create_dir_all(out).unwrap();
@@ -107,7 +107,7 @@ impl Script {
         self
     }
 
-    /// Changes a file of the package; what is replaced must be there.
+    /// Changes a file of the package; the replaced text must exist.
     #[track_caller]
     pub fn edit(&self, name: &str, old: &str, new: &str) -> &Script {
         let text = fs::read_to_string(self.root.join(name)).unwrap();
@@ -115,7 +115,7 @@ impl Script {
         self.file(name, text.replace(old, new))
     }
 
-    /// The command that runs it.
+    /// Returns the command that runs it.
     pub fn command(&self) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
@@ -146,15 +146,15 @@ impl Script {
         said
     }
 
-    /// Runs it, which must go well, and lists what was not there already.
+    /// Runs it, which must succeed, and lists the steps whose results did not exist already.
     #[track_caller]
     pub fn made(&self) -> Vec<String> {
         self.run();
         self.steps()
     }
 
-    /// The derivatives and objects of the last run that were not there already, sorted:
-    /// `request F_T`, `compile f` and why, `cache f`.
+    /// Returns the derivatives and objects of the last run that did not exist already, sorted: `request F_T`,
+    /// `compile f` and why, `cache f`.
     #[track_caller]
     pub fn steps(&self) -> Vec<String> {
         let timings = Timings::read(&self.out).unwrap().unwrap();
@@ -176,13 +176,13 @@ impl Script {
         made
     }
 
-    /// The library and the bindings.
+    /// Returns the library and the bindings.
     pub fn results(&self) -> (Vec<u8>, Vec<u8>) {
         let bindings = fs::read(self.out.join("farfel_bindings.rs")).unwrap();
         (fs::read(self.library()).unwrap(), bindings)
     }
 
-    /// The file of the library.
+    /// Returns the path of the library.
     pub fn library(&self) -> PathBuf {
         let files = fs::read_dir(&self.out).unwrap();
         files
@@ -212,7 +212,7 @@ fn path(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Are these equal? Says where they differ, not what they are.
+/// Asserts that these are equal. Reports where they differ, not their contents.
 #[track_caller]
 pub fn assert_same(one: &(Vec<u8>, Vec<u8>), other: &(Vec<u8>, Vec<u8>), what: &str) {
     for (name, a, b) in [
@@ -237,7 +237,7 @@ pub fn assert_same(one: &(Vec<u8>, Vec<u8>), other: &(Vec<u8>, Vec<u8>), what: &
     }
 }
 
-/// Makes a script that is run as a program.
+/// Creates an executable script.
 pub fn program(file: &Path, text: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -246,10 +246,10 @@ pub fn program(file: &Path, text: &str) -> PathBuf {
     file.to_owned()
 }
 
-/// A library of several objects, with everything that ties them together: `ALPHA`, `BETA`
-/// and `GAMMA` differentiate, each something of its own (`LEAFA` …), the first two the long
-/// `LONG`, which is an object for itself, the last two the short `SHORT`, which is copied;
-/// `DELTA` and `EPSILON` share a COMMON with initial values; `ZETA` prints.
+/// Writes a library of several objects, with everything that connects them: `ALPHA`, `BETA` and `GAMMA` each
+/// differentiate a subprogram of their own (`LEAFA` …), the first two the long `LONG`, which is a separate
+/// object, the last two the short `SHORT`, which is copied; `DELTA` and `EPSILON` share a COMMON block with
+/// initial values; `ZETA` prints.
 pub fn library(script: &Script) {
     script.file(
         "Cargo.toml",
@@ -259,7 +259,7 @@ pub fn library(script: &Script) {
     sources(script);
 }
 
-/// The sources of [`library`].
+/// Writes the sources of [`library`].
 pub fn sources(script: &Script) {
     let leaf = |name: &str, factor: u32| {
         format!(
