@@ -370,7 +370,7 @@ impl farfel_ad::AdTool for SameName {
 }
 
 #[test]
-fn units_of_one_name_from_two_requests_are_a_fault_of_farfel() {
+fn units_of_one_name_from_two_requests_are_an_internal_error() {
     let text = "
       PROGRAM P
       X = 1

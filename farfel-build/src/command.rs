@@ -163,7 +163,7 @@ fn inside(request: &str, answer: &mut Answer) -> Result<Built, Error> {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     let serve = || farfel_driver::script::serve(request, &mut |line| answer.take(line), &|_| {});
     if let Err(panic) = catch_unwind(AssertUnwindSafe(serve)) {
-        let said = farfel_driver::script::fault_of_farfel();
+        let said = farfel_driver::script::internal_error();
         let _ = writeln!(std::io::stderr(), "error: farfel itself has failed\n{said}");
         resume_unwind(panic);
     }

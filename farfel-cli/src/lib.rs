@@ -101,8 +101,8 @@ pub fn main() -> ExitCode {
     let in_build_script = matches!(cli.command, args::Command::BuildScript(_));
     std::panic::set_hook(Box::new(move |panic| {
         let rest = match in_build_script {
-            true => farfel_driver::script::fault_of_farfel(),
-            false => farfel_driver::fault_of_farfel("run it again with `--verify-passes`"),
+            true => farfel_driver::script::internal_error(),
+            false => farfel_driver::internal_error("run it again with `--verify-passes`"),
         };
         // A closed terminal is no reason to fail differently.
         let _ = writeln!(

@@ -134,7 +134,7 @@ pub use error::Error;
 pub use farfel_lang::diagnostic::Level;
 pub use gfortran::Profile;
 pub use pass_through::passed_through;
-pub use passes::{REPORT, VERIFY_PASSES, fault_of_farfel, verifies_passes, verify_passes};
+pub use passes::{REPORT, VERIFY_PASSES, internal_error, verifies_passes, verify_passes};
 pub use report::Report;
 pub use session::{Session, main_programs};
 pub use sources::{

@@ -17,10 +17,10 @@ pub fn verifies_passes() -> bool {
 /// says how the user enables the verification of passes: ``run it again with `--verify-passes` ``.
 ///
 /// ```
-/// let said = farfel_driver::fault_of_farfel("run it again with `--verify-passes`");
+/// let said = farfel_driver::internal_error("run it again with `--verify-passes`");
 /// assert!(said.contains("--verify-passes") && said.contains(farfel_driver::REPORT));
 /// ```
-pub fn fault_of_farfel(ask: &str) -> String {
+pub fn internal_error(ask: &str) -> String {
     let again = match verifies_passes() {
         true => String::new(),
         false => format!("  {ask}, which may tell the pass that is at fault;\n"),

@@ -327,6 +327,6 @@ impl Answer<'_> {
 }
 
 /// Returns the text that a build script prints after an internal error of Farfel.
-pub fn fault_of_farfel() -> String {
-    crate::fault_of_farfel(&format!("build it again with {}=1", crate::VERIFY_PASSES))
+pub fn internal_error() -> String {
+    crate::internal_error(&format!("build it again with {}=1", crate::VERIFY_PASSES))
 }

@@ -234,7 +234,7 @@ pub mod rules {
         SHARED_LOOP_VARIABLE = "F0526", "shared-loop-variable", Warn;
         TEXT_CUT_OFF = "F0527", "text-cut-off", Warn;
         UNKNOWN_DIRECTIVE = "F0528", "unknown-directive", Warn;
-        FAULT_OF_FARFEL = "F0901", "fault-of-farfel";
+        INTERNAL_ERROR = "F0901", "internal-error";
     }
 
     /// The rules for code that an AD tool cannot differentiate.

@@ -18,7 +18,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("F02", "Nested subprograms"),
     ("F03", "Differentiation"),
     ("F04", "The Fortran compiler"),
-    ("F05", "Legal, and probably not meant"),
+    ("F05", "Suspicious code"),
     ("F09", "Farfel itself"),
 ];
 

@@ -33,7 +33,7 @@ const NO_PROGRAM: &[(&str, &str)] = &[
     ),
     (
         "F0901",
-        "a fault of Farfel, which is mended where a program shows it",
+        "a bug in Farfel, which is fixed once a program shows it",
     ),
 ];
 

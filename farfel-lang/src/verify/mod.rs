@@ -338,7 +338,7 @@ pub fn fault(pass: &str, faults: &[String]) -> Diagnostic {
         n => format!(", and {} more", n - 1),
     };
     Diagnostic::error(
-        &rules::FAULT_OF_FARFEL,
+        &rules::INTERNAL_ERROR,
         Span::NONE,
         format!("a bug in Farfel: the pass {pass} has broken the program: {first}{more}"),
     )
