@@ -72,15 +72,35 @@ impl Line<'_> {
     }
 
     /// Whether the next parentheses enclose a control list. In `READ (F), X` and `PRINT (F), X`
-    /// they belong to the format, and in `REWIND (U)` to the unit.
+    /// they belong to the format, and in `REWIND (U)` to the unit. Old programs have a comma after
+    /// the list, too: `READ (5, *), X`.
     fn is_control(&self, kind: IoKind) -> bool {
         match kind {
             IoKind::Print => false,
-            IoKind::Read => self
-                .closing(self.pos)
-                .is_none_or(|close| self.at(close + 1) != b','),
+            IoKind::Read => match self.closing(self.pos) {
+                Some(close) if self.at(close + 1) == b',' => self.is_list(close),
+                _ => true,
+            },
             _ => true,
         }
+    }
+
+    /// Whether the parentheses from here to `close` enclose more than the format of `READ (F), X`.
+    fn is_list(&self, close: usize) -> bool {
+        let from = self.pos + 1;
+        let unit = self.at(from) == b'*' || self.digits_end(from) == close;
+        let end = self.name_end(from);
+        let is_named = end > from && self.at(end) == b'=' && self.at(end + 1) != b'=';
+        let mut depth = 0i32;
+        unit || is_named
+            || (from..close).any(|at| {
+                depth += match self.at(at) {
+                    b'(' => 1,
+                    b')' => -1,
+                    _ => 0,
+                };
+                depth == 0 && self.at(at) == b','
+            })
     }
 
     /// Parses a format label, `*`, or an expression.

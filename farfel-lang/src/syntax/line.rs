@@ -154,10 +154,12 @@ impl<'a> Line<'a> {
                 may_gap = true;
                 continue;
             }
-            if self.at(at) != w || (self.free && !may_gap && self.st.gap(at)) {
+            // Blanks matter between letters only: `LEN =`.
+            let gap = self.free && !may_gap && is_name_letter(w) && self.st.gap(at);
+            if self.at(at) != w || gap {
                 return None;
             }
-            may_gap = false;
+            may_gap = !is_name_letter(w);
             at += 1;
         }
         if self.free

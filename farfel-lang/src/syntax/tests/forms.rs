@@ -130,6 +130,37 @@ fn free_form() {
     );
 }
 
+/// Blanks are allowed at every sign, but not in keywords.
+#[test]
+fn blanks_at_signs_in_free_form() {
+    for (text, expected) in [
+        ("character(len = *) :: s", "CHARACTER*(*) S"),
+        ("character (len = 10) :: s", "CHARACTER*10 S"),
+        ("character( kind = 1 , len = 5 ) :: s", "CHARACTER*5 S"),
+        ("character( 5 , kind = 1 ) :: s", "CHARACTER*5 S"),
+        ("character * ( * ) s", "CHARACTER*(*) S"),
+        ("real(kind = 8) :: s", "DOUBLE PRECISION S"),
+        ("real * 8 s", "DOUBLE PRECISION S"),
+        ("integer( kind = 4 ) :: s", "INTEGER S"),
+        ("logical ( 1 ) :: s", "LOGICAL*1 S"),
+        ("real , intent( in ) :: s", "REAL S"),
+        ("real , intent ( in out ) , optional :: s", "REAL S"),
+        ("integer , dimension( 3 ) :: s", "INTEGER S(3)"),
+        (
+            "integer , dimension ( 0 : 3 , 2 ) :: s",
+            "INTEGER S(0:3, 2)",
+        ),
+    ] {
+        let text = format!("subroutine f(s)\n{text}\nend subroutine\n");
+        let printed = printed(&text, Some(Form::Free));
+        assert!(
+            printed.contains(&format!("      {expected}\n")),
+            "{text}{printed}"
+        );
+    }
+    assert!(faults_free("integer(ki nd = 4) :: s\nend\n").contains("F0001"));
+}
+
 #[test]
 fn blanks_matter_in_free_form() {
     table(

@@ -48,6 +48,12 @@ fn statements() {
             ("READ(UNIT=5,FMT=20)X", "READ (UNIT=5, FMT=20) X"),
             ("READ(5,FMT='(I5)')X", "READ (5, FMT='(I5)') X"),
             ("READ(FMT),X", "READ (FMT), X"),
+            ("READ(FMT(1,2)),X", "READ (FMT(1, 2)), X"),
+            ("READ(10, *), N", "READ (10, *) N"),
+            ("READ(UNIT=10), N", "READ (UNIT=10) N"),
+            ("READ(10), N", "READ (10) N"),
+            ("READ(*,'(A)'), N", "READ (*, '(A)') N"),
+            ("WRITE(6, *), N", "WRITE (6, *) N"),
             ("READ(5)", "READ (5)"),
             ("WRITE(*,*)'A',X", "WRITE (*, *) 'A', X"),
             // Keywords of old compilers.
