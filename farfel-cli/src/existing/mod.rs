@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use farfel_driver::messages::Message;
 use farfel_driver::{Config, Session};
+use farfel_lang::diagnostic::rules;
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
 use self::makefile::Makefile;
@@ -590,12 +591,12 @@ impl Existing {
             .any(|s| kept(&s));
     }
 
-    /// A file with an error is passed through if Farfel cannot read it and it is none of Farfel's own, and else
+    /// A file with an error is passed through if gfortran may take it and it is none of Farfel's own, and else
     /// left out. `again` says that it had an error in this round already. Whether anything has changed.
     fn refuse(&mut self, dir: &Path, file: PathBuf, message: &Message, again: bool) -> bool {
         let named = self.settings.pass_through.iter().position(|p| *p == file);
         let first = self.passed.iter().position(|(p, _)| *p == file);
-        let unread = message.code.starts_with("F000");
+        let unread = gfortran_may_take(message.code);
         let why = message.short("");
         match named {
             Some(_) if unread && again => return false,
@@ -780,6 +781,14 @@ fn fpm_folders(fpm: &DocumentMut, kind: &str, usual: &str) -> Vec<String> {
 fn is_of_measurement(flag: &str) -> bool {
     let starts = ["-fprofile-", "-ftest-coverage", "--coverage", "-fsanitize"];
     flag == "gcov" || starts.iter().any(|s| flag.starts_with(s))
+}
+
+/// Whether gfortran may take what has an error with this code: what Farfel does not read, or what it understands in
+/// another way. gfortran compiles each file by itself, and does not see that two of them disagree.
+fn gfortran_may_take(code: &str) -> bool {
+    let of_the_linker = [&rules::DUPLICATE_UNIT, &rules::PACKAGE_CONFLICT];
+    (code.starts_with("F00") || code.starts_with("F01"))
+        && !of_the_linker.iter().any(|rule| rule.code == code)
 }
 
 /// Whether gfortran may take a file that Farfel refuses: one without AD blocks, if there is a gfortran.
@@ -1051,6 +1060,40 @@ mod tests {
             why.starts_with("src/mixed/e.f90:2:3: F0401 Cannot open module file"),
             "{why}"
         );
+    }
+
+    /// gfortran compiles each file by itself, and does not see that a function has another type in the other file.
+    #[test]
+    fn files_that_disagree_are_passed_on() {
+        let half =
+            "      DOUBLE PRECISION FUNCTION HALF(X)\n      HALF = X/2\n      END\n".to_owned();
+        let main = "      PRINT *, HALF(3.0)\n      END\n".to_owned();
+        let dir = folder(&[("main.f", &main), ("half.f", &half)]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(
+            settings(&found),
+            "sources = [\"half.f\", \"main.f\"]\npass-through = [\"main.f\"]\n"
+        );
+        let [(file, Some(why))] = &found.passed[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(file, Path::new("main.f"));
+        assert!(
+            why.contains("F0104 HALF is REAL here, but the function is DOUBLE PRECISION"),
+            "{why}"
+        );
+        // In one file it does.
+        let dir = folder(&[("one.f", &(main + &half)), ("main.f", MAIN)]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert!(found.passed.is_empty());
+        assert_eq!(found.left_out[0].0, Path::new("one.f"));
+        assert!(found.left_out[0].1.contains("F0104"));
+        // Two definitions are two, whoever compiles them.
+        let twice = half.clone() + &half;
+        let dir = folder(&[("a.f", &twice), ("main.f", MAIN)]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert!(found.passed.is_empty());
+        assert!(found.left_out[0].1.contains("F0105"));
     }
 
     #[test]
