@@ -501,6 +501,12 @@ fn flags_and_warnings() {
     );
     // The warning is repeated when nothing is compiled.
     assert!(ran(dir, &["run"]).2.contains("'unused'"));
+    // What a flag defines is for the preprocessor, too.
+    manifest(
+        dir,
+        "defines = [\"HUGE_ONE=2\"]\n[package.metadata.farfel.file-flags]\n\"src/deep\" = [\"-DLOUD\"]",
+    );
+    assert_eq!(ran(dir, &["run"]).1, "loud\n3\n");
     // Files that Farfel compiles have no flags of their own.
     write(dir, "src/old.f", fixed("SUBROUTINE OLD\nEND\n"));
     manifest(

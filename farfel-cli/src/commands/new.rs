@@ -158,6 +158,13 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
             "flags of {file} that are not taken over: {flags}"
         ));
     }
+    let with_rust = options.lib || found.programs.is_empty();
+    if let (Some(file), Some(flag), true) = (found.build_file, &found.wide_integers, with_rust) {
+        shell.warn(format_args!(
+            "{flag} of {file} is not taken over, for INTEGER has 4 bytes in a library for Rust: what counts on 8 goes \
+             wrong. Declare what is large as INTEGER*8"
+        ));
+    }
     if let (Some(file), false) = (found.build_file, found.needed.is_empty()) {
         let names = found.needed.join(", ");
         shell.warn(format_args!(
@@ -173,7 +180,6 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
         )
         .help("the lines above say why; gfortran does not compile them as they are, either"));
     }
-    let with_rust = options.lib || found.programs.is_empty();
     let mut manifest: DocumentMut =
         format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n")
             .parse()

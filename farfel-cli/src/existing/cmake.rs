@@ -15,6 +15,8 @@ pub(super) struct Lists {
     pub files: BTreeSet<PathBuf>,
     /// Flags of the Fortran compiler.
     pub flags: Vec<String>,
+    /// The same of single files.
+    pub flags_of_files: BTreeMap<PathBuf, Vec<String>>,
     /// Libraries.
     pub link: Vec<String>,
     /// What targets are linked with: libraries, or other targets.
@@ -394,9 +396,29 @@ impl Lists {
             "include_directories" => self.include(words, here),
             "target_include_directories" => self.include(rest, here),
             "set_target_properties" => {
-                let at = words.iter().position(|w| w == "COMPILE_FLAGS");
-                if let Some(value) = at.and_then(|at| words.get(at + 1)) {
-                    self.flags(std::slice::from_ref(value));
+                for (name, values) in properties(words).1 {
+                    let flags = flags_of_property(name, values);
+                    self.flags(&flags);
+                }
+            }
+            "set_source_files_properties" => {
+                let (files, properties) = properties(words);
+                for (name, values) in properties {
+                    self.flags_of_files(files, name, values, here);
+                }
+            }
+            "set_property" => {
+                let mut parts = rest.splitn(2, |w| w == "PROPERTY");
+                let named = parts.next().unwrap_or_default();
+                if let Some((name, values)) = parts.next().and_then(<[String]>::split_first) {
+                    match first.as_str() {
+                        "SOURCE" => self.flags_of_files(named, name, values, here),
+                        "TARGET" => {
+                            let flags = flags_of_property(name, values);
+                            self.flags(&flags);
+                        }
+                        _ => {}
+                    }
                 }
             }
             _ => {}
@@ -441,17 +463,23 @@ impl Lists {
     }
 
     fn flags(&mut self, words: &[String]) {
-        let words = words.iter().filter_map(|w| for_gfortran(w));
-        let words: Vec<&str> = words
-            .flat_map(|w| w.split(|c: char| c.is_whitespace() || c == ';'))
-            .collect();
-        let flags = words
-            .into_iter()
-            .filter(|w| w.starts_with('-') && !w.contains('$'));
-        for flag in flags {
-            if !self.flags.iter().any(|f| f == flag) {
-                self.flags.push(flag.to_owned());
-            }
+        add_flags(&mut self.flags, words);
+    }
+
+    /// A property of sources, with its values.
+    fn flags_of_files(&mut self, files: &[String], name: &str, values: &[String], here: &Path) {
+        let words = flags_of_property(name, values);
+        let mut flags = Vec::new();
+        add_flags(&mut flags, &words);
+        if flags.is_empty() {
+            return;
+        }
+        self.steps += files.len() * flags.len();
+        for file in files {
+            let of_file = self.flags_of_files.entry(joined(here, file)).or_default();
+            let new = flags.iter().filter(|f| !of_file.contains(f));
+            let new: Vec<String> = new.cloned().collect();
+            of_file.extend(new);
         }
     }
 
@@ -514,6 +542,48 @@ impl Lists {
             }
         }
         vec![text.replace(UNKNOWN, "${").replace('\u{2}', "}")]
+    }
+}
+
+/// Adds the flags for gfortran in words.
+fn add_flags(flags: &mut Vec<String>, words: &[String]) {
+    let words = words.iter().filter_map(|w| for_gfortran(w));
+    let words = words.flat_map(|w| w.split(|c: char| c.is_whitespace() || c == ';'));
+    for flag in words.filter(|w| w.starts_with('-') && !w.contains('$')) {
+        if !flags.iter().any(|f| f == flag) {
+            flags.push(flag.to_owned());
+        }
+    }
+}
+
+/// What stands before PROPERTIES, and the names and values behind it.
+fn properties(words: &[String]) -> (&[String], Vec<(&String, &[String])>) {
+    let mut parts = words.splitn(2, |w| w == "PROPERTIES");
+    let named = parts.next().unwrap_or_default();
+    let pairs = parts.next().unwrap_or_default().chunks(2);
+    let pairs = pairs.filter_map(<[String]>::split_first);
+    (named, pairs.collect())
+}
+
+/// The flags that a property of a target or a source stands for.
+fn flags_of_property(name: &str, values: &[String]) -> Vec<String> {
+    match name {
+        "COMPILE_FLAGS" | "COMPILE_OPTIONS" => values.to_vec(),
+        "COMPILE_DEFINITIONS" => {
+            let defines = values.iter().flat_map(|v| v.split(';'));
+            let defines = defines.map(|d| d.trim_start_matches("-D"));
+            let defines = defines.filter(|d| !d.is_empty());
+            defines.map(|d| format!("-D{d}")).collect()
+        }
+        "Fortran_FORMAT" => {
+            let form = values.first().map_or("", String::as_str);
+            match form.to_ascii_uppercase().as_str() {
+                "FREE" => vec!["-ffree-form".to_owned()],
+                "FIXED" => vec!["-ffixed-form".to_owned()],
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -799,6 +869,32 @@ mod tests {
             lists.flags,
             ["-fbackslash", "-fcray-pointer", "-fno-range-check", "-w"]
         );
+    }
+
+    #[test]
+    fn flags_of_single_files() {
+        let dir = folder(&[
+            (
+                NAME,
+                "project(x Fortran)\nset(SRC one.f two.f)\nadd_library(l ${SRC})\nadd_subdirectory(deep)\n\
+                 set_source_files_properties(${SRC} PROPERTIES COMPILE_FLAGS \"-O0 -fbackslash\" GENERATED OFF)\n\
+                 set_source_files_properties(two.f PROPERTIES Fortran_FORMAT FREE COMPILE_DEFINITIONS \"N=2;M\")\n\
+                 set_property(SOURCE one.f APPEND PROPERTY COMPILE_OPTIONS -w $<$<CONFIG:Debug>:-fcheck=all>)\n\
+                 set_property(TARGET l PROPERTY COMPILE_OPTIONS -fno-range-check)\n\
+                 set_property(PROPERTY)\nset_property(SOURCE PROPERTY)\nset_source_files_properties(PROPERTIES)\n\
+                 set_source_files_properties(one.f PROPERTIES COMPILE_FLAGS)\nset_target_properties(l)\n",
+            ),
+            (
+                "deep/CMakeLists.txt",
+                "set_source_files_properties(three.f PROPERTIES COMPILE_OPTIONS -fcray-pointer)\n",
+            ),
+        ]);
+        let lists = lists(dir.path(), &[]).unwrap();
+        assert_eq!(lists.flags, ["-fno-range-check"]);
+        let of = |file: &str| lists.flags_of_files[Path::new(file)].join(" ");
+        assert_eq!(of("one.f"), "-O0 -fbackslash -w");
+        assert_eq!(of("two.f"), "-O0 -fbackslash -ffree-form -DN=2 -DM");
+        assert_eq!(of("deep/three.f"), "-fcray-pointer");
     }
 
     #[test]

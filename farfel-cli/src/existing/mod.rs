@@ -29,6 +29,8 @@ pub struct Existing {
     pub taken: Vec<String>,
     /// Flags of that file that mean nothing here.
     pub dropped: Vec<String>,
+    /// A flag of that file that makes INTEGER 8 bytes long, which Farfel cannot.
+    pub wide_integers: Option<String>,
     /// Packages that it depends on, which are not brought.
     pub needed: Vec<String>,
     /// All sources, relative to the folder.
@@ -46,6 +48,8 @@ pub struct Existing {
     /// No Fortran is left.
     pub is_empty: bool,
     settings: Settings,
+    /// Flags of single sources in that file.
+    flags_of_files: BTreeMap<PathBuf, Vec<String>>,
     /// What sources include, with those that include it.
     included: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
 }
@@ -60,6 +64,7 @@ struct Settings {
     defines: Vec<String>,
     include: Vec<PathBuf>,
     flags: Vec<String>,
+    file_flags: BTreeMap<PathBuf, Vec<String>>,
     real_kind: Option<u8>,
     /// Levels of optimisation that its flags name.
     levels: BTreeSet<String>,
@@ -70,6 +75,9 @@ struct Settings {
     preprocess: bool,
     debug_lines: bool,
 }
+
+/// The whole folder, as settings name it.
+const ALL: &str = ".";
 
 /// Folders that hold no sources of the project itself.
 const NOT_OURS: [&str; 7] = ["target", "build", "_build", "bin", "obj", "test", "tests"];
@@ -118,6 +126,7 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
         }
     }
     let mut chosen = chosen.unwrap_or_else(|| found.sources.iter().cloned().collect());
+    found.share_flags_of_files(dir, &chosen);
     found.take_no_optimisation();
     found.drop_flags_that_are_not_known();
     found.one_form(&chosen);
@@ -129,6 +138,14 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
     let programs = farfel_driver::main_programs(&absolute, &config).unwrap_or_default();
     found.programs = programs.iter().filter_map(|p| relative(dir, p)).collect();
     found.look_for_tests(dir);
+    found.pass_on_what_has_flags(dir, &chosen);
+    if found.programs.is_empty() || as_library {
+        // Nothing that is passed on whole is a library for Rust.
+    } else if let Some(flag) = &found.wide_integers {
+        let flags = BTreeMap::from([(PathBuf::from(ALL), vec![flag.clone()])]);
+        found.settings.file_flags.extend(flags);
+        found.settings.pass_through = vec![ALL.into()];
+    }
     found.leave_out_what_is_refused(dir, &chosen, as_library);
     found.name_what_is_passed(dir, &chosen);
     Ok(Some(found))
@@ -258,6 +275,7 @@ impl Existing {
         for flag in &lists.flags {
             self.flag(dir, flag);
         }
+        self.flags_of_files = lists.flags_of_files;
         for library in &lists.link {
             self.link(library);
         }
@@ -345,6 +363,15 @@ impl Existing {
             "-cpp" | "-fpp" => settings.preprocess = true,
             "-fd-lines-as-code" => settings.debug_lines = true,
             "-extend-source" => settings.line_length = Some(132),
+            "-fdefault-integer-8" | "-finteger-4-integer-8" => {
+                self.wide_integers = Some(flag.to_owned());
+                return;
+            }
+            // As ifort calls it.
+            "-i8" => {
+                self.wide_integers = Some("-fdefault-integer-8".to_owned());
+                return;
+            }
             // Cargo's profiles have a level of their own, but some programs work without optimisation only.
             _ if flag.starts_with("-O") => {
                 settings.levels.insert(flag.to_owned());
@@ -374,24 +401,7 @@ impl Existing {
                 {
                     settings.flags.push(flag.to_owned());
                 } else {
-                    // Optimisation and debug information are those of cargo's profiles, and the standard is ours.
-                    // Where module files go as well, and `-fimplicit-none` only complains.
-                    // What is for the linker is taken apart from these.
-                    let of_profile = [
-                        "-o",
-                        "-l",
-                        "-L",
-                        "-module",
-                        "-g",
-                        "-W",
-                        "-w",
-                        "-c",
-                        "-p",
-                        "-std=",
-                        "-J",
-                        "-fimplicit-none",
-                    ];
-                    if !of_profile.iter().any(|f| flag.starts_with(f)) && !is_of_measurement(flag) {
+                    if !is_of_profile(flag) && !is_of_measurement(flag) {
                         self.dropped.push(flag.to_owned());
                     }
                     return;
@@ -399,6 +409,73 @@ impl Existing {
             }
         }
         self.taken.push(flag.to_owned());
+    }
+
+    /// Flags that are said of each source by itself are those of all.
+    fn share_flags_of_files(&mut self, dir: &Path, chosen: &BTreeSet<PathBuf>) {
+        self.flags_of_files
+            .retain(|f, _| chosen.contains(f) && farfel_driver::is_source_name(f));
+        let sources = chosen.iter().filter(|s| farfel_driver::is_source_name(s));
+        if self.flags_of_files.is_empty() || self.flags_of_files.len() < sources.count() {
+            return;
+        }
+        let mut lists = self.flags_of_files.values();
+        let mut shared = lists.next().cloned().unwrap_or_default();
+        lists.for_each(|list| shared.retain(|f| list.contains(f)));
+        for flag in &shared {
+            self.flag(dir, flag);
+        }
+        for list in self.flags_of_files.values_mut() {
+            list.retain(|f| !shared.contains(f));
+        }
+    }
+
+    /// Sources with flags of their own that matter are passed on, as Farfel compiles all of its own together.
+    fn pass_on_what_has_flags(&mut self, dir: &Path, chosen: &BTreeSet<PathBuf>) {
+        let compiler = farfel_driver::toolchain::find(&Config::default()).ok();
+        for (file, list) in std::mem::take(&mut self.flags_of_files) {
+            let known = compiler.as_ref().map(|c| c.known(&list));
+            let known = known.unwrap_or_default();
+            let may_be_passed = chosen.contains(&file) && may_be_passed(&dir.join(&file));
+            let mut taken = Vec::new();
+            for flag in list {
+                // Which level is the best is ours to say, but some files work without optimisation only. The form is
+                // seen in the file.
+                let is_level = flag.starts_with("-O") && flag != "-O0";
+                let is_form = flag == "-ffree-form" || flag == "-ffixed-form";
+                if is_level || is_form || is_of_profile(&flag) || is_of_measurement(&flag) {
+                    continue;
+                }
+                if flag.starts_with("-I") {
+                    self.flag(dir, &flag);
+                    continue;
+                }
+                match may_be_passed && (known.contains(&flag) || flag.starts_with("-D")) {
+                    true => taken.push(flag),
+                    false => self.dropped.push(format!("{flag} ({})", file.display())),
+                }
+            }
+            if !taken.is_empty() {
+                self.settings.pass_through.push(file.clone());
+                self.settings.file_flags.insert(file, taken);
+            }
+        }
+    }
+
+    /// Why a file is passed on that Farfel could read.
+    fn why_passed(&self, file: &Path) -> Option<String> {
+        let build_file = self.build_file.unwrap_or_default();
+        let said = |flags: &Vec<String>| {
+            let flags = flags.join(" ");
+            format!("{build_file} has flags for it: {flags}")
+        };
+        let wide = |flags: &Vec<String>| {
+            let flags = flags.join(" ");
+            format!("{build_file} has {flags}, and Farfel's INTEGER has 4 bytes")
+        };
+        let of = &self.settings.file_flags;
+        let own = of.get(file).map(said);
+        own.or_else(|| of.get(Path::new(ALL)).map(wide))
     }
 
     /// Where `-O0` is the only level, the program may need it.
@@ -514,6 +591,7 @@ impl Existing {
             defines: s.defines.clone(),
             include: s.include.clone(),
             flags: s.flags.clone(),
+            file_flags: s.file_flags.clone(),
             real_kind: s.real_kind.unwrap_or(4),
             line_length: s.line_length.unwrap_or(72),
             form: s.form.map(|form| match form {
@@ -538,11 +616,18 @@ impl Existing {
         let is_fortran = |s: &&PathBuf| farfel_driver::is_source_name(s);
         let fortran = self.sources.iter().chain(&self.test_sources);
         let fortran: Vec<PathBuf> = fortran.filter(is_fortran).cloned().collect();
-        self.settings.pass_through = whole_folders(&fortran, &passed);
+        self.settings
+            .file_flags
+            .retain(|file, _| file == Path::new(ALL) || passed.contains(file));
+        self.settings.pass_through = match self.settings.file_flags.contains_key(Path::new(ALL)) {
+            true => vec![ALL.into()],
+            false => whole_folders(&fortran, &passed),
+        };
         self.passed.retain(|(file, _)| passed.contains(file));
         for file in passed {
             if !self.passed.iter().any(|(p, _)| *p == file) {
-                self.passed.push((file, None));
+                let why = self.why_passed(&file);
+                self.passed.push((file, why));
             }
         }
         self.passed.sort();
@@ -704,6 +789,7 @@ impl Existing {
             defines,
             include,
             flags,
+            file_flags,
             real_kind,
             levels: _,
             unoptimized,
@@ -752,6 +838,14 @@ impl Existing {
                 table.insert(name, value(true));
             }
         }
+        if !file_flags.is_empty() {
+            let mut of_files = Table::new();
+            for (file, flags) in file_flags {
+                let file = file.to_string_lossy().replace('\\', "/");
+                of_files.insert(&file, value(lines(flags)));
+            }
+            table.insert("file-flags", Item::Table(of_files));
+        }
         let mut metadata = Table::new();
         metadata.set_implicit(true);
         metadata.insert("farfel", Item::Table(table));
@@ -775,6 +869,27 @@ fn fpm_folders(fpm: &DocumentMut, kind: &str, usual: &str) -> Vec<String> {
         folders.push(usual.to_owned());
     }
     folders
+}
+
+/// Whether a flag is not needed: optimisation and debug information are those of cargo's profiles, and the standard is
+/// ours. Where module files go as well, and `-fimplicit-none` only complains. What is for the linker is taken apart
+/// from these.
+fn is_of_profile(flag: &str) -> bool {
+    let starts = [
+        "-o",
+        "-l",
+        "-L",
+        "-module",
+        "-g",
+        "-W",
+        "-w",
+        "-c",
+        "-p",
+        "-std=",
+        "-J",
+        "-fimplicit-none",
+    ];
+    starts.iter().any(|s| flag.starts_with(s))
 }
 
 /// Whether a flag or a library is for one of the targets that measure a program or look for its faults.
@@ -1023,6 +1138,77 @@ mod tests {
         // A library has one of each.
         let found = find(dir.path(), true).unwrap().unwrap();
         assert!(found.left_out.iter().any(|(_, why)| why.contains("F0105")));
+    }
+
+    /// Files with flags of their own are passed on, if the flags matter.
+    #[test]
+    fn flags_of_single_files() {
+        let lists = |more: &str| {
+            format!("project(m Fortran)\nadd_executable(m main.f one.f two.ff)\n{more}")
+        };
+        let flags = |files: &str, flags: &str| {
+            let text = format!(
+                "set_source_files_properties({files} PROPERTIES COMPILE_FLAGS \"{flags}\")\n"
+            );
+            lists(&text)
+        };
+        let two = "      SUBROUTINE TWO\n      END\n";
+        let sources = "sources = [\"main.f\", \"one.f\", \"two.ff\"]\n";
+        for (lists, expected, dropped) in [
+            (flags("one.f", "-O2 -g -w -ffixed-form"), "", ""),
+            (
+                flags("main.f one.f two.ff", "-fbackslash"),
+                "flags = [\"-fbackslash\"]\n",
+                "",
+            ),
+            (
+                flags("one.f", "-O0 -fbackslash -fno-such-flag"),
+                "pass-through = [\"one.f\"]\n\n[package.metadata.farfel.file-flags]\n\"one.f\" = [\"-O0\", \"-fbackslash\"]\n",
+                "-fno-such-flag (one.f)",
+            ),
+            (
+                flags("two.ff none.f", "-fbackslash"),
+                "",
+                "-fbackslash (two.ff)",
+            ),
+        ] {
+            let files = [
+                ("CMakeLists.txt", lists.as_str()),
+                ("main.f", MAIN),
+                ("one.f", ONE),
+                ("two.ff", two),
+            ];
+            let dir = folder(&files);
+            let found = find(dir.path(), false).unwrap().unwrap();
+            assert_eq!(settings(&found), format!("{sources}{expected}"), "{lists}");
+            assert_eq!(found.dropped.join(" "), dropped, "{lists}");
+            assert_eq!(found.left_out, []);
+        }
+    }
+
+    /// Where INTEGER is to have 8 bytes, gfortran gets all of a program, and no library can have it.
+    #[test]
+    fn integers_of_eight_bytes() {
+        let make = "FFLAGS = -fdefault-integer-8 -O2\nm: main.f sub/one.f sub/bad.f\n";
+        let dir = folder(&[
+            ("makefile", make),
+            ("main.f", MAIN),
+            ("sub/one.f", ONE),
+            ("sub/bad.f", "      X = (1 +\n      END\n"),
+        ]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(
+            settings(&found),
+            "sources = [\"main.f\", \"sub\"]\nexclude = [\"sub/bad.f\"]\npass-through = [\".\"]\n\n\
+             [package.metadata.farfel.file-flags]\n\".\" = [\"-fdefault-integer-8\"]\n"
+        );
+        let why = "makefile has -fdefault-integer-8, and Farfel's INTEGER has 4 bytes".to_owned();
+        let passed = ["main.f", "sub/one.f"].map(|f| (PathBuf::from(f), Some(why.clone())));
+        assert_eq!(found.passed, passed);
+        assert!(found.left_out[0].1.contains("F0401"), "{found:?}");
+        let found = find(dir.path(), true).unwrap().unwrap();
+        assert_eq!(found.wide_integers.as_deref(), Some("-fdefault-integer-8"));
+        assert!(!settings(&found).contains("file-flags"));
     }
 
     /// What gfortran takes is passed through, by folders where these are whole, and what it does not is left

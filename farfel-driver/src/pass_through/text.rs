@@ -9,6 +9,7 @@ use crate::{Config, Error};
 use farfel_lang::diagnostic::rules;
 use farfel_lang::syntax::{Form, Loader};
 use farfel_lang::{Diagnostic, FileId, Sources, Span};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// A file that was read.
@@ -24,6 +25,23 @@ pub(super) struct Text {
 
 /// The maximum nesting of INCLUDE files.
 const DEEPEST: usize = 30;
+
+/// The settings for the preprocessor with what `file-flags` says of a file: gfortran gets what is left after it.
+fn with_own_flags<'a>(path: &Path, config: &'a Config) -> Cow<'a, Config> {
+    let mut own = Cow::Borrowed(config);
+    let of_file = config
+        .file_flags
+        .iter()
+        .filter(|(named, _)| path.starts_with(config.root.join(named)));
+    for flag in of_file.flat_map(|(_, flags)| flags) {
+        match flag.strip_prefix("-D") {
+            Some(name) if !name.is_empty() => own.to_mut().defines.push(name.to_owned()),
+            None if flag == "-cpp" => own.to_mut().preprocess = true,
+            _ => {}
+        }
+    }
+    own
+}
 
 /// Reads a file with its INCLUDE files.
 pub(super) fn read(
@@ -43,7 +61,8 @@ pub(super) fn read(
         whole: marked(1, &name),
         faults: Vec::new(),
     };
-    match preprocess::run(path, id, form, sources, includes, config)? {
+    let own = with_own_flags(path, config);
+    match preprocess::run(path, id, form, sources, includes, &own)? {
         Outcome::Plain => {}
         Outcome::Done(done) => read.id = done,
         Outcome::Faults(faults) => read.faults = faults,
