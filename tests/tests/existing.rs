@@ -224,6 +224,52 @@ fn cmake_with_functions_and_conditions() {
     contains(&steps, &["compile app/one.f  (as it is; "]);
 }
 
+/// gfortran gets files with flags of their own, and all where INTEGER is to have 8 bytes.
+#[test]
+fn flags_that_are_not_for_farfel() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let sources = |dir: &Path| {
+        write(dir, "main.f", fixed("CALL SHOW(BIT_SIZE(I))\nEND\n"));
+        write(
+            dir,
+            "show.F",
+            fixed("SUBROUTINE SHOW(I)\nPRINT *, I, N\nEND\n"),
+        );
+        write(dir, "tool.c", "int main(void) { return 0; }\n");
+    };
+    let (one, other) = (dir.join("one"), dir.join("other"));
+    sources(&one);
+    write(
+        &one,
+        "CMakeLists.txt",
+        "project(p Fortran C)\nadd_executable(p main.f show.F)\nadd_executable(t tool.c)\n\
+         set_source_files_properties(show.F PROPERTIES COMPILE_DEFINITIONS N=3)\n",
+    );
+    contains(
+        &init(&one),
+        &[
+            "Passing on show.F: CMakeLists.txt has flags for it: -DN=3",
+            "Leaving out tool.c: it has a main program in C",
+        ],
+    );
+    said(&one, &["build"]);
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(ran(&one, "model")), "32 3");
+    sources(&other);
+    write(
+        &other,
+        "makefile",
+        "FFLAGS = -fdefault-integer-8 -DN=4\np: main.f show.F\n",
+    );
+    contains(
+        &init(&other),
+        &["Passing on main.f, show.F: makefile has -fdefault-integer-8, and Farfel's INTEGER"],
+    );
+    said(&other, &["build"]);
+    assert_eq!(words(ran(&other, "model")), "64 4");
+}
+
 /// C that does not compile, say of an interface to R, does not keep the rest from building.
 #[test]
 fn c_that_does_not_compile_is_left_out() {

@@ -1,6 +1,7 @@
 //! What is in a folder of Fortran that is to become a project: its sources, and what a makefile, `fpm.toml` or CMake's
 //! lists say of them, as far as it is literal.
 
+mod c;
 mod cmake;
 mod includes;
 mod makefile;
@@ -132,6 +133,7 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
     found.one_form(&chosen);
     found.look_for_directives(dir, &chosen);
     found.look_for_includes(dir, &mut chosen);
+    found.leave_out_programs_in_c(dir, &mut chosen);
     found.settings.sources = entries(&found.sources, &chosen);
     let config = found.config(dir);
     let absolute: Vec<PathBuf> = chosen.iter().map(|s| dir.join(s)).collect();
@@ -549,6 +551,22 @@ impl Existing {
             }
         }
         self.included = included.files;
+    }
+
+    /// Each file of C is linked to all programs, or to the library.
+    fn leave_out_programs_in_c(&mut self, dir: &Path, chosen: &mut BTreeSet<PathBuf>) {
+        let has_main = |file: &PathBuf| {
+            let text = fs::read(dir.join(file)).unwrap_or_default();
+            farfel_driver::is_c_source_name(file) && c::has_main(&text)
+        };
+        chosen.retain(|file| {
+            let is_program = has_main(file);
+            if is_program {
+                let why = "it has a main program in C, and Farfel builds those in Fortran";
+                self.left_out.push((file.clone(), why.to_owned()));
+            }
+            !is_program
+        });
     }
 
     /// What is in the folders for tests. Files that cannot be read as Fortran are left out.
@@ -1280,6 +1298,23 @@ mod tests {
         let found = find(dir.path(), false).unwrap().unwrap();
         assert!(found.passed.is_empty());
         assert!(found.left_out[0].1.contains("F0105"));
+    }
+
+    #[test]
+    fn main_programs_in_c_are_left_out() {
+        let dir = folder(&[
+            ("main.f", MAIN),
+            ("one.f", ONE),
+            ("tool.c", "int main(void) { return 0; }\n"),
+            ("help.c", "int help_(void) { return 0; }\n"),
+        ]);
+        let found = find(dir.path(), false).unwrap().unwrap();
+        assert_eq!(
+            settings(&found),
+            "sources = [\"help.c\", \"main.f\", \"one.f\"]\n"
+        );
+        assert_eq!(found.left_out.len(), 1);
+        assert_eq!(found.left_out[0].0, Path::new("tool.c"));
     }
 
     #[test]
