@@ -507,7 +507,7 @@ fn flags_and_warnings() {
         "defines = [\"HUGE_ONE=2\"]\n[package.metadata.farfel.file-flags]\n\"src/deep\" = [\"-DLOUD\"]",
     );
     assert_eq!(ran(dir, &["run"]).1, "loud\n3\n");
-    // Files that Farfel compiles have no flags of their own.
+    // Files that Farfel compiles cannot have separate flags.
     write(dir, "src/old.f", fixed("SUBROUTINE OLD\nEND\n"));
     manifest(
         dir,

@@ -1,4 +1,4 @@
-//! CMake's lists of files, flags and libraries, as far as they are literal.
+//! CMake's lists of files, flags and libraries, as far as they can be evaluated without CMake.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::paths;
 
-/// What the lists say.
+/// The contents of the lists.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// The name of the project.
     pub name: Option<String>,
-    /// What may be a source, relative to the folder.
+    /// Possible sources, relative to the folder.
     pub files: BTreeSet<PathBuf>,
     /// Flags of the Fortran compiler.
     pub flags: Vec<String>,
@@ -19,39 +19,40 @@ pub(super) struct Lists {
     pub flags_of_files: BTreeMap<PathBuf, Vec<String>>,
     /// Libraries.
     pub link: Vec<String>,
-    /// What targets are linked with: libraries, or other targets.
+    /// The items that targets are linked with: libraries, or other targets.
     named: Vec<String>,
-    /// The targets of the project, which are no libraries of others.
+    /// The targets of the project, which are not libraries of others.
     targets: BTreeSet<String>,
     variables: BTreeMap<String, Vec<String>>,
     read: BTreeSet<PathBuf>,
-    /// Functions and macros: their arguments and commands.
+    /// Functions and macros, with their parameters and commands.
     functions: BTreeMap<String, (Vec<String>, Vec<Command>)>,
-    /// So many conditions, loops and functions are being run, one in the other.
+    /// The current nesting depth of conditions, loops and functions.
     depth: usize,
-    /// The sources that there are, for patterns.
+    /// The existing sources, for patterns.
     sources: Vec<PathBuf>,
     steps: usize,
 }
 
-/// A command in lower case, and its words.
+/// A command, in lower case, and its arguments.
 type Command = (String, Vec<String>);
 
 const NAME: &str = "CMakeLists.txt";
 
-/// Lists and words that are longer name no sources: a few lines can double a variable without end.
+/// The maximum length of lists and words: longer ones name no sources, and a few lines can double a variable
+/// without end.
 const MOST_WORDS: usize = 10_000;
 const MOST_LETTERS: usize = 10_000;
 
-/// What may be done in all: a step is a command that is looked at, or a hundred letters.
+/// The maximum total work: a step is a command that is executed, or a hundred characters.
 const MOST_STEPS: usize = 1_000_000;
 const LETTERS_IN_A_STEP: usize = 100;
 
-/// So deep may conditions, loops and functions stand in each other, and so long may a condition be.
+/// The maximum nesting depth of conditions, loops and functions, and the maximum length of a condition.
 const DEEPEST: usize = 100;
 const LONGEST_CONDITION: usize = 1000;
 
-/// The lists of a folder with these sources; `None` where there are none.
+/// Reads the lists of a folder with these sources; `None` if there are none.
 pub(super) fn lists(dir: &Path, sources: &[PathBuf]) -> Option<Lists> {
     let mut lists = Lists {
         sources: sources.to_owned(),
@@ -65,7 +66,7 @@ pub(super) fn lists(dir: &Path, sources: &[PathBuf]) -> Option<Lists> {
 }
 
 impl Lists {
-    /// Reads the list of a folder, and those of the folders that it adds.
+    /// Reads the list of a folder, and the lists of the folders that it adds.
     fn folder(&mut self, dir: &Path, here: &Path) -> Option<()> {
         let text = fs::read(dir.join(here).join(NAME)).ok()?;
         if !self.read.insert(here.to_owned()) {
@@ -75,7 +76,7 @@ impl Lists {
         Some(())
     }
 
-    /// Runs commands: those of conditions that may hold, and those of loops for each value.
+    /// Executes commands: those of conditions that may hold, and those of loops for each value.
     fn run(&mut self, commands: &[Command], dir: &Path, here: &Path) {
         if self.depth < DEEPEST {
             self.depth += 1;
@@ -134,8 +135,8 @@ impl Lists {
         few
     }
 
-    /// The branches of an `if` that may be taken: all that are not known to be wrong, up to one that is known to
-    /// be right.
+    /// Executes the branches of an `if` that may be taken: all that are not known to be false, up to one that
+    /// is known to be true.
     fn branches(&mut self, commands: &[Command], dir: &Path, here: &Path) {
         let mut depth = 0;
         let mut starts: Vec<usize> = Vec::new();
@@ -165,7 +166,7 @@ impl Lists {
         }
     }
 
-    /// Runs a function with its arguments as variables.
+    /// Executes a function with its arguments as variables.
     fn call(&mut self, name: &str, words: &[String], dir: &Path, here: &Path) {
         let Some((parameters, body)) = self.functions.get(name).cloned() else {
             return;
@@ -203,7 +204,7 @@ impl Lists {
         self.variables.remove(name);
     }
 
-    /// Whether a condition holds for gfortran on this system; `None` where that cannot be said.
+    /// Whether a condition holds for gfortran on this system; `None` if unknown.
     fn condition(&self, words: &[String]) -> Option<bool> {
         if words.len() > LONGEST_CONDITION {
             return None;
@@ -260,7 +261,7 @@ impl Lists {
         }
     }
 
-    /// Whether a variable or constant is true.
+    /// Whether a variable or constant is true; `None` if unknown.
     fn holds(&self, name: &str) -> Option<bool> {
         let constant = |text: &str| match text.to_ascii_uppercase().as_str() {
             "ON" | "YES" | "TRUE" | "Y" | "1" => Some(true),
@@ -280,7 +281,7 @@ impl Lists {
                     let value = value.first().map_or("", String::as_str);
                     Some(constant(value).unwrap_or(!value.is_empty()))
                 }
-                // What nobody has set is false, but for what CMake finds out by itself.
+                // An unset variable is false, except for those that CMake sets itself.
                 None => {
                     let is_found = name.ends_with("_FOUND") || name.starts_with("HAVE_");
                     (!is_found && !name.starts_with("CMAKE_") && !name.contains('$'))
@@ -290,7 +291,7 @@ impl Lists {
         }
     }
 
-    /// What a word in a comparison stands for, if that is known.
+    /// Returns the value of a word in a comparison, if it is known.
     fn value(&self, word: &str) -> Option<String> {
         let expanded = self.expanded(word).join(";");
         match expanded.trim_start_matches("${").trim_end_matches('}') {
@@ -300,7 +301,7 @@ impl Lists {
             _ if expanded.contains('$') => None,
             name => match self.variables.get(name) {
                 Some(value) => Some(value.join(";")),
-                // A name of CMake's own is no text.
+                // A variable of CMake itself is not literal text.
                 None => (!name.starts_with("CMAKE_") && !name.is_empty()).then(|| name.to_owned()),
             },
         }
@@ -347,7 +348,7 @@ impl Lists {
             "unset" => {
                 self.variables.remove(first);
             }
-            // It is off unless the list or somebody says otherwise.
+            // An option is off unless the list or the user turns it on.
             "option" => {
                 let value = rest.get(1).cloned().unwrap_or_else(|| "OFF".into());
                 let entry = self.variables.entry(first.clone());
@@ -376,7 +377,7 @@ impl Lists {
             "add_subdirectory" => {
                 let _ = self.folder(dir, &joined(here, first));
             }
-            // As it was called once.
+            // The former name of `add_subdirectory`.
             "subdirs" => {
                 for folder in words {
                     let _ = self.folder(dir, &joined(here, folder));
@@ -425,7 +426,7 @@ impl Lists {
         }
     }
 
-    /// A file of commands that is read in place, but none of CMake's own.
+    /// Includes a file of commands, unless it is one of CMake's own.
     fn included(&mut self, name: &str, dir: &Path, here: &Path) {
         let file = joined(here, name);
         if let Ok(text) = fs::read(dir.join(&file))
@@ -435,9 +436,9 @@ impl Lists {
         }
     }
 
-    /// The sources that fit patterns, as paths from the top.
+    /// Returns the sources that match patterns, as paths from the top folder.
     fn globbed(&self, patterns: &[String], recursive: bool, here: &Path) -> Vec<String> {
-        // What is relative comes first with RELATIVE and a folder.
+        // RELATIVE and its folder come before the patterns.
         let patterns = match patterns.iter().position(|p| p == "RELATIVE") {
             Some(at) => patterns.get(at + 2..).unwrap_or_default(),
             None => patterns,
@@ -501,7 +502,7 @@ impl Lists {
 
     fn libraries(&mut self, words: &[String]) {
         for word in words.iter().filter(|w| !is_scope(w)) {
-            // `find_package` gives BLAS and LAPACK as variables and as targets.
+            // `find_package` provides BLAS and LAPACK as variables and as targets.
             let known = ["LAPACK", "BLAS"]
                 .into_iter()
                 .find(|l| *word == format!("${{{l}_LIBRARIES}}") || *word == format!("{l}::{l}"));
@@ -512,9 +513,9 @@ impl Lists {
         }
     }
 
-    /// A word with the variables that are known replaced; one variable alone may be several words.
+    /// Expands the known variables in a word; a single variable may be several words.
     fn expanded(&self, word: &str) -> Vec<String> {
-        // What is not known stays. Values are not looked at again: `set(A "${A} b")` leaves a name in them.
+        // Unknown variables stay. Values are not expanded again: `set(A "${A} b")` leaves a name in them.
         const UNKNOWN: char = '\u{1}';
         if word.len() > MOST_LETTERS {
             return vec![word.to_owned()];
@@ -587,8 +588,8 @@ fn flags_of_property(name: &str, values: &[String]) -> Vec<String> {
     }
 }
 
-/// What a word with a condition of CMake's own (`$<...:...>`) is where gfortran compiles: nothing where the condition
-/// is another one.
+/// Evaluates a generator expression (`$<...:...>`) for a build with gfortran: `None` if its condition is
+/// false.
 fn for_gfortran(word: &str) -> Option<&str> {
     let Some(inside) = word.strip_prefix("$<").and_then(|w| w.strip_suffix('>')) else {
         return Some(word);
@@ -607,10 +608,10 @@ fn for_gfortran(word: &str) -> Option<&str> {
     (is_ours && !value.contains("$<")).then_some(value)
 }
 
-/// What stands for the folder of the whole project at the beginning of a path.
+/// The representation of the project's top folder at the beginning of a path.
 const TOP: &str = "//";
 
-/// A path in a list, relative to the folder of the whole project.
+/// Returns a path from a list, relative to the top folder of the project.
 fn joined(here: &Path, word: &str) -> PathBuf {
     match word.strip_prefix(TOP) {
         Some(inside) => paths::joined(Path::new(""), inside.trim_start_matches('/')),
@@ -618,7 +619,7 @@ fn joined(here: &Path, word: &str) -> PathBuf {
     }
 }
 
-/// A word that says for whom the others are.
+/// Whether a word is a scope keyword of the following ones.
 fn is_scope(word: &str) -> bool {
     let scopes = [
         "PUBLIC",
@@ -634,7 +635,7 @@ fn is_scope(word: &str) -> bool {
     scopes.contains(&word)
 }
 
-/// The commands of a list, in lower case, with their words. What stands in quotes is one word.
+/// Parses the commands of a list, in lower case, with their arguments. Quoted text is one argument.
 fn commands(text: &str) -> Vec<Command> {
     let mut commands = Vec::new();
     let mut letters = text.chars().peekable();
@@ -654,7 +655,8 @@ fn commands(text: &str) -> Vec<Command> {
     commands
 }
 
-/// Where a block ends that begins at a command: behind the last one if it does not.
+/// Returns the index of the end of the block that begins at a command; the number of commands if it does not
+/// end.
 fn block_end(commands: &[Command], start: usize, opens: &str, closes: &str) -> usize {
     let mut depth = 0;
     for (at, (command, _)) in commands.iter().enumerate().skip(start) {
@@ -670,7 +672,7 @@ fn block_end(commands: &[Command], start: usize, opens: &str, closes: &str) -> u
     commands.len()
 }
 
-/// The words up to the parenthesis that closes. Those inside are words of conditions.
+/// Parses the arguments up to the closing parenthesis. Parentheses inside are words of conditions.
 fn words(letters: &mut std::iter::Peekable<std::str::Chars>, in_condition: bool) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -735,11 +737,11 @@ mod tests {
                 ("endif".to_owned(), Vec::new()),
             ]
         );
-        // What does not end is read as far as it goes.
+        // Unterminated text is read up to the end.
         assert_eq!(commands("set(A \"b").len(), 1);
     }
 
-    /// Such files are nobody's, but for the first: a variable that names itself while it has no value.
+    /// Malicious input, except for the first case: a variable that refers to itself while it has no value.
     #[test]
     fn whatever_is_written_comes_to_an_end() {
         let many = |text: &str, times| text.repeat(times);

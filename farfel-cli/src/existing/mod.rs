@@ -1,5 +1,5 @@
-//! What is in a folder of Fortran that is to become a project: its sources, and what a makefile, `fpm.toml` or CMake's
-//! lists say of them, as far as it is literal.
+//! Analysis of a folder of Fortran that is to become a project: its sources, and the information about them
+//! in a makefile, `fpm.toml` or CMake's lists, as far as it can be evaluated.
 
 mod c;
 mod cmake;
@@ -19,43 +19,43 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 use self::makefile::Makefile;
 use crate::error::Result;
 
-/// What was found.
+/// The contents of a folder.
 #[derive(Debug, Default)]
 pub struct Existing {
     /// The name in `fpm.toml` or CMake's list.
     pub name: Option<String>,
-    /// The file that says how it was built so far.
+    /// The file that describes the previous build.
     pub build_file: Option<&'static str>,
-    /// What that file says, in words for people.
+    /// The information taken from that file, in words for people.
     pub taken: Vec<String>,
-    /// Flags of that file that mean nothing here.
+    /// Flags in that file that have no meaning here.
     pub dropped: Vec<String>,
     /// A flag of that file that makes INTEGER 8 bytes long, which Farfel cannot.
     pub wide_integers: Option<String>,
-    /// Packages that it depends on, which are not brought.
+    /// Packages on which it depends, and which are not added.
     pub needed: Vec<String>,
     /// All sources, relative to the folder.
     pub sources: Vec<PathBuf>,
-    /// Those that have a main program.
+    /// The sources with a main program.
     pub programs: Vec<PathBuf>,
     /// Main programs in the folders for tests.
     pub tests: Vec<PathBuf>,
     /// All sources in these folders.
     test_sources: Vec<PathBuf>,
-    /// Sources that gfortran gets as they are, and why where Farfel would refuse them.
+    /// Sources that gfortran compiles as they are, with the reason if Farfel would reject them.
     pub passed: Vec<(PathBuf, Option<String>)>,
-    /// Sources that are left out, and why.
+    /// Sources that are left out, with the reasons.
     pub left_out: Vec<(PathBuf, String)>,
-    /// No Fortran is left.
+    /// Whether no Fortran is left.
     pub is_empty: bool,
     settings: Settings,
     /// Flags of single sources in that file.
     flags_of_files: BTreeMap<PathBuf, Vec<String>>,
-    /// What sources include, with those that include it.
+    /// Included files, with the sources that include them.
     included: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
 }
 
-/// What goes into the manifest.
+/// The settings for the manifest.
 #[derive(Debug, Default)]
 struct Settings {
     sources: Option<Vec<PathBuf>>,
@@ -67,7 +67,7 @@ struct Settings {
     flags: Vec<String>,
     file_flags: BTreeMap<PathBuf, Vec<String>>,
     real_kind: Option<u8>,
-    /// Levels of optimisation that its flags name.
+    /// The optimisation levels in its flags.
     levels: BTreeSet<String>,
     unoptimized: bool,
     line_length: Option<usize>,
@@ -80,11 +80,11 @@ struct Settings {
 /// The whole folder, as settings name it.
 const ALL: &str = ".";
 
-/// Folders that hold no sources of the project itself.
+/// Folders that contain no sources of the project itself.
 const NOT_OURS: [&str; 7] = ["target", "build", "_build", "bin", "obj", "test", "tests"];
 
-/// Looks at a folder that becomes a library, or programs if there are any and `as_library` does not say
-/// otherwise. `None` where it has no Fortran.
+/// Analyses a folder that becomes a library, or programs if it has any and `as_library` is false. `None` if
+/// it has no Fortran.
 ///
 /// # Errors
 ///
@@ -117,7 +117,7 @@ pub fn find(dir: &Path, as_library: bool) -> Result<Option<Existing>> {
         found.build_file = Some(name);
         chosen = Some(found.makefile(dir));
     }
-    // A file that names none by its name has patterns.
+    // A file that names no source explicitly uses patterns.
     let chosen = chosen.filter(|c| !c.is_empty());
     if let (Some(chosen), Some(file)) = (&chosen, found.build_file) {
         for source in found.sources.iter().filter(|s| !chosen.contains(*s)) {
@@ -159,7 +159,7 @@ fn read(dir: &Path, name: &str) -> Option<String> {
 }
 
 fn relative(dir: &Path, path: &Path) -> Option<PathBuf> {
-    // Without a `.` in between.
+    // Without `.` components.
     path.strip_prefix(dir)
         .ok()
         .map(|p| p.components().collect())
@@ -183,8 +183,8 @@ fn all_sources(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// What the setting `sources` is for the chosen ones of all sources: folders all of whose sources are
-/// chosen, and files. `None` where it need not be said.
+/// Returns the setting `sources` for the chosen ones of all sources: folders all of whose sources are chosen,
+/// and files. `None` if the default is right.
 fn entries(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Option<Vec<PathBuf>> {
     let top = |path: &PathBuf| {
         path.components()
@@ -208,18 +208,18 @@ fn entries(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Option<Vec<PathBuf>> 
     (entries != defaults).then(|| entries.into_iter().collect())
 }
 
-/// What is built of a folder.
+/// A build target of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Build {
     Library,
-    /// A main program, by its source.
+    /// A main program, by its source file.
     Program(PathBuf),
-    /// The same, of a test.
+    /// A test, by its source file.
     Test(PathBuf),
 }
 
 impl Existing {
-    /// What `fpm.toml` says; the sources.
+    /// Takes the settings from `fpm.toml`; returns the sources.
     fn fpm(&mut self, fpm: &DocumentMut, as_library: bool) -> BTreeSet<PathBuf> {
         self.name = fpm.get("name").and_then(Item::as_str).map(str::to_owned);
         let text = |table: &Item, key: &str| Some(table.get(key)?.as_str()?.to_owned());
@@ -227,7 +227,7 @@ impl Existing {
         let library = fpm.get("library").and_then(|l| text(l, "source-dir"));
         folders.push(library.unwrap_or_else(|| "src".into()));
         folders.extend(fpm_folders(fpm, "executable", "app"));
-        // A library for Rust does without.
+        // A library for Rust does not need them.
         if !as_library {
             folders.extend(fpm_folders(fpm, "example", "example"));
         }
@@ -246,7 +246,7 @@ impl Existing {
             let suffixes = texts("suffixes");
             let is_small = |s: &String| !s.contains(|c: char| c.is_ascii_uppercase());
             self.settings.preprocess = suffixes.is_empty() || suffixes.iter().any(is_small);
-            // Those with braces stand for what fpm knows.
+            // Macros with braces are placeholders that fpm fills in.
             let defines = texts("macros").into_iter().filter(|m| !m.contains('{'));
             self.settings.defines.extend(defines);
         }
@@ -257,7 +257,7 @@ impl Existing {
             one.chain(many).for_each(|l| self.link(&l));
         }
         if let Some(needed) = fpm.get("dependencies").and_then(Item::as_table_like) {
-            // These come with compilers.
+            // These are provided by compilers.
             let known = ["openmp", "mpi", "hdf5", "netcdf"];
             let names = needed.iter().map(|(name, _)| name.to_owned());
             self.needed = names.filter(|n| !known.contains(&n.as_str())).collect();
@@ -266,12 +266,12 @@ impl Existing {
         self.sources.iter().filter(inside).cloned().collect()
     }
 
-    /// Whether CMake's lists name sources that are there.
+    /// Whether CMake's lists name existing sources.
     fn has_any(&self, lists: &cmake::Lists) -> bool {
         self.sources.iter().any(|s| lists.files.contains(s))
     }
 
-    /// What CMake's lists say; the sources that they name.
+    /// Takes the settings from CMake's lists; returns the sources that they name.
     fn cmake(&mut self, dir: &Path, lists: cmake::Lists) -> BTreeSet<PathBuf> {
         self.name = lists.name;
         for flag in &lists.flags {
@@ -285,7 +285,7 @@ impl Existing {
         named.cloned().collect()
     }
 
-    /// What a makefile says; the sources that it names.
+    /// Takes the settings from a makefile; returns the sources that it names.
     fn makefile(&mut self, dir: &Path) -> BTreeSet<PathBuf> {
         let Some(make) = Makefile::of(dir, Path::new(""), &self.sources) else {
             return BTreeSet::new();
@@ -303,7 +303,7 @@ impl Existing {
             }
         }
         let mut named = BTreeSet::new();
-        // Objects may be made in another folder than that of their sources.
+        // Objects may be in another folder than their sources.
         let mut elsewhere = Vec::new();
         for word in make.words(&self.sources) {
             if let Some(library) = word.strip_prefix("-l") {
@@ -333,11 +333,11 @@ impl Existing {
     }
 
     fn link(&mut self, library: &str) {
-        // Those of the compiler itself are linked in any case.
+        // The compiler's own libraries are always linked.
         let of_compiler = ["m", "c", "gfortran", "quadmath", "g2c", "f2c", "gcc"];
         let is_name = |c: char| c.is_alphanumeric() || "_-.+".contains(c);
         let library = match library {
-            // The variable of CMake's own.
+            // CMake's variable.
             "${X11_LIBRARIES}" | "X11::X11" => "X11",
             other => other,
         };
@@ -353,7 +353,7 @@ impl Existing {
         }
     }
 
-    /// A flag of the Fortran compiler.
+    /// Takes a flag of the Fortran compiler.
     fn flag(&mut self, dir: &Path, flag: &str) {
         let settings = &mut self.settings;
         let line_length = flag.strip_prefix("-ffixed-line-length-");
@@ -374,14 +374,14 @@ impl Existing {
                 self.wide_integers = Some("-fdefault-integer-8".to_owned());
                 return;
             }
-            // Cargo's profiles have a level of their own, but some programs work without optimisation only.
+            // Cargo's profiles set the level, but some programs work only without optimisation.
             _ if flag.starts_with("-O") => {
                 settings.levels.insert(flag.to_owned());
                 return;
             }
             _ if line_length.is_some() => {
                 let columns = line_length.and_then(|n| n.parse().ok());
-                // `none` and 0 mean as long as it likes.
+                // `none` and 0 mean no limit.
                 let columns: usize = columns.filter(|n| *n > 0).unwrap_or(1000);
                 settings.line_length = Some(columns.clamp(72, 1000));
             }
@@ -480,7 +480,7 @@ impl Existing {
         own.or_else(|| of.get(Path::new(ALL)).map(wide))
     }
 
-    /// Where `-O0` is the only level, the program may need it.
+    /// Keeps `-O0` if it is the only level, since the program may need it.
     fn take_no_optimisation(&mut self) {
         let settings = &mut self.settings;
         settings.unoptimized = settings.levels.iter().eq(["-O0"]);
@@ -489,7 +489,7 @@ impl Existing {
         }
     }
 
-    /// Flags of other compilers are none of gfortran's.
+    /// Drops flags of other compilers, which gfortran does not know.
     fn drop_flags_that_are_not_known(&mut self) {
         let flags = &mut self.settings.flags;
         if flags.is_empty() {
@@ -503,7 +503,7 @@ impl Existing {
         }
     }
 
-    /// Flags that say how some of the sources are written say it of no others: their names do.
+    /// Drops a flag for the source form if the names of the sources imply different forms.
     fn one_form(&mut self, chosen: &BTreeSet<PathBuf>) {
         let is_free = |s: &&PathBuf| {
             let ending = s.extension().unwrap_or_default().to_string_lossy();
@@ -515,7 +515,7 @@ impl Existing {
         }
     }
 
-    /// Sources with directives of the preprocessor want it, whatever their names say.
+    /// Enables the preprocessor for sources with directives, whatever their names are.
     fn look_for_directives(&mut self, dir: &Path, chosen: &BTreeSet<PathBuf>) {
         let words = ["if", "ifdef", "ifndef", "define", "include", "undef"];
         let is_directive = |line: &[u8]| {
@@ -538,7 +538,7 @@ impl Existing {
         });
     }
 
-    /// The folders with what sources include; and what is included is no source of its own.
+    /// Adds the folders of included files, and removes included files from the sources.
     fn look_for_includes(&mut self, dir: &Path, chosen: &mut BTreeSet<PathBuf>) {
         let included = includes::of(dir, chosen, &self.settings.include);
         self.settings.include.extend(included.folders);
@@ -569,7 +569,7 @@ impl Existing {
         });
     }
 
-    /// What is in the folders for tests. Files that cannot be read as Fortran are left out.
+    /// Finds the tests in the folders for tests. Files that cannot be read as Fortran are left out.
     fn look_for_tests(&mut self, dir: &Path) {
         let config = self.config(dir);
         let mut sources = farfel_driver::test_files(&config).unwrap_or_default();
@@ -581,7 +581,7 @@ impl Existing {
         self.test_sources = sources.iter().filter_map(|p| relative(dir, p)).collect();
     }
 
-    /// The sources that a file is, or is included in.
+    /// Returns the sources that consist of a file or include it.
     fn sources_with(&self, file: &Path) -> Vec<PathBuf> {
         let mut found = BTreeSet::new();
         let mut queue = vec![file.to_owned()];
@@ -623,7 +623,7 @@ impl Existing {
         }
     }
 
-    /// The setting `pass-through`, so that no build has a note of these files.
+    /// Writes the setting `pass-through`, so that builds print no note about these files.
     fn name_what_is_passed(&mut self, dir: &Path, chosen: &BTreeSet<PathBuf>) {
         let kept = |s: &&PathBuf| !self.settings.exclude.contains(*s);
         let files = chosen.iter().filter(kept).chain(&self.test_sources);
@@ -651,16 +651,16 @@ impl Existing {
         self.passed.sort();
     }
 
-    /// Files with errors are left out until there are none, so that the rest builds. What Farfel does not read
-    /// and gfortran takes is passed through.
+    /// Leaves files with errors out until no errors remain, so that the rest builds. Files that Farfel cannot
+    /// read but gfortran accepts are passed through.
     fn leave_out_what_is_refused(
         &mut self,
         dir: &Path,
         chosen: &BTreeSet<PathBuf>,
         as_library: bool,
     ) {
-        // What is built, in an order in which each is looked at until it has no errors: a file that is left out costs
-        // another look at those that had none with it.
+        // The targets to check. Each is checked until it has no errors; if a file is left out, targets that
+        // had no errors with it are checked again.
         let mut open = VecDeque::from(self.builds(as_library));
         let mut clean = Vec::new();
         while let Some(build) = open.pop_front() {
@@ -683,7 +683,7 @@ impl Existing {
             self.test_sources.retain(|p| !excluded.contains(p));
             let is_listed = open.contains(&Build::Library) || clean.contains(&Build::Library);
             if self.programs.is_empty() && !is_listed {
-                // Without a program it is a library.
+                // Without a program, the folder is a library.
                 open.push_back(Build::Library);
             }
         }
@@ -708,7 +708,7 @@ impl Existing {
                 self.settings.pass_through.push(file);
             }
             _ => {
-                // What Farfel says of it says more.
+                // Farfel's message says more.
                 let said = first.and_then(|at| self.passed.remove(at).1);
                 if let Some(at) = named {
                     self.settings.pass_through.remove(at);
@@ -720,7 +720,8 @@ impl Existing {
         true
     }
 
-    /// What is built of the folder: each program with all that has none, or the library; and the tests.
+    /// Returns the build targets of the folder: each program with all sources that have none, or the library;
+    /// and the tests.
     fn builds(&self, as_library: bool) -> Vec<Build> {
         let mut builds = match as_library || self.programs.is_empty() {
             true => vec![Build::Library],
@@ -737,7 +738,7 @@ impl Existing {
         }
     }
 
-    /// Refuses the files with errors; which it has refused.
+    /// Rejects the files with errors, and returns them.
     fn refuse_all(
         &mut self,
         errors: &[Message],
@@ -765,7 +766,7 @@ impl Existing {
         refused
     }
 
-    /// The errors in what is built, without what is left out.
+    /// Returns the errors in a build target, without those in files that are left out.
     fn errors(&self, dir: &Path, chosen: &BTreeSet<PathBuf>, build: &Build) -> Vec<Message> {
         let config = self.config(dir);
         let common = chosen
@@ -871,8 +872,8 @@ impl Existing {
     }
 }
 
-/// The folders of the programs of one kind in `fpm.toml`: those that it names, else the usual one unless it says that
-/// there are none.
+/// Returns the folders of the programs of one kind in `fpm.toml`: those that it names, or else the default
+/// one unless it is disabled.
 fn fpm_folders(fpm: &DocumentMut, kind: &str, usual: &str) -> Vec<String> {
     let tables = fpm.get(kind).and_then(Item::as_array_of_tables);
     let folder = |table: &Table| {
@@ -910,7 +911,7 @@ fn is_of_profile(flag: &str) -> bool {
     starts.iter().any(|s| flag.starts_with(s))
 }
 
-/// Whether a flag or a library is for one of the targets that measure a program or look for its faults.
+/// Whether a flag or a library is for instrumentation: profiling, coverage or sanitizers.
 fn is_of_measurement(flag: &str) -> bool {
     let starts = ["-fprofile-", "-ftest-coverage", "--coverage", "-fsanitize"];
     flag == "gcov" || starts.iter().any(|s| flag.starts_with(s))
@@ -924,7 +925,7 @@ fn gfortran_may_take(code: &str) -> bool {
         && !of_the_linker.iter().any(|rule| rule.code == code)
 }
 
-/// Whether gfortran may take a file that Farfel refuses: one without AD blocks, if there is a gfortran.
+/// Whether gfortran may accept a file that Farfel rejects: one without AD blocks, if gfortran is installed.
 fn may_be_passed(file: &Path) -> bool {
     if file
         .extension()
@@ -941,8 +942,7 @@ fn may_be_passed(file: &Path) -> bool {
     !lines.any(closes) && farfel_driver::toolchain::find(&Config::default()).is_ok()
 }
 
-/// Folders all of whose sources are among the chosen ones, as high as they are, and the files that are in
-/// none.
+/// Returns the topmost folders all of whose sources are chosen, and the chosen files outside of them.
 fn whole_folders(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let whole = |folder: &&Path| {
         let mut inside = all.iter().filter(|s| s.starts_with(folder));
@@ -956,7 +956,7 @@ fn whole_folders(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     entries.into_iter().collect()
 }
 
-/// A list, on several lines where it is long.
+/// Formats a list, on several lines if it is long.
 fn lines(list: &[String]) -> Array {
     let mut array: Array = list.iter().map(String::as_str).collect();
     if list.iter().map(String::len).sum::<usize>() > 60 {
@@ -973,7 +973,7 @@ fn lines(list: &[String]) -> Array {
 mod tests {
     use super::*;
 
-    /// A folder with some files.
+    /// Creates a folder with some files.
     pub(super) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -1018,7 +1018,7 @@ mod tests {
         assert_eq!(found.left_out, [old]);
     }
 
-    /// `-O0` counts where nothing else is said of it; flags for measurements never do.
+    /// `-O0` counts if there is no other level; instrumentation flags never count.
     #[test]
     fn flags_that_optimise_and_measure() {
         let make = |flags: &str| {
@@ -1038,7 +1038,7 @@ mod tests {
         }
     }
 
-    /// Main programs in the folders for tests are listed, and those that need what is not there are left out.
+    /// Main programs in the folders for tests are listed, and those that need missing files are left out.
     #[test]
     fn tests_beside_the_sources() {
         let uses =
@@ -1135,7 +1135,7 @@ mod tests {
         assert_eq!(found.left_out, [old]);
     }
 
-    /// Programs are built one by one: they may have subprograms of the same name.
+    /// Programs are built separately: they may have subprograms of the same name.
     #[test]
     fn programs_with_subprograms_of_one_name() {
         let program = "      CALL ONE(X)\n      CALL OWN(X)\n      END\n      SUBROUTINE OWN(X)\n      X = 2\n      END\n";
@@ -1229,8 +1229,8 @@ mod tests {
         assert!(!settings(&found).contains("file-flags"));
     }
 
-    /// What gfortran takes is passed through, by folders where these are whole, and what it does not is left
-    /// out with what uses it.
+    /// Files that gfortran accepts are passed through, as folders if these are complete, and files that it
+    /// rejects are left out together with those that use them.
     #[test]
     fn modern_fortran_is_passed_through() {
         let module = |name: &str, body: &str| format!("module {name}\n{body}\nend module\n");
