@@ -482,7 +482,7 @@ fn copies_have_one_state() {
     );
 }
 
-/// The backward sweep pops a value that a call has pushed, but not its tangent, which is not needed: the
+/// The reverse sweep pops a value that a call has pushed, but not its tangent, which is not needed: the
 /// cotangent of the tangent begins with zero nevertheless. With COMPLEX, the tape has no other values.
 #[test]
 fn cotangents_of_what_calls_put_on_tapes_begin_with_zero() {

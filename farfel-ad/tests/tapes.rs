@@ -123,7 +123,7 @@ fn small_tapes_are_local_arrays() {
     assert!(text.contains("TAPE_R8"), "{text}");
 }
 
-/// The backward sweep executes calls again, and these record more than the forward sweep did.
+/// The reverse sweep executes calls again, and these record more than the forward sweep did.
 const LATE: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X(3), G(3), Y, Z, D
@@ -396,7 +396,7 @@ fn sections_of_arrays_are_kept() {
     assert!(text.contains("MIN(4, N)"), "{text}");
 }
 
-/// The condition tells which arm was taken if its variables are available in the backward sweep: because
+/// The condition tells which arm was taken if its variables are available in the reverse sweep: because
 /// nothing later changes them, because they are needed anyway, or because they are cheap.
 const CONDITIONS: &str = "
       PROGRAM MAIN

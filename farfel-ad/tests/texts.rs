@@ -1,11 +1,11 @@
-//! Texts, and values of all other types, that backward sweeps need and forward sweeps overwrite.
+//! Texts, and values of all other types, that reverse sweeps need and forward sweeps overwrite.
 
 mod support;
 use support::{check, expand};
 
 /// Derivatives of `F(X, Y)` by reverse mode, and second derivatives by all four ways of nesting, against
 /// differences. `units` has F and what it calls. In it, `@[C]` is a number with a derivative that depends on
-/// the letter C: the backward sweep needs the letter to know which number it was.
+/// the letter C: the reverse sweep needs the letter to know which number it was.
 fn differences(units: &str) -> String {
     let units = units
         .replace("SUBROUTINE F(", "SUBROUTINE F0(")
@@ -403,7 +403,7 @@ fn values_of_all_types() {
     check(&differences(&units), 1e-6);
 }
 
-/// The backward sweep sees the text as it is after the call, and has no variable for what it was before.
+/// The reverse sweep sees the text as it is after the call, and has no variable for what it was before.
 #[test]
 fn arguments_whose_length_is_not_known() {
     let text = |argument: &str| {

@@ -89,7 +89,7 @@ impl Activity {
                 table(c, &mut text);
                 let lists = [
                     ("kept for callers", &c.kept_for_callers),
-                    ("needed by the backward sweep as on exit", &c.needed_after),
+                    ("needed by the reverse sweep as on exit", &c.needed_after),
                 ];
                 for (what, names) in lists.iter().filter(|(_, l)| !l.is_empty()) {
                     let names: Vec<&str> = names.iter().map(|n| n.as_str()).collect();

@@ -1,4 +1,4 @@
-//! All combinations of a variable's storage class and its uses in adjoints: whatever the backward sweep reads
+//! All combinations of a variable's storage class and its uses in adjoints: whatever the reverse sweep reads
 //! or restores, it must get from the end of the forward sweep. Tested in blocks and with `farfel tapenade`,
 //! by finite differences.
 

@@ -821,7 +821,7 @@ main.ff:3 MAIN: ADR, Y by X
     X  argument  in   varied: entry, exit  useful: entry
     Y  argument  out  varied: exit         useful: exit
     N  argument  in
-    needed by the backward sweep as on exit: X, N
+    needed by the reverse sweep as on exit: X, N
     main.ff
         9  Y = 1           active
        10  U = 3           left out

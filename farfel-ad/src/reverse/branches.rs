@@ -1,4 +1,4 @@
-//! IF and SELECT CASE: the backward sweep takes the arm that the forward sweep took.
+//! IF and SELECT CASE: the reverse sweep takes the arm that the forward sweep took.
 
 use super::known::Sweeps;
 use super::normal::has_calls;
@@ -124,8 +124,8 @@ impl Sweeper<'_> {
         made
     }
 
-    /// Whether a condition will have the same value in the backward sweep without recording anything in
-    /// addition. `changed` is what the arms assign: it is not yet restored when the backward sweep evaluates
+    /// Whether a condition will have the same value in the reverse sweep without recording anything in
+    /// addition. `changed` is what the arms assign: it is not yet restored when the reverse sweep evaluates
     /// the condition.
     fn is_stable(&self, c: &Expr, changed: &Set, needs: &Needs) -> bool {
         if has_calls(&self.make, c) {

@@ -81,7 +81,7 @@ impl Sweeper<'_> {
         needs.union_with(&after);
         self.read_to_pass(callee, args, needs);
         if callee.last {
-            // Both sweeps are executed when the backward sweep gets here.
+            // Both sweeps are executed when the reverse sweep gets here.
             let backward = self.backward_call(part, args, Vec::new(), span);
             return Sweeps {
                 forward: Vec::new(),

@@ -1,7 +1,7 @@
 //! Loops with `!farfel: checkpoint(n)`: time stepping whose states do not all fit into memory.
 //!
 //! The forward sweep saves the *state*, which is what an iteration reads from earlier ones, at up to n
-//! iterations, and has no tape. The backward sweep handles the iterations in reverse order: starting from the
+//! iterations, and has no tape. The reverse sweep handles the iterations in reverse order: starting from the
 //! last saved state, it executes the iterations up to the one at hand, saving states on the way if there is
 //! room again, then executes this one with a tape and goes back over it. The iterations at which states are
 //! saved are determined at run time by the binomial rule, which needs the fewest repetitions.

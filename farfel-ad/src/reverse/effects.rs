@@ -1,4 +1,4 @@
-//! What statements and units assign, of any type: the backward sweep may have to restore it. Based on
+//! What statements and units assign, of any type: the reverse sweep may have to restore it. Based on
 //! [`farfel_lang::effects`], with additions that only reverse mode needs.
 
 use crate::custom_rules::rules::{Rules, stand_in};

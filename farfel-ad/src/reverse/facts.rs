@@ -100,7 +100,7 @@ impl World {
         }
         let mut made = sweeper.block(&p.body, &mut needs);
         if !p.root {
-            // The bounds of arrays are evaluated again when the backward sweep begins.
+            // The bounds of arrays are evaluated again when the reverse sweep begins.
             for s in bound_variables(&p.make.unit) {
                 needs.add_all(p.space.loc(s));
             }

@@ -1,7 +1,7 @@
 //! Loops with `!farfel: fixed-point`, which iterate until z = f(z, x).
 //!
 //! The forward sweep is the loop itself and records nothing about its iterations. At its end z is the fixed
-//! point, so that only the Jacobian J of f at this point matters. The backward sweep executes one more
+//! point, so that only the Jacobian J of f at this point matters. The reverse sweep executes one more
 //! iteration with a tape, and goes back over that tape again and again: the cotangents of z become z̄, Jᵀz̄,
 //! (Jᵀ)²z̄, …, while those of x accumulate the contribution of each. The sum of these is the solution of w =
 //! z̄ + Jᵀw, which is propagated to x. The adjoint ends when nothing changes any more.
@@ -68,7 +68,7 @@ impl Sweeper<'_> {
         let (push, pop) = self.overwrite_all(&assigned, needs, span);
         forward.extend(push);
         self.changed(&assigned, needs);
-        // The backward sweep starts from the values after the loop.
+        // The reverse sweep starts from the values after the loop.
         for loc in exposed.ones() {
             if !derivatives.contains(loc) && Some(loc) != var_loc {
                 needs.add_all(loc);

@@ -229,7 +229,7 @@ pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [S
         )
     });
     let size = make.call("MIN", vec![var(last), Expr::long(limit, span)], span);
-    // Backward sweeps push additional values if calls are joint.
+    // Reverse sweeps push additional values if calls are joint.
     let twice = binary(BinOp::Mul, Expr::long(2, span), var(vars.top()));
     let wanted = make.call("MAX", vec![var(last), twice], span);
     let wanted = make.call("MIN", vec![var(vars.most()), wanted], span);

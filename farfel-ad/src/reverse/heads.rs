@@ -2,7 +2,7 @@
 //!
 //! Each head becomes one subroutine with both sweeps. A subprogram below a head has separate sweeps,
 //! FOO_B_FWD and FOO_B_BWD, with the tapes as additional arguments. If the forward sweep records nothing, the
-//! original subprogram is called, and the backward sweep is FOO_B. A head that is also called by other
+//! original subprogram is called, and the reverse sweep is FOO_B. A head that is also called by other
 //! subprograms gets both forms.
 
 use super::known::Facts;
@@ -206,8 +206,8 @@ impl World {
     }
 }
 
-/// Names the backward sweeps. The plain name of a derivative is reserved for the unit that has the
-/// derivative's arguments, so a backward sweep gets another name if it takes a tape, or if the complete
+/// Names the reverse sweeps. The plain name of a derivative is reserved for the unit that has the
+/// derivative's arguments, so a reverse sweep gets another name if it takes a tape, or if the complete
 /// adjoint exists as well.
 fn name_backward(world: &mut World, facts: &[Facts]) {
     let mut taken: HashSet<Name> = (world.parts.iter())

@@ -1,6 +1,6 @@
 //! Loops with `!farfel: independent`: no iteration reads what another one computes.
 //!
-//! The forward sweep records nothing for them. The backward sweep executes each iteration once more, with a
+//! The forward sweep records nothing for them. The reverse sweep executes each iteration once more, with a
 //! tape for this iteration only, and immediately goes back over it. That no value goes from one iteration to
 //! another is proven here. Sums that nothing else in the loop reads are allowed.
 

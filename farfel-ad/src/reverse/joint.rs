@@ -1,10 +1,10 @@
-//! Calls with joint sweeps: they have no values on the tape until the backward sweep reaches them.
+//! Calls with joint sweeps: they have no values on the tape until the reverse sweep reaches them.
 //!
 //! For a *split* call, the forward sweep of the callee is part of the caller's forward sweep, and its
-//! backward sweep part of the caller's backward sweep: nothing is executed twice, but its tape exists all the
+//! reverse sweep part of the caller's reverse sweep: nothing is executed twice, but its tape exists all the
 //! time. For a *joint* call, the forward sweep saves the variables that the subprogram reads and changes, and
-//! calls the original. The backward sweep restores them, executes the subprogram once more, now with a tape,
-//! and immediately runs its backward sweep. In a chain of joint calls, only one at a time has a tape.
+//! calls the original. The reverse sweep restores them, executes the subprogram once more, now with a tape,
+//! and immediately runs its reverse sweep. In a chain of joint calls, only one at a time has a tape.
 //!
 //! Each level of nested joint calls costs one more run of everything below it. [`super::cost`] decides which
 //! calls are joint.
@@ -126,7 +126,7 @@ impl Sweeper<'_> {
         let mark = self.make.variable("AGAIN", Type::INTEGER);
         let mut forward = needed.push.clone();
         forward.extend(state.push.iter().cloned());
-        // Tells `tape_size` that the backward sweep records something later.
+        // Tells `tape_size` that the reverse sweep records something later.
         forward.push(Stmt::assign(
             Expr::var(mark, span),
             Expr::int(0, span),

@@ -160,7 +160,7 @@ fn cannot(symbol: &Symbol, span: Span) -> Diagnostic {
         &rules::AD_SIZE,
         span,
         format!(
-            "the backward sweep needs a value of {} that is overwritten here, and cannot keep it, which has {}",
+            "the reverse sweep needs a value of {} that is overwritten here, and cannot keep it, which has {}",
             symbol.name,
             symbol.openness()
         ),

@@ -42,6 +42,6 @@ pub(super) struct Replay {
     /// The start, end and step of the loop, which give the number of iterations.
     pub steps: [Expr; 3],
     pub state: Vec<Member>,
-    /// The iteration that the backward sweep executes with a tape.
+    /// The iteration that the reverse sweep executes with a tape.
     pub body: Block,
 }

@@ -1,12 +1,12 @@
 //! The last call of a head: both sweeps of the callee in one subprogram.
 //!
-//! If a forward sweep ends with a call, the backward sweep of that call follows immediately. So both can be
+//! If a forward sweep ends with a call, the reverse sweep of that call follows immediately. So both can be
 //! one subprogram: its local variables and the course of its conditions and loops need not be recorded on a
 //! tape, compilers keep values in registers, and it has its own tape. If that subprogram ends with a call in
 //! turn, the same is done there. AD blocks are often one call of a subroutine that is itself one call.
 //!
 //! Statements may follow the call if only linear ones among them matter, and if these do not read what the
-//! call assigns: adjoints need not return primal values. The order of the backward sweep stays: first the
+//! call assigns: adjoints need not return primal values. The order of the reverse sweep stays: first the
 //! transposes of the statements after the call, then both sweeps of the call.
 
 use super::effects::{Besides, Touched};
@@ -109,7 +109,7 @@ impl World {
 }
 
 /// Whether a call passes the cotangent of one array by two arguments, so that it would go to a copy of the
-/// backward sweep.
+/// reverse sweep.
 fn passes_one_array_twice(p: &Part, callee: &Part, args: &[Expr]) -> bool {
     let mut seen = Set::with_capacity(p.space.len + p.make.unit.symbols.len());
     for (i, a) in args.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! DO and DO WHILE: the backward sweep executes the iterations in reverse order.
+//! DO and DO WHILE: the reverse sweep executes the iterations in reverse order.
 
 use super::known::Sweeps;
 use super::stretch::{Counted, give_places};
@@ -170,7 +170,7 @@ impl Sweeper<'_> {
                 Diagnostic::error(
                     &rules::AD_CONTROL,
                     c.span,
-                    "a function in the condition of DO WHILE changes what the backward sweep needs",
+                    "a function in the condition of DO WHILE changes what the reverse sweep needs",
                 )
                 .help("assign the function's value to a variable, before the loop and at its end"),
             );

@@ -34,7 +34,7 @@ pub(super) struct Made {
     pub(super) commons: Set,
     /// Whether it is a forward sweep below the head.
     pub(super) forward: bool,
-    /// For a head, the index in its body where the backward sweep begins.
+    /// For a head, the index in its body where the reverse sweep begins.
     pub(super) turn: Option<usize>,
     /// The variables of its tapes.
     pub(super) tapes: HashSet<SymId>,

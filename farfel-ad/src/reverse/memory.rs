@@ -24,7 +24,7 @@ pub struct Tape {
     pub most: u64,
 }
 
-/// A subprogram whose calls have no tape until the backward sweep reaches them.
+/// A subprogram whose calls have no tape until the reverse sweep reaches them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joint {
     /// Its name.

@@ -3,7 +3,7 @@
 //! An adjoint is the transpose of a tangent. [`crate::tangent`] turns each subprogram into one with primal
 //! statements and statements that are linear in derivatives. Here the primal statements become the *forward
 //! sweep*, which records on a tape the values that it overwrites and the linear statements will read; the
-//! linear statements, transposed and in reverse order, become the *backward sweep*. All differentiation rules
+//! linear statements, transposed and in reverse order, become the *reverse sweep*. All differentiation rules
 //! are therefore those of forward mode.
 //!
 //! # What is generated
@@ -12,7 +12,7 @@
 //! |---|---|
 //! | the head | one subroutine with both sweeps and the arguments of its tangent |
 //! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if it records anything; otherwise the original is called |
-//! | | `NAME_G1`, the backward sweep, with the arguments of its tangent |
+//! | | `NAME_G1`, the reverse sweep, with the arguments of its tangent |
 //! | the subprogram that the head calls last (`last`) | `NAME_G1`, both sweeps, with tapes of its own |
 //!
 //! `NAME_F_G1` and `NAME_G1` get the tapes as additional arguments at the end.
@@ -25,7 +25,7 @@
 //!
 //! A call without derivatives is part of the forward sweep, and the values that it overwrites are recorded
 //! before it. For an `A(*)` argument only the callee knows the size: if such a value is needed, the callee
-//! gets sweeps like a subprogram with derivatives, and its backward sweep restores what it has overwritten.
+//! gets sweeps like a subprogram with derivatives, and its reverse sweep restores what it has overwritten.
 //!
 //! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
 //! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic
@@ -131,7 +131,7 @@ pub(crate) fn prepared(program: &Program, request: &Request) -> Result<Program, 
 struct Part {
     /// The name of the tangent.
     name: Name,
-    /// The name of the backward sweep; for the head, that of the unit with both sweeps.
+    /// The name of the reverse sweep; for the head, that of the unit with both sweeps.
     backward_name: Name,
     /// The name of the forward sweep.
     forward_name: Name,
@@ -149,7 +149,7 @@ struct Part {
     space: Space,
     /// Which arguments are derivatives.
     derivative_args: Vec<bool>,
-    /// Which of these are not derivatives, but occur in backward sweeps only.
+    /// Which of these are not derivatives, but occur in reverse sweeps only.
     added_args: Vec<bool>,
     /// The derivatives of dummy procedures that are called.
     dummies: HashMap<SymId, DummyProcedure>,
@@ -424,7 +424,7 @@ impl World {
                         &rules::AD_SIZE,
                         s.span,
                         format!(
-                            "bounds of arrays depend on {}, which {} changes: its backward sweep would have other ones",
+                            "bounds of arrays depend on {}, which {} changes: its reverse sweep would have other ones",
                             s.name, t.of
                         ),
                     )

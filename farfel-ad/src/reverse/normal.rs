@@ -1,7 +1,7 @@
 //! Brings a tangent unit into the form that sweeps are made of.
 //!
 //! - Blocks replace labels, and IF blocks replace logical IFs.
-//! - Values that the backward sweep evaluates again must not have changed: loop bounds that the body changes,
+//! - Values that the reverse sweep evaluates again must not have changed: loop bounds that the body changes,
 //!   functions in linear statements, and arguments that a call changes are assigned to temporaries first.
 
 use super::World;
@@ -196,7 +196,7 @@ impl Normalizer<'_> {
         Expr::var(t, span)
     }
 
-    /// Moves function calls to temporaries, since the backward sweep needs their values and must not call them again.
+    /// Moves function calls to temporaries, since the reverse sweep needs their values and must not call them again.
     fn without_calls(&mut self, mut e: Expr, out: &mut Block) -> Expr {
         if !has_calls(self.make, &e) {
             return e;
@@ -335,7 +335,7 @@ impl Normalizer<'_> {
                 .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));
         let mut kept: Vec<(Expr, Expr)> = Vec::new();
         let effect = self.world.effects.get(&self.make.unit.symbols[callee].name);
-        // The callee's backward sweep starts from what its forward sweep has left in its copy of a value.
+        // The callee's reverse sweep starts from what its forward sweep has left in its copy of a value.
         let changes = |i: usize| effect.is_none_or(|e| e.assigned.contains(i));
         for (i, a) in args.iter_mut().enumerate() {
             let changed = self.reads_any(a, &assigned);
@@ -490,7 +490,7 @@ fn is_within(unit: &Unit, element: &Expr, array: &Expr) -> bool {
         && begins(unit, array)
 }
 
-/// The error for an argument whose earlier value the backward sweep cannot know.
+/// The error for an argument whose earlier value the reverse sweep cannot know.
 fn moving_text(span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_ARGUMENT,

@@ -108,7 +108,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Undoes what was made since `state`. Calls and statements at the beginning of the backward sweep do not
+    /// Undoes what was made since `state`. Calls and statements at the beginning of the reverse sweep do not
     /// occur in these loops.
     fn put_back(&mut self, state: &State) -> Added {
         self.errors.truncate(state.errors);

@@ -18,7 +18,7 @@ pub(crate) struct Recorded {
     pub kept: Vec<(Span, Name)>,
     /// The variables that some caller needs with their values from before the call, so that they are saved here.
     pub before: Vec<Name>,
-    /// The variables whose values after the forward sweep are needed by the backward sweep.
+    /// The variables whose values after the forward sweep are needed by the reverse sweep.
     pub after: Vec<Name>,
     /// The statements of the forward sweep; `None` if the original subprogram is called instead.
     pub carried_out: Option<HashSet<Span>>,

@@ -1,16 +1,16 @@
 //! The values that adjoints of heads leave in COMMON and SAVE variables.
 //!
 //! A subprogram may find values there that its previous call has left: tables that the first call fills, a
-//! counter, the previous step. Backward sweeps restore only some of the values that forward sweeps have
+//! counter, the previous step. Reverse sweeps restore only some of the values that forward sweeps have
 //! overwritten: without further care, the next call might find a flag that says that a table is filled when
 //! the table is gone. So a head leaves the values that its forward sweep has left, which are those that the
 //! subprogram itself leaves. Such values are computed even if the derivative does not need them, and those
-//! that the backward sweep changes are restored at the end:
+//! that the reverse sweep changes are restored at the end:
 //!
 //! ```fortran
 //!       ... the forward sweep ...
 //!       A_COPY = A
-//!       ... the backward sweep ...
+//!       ... the reverse sweep ...
 //!       A = A_COPY
 //! ```
 //!
@@ -67,7 +67,7 @@ pub(super) fn of(
     state.collect()
 }
 
-/// Restores at the end of heads the state that their backward sweeps change. `effects` are those of the
+/// Restores at the end of heads the state that their reverse sweeps change. `effects` are those of the
 /// generated units. Returns warnings for variables that cannot be restored.
 pub(super) fn put_back(
     world: &World,

@@ -37,7 +37,7 @@ pub(super) struct Counted<'a> {
 }
 
 /// Gives the values that the body of a loop records on one tape fixed places. Returns the statements that go
-/// before the loop of the forward sweep, and those after the loop of the backward sweep. Changes nothing and
+/// before the loop of the forward sweep, and those after the loop of the reverse sweep. Changes nothing and
 /// returns `None` if this is not possible.
 pub(super) fn give_places(
     make: &mut Maker,

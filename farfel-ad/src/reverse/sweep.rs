@@ -1,7 +1,7 @@
 //! Both sweeps of one unit.
 //!
 //! The forward sweep consists of the unit's own statements, which save values that will be needed before they
-//! overwrite them. The backward sweep executes the transposes of the linear statements in reverse order and
+//! overwrite them. The reverse sweep executes the transposes of the linear statements in reverse order and
 //! restores the saved values, so that at each of them every needed variable has the value that it had there.
 
 use super::World;
@@ -55,7 +55,7 @@ pub(super) struct Sweeper<'w> {
     pub branch: Option<SymId>,
     /// Greater than zero in trial runs, which only determine needs and whose symbols are removed again.
     pub trial: usize,
-    /// The statements that the backward sweep begins with.
+    /// The statements that the reverse sweep begins with.
     pub first_backward: Block,
     /// Whether the iterations of loops are independent, where this is known already.
     pub apart: HashMap<StmtId, bool>,
@@ -70,7 +70,7 @@ pub(super) struct Sweeper<'w> {
     /// The locations that later statements assign, one set for each enclosing block (in the head only) and
     /// each enclosing loop.
     pub later: Vec<Set>,
-    /// The variables that the backward sweep would recompute at the current statement.
+    /// The variables that the reverse sweep would recompute at the current statement.
     pub cheap: Vec<SymId>,
     /// For each part with joint calls, the locations whose values on entry it reads.
     pub read_before: HashMap<usize, Set>,
@@ -78,13 +78,13 @@ pub(super) struct Sweeper<'w> {
     pub set_before: Option<HashMap<StmtId, Set>>,
 }
 
-/// A variable that the backward sweep computes again instead of keeping it.
+/// A variable that the reverse sweep computes again instead of keeping it.
 struct Recomputed {
     var: SymId,
     value: Expr,
     /// The index in the block of the statement that computes it.
     first: usize,
-    /// The index of the last statement that needs it: the backward sweep recomputes it just before the
+    /// The index of the last statement that needs it: the reverse sweep recomputes it just before the
     /// transpose of this statement.
     last: usize,
 }
@@ -123,7 +123,7 @@ impl<'w> Sweeper<'w> {
     }
 
     /// Sweeps a single iteration of a loop, with a tape. Returns its sweeps and the values that its backward
-    /// sweep needs when it starts, or `None` if its backward sweep is empty.
+    /// sweep needs when it starts, or `None` if its reverse sweep is empty.
     pub(super) fn one_iteration(
         &mut self,
         around: Option<LoopSpan>,
@@ -216,7 +216,7 @@ impl<'w> Sweeper<'w> {
         all
     }
 
-    /// Finds scalars of a block that are cheap to recompute in the backward sweep just before they are
+    /// Finds scalars of a block that are cheap to recompute in the reverse sweep just before they are
     /// needed.
     fn recomputed(&self, block: &[Stmt]) -> Vec<Recomputed> {
         let mut found: Vec<Recomputed> = Vec::new();
@@ -224,7 +224,7 @@ impl<'w> Sweeper<'w> {
             // Nothing overwrites them.
             return found;
         }
-        // By location, the statements that assign it; by variable, the statements whose backward sweep may
+        // By location, the statements that assign it; by variable, the statements whose reverse sweep may
         // read it. Both in order.
         let mut assigned: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut readers: HashMap<SymId, Vec<usize>> = HashMap::new();
@@ -295,7 +295,7 @@ impl<'w> Sweeper<'w> {
         found
     }
 
-    /// Calls `f` with the variables that the backward sweep of a statement may read.
+    /// Calls `f` with the variables that the reverse sweep of a statement may read.
     fn for_each_reader(&self, s: &Stmt, f: &mut dyn FnMut(SymId)) {
         match &s.kind {
             StmtKind::Assign(target, value) => {
@@ -484,7 +484,7 @@ impl<'w> Sweeper<'w> {
                 .map(|(id, _)| id)
                 .collect();
             if here.is_empty() {
-                let why = "the backward sweep needs a COMMON variable that is overwritten here";
+                let why = "the reverse sweep needs a COMMON variable that is overwritten here";
                 self.undeclared(loc, why, span);
             }
             for s in here {
@@ -596,7 +596,7 @@ impl<'w> Sweeper<'w> {
     }
 
     /// Allocates tapes at this place in the forward sweep, and their derivatives at the beginning of the
-    /// backward sweep.
+    /// reverse sweep.
     fn allocate(&mut self, a: &Allocation, span: Span) -> Sweeps {
         let (derivatives, values): (Vec<Expr>, Vec<Expr>) = a
             .objects
@@ -612,7 +612,7 @@ impl<'w> Sweeper<'w> {
         };
         let mut first = derivatives;
         if !self.root {
-            // A backward sweep in a unit of its own allocates the tape, too, since it passes it on.
+            // A reverse sweep in a unit of its own allocates the tape, too, since it passes it on.
             first.extend(values.iter().cloned());
         }
         if !first.is_empty() && self.trial == 0 {

@@ -1,4 +1,4 @@
-//! The tape: values that the forward sweep pushes and the backward sweep pops, last first.
+//! The tape: values that the forward sweep pushes and the reverse sweep pops, last first.
 //!
 //! For each type there is an array and the number of values in it. These are ordinary Fortran variables:
 //! local to the head, arguments below it. So an adjoint is a plain program that can be differentiated again,

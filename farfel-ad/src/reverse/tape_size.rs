@@ -69,7 +69,7 @@ pub(super) struct Swept {
 pub(super) struct Room {
     /// Those that the forward sweep records.
     pub kept: Vec<Term>,
-    /// Those that the backward sweep records in addition when it executes something again. Only one of these
+    /// Those that the reverse sweep records in addition when it executes something again. Only one of these
     /// lists applies at a time.
     pub late: Vec<Vec<Term>>,
 }
@@ -272,7 +272,7 @@ struct Counter<'a> {
     loops: Vec<(SymId, [Option<Bound>; 2])>,
     /// The variables whose values are being determined.
     asked: Vec<SymId>,
-    /// What the backward sweep records in addition.
+    /// What the reverse sweep records in addition.
     late: Vec<Vec<Term>>,
     /// The value to use for unknown quantities.
     guess: Option<i64>,
@@ -298,7 +298,7 @@ impl Counter<'_> {
         match &s.kind {
             StmtKind::Assign(target, _) => match target.base() {
                 Some(s) if Some(s) == self.values => add(out, 1),
-                // This assignment marks the start of a loop whose backward sweep needs the tape.
+                // This assignment marks the start of a loop whose reverse sweep needs the tape.
                 Some(s) if let Some(replay) = self.replays.get(&s) => {
                     return self.replay(replay, out);
                 }
@@ -366,7 +366,7 @@ impl Counter<'_> {
     }
 
     /// Counts what a loop with repeated iterations records: the states, and one iteration. The latter is
-    /// recorded in the backward sweep only.
+    /// recorded in the reverse sweep only.
     fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
         let others = std::mem::take(&mut self.late);
         let mut once = Vec::new();
@@ -717,7 +717,7 @@ pub(super) fn number(terms: &[Term]) -> Option<i64> {
     }
 }
 
-/// Returns the sum, or `limit` if that is less, as an expression of arguments only, since a backward sweep
+/// Returns the sum, or `limit` if that is less, as an expression of arguments only, since a reverse sweep
 /// may have to allocate the tape again where nothing else is known.
 pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
     let span = Span::NONE;

@@ -1,7 +1,7 @@
-//! Finds which values the backward sweep will read ("to be recorded" analysis).
+//! Finds which values the reverse sweep will read ("to be recorded" analysis).
 //!
 //! A value is *needed* from the point where a linear statement reads it in a factor or subscript to the point
-//! where the variable gets another value. There it must be saved, so that the backward sweep finds it again.
+//! where the variable gets another value. There it must be saved, so that the reverse sweep finds it again.
 //! Of arrays, ranges of elements are needed, as far as subscripts tell.
 
 use crate::affine::{Affine, Span, is_positive};
@@ -127,7 +127,7 @@ enum Needed {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Needs {
     by_loc: BTreeMap<usize, Needed>,
-    /// The locations that the backward sweep of the unit itself reads. The others are needed by callers only,
+    /// The locations that the reverse sweep of the unit itself reads. The others are needed by callers only,
     /// with their values from before the call.
     own: BTreeSet<usize>,
 }
@@ -171,7 +171,7 @@ impl Needs {
         self.by_loc.contains_key(&loc)
     }
 
-    /// Whether the backward sweep of the unit itself reads any part of a location.
+    /// Whether the reverse sweep of the unit itself reads any part of a location.
     pub fn is_own(&self, loc: usize) -> bool {
         self.own.contains(&loc)
     }

@@ -105,7 +105,7 @@ impl Gen<'_> {
         let loc = self.space.loc(s);
         let keeps =
             self.activity.kept.contains(loc) && !self.engine.begun_anew.contains(&self.source.name);
-        // The backward sweeps of all calls add to the same cotangent, which their head sets to zero.
+        // The reverse sweeps of all calls add to the same cotangent, which their head sets to zero.
         let shared = keeps && self.engine.layout.adjoint && !self.space.tangled.contains(loc);
         let name = self.derivative_name(&of.name);
         let block = shared.then(|| {
