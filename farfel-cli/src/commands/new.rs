@@ -161,8 +161,8 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
     let with_rust = options.lib || found.programs.is_empty();
     if let (Some(file), Some(flag), true) = (found.build_file, &found.wide_integers, with_rust) {
         shell.warn(format_args!(
-            "{flag} of {file} is not taken over, for INTEGER has 4 bytes in a library for Rust: what counts on 8 goes \
-             wrong. Declare what is large as INTEGER*8"
+            "{flag} of {file} is dropped: INTEGER has 4 bytes in a library for Rust. Declare variables that need 8 \
+             as INTEGER*8"
         ));
     }
     if let (Some(file), false) = (found.build_file, found.needed.is_empty()) {
