@@ -542,7 +542,7 @@ function overview() {
   return [
     html("h2", {}, "Overview"),
     html("p", {}, sentence),
-    html("p", { class: "dim" }, "Click a box to see what it is connected with; click a group to open or close it. Figures on lines say how many connections they stand for."),
+    html("p", { class: "dim" }, "Click a box to see its connections; click a group to open or close it. A number on a line counts the connections that it represents."),
     html("ul", { class: "keys" }, ...keys),
     html("p", { class: "dim" }, "Written by farfel " + panel.dataset.version + "."),
   ];
@@ -628,7 +628,7 @@ function offer() {
   active = shown.length ? 0 : -1;
   found.replaceChildren(...shown.map((n, i) => html("li", { role: "option", id: "found-" + i, "data-node": n }, html("b", {}, nodes[n].label), html("span", {}, placeOf(nodes[n])))));
   if (search.value.trim() && all.length !== shown.length) found.append(html("li", { class: "dim" }, `${figure(all.length - shown.length)} more`));
-  if (search.value.trim() && !all.length) found.append(html("li", { class: "dim" }, "Nothing has such a name"));
+  if (search.value.trim() && !all.length) found.append(html("li", { class: "dim" }, "No match"));
   const open = found.childElementCount > 0;
   found.hidden = !open;
   search.setAttribute("aria-expanded", String(open));

@@ -329,8 +329,8 @@ fn said(from: From) -> &'static str {
     match from {
         From::Ran => "ran",
         From::Cache => "from the cache",
-        From::Remote => "from the shared cache",
-        From::Fresh => "was there",
+        From::Remote => "from the remote cache",
+        From::Fresh => "from the previous build",
     }
 }
 
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(page.matches("</script>").count(), 1);
         assert!(!page.contains('\u{1b}'));
         assert!(page.contains("{{ 7*7 }}"), "it is no template");
-        assert!(page.contains("There was no step at all."));
+        assert!(page.contains("No steps were needed."));
     }
 
     #[test]
@@ -431,10 +431,10 @@ mod tests {
         built.timings.passes = vec![pass("lift", 1, 9.0), pass("signs<", 4, 3.0)];
         let page = page("demo", &[built]).unwrap();
         for text in [
-            "<b>1.05 s</b><span>in all, 2 at once",
-            "<b>3</b><span>steps, of which 2 ran",
-            "<b>1</b><span>steps not done again: 0 from the cache, 1 from the shared one, 0 from",
-            "<b>720 ms</b><span>saved by that",
+            "<b>1.05 s</b><span>total, with 2 jobs",
+            "<b>3</b><span>steps, 2 of them run",
+            "<b>1</b><span>steps reused: 0 from the cache, 1 from the remote cache, 0 from",
+            "<b>720 ms</b><span>saved by reuse",
             "<b>50 %</b><span>parallelism: 1.05 s of work in 2 × 1.05 s",
             "compile farfel.f: 1.00 s, ran",
             "<td>lift</td><td class=\"n\">1</td><td class=\"n\">9.0 ms</td><td><div class=\"meter\" style=\"width:75",
