@@ -3,10 +3,18 @@
 //! One function for each exported subprogram. It checks extents, takes the lock where the
 //! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
 //! into an error. It returns the value itself when none of that can fail, else a `Result`.
+//!
+//! With `signatures = "rust"` these functions are in a module `raw`, and [`signature`] has what is in front of them.
 
+mod covered;
 mod instance;
 mod procedures;
+mod said;
+mod short;
+mod signature;
 mod value;
+
+pub(crate) use self::signature::signatures;
 
 use self::value::value;
 use crate::calls::{entered, entered_at};
@@ -56,12 +64,13 @@ pub(crate) fn choose(
 ///
 /// # Errors
 ///
-/// [`Error::Export`] for the first one that does not.
+/// [`Error::Export`] for the first one that does not, [`Error::Config`] for those in tables of their own.
 pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) -> Result<(), Error> {
+    let written: HashSet<&str> = written.collect();
+    signature::exist(&mut written.iter().copied(), config)?;
     let Some(wanted) = &config.exports else {
         return Ok(());
     };
-    let written: HashSet<&str> = written.collect();
     match wanted
         .iter()
         .find(|name| !written.contains(name.to_ascii_uppercase().as_str()))
@@ -268,6 +277,8 @@ pub(crate) struct Bindings<'a> {
     pub config: &'a Config,
     pub facts: &'a Facts,
     pub assigned: &'a Assigned,
+    /// Those of short functions, if the settings ask for them.
+    pub signatures: Option<&'a signature::All>,
     /// What C knows.
     pub by_name: &'a BTreeSet<Name>,
 }
@@ -279,6 +290,8 @@ pub(crate) struct Part {
     pub skipped: Vec<(String, String)>,
     /// Those that it can, with their functions.
     pub functions: Vec<(String, String)>,
+    /// The same with all arguments, where the functions are short.
+    pub raw: Vec<(String, String)>,
     /// The functions that are `unsafe`, with the reasons.
     pub exposed: Vec<(String, String)>,
     /// How many locks the functions take.
@@ -352,6 +365,17 @@ impl Part {
             text.push('\n');
             text.push_str(function);
         }
+        if !self.raw.is_empty() {
+            text.push_str(
+                "\n/// The functions with all arguments of the Fortran subprograms.\npub mod raw {\n\
+                 #[allow(unused_imports)]\nuse super::*;\n",
+            );
+            for (_, function) in &self.raw {
+                text.push('\n');
+                text.push_str(function);
+            }
+            text.push_str("}\n");
+        }
         text
     }
 }
@@ -397,9 +421,29 @@ impl Bindings<'_> {
             }),
             functions: units
                 .iter()
-                .map(|u| (u.name.to_string(), self.function(u)))
+                .map(|u| (u.name.to_string(), self.short(u)))
                 .collect(),
+            raw: match self.signatures {
+                Some(_) => units
+                    .iter()
+                    .map(|u| (u.name.to_string(), self.function(u).0))
+                    .collect(),
+                None => Vec::new(),
+            },
         }
+    }
+
+    /// What stands under the subprogram's name: the function with all arguments, or a short one.
+    fn short(&self, unit: &Unit) -> String {
+        let (text, raw) = self.function(unit);
+        let Some(signature) = self.signatures.and_then(|all| all.get(&unit.name)) else {
+            return text;
+        };
+        let args: Vec<&Argument> = raw.args.iter().map(|(_, a)| a).collect();
+        let locked = self.lock(unit).is_some();
+        short::function(unit, signature, &raw, &|text, about, errors| {
+            self.documentation(text, unit, &args, locked, about, errors);
+        })
     }
 
     /// The number of the lock that a unit takes.
@@ -407,19 +451,26 @@ impl Bindings<'_> {
         self.facts.locks.get(&unit.name).copied()
     }
 
-    fn function(&self, unit: &Unit) -> String {
+    /// The function with all arguments, and what callers must know of it.
+    fn function(&self, unit: &Unit) -> (String, Raw) {
         let instance = self.config.instance.as_ref();
         let instance = instance.filter(|_| self.facts.of_instance.contains(&unit.name));
+        // In a module of its own it is no method.
+        let model = match self.signatures {
+            Some(_) => "farfel_model",
+            None => "self",
+        };
         let function = match instance {
             Some(_) => method(&unit.name),
             None => identifier(&unit.name),
         };
-        let args: Vec<Argument> = unit
+        let positioned: Vec<(usize, Argument)> = unit
             .args
             .iter()
             .enumerate()
-            .filter_map(|(i, a)| a.sym().map(|s| self.argument(unit, i, s)))
+            .filter_map(|(i, a)| a.sym().map(|s| (i, self.argument(unit, i, s))))
             .collect();
+        let args: Vec<&Argument> = positioned.iter().map(|(_, a)| a).collect();
         let alternates = unit.args.iter().filter(|a| a.sym().is_none()).count();
         let result = match unit.kind {
             UnitKind::Function => unit.result.map(|r| unit.symbols[r].ty),
@@ -440,19 +491,23 @@ impl Bindings<'_> {
         if let Some(returns) = &returns {
             t.push_str(&alternate_returns(returns, unit, alternates));
         }
-        if let Some(name) = instance {
+        let within = instance.filter(|_| self.signatures.is_none());
+        if let Some(name) = within {
             let _ = writeln!(t, "impl {name} {{");
         }
         if exposed.is_some() {
             t.push_str("::farfel_runtime::exposed! {\n");
         }
-        self.documentation(&mut t, unit, &args, lock.is_some());
+        self.documentation(&mut t, unit, &args, lock.is_some(), &[], &[]);
         t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         // The macro says that it is public and unsafe.
         let visible = if exposed.is_some() { "" } else { "pub " };
         let _ = write!(t, "{visible}fn {function}(");
         // A procedure that is not called has no type.
-        let receiver = instance.map(|_| "&mut self".to_owned());
+        let receiver = instance.map(|name| match within {
+            Some(_) => "&mut self".to_owned(),
+            None => format!("{model}: &mut {name}"),
+        });
         let arguments = args.iter().filter(|a| !a.rust.is_empty());
         let arguments = arguments.map(|a| match a.said {
             Some(_) => format!("mut {}: {}", a.name, a.rust),
@@ -535,7 +590,7 @@ impl Bindings<'_> {
             let name = lock_name(number);
             let _ = writeln!(t, "    let farfel_guard = {name}.{take};");
         }
-        let state = instance.map(|_| "self.farfel_state.as_mut_ptr()".to_owned());
+        let state = instance.map(|_| format!("{model}.farfel_state.as_mut_ptr()"));
         let others = args.iter().map(|a| a.actual.clone());
         let mut actual: Vec<String> = state.into_iter().chain(others).collect();
         actual.extend(lengths.iter().map(|n| format!("&{n}")));
@@ -573,7 +628,7 @@ impl Bindings<'_> {
         if stops {
             t.push_str("    farfel_outcome?;\n");
         }
-        let value = match (&returns, result) {
+        let converted = match (&returns, result) {
             (Some(returns), _) => format!("{returns}::farfel_of(farfel_result)"),
             (None, Some(Some(Type::Logical(_)))) => "farfel_result != 0".into(),
             (None, Some(_)) => "farfel_result".into(),
@@ -581,10 +636,10 @@ impl Bindings<'_> {
         };
         match (fallible, result.is_some()) {
             (true, _) => {
-                let _ = writeln!(t, "    ::core::result::Result::Ok({value})");
+                let _ = writeln!(t, "    ::core::result::Result::Ok({converted})");
             }
             (false, true) => {
-                let _ = writeln!(t, "    {value}");
+                let _ = writeln!(t, "    {converted}");
             }
             (false, false) => {}
         }
@@ -592,10 +647,19 @@ impl Bindings<'_> {
         if exposed.is_some() {
             t.push_str("}\n");
         }
-        if instance.is_some() {
+        if within.is_some() {
             t.push_str("}\n");
         }
-        t
+        let raw = Raw {
+            value: value.map(str::to_owned),
+            function,
+            fallible,
+            exposed: exposed.is_some(),
+            instance: instance.cloned(),
+            returns,
+            args: positioned,
+        };
+        (t, raw)
     }
 
     fn argument(&self, unit: &Unit, position: usize, id: SymId) -> Argument {
@@ -769,7 +833,16 @@ impl Bindings<'_> {
         value(unit, expr, depth, &variable)
     }
 
-    fn documentation(&self, text: &mut String, unit: &Unit, args: &[Argument], locked: bool) {
+    /// `about` and `errors` are more lines of it.
+    fn documentation(
+        &self,
+        text: &mut String,
+        unit: &Unit,
+        args: &[&Argument],
+        locked: bool,
+        about: &[String],
+        errors: &[String],
+    ) {
         let fails = self.facts.fails.contains(&unit.name);
         let stops = self.facts.stops.contains(&unit.name);
         let mut lines = crate::rustdoc::comments(&unit.comments);
@@ -788,6 +861,10 @@ impl Bindings<'_> {
             let place = file.line_column(unit.span.start);
             lines.push(String::new());
             lines.push(format!("Defined at `{}:{}`.", file.name, place.line));
+        }
+        if !about.is_empty() {
+            lines.push(String::new());
+            lines.extend_from_slice(about);
         }
         if locked {
             lines.push(String::new());
@@ -816,11 +893,12 @@ impl Bindings<'_> {
             );
             lines.push(format!("That cannot be checked: {reason}."));
         }
-        if stops || fails || args.iter().any(|a| a.check.is_some()) {
+        if stops || fails || !errors.is_empty() || args.iter().any(|a| a.check.is_some()) {
             lines.extend([String::new(), "# Errors".into(), String::new()]);
             if args.iter().any(|a| a.check.is_some()) {
                 lines.push("When an array is too short for its declared bounds.".into());
             }
+            lines.extend_from_slice(errors);
             if fails {
                 lines.push(
                     "When a subscript leads out of an array, or a substring out of a text.".into(),
@@ -878,6 +956,24 @@ fn camel(name: &str) -> String {
     }
 }
 
+/// What is known of a function with all arguments.
+struct Raw {
+    /// Its name.
+    function: String,
+    /// Its arguments, with their positions in Fortran.
+    args: Vec<(usize, Argument)>,
+    /// The type of its value.
+    value: Option<String>,
+    /// It returns a `Result`.
+    fallible: bool,
+    /// It is `unsafe`.
+    exposed: bool,
+    /// The type whose value it gets first.
+    instance: Option<String>,
+    /// The type that says which alternate return it took.
+    returns: Option<String>,
+}
+
 /// One argument of a generated function.
 struct Argument {
     /// Its name in Rust.
@@ -928,8 +1024,13 @@ fn signature(unit: &Unit) -> String {
 
 /// The declaration of an array, which says how many elements it has.
 fn declaration(unit: &Unit, symbol: &Symbol) -> String {
-    let dims: Vec<String> = symbol
-        .dims
+    let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
+    format!("{ty} {}", shape(unit, &symbol.name, &symbol.dims))
+}
+
+/// `X(N)`
+fn shape(unit: &Unit, name: &Name, dims: &[Dim]) -> String {
+    let dims: Vec<String> = dims
         .iter()
         .map(|d| {
             let bound = |e: &Option<Expr>| e.as_ref().map(|e| print_expr(unit, e));
@@ -940,8 +1041,7 @@ fn declaration(unit: &Unit, symbol: &Symbol) -> String {
             }
         })
         .collect();
-    let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
-    format!("{ty} {}({})", symbol.name, dims.join(", "))
+    format!("{name}({})", dims.join(", "))
 }
 
 /// A Fortran name as a Rust identifier.

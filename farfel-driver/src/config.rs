@@ -89,6 +89,10 @@ pub struct Config {
     /// `instance`: the name of a type in Rust. Its values have COMMON and saved variables of their own, and the
     /// subprograms that use some are its methods.
     pub instance: Option<String>,
+    /// `signatures`: the arguments that functions in Rust have.
+    pub signatures: Signatures,
+    /// `signature`: a table with the names of subprograms, each with what is said of its arguments for short functions.
+    pub signature: BTreeMap<String, SignatureSettings>,
     /// `max-copies`: how many copies of one subprogram there may be for the procedures that it
     /// gets as arguments. Without it [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
     pub max_copies: Option<usize>,
@@ -231,6 +235,8 @@ impl Default for Config {
             unchecked: Unchecked::default(),
             float_errors: Vec::new(),
             instance: None,
+            signatures: Signatures::default(),
+            signature: BTreeMap::new(),
             max_copies: None,
             max_tape: None,
             verify_passes: false,
@@ -317,6 +323,8 @@ struct Settings {
     unchecked: Option<Unchecked>,
     float_errors: Option<Vec<Trap>>,
     instance: Option<String>,
+    signatures: Option<Signatures>,
+    signature: Option<BTreeMap<String, SignatureSettings>>,
     max_copies: Option<usize>,
     max_tape: Option<u32>,
     flags: Option<Vec<String>>,
@@ -421,6 +429,53 @@ pub enum Trap {
     Overflow,
     /// A result that is too small.
     Underflow,
+}
+
+/// The arguments that functions in Rust have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signatures {
+    /// All arguments of the Fortran subprogram.
+    #[default]
+    Fortran,
+    /// Those that a person would ask for; the functions with all arguments are in a module `raw`.
+    Rust,
+}
+
+/// `[package.metadata.farfel.signature.NAME]`: what is said of the arguments of a subprogram. Arrays may have bounds, as `x(n)`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SignatureSettings {
+    /// `keep`: arguments that stay as they are.
+    pub keep: Vec<String>,
+    /// `shapes`: the bounds of arrays whose declarations do not tell.
+    pub shapes: Vec<String>,
+    /// `outputs`: arguments whose values do not matter before the call.
+    pub outputs: Vec<String>,
+    /// `workspaces`: arrays whose values do not matter before the call nor after it.
+    pub workspaces: Vec<String>,
+    /// `errors`: arguments that say how it went, each with the values that are errors: `"/= 0"`.
+    pub errors: BTreeMap<String, Values>,
+}
+
+/// Values of an argument: `"< 0"`, or several of such.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Values {
+    /// One condition.
+    One(String),
+    /// Any of these.
+    Several(Vec<String>),
+}
+
+impl Values {
+    /// The conditions.
+    pub(crate) fn list(&self) -> &[String] {
+        match self {
+            Values::One(one) => std::slice::from_ref(one),
+            Values::Several(several) => several,
+        }
+    }
 }
 
 /// What `unchecked` names.
@@ -616,6 +671,8 @@ impl Config {
             unchecked,
             float_errors,
             instance,
+            signatures,
+            signature,
             max_copies,
             max_tape,
             flags,
@@ -661,6 +718,8 @@ impl Config {
         self.unchecked = unchecked.unwrap_or_default();
         self.float_errors = float_errors.unwrap_or_default();
         self.instance = instance;
+        self.signatures = signatures.unwrap_or_default();
+        self.signature = signature.unwrap_or_default();
         self.max_copies = max_copies;
         self.max_tape = max_tape;
         self.flags = flags.unwrap_or_default();
@@ -858,6 +917,12 @@ impl Config {
                                the subprograms that rely on it";
                 return fault("instance", message.into());
             }
+        }
+        if self.signatures == Signatures::Fortran
+            && let Some(name) = self.signature.keys().next()
+        {
+            let message = "functions have all arguments without `signatures = \"rust\"`";
+            return fault(&format!("signature.{name}"), message.into());
         }
         if let Some(level) = &self.opt_level
             && !["0", "1", "2", "3", "s", "z", "fast"].contains(&level.as_str())

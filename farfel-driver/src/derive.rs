@@ -71,9 +71,9 @@ pub struct Derived {
 
 /// An argument with the bounds that its declaration leaves open: `x(n)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Variable {
-    name: Name,
-    bounds: Option<String>,
+pub(crate) struct Variable {
+    pub(crate) name: Name,
+    pub(crate) bounds: Option<String>,
 }
 
 /// An entry of the table `derive`.
@@ -154,6 +154,40 @@ impl Settings {
     }
 }
 
+impl Derived {
+    /// The subprogram whose derivative it is.
+    pub(crate) fn subprogram(&self) -> Name {
+        upper(&self.subprogram)
+    }
+
+    /// Is an argument a derivative that is computed, and not one that is given?
+    pub(crate) fn computes(&self, argument: &str) -> bool {
+        // The result of a function has the name of the derivative.
+        let of = self.of.iter().map(|v| match v.name == self.subprogram() {
+            true => self.name.to_ascii_uppercase(),
+            false => v.name.to_string(),
+        });
+        let of: Vec<String> = of.collect();
+        let by: Vec<String> = self.by.iter().map(|v| v.name.to_string()).collect();
+        let (names, suffixes): (&[String], &[&str]) = match self.kind {
+            Kind::Gradient => (&by, &["_GRADIENT"]),
+            Kind::Jvp => (&of, &["_TANGENT"]),
+            Kind::Vjp => (&by, &["_COTANGENT"]),
+            Kind::Hvp => (&by, &["_GRADIENT", "_HVP"]),
+            Kind::Hessian => (&by, &["_GRADIENT", "_HESSIAN"]),
+            Kind::Jacobian => {
+                let pair = |x: &String| of.iter().any(|y| *argument == format!("{y}_BY_{x}"));
+                return by.iter().any(pair);
+            }
+        };
+        let is = |name: &String| {
+            let suffix = argument.strip_prefix(name.as_str());
+            suffix.is_some_and(|s| suffixes.contains(&s))
+        };
+        names.iter().any(is)
+    }
+}
+
 fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -162,7 +196,7 @@ fn is_identifier(name: &str) -> bool {
 
 impl Variable {
     /// Parses `x` or `x(n)`.
-    fn read(text: &str) -> Result<Variable, String> {
+    pub(crate) fn read(text: &str) -> Result<Variable, String> {
         let (name, bounds) = match text.split_once('(') {
             None => (text, None),
             Some((name, rest)) => {

@@ -104,6 +104,7 @@ impl Lowered {
             None => bind::choose(program, &written, config, &facts.plan)?,
             Some(_) => bind::choose_among(program, &written, config, &facts.plan)?,
         };
+        let signatures = bind::signatures(program, &exports, config, &assigned)?;
         let part = Bindings {
             program,
             exports: &exports,
@@ -112,6 +113,7 @@ impl Lowered {
             config,
             facts: &facts,
             assigned: &assigned,
+            signatures: signatures.as_ref(),
             by_name: &staged.by_name,
         }
         .part();

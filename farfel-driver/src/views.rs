@@ -194,6 +194,8 @@ impl Session {
             self.config.real_bytes(),
         );
         let exports = bind::choose(&program, written, &self.config, &plan)?;
+        // What is wrong there is said.
+        bind::signatures(&program, &exports, &self.config, &assigned)?;
         let facts = Facts::of(&program, &assigned, memory, plan);
         Ok((facts, exports.names))
     }

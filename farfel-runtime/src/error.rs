@@ -18,6 +18,30 @@ pub enum Error {
         /// How many elements there are.
         got: usize,
     },
+    /// Slices do not fit together, so that a size which is left out of the arguments has no value. Nothing was called.
+    Shape {
+        /// The function, as Rust names it.
+        function: &'static str,
+        /// The argument, as Rust names it.
+        argument: &'static str,
+        /// What is counted: `elements`, `rows`, `columns`.
+        what: &'static str,
+        /// How many there are.
+        got: usize,
+        /// How many there must be, and why: ``3, as `x` has``.
+        wanted: String,
+    },
+    /// An argument by which the subprogram says how it went says that it failed. What the subprogram had assigned stands.
+    Status {
+        /// The function, as Rust names it.
+        function: &'static str,
+        /// The argument, as Rust names it.
+        argument: &'static str,
+        /// Its value.
+        value: i64,
+        /// What the comments of the subprogram say of this value; empty where they do not.
+        meaning: &'static str,
+    },
     /// The program left an array or a text: it used an element that is not there. What the
     /// subprogram had assigned until then stands.
     Bounds {
@@ -136,6 +160,28 @@ impl fmt::Display for Error {
                 f,
                 "{function}: argument `{argument}` has {got} elements, at least {needed} are needed"
             ),
+            Error::Shape {
+                function,
+                argument,
+                what,
+                got,
+                wanted,
+            } => write!(
+                f,
+                "{function}: argument `{argument}` has {got} {what}, and must have {wanted}"
+            ),
+            Error::Status {
+                function,
+                argument,
+                value,
+                meaning,
+            } => {
+                write!(f, "{function}: `{argument}` is {value}")?;
+                match meaning.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, ": {meaning}"),
+                }
+            }
             Error::Bounds {
                 reference,
                 subscripts,
@@ -262,6 +308,20 @@ mod tests {
         assert_eq!(
             stop(0, Some("NO ROOT")),
             "Fortran program stopped: NO ROOT (src/a.f:7)"
+        );
+        let status = |value, meaning| {
+            Error::Status {
+                function: "solve",
+                argument: "info",
+                value,
+                meaning,
+            }
+            .to_string()
+        };
+        assert_eq!(status(-2, ""), "solve: `info` is -2");
+        assert_eq!(
+            status(1, "the matrix is singular."),
+            "solve: `info` is 1: the matrix is singular."
         );
         let short = Error::Extent {
             function: "norm",

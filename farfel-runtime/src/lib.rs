@@ -32,6 +32,9 @@
 //!   without IOSTAT that fails, an ALLOCATE without STAT, an INTEGER that is divided by zero. `PRINT *` that fails panics,
 //!   as `print!` does. In a program that is built with `panic = "abort"`, all of it ends the process, with the message.
 //!
+//! With the setting `signatures = "rust"` functions are shorter, and those that have all arguments of the Fortran
+//! subprogram are in a module `raw`. The short ones only call these: what is checked does not change.
+//!
 //! # Closures
 //!
 //! A procedure that a subprogram takes is a closure of the kind that its calls in the Fortran code
@@ -63,6 +66,7 @@ mod closure;
 mod end;
 mod error;
 mod lock;
+mod sizes;
 pub mod sparse;
 mod state;
 
@@ -75,6 +79,7 @@ pub use end::{catch_end, expect_no_end};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use num_complex::{self, Complex};
+pub use sizes::{agree, size, zeros};
 pub use state::State;
 
 /// What stands in generated bindings at the border to Fortran. The word `unsafe` comes from here,

@@ -90,6 +90,7 @@ impl Memo {
             part: Part {
                 skipped: from.list(pair)?,
                 functions: from.list(pair)?,
+                raw: from.list(pair)?,
                 exposed: from.list(pair)?,
                 instance: String::new(),
                 locks: from.number()?.try_into().ok()?,
@@ -113,6 +114,7 @@ impl Notes {
                 Part {
                     skipped,
                     functions,
+                    raw,
                     exposed,
                     locks,
                     // With instances there are no partitions.
@@ -126,7 +128,7 @@ impl Notes {
             to.text(key);
             to.list(shared, |to, name| to.text(name));
         });
-        for list in [skipped, functions, exposed] {
+        for list in [skipped, functions, raw, exposed] {
             to.list(list, |to, (name, text)| {
                 to.text(name);
                 to.text(text);
@@ -197,6 +199,7 @@ mod tests {
             part: Part {
                 skipped: vec![pair("B", "why")],
                 functions: vec![pair("A", "fn a() {}\n")],
+                raw: vec![pair("A", "fn a(n: i32) {}\n")],
                 exposed: vec![pair("A", "it has ENTRY points")],
                 instance: String::new(),
                 locks: 1,

@@ -415,6 +415,7 @@ pub(crate) fn plan(
     let mut diagnostics = std::mem::take(&mut library.diagnostics);
     let mut parts = Vec::new();
     let mut order: Vec<(usize, (String, String))> = Vec::new();
+    let mut raw = Vec::new();
     let mut skipped = Vec::new();
     let mut exposed = Vec::new();
     let at: BTreeMap<&str, usize> = library
@@ -433,6 +434,7 @@ pub(crate) fn plan(
             (at, (name.clone(), text.clone()))
         };
         order.extend(part.functions.iter().map(place));
+        raw.extend(part.raw.iter().map(place));
         skipped.extend(part.skipped.iter().map(place));
         exposed.extend(part.exposed.iter().map(place));
         bindings.locks = bindings.locks.max(part.locks);
@@ -449,6 +451,7 @@ pub(crate) fn plan(
     }
     for (list, into) in [
         (order, &mut bindings.functions),
+        (raw, &mut bindings.raw),
         (skipped, &mut bindings.skipped),
         (exposed, &mut bindings.exposed),
     ] {

@@ -1,0 +1,483 @@
+//! The text of short functions: see [`signature`](super::signature).
+
+use super::signature::{Role, Signature, Status};
+use super::{Argument, Raw};
+use farfel_lang::ir::Unit;
+use std::fmt::Write as _;
+
+/// Writes the documentation of a function, with more lines about it and about its errors.
+pub(super) type Document<'d> = &'d dyn Fn(&mut String, &[String], &[String]);
+
+/// What a short function returns.
+struct Returned {
+    /// What the raw function returns.
+    value: Option<String>,
+    /// Arguments: names and types.
+    outputs: Vec<(usize, String)>,
+}
+
+/// A short function, or the raw one under its name where nothing is left out.
+pub(super) fn function(
+    unit: &Unit,
+    signature: &Signature,
+    raw: &Raw,
+    document: Document,
+) -> String {
+    let function = &raw.function;
+    let same = signature.roles.iter().all(|r| *r == Role::Given) && signature.statuses.is_empty();
+    if same && raw.instance.is_none() {
+        let with = match &raw.returns {
+            Some(returns) => format!("{{{function}, {returns}}}"),
+            None => function.clone(),
+        };
+        return format!("#[doc(inline)]\n#[allow(unused_imports)]\npub use self::raw::{with};\n");
+    }
+    let short = Short {
+        unit,
+        signature,
+        raw,
+    };
+    short.text(document)
+}
+
+struct Short<'a> {
+    unit: &'a Unit,
+    signature: &'a Signature,
+    raw: &'a Raw,
+}
+
+impl Short<'_> {
+    fn text(&self, document: Document) -> String {
+        let Raw {
+            function,
+            args: _,
+            value,
+            fallible,
+            exposed,
+            instance,
+            returns,
+        } = self.raw;
+        let returned = self.returned(value.clone());
+        let body = self.before();
+        let fallible_here = body.contains(")?;") || !self.signature.statuses.is_empty();
+        let fails = *fallible || fallible_here;
+        let ty = returned.ty(self.unit);
+        let declared = match (&ty, fails) {
+            (None, false) => String::new(),
+            (Some(ty), false) => format!(" -> {ty}"),
+            (ty, true) => {
+                let ty = ty.as_deref().unwrap_or("()");
+                format!(" -> ::core::result::Result<{ty}, ::farfel_runtime::Error>")
+            }
+        };
+
+        let mut t = String::new();
+        if let Some(returns) = returns {
+            let _ = writeln!(
+                t,
+                "#[allow(unused_imports)]\npub use self::raw::{returns};\n"
+            );
+        }
+        t.push_str(&self.result_type(&returned));
+        if let Some(name) = instance {
+            let _ = writeln!(t, "impl {name} {{");
+        }
+        if *exposed {
+            t.push_str("::farfel_runtime::exposed! {\n");
+        }
+        document(&mut t, &self.about(), &self.errors());
+        t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
+        let visible = if *exposed { "" } else { "pub " };
+        let receiver = instance.as_ref().map(|_| "&mut self".to_owned());
+        let arguments = self.given().map(|a| format!("{}: {}", a.name, a.rust));
+        let arguments: Vec<String> = receiver.into_iter().chain(arguments).collect();
+        let _ = writeln!(
+            t,
+            "{visible}fn {function}({}){declared} {{",
+            arguments.join(", ")
+        );
+        t.push_str(&body);
+        let mut call = format!("self::raw::{function}({})", self.actual().join(", "));
+        if *exposed {
+            t.push_str("    // SAFETY: whoever calls this vouches for it.\n");
+            call = format!("::farfel_runtime::border! {{ {call} }}");
+        }
+        if *fallible {
+            call.push('?');
+        }
+        let kept = if value.is_some() {
+            "let farfel_value = "
+        } else {
+            ""
+        };
+        let _ = writeln!(t, "    {kept}{call};");
+        for status in &self.signature.statuses {
+            t.push_str(&self.check(status));
+        }
+        let result = returned.expression(self);
+        match (fails, result) {
+            (true, result) => {
+                let result = result.unwrap_or_else(|| "()".into());
+                let _ = writeln!(t, "    ::core::result::Result::Ok({result})");
+            }
+            (false, Some(result)) => {
+                let _ = writeln!(t, "    {result}");
+            }
+            (false, None) => {}
+        }
+        t.push_str("}\n");
+        if *exposed {
+            t.push_str("}\n");
+        }
+        if instance.is_some() {
+            t.push_str("}\n");
+        }
+        t
+    }
+
+    /// The arguments with their roles. Those that Rust does not see are not among them.
+    fn arguments(&self) -> impl Iterator<Item = (usize, &Argument, &Role)> {
+        let args = self.raw.args.iter().filter(|(_, a)| !a.rust.is_empty());
+        args.filter_map(|(p, a)| Some((*p, a, self.signature.roles.get(*p)?)))
+    }
+
+    fn given(&self) -> impl Iterator<Item = &Argument> {
+        self.arguments()
+            .filter(|(_, _, role)| **role == Role::Given)
+            .map(|(_, a, _)| a)
+    }
+
+    fn argument(&self, position: usize) -> Option<&Argument> {
+        let mut found = self.arguments().filter(|(p, ..)| *p == position);
+        found.next().map(|(_, a, _)| a)
+    }
+
+    fn returned(&self, value: Option<String>) -> Returned {
+        let outputs = self.arguments().filter_map(|(p, a, role)| match role {
+            Role::Output(None) => Some((p, pointee(&a.rust).to_owned())),
+            Role::Output(Some(_)) => Some((p, format!("::std::vec::Vec<{}>", element(&a.rust)))),
+            _ => None,
+        });
+        Returned {
+            value,
+            outputs: outputs.collect(),
+        }
+    }
+
+    /// The name of the function in messages.
+    fn shown(&self) -> &str {
+        plain(&self.raw.function)
+    }
+
+    /// Sizes, and what is allocated.
+    fn before(&self) -> String {
+        let mut t = String::new();
+        let shown = self.shown();
+        let mut checks = String::new();
+        for (_, a, role) in self.arguments() {
+            let Role::Size(sources) = role else { continue };
+            let mut sources = sources.iter().filter_map(|p| self.argument(*p));
+            let Some(first) = sources.next() else {
+                continue;
+            };
+            let from = plain(&first.name);
+            let _ = writeln!(
+                t,
+                "    let {}: {} = ::farfel_runtime::size(\"{shown}\", \"{from}\", \"elements\", {}.len())?;",
+                a.name, a.rust, first.name
+            );
+            for other in sources {
+                let _ = writeln!(
+                    checks,
+                    "    ::farfel_runtime::agree(\"{shown}\", \"{}\", \"elements\", {}.len(), {}.len(), \"{from}\")?;",
+                    plain(&other.name),
+                    other.name,
+                    first.name,
+                );
+            }
+        }
+        t.push_str(&checks);
+        for (_, a, role) in self.arguments() {
+            if let Role::Length(bounds) = role {
+                let array = bounds.shown.split('(').next().unwrap_or_default();
+                let _ = writeln!(
+                    t,
+                    "    let {}: {} = ::farfel_runtime::size(\"{shown}\", \"{}\", \"elements\", ::farfel_runtime::elements(&[{}]))?;",
+                    a.name,
+                    a.rust,
+                    array.to_ascii_lowercase(),
+                    bounds.rust
+                );
+            }
+        }
+        for (_, a, role) in self.arguments() {
+            match role {
+                Role::Output(None) | Role::Status => {
+                    let _ = writeln!(
+                        t,
+                        "    let mut {}: {} = ::core::default::Default::default();",
+                        a.name,
+                        pointee(&a.rust)
+                    );
+                }
+                Role::Output(Some(bounds)) | Role::Workspace(bounds) => {
+                    let mutable = if a.rust.starts_with("&mut") {
+                        "mut "
+                    } else {
+                        ""
+                    };
+                    let _ = writeln!(
+                        t,
+                        "    let {mutable}{}: ::std::vec::Vec<{}> = ::farfel_runtime::zeros(\"{}\", &[{}])?;",
+                        a.name,
+                        element(&a.rust),
+                        bounds.shown,
+                        bounds.rust
+                    );
+                }
+                Role::Given | Role::Size(_) | Role::Length(_) => {}
+            }
+        }
+        t
+    }
+
+    /// What the raw function gets.
+    fn actual(&self) -> Vec<String> {
+        let instance = self.raw.instance.iter().map(|_| "self".to_owned());
+        let statuses = &self.signature.statuses;
+        let others = self.arguments().map(|(p, a, role)| match role {
+            // It is looked at again.
+            Role::Given if statuses.iter().any(|s| s.position == p) => {
+                format!("&mut *{}", a.name)
+            }
+            Role::Given | Role::Size(_) | Role::Length(_) => a.name.clone(),
+            _ if a.rust.starts_with("&mut") => format!("&mut {}", a.name),
+            _ => format!("&{}", a.name),
+        });
+        instance.chain(others).collect()
+    }
+
+    /// An error where an argument says so.
+    fn check(&self, status: &Status) -> String {
+        let Some(a) = self.argument(status.position) else {
+            return String::new();
+        };
+        let given = self.signature.roles.get(status.position) == Some(&Role::Given);
+        let value = format!(
+            "::core::primitive::i64::from({}{})",
+            if given { "*" } else { "" },
+            a.name
+        );
+        let wrong: Vec<String> = status
+            .wrong
+            .iter()
+            .map(|(operator, than)| format!("farfel_status {operator} {than}"))
+            .collect();
+        let meanings = status.meanings.iter().map(|m| {
+            let operator = match m.relation {
+                "=" => "==",
+                "/=" => "!=",
+                other => other,
+            };
+            let text = crate::rustdoc::legal(&m.text);
+            format!("            v if v {operator} {} => {text:?},\n", m.value)
+        });
+        let meanings: String = meanings.collect();
+        let meaning = match meanings.is_empty() {
+            true => "\"\"".to_owned(),
+            false => {
+                format!("match farfel_status {{\n{meanings}            _ => \"\",\n            }}")
+            }
+        };
+        format!(
+            "    let farfel_status = {value};\n    if {} {{\n        return ::core::result::Result::Err(::farfel_runtime::Error::Status {{\n            \
+             function: \"{}\",\n            argument: \"{}\",\n            value: farfel_status,\n            meaning: {meaning},\n        }});\n    }}\n",
+            wrong.join(" || "),
+            self.shown(),
+            plain(&a.name)
+        )
+    }
+
+    /// What became of arguments, for people.
+    fn about(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (_, a, role) in self.arguments() {
+            let name = plain(&a.name);
+            let line = match role {
+                Role::Given => continue,
+                Role::Size(sources) => {
+                    let sources = sources.iter().filter_map(|p| self.argument(*p));
+                    let sources: Vec<String> =
+                        sources.map(|a| format!("`{}`", plain(&a.name))).collect();
+                    let (last, others) = match sources.split_last() {
+                        Some((last, [])) => (last, String::new()),
+                        Some((last, others)) => (last, format!("{} and of ", others.join(", of "))),
+                        None => continue,
+                    };
+                    format!("`{name}` is the number of elements of {others}{last}.")
+                }
+                Role::Length(bounds) => format!("`{name}` is the length of `{}`.", bounds.shown),
+                Role::Output(_) => format!("`{name}` is returned."),
+                Role::Workspace(bounds) => format!("`{}` is allocated here.", bounds.shown),
+                Role::Status => format!("`{name}` is in the error, if there is one."),
+            };
+            lines.push(line);
+        }
+        lines.push(format!(
+            "[`raw::{}`] has all arguments of the Fortran subprogram.",
+            plain(&self.raw.function)
+        ));
+        lines
+    }
+
+    fn errors(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let agree = |r: &Role| matches!(r, Role::Size(sources) if sources.len() > 1);
+        if self.signature.roles.iter().any(agree) {
+            lines.push("When arrays that share a size do not have as many elements.".to_owned());
+        }
+        for status in &self.signature.statuses {
+            let Some(a) = self.argument(status.position) else {
+                continue;
+            };
+            let conditions: Vec<String> = status
+                .wrong
+                .iter()
+                .map(|(operator, than)| format!("`{} {operator} {than}`", plain(&a.name)))
+                .collect();
+            lines.push(format!("When {}.", conditions.join(" or ")));
+        }
+        lines
+    }
+
+    /// The struct for several results.
+    fn result_type(&self, returned: &Returned) -> String {
+        if !returned.is_struct() {
+            return String::new();
+        }
+        let mut fields = String::new();
+        let name = output_type(self.unit);
+        for (field, ty, about) in returned.fields(self) {
+            for line in about {
+                let line = crate::rustdoc::legal(&line);
+                let _ = writeln!(
+                    fields,
+                    "    ///{}{line}",
+                    if line.is_empty() { "" } else { " " }
+                );
+            }
+            let _ = writeln!(fields, "    pub {field}: {ty},");
+        }
+        let method = plain(&self.raw.function);
+        let link = match &self.raw.instance {
+            Some(instance) => format!("{instance}::{method}"),
+            None => format!("{method}()"),
+        };
+        format!(
+            "/// What [`{link}`] returns.\n#[derive(Debug, Clone, PartialEq)]\n#[allow(dead_code, non_camel_case_types)]\npub struct {name} {{\n{fields}}}\n\n"
+        )
+    }
+}
+
+impl Returned {
+    fn is_struct(&self) -> bool {
+        self.outputs.len() + usize::from(self.value.is_some()) > 1
+    }
+
+    fn ty(&self, unit: &Unit) -> Option<String> {
+        match (&self.value, &self.outputs[..]) {
+            (None, []) => None,
+            (Some(value), []) => Some(value.clone()),
+            (None, [(_, ty)]) => Some(ty.clone()),
+            _ => Some(output_type(unit)),
+        }
+    }
+
+    /// Names, types and documentation of the fields.
+    fn fields(&self, short: &Short) -> Vec<(String, String, Vec<String>)> {
+        let outputs = self.outputs.iter().filter_map(|(p, ty)| {
+            let a = short.argument(*p)?;
+            let symbol = &short.unit.symbols[short.unit.args.get(*p)?.sym()?];
+            let bounds = match short.signature.roles.get(*p) {
+                Some(Role::Output(Some(bounds))) => bounds.shown.as_str(),
+                _ => symbol.name.as_str(),
+            };
+            let declared = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
+            let mut about = vec![format!("`{declared} {bounds}`")];
+            let said = short.signature.about.get(*p).filter(|l| !l.is_empty());
+            if let Some(lines) = said {
+                about.push(String::new());
+                about.extend(crate::rustdoc::comments(lines));
+            }
+            Some((a.name.clone(), ty.clone(), about))
+        });
+        let outputs: Vec<_> = outputs.collect();
+        let value = self.value.iter().map(|ty| {
+            let (name, about) = match &short.raw.returns {
+                Some(_) => ("returned", "How it returned."),
+                None => ("value", "The value of the function."),
+            };
+            let taken = |n: &str| outputs.iter().any(|(other, ..)| other == n);
+            let mut name = name.to_owned();
+            while taken(&name) {
+                name.push('_');
+            }
+            (name, ty.clone(), vec![about.to_owned()])
+        });
+        let value: Vec<_> = value.collect();
+        value.into_iter().chain(outputs).collect()
+    }
+
+    /// The result of the function's body.
+    fn expression(&self, short: &Short) -> Option<String> {
+        match (&self.value, &self.outputs[..]) {
+            (None, []) => None,
+            (Some(_), []) => Some("farfel_value".into()),
+            (None, [(p, _)]) => short.argument(*p).map(|a| a.name.clone()),
+            _ => {
+                let fields = self.fields(short);
+                let first = usize::from(self.value.is_some());
+                let value = fields[..first]
+                    .iter()
+                    .map(|(name, ..)| format!("{name}: farfel_value"));
+                let others = fields[first..].iter().map(|(name, ..)| name.clone());
+                let all: Vec<String> = value.chain(others).collect();
+                Some(format!(
+                    "{} {{ {} }}",
+                    output_type(short.unit),
+                    all.join(", ")
+                ))
+            }
+        }
+    }
+}
+
+/// The name of the struct for several results.
+fn output_type(unit: &Unit) -> String {
+    let mut text = String::new();
+    for word in unit.name.split(['_', '$']).filter(|w| !w.is_empty()) {
+        // `A_1` and `A1` are two.
+        if word.starts_with(|c: char| c.is_ascii_digit()) {
+            text.push('_');
+        }
+        let (first, rest) = word.split_at(1);
+        text.push_str(first);
+        text.push_str(&rest.to_ascii_lowercase());
+    }
+    text + "Output"
+}
+
+/// A name as people write it.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches("r#")
+}
+
+/// What a reference leads to.
+fn pointee(ty: &str) -> &str {
+    ty.trim_start_matches("&mut ").trim_start_matches('&')
+}
+
+/// What a slice has.
+fn element(ty: &str) -> &str {
+    pointee(ty).trim_start_matches('[').trim_end_matches(']')
+}

@@ -1,0 +1,745 @@
+//! Signatures that a person would write: `signatures = "rust"` in the settings.
+//!
+//! The function with all arguments of a subprogram stays, in the module `raw`. A short function calls it, and does nothing
+//! itself that a call depends on: what is checked, and what makes it sound, is in the raw one. So all that can go
+//! wrong here is that somebody needs the long one. An argument goes only where nothing is lost by that:
+//!
+//! | argument | goes if | instead |
+//! |---|---|---|
+//! | INTEGER N | it is only read, and the bound of an array that is given, `X(N)` | the length of the slice; slices that share it must agree |
+//! | a number that is set | its value is never read before, and every way through the subprogram sets it | a result |
+//! | an array that is set | the same, of each element ([`covered`]), and its bounds follow from what is given | a `Vec` |
+//! | an array to work in | its name says so and its values are never read before, or a comment says so | allocated |
+//! | INFO | a comment says that all but 0 are errors | [`Err`] |
+//!
+//! The settings, INTENT(OUT), and comments as LAPACK and MINPACK have them ([`said`](super::said)) count as well as
+//! what the analysis finds. What it cannot find stays an argument. A derivative that the settings ask for (`derive`) takes over
+//! what becomes of the arguments of what it is the derivative of.
+
+use super::covered::is_covered;
+use super::said::{Meaning, Said, comments, meanings, said};
+use super::value::value;
+use super::{Exports, identifier};
+use crate::calls::entered;
+use crate::config::{SignatureSettings, Signatures};
+use crate::derive::{Derived, Variable};
+use crate::{Config, Error};
+use farfel_lang::dataflow::{Intents, Use};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::{
+    Class, Dim, ExprKind, Intent, Name, Place, Program, SpecKind, SymId, Type, Unit,
+};
+use farfel_lang::resolve::resolve;
+use farfel_lang::spelling::closest;
+use farfel_lang::syntax::{Form, NoIncludes, parse};
+use farfel_lang::{Sources, diagnostic};
+use std::collections::{BTreeMap, HashMap};
+
+/// The signatures of exported subprograms, by their names.
+pub(crate) type All = HashMap<Name, Signature>;
+
+/// What becomes of the arguments of a subprogram.
+#[derive(Debug, Default)]
+pub(crate) struct Signature {
+    /// By their positions; of alternate returns nothing.
+    pub(super) roles: Vec<Role>,
+    /// What comments say of them.
+    pub(super) about: Vec<Vec<String>>,
+    /// The arguments that say how it went.
+    pub(super) statuses: Vec<Status>,
+}
+
+/// What becomes of an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It stays as it is.
+    Given,
+    /// A size: that of each of these arrays.
+    Size(Vec<usize>),
+    /// How long an array is that is allocated.
+    Length(Bounds),
+    /// A result. An array has bounds.
+    Output(Option<Bounds>),
+    /// An array that is allocated, and forgotten.
+    Workspace(Bounds),
+    /// It says how it went, and nothing else.
+    Status,
+}
+
+/// An argument that says how it went.
+#[derive(Debug)]
+pub(super) struct Status {
+    pub position: usize,
+    /// The values that are errors: operators of Rust, and what is compared.
+    pub wrong: Vec<(&'static str, i64)>,
+    pub meanings: Vec<Meaning>,
+}
+
+/// The bounds of an array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// In Rust: pairs of `i64`.
+    pub rust: String,
+    /// In Fortran: `W(8*N)`.
+    pub shown: String,
+    /// For each dimension the argument that it ends with, if it begins with 1.
+    whole: Vec<Option<Name>>,
+    /// The arguments in them.
+    mentions: Vec<Name>,
+}
+
+/// Finds the signatures of what Rust can call; none where the settings do not ask for short ones.
+///
+/// # Errors
+///
+/// [`Error::Config`] with everything that is wrong in the tables `signature`.
+pub(crate) fn signatures(
+    program: &Program,
+    exports: &Exports,
+    config: &Config,
+    assigned: &Assigned,
+) -> Result<Option<All>, Error> {
+    if config.signatures == Signatures::Fortran {
+        return Ok(None);
+    }
+    let tables: BTreeMap<String, (&String, &SignatureSettings)> = config
+        .signature
+        .iter()
+        .map(|(name, table)| (name.to_ascii_uppercase(), (name, table)))
+        .collect();
+    let mut faults = Vec::new();
+    for (name, reason) in &exports.skipped {
+        if let Some((name, _)) = tables.get(name.as_str()) {
+            faults.push(((*name).clone(), format!("Rust cannot call it: {reason}")));
+        }
+    }
+    let intents = Intents::of(program);
+    let mut all = All::new();
+    for name in &exports.names {
+        let Some(unit) = entered(program, name) else {
+            continue;
+        };
+        let table = tables.get(name.as_str());
+        let nothing = SignatureSettings::default();
+        let settings = |name: &str| tables.get(name).map_or(&nothing, |t| t.1);
+        let mut maker = Maker::new(&unit, settings(name), assigned, &intents);
+        let is_this = |d: &&Derived| d.name.eq_ignore_ascii_case(name);
+        if let Some(derived) = config.derive.iter().find(is_this) {
+            let of = derived.subprogram();
+            if let Some(unit) = program.unit(&of) {
+                let roles = Maker::new(unit, settings(&of), assigned, &intents)
+                    .signature()
+                    .roles;
+                maker.take_over(unit, &roles);
+            }
+            maker.take_results(derived);
+        }
+        let signature = maker.signature();
+        if let Some((name, _)) = table {
+            let own = maker.faults.into_iter();
+            faults.extend(own.map(|fault| ((*name).clone(), fault)));
+        }
+        all.insert(name.clone(), signature);
+    }
+    match faulty(faults) {
+        Some(error) => Err(error),
+        None => Ok(Some(all)),
+    }
+}
+
+/// Checks that the subprograms exist which tables name.
+///
+/// # Errors
+///
+/// [`Error::Config`] with all that do not.
+pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) -> Result<(), Error> {
+    if config.signature.is_empty() {
+        return Ok(());
+    }
+    let written: Vec<&str> = written.collect();
+    let unknown = config.signature.keys().filter_map(|name| {
+        let upper = name.to_ascii_uppercase();
+        if written.contains(&upper.as_str()) {
+            return None;
+        }
+        let meant = closest(&upper, written.iter().copied());
+        let meant = meant.map(|m| format!("; did you mean `{}`?", m.to_ascii_lowercase()));
+        let meant = meant.unwrap_or_default();
+        let message = format!("there is no top-level subprogram of this name{meant}");
+        Some((name.clone(), message))
+    });
+    faulty(unknown.collect()).map_or(Ok(()), Err)
+}
+
+/// All that is wrong, as one error.
+fn faulty(faults: Vec<(String, String)>) -> Option<Error> {
+    let mut faults = faults.into_iter();
+    let (first, message) = faults.next()?;
+    let others = faults.map(|(name, message)| format!("\nsetting `signature.{name}`: {message}"));
+    Some(Error::Config {
+        origin: format!("setting `signature.{first}`"),
+        message: message + &others.collect::<String>(),
+    })
+}
+
+/// What a setting says of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Keep,
+    Output,
+    Workspace,
+}
+
+struct Maker<'u> {
+    unit: &'u Unit,
+    table: &'u SignatureSettings,
+    assigned: &'u Assigned,
+    intents: &'u [Use],
+    /// What comments say, by position.
+    said: Vec<Said>,
+    /// What settings say, by position.
+    asked: Vec<Option<Asked>>,
+    /// The bounds in settings, by position.
+    given: HashMap<usize, String>,
+    /// What is known from elsewhere: that an argument is an output, or room to work in.
+    known: Vec<Option<Asked>>,
+    faults: Vec<String>,
+    roles: Vec<Role>,
+}
+
+impl<'u> Maker<'u> {
+    fn new(
+        unit: &'u Unit,
+        table: &'u SignatureSettings,
+        assigned: &'u Assigned,
+        intents: &'u Intents,
+    ) -> Self {
+        let comments = comments(unit);
+        let named = |a: &farfel_lang::ir::Arg| a.sym().map(|s| &unit.symbols[s].name);
+        let said = unit.args.iter().map(|a| match named(a) {
+            Some(name) => said(&comments, name),
+            None => Said::default(),
+        });
+        Maker {
+            unit,
+            table,
+            assigned,
+            intents: intents.get(&unit.name).unwrap_or(&[]),
+            said: said.collect(),
+            asked: vec![None; unit.args.len()],
+            given: HashMap::new(),
+            known: vec![None; unit.args.len()],
+            faults: Vec::new(),
+            roles: vec![Role::Given; unit.args.len()],
+        }
+    }
+
+    /// What becomes of the arguments of another subprogram becomes of those of this one that are called the same.
+    fn take_over(&mut self, of: &Unit, roles: &[Role]) {
+        for (a, role) in of.args.iter().zip(roles) {
+            let known = match role {
+                Role::Output(_) | Role::Status => Asked::Output,
+                Role::Workspace(_) => Asked::Workspace,
+                Role::Given | Role::Size(_) | Role::Length(_) => continue,
+            };
+            let name = a.sym().map(|s| of.symbols[s].name.as_str());
+            let own = (0..self.roles.len()).find(|p| Some(self.name(*p)) == name);
+            if let Some(own) = own {
+                self.known[own] = Some(known);
+            }
+        }
+    }
+
+    /// What is computed is an output.
+    fn take_results(&mut self, derived: &Derived) {
+        for position in 0..self.roles.len() {
+            if derived.computes(self.name(position)) {
+                self.known[position] = Some(Asked::Output);
+            }
+        }
+    }
+
+    fn signature(&mut self) -> Signature {
+        self.read_table();
+        // Numbers first: the bounds of arrays depend on them.
+        let statuses = self.statuses();
+        for position in 0..self.roles.len() {
+            if self.is_number(position) && self.roles[position] == Role::Given {
+                let output = match self.asked[position] {
+                    Some(Asked::Keep) => false,
+                    Some(Asked::Output) => true,
+                    _ => self.is_set(position),
+                };
+                if output {
+                    self.roles[position] = Role::Output(None);
+                }
+            }
+        }
+        for position in 0..self.roles.len() {
+            if self.is_array(position) {
+                self.array(position);
+            }
+        }
+        for position in 0..self.roles.len() {
+            if self.is_integer(position) && self.roles[position] == Role::Given {
+                self.size(position);
+            }
+        }
+        Signature {
+            roles: self.roles.clone(),
+            about: self.said.iter().map(|s| s.lines.clone()).collect(),
+            statuses,
+        }
+    }
+
+    fn sym(&self, position: usize) -> Option<SymId> {
+        self.unit.args.get(position)?.sym()
+    }
+
+    fn name(&self, position: usize) -> &str {
+        let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
+        symbol.map_or("", |s| s.name.as_str())
+    }
+
+    fn is_array(&self, position: usize) -> bool {
+        let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
+        symbol.is_some_and(|s| s.is_variable() && s.is_array())
+    }
+
+    /// A scalar that Rust can have as a value.
+    fn is_number(&self, position: usize) -> bool {
+        let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
+        symbol.is_some_and(|s| {
+            let open = matches!(&s.length, Some(e) if e.kind == ExprKind::Star);
+            s.is_variable() && !s.is_array() && !(s.ty == Some(Type::Character) && open)
+        })
+    }
+
+    fn is_integer(&self, position: usize) -> bool {
+        let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
+        self.is_number(position)
+            && symbol.is_some_and(|s| matches!(s.ty, Some(Type::Integer(1 | 2 | 4 | 8))))
+    }
+
+    fn may_assign(&self, position: usize) -> bool {
+        self.assigned.argument(&self.unit.name, position)
+    }
+
+    /// May the value that the caller gives be read?
+    fn is_read(&self, position: usize) -> bool {
+        self.intents.get(position).is_none_or(|u| u.reads)
+    }
+
+    /// Does the value that the caller gives not matter, and does a caller always get one?
+    fn is_set(&self, position: usize) -> bool {
+        if !self.may_assign(position) {
+            return false;
+        }
+        let Some(s) = self.sym(position) else {
+            return false;
+        };
+        let always = self.intents.get(position).is_some_and(|u| u.always);
+        let found = match self.unit.symbols[s].is_array() {
+            false => always && !self.is_read(position),
+            true => self.has_firm_bounds(s) && is_covered(self.unit, s),
+        };
+        found
+            || self.known[position] == Some(Asked::Output)
+            || self.said[position].output
+            || declared(self.unit, s) == Some(Intent::Out)
+    }
+
+    /// Are the bounds of an array what they were at the beginning?
+    fn has_firm_bounds(&self, array: SymId) -> bool {
+        let mut firm = true;
+        let dims = self.unit.symbols[array].dims.iter();
+        for bound in dims.flat_map(|d| [&d.lower, &d.upper]).flatten() {
+            bound.for_each_symbol(&mut |s| {
+                let position = self.unit.arg_position(s);
+                firm &= position.is_none_or(|p| !self.may_assign(p));
+            });
+        }
+        firm
+    }
+
+    fn read_table(&mut self) {
+        let table = self.table;
+        for (list, asked) in [
+            (&table.keep, Some(Asked::Keep)),
+            (&table.shapes, None),
+            (&table.outputs, Some(Asked::Output)),
+            (&table.workspaces, Some(Asked::Workspace)),
+        ] {
+            for text in list {
+                let variable = match Variable::read(text) {
+                    Ok(variable) => variable,
+                    Err(message) => {
+                        self.faults.push(message);
+                        continue;
+                    }
+                };
+                let Some(position) = self.argument(&variable.name) else {
+                    continue;
+                };
+                let name = &variable.name;
+                if let Some(asked) = asked
+                    && self.asked[position].replace(asked).is_some()
+                {
+                    self.faults
+                        .push(format!("{name} is named for more than one purpose"));
+                }
+                if asked == Some(Asked::Workspace) && !self.is_array(position) {
+                    self.faults.push(format!("{name} is not an array"));
+                }
+                if asked == Some(Asked::Output) && !self.may_assign(position) {
+                    self.faults
+                        .push(format!("{name} is no output: nothing assigns it"));
+                }
+                if asked == Some(Asked::Output)
+                    && !self.is_array(position)
+                    && !self.is_number(position)
+                {
+                    self.faults
+                        .push(format!("{name} has no size of its own, and must be given"));
+                }
+                match variable.bounds {
+                    Some(_) if !self.is_array(position) => {
+                        self.faults.push(format!("{name} is not an array"));
+                    }
+                    Some(bounds) => {
+                        self.given.insert(position, bounds);
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// The position of an argument that the settings name.
+    fn argument(&mut self, name: &Name) -> Option<usize> {
+        let unit = self.unit;
+        let symbols = || unit.args.iter().map(|a| Some(&unit.symbols[a.sym()?]));
+        let found = symbols().position(|s| s.is_some_and(|s| s.name == *name));
+        match found {
+            Some(position) if self.is_array(position) || !self.is_procedure(position) => {
+                Some(position)
+            }
+            Some(_) => {
+                self.faults.push(format!("{name} is a procedure"));
+                None
+            }
+            None => {
+                let known: Vec<&str> = symbols().flatten().map(|s| s.name.as_str()).collect();
+                let meant = closest(name, known.iter().copied());
+                let known = known.join(", ");
+                let meant = meant.map_or(format!("; it has {known}"), |m| {
+                    format!("; did you mean {m}?")
+                });
+                let message = format!("{} has no argument {name}{meant}", unit.name);
+                self.faults.push(message);
+                None
+            }
+        }
+    }
+
+    fn is_procedure(&self, position: usize) -> bool {
+        let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
+        symbol.is_some_and(|s| s.class.is_procedure())
+    }
+
+    /// The arguments that say how it went, and what becomes of them.
+    fn statuses(&mut self) -> Vec<Status> {
+        let mut statuses = Vec::new();
+        let mut asked: HashMap<usize, Vec<(&'static str, i64)>> = HashMap::new();
+        for (name, values) in &self.table.errors {
+            let Some(position) = self.argument(&name.to_ascii_uppercase().into()) else {
+                continue;
+            };
+            let upper = name.to_ascii_uppercase();
+            if !self.is_integer(position) {
+                self.faults.push(format!("{upper} is not an INTEGER"));
+            } else if !self.may_assign(position) {
+                self.faults.push(format!(
+                    "{upper} does not say how it went: nothing assigns it"
+                ));
+            }
+            let mut wrong = Vec::new();
+            for text in values.list() {
+                match condition(text) {
+                    Some(condition) => wrong.push(condition),
+                    None => self.faults.push(format!(
+                        "`{text}` does not say which values of {upper} are errors; `/= 0`, `< 0` or `== 3` does"
+                    )),
+                }
+            }
+            asked.insert(position, wrong);
+        }
+        for position in 0..self.roles.len() {
+            if !self.is_integer(position) || !self.may_assign(position) {
+                continue;
+            }
+            let meanings = meanings(self.name(position), &self.said[position].lines);
+            let success =
+                |m: &Meaning| m.relation == "=" && m.value == 0 && m.text.contains("success");
+            let wrong = match asked.remove(&position) {
+                Some(wrong) => wrong,
+                None if self.asked[position] == Some(Asked::Keep) => continue,
+                None if meanings.iter().any(success) => vec![("!=", 0)],
+                None => continue,
+            };
+            // With one good value, there is nothing more to say.
+            if self.is_set(position) && self.asked[position].is_none() {
+                self.roles[position] = match wrong[..] {
+                    [("!=", _)] => Role::Status,
+                    _ => Role::Output(None),
+                };
+            }
+            statuses.push(Status {
+                position,
+                wrong,
+                meanings,
+            });
+        }
+        statuses
+    }
+
+    fn array(&mut self, position: usize) {
+        if self.asked[position] == Some(Asked::Keep) {
+            return;
+        }
+        let said = &self.said[position];
+        let workspace = match self.asked[position] {
+            Some(asked) => asked == Asked::Workspace,
+            None => {
+                said.workspace
+                    || self.known[position] == Some(Asked::Workspace)
+                    || names_workspace(self.name(position))
+                        && (said.output || !self.is_read(position))
+            }
+        };
+        let output =
+            !workspace && (self.asked[position] == Some(Asked::Output) || self.is_set(position));
+        if !workspace && !output {
+            // What is wrong with bounds in the settings is said.
+            if self.given.contains_key(&position) {
+                self.bounds(position);
+            }
+            return;
+        }
+        match self.bounds(position) {
+            Some(bounds) if workspace => {
+                self.lengths(position, &bounds);
+                self.roles[position] = Role::Workspace(bounds);
+            }
+            Some(bounds) => self.roles[position] = Role::Output(Some(bounds)),
+            None if self.asked[position].is_some() && !self.given.contains_key(&position) => {
+                let name = self.name(position).to_owned();
+                let lower = name.to_ascii_lowercase();
+                self.faults.push(format!(
+                    "it is not known how long {name} must be: say it, such as `{lower}(2*n)`, with INTEGER arguments that are given"
+                ));
+            }
+            None => {}
+        }
+    }
+
+    /// Arguments that hold the length of a workspace: the bound in its declaration, or LWORK of WORK.
+    fn lengths(&mut self, position: usize, bounds: &Bounds) {
+        let name = format!("L{}", self.name(position));
+        let declared = self.sym(position).map(|s| &self.unit.symbols[s].dims[..]);
+        let bound = match declared {
+            Some([dim]) if dim.lower.is_none() => dim.upper.as_ref(),
+            _ => None,
+        };
+        let bound = match bound.map(|e| &e.kind) {
+            Some(ExprKind::Var(s)) => self.unit.arg_position(*s),
+            Some(ExprKind::Star) => (0..self.roles.len()).find(|p| self.name(*p) == name),
+            _ => None,
+        };
+        let Some(bound) = bound.filter(|b| self.is_integer(*b) && !self.may_assign(*b)) else {
+            return;
+        };
+        let free = self.roles[bound] == Role::Given && self.asked[bound].is_none();
+        if free && !bounds.mentions.iter().any(|n| n == self.name(bound)) {
+            self.roles[bound] = Role::Length(bounds.clone());
+        }
+    }
+
+    /// An INTEGER that is only read: is it the size of something?
+    fn size(&mut self, position: usize) {
+        if self.may_assign(position) || self.asked[position].is_some() {
+            return;
+        }
+        let name = self.name(position).to_owned();
+        let mut sources = Vec::new();
+        for array in 0..self.roles.len() {
+            if !self.is_array(array) || self.roles[array] != Role::Given {
+                continue;
+            }
+            if let Some(bounds) = self.bounds(array)
+                && let [Some(whole)] = &bounds.whole[..]
+                && *whole == *name
+            {
+                sources.push(array);
+            }
+        }
+        if !sources.is_empty() {
+            self.roles[position] = Role::Size(sources);
+        }
+    }
+
+    /// The bounds of an array, where they follow from arguments that are given.
+    fn bounds(&mut self, position: usize) -> Option<Bounds> {
+        let symbol = &self.unit.symbols[self.sym(position)?];
+        let name = symbol.name.clone();
+        let rank = symbol.dims.len();
+        if let Some(text) = self.given.get(&position).cloned() {
+            return match self.read_bounds(&name, &text) {
+                Ok(bounds) if bounds.whole.len() != rank => {
+                    let of = bounds.whole.len();
+                    self.fault(format!("{name} has {rank} dimensions, not {of}"));
+                    None
+                }
+                Ok(bounds) => Some(bounds),
+                Err(message) => {
+                    self.fault(format!("the bounds {text} of {name}: {message}"));
+                    None
+                }
+            };
+        }
+        if let Some(declared) = self.of_dims(self.unit, &name, &symbol.dims) {
+            return Some(declared);
+        }
+        let text = self.said[position].dimension.clone()?;
+        let bounds = self.read_bounds(&name, &text).ok()?;
+        (bounds.whole.len() == rank).then_some(bounds)
+    }
+
+    fn fault(&mut self, message: String) {
+        if !self.faults.contains(&message) {
+            self.faults.push(message);
+        }
+    }
+
+    /// Bounds from text, in the names of the arguments.
+    fn read_bounds(&self, name: &Name, text: &str) -> Result<Bounds, String> {
+        let integers: Vec<&str> = (0..self.roles.len())
+            .filter(|p| self.is_integer(*p))
+            .map(|p| self.name(p))
+            .collect();
+        let list = integers.join(", ");
+        let declared = match integers.is_empty() {
+            true => String::new(),
+            false => format!("INTEGER {list}\n"),
+        };
+        // The array is an argument, too, as only these may have such bounds.
+        let separator = if integers.is_empty() { "" } else { ", " };
+        let statement = format!(
+            "SUBROUTINE BOUNDS({list}{separator}FARFEL_ARRAY)\n{declared}REAL FARFEL_ARRAY({text})\nEND\n"
+        );
+        let mut sources = Sources::new();
+        let file = sources.add("bounds", statement);
+        let mut parsed = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
+        let mut faults = parsed.diagnostics;
+        if !diagnostic::any_errors(&faults) {
+            faults.extend(resolve(&mut parsed.program));
+        }
+        if let Some(fault) = faults.iter().find(|d| d.is_error()) {
+            return Err(fault.message.clone());
+        }
+        let own = parsed.program.units.first();
+        let found = own.and_then(|u| Some((u, u.symbols.find("FARFEL_ARRAY")?)));
+        let (unit, array) = found.ok_or("they cannot be read")?;
+        let mut unknown = None;
+        for (_, symbol) in unit.symbols.iter() {
+            let other = symbol.is_variable() && symbol.place != Place::Dummy;
+            if other || matches!(symbol.class, Class::Function) {
+                unknown = Some(symbol.name.clone());
+            }
+        }
+        if let Some(unknown) = unknown {
+            return Err(format!(
+                "{} has no INTEGER argument {unknown}",
+                self.unit.name
+            ));
+        }
+        self.of_dims(unit, name, &unit.symbols[array].dims)
+            .ok_or_else(|| "they do not follow from INTEGER arguments that are given".to_owned())
+    }
+
+    /// Bounds in a unit whose arguments are called as those of the subprogram.
+    fn of_dims(&self, unit: &Unit, name: &Name, dims: &[Dim]) -> Option<Bounds> {
+        let mentions = std::cell::RefCell::new(Vec::new());
+        let variable = |s: SymId| {
+            let name = &unit.symbols[s].name;
+            let position = (0..self.roles.len()).find(|p| self.name(*p) == name.as_str())?;
+            let given = matches!(self.roles[position], Role::Given | Role::Size(_));
+            if !given || !self.is_integer(position) {
+                return None;
+            }
+            mentions.borrow_mut().push(name.clone());
+            let star = if self.may_assign(position) { "*" } else { "" };
+            Some(format!("i64::from({star}{})", identifier(name)))
+        };
+        let mut pairs = Vec::new();
+        let mut whole = Vec::new();
+        for dim in dims {
+            let lower = match &dim.lower {
+                Some(lower) => value(unit, lower, 0, &variable)?,
+                None => "1".to_owned(),
+            };
+            let last = dim.upper.as_ref()?;
+            let upper = value(unit, last, 0, &variable)?;
+            whole.push(match last.kind {
+                ExprKind::Var(s) if matches!(lower.as_str(), "1" | "1_i64") => {
+                    let symbol = &unit.symbols[s];
+                    (symbol.place == Place::Dummy).then(|| symbol.name.clone())
+                }
+                _ => None,
+            });
+            pairs.push(format!("({lower}, {upper})"));
+        }
+        // Old programs write `X(1)` for an array of any length.
+        if matches!(dims.last()?.upper.as_ref()?.kind, ExprKind::Int(1)) {
+            return None;
+        }
+        Some(Bounds {
+            rust: pairs.join(", "),
+            shown: super::shape(unit, name, dims),
+            whole,
+            mentions: mentions.into_inner(),
+        })
+    }
+}
+
+/// The INTENT that a unit declares for an argument.
+fn declared(unit: &Unit, argument: SymId) -> Option<Intent> {
+    unit.specs.iter().find_map(|s| match &s.kind {
+        SpecKind::Intent(intent, list) if list.contains(&argument) => Some(*intent),
+        _ => None,
+    })
+}
+
+/// Names that arrays to work in have.
+fn names_workspace(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    name.contains("WORK") || name.contains("WRK") || matches!(name, "WA" | "IWA")
+}
+
+/// `/= 0` in Rust.
+fn condition(text: &str) -> Option<(&'static str, i64)> {
+    const OPERATORS: [(&str, &str); 6] = [
+        ("/=", "!="),
+        ("==", "=="),
+        ("<=", "<="),
+        (">=", ">="),
+        ("<", "<"),
+        (">", ">"),
+    ];
+    let text = text.trim();
+    let (fortran, rust) = OPERATORS.iter().find(|(f, _)| text.starts_with(f))?;
+    Some((rust, text[fortran.len()..].trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests;
