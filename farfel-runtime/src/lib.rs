@@ -66,6 +66,7 @@ mod closure;
 mod end;
 mod error;
 mod lock;
+mod matrix;
 mod sizes;
 pub mod sparse;
 mod state;
@@ -78,8 +79,9 @@ pub use closure::{Area, Copied, Given, Lent, Slot};
 pub use end::{catch_end, expect_no_end};
 pub use error::Error;
 pub use lock::{Guard, Lock};
+pub use matrix::{Matrix, MatrixMut};
 pub use num_complex::{self, Complex};
-pub use sizes::{agree, size, zeros};
+pub use sizes::{agree, dense, fits, size, zeros};
 pub use state::State;
 
 /// What stands in generated bindings at the border to Fortran. The word `unsafe` comes from here,

@@ -42,19 +42,21 @@ macro_rules! largest {
 }
 largest!(i8, i16, i32, i64);
 
-/// Checks that an argument is as large as another one says that has the same size.
+/// Checks that an argument has as much of something as another one of something, that has the same size: each a name, what is
+/// counted, and how many there are.
 ///
 /// # Errors
 ///
 /// [`Error::Shape`] when it is not.
 pub fn agree(
     function: &'static str,
-    argument: &'static str,
-    what: &'static str,
-    got: usize,
-    wanted: usize,
-    with: &'static str,
+    (argument, what, got): (&'static str, &'static str, usize),
+    (other, of_other, wanted): (&'static str, &'static str, usize),
 ) -> Result<(), Error> {
+    let of_other = match what == of_other {
+        true => String::new(),
+        false => format!(" {of_other}"),
+    };
     match got == wanted {
         true => Ok(()),
         false => Err(Error::Shape {
@@ -62,7 +64,54 @@ pub fn agree(
             argument,
             what,
             got,
-            wanted: format!("{wanted}, as `{with}` has"),
+            wanted: format!("{wanted}, as `{other}` has{of_other}"),
+        }),
+    }
+}
+
+/// Checks that a matrix has as much of something as its declaration says.
+///
+/// # Errors
+///
+/// [`Error::Shape`] when it has not.
+pub fn fits(
+    function: &'static str,
+    (argument, what, got): (&'static str, &'static str, usize),
+    bounds: &[(i64, i64)],
+    declaration: &'static str,
+) -> Result<(), Error> {
+    let wanted = elements(bounds);
+    match got == wanted {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            function,
+            argument,
+            what,
+            got,
+            wanted: format!("{wanted}, for {declaration}"),
+        }),
+    }
+}
+
+/// Checks that the columns of a matrix follow one another.
+///
+/// # Errors
+///
+/// [`Error::Shape`] when they begin further apart than they are long.
+pub fn dense(
+    function: &'static str,
+    argument: &'static str,
+    rows: usize,
+    leading: usize,
+) -> Result<(), Error> {
+    match leading == rows {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            function,
+            argument,
+            what: "elements from column to column",
+            got: leading,
+            wanted: format!("{rows}, as it has rows: copy the columns together"),
         }),
     }
 }
@@ -103,12 +152,30 @@ mod tests {
             long.to_string(),
             "f: argument `x` has 128 elements, and must have 127 at most"
         );
-        assert_eq!(agree("dot", "y", "elements", 3, 3, "x"), Ok(()));
-        let other = agree("dot", "y", "elements", 4, 3, "x").unwrap_err();
+        let of = |name, count| (name, "elements", count);
+        assert_eq!(agree("dot", of("y", 3), of("x", 3)), Ok(()));
+        let other = agree("dot", of("y", 4), of("x", 3)).unwrap_err();
         assert_eq!(
             other.to_string(),
             "dot: argument `y` has 4 elements, and must have 3, as `x` has"
         );
+    }
+
+    #[test]
+    fn shapes_that_fit() {
+        let a = ("a", "rows", 3);
+        let other = agree("solve", a, ("a", "columns", 2)).unwrap_err();
+        assert_eq!(
+            other.to_string(),
+            "solve: argument `a` has 3 rows, and must have 2, as `a` has columns"
+        );
+        assert_eq!(fits("f", a, &[(0, 2)], "A(0:2, N)"), Ok(()));
+        let other = fits("f", a, &[(1, 2)], "A(2, N)").unwrap_err();
+        assert_eq!(
+            other.to_string(),
+            "f: argument `a` has 3 rows, and must have 2, for A(2, N)"
+        );
+        assert!(dense("f", "a", 3, 3).is_ok() && dense("f", "a", 3, 4).is_err());
     }
 
     #[test]

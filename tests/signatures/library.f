@@ -113,23 +113,26 @@ C       wa is a work array of length lwa.
 
 C     The X for which A*X is nearest to B, and the square of how near that is.
       SUBROUTINE NEAREST(M, N, A, B, X, SQUARE, WORK, IERR)
-      DOUBLE PRECISION A(M, N), B(M), X(N), SQUARE, WORK(N, N)
+      DOUBLE PRECISION A(M, N), B(M), X(N), SQUARE, WORK(N, N), S
       INTEGER IPIV(100)
       IERR = 1
       IF (N .GT. 100) RETURN
-      DO 20 J = 1, N
-        X(J) = DOT(M, A(1, J), B)
-        DO 20 I = 1, N
-   20 WORK(I, J) = DOT(M, A(1, I), A(1, J))
+      DO 30 J = 1, N
+        X(J) = 0
+        DO 10 K = 1, M
+   10   X(J) = X(J) + A(K, J)*B(K)
+        DO 30 I = 1, N
+          S = 0
+          DO 20 K = 1, M
+   20     S = S + A(K, I)*A(K, J)
+   30 WORK(I, J) = S
       CALL DGESV(N, 1, WORK, N, IPIV, X, N, IERR)
       SQUARE = 0
-      DO 30 I = 1, M
-   30 SQUARE = SQUARE + (B(I) - SUM(A(I, :)*X))**2
-      CONTAINS
-        DOUBLE PRECISION FUNCTION DOT(N, X, Y)
-        DOUBLE PRECISION X(N), Y(N)
-        DOT = SUM(X*Y)
-        END FUNCTION
+      DO 50 I = 1, M
+        S = B(I)
+        DO 40 J = 1, N
+   40   S = S - A(I, J)*X(J)
+   50 SQUARE = SQUARE + S**2
       END
 
 C     Where K is in X: an alternate return where it is not.

@@ -4,7 +4,7 @@ mod fortran {
     farfel_runtime::include_bindings!();
 }
 
-use farfel_runtime::Error;
+use farfel_runtime::{Error, Matrix, MatrixMut};
 use fortran::raw;
 
 fn said<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
@@ -68,6 +68,52 @@ fn main() {
     assert_eq!(
         said(fortran::hybrd1(circle, &mut [], 1e-10)),
         "hybrd1: `info` is 0: improper input parameters."
+    );
+
+    // Matrices.
+    let mut a = [2.0, 4.0, 1.0, 3.0];
+    let mut b = [4.0, 10.0, 1.0, 1.0];
+    let ipiv = fortran::dgesv(
+        MatrixMut::new(&mut a, 2, 2).unwrap(),
+        MatrixMut::new(&mut b, 2, 2).unwrap(),
+    );
+    assert_eq!((ipiv, b), (Ok(vec![2, 2]), [1.0, 2.0, 1.0, -1.0]));
+    // The upper rows of a larger one.
+    let mut a = [2.0, 4.0, 0.0, 1.0, 3.0, 0.0];
+    let mut b = [4.0, 10.0];
+    let part = MatrixMut::with_leading_dimension(&mut a, 2, 2, 3).unwrap();
+    let ipiv = fortran::dgesv(part, MatrixMut::new(&mut b, 2, 1).unwrap());
+    assert!(ipiv.is_ok() && b == [1.0, 2.0] && a[2] == 0.0);
+    let (mut a, mut b) = ([1.0, 2.0, 2.0, 4.0], [1.0, 1.0]);
+    let mut solve = |rows: usize| {
+        let a = MatrixMut::new(&mut a, 2, 2).unwrap();
+        fortran::dgesv(a, MatrixMut::new(&mut b[..rows], rows, 1).unwrap())
+    };
+    let singular = "dgesv: `info` is 2: if INFO = i, U(i,i) is exactly zero, so there is no solution.";
+    assert_eq!(said(solve(2)), singular);
+    assert_eq!(
+        said(solve(1)),
+        "dgesv: argument `b` has 1 rows, and must have 2, as `a` has"
+    );
+    let mut oblong = [0.0; 6];
+    let oblong = MatrixMut::new(&mut oblong, 2, 3).unwrap();
+    assert_eq!(
+        said(fortran::dgesv(oblong, MatrixMut::new(&mut b, 2, 1).unwrap())),
+        "dgesv: argument `a` has 3 columns, and must have 2, as `a` has rows"
+    );
+    let points = [1.0, 1.0, 1.0, 0.0, 1.0, 2.0];
+    let a = Matrix::new(&points, 3, 2).unwrap();
+    let line = fortran::nearest(a, &[1.0, 3.0, 5.0]).unwrap();
+    assert!((line.x[0] - 1.0).abs() < 1e-12 && (line.x[1] - 2.0).abs() < 1e-12);
+    assert!(line.square < 1e-20);
+    assert_eq!(
+        said(fortran::nearest(a, &[1.0])),
+        "nearest: argument `b` has 1 elements, and must have 3, as `a` has rows"
+    );
+    let upper = Matrix::with_leading_dimension(&points, 2, 2, 3).unwrap();
+    assert_eq!(
+        said(fortran::nearest(upper, &[1.0, 3.0])),
+        "nearest: argument `a` has 3 elements from column to column, and must have 2, as it has rows: copy the columns together"
     );
 
     // Derivatives take over what is said of the function.

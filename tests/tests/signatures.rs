@@ -15,7 +15,8 @@ model_jacobian = { jacobian = 'model', of = 'f', by = 'x' }
 
 [package.metadata.farfel.signature]
 hybrd1 = { workspaces = ['wa(n*(n + 1))'], errors = { info = '/= 1' } }
-nearest = { outputs = ['x', 'square'], errors = { ierr = ['< 0', '> 0'] }, keep = ['m'] }
+nearest = { outputs = ['x', 'square'], workspaces = ['work'], errors = { ierr = '/= 0' } }
+dgesv = { shapes = ['a(n, n)', 'b(n, nrhs)'] }
 ";
 
 const LIBRARY: &str = include_str!("../signatures/library.f");

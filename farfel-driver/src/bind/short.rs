@@ -1,6 +1,6 @@
 //! The text of short functions: see [`signature`](super::signature).
 
-use super::signature::{Role, Signature, Status};
+use super::signature::{Role, Signature, Source, Status, What};
 use super::{Argument, Raw};
 use farfel_lang::ir::Unit;
 use std::fmt::Write as _;
@@ -24,7 +24,8 @@ pub(super) fn function(
     document: Document,
 ) -> String {
     let function = &raw.function;
-    let same = signature.roles.iter().all(|r| *r == Role::Given) && signature.statuses.is_empty();
+    let given = signature.roles.iter().all(|r| *r == Role::Given);
+    let same = given && signature.statuses.is_empty() && signature.views.is_empty();
     if same && raw.instance.is_none() {
         let with = match &raw.returns {
             Some(returns) => format!("{{{function}, {returns}}}"),
@@ -89,7 +90,9 @@ impl Short<'_> {
         t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         let visible = if *exposed { "" } else { "pub " };
         let receiver = instance.as_ref().map(|_| "&mut self".to_owned());
-        let arguments = self.given().map(|a| format!("{}: {}", a.name, a.rust));
+        let arguments = self
+            .given()
+            .map(|(p, a)| format!("{}: {}", a.name, self.ty(p, a)));
         let arguments: Vec<String> = receiver.into_iter().chain(arguments).collect();
         let _ = writeln!(
             t,
@@ -141,10 +144,93 @@ impl Short<'_> {
         args.filter_map(|(p, a)| Some((*p, a, self.signature.roles.get(*p)?)))
     }
 
-    fn given(&self) -> impl Iterator<Item = &Argument> {
+    fn given(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.arguments()
             .filter(|(_, _, role)| **role == Role::Given)
-            .map(|(_, a, _)| a)
+            .map(|(p, a, _)| (p, a))
+    }
+
+    /// The type of an argument that is given.
+    fn ty(&self, position: usize, a: &Argument) -> String {
+        if !self.signature.views.contains_key(&position) {
+            return a.rust.clone();
+        }
+        let matrix = match a.rust.starts_with("&mut") {
+            true => "MatrixMut",
+            false => "Matrix",
+        };
+        format!("::farfel_runtime::{matrix}<'_, {}>", element(&a.rust))
+    }
+
+    /// How much an array has of something.
+    fn measure(&self, source: Source) -> Option<(&Argument, String)> {
+        let a = self.argument(source.position)?;
+        let method = match source.what {
+            What::Elements => "len()",
+            What::Rows => "rows()",
+            What::Columns => "columns()",
+            // Fortran asks for 1 at least.
+            What::Leading => "leading_dimension().max(1)",
+        };
+        Some((a, format!("{}.{method}", a.name)))
+    }
+
+    /// A check that an array has as much of something as another one of something.
+    fn agree(&self, one: Source, other: Source) -> String {
+        let (Some((a, got)), Some((b, wanted))) = (self.measure(one), self.measure(other)) else {
+            return String::new();
+        };
+        format!(
+            "    ::farfel_runtime::agree(\"{}\", (\"{}\", \"{}\", {got}), (\"{}\", \"{}\", {wanted}))?;\n",
+            self.shown(),
+            plain(&a.name),
+            one.what.words(),
+            plain(&b.name),
+            other.what.words()
+        )
+    }
+
+    /// Checks that matrices have the shapes that do not follow from them.
+    fn shapes(&self) -> String {
+        let mut t = String::new();
+        for (position, a) in self.given() {
+            let Some(view) = self.signature.views.get(&position) else {
+                continue;
+            };
+            let source = |what| Source { position, what };
+            for extent in &view.extents {
+                let is = |a: &Argument| {
+                    let whole = extent.whole.as_ref();
+                    whole.is_some_and(|w| super::identifier(w) == a.name)
+                };
+                let mut of_args = self.arguments().filter(|(_, a, _)| is(a));
+                if of_args.any(|(_, _, role)| matches!(role, Role::Size(_))) {
+                    continue;
+                }
+                if let Some((_, got)) = self.measure(source(extent.what)) {
+                    let _ = writeln!(
+                        t,
+                        "    ::farfel_runtime::fits(\"{}\", (\"{}\", \"{}\", {got}), &[{}], \"{}\")?;",
+                        self.shown(),
+                        plain(&a.name),
+                        extent.what.words(),
+                        extent.rust,
+                        extent.shown
+                    );
+                }
+            }
+            if view.dense {
+                let _ = writeln!(
+                    t,
+                    "    ::farfel_runtime::dense(\"{}\", \"{}\", {}.rows(), {}.leading_dimension())?;",
+                    self.shown(),
+                    plain(&a.name),
+                    a.name,
+                    a.name
+                );
+            }
+        }
+        t
     }
 
     fn argument(&self, position: usize) -> Option<&Argument> {
@@ -176,26 +262,25 @@ impl Short<'_> {
         let mut checks = String::new();
         for (_, a, role) in self.arguments() {
             let Role::Size(sources) = role else { continue };
-            let mut sources = sources.iter().filter_map(|p| self.argument(*p));
-            let Some(first) = sources.next() else {
+            let Some((first, others)) = sources.split_first() else {
                 continue;
             };
-            let from = plain(&first.name);
+            let Some((from, got)) = self.measure(*first) else {
+                continue;
+            };
             let _ = writeln!(
                 t,
-                "    let {}: {} = ::farfel_runtime::size(\"{shown}\", \"{from}\", \"elements\", {}.len())?;",
-                a.name, a.rust, first.name
+                "    let {}: {} = ::farfel_runtime::size(\"{shown}\", \"{}\", \"{}\", {got})?;",
+                a.name,
+                a.rust,
+                plain(&from.name),
+                first.what.words()
             );
-            for other in sources {
-                let _ = writeln!(
-                    checks,
-                    "    ::farfel_runtime::agree(\"{shown}\", \"{}\", \"elements\", {}.len(), {}.len(), \"{from}\")?;",
-                    plain(&other.name),
-                    other.name,
-                    first.name,
-                );
+            for other in others {
+                checks.push_str(&self.agree(*other, *first));
             }
         }
+        checks.push_str(&self.shapes());
         t.push_str(&checks);
         for (_, a, role) in self.arguments() {
             if let Role::Length(bounds) = role {
@@ -250,6 +335,7 @@ impl Short<'_> {
             Role::Given if statuses.iter().any(|s| s.position == p) => {
                 format!("&mut *{}", a.name)
             }
+            Role::Given if self.signature.views.contains_key(&p) => format!("{}.data()", a.name),
             Role::Given | Role::Size(_) | Role::Length(_) => a.name.clone(),
             _ if a.rust.starts_with("&mut") => format!("&mut {}", a.name),
             _ => format!("&{}", a.name),
@@ -306,15 +392,14 @@ impl Short<'_> {
             let line = match role {
                 Role::Given => continue,
                 Role::Size(sources) => {
-                    let sources = sources.iter().filter_map(|p| self.argument(*p));
-                    let sources: Vec<String> =
-                        sources.map(|a| format!("`{}`", plain(&a.name))).collect();
-                    let (last, others) = match sources.split_last() {
-                        Some((last, [])) => (last, String::new()),
-                        Some((last, others)) => (last, format!("{} and of ", others.join(", of "))),
-                        None => continue,
-                    };
-                    format!("`{name}` is the number of elements of {others}{last}.")
+                    let mut list: Vec<String> = Vec::new();
+                    for source in sources {
+                        if let Some(a) = self.argument(source.position) {
+                            let (what, of) = (source.what.words(), plain(&a.name));
+                            list.push(format!("the number of {what} of `{of}`"));
+                        }
+                    }
+                    format!("`{name}` is {}.", list.join(", and "))
                 }
                 Role::Length(bounds) => format!("`{name}` is the length of `{}`.", bounds.shown),
                 Role::Output(_) => format!("`{name}` is returned."),
@@ -334,7 +419,12 @@ impl Short<'_> {
         let mut lines = Vec::new();
         let agree = |r: &Role| matches!(r, Role::Size(sources) if sources.len() > 1);
         if self.signature.roles.iter().any(agree) {
-            lines.push("When arrays that share a size do not have as many elements.".to_owned());
+            lines.push("When arrays that share a size do not agree.".to_owned());
+        }
+        if !self.signature.views.is_empty() {
+            lines.push(
+                "When a matrix does not have the shape that its declaration asks for.".to_owned(),
+            );
         }
         for status in &self.signature.statuses {
             let Some(a) = self.argument(status.position) else {

@@ -9,6 +9,7 @@
 //! | INTEGER N | it is only read, and the bound of an array that is given, `X(N)` | the length of the slice; slices that share it must agree |
 //! | a number that is set | its value is never read before, and every way through the subprogram sets it | a result |
 //! | an array that is set | the same, of each element ([`covered`]), and its bounds follow from what is given | a `Vec` |
+//! | an array of rank 2 | it is given | a `Matrix`, whose shape gives LDA, M and N |
 //! | an array to work in | its name says so and its values are never read before, or a comment says so | allocated |
 //! | INFO | a comment says that all but 0 are errors | [`Err`] |
 //!
@@ -43,6 +44,8 @@ pub(crate) type All = HashMap<Name, Signature>;
 pub(crate) struct Signature {
     /// By their positions; of alternate returns nothing.
     pub(super) roles: Vec<Role>,
+    /// Those that are matrices, by position.
+    pub(super) views: HashMap<usize, View>,
     /// What comments say of them.
     pub(super) about: Vec<Vec<String>>,
     /// The arguments that say how it went.
@@ -54,8 +57,8 @@ pub(crate) struct Signature {
 pub(super) enum Role {
     /// It stays as it is.
     Given,
-    /// A size: that of each of these arrays.
-    Size(Vec<usize>),
+    /// A size: what each of these arrays has.
+    Size(Vec<Source>),
     /// How long an array is that is allocated.
     Length(Bounds),
     /// A result. An array has bounds.
@@ -64,6 +67,55 @@ pub(super) enum Role {
     Workspace(Bounds),
     /// It says how it went, and nothing else.
     Status,
+}
+
+/// Where a size comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Source {
+    pub position: usize,
+    pub what: What,
+}
+
+/// What an array has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Elements,
+    Rows,
+    Columns,
+    /// How far apart columns begin.
+    Leading,
+}
+
+impl What {
+    /// For messages.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            What::Elements => "elements",
+            What::Rows => "rows",
+            What::Columns => "columns",
+            What::Leading => "elements from column to column",
+        }
+    }
+}
+
+/// An array of rank 2 that is given as a matrix.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(super) extents: Vec<Extent>,
+    /// Columns must follow one another.
+    pub(super) dense: bool,
+}
+
+/// What a matrix must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub what: What,
+    /// In Rust: a pair of `i64`, the bounds.
+    pub rust: String,
+    /// In Fortran.
+    pub shown: String,
+    /// The argument that it is.
+    pub whole: Option<Name>,
 }
 
 /// An argument that says how it went.
@@ -80,6 +132,8 @@ pub(super) struct Status {
 pub(super) struct Bounds {
     /// In Rust: pairs of `i64`.
     pub rust: String,
+    /// One by one.
+    pairs: Vec<String>,
     /// In Fortran: `W(8*N)`.
     pub shown: String,
     /// For each dimension the argument that it ends with, if it begins with 1.
@@ -205,6 +259,7 @@ struct Maker<'u> {
     known: Vec<Option<Asked>>,
     faults: Vec<String>,
     roles: Vec<Role>,
+    views: HashMap<usize, View>,
 }
 
 impl<'u> Maker<'u> {
@@ -231,6 +286,7 @@ impl<'u> Maker<'u> {
             known: vec![None; unit.args.len()],
             faults: Vec::new(),
             roles: vec![Role::Given; unit.args.len()],
+            views: HashMap::new(),
         }
     }
 
@@ -281,12 +337,17 @@ impl<'u> Maker<'u> {
             }
         }
         for position in 0..self.roles.len() {
+            let view = self.view(position);
+            self.views.extend(view.map(|v| (position, v)));
+        }
+        for position in 0..self.roles.len() {
             if self.is_integer(position) && self.roles[position] == Role::Given {
                 self.size(position);
             }
         }
         Signature {
             roles: self.roles.clone(),
+            views: self.views.clone(),
             about: self.said.iter().map(|s| s.lines.clone()).collect(),
             statuses,
         }
@@ -565,6 +626,45 @@ impl<'u> Maker<'u> {
         }
     }
 
+    /// The shape of an array of rank 2 that is given. Its first bound in the declaration is how far apart columns begin; where
+    /// that is called LDA and the like, or something else is said of the rows, there may be fewer of them.
+    fn view(&mut self, position: usize) -> Option<View> {
+        let symbol = &self.unit.symbols[self.sym(position)?];
+        let keeps = self.asked[position] == Some(Asked::Keep);
+        let given = self.is_array(position) && self.roles[position] == Role::Given;
+        if !given || keeps || symbol.dims.len() != 2 {
+            return None;
+        }
+        let leading = self.of_dims(self.unit, &symbol.name, &symbol.dims[..1])?;
+        let extent = |what, of: &Bounds, dimension: usize| Extent {
+            what,
+            rust: of.pairs[dimension].clone(),
+            shown: of.shown.clone(),
+            whole: of.whole[dimension].clone(),
+        };
+        let all = self.bounds(position);
+        let mut view = View::default();
+        let apart = leading.whole[0].as_ref();
+        let others = |b: &&Bounds| apart.is_some() && b.pairs[0] != leading.pairs[0];
+        match all.as_ref().filter(others) {
+            Some(all) => {
+                view.extents.push(extent(What::Rows, all, 0));
+                view.extents.push(extent(What::Leading, &leading, 0));
+            }
+            None if apart.is_some_and(|n| n.starts_with("LD")) => {
+                view.extents.push(extent(What::Leading, &leading, 0));
+            }
+            None => {
+                view.extents.push(extent(What::Rows, &leading, 0));
+                view.dense = true;
+            }
+        }
+        if let Some(all) = &all {
+            view.extents.push(extent(What::Columns, all, 1));
+        }
+        Some(view)
+    }
+
     /// An INTEGER that is only read: is it the size of something?
     fn size(&mut self, position: usize) {
         if self.may_assign(position) || self.asked[position].is_some() {
@@ -576,11 +676,23 @@ impl<'u> Maker<'u> {
             if !self.is_array(array) || self.roles[array] != Role::Given {
                 continue;
             }
+            if let Some(view) = self.views.get(&array) {
+                let of_this = view.extents.iter();
+                let of_this = of_this.filter(|e| e.whole.as_ref().is_some_and(|w| **w == *name));
+                sources.extend(of_this.map(|e| Source {
+                    position: array,
+                    what: e.what,
+                }));
+                continue;
+            }
             if let Some(bounds) = self.bounds(array)
                 && let [Some(whole)] = &bounds.whole[..]
                 && *whole == *name
             {
-                sources.push(array);
+                sources.push(Source {
+                    position: array,
+                    what: What::Elements,
+                });
             }
         }
         if !sources.is_empty() {
@@ -705,6 +817,7 @@ impl<'u> Maker<'u> {
         }
         Some(Bounds {
             rust: pairs.join(", "),
+            pairs,
             shown: super::shape(unit, name, dims),
             whole,
             mentions: mentions.into_inner(),

@@ -27,9 +27,24 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
             format!(" wrong {}", wrong.join("|"))
         });
         let role = match &signature.roles[p] {
+            Role::Given if signature.views.contains_key(&p) => {
+                let dense = if signature.views[&p].dense {
+                    " dense"
+                } else {
+                    ""
+                };
+                format!(" matrix{dense}")
+            }
             Role::Given => String::new(),
             Role::Size(arrays) => {
-                let arrays: Vec<&str> = arrays.iter().map(|a| maker.name(*a)).collect();
+                let one = |s: &Source| match s.what {
+                    What::Elements => maker.name(s.position).to_owned(),
+                    what => {
+                        let word = what.words().split(' ').next_back().unwrap();
+                        format!("{}.{}", maker.name(s.position), word)
+                    }
+                };
+                let arrays: Vec<String> = arrays.iter().map(one).collect();
                 format!(" size {}", arrays.join(" "))
             }
             Role::Length(bounds) => format!(" length {}", bounds.shown),
@@ -70,24 +85,28 @@ fn sizes_are_bounds_of_what_is_given() {
     check(
         "DIMENSION X(N), Y(N), A(M, N)",
         "",
-        "n size X Y, m, k, x, y, a",
+        "n size X Y A.columns, m size A.rows, k, x, y, a matrix dense",
     );
     // Neither an expression nor another lower bound, nor what is open.
-    check("DIMENSION X(0:N), Y(2*N), A(M, *)", "", "n, m, k, x, y, a");
+    check(
+        "DIMENSION X(0:N), Y(2*N), A(M, *)",
+        "",
+        "n, m size A.rows, k, x, y, a matrix dense",
+    );
     check(
         "DIMENSION X(1:N), Y(1), A(3, 3)",
         "",
-        "n size X, m, k, x, y, a",
+        "n size X, m, k, x, y, a matrix dense",
     );
     check(
         "DIMENSION X(N), Y(*), A(M, N)",
         "shapes = ['y(m)']",
-        "n size X, m size Y, k, x, y, a",
+        "n size X A.columns, m size Y A.rows, k, x, y, a matrix dense",
     );
     check(
         "DIMENSION X(N), Y(M), A(M, N)",
         "keep = ['n']",
-        "n, m size Y, k, x, y, a",
+        "n, m size Y A.rows, k, x, y, a matrix dense",
     );
     // What is assigned cannot be left out.
     let assigned = [
@@ -97,6 +116,36 @@ fn sizes_are_bounds_of_what_is_given() {
         "END",
     ];
     super::tests::check(&assigned, "", "n, x");
+}
+
+#[test]
+fn matrices_have_sizes() {
+    let check = |declared: &str, settings: &str, expected: &str| {
+        let head = "SUBROUTINE S(N, M, LDA, A, B)";
+        let body = "A(1, 1) = B(1, 1) + N + M + LDA";
+        super::tests::check(&[head, declared, body, "END"], settings, expected);
+    };
+    check(
+        "DIMENSION A(M, N), B(N, N)",
+        "",
+        "n size A.columns B.rows B.columns, m size A.rows, lda, a matrix dense, b matrix dense",
+    );
+    // How far apart columns begin is no number of rows.
+    check(
+        "DIMENSION A(LDA, N), B(LDA, *)",
+        "",
+        "n size A.columns, m, lda size A.column B.column, a matrix, b matrix",
+    );
+    check(
+        "DIMENSION A(LDA, *), B(3, 0:M)",
+        "shapes = ['a(n, n)']",
+        "n size A.rows A.columns, m, lda size A.column, a matrix, b matrix dense",
+    );
+    check(
+        "DIMENSION A(LDA, N), B(N, N)",
+        "keep = ['a', 'b', 'lda']",
+        "n, m, lda, a, b",
+    );
 }
 
 #[test]

@@ -1,0 +1,238 @@
+//! Matrices as Fortran has them: one column after the other.
+
+use crate::Error;
+use std::ops::{Index, IndexMut};
+
+/// A matrix that is read: a slice with a shape. Column by column, so that element (i, j), counted from 0, is
+/// `data[i + j*leading_dimension]`.
+///
+/// ```
+/// use farfel_runtime::Matrix;
+/// let a = Matrix::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3)?;
+/// assert_eq!((a.rows(), a.columns(), a[(1, 0)]), (2, 3, 2.0));
+/// # Ok::<(), farfel_runtime::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Matrix<'a, T> {
+    data: &'a [T],
+    shape: Shape,
+}
+
+/// A matrix that may be changed: see [`Matrix`].
+///
+/// ```
+/// use farfel_runtime::MatrixMut;
+/// let mut data = vec![0.0; 6];
+/// let mut a = MatrixMut::new(&mut data, 2, 3)?;
+/// a[(1, 2)] = 7.0;
+/// assert_eq!(data[5], 7.0);
+/// # Ok::<(), farfel_runtime::Error>(())
+/// ```
+#[derive(Debug, PartialEq)]
+pub struct MatrixMut<'a, T> {
+    data: &'a mut [T],
+    shape: Shape,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    rows: usize,
+    columns: usize,
+    leading: usize,
+}
+
+impl Shape {
+    /// Of data with so many elements.
+    fn of(
+        function: &'static str,
+        elements: usize,
+        rows: usize,
+        columns: usize,
+        leading: Option<usize>,
+    ) -> Result<Shape, Error> {
+        let fault = |argument, what, got, wanted| Error::Shape {
+            function,
+            argument,
+            what,
+            got,
+            wanted,
+        };
+        let apart = leading.unwrap_or(rows);
+        if apart < rows {
+            let wanted = format!("{apart} at most, as columns begin that far apart");
+            return Err(fault("data", "rows", rows, wanted));
+        }
+        let needed = apart.saturating_mul(columns);
+        let fits = match leading {
+            Some(_) => elements >= needed,
+            None => elements == needed,
+        };
+        if !fits {
+            let least = if leading.is_some() { " at least" } else { "" };
+            let wanted = format!("{needed}{least}, for {columns} columns of {apart}");
+            return Err(fault("data", "elements", elements, wanted));
+        }
+        Ok(Shape {
+            rows,
+            columns,
+            leading: apart,
+        })
+    }
+
+    /// Where an element is. As slices do, it panics where there is none.
+    fn at(self, (i, j): (usize, usize)) -> usize {
+        assert!(
+            i < self.rows && j < self.columns,
+            "there is no element ({i}, {j}) in a matrix of {} rows and {} columns",
+            self.rows,
+            self.columns
+        );
+        i + j * self.leading
+    }
+}
+
+macro_rules! shape {
+    ($name:ident) => {
+        impl<T> $name<'_, T> {
+            /// How many rows it has.
+            pub fn rows(&self) -> usize {
+                self.shape.rows
+            }
+
+            /// How many columns it has.
+            pub fn columns(&self) -> usize {
+                self.shape.columns
+            }
+
+            /// How far apart columns begin. No column is behind the other without this: Fortran asks for 1 at least where
+            /// there are no rows.
+            pub fn leading_dimension(&self) -> usize {
+                self.shape.leading
+            }
+        }
+
+        impl<T> Index<(usize, usize)> for $name<'_, T> {
+            type Output = T;
+
+            fn index(&self, at: (usize, usize)) -> &T {
+                &self.data[self.shape.at(at)]
+            }
+        }
+    };
+}
+shape!(Matrix);
+shape!(MatrixMut);
+
+impl<T> IndexMut<(usize, usize)> for MatrixMut<'_, T> {
+    fn index_mut(&mut self, at: (usize, usize)) -> &mut T {
+        &mut self.data[self.shape.at(at)]
+    }
+}
+
+impl<'a, T> Matrix<'a, T> {
+    /// Columns one behind the other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`] when there are not as many elements as that takes.
+    pub fn new(data: &'a [T], rows: usize, columns: usize) -> Result<Self, Error> {
+        let shape = Shape::of("Matrix::new", data.len(), rows, columns, None)?;
+        Ok(Matrix { data, shape })
+    }
+
+    /// Columns that begin `leading` elements apart: the upper rows of a larger matrix.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`] when a column has less than `rows` elements, or there are not as many columns.
+    pub fn with_leading_dimension(
+        data: &'a [T],
+        rows: usize,
+        columns: usize,
+        leading: usize,
+    ) -> Result<Self, Error> {
+        let function = "Matrix::with_leading_dimension";
+        let shape = Shape::of(function, data.len(), rows, columns, Some(leading))?;
+        Ok(Matrix { data, shape })
+    }
+
+    /// All elements, those between columns too.
+    pub fn data(self) -> &'a [T] {
+        self.data
+    }
+}
+
+impl<'a, T> MatrixMut<'a, T> {
+    /// Columns one behind the other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`] when there are not as many elements as that takes.
+    pub fn new(data: &'a mut [T], rows: usize, columns: usize) -> Result<Self, Error> {
+        let shape = Shape::of("MatrixMut::new", data.len(), rows, columns, None)?;
+        Ok(MatrixMut { data, shape })
+    }
+
+    /// Columns that begin `leading` elements apart: the upper rows of a larger matrix.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`] when a column has less than `rows` elements, or there are not as many columns.
+    pub fn with_leading_dimension(
+        data: &'a mut [T],
+        rows: usize,
+        columns: usize,
+        leading: usize,
+    ) -> Result<Self, Error> {
+        let function = "MatrixMut::with_leading_dimension";
+        let shape = Shape::of(function, data.len(), rows, columns, Some(leading))?;
+        Ok(MatrixMut { data, shape })
+    }
+
+    /// The same matrix for a shorter time, so that it can be used again.
+    pub fn reborrow(&mut self) -> MatrixMut<'_, T> {
+        MatrixMut {
+            data: self.data,
+            shape: self.shape,
+        }
+    }
+
+    /// All elements, those between columns too.
+    pub fn data(self) -> &'a mut [T] {
+        self.data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_column_by_column() {
+        let data: Vec<i32> = (0..8).collect();
+        let a = Matrix::new(&data, 2, 4).unwrap();
+        assert_eq!((a[(1, 3)], a[(0, 1)], a.data().len()), (7, 2, 8));
+        let upper = Matrix::with_leading_dimension(&data, 1, 4, 2).unwrap();
+        assert_eq!((upper[(0, 3)], upper.leading_dimension()), (6, 2));
+        let mut data = data.clone();
+        let mut b = MatrixMut::new(&mut data, 4, 2).unwrap();
+        b.reborrow()[(3, 1)] = 9;
+        assert_eq!((b[(3, 1)], b.data()[7]), (9, 9));
+    }
+
+    #[test]
+    fn what_has_no_such_shape() {
+        let short = Matrix::new(&[1, 2, 3], 2, 2).unwrap_err();
+        assert_eq!(
+            short.to_string(),
+            "Matrix::new: argument `data` has 3 elements, and must have 4, for 2 columns of 2"
+        );
+        assert!(Matrix::with_leading_dimension(&[1, 2, 3], 2, 1, 1).is_err());
+        assert!(Matrix::with_leading_dimension(&[1, 2, 3], 1, 2, 2).is_err());
+        assert!(Matrix::new(&[0u8; 4], usize::MAX, 2).is_err());
+        let empty: [f64; 0] = [];
+        assert!(Matrix::new(&empty, 0, 3).is_ok());
+        let a = Matrix::new(&[1, 2, 3, 4], 2, 2).unwrap();
+        assert!(std::panic::catch_unwind(|| a[(2, 0)]).is_err());
+    }
+}
