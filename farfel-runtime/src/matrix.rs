@@ -1,4 +1,7 @@
 //! Matrices as Fortran has them: one column after the other.
+//!
+//! The feature `ndarray` makes them of arrays of that crate. Crates whose matrices are always one column after the other
+//! need none: `Matrix::new(m.as_slice(), m.nrows(), m.ncols())` is one of `nalgebra`'s.
 
 use crate::Error;
 use std::ops::{Index, IndexMut};
@@ -104,8 +107,7 @@ macro_rules! shape {
                 self.shape.columns
             }
 
-            /// How far apart columns begin. No column is behind the other without this: Fortran asks for 1 at least where
-            /// there are no rows.
+            /// How many elements apart columns begin.
             pub fn leading_dimension(&self) -> usize {
                 self.shape.leading
             }
@@ -200,6 +202,97 @@ impl<'a, T> MatrixMut<'a, T> {
     /// All elements, those between columns too.
     pub fn data(self) -> &'a mut [T] {
         self.data
+    }
+}
+
+/// Arrays of `ndarray` in column-major order, as `Array2::zeros((m, n).f())` makes them, without a copy.
+#[cfg(feature = "ndarray")]
+mod from_ndarray {
+    use super::{Error, Matrix, MatrixMut};
+    use ndarray::{ArrayBase, Data, DataMut, Ix2};
+
+    /// Why an array is not as Fortran has it.
+    fn fault(function: &'static str, rows: usize, strides: &[isize]) -> Error {
+        let stride = |i: usize| strides.get(i).map_or(0, |s| s.unsigned_abs());
+        let (what, got, wanted) = match stride(0) {
+            1 => (
+                "elements from column to column",
+                stride(1),
+                format!("{rows}, as it has rows: copy the columns together"),
+            ),
+            other => (
+                "elements from row to row",
+                other,
+                "1, as Fortran has: make it with `.f()`, as `Array2::zeros((m, n).f())`".to_owned(),
+            ),
+        };
+        Error::Shape {
+            function,
+            argument: "array",
+            what,
+            got,
+            wanted,
+        }
+    }
+
+    impl<'a, T, S: Data<Elem = T>> TryFrom<&'a ArrayBase<S, Ix2>> for Matrix<'a, T> {
+        type Error = Error;
+
+        fn try_from(array: &'a ArrayBase<S, Ix2>) -> Result<Self, Error> {
+            let (rows, columns) = array.dim();
+            match array.view().reversed_axes().to_slice() {
+                Some(data) => Matrix::new(data, rows, columns),
+                None => Err(fault("Matrix::try_from", rows, array.strides())),
+            }
+        }
+    }
+
+    impl<'a, T, S: DataMut<Elem = T>> TryFrom<&'a mut ArrayBase<S, Ix2>> for MatrixMut<'a, T> {
+        type Error = Error;
+
+        fn try_from(array: &'a mut ArrayBase<S, Ix2>) -> Result<Self, Error> {
+            let (rows, columns) = array.dim();
+            let fault = fault("MatrixMut::try_from", rows, array.strides());
+            match array.view_mut().reversed_axes().into_slice() {
+                Some(data) => MatrixMut::new(data, rows, columns),
+                None => Err(fault),
+            }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use ndarray::{Array2, ShapeBuilder, s};
+
+        #[test]
+        fn columns_are_lent() {
+            let mut a = Array2::<f64>::zeros((2, 3).f());
+            MatrixMut::try_from(&mut a).unwrap()[(1, 2)] = 5.0;
+            assert_eq!(a[(1, 2)], 5.0);
+            let m = Matrix::try_from(&a).unwrap();
+            assert_eq!((m.rows(), m.columns(), m[(1, 2)]), (2, 3, 5.0));
+            assert!(Matrix::try_from(&a.slice(s![.., 1..])).is_ok());
+            assert!(Matrix::try_from(&Array2::<f64>::zeros((1, 3))).is_ok());
+        }
+
+        #[test]
+        fn what_fortran_would_read_otherwise() {
+            let rows = Array2::<f64>::zeros((2, 3));
+            assert_eq!(
+                Matrix::try_from(&rows).unwrap_err().to_string(),
+                "Matrix::try_from: argument `array` has 3 elements from row to row, and must have 1, as Fortran has: make it \
+                 with `.f()`, as `Array2::zeros((m, n).f())`"
+            );
+            assert!(Matrix::try_from(&rows.t()).is_ok());
+            let mut a = Array2::<f64>::zeros((4, 3).f());
+            let mut upper = a.slice_mut(s![..2, ..]);
+            assert_eq!(
+                MatrixMut::try_from(&mut upper).unwrap_err().to_string(),
+                "MatrixMut::try_from: argument `array` has 4 elements from column to column, and must have 2, as it has rows: \
+                 copy the columns together"
+            );
+        }
     }
 }
 

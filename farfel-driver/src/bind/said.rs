@@ -125,15 +125,23 @@ fn about<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     }
 }
 
-/// `wa1, wa2, and wa3 are work arrays of length n.`
+/// `wa1, wa2, and wa3 are work arrays of length n.`, `iwa is an integer work array`
 fn is_work_array(comments: &[&str], name: &str) -> bool {
     comments.iter().any(|line| {
         let line = line.trim().to_ascii_lowercase();
-        let names = [" is a work array", " are work arrays"]
-            .iter()
-            .find_map(|w| Some(line.split_once(w)?.0));
-        let of_names = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        names.is_some_and(|list| list.split(of_names).any(|n| n.eq_ignore_ascii_case(name)))
+        let Some((head, _)) = line.split_once(" work array") else {
+            return false;
+        };
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let verb = words.iter().position(|w| matches!(*w, "is" | "are"));
+        let Some((names, kind)) = verb.map(|v| words.split_at(v)) else {
+            return false;
+        };
+        // The verb, an article, a type.
+        kind.len() <= 4
+            && names
+                .iter()
+                .any(|n| n.trim_end_matches(',').eq_ignore_ascii_case(name))
     })
 }
 
@@ -280,9 +288,12 @@ mod tests {
             "                    solution is at most tol.",
             "",
             "       wa1, wa2, and wa3 are work arrays of length n.",
+            "       iwa is an integer work array of length n.",
+            "       ws is what is left of a work array.",
         ];
         assert!(!said(&text, "X").output && said(&text, "FVEC").output);
-        assert!(said(&text, "WA2").workspace && !said(&text, "X").workspace);
+        assert!(said(&text, "WA2").workspace && said(&text, "IWA").workspace);
+        assert!(!said(&text, "X").workspace && !said(&text, "WS").workspace);
         let info = said(&text, "INFO");
         assert!(info.output);
         let meanings = meanings("INFO", &info.lines);
