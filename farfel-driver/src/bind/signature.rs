@@ -525,6 +525,10 @@ impl<'u> Maker<'u> {
                 ));
             }
             let mut wrong = Vec::new();
+            if values.list().is_empty() {
+                self.faults
+                    .push(format!("no value of {upper} is an error: leave it out"));
+            }
             for text in values.list() {
                 match condition(text) {
                     Some(condition) => wrong.push(condition),

@@ -389,6 +389,10 @@ fn faults_say_what_is_wrong() {
             "COUNT does not say how it went: nothing assigns it",
         ),
         (
+            "errors = { n = [] }",
+            "no value of N is an error: leave it out",
+        ),
+        (
             "errors = { inf = '< 0' }",
             "SOLVE has no argument INF; it has",
         ),
