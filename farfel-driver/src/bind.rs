@@ -1,10 +1,11 @@
-//! The Rust side of the border: `farfel_bindings.rs`.
+//! Generates the Rust side of the border between Rust and Fortran: `farfel_bindings.rs`.
 //!
-//! One function for each exported subprogram. It checks extents, takes the lock where the
-//! subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and turns STOP
-//! into an error. It returns the value itself when none of that can fail, else a `Result`.
+//! It has one function for each exported subprogram. The function checks extents, takes the lock if
+//! the subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and converts STOP
+//! to an error. It returns the value itself if none of that can fail, and a `Result` otherwise.
 //!
-//! With `signatures = "rust"` these functions are in a module `raw`, and [`signature`] has what is in front of them.
+//! With `signatures = "rust"` these functions are in a module `raw`, and [`signature`] generates
+//! the short functions in front of them.
 
 mod covered;
 mod instance;

@@ -1,4 +1,4 @@
-//! Settings: from `Cargo.toml`, from the builder, from the environment.
+//! Reads the settings from `Cargo.toml`, from the builder and from the environment.
 
 use crate::Error;
 use crate::derive::{self, Derived};
@@ -30,12 +30,13 @@ pub struct Library {
     pub direct: bool,
 }
 
-/// How a project is built. [`Config::default`] is what a project without settings has.
+/// The settings for building a project. [`Config::default`] holds those of a project without
+/// settings.
 ///
-/// Settings stand under `[package.metadata.farfel]` in `Cargo.toml`, in kebab case; see
-/// the fields. The builder in `build.rs` overrides them, and the environment variables
-/// `FARFEL_FC`, `FARFEL_AD_TOOL`, `FARFEL_CACHE_DIR`, `FARFEL_CACHE_REMOTE`, `FARFEL_FFLAGS`,
-/// `FARFEL_LINTS` and `FARFEL_INSTALL` override both.
+/// Settings are read from `[package.metadata.farfel]` in `Cargo.toml`, in kebab case; see the
+/// fields. The builder in `build.rs` overrides them, and the environment variables `FARFEL_FC`,
+/// `FARFEL_AD_TOOL`, `FARFEL_CACHE_DIR`, `FARFEL_CACHE_REMOTE`, `FARFEL_FFLAGS`, `FARFEL_LINTS` and
+/// `FARFEL_INSTALL` override both.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The directory of the project: where `Cargo.toml` is. Relative paths of the settings
@@ -146,8 +147,7 @@ pub struct Config {
     pub include_anywhere: bool,
 }
 
-/// `[package.metadata.farfel.tapenade]` and `[….adifor]`: an AD tool that is a program of its
-/// own.
+/// `[package.metadata.farfel.tapenade]` and `[….adifor]`: an AD tool that is an external program.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ToolSettings {

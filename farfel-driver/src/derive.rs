@@ -1,7 +1,7 @@
-//! Derivatives of whole subprograms that the setting `derive` requests.
+//! Generates the derivatives of whole subprograms that the setting `derive` requests.
 //!
-//! `cost_gradient = { gradient = "cost", by = "x" }` becomes a subprogram with an AD block, as a user would
-//! write it, in a source of its own that is parsed with the others:
+//! `cost_gradient = { gradient = "cost", by = "x" }` becomes a subprogram with an AD block, as a
+//! user would write it, in a separate source that is parsed with the others:
 //!
 //! ```fortran
 //!       DOUBLE PRECISION FUNCTION COST_GRADIENT(N, X, X_GRADIENT)
@@ -13,8 +13,8 @@
 //!       END
 //! ```
 //!
-//! Its arguments are those of the subprogram, in the same order and with the same declarations, followed by
-//! the derivatives. `farfel expand --stage parse` shows it.
+//! Its arguments are those of the subprogram, in the same order and with the same declarations,
+//! followed by the derivatives. `farfel expand --stage parse` prints it.
 
 use crate::Error;
 use farfel_lang::ir::{

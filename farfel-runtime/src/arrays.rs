@@ -1,10 +1,10 @@
-//! Extents of arrays, arrays of LOGICAL, and texts.
+//! Array extents, LOGICAL arrays and character strings.
 
 use crate::Error;
 use std::borrow::Cow;
 
-/// The number of elements of an array with these bounds, lower and upper for each
-/// dimension. A dimension whose upper bound is below its lower one has none.
+/// Returns the number of elements of an array with these bounds, a lower and an upper one for each
+/// dimension. A dimension whose upper bound is less than its lower bound has extent zero.
 ///
 /// ```
 /// use farfel_runtime::elements;
@@ -21,11 +21,11 @@ pub fn elements(bounds: &[(i64, i64)]) -> usize {
         .fold(1, usize::saturating_mul)
 }
 
-/// Checks that an array argument has all the elements that its declaration promises.
+/// Checks that an array argument has at least as many elements as its declaration requires.
 ///
 /// # Errors
 ///
-/// [`Error::Extent`] when `got` is less than [`elements`] of the bounds.
+/// [`Error::Extent`] if `got` is less than [`elements`] of the bounds.
 pub fn check_extent(
     function: &'static str,
     argument: &'static str,
@@ -44,11 +44,11 @@ pub fn check_extent(
     Ok(())
 }
 
-/// What holds a LOGICAL: an integer of the same size, 0 for false.
+/// The representation of a LOGICAL: an integer of the same size, 0 for false.
 pub trait LogicalKind: Copy {
-    /// The representation of a truth value.
+    /// Converts a truth value to its representation.
     fn from_bool(value: bool) -> Self;
-    /// The truth value.
+    /// Converts a representation to its truth value.
     fn to_bool(self) -> bool;
 }
 
@@ -66,32 +66,32 @@ macro_rules! logical_kinds {
 }
 logical_kinds!(i8, i16, i32, i64);
 
-/// An array of truth values as Fortran holds it.
+/// Converts truth values to a Fortran LOGICAL array.
 pub fn to_logicals<L: LogicalKind>(values: &[bool]) -> Vec<L> {
     values.iter().map(|v| L::from_bool(*v)).collect()
 }
 
-/// Copies truth values back from Fortran's array.
+/// Copies truth values back from a Fortran LOGICAL array.
 pub fn from_logicals<L: LogicalKind>(from: &[L], to: &mut [bool]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = from.to_bool();
     }
 }
 
-/// Fortran's truth values as Rust's.
+/// Converts a Fortran LOGICAL array to truth values.
 pub fn truths<L: LogicalKind>(values: &[L]) -> Vec<bool> {
     values.iter().map(|v| v.to_bool()).collect()
 }
 
-/// Copies truth values into Fortran's array.
+/// Copies truth values into a Fortran LOGICAL array.
 pub fn into_logicals<L: LogicalKind>(from: &[bool], to: &mut [L]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = L::from_bool(*from);
     }
 }
 
-/// A text as Fortran takes it for a CHARACTER of fixed length: filled up with blanks where
-/// it is shorter than `length` bytes.
+/// Returns a string as Fortran expects it for a CHARACTER of fixed length: padded with blanks if it
+/// is shorter than `length` bytes.
 ///
 /// ```
 /// use farfel_runtime::padded;
@@ -106,8 +106,8 @@ pub fn padded(text: &str, length: usize) -> Cow<'_, str> {
     }
 }
 
-/// A text as Fortran takes it for a CHARACTER of fixed length that it may assign: filled up with blanks, or
-/// cut off, to `length` bytes.
+/// Returns the bytes of a string as Fortran expects them for a CHARACTER of fixed length that it
+/// may assign: padded with blanks or truncated to `length` bytes.
 ///
 /// ```
 /// use farfel_runtime::text_of;
@@ -120,7 +120,8 @@ pub fn text_of(text: &str, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// What Fortran made of a text, without the blanks at its end. Bytes that are no UTF-8 become U+FFFD.
+/// Converts a Fortran CHARACTER to a `String` without trailing blanks. Bytes that are not valid
+/// UTF-8 become U+FFFD.
 ///
 /// ```
 /// use farfel_runtime::string_of;

@@ -1,8 +1,8 @@
-//! Closures that stand for procedures which Fortran code calls. For generated code.
+//! Closures passed for the dummy procedures of Fortran code. For generated code.
 //!
-//! Fortran calls a procedure by its address, with nothing besides that a closure could be found
-//! by. So the generated functions leave its address in a [`Slot`] of the thread while the call
-//! that got it lasts.
+//! Fortran calls a procedure through a bare address, with no context pointer through which to find
+//! a closure. The generated functions therefore keep the closure's address in a [`Slot`] of the
+//! thread for the duration of the call that received it.
 
 use crate::lock::Inside;
 use std::cell::Cell;
@@ -11,12 +11,12 @@ use std::mem::size_of;
 use std::ptr;
 use std::thread::LocalKey;
 
-/// Where the closure is that stands for a dummy procedure, in the innermost call that is under
-/// way in a thread.
+/// The address of the closure passed for a dummy procedure, in the innermost call in progress on a
+/// thread.
 ///
-/// Calls end in the reverse order of their beginning, also where STOP or a panic ends them, so
-/// Fortran code that is running always finds the closure that it was given. While a closure runs,
-/// its slot is empty: nothing can call it a second time meanwhile.
+/// Calls end in the reverse order of their start, even if STOP or a panic ends them, so running
+/// Fortran code always finds the closure that was passed to it. While a closure runs, its slot is
+/// empty, so it cannot be called a second time meanwhile.
 #[derive(Debug)]
 pub struct Slot {
     now: Cell<*mut ()>,
@@ -29,17 +29,17 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// An empty one.
+    /// Creates an empty slot.
     pub const fn new() -> Self {
         Slot {
             now: Cell::new(ptr::null_mut()),
         }
     }
 
-    /// Runs what needs the closure in a slot.
+    /// Runs a function with the closure in a slot.
     ///
-    /// Ends the process with a message where there is none: Fortran code has then called the
-    /// procedure in a thread of its own (OpenMP), and there is no way back from there.
+    /// Ends the process with a message if the slot is empty: Fortran code has then called the
+    /// procedure on a thread of its own (OpenMP), from which there is no way back.
     ///
     /// # Safety
     ///
@@ -55,7 +55,7 @@ impl Slot {
         let closure = slot.with(|s| s.now.replace(ptr::null_mut()));
         if closure.is_null() {
             use std::io::Write as _;
-            // Nothing can be done where standard error is closed.
+            // If standard error is closed, there is nothing to be done.
             let _ = writeln!(
                 std::io::stderr(),
                 "farfel: Fortran code called a closure in another thread than the one that gave it"
@@ -64,13 +64,13 @@ impl Slot {
         }
         let _back = Back(slot, closure);
         let _inside = Inside::new();
-        // SAFETY: the closure is an F, lives until its Given is dropped, and nobody else has it:
-        // the slot is empty meanwhile.
+        // SAFETY: the closure is an F and lives until its Given is dropped, and nobody else can
+        // reach it, since the slot is empty meanwhile.
         run(unsafe { &mut *closure.cast::<F>() })
     }
 }
 
-/// Has a closure in a [`Slot`] until it is dropped.
+/// Keeps a closure in a [`Slot`] until it is dropped.
 #[derive(Debug)]
 pub struct Given<'a> {
     slot: &'static LocalKey<Slot>,
@@ -97,9 +97,10 @@ impl Drop for Given<'_> {
     }
 }
 
-/// The closure that another one may call while it runs.
+/// A closure that another closure may call while it runs.
 ///
-/// It may do so from within a further call of the same function, which has its own closure in the slot.
+/// The other closure may run within a further call of the same function, which has its own closure
+/// in the slot.
 #[derive(Debug)]
 pub struct Lent {
     slot: &'static LocalKey<Slot>,
@@ -107,7 +108,8 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// What is in a slot of this thread, for as long as the call lasts that put it there.
+    /// Returns the content of a slot of this thread. It is valid for the duration of the call that
+    /// put it there.
     pub fn of(slot: &'static LocalKey<Slot>) -> Lent {
         Lent {
             slot,
@@ -115,7 +117,7 @@ impl Lent {
         }
     }
 
-    /// Has it in its slot while something runs.
+    /// Puts the closure into its slot while `run` runs.
     pub fn during<R>(&self, run: impl FnOnce() -> R) -> R {
         let _back = Given {
             slot: self.slot,
@@ -136,7 +138,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// One variable, which the closure may assign or only read.
+    /// A single variable. `assigned`: the closure may assign it.
     pub fn one<T>(at: *const T, assigned: bool) -> Area {
         Area {
             start: at.addr(),
@@ -146,15 +148,15 @@ impl Area {
         }
     }
 
-    /// An array of `count` elements, which the closure may assign or only read. `open`: that is all that
-    /// is left of the storage, and other arguments may lie in it.
+    /// An array of `count` elements. `assigned`: the closure may assign it. `open`: the array
+    /// extends to the end of its storage, in which other arguments may lie.
     ///
     /// # Safety
     ///
     /// `count` must point to an INTEGER*8.
     #[allow(unsafe_code)]
     pub unsafe fn array<T>(at: *const T, count: *const i64, assigned: bool, open: bool) -> Area {
-        // SAFETY: what the caller promises.
+        // SAFETY: guaranteed by the caller.
         let count = usize::try_from(unsafe { *count }).unwrap_or(0);
         Area {
             start: at.addr(),
@@ -164,20 +166,22 @@ impl Area {
         }
     }
 
-    /// How many elements like the one at `_at` there are.
+    /// Returns the number of elements of the type of `_at` in the area.
     pub fn count_of<T>(&self, _at: *const T) -> usize {
         self.bytes / size_of::<T>().max(1)
     }
 
-    /// Sees to it that a closure gets no memory twice that it may assign: what is all that is left of
-    /// a storage ends where the next argument begins, as in Fortran code that cuts a work array into pieces.
+    /// Ensures that a closure gets no memory twice if it may assign it. An array that extends to
+    /// the end of its storage is cut off where the next argument begins, as in Fortran code that
+    /// divides a work array into pieces.
     ///
-    /// Ends the call where that is not enough. In Fortran no procedure may assign such, and in Rust none
-    /// may even have it.
+    /// Panics where that does not suffice. In Fortran no procedure may assign aliased arguments,
+    /// and in Rust aliased mutable references must not even exist.
     ///
     /// # Panics
     ///
-    /// With a message that says which closure, for the caller of the function.
+    /// If areas still overlap, with a message for the caller of the function that names the
+    /// closure.
     pub fn apart(function: &str, closure: &str, areas: &mut [Area]) {
         for i in 1..areas.len() {
             let (before, rest) = areas.split_at_mut(i);
@@ -202,37 +206,38 @@ impl Area {
         first.bytes = second.start - first.start;
     }
 
-    /// A value.
+    /// Reads a value.
     ///
     /// # Safety
     ///
-    /// There must be one.
+    /// The address must be that of a value of this type.
     #[allow(unsafe_code)]
     pub unsafe fn value<T: Copy>(at: *const T) -> T {
-        // SAFETY: what the caller promises. In COMMON and EQUIVALENCE it may stand anywhere.
+        // SAFETY: guaranteed by the caller. In COMMON and EQUIVALENCE it may be unaligned.
         unsafe { at.read_unaligned() }
     }
 
-    /// Gives a variable another value.
+    /// Assigns a value to a variable.
     ///
     /// # Safety
     ///
-    /// It must be there.
+    /// The address must be that of a variable of this type.
     #[allow(unsafe_code)]
     pub unsafe fn assign<T: Copy>(at: *mut T, value: T) {
-        // SAFETY: what the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { at.write_unaligned(value) }
     }
 
-    /// An array that the closure reads.
+    /// Returns an array that the closure reads.
     ///
     /// # Safety
     ///
-    /// There must be as many elements, and nobody may change them while the slice is there.
+    /// The array must have that many elements, and nobody may change them during the lifetime of
+    /// the slice.
     ///
     /// # Panics
     ///
-    /// The array begins at an address that Rust does not allow.
+    /// If the address of the array is not aligned as Rust requires.
     #[allow(unsafe_code)]
     pub unsafe fn shared<'a, T>(
         function: &str,
@@ -244,19 +249,20 @@ impl Area {
             return &[];
         }
         Self::check(function, closure, at, count);
-        // SAFETY: what the caller promises, and what was checked.
+        // SAFETY: guaranteed by the caller, and by the check above.
         unsafe { std::slice::from_raw_parts(at, count) }
     }
 
-    /// An array that the closure may assign.
+    /// Returns an array that the closure may assign.
     ///
     /// # Safety
     ///
-    /// There must be as many elements, and nobody else may use them while the slice is there.
+    /// The array must have that many elements, and nobody else may use them during the lifetime of
+    /// the slice.
     ///
     /// # Panics
     ///
-    /// The array begins at an address that Rust does not allow.
+    /// If the address of the array is not aligned as Rust requires.
     #[allow(unsafe_code)]
     pub unsafe fn exclusive<'a, T>(
         function: &str,
@@ -268,7 +274,7 @@ impl Area {
             return &mut [];
         }
         Self::check(function, closure, at, count);
-        // SAFETY: what the caller promises, and what was checked.
+        // SAFETY: guaranteed by the caller, and by the check above.
         unsafe { std::slice::from_raw_parts_mut(at, count) }
     }
 
@@ -372,8 +378,8 @@ mod tests {
     }
 }
 
-/// The elements of an array that others may reach while a closure has it: of a COMMON block, which the closure may
-/// change by a further call.
+/// A copy of an array that can be reached by other means while a closure has it, such as an array
+/// in COMMON that the closure may change through a further call.
 #[derive(Debug)]
 pub struct Copied<T> {
     before: Vec<T>,
@@ -381,14 +387,14 @@ pub struct Copied<T> {
 }
 
 impl<T: Copy + PartialEq> Copied<T> {
-    /// A copy of so many elements.
+    /// Copies `count` elements.
     ///
     /// # Safety
     ///
-    /// They must be there.
+    /// The elements must exist.
     #[allow(unsafe_code)]
     pub unsafe fn of(at: *const T, count: usize) -> Copied<T> {
-        // SAFETY: what the caller promises.
+        // SAFETY: guaranteed by the caller.
         let element = |i| unsafe { at.add(i).read_unaligned() };
         let before: Vec<T> = (0..count).map(element).collect();
         Copied {
@@ -397,26 +403,27 @@ impl<T: Copy + PartialEq> Copied<T> {
         }
     }
 
-    /// What the closure reads.
+    /// Returns the elements for the closure to read.
     pub fn values(&self) -> &[T] {
         &self.now
     }
 
-    /// What the closure may assign.
+    /// Returns the elements for the closure to assign.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.now
     }
 
-    /// Gives the array the elements that are others now. What was changed in another way stays.
+    /// Writes the changed elements back to the array. Other elements are not written, so changes
+    /// made to them by other means are kept.
     ///
     /// # Safety
     ///
-    /// It must be that of which this is the copy.
+    /// `at` must be the array that was copied.
     #[allow(unsafe_code)]
     pub unsafe fn put_back(&self, at: *mut T) {
         for (i, (now, before)) in self.now.iter().zip(&self.before).enumerate() {
             if now != before {
-                // SAFETY: what the caller promises.
+                // SAFETY: guaranteed by the caller.
                 unsafe { at.add(i).write_unaligned(*now) }
             }
         }

@@ -1,7 +1,8 @@
-//! What ends a call of Fortran code before its END, without ending the process.
+//! Ending a call of Fortran code before its END without ending the process.
 //!
-//! In a library, what would end the process is compiled to a call of [`farfel_end_v1_`] or [`farfel_bounds_v1_`], which
-//! unwinds through the Fortran frames to [`catch_end`] in the generated function.
+//! In a library, whatever would end the process is compiled to a call of [`farfel_end_v1_`] or
+//! [`farfel_bounds_v1_`], which unwinds through the Fortran frames to [`catch_end`] in the
+//! generated function.
 
 use crate::Error;
 use std::cell::RefCell;
@@ -10,21 +11,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What is thrown.
+/// The payload of the unwinding.
 struct Ended(Error);
 
-/// `CALL FARFEL_END_V1(KIND, CODE, TEXT, PLACE)`: what STOP becomes, and whatever else would end the process. The number in
-/// the name is that of this calling sequence, so that two versions of this crate can be linked into one program.
+/// `CALL FARFEL_END_V1(KIND, CODE, TEXT, PLACE)`: the replacement for STOP and for anything else
+/// that would end the process. The number in the name is the version of this calling sequence, so
+/// that two versions of this crate can be linked into one program.
 ///
-/// KIND is 1 for STOP, 2 for PAUSE, 3 for input and output (CODE is the IOSTAT), 4 for memory, 5 for a
-/// division by zero, 6 for a step of zero, 7 for floating-point exceptions. PLACE is `src/a.f:12`.
+/// KIND is 1 for STOP, 2 for PAUSE, 3 for input and output (CODE is the IOSTAT), 4 for memory, 5
+/// for a division by zero, 6 for a step of zero, 7 for floating-point exceptions. PLACE is
+/// `src/a.f:12`.
 ///
-/// In a program built with `panic = "abort"` there is no way back, and the process ends as a Fortran program does.
+/// In a program built with `panic = "abort"` unwinding is impossible, and the process ends as a
+/// Fortran program does.
 ///
 /// # Safety
 ///
-/// `kind` and `code` must point to INTEGERs, `text` and `place` to as many characters as are said, as a Fortran call
-/// gives them.
+/// `kind` and `code` must point to INTEGERs, `text` and `place` to as many characters as their
+/// lengths say, as in a Fortran call.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
 pub unsafe extern "C-unwind" fn farfel_end_v1_(
@@ -89,8 +93,8 @@ pub unsafe extern "C-unwind" fn farfel_end_v1_(
     })
 }
 
-/// `CALL FARFEL_BOUNDS_V1(KIND, COUNT, SUBSCRIPTS, ELEMENT, ELEMENTS, WHAT)`: what a check calls that
-/// fails. `WHAT` is `X(I) at src/a.f:12`.
+/// `CALL FARFEL_BOUNDS_V1(KIND, COUNT, SUBSCRIPTS, ELEMENT, ELEMENTS, WHAT)`: called by a bounds
+/// check that fails. `WHAT` is `X(I) at src/a.f:12`.
 ///
 /// In a program built with `panic = "abort"` it ends the process with the message.
 ///
@@ -113,7 +117,7 @@ pub unsafe extern "C-unwind" fn farfel_bounds_v1_(
     end(unsafe { outside(count, subscripts, elements, what, length) })
 }
 
-/// What a failed check tells.
+/// Returns the error for a failed check.
 ///
 /// # Safety
 ///
@@ -126,7 +130,7 @@ unsafe fn outside(
     what: *const u8,
     length: usize,
 ) -> Error {
-    // SAFETY: what the caller promises.
+    // SAFETY: guaranteed by the caller.
     let (subscripts, elements, what) = unsafe {
         (
             std::slice::from_raw_parts(subscripts, usize::try_from(*count).unwrap_or(0)),
@@ -146,8 +150,8 @@ unsafe fn outside(
     }
 }
 
-/// `CALL FARFEL_LATER_V1(COUNT, SUBSCRIPTS, ELEMENT, ELEMENTS, WHAT)`: like [`farfel_bounds_v1_`] in a statement
-/// that must come to its end first. [`farfel_leave_v1_`] ends the call.
+/// `CALL FARFEL_LATER_V1(COUNT, SUBSCRIPTS, ELEMENT, ELEMENTS, WHAT)`: like [`farfel_bounds_v1_`],
+/// for a statement that must be completed first. [`farfel_leave_v1_`] then ends the call.
 ///
 /// # Safety
 ///
@@ -169,7 +173,7 @@ pub unsafe extern "C" fn farfel_later_v1_(
     });
 }
 
-/// The file and the line of `src/a.f:12`.
+/// Splits a place such as `src/a.f:12` into file and line.
 fn place_of(place: &str) -> (String, u32) {
     let place = place.trim_end();
     match place.rsplit_once(':') {
@@ -178,19 +182,21 @@ fn place_of(place: &str) -> (String, u32) {
     }
 }
 
-/// The files that a call which ended has left locked. gfortran's run-time library would wait for them for ever.
+/// The units that calls left locked when they ended. gfortran's run-time library would wait for
+/// them forever.
 static LOST: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 static ANY_LOST: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The files of the statements of input and output that this thread is in, one within the other.
+    /// The units of the I/O statements that this thread is executing, from the outermost to the
+    /// innermost.
     static ENTERED: RefCell<Vec<i32>> = const { RefCell::new(Vec::new()) };
 
-    /// The first check that failed in one of them.
+    /// The first check that failed in one of these statements.
     static LATER: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 
-/// `CALL FARFEL_ENTER_V1(UNIT)`: a statement begins in which a call may end.
+/// `CALL FARFEL_ENTER_V1(UNIT)`: begins a statement in which a call may end.
 ///
 /// # Safety
 ///
@@ -203,7 +209,7 @@ pub unsafe extern "C" fn farfel_enter_v1_(unit: *const i32) {
     ENTERED.with_borrow_mut(|e| e.push(unit));
 }
 
-/// `CALL FARFEL_LEAVE_V1`: the statement is over. Ends the call where a check has failed in it.
+/// `CALL FARFEL_LEAVE_V1`: ends such a statement. Ends the call if a check failed in it.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
 pub extern "C-unwind" fn farfel_leave_v1_() {
@@ -213,8 +219,8 @@ pub extern "C-unwind" fn farfel_leave_v1_() {
     }
 }
 
-/// `CALL FARFEL_UNIT_V1(UNIT)`: a statement that uses a file comes next. UNIT is -1 where the statement looks for a file by
-/// its name: the library then goes through all that are open.
+/// `CALL FARFEL_UNIT_V1(UNIT)`: precedes a statement that uses a file. UNIT is -1 if the statement
+/// looks for a file by name; gfortran's run-time library then goes through all open files.
 ///
 /// # Safety
 ///
@@ -246,7 +252,7 @@ pub unsafe extern "C-unwind" fn farfel_unit_v1_(unit: *const i32) {
     })
 }
 
-/// Remembers which files a call has left that has ended.
+/// Records the units that a call left locked when it ended.
 fn lose(depth: usize) {
     let lost = ENTERED.with_borrow_mut(|e| e.split_off(depth.min(e.len())));
     LATER.take();
@@ -261,25 +267,26 @@ fn lose(depth: usize) {
 fn end(error: Error) -> ! {
     if cfg!(panic = "abort") {
         use std::io::Write as _;
-        // Nothing can be done where standard error is closed.
+        // If standard error is closed, there is nothing to be done.
         let _ = writeln!(std::io::stderr(), "{error}");
         std::process::exit(match error {
             Error::Stop { code, .. } => code,
             _ => 2,
         });
     }
-    // Not `panic!`: the program's panic hook has nothing to report.
+    // Not `panic!`, since the program's panic hook must not report this.
     resume_unwind(Box::new(Ended(error)))
 }
 
-/// Calls Fortran code and turns what ends it, such as STOP or a check that fails, into an error. For generated code.
+/// Calls Fortran code and converts whatever ends it, such as STOP or a failing check, to an error.
+/// For generated code.
 ///
 /// # Errors
 ///
-/// Any [`Error`] but [`Error::Extent`] and [`Error::Busy`], which come before the call.
+/// Any [`Error`] except [`Error::Extent`] and [`Error::Busy`], which are detected before the call.
 pub fn catch_end<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
     let depth = ENTERED.with_borrow(Vec::len);
-    // What the call changes is what Fortran code changes before STOP: it stays.
+    // Unwind safety: changes made before the end of the call persist, as in Fortran before STOP.
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
         lose(depth);
         match payload.downcast::<Ended>() {
@@ -289,8 +296,8 @@ pub fn catch_end<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
     })
 }
 
-/// Calls Fortran code that does not end a call but where a Rust function would panic: `PRINT *` that fails, no
-/// memory for a tape. For generated code.
+/// Calls Fortran code that ends a call only where a Rust function would panic: a failing `PRINT *`,
+/// or no memory for a tape. For generated code.
 ///
 /// # Panics
 ///

@@ -1,141 +1,149 @@
-//! What can go wrong in a call of Fortran code.
+//! The errors that a call of Fortran code can return.
 
 use std::fmt;
 
-/// Why a call of a Fortran subprogram gave no result.
+/// The reason why a call of a Fortran subprogram failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// An array is shorter than its declaration in the subprogram asks for. Nothing was
+    /// An array is shorter than its declaration in the subprogram requires. The subprogram was not
     /// called.
     Extent {
-        /// The function, as Rust names it.
+        /// The Rust name of the function.
         function: &'static str,
-        /// The argument, as Rust names it.
+        /// The Rust name of the argument.
         argument: &'static str,
-        /// How many elements the declaration asks for, with the bounds' present values.
+        /// The number of elements that the declaration requires, with the current values of its
+        /// bounds.
         needed: usize,
-        /// How many elements there are.
+        /// The number of elements in the array.
         got: usize,
     },
-    /// Slices do not fit together, so that a size which is left out of the arguments has no value. Nothing was called.
+    /// The shapes of slices do not agree, so a size that is not passed as an argument cannot be
+    /// determined. The subprogram was not called.
     Shape {
-        /// The function, as Rust names it.
+        /// The Rust name of the function.
         function: &'static str,
-        /// The argument, as Rust names it.
+        /// The Rust name of the argument.
         argument: &'static str,
-        /// What is counted: `elements`, `rows`, `columns`.
+        /// The unit of the counts: `elements`, `rows`, `columns`.
         what: &'static str,
-        /// How many there are.
+        /// The actual count.
         got: usize,
-        /// How many there must be, and why: ``3, as `x` has``.
+        /// The required count and the reason: ``3, as `x` has``.
         wanted: String,
     },
-    /// An argument by which the subprogram says how it went says that it failed. What the subprogram had assigned stands.
+    /// The subprogram reported failure through a status argument. Its assignments up to then remain
+    /// in effect.
     Status {
-        /// The function, as Rust names it.
+        /// The Rust name of the function.
         function: &'static str,
-        /// The argument, as Rust names it.
+        /// The Rust name of the argument.
         argument: &'static str,
-        /// Its value.
+        /// The value of the argument.
         value: i64,
-        /// What the comments of the subprogram say of this value; empty where they do not.
+        /// The meaning of this value according to the comments of the subprogram; empty if they do
+        /// not give one.
         meaning: &'static str,
     },
-    /// The program left an array or a text: it used an element that is not there. What the
-    /// subprogram had assigned until then stands.
+    /// A reference was outside an array or a character string. Assignments made before it remain in
+    /// effect.
     Bounds {
-        /// What the program says, in Fortran: `X(IDX(I))`.
+        /// The reference in Fortran: `X(IDX(I))`.
         reference: String,
-        /// The values of the subscripts; of a section the numbers of its first and last element, of a
-        /// substring its first and last place, of a whole array how many elements it should have.
+        /// The values of the subscripts. For a section, the numbers of its first and last element;
+        /// for a substring, its first and last position; for a whole array, the number of elements
+        /// it should have.
         subscripts: Vec<i64>,
-        /// How many elements there are. An array that starts inside another has those that are left.
+        /// The number of elements available. For an array that starts inside another, those from
+        /// there to its end.
         elements: i64,
-        /// The file, as the build names it.
+        /// The source file, as named in the build.
         file: String,
-        /// The line in it; 0 where it is not known.
+        /// The line in the file; 0 if unknown.
         line: u32,
     },
-    /// The program executed STOP, or `CALL EXIT`. What the subprogram had assigned until then stands, here and in all
-    /// that follow.
+    /// The program executed STOP or `CALL EXIT`. Assignments made before it remain in effect, here
+    /// and in all variants below.
     Stop {
-        /// `3` for `STOP 3`; 0 for a STOP with text or without anything.
+        /// The stop code: 3 for `STOP 3`; 0 for a STOP with text or without a code.
         code: i32,
         /// The text of `STOP 'text'`.
         message: Option<String>,
-        /// The file, as the build names it.
+        /// The source file, as named in the build.
         file: String,
-        /// The line in it; 0 where it is not known.
+        /// The line in the file; 0 if unknown.
         line: u32,
     },
-    /// The program executed PAUSE: there is nobody to let it go on.
+    /// The program executed PAUSE, and nobody can resume it.
     Pause {
         /// The text of `PAUSE 'text'`, or the number of `PAUSE 3`.
         message: Option<String>,
-        /// The file, as the build names it.
+        /// The source file, as named in the build.
         file: String,
-        /// The line in it; 0 where it is not known.
+        /// The line in the file; 0 if unknown.
         line: u32,
     },
-    /// A READ, WRITE, OPEN or the like failed, and has neither IOSTAT nor a label for that. The unit can be used on.
+    /// A READ, WRITE, OPEN or other I/O statement failed and has neither IOSTAT nor an error label.
+    /// The unit remains usable.
     Io {
-        /// What IOSTAT would be: -1 at the end of the file, positive for errors.
+        /// The value that IOSTAT would have: -1 at end of file, positive for errors.
         code: i32,
-        /// What gfortran's run-time library says.
+        /// The message of gfortran's run-time library.
         message: String,
-        /// The file, as the build names it.
+        /// The source file, as named in the build.
         file: String,
-        /// The line in it; 0 where it is not known.
+        /// The line in the file; 0 if unknown.
         line: u32,
     },
-    /// There is no memory for an array or a text; or what ALLOCATE shall make is there already, or what DEALLOCATE shall
-    /// free is not.
+    /// There is no memory for an array or a character string, ALLOCATE was applied to something
+    /// already allocated, or DEALLOCATE to something not allocated.
     Memory {
-        /// What the program says, in Fortran: `ALLOCATE (W(N))`, or the declaration `W(N)`.
+        /// The Fortran source: `ALLOCATE (W(N))`, or the declaration `W(N)`.
         statement: String,
-        /// The file, as the build names it.
+        /// The source file, as named in the build.
         file: String,
-        /// The line in it; 0 where it is not known.
+        /// The line in the file; 0 if unknown.
         line: u32,
     },
-    /// An INTEGER was divided by zero, or zero raised to a negative power.
+    /// An INTEGER was divided by zero, or zero was raised to a negative power.
     DivisionByZero {
-        /// What the program says, in Fortran: `I/J`, `MOD(I, J)`, `I**J`.
+        /// The Fortran source: `I/J`, `MOD(I, J)`, `I**J`.
         expression: String,
-        /// The file, as the build names it.
+        /// The source file, as named in the build.
         file: String,
-        /// The line in it; 0 where it is not known.
+        /// The line in the file; 0 if unknown.
         line: u32,
     },
     /// The step of a loop or of a section was zero.
     ZeroStep {
-        /// The step, in Fortran.
+        /// The step as written in Fortran.
         expression: String,
-        /// The file, as the build names it.
+        /// The source file, as named in the build.
         file: String,
-        /// The line in it; 0 where it is not known.
+        /// The line in the file; 0 if unknown.
         line: u32,
     },
-    /// A floating-point operation had no result of use, and the settings make that an error (`float-errors`). What the subprogram
-    /// had assigned stands.
+    /// A floating-point exception occurred that the setting `float-errors` makes an error.
+    /// Assignments made by the subprogram remain in effect.
     Float {
         /// `a division by zero`, `an overflow`, `an invalid operation`, `an underflow`.
         what: String,
-        /// The file of the subprogram that was called, as the build names it.
+        /// The file of the subprogram that was called, as named in the build.
         file: String,
-        /// The line where it begins; 0 where that is not known.
+        /// The line where it begins; 0 if unknown.
         line: u32,
     },
-    /// Another thread holds the library's COMMON and saved variables, and has been in one call of a closure for so long that
-    /// it seems to wait for this one. Nothing was called.
+    /// Another thread holds the lock on the library's COMMON and saved variables and has been in a
+    /// single call of a closure for so long that it is presumably waiting for this thread. The
+    /// subprogram was not called.
     Busy {
-        /// For how long this thread has waited for that closure.
+        /// How long this thread has waited for that closure, in seconds.
         seconds: u64,
     },
 }
 
-/// The place of an error, in parentheses.
+/// The location of an error, in parentheses.
 struct At<'a>(&'a str, u32);
 
 impl fmt::Display for At<'_> {

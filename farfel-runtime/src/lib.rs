@@ -1,5 +1,5 @@
-//! What the bindings that Farfel generates use at run time, and what a program that calls
-//! them meets: [`Error`], [`Complex`] and [`include_bindings!`].
+//! Run-time support for the bindings that Farfel generates, and the types that a program calling
+//! them uses: [`Error`], [`Complex`] and [`include_bindings!`].
 //!
 //! In a crate whose `build.rs` calls `farfel_build::compile()`:
 //!
@@ -17,45 +17,50 @@
 //!
 //! # What a call does
 //!
-//! - Arrays are checked against their declared bounds, which are evaluated with the values
-//!   of the other arguments.
-//! - A subprogram gets the length of each array, and hands it on with the array. A subscript, section
-//!   or substring that leads outside, in it or in what it calls, becomes [`Error::Bounds`]; what cannot
-//!   lead there is not checked. A function is `unsafe` where that cannot be done, as its documentation
-//!   says: it calls code whose text is not there, or has Cray pointers.
-//! - Subprograms that use COMMON, saved variables, or input and output are run by one
-//!   thread at a time; all others by as many as there are. With the setting `instance = "Model"`, COMMON and saved
-//!   variables belong to a value of `Model`, and the subprograms are its methods.
-//! - A CHARACTER is a `&str`, without the blanks at its end. One that may be assigned is a `&mut String`, of which
-//!   Fortran sees as much as its declaration says, or, if that is `CHARACTER*(*)`, a `&mut [u8]`.
-//! - What ends a Fortran program ends the call, with an [`Error`] that names the place in the source: STOP, PAUSE, a READ
-//!   without IOSTAT that fails, an ALLOCATE without STAT, an INTEGER that is divided by zero. `PRINT *` that fails panics,
-//!   as `print!` does. In a program that is built with `panic = "abort"`, all of it ends the process, with the message.
+//! - Array lengths are checked against the declared bounds, which are evaluated with the values of
+//!   the other arguments.
+//! - A subprogram receives the length of each array and passes it on with the array. An
+//!   out-of-range subscript, section or substring, in the subprogram or in anything it calls,
+//!   becomes [`Error::Bounds`]; references that cannot be out of range are not checked. A function
+//!   that cannot be checked, because it calls code whose source is not available or uses Cray
+//!   pointers, is `unsafe`, and its documentation says why.
+//! - Subprograms that use COMMON, saved variables, or input and output are run by one thread at a
+//!   time; all others may run in any number of threads at once. With the setting `instance =
+//!   "Model"`, COMMON and saved variables belong to a value of type `Model`, and the subprograms
+//!   are its methods.
+//! - A CHARACTER argument is a `&str` without trailing blanks. One that may be assigned is a `&mut
+//!   String`, of which Fortran sees as many bytes as its declaration says, or a `&mut [u8]` if it
+//!   is declared `CHARACTER*(*)`.
+//! - Whatever would end a Fortran program ends the call instead, with an [`Error`] that names the
+//!   place in the source: STOP, PAUSE, a failing READ without IOSTAT, a failing ALLOCATE without
+//!   STAT, an INTEGER division by zero. A failing `PRINT *` panics, as `print!` does. In a program
+//!   built with `panic = "abort"`, each of these ends the process with the message.
 //!
-//! With the setting `signatures = "rust"` functions are shorter, and those that have all arguments of the Fortran
-//! subprogram are in a module `raw`. The short ones only call these: what is checked does not change.
+//! With the setting `signatures = "rust"`, functions take fewer arguments, and the functions with
+//! all arguments of the Fortran subprogram are in a module `raw`. The short functions only call the
+//! raw ones, so the checks are the same.
 //!
 //! # Closures
 //!
-//! A procedure that a subprogram takes is a closure of the kind that its calls in the Fortran code
-//! ask for:
+//! A procedure argument of a subprogram becomes a closure; its type follows from the way the
+//! Fortran code calls the procedure:
 //!
 //! ```ignore
 //! // DOUBLE PRECISION FUNCTION AREA(F, A, B, N)
 //! let area = fortran::area(|x| x.sin(), 0.0, 1.0, 1000);
 //! ```
 //!
-//! It is called in the thread that called the function, and may call functions of the library
-//! itself, also the same one; those that share COMMON or saved variables then share them with the
-//! call that is under way. A panic in it ends the Fortran code as STOP does, and goes on in Rust. It
-//! ends with a panic, too, where Fortran passes one variable twice for arguments of which it may
-//! assign one.
+//! The closure runs in the thread that called the function. It may itself call functions of the
+//! library, including the same one; if these use COMMON or saved variables, they share them with
+//! the call in progress. A panic in the closure unwinds the Fortran code, as STOP does, and
+//! continues in Rust. The call also panics if Fortran passes the same variable for two arguments of
+//! the closure and the closure may assign one of them.
 //!
 //! **Invariant:** this crate knows nothing of the compiler. It is linked into every
 //! program that calls Farfel code, so it stays small, and it is the only place apart from
 //! the generated bindings where Rust and Fortran meet.
 
-// Whatever users do, they get a message.
+// Whatever the user does must lead to a proper message, so accidental panics are denied.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)
@@ -84,11 +89,12 @@ pub use num_complex::{self, Complex};
 pub use sizes::{agree, dense, fits, size, zeros};
 pub use state::State;
 
-/// What stands in generated bindings at the border to Fortran. The word `unsafe` comes from here,
-/// so that bindings compile in a crate with `#![forbid(unsafe_code)]`: what such a crate forbids is
-/// unsafe code of its own.
+/// Wraps the code in generated bindings that crosses the border to Fortran. The macro supplies the
+/// word `unsafe`, so that bindings compile in a crate with `#![forbid(unsafe_code)]`, which forbids
+/// only unsafe code written in that crate.
 ///
-/// For generated code. Who writes it by hand vouches for what stands in it as for `unsafe`.
+/// For generated code. Anyone who uses it by hand is responsible for its contents, as with
+/// `unsafe`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! border {
@@ -97,9 +103,9 @@ macro_rules! border {
     ($($code:tt)*) => { unsafe { $($code)* } };
 }
 
-/// A function of generated bindings that cannot be checked, so that it is `unsafe`. The word comes from
-/// here, and the function begins and ends here, for the same reason as in [`border!`]; calls of it are unsafe
-/// code of those who make them.
+/// Defines a function of the generated bindings that cannot be checked and is therefore `unsafe`.
+/// The macro supplies the word `unsafe` and the function's outer tokens, for the same reason as in
+/// [`border!`]; a call of the function is unsafe code of the caller.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! exposed {
@@ -111,8 +117,7 @@ macro_rules! exposed {
 
 /// Brings the functions that the build script generated into the current module.
 ///
-/// Works at the top of a crate and in any module; a module of its own keeps the Fortran
-/// names together.
+/// Works at the crate root and in any module; a separate module keeps the Fortran names together.
 #[macro_export]
 macro_rules! include_bindings {
     () => {

@@ -7,40 +7,42 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// For how long one call of a closure may keep another thread waiting. Whoever waits longer is taken to be what the
-/// closure itself waits for.
+/// The time that one call of a closure may keep another thread waiting. After that, the closure is
+/// assumed to be waiting for that thread.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// After which time a thread that waits looks again, whether it was woken or not.
+/// The interval at which a waiting thread tries again even if nobody wakes it.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Lets one thread at a time into the subprograms of a library that use COMMON, saved
-/// variables or input and output.
+/// Lets one thread at a time into the subprograms of a library that use COMMON, saved variables or
+/// input and output.
 ///
-/// The thread that holds it may take it again, so that Fortran code may call back into
-/// Rust code that calls Fortran code. Another thread waits. If it waits for a closure, which runs with the lock held, it does so
-/// for ten seconds: a closure that waits for a thread that waits for the lock would else never end.
+/// The lock is reentrant, so that Fortran code may call back into Rust code that calls Fortran
+/// code. Other threads wait. If the thread that holds the lock is running a closure, they give up
+/// after ten seconds: a closure that waits for a thread that waits for the lock would otherwise
+/// deadlock.
 #[derive(Debug, Default)]
 pub struct Lock {
-    /// Who holds the lock: the address of a variable that each thread has one of; 0 for
-    /// nobody.
+    /// The thread that holds the lock, identified by the address of a thread-local variable; 0 if
+    /// there is none.
     owner: AtomicUsize,
     mutex: Mutex<()>,
-    /// How many closures run, one in the other, in the thread that holds it, and how often one has begun or ended.
+    /// The nesting depth of closures running on the thread that holds the lock (`closures`), and
+    /// the number of times that one has started or ended (`changes`).
     closures: AtomicUsize,
     changes: AtomicUsize,
-    /// How many threads wait, and what wakes them.
+    /// The number of waiting threads, and the means to wake them.
     waiting: AtomicUsize,
     door: Mutex<()>,
     free: Condvar,
 }
 
-/// Holds a [`Lock`] until it is dropped.
+/// Holds a [`Lock`] until dropped.
 #[derive(Debug)]
 pub struct Guard {
-    /// `None` where the thread already held the lock.
+    /// `None` if the thread already held the lock.
     outermost: Option<Outermost>,
-    /// Stays on the thread that took it, also when nested.
+    /// Keeps the guard, even a nested one, on the thread that took the lock.
     not_send: PhantomData<*const ()>,
 }
 
@@ -48,12 +50,12 @@ pub struct Guard {
 struct Outermost {
     lock: &'static Lock,
     held: MutexGuard<'static, ()>,
-    /// The lock that the thread took before.
+    /// The lock that the thread took before this one.
     before: Option<&'static Lock>,
 }
 
 impl Lock {
-    /// A lock that nobody holds.
+    /// Creates a lock that nobody holds.
     pub const fn new() -> Self {
         Lock {
             owner: AtomicUsize::new(0),
@@ -68,21 +70,22 @@ impl Lock {
 
     /// Waits until no other thread holds the lock, then takes it.
     ///
-    /// A panic or STOP while it was held does not poison it: Fortran's variables are as
-    /// the program left them, which is what Fortran programs expect.
+    /// A panic or STOP while the lock is held does not poison it: Fortran variables keep the values
+    /// that the program left in them, as Fortran programs expect.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] when another thread has been in one call of a closure for ten seconds.
+    /// [`Error::Busy`] if another thread holds the lock and has been in a single call of a closure
+    /// for ten seconds.
     pub fn lock(&'static self) -> Result<Guard, Error> {
         self.lock_within(PATIENCE)
     }
 
-    /// The same for functions that return no errors.
+    /// Like [`Lock::lock`], for functions that return no errors.
     ///
     /// # Panics
     ///
-    /// With the message of the error.
+    /// With the message of the error, where [`Lock::lock`] returns one.
     #[must_use = "the lock is released when the guard is dropped"]
     #[expect(
         clippy::panic,
@@ -142,7 +145,7 @@ impl Lock {
             if let Some(held) = self.try_lock() {
                 return Ok(held);
             }
-            // While this number stays, the owner is in one call of a closure.
+            // As long as this number stays the same, the owner is in a single call of a closure.
             let changes = self.changes.load(Ordering::Relaxed);
             let inside = self.closures.load(Ordering::Relaxed) > 0;
             since = match since {
@@ -162,9 +165,9 @@ impl Lock {
         }
     }
 
-    /// A closure begins to run, or ends, in the thread that holds the lock.
+    /// Records that a closure starts or ends on the thread that holds the lock.
     fn closure(&self, more: bool) {
-        // Nobody else changes these.
+        // Only the thread that holds the lock changes these.
         let count = self.closures.load(Ordering::Relaxed);
         let count = if more {
             count + 1
@@ -178,7 +181,7 @@ impl Lock {
     }
 }
 
-/// Says to the lock that this thread took last that a closure runs, until it is dropped.
+/// Marks the lock that this thread took last as running a closure, until dropped.
 pub(crate) struct Inside(Option<&'static Lock>);
 
 impl Inside {
@@ -209,11 +212,11 @@ impl Drop for Guard {
 }
 
 thread_local! {
-    /// The lock that this thread took last, of those that it holds.
+    /// Of the locks that this thread holds, the one that it took last.
     static HELD: Cell<Option<&'static Lock>> = const { Cell::new(None) };
 }
 
-/// A number that no other living thread has; never 0.
+/// Returns a nonzero number that is unique among living threads.
 fn this_thread() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|m| std::ptr::from_ref(m).addr())

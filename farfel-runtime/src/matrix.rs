@@ -1,13 +1,14 @@
-//! Matrices as Fortran has them: one column after the other.
+//! Matrices in Fortran's column-major order.
 //!
-//! The feature `ndarray` makes them of arrays of that crate. Crates whose matrices are always one column after the other
-//! need none: `Matrix::new(m.as_slice(), m.nrows(), m.ncols())` is one of `nalgebra`'s.
+//! The feature `ndarray` adds conversions from arrays of that crate. Crates whose matrices are
+//! always column-major need no feature: `Matrix::new(m.as_slice(), m.nrows(), m.ncols())` converts
+//! a matrix of `nalgebra`.
 
 use crate::Error;
 use std::ops::{Index, IndexMut};
 
-/// A matrix that is read: a slice with a shape. Column by column, so that element (i, j), counted from 0, is
-/// `data[i + j*leading_dimension]`.
+/// A read-only matrix: a slice with a shape. The order is column-major: element (i, j), counted
+/// from 0, is `data[i + j*leading_dimension]`.
 ///
 /// ```
 /// use farfel_runtime::Matrix;
@@ -21,7 +22,7 @@ pub struct Matrix<'a, T> {
     shape: Shape,
 }
 
-/// A matrix that may be changed: see [`Matrix`].
+/// A mutable matrix; see [`Matrix`].
 ///
 /// ```
 /// use farfel_runtime::MatrixMut;
@@ -82,7 +83,7 @@ impl Shape {
         })
     }
 
-    /// Where an element is. As slices do, it panics where there is none.
+    /// Returns the offset of an element. Panics if it is out of range, as slices do.
     fn at(self, (i, j): (usize, usize)) -> usize {
         assert!(
             i < self.rows && j < self.columns,
@@ -97,17 +98,17 @@ impl Shape {
 macro_rules! shape {
     ($name:ident) => {
         impl<T> $name<'_, T> {
-            /// How many rows it has.
+            /// Returns the number of rows.
             pub fn rows(&self) -> usize {
                 self.shape.rows
             }
 
-            /// How many columns it has.
+            /// Returns the number of columns.
             pub fn columns(&self) -> usize {
                 self.shape.columns
             }
 
-            /// How many elements apart columns begin.
+            /// Returns the distance between the starts of consecutive columns, in elements.
             pub fn leading_dimension(&self) -> usize {
                 self.shape.leading
             }
@@ -132,21 +133,23 @@ impl<T> IndexMut<(usize, usize)> for MatrixMut<'_, T> {
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Columns one behind the other.
+    /// Creates a matrix whose columns are contiguous, one after another.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`] when there are not as many elements as that takes.
+    /// [`Error::Shape`] if the number of elements does not match the shape.
     pub fn new(data: &'a [T], rows: usize, columns: usize) -> Result<Self, Error> {
         let shape = Shape::of("Matrix::new", data.len(), rows, columns, None)?;
         Ok(Matrix { data, shape })
     }
 
-    /// Columns that begin `leading` elements apart: the upper rows of a larger matrix.
+    /// Creates a matrix whose columns begin `leading` elements apart: the upper rows of a larger
+    /// matrix.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`] when a column has less than `rows` elements, or there are not as many columns.
+    /// [`Error::Shape`] if `leading` is less than `rows`, or there are not enough elements for all
+    /// columns.
     pub fn with_leading_dimension(
         data: &'a [T],
         rows: usize,
@@ -158,28 +161,30 @@ impl<'a, T> Matrix<'a, T> {
         Ok(Matrix { data, shape })
     }
 
-    /// All elements, those between columns too.
+    /// Returns all elements, including those between columns.
     pub fn data(self) -> &'a [T] {
         self.data
     }
 }
 
 impl<'a, T> MatrixMut<'a, T> {
-    /// Columns one behind the other.
+    /// Creates a matrix whose columns are contiguous, one after another.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`] when there are not as many elements as that takes.
+    /// [`Error::Shape`] if the number of elements does not match the shape.
     pub fn new(data: &'a mut [T], rows: usize, columns: usize) -> Result<Self, Error> {
         let shape = Shape::of("MatrixMut::new", data.len(), rows, columns, None)?;
         Ok(MatrixMut { data, shape })
     }
 
-    /// Columns that begin `leading` elements apart: the upper rows of a larger matrix.
+    /// Creates a matrix whose columns begin `leading` elements apart: the upper rows of a larger
+    /// matrix.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`] when a column has less than `rows` elements, or there are not as many columns.
+    /// [`Error::Shape`] if `leading` is less than `rows`, or there are not enough elements for all
+    /// columns.
     pub fn with_leading_dimension(
         data: &'a mut [T],
         rows: usize,
@@ -191,7 +196,7 @@ impl<'a, T> MatrixMut<'a, T> {
         Ok(MatrixMut { data, shape })
     }
 
-    /// The same matrix for a shorter time, so that it can be used again.
+    /// Reborrows the matrix for a shorter lifetime, so that it can be used again afterwards.
     pub fn reborrow(&mut self) -> MatrixMut<'_, T> {
         MatrixMut {
             data: self.data,
@@ -199,19 +204,20 @@ impl<'a, T> MatrixMut<'a, T> {
         }
     }
 
-    /// All elements, those between columns too.
+    /// Returns all elements, including those between columns.
     pub fn data(self) -> &'a mut [T] {
         self.data
     }
 }
 
-/// Arrays of `ndarray` in column-major order, as `Array2::zeros((m, n).f())` makes them, without a copy.
+/// Conversions from column-major `ndarray` arrays, such as `Array2::zeros((m, n).f())`, without a
+/// copy.
 #[cfg(feature = "ndarray")]
 mod from_ndarray {
     use super::{Error, Matrix, MatrixMut};
     use ndarray::{ArrayBase, Data, DataMut, Ix2};
 
-    /// Why an array is not as Fortran has it.
+    /// Returns the reason why the layout of an array does not suit Fortran.
     fn fault(function: &'static str, rows: usize, strides: &[isize]) -> Error {
         let stride = |i: usize| strides.get(i).map_or(0, |s| s.unsigned_abs());
         let (what, got, wanted) = match stride(0) {

@@ -1,9 +1,10 @@
-//! What short functions do before they call the one with all arguments: they find sizes, and make arrays.
+//! Support for short functions: before they call the function with all arguments, they determine
+//! sizes and create arrays.
 
 use crate::Error;
 use crate::elements;
 
-/// A size as Fortran has it.
+/// Converts a size to a Fortran INTEGER.
 ///
 /// ```
 /// assert_eq!(farfel_runtime::size::<i32>("norm", "x", "elements", 3), Ok(3));
@@ -11,7 +12,7 @@ use crate::elements;
 ///
 /// # Errors
 ///
-/// [`Error::Shape`] when the integer is too small for it.
+/// [`Error::Shape`] if the integer type is too small for the size.
 pub fn size<T: TryFrom<usize> + Largest>(
     function: &'static str,
     argument: &'static str,
@@ -27,9 +28,9 @@ pub fn size<T: TryFrom<usize> + Largest>(
     })
 }
 
-/// An integer with a largest value.
+/// An integer type with its largest value.
 pub trait Largest {
-    /// It.
+    /// The largest value of the type.
     const LARGEST: i64;
 }
 
@@ -42,12 +43,12 @@ macro_rules! largest {
 }
 largest!(i8, i16, i32, i64);
 
-/// Checks that an argument has as much of something as another one of something, that has the same size: each a name, what is
-/// counted, and how many there are.
+/// Checks that two arguments with a common size agree in it. Each is given as its name, the unit of
+/// the count, and the count.
 ///
 /// # Errors
 ///
-/// [`Error::Shape`] when it is not.
+/// [`Error::Shape`] if they disagree.
 pub fn agree(
     function: &'static str,
     (argument, what, got): (&'static str, &'static str, usize),
@@ -69,11 +70,11 @@ pub fn agree(
     }
 }
 
-/// Checks that a matrix has as much of something as its declaration says.
+/// Checks that a count of a matrix (rows or columns) is what its declaration says.
 ///
 /// # Errors
 ///
-/// [`Error::Shape`] when it has not.
+/// [`Error::Shape`] if it is not.
 pub fn fits(
     function: &'static str,
     (argument, what, got): (&'static str, &'static str, usize),
@@ -93,11 +94,11 @@ pub fn fits(
     }
 }
 
-/// Checks that the columns of a matrix follow one another.
+/// Checks that the columns of a matrix are contiguous.
 ///
 /// # Errors
 ///
-/// [`Error::Shape`] when they begin further apart than they are long.
+/// [`Error::Shape`] if there are gaps between columns.
 pub fn dense(
     function: &'static str,
     argument: &'static str,
@@ -116,11 +117,12 @@ pub fn dense(
     }
 }
 
-/// An array with these bounds, of zeros.
+/// Returns an array of zeros with these bounds.
 ///
 /// # Errors
 ///
-/// [`Error::Memory`] when there is no memory for it. `declaration` is how Fortran declares it: `W(N)`.
+/// [`Error::Memory`] if there is no memory for it. `declaration` is the Fortran declaration:
+/// `W(N)`.
 pub fn zeros<T: Clone + Default>(
     declaration: &'static str,
     bounds: &[(i64, i64)],

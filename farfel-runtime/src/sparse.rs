@@ -1,7 +1,7 @@
-//! Jacobians with few elements in each row, by as few tangents as they need.
+//! Sparse Jacobians, computed with as few tangents as possible.
 //!
-//! Columns that have no row in common can share a direction of forward mode: the sum of
-//! them has every element of each. [`Pattern::groups`] finds such groups, a block of the form
+//! Columns that have no row in common can share a direction of forward mode: their sum contains
+//! every element of each. [`Pattern::groups`] finds groups of such columns, a block of the form
 //!
 //! ```fortran
 //!       ADF(DIRECTIONS = NG, (TANGENT(X(J), GROUP(J)) = 1, J = 1, N))
@@ -9,7 +9,7 @@
 //!       END ADF(((B(K,I) = TANGENT(F(I), K), K = 1, NG), I = 1, M))
 //! ```
 //!
-//! computes the sums, and [`Pattern::recover`] takes the elements out of them.
+//! computes the sums, and [`Pattern::recover`] extracts the elements from them.
 //!
 //! ```
 //! use farfel_runtime::sparse::Pattern;
@@ -27,30 +27,30 @@
 //! # Ok::<(), farfel_runtime::sparse::SparseError>(())
 //! ```
 //!
-//! The groups are those of Curtis, Powell and Reid (1974): each column goes into the first
-//! group that takes it. How many groups that makes depends on the order of the columns; as
-//! Coleman and Moré (1983) found, no order is best for all matrices. So three are tried: the
-//! given one, columns that share rows with many others first, and those that share rows with
-//! few last of what is left.
+//! The groups are those of Curtis, Powell and Reid (1974): each column goes into the first group
+//! that it fits into. The number of groups depends on the order of the columns; as Coleman and Moré
+//! (1983) found, no order is best for all matrices. So three orders are tried: the given order,
+//! largest degree first, and smallest degree last. The degree of a column is the number of columns
+//! with which it shares a row; for the last order it counts only the columns not yet placed.
 
-/// What is wrong with a pattern or with numbers for it.
+/// An error in a pattern or in the numbers for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SparseError {
-    /// An element in this row and column (from 0), where there are so many.
+    /// An element lies outside the matrix.
     Outside {
-        /// Its place.
+        /// Row and column of the element, from 0.
         at: (usize, usize),
-        /// Rows and columns.
+        /// The numbers of rows and columns.
         size: (usize, usize),
     },
-    /// Too few or too many numbers.
+    /// The number of values is wrong.
     Numbers {
-        /// How many are given.
+        /// The number of values given.
         given: usize,
-        /// How many there must be.
+        /// The number of values required.
         needed: usize,
     },
-    /// Groups that are those of another pattern.
+    /// The groups belong to another pattern.
     Groups,
 }
 
@@ -72,8 +72,8 @@ impl std::fmt::Display for SparseError {
 
 impl std::error::Error for SparseError {}
 
-/// Where a matrix has elements: compressed rows (CSR), each in the order of its columns.
-/// Rows and columns count from 0.
+/// The sparsity pattern of a matrix in compressed row form (CSR), each row in ascending order of
+/// columns. Rows and columns count from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     columns: usize,
@@ -82,22 +82,22 @@ pub struct Pattern {
     column_indices: Vec<usize>,
 }
 
-/// Columns that can share a direction.
+/// Groups of columns that can share a direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
-    /// The group of each column, from 1, as Fortran takes it.
+    /// The group of each column, from 1, as Fortran expects it.
     pub of: Vec<i32>,
-    /// How many groups there are.
+    /// The number of groups.
     pub count: usize,
 }
 
 impl Pattern {
-    /// A matrix with elements in these rows and columns, in any order; one that is named
-    /// twice is one.
+    /// Creates the pattern of a matrix with elements in these rows and columns, in any order;
+    /// duplicates are merged.
     ///
     /// # Errors
     ///
-    /// [`SparseError::Outside`]
+    /// [`SparseError::Outside`] if an element lies outside the matrix.
     pub fn new(
         rows: usize,
         columns: usize,
@@ -126,27 +126,28 @@ impl Pattern {
         })
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.row_starts.len() - 1
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Where each row begins among [`Pattern::column_indices`], and where the last one ends.
+    /// Returns the index in [`Pattern::column_indices`] at which each row begins, and at the end
+    /// that at which the last one ends.
     pub fn row_starts(&self) -> &[usize] {
         &self.row_starts
     }
 
-    /// The columns of the elements, row by row.
+    /// Returns the columns of the elements, row by row.
     pub fn column_indices(&self) -> &[usize] {
         &self.column_indices
     }
 
-    /// The columns in which a row has elements.
+    /// Returns the columns in which a row has elements.
     pub fn row(&self, i: usize) -> &[usize] {
         let ends = (self.row_starts.get(i), self.row_starts.get(i + 1));
         match ends {
@@ -155,8 +156,8 @@ impl Pattern {
         }
     }
 
-    /// Groups of columns that have no row in common, as few as three orders of the columns
-    /// give.
+    /// Returns groups of columns that have no row in common: the fewest that any of three column
+    /// orders gives.
     pub fn groups(&self) -> Groups {
         let by_column = self.transposed();
         let fewest = (0..self.rows()).map(|i| self.row(i).len()).max();
@@ -168,7 +169,7 @@ impl Pattern {
         ];
         for order in orders {
             let found = self.greedy(&by_column, &order());
-            // No matrix needs fewer than its longest row has elements.
+            // The longest row is a lower bound on the number of groups.
             let least = Some(found.count) == fewest;
             if best.as_ref().is_none_or(|b| found.count < b.count) {
                 best = Some(found);
@@ -183,13 +184,14 @@ impl Pattern {
         })
     }
 
-    /// The elements, row by row, out of the sums of the columns of each group: `sums` has
-    /// those of the first row, one for each group, then those of the second and so on, as
-    /// Fortran has an array B(NG,M).
+    /// Extracts the elements, row by row, from the sums of the columns of each group. `sums` has
+    /// the sums of the first row, one for each group, then those of the second and so on, as a
+    /// Fortran array B(NG,M) is stored.
     ///
     /// # Errors
     ///
-    /// [`SparseError::Numbers`] and [`SparseError::Groups`]
+    /// [`SparseError::Numbers`] if `sums` has the wrong length, [`SparseError::Groups`] if the
+    /// groups belong to another pattern.
     pub fn recover(&self, groups: &Groups, sums: &[f64]) -> Result<Vec<f64>, SparseError> {
         let needed = groups.count * self.rows();
         if sums.len() != needed {
@@ -218,7 +220,7 @@ impl Pattern {
         Ok(elements)
     }
 
-    /// The rows of each column.
+    /// Returns the rows of each column.
     fn transposed(&self) -> Vec<Vec<usize>> {
         let mut rows = vec![Vec::new(); self.columns];
         for i in 0..self.rows() {
@@ -265,12 +267,13 @@ impl Pattern {
         order
     }
 
-    /// From the last to the first: the column that shares rows with the fewest of those
-    /// that are left.
+    /// Returns the smallest-last order. From the last position to the first, each gets the column
+    /// that shares rows with the fewest of those that are left.
     fn smallest_last(&self, by_column: &[Vec<usize>]) -> Vec<usize> {
         let mut degrees = self.degrees(by_column);
         let most = degrees.iter().copied().max().unwrap_or(0);
-        // Columns by degree; a column stands in all buckets that it had, the last counts.
+        // Columns by degree. A column stays in the buckets of its former degrees; only its last
+        // entry counts.
         let mut buckets: Vec<Vec<usize>> = vec![Vec::new(); most + 1];
         for (j, d) in degrees.iter().enumerate() {
             buckets[*d].push(j);
@@ -301,7 +304,7 @@ impl Pattern {
         order
     }
 
-    /// Each column goes into the first group that none of its neighbours is in.
+    /// Puts each column into the first group that contains none of its neighbours.
     fn greedy(&self, by_column: &[Vec<usize>], order: &[usize]) -> Groups {
         let mut of = vec![0; self.columns];
         // For each group, from 1, the last column that could not go into it.

@@ -1,16 +1,17 @@
 //! The memory of an instance of a library: its COMMON and saved variables.
 
-/// As many bytes as the state of a library has, where all of its variables can lie. For generated code.
+/// The memory for the state of a library, large enough and aligned for all of its variables. For
+/// generated code.
 ///
 /// A clone has the same contents.
 #[derive(Clone)]
 pub struct State {
-    /// As the type that wants most of an address, so that all others can lie there.
+    /// Elements of the type with the strictest alignment, so that all others fit.
     memory: Box<[u128]>,
 }
 
 impl State {
-    /// Zeros. The system has them already: what is never used costs nothing.
+    /// Creates a state of zeros. The system provides zeroed pages, so unused parts cost nothing.
     pub fn new(bytes: i64) -> State {
         let bytes = usize::try_from(bytes).unwrap_or(0);
         State {
@@ -18,28 +19,28 @@ impl State {
         }
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     pub fn as_mut_ptr(&mut self) -> *mut i8 {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// What lies behind so many bytes.
+    /// Returns the variable at a byte offset.
     ///
     /// # Safety
     ///
-    /// All of a `T` lies there, and its bytes are a `T`, whatever they are.
+    /// A complete `T` must lie there, and any bytes must be a valid `T`.
     #[allow(unsafe_code)]
     pub unsafe fn at<T>(&self, start: i64) -> &T {
         let place = self.place(start, size_of::<T>());
-        // SAFETY: what the caller promises; the memory is ours, and has been set.
+        // SAFETY: guaranteed by the caller; the memory is owned and initialized.
         unsafe { &*self.memory.as_ptr().cast::<u8>().add(place).cast() }
     }
 
-    /// The same, to change it.
+    /// Returns the variable at a byte offset for modification.
     ///
     /// # Safety
     ///
-    /// As for [`State::at`], and whatever a `T` can be may stay there.
+    /// As for [`State::at`]; in addition, any value of `T` may be stored there.
     #[allow(unsafe_code)]
     pub unsafe fn at_mut<T>(&mut self, start: i64) -> &mut T {
         let place = self.place(start, size_of::<T>());

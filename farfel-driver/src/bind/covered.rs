@@ -1,4 +1,5 @@
-//! Arrays of which a subprogram sets every element before it reads one: nobody need give them values.
+//! Finds arrays of which a subprogram sets every element before it reads any, so that callers need
+//! not initialize them.
 
 use farfel_lang::flow::Flow;
 use farfel_lang::ir::{
@@ -6,8 +7,9 @@ use farfel_lang::ir::{
 };
 use farfel_lang::storage::constant::integer;
 
-/// Does a unit, on every way through it, set all of a dummy array before it does anything else with it? It does by an
-/// assignment to the whole array, or by loops over the declared bounds, which nothing in the unit may assign.
+/// Whether every path through a unit sets all of a dummy array before using it in any other way. It
+/// may do so by an assignment to the whole array, or by loops over the declared bounds, which
+/// nothing in the unit may assign.
 pub(super) fn is_covered(unit: &Unit, array: SymId) -> bool {
     let mut entries = false;
     walk_block(&unit.body, &mut |s| {

@@ -1,7 +1,9 @@
-//! The type whose values have the state of a library: `instance = "Model"` in the settings.
+//! Generates the type whose values hold the state of a library: `instance = "Model"` in the
+//! settings.
 //!
-//! For each COMMON block it lends a struct, laid out as the first subprogram divides the block that has it: variables
-//! at the same bytes, with fields for what lies between. `offset_of!` is asserted for each, so that a mistake does not compile.
+//! Each COMMON block is exposed as a struct, laid out as in the first subprogram that declares the
+//! block: variables have the same byte offsets, and fields fill the gaps between them. `offset_of!`
+//! is asserted for each, so that a mistake does not compile.
 
 use super::{camel, identifier, rust_type};
 use crate::Config;

@@ -1,10 +1,10 @@
-//! Procedures that Rust gives: what a closure must be like that stands for a dummy procedure, as
-//! the calls in the Fortran code tell, and the code that makes a C function of it.
+//! Procedures passed from Rust. Derives the type of the closure for a dummy procedure from the
+//! calls in the Fortran code, and generates the code that makes a C function of the closure.
 //!
-//! The C function has no argument to find the closure by. So each dummy procedure of each
-//! function has a `farfel_runtime::Slot` in every thread, which points to the closure of the
-//! innermost call that is under way. Only Fortran code of that call can use it, as calls end in
-//! the reverse order of their beginning.
+//! The C function has no argument through which to find the closure. So each dummy procedure of
+//! each function has a `farfel_runtime::Slot` in every thread, which points to the closure of the
+//! innermost call in progress. Only Fortran code of that call can use it, as calls end in the
+//! reverse order of their start.
 
 use super::{border_type, identifier, rust_type};
 use crate::Config;

@@ -1,4 +1,5 @@
-//! What the comments of a subprogram say of its arguments, where they say it as LAPACK's and MINPACK's do.
+//! Extracts what the comments of a subprogram say about its arguments, in the styles of LAPACK and
+//! MINPACK.
 //!
 //! ```text
 //! > \param[out] INFO                                INFO    (output) INTEGER
@@ -9,7 +10,7 @@
 //! > \endverbatim                                    fvec is an output array of length n
 //! ```
 //!
-//! Nothing is guessed: comments in other forms say nothing.
+//! Nothing is guessed: comments in other forms are ignored.
 
 use farfel_lang::ir::{SpecKind, StmtKind, Unit};
 

@@ -1,4 +1,4 @@
-//! The text of short functions: see [`signature`](super::signature).
+//! Generates the text of short functions; see [`signature`](super::signature).
 
 use super::signature::{Role, Signature, Source, Status, What};
 use super::{Argument, Raw};

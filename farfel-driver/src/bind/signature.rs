@@ -1,8 +1,9 @@
-//! Signatures that a person would write: `signatures = "rust"` in the settings.
+//! Signatures as a person would write them: `signatures = "rust"` in the settings.
 //!
-//! The function with all arguments of a subprogram stays, in the module `raw`. A short function calls it, and does nothing
-//! itself that a call depends on: what is checked, and what makes it sound, is in the raw one. So all that can go
-//! wrong here is that somebody needs the long one. An argument goes only where nothing is lost by that:
+//! The function with all arguments of a subprogram remains, in the module `raw`. A short function
+//! only calls it; all checks, and all that soundness depends on, are in the raw function. So the
+//! worst that can go wrong here is that a user needs the long function. An argument is left out
+//! only if nothing is lost by that:
 //!
 //! | argument | goes if | instead |
 //! |---|---|---|
@@ -13,9 +14,10 @@
 //! | an array to work in | its name says so and its values are never read before, or a comment says so | allocated |
 //! | INFO | a comment says that all but 0 are errors | [`Err`] |
 //!
-//! The settings, INTENT(OUT), and comments as LAPACK and MINPACK have them ([`said`](super::said)) count as well as
-//! what the analysis finds. What it cannot find stays an argument. A derivative that the settings ask for (`derive`) takes over
-//! what becomes of the arguments of what it is the derivative of.
+//! The settings, INTENT(OUT), and comments in the styles of LAPACK and MINPACK
+//! ([`said`](super::said)) count as well as the results of the analysis. Anything that cannot be
+//! established remains an argument. A derivative that the settings request (`derive`) treats the
+//! arguments as its original subprogram does.
 
 use super::covered::is_covered;
 use super::said::{Meaning, Said, comments, meanings, said};
@@ -142,11 +144,12 @@ pub(super) struct Bounds {
     mentions: Vec<Name>,
 }
 
-/// Finds the signatures of what Rust can call; none where the settings do not ask for short ones.
+/// Determines the signatures of the subprograms that Rust can call; none if the settings do not ask
+/// for short ones.
 ///
 /// # Errors
 ///
-/// [`Error::Config`] with everything that is wrong in the tables `signature`.
+/// [`Error::Config`] with all errors in the tables `signature`.
 pub(crate) fn signatures(
     program: &Program,
     exports: &Exports,
@@ -201,7 +204,7 @@ pub(crate) fn signatures(
     }
 }
 
-/// Checks that the subprograms exist which tables name.
+/// Checks that the subprograms named in tables exist.
 ///
 /// # Errors
 ///

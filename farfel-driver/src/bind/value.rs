@@ -1,4 +1,4 @@
-//! Integer expressions of Fortran declarations in Rust.
+//! Translates integer expressions of Fortran declarations to Rust.
 
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Place, SymId, Type, UnOp, Unit};
