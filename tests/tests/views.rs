@@ -395,7 +395,7 @@ fn timings_of_a_program_are_beside_it() {
         assert!(page.contains(&format!("<td>{kind}</td>")), "{kind}\n{page}");
     }
     // Passes of the lowering, of the engine, and their verification in tests.
-    let passes = &page[page.find("Passes of the compiler").unwrap()..];
+    let passes = &page[page.find("Compiler passes").unwrap()..];
     for pass in ["lift", "stage", "tangent", "signs", "verify"] {
         assert!(
             passes.contains(&format!("<td>{pass}</td>")),
