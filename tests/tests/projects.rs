@@ -24,11 +24,12 @@ fn template(template: &str, runs: bool) -> String {
         .assert()
         .success();
     let project = dir.path().join(&name);
-    farfel(&project)
+    let build = farfel(&project)
         .arg("build")
         .assert()
         .success()
         .stdout_eq(str![]);
+    assert!(!stderr(&build).contains("warning"), "{}", stderr(&build));
     let tests = farfel(&project).arg("test").assert().success();
     assert!(
         stdout(&tests).contains("test result: ok. "),
@@ -97,6 +98,7 @@ fn the_example_project() {
         .arg(&manifest)
         .assert()
         .success();
+    assert!(!stderr(&run).contains("warning"), "{}", stderr(&run));
     assert!(
         stdout(&run).starts_with("equilibrium: a = 50.000000, b = 50.000000\n"),
         "{}",
