@@ -115,7 +115,7 @@ fn project_timings(
     built.sort_by(|a, b| a.name.cmp(&b.name));
     for package in built.iter().filter(|b| b.fresh) {
         shell.note(format_args!(
-            "nothing has changed in {}, so its build script did not run; the page has the times of the build before",
+            "nothing has changed in {}, so its build script did not run; the page has the times of the previous build",
             package.name
         ));
     }
