@@ -111,8 +111,8 @@ fn trial() -> Result<Vec<String>, Failure> {
         return nothing();
     }
     for file in files.iter().take(20) {
-        let (mut program, faults) = parsed(file);
-        if !faults {
+        let (mut program, errors) = parsed(file);
+        if !errors {
             resolve(&mut program);
         }
     }
@@ -138,8 +138,8 @@ fn passes(files: &[File]) -> Result<[Duration; 3], Failure> {
     let lexing = clock.lap()?;
     let mut programs: Vec<_> = files.iter().map(parsed).collect();
     let reading = clock.lap()?;
-    for (program, faults) in &mut programs {
-        if !*faults {
+    for (program, errors) in &mut programs {
+        if !*errors {
             resolve(program);
         }
     }
@@ -181,9 +181,9 @@ fn bench() -> Result<Vec<String>, Failure> {
     let parallel = speed(parallel.unwrap_or_default());
     let label = format!("the same with {workers} threads, time that passes");
     println!("{label:<42}{parallel:>12.0} lines/s");
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if all < WANTED {
-        faults.push(format!(
+        errors.push(format!(
             "one core reads {all:.0} lines in a second, not {WANTED:.0}"
         ));
     }
@@ -191,11 +191,11 @@ fn bench() -> Result<Vec<String>, Failure> {
     println!("\nmemory of the programs, names resolved: {once:.0} bytes a line,");
     println!("{twice:.0} bytes a line of twice the text");
     if twice > GROWTH * once {
-        faults.push(format!(
+        errors.push(format!(
             "memory grows from {once:.0} to {twice:.0} bytes a line"
         ));
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Does everything once more, on several threads.
@@ -206,8 +206,8 @@ fn in_parallel(files: &[File], workers: usize) -> Duration {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (mut program, faults) = parsed(file);
-                    if !faults {
+                    let (mut program, errors) = parsed(file);
+                    if !errors {
                         resolve(&mut program);
                     }
                 }
@@ -235,8 +235,8 @@ fn memory(copies: usize) -> Result<Vec<String>, Failure> {
     for _ in 0..copies {
         programs.extend(files.iter().map(parsed));
     }
-    for (program, faults) in &mut programs {
-        if !*faults {
+    for (program, errors) in &mut programs {
+        if !*errors {
             resolve(program);
         }
     }

@@ -80,7 +80,7 @@ fn bench() -> Result<Vec<String>, Failure> {
         "{:8}{:8}{:>11}{:>9}{:>7}   {:18}{:24}by hand",
         "REAL", "flags", "generated", "by hand", "ratio", "growth (8)", "generated result"
     );
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for precision in &PRECISIONS {
         for level in LEVELS {
             let pair = build(precision, level, dir.path())?;
@@ -102,24 +102,24 @@ fn bench() -> Result<Vec<String>, Failure> {
             );
 
             let of = format!("{}, -O{level}", precision.name);
-            faults.extend(wrong(&whole, precision.tolerance).map(|w| format!("{of}: {w}")));
+            errors.extend(wrong(&whole, precision.tolerance).map(|w| format!("{of}: {w}")));
             if growth.iter().any(|g| *g < GROWTH) {
-                faults.push(format!("{of}: the time does not grow with the cube of N"));
+                errors.push(format!("{of}: the time does not grow with the cube of N"));
             }
             if ratio > LIMIT {
-                faults.push(format!(
+                errors.push(format!(
                     "{of}: generated code takes {ratio:.2} times as long, more than {LIMIT}"
                 ));
             }
         }
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Builds everything and checks the results only.
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for precision in &PRECISIONS {
         for level in LEVELS {
             let pair = build(precision, level, dir.path())?;
@@ -127,13 +127,13 @@ fn check() -> Result<Vec<String>, Failure> {
                 run(&pair.generated, &input(30))?,
                 run(&pair.by_hand, &input(30))?,
             ];
-            faults.extend(
+            errors.extend(
                 wrong(&runs, precision.tolerance)
                     .map(|w| format!("{}, -O{level}: {w}", precision.name)),
             );
         }
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Two equivalent executables.

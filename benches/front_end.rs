@@ -78,18 +78,18 @@ fn bench() -> Result<Vec<String>, Failure> {
         );
         of_sizes.push(of_line);
     }
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if let [small, .., large] = &of_sizes[..] {
         for ((pass, small), large) in PASSES.iter().zip(small).zip(large) {
             if *large > GROWTH * small {
-                faults.push(format!(
+                errors.push(format!(
                     "{pass} takes {:.1} times as long for a line of the largest program",
                     large / small
                 ));
             }
         }
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Returns this many copies of the paper's program.

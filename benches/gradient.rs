@@ -53,7 +53,7 @@ fn bench() -> Result<Vec<String>, Failure> {
         "{:8}{:>12}{:>12}{:>8}{:>14}{:>14}",
         "flags", "function s", "gradient s", "ratio", "function MB", "gradient MB"
     );
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for level in ["2", "3"] {
         let program = build(level, dir.path())?;
         let mut function = said(&program, LARGE, false)?;
@@ -72,20 +72,20 @@ fn bench() -> Result<Vec<String>, Failure> {
             function.bytes / 1e6,
             gradient.bytes / 1e6
         );
-        faults.extend(wrong(&gradient));
+        errors.extend(wrong(&gradient));
         if ratio > TIMES {
-            faults.push(format!(
+            errors.push(format!(
                 "-O{level}: a gradient takes {ratio:.2} times as long as the function, more than {TIMES}"
             ));
         }
         if gradient.bytes > MEMORY {
-            faults.push(format!(
+            errors.push(format!(
                 "-O{level}: a gradient takes {} bytes, more than {MEMORY}",
                 gradient.bytes
             ));
         }
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 fn check() -> Result<Vec<String>, Failure> {

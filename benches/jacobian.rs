@@ -43,7 +43,7 @@ fn bench() -> Result<Vec<String>, Failure> {
         "{:28}{:>4}  {:6}{:>9}{:>11}{:>10}{:>8}",
         "problem", "n", "flags", "values", "one sweep", "n sweeps", "ratio"
     );
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let mut logs = Vec::new();
     for level in ["2", "3"] {
         let program = build(level, dir.path())?;
@@ -72,7 +72,7 @@ fn bench() -> Result<Vec<String>, Failure> {
                     each(2)
                 );
                 if differ(&best[1], &best[2]) {
-                    faults.push(format!("{name}, n = {n}, -O{level}: the Jacobians differ"));
+                    errors.push(format!("{name}, n = {n}, -O{level}: the Jacobians differ"));
                 }
             }
         }
@@ -80,25 +80,25 @@ fn bench() -> Result<Vec<String>, Failure> {
     let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
     println!("\ngeometric mean of the ratios: {mean:.2}");
     if mean > LIMIT {
-        faults.push(format!(
+        errors.push(format!(
             "one sweep takes {mean:.2} of n sweeps, more than {LIMIT}"
         ));
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Compares results only.
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
     let program = build("2", dir.path())?;
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (p, name) in PROBLEMS.iter().enumerate() {
         let [one, n] = [1, 2].map(|mode| run(&program, &input(p, 20, mode, 3)));
         if differ(&one?, &n?) {
-            faults.push(format!("{name}: the Jacobians differ"));
+            errors.push(format!("{name}: the Jacobians differ"));
         }
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 fn build(level: &str, dir: &Path) -> Result<PathBuf, Failure> {

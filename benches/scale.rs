@@ -118,23 +118,23 @@ fn bench() -> Result<Vec<String>, Failure> {
         );
         totals.push(total / lines as f64);
     }
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if let [small, .., large] = totals[..] {
         let growth = 4.0 * large / small;
         println!("\nFour times the text takes {growth:.2} times the time.");
         if growth > GROWTH {
-            faults.push(format!(
+            errors.push(format!(
                 "four times the text takes {growth:.2} times the time, more than {GROWTH}"
             ));
         }
     }
-    faults.extend(derivatives()?);
+    errors.extend(derivatives()?);
     let memory = peak_memory()?;
     println!("\nAt most {:.0} MB were in use.", memory as f64 / 1e6);
     if memory > MEMORY {
-        faults.push(format!("{memory} bytes were in use, more than {MEMORY}"));
+        errors.push(format!("{memory} bytes were in use, more than {MEMORY}"));
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Derivatives.
@@ -145,7 +145,7 @@ fn derivatives() -> Result<Vec<String>, Failure> {
         Ok(times.into_iter().fold(f64::INFINITY, f64::min))
     };
     let best = |text: &str| least(&|| differentiated(text));
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     println!("\nMilliseconds for the adjoint of a subprogram in a chain of calls\n");
     let mut each = Vec::new();
     for n in CHAINS {
@@ -155,7 +155,7 @@ fn derivatives() -> Result<Vec<String>, Failure> {
     }
     let growth = each[1] / each[0];
     if growth > CHAIN {
-        faults.push(format!(
+        errors.push(format!(
             "a subprogram takes {growth:.1} times as long in a chain of {}",
             CHAINS[1]
         ));
@@ -169,7 +169,7 @@ fn derivatives() -> Result<Vec<String>, Failure> {
     }
     let growth = of_depths[7] / of_depths[0];
     if growth > DEPTH {
-        faults.push(format!(
+        errors.push(format!(
             "eight loops in each other take {growth:.0} times as long as one"
         ));
     }
@@ -205,13 +205,13 @@ fn derivatives() -> Result<Vec<String>, Failure> {
         }
         let growth = each[1] / each[0];
         if growth > LONG {
-            faults.push(format!(
+            errors.push(format!(
                 "{what}: {growth:.1} times as long with {}",
                 sizes[1]
             ));
         }
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Returns the time for generating the derivatives of a program.

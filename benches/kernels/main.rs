@@ -77,7 +77,7 @@ fn measure() -> Result<Vec<String>, Failure> {
         Some(kept) => PathBuf::from(kept),
         None => dir.path().to_owned(),
     };
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     println!(
         "Times for one call of the kernel in ns, best of {turns} turns; its derivatives in multiples of it\n"
     );
@@ -94,13 +94,13 @@ fn measure() -> Result<Vec<String>, Failure> {
     for kernel in KERNELS.iter().filter(|k| k.name.contains(&only)) {
         print!("{:9}", kernel.name);
         let made = derivatives(kernel)?;
-        faults.extend(made.fault.iter().map(|f| format!("{}: {f}", kernel.name)));
+        errors.extend(made.error.iter().map(|f| format!("{}: {f}", kernel.name)));
         for ((flags, _), ratios) in FLAGS.iter().zip(&mut ratios) {
             let file = build(kernel, &made, flags, kernel.level.rounds(), &dir)?;
             let mut best = [f64::INFINITY; 3];
             for _ in 0..turns.max(1) {
                 let result = run(&file, "")?.result;
-                faults.extend(wrong(kernel, flags, &result));
+                errors.extend(wrong(kernel, flags, &result));
                 for (b, r) in best.iter_mut().zip(result) {
                     *b = b.min(r);
                 }
@@ -124,7 +124,7 @@ fn measure() -> Result<Vec<String>, Failure> {
             let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
             print!("{mean:>10.2}");
             if mean > limits[i] {
-                faults.push(format!(
+                errors.push(format!(
                     "{}: {} take {mean:.2} times as long as the kernels, more than {}",
                     flags.join(" "),
                     ["tangents", "adjoints"][i],
@@ -138,22 +138,22 @@ fn measure() -> Result<Vec<String>, Failure> {
         print!("{:>12}{:>10.2}{:>10.2}", "", limits[0], limits[1]);
     }
     println!();
-    faults.dedup();
-    Ok(faults)
+    errors.dedup();
+    Ok(errors)
 }
 
 /// Checks the derivatives of one kernel of each level.
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for name in ["daxpy", "dtrmv", "dtrsm"] {
         let kernel = KERNELS.iter().find(|k| k.name == name).ok_or(name)?;
         let made = derivatives(kernel)?;
-        faults.extend(made.fault.iter().map(|f| format!("{}: {f}", kernel.name)));
+        errors.extend(made.error.iter().map(|f| format!("{}: {f}", kernel.name)));
         let file = build(kernel, &made, FLAGS[1].0, 1, dir.path())?;
-        faults.extend(wrong(kernel, FLAGS[1].0, &run(&file, "")?.result));
+        errors.extend(wrong(kernel, FLAGS[1].0, &run(&file, "")?.result));
     }
-    Ok(faults)
+    Ok(errors)
 }
 
 /// Returns messages for errors that are too large.
@@ -178,7 +178,7 @@ struct Made {
     /// The name of the adjoint, if there is one.
     adjoint: Option<String>,
     /// The reason if there is none.
-    fault: Option<String>,
+    error: Option<String>,
 }
 
 fn derivatives(kernel: &Kernel) -> Result<Made, Failure> {
@@ -212,14 +212,14 @@ fn derivatives(kernel: &Kernel) -> Result<Made, Failure> {
         text,
         tangent: tangent.derivative.to_string(),
         adjoint: None,
-        fault: None,
+        error: None,
     };
     match Builtin.differentiate(&program, &adjoint) {
         Ok(units) => {
             made.text.push_str(&printed(units));
             made.adjoint = Some(adjoint.derivative.to_string());
         }
-        Err(d) => made.fault = Some(shown(&d)),
+        Err(d) => made.error = Some(shown(&d)),
     }
     Ok(made)
 }

@@ -17,13 +17,13 @@ use std::time::Duration;
 /// Returns the exit code of a benchmark, and prints its errors on standard error: 0 without errors, 1 with
 /// errors, 2 if it could not run.
 pub fn exit_code(outcome: Result<Vec<String>, Box<dyn std::error::Error>>) -> ExitCode {
-    let (faults, code) = match outcome {
-        Ok(faults) if faults.is_empty() => (faults, ExitCode::SUCCESS),
-        Ok(faults) => (faults, ExitCode::FAILURE),
+    let (errors, code) = match outcome {
+        Ok(errors) if errors.is_empty() => (errors, ExitCode::SUCCESS),
+        Ok(errors) => (errors, ExitCode::FAILURE),
         Err(e) => (vec![e.to_string()], ExitCode::from(2)),
     };
-    for fault in faults {
-        let _ = writeln!(std::io::stderr(), "{fault}");
+    for error in errors {
+        let _ = writeln!(std::io::stderr(), "{error}");
     }
     code
 }

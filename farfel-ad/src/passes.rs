@@ -329,10 +329,10 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[]),
         establishes: Forms::of(&[Silent]),
         applies: |p, _| p.units.iter().any(input_output::is_there),
-        run: |p, goal, notes, faults| {
+        run: |p, goal, notes, errors| {
             let Some(request) = goal.request else { return };
             for unit in &mut p.units {
-                if input_output::without_input_output(unit, request, faults) {
+                if input_output::without_input_output(unit, request, errors) {
                     notes.silenced.insert(unit.name.clone());
                 }
             }
@@ -385,7 +385,7 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[NoEntries]),
         establishes: Forms::of(&[NoAlternateReturns]),
         applies: |p, _| has_alternate_returns(p),
-        run: |p, goal, _, faults| without_alternate_returns(p, goal.heads, goal.suffix(), faults),
+        run: |p, goal, _, errors| without_alternate_returns(p, goal.heads, goal.suffix(), errors),
     },
     Pass {
         name: "jumps",
@@ -472,31 +472,31 @@ pub fn legalise<'p>(
         program.to_mut().number();
     }
     let mut have = Forms::default();
-    let (mut notes, mut faults) = (Notes::default(), Vec::new());
+    let (mut notes, mut errors) = (Notes::default(), Vec::new());
     let mut verifier = Verifier::of(&program);
     for pass in chosen(wanted) {
         if !pass.requires.is_within(have) {
             continue;
         }
-        let before = faults.len();
+        let before = errors.len();
         if (pass.applies)(&program, goal) {
             let legal = program.to_mut();
             timing::pass(pass.name, || {
-                (pass.run)(legal, goal, &mut notes, &mut faults)
+                (pass.run)(legal, goal, &mut notes, &mut errors)
             });
             legal.number();
-            if faults.len() == before {
+            if errors.len() == before {
                 let found = verifier.after(pass.name, &program, Level::Staged);
-                found.map_err(|fault| vec![fault])?;
+                found.map_err(|error| vec![error])?;
             }
         }
-        if faults.len() == before {
+        if errors.len() == before {
             have = have.and(pass.establishes);
         }
     }
-    match faults.is_empty() {
+    match errors.is_empty() {
         true => Ok(Legal { program, notes }),
-        false => Err(faults),
+        false => Err(errors),
     }
 }
 
@@ -521,20 +521,20 @@ fn chosen(wanted: Forms) -> impl Iterator<Item = &'static Pass> {
 }
 
 /// Creates a subprogram for each ENTRY point below the heads.
-fn apart(program: &mut Program, goal: &Goal, notes: &mut Notes, faults: &mut Vec<Diagnostic>) {
-    let new = split_entries(program, goal.heads, goal.suffix(), faults);
+fn apart(program: &mut Program, goal: &Goal, notes: &mut Notes, errors: &mut Vec<Diagnostic>) {
+    let new = split_entries(program, goal.heads, goal.suffix(), errors);
     notes.entries.extend(new);
 }
 
 /// Removes jumps. Reports an error if a loop with a directive is lost.
-fn keeping_marks(program: &mut Program, goal: &Goal, _: &mut Notes, faults: &mut Vec<Diagnostic>) {
+fn keeping_marks(program: &mut Program, goal: &Goal, _: &mut Notes, errors: &mut Vec<Diagnostic>) {
     let before = marks(program);
-    let found = faults.len();
-    without_jumps(program, goal.heads, faults);
-    if faults.len() == found {
+    let found = errors.len();
+    without_jumps(program, goal.heads, errors);
+    if errors.len() == found {
         let left = marks(program);
         let lost = before.into_iter().filter(|m| !left.contains(m));
-        faults.extend(lost.map(jumps_out));
+        errors.extend(lost.map(jumps_out));
     }
 }
 

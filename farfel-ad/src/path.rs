@@ -17,14 +17,14 @@ struct Step<'p> {
 /// Adds to an error in a unit the calls on the shortest path to it from `head`. For an error with a
 /// dummy procedure, also adds where that procedure comes from.
 pub fn with_path<'p>(
-    fault: Diagnostic,
+    error: Diagnostic,
     find: &dyn Fn(&str) -> Option<&'p Unit>,
     head: &Name,
     unit: &Name,
     procedure: SymId,
 ) -> Diagnostic {
     let Some(head) = find(head) else {
-        return fault;
+        return error;
     };
     let mut from: HashMap<&Name, Step> = HashMap::new();
     let mut open = VecDeque::from([head]);
@@ -58,19 +58,19 @@ pub fn with_path<'p>(
         });
         at = &step.caller.name;
     }
-    let mut fault = fault;
+    let mut error = error;
     for (span, text) in steps.into_iter().rev() {
-        fault = fault.related(span, text);
+        error = error.related(span, text);
     }
     match dummy {
         Some((u, d)) if u.name == head.name && u.symbols[d].place == Place::Dummy => {
             let s = &u.symbols[d];
-            fault.related(
+            error.related(
                 s.span,
                 format!("code outside of the program passes {}", s.name),
             )
         }
-        _ => fault,
+        _ => error,
     }
 }
 
@@ -78,13 +78,13 @@ pub fn with_path<'p>(
 /// another subprogram receives the procedure from outside and passes it on, names that one, and
 /// adds the calls that pass it on. The tool sees only what a block reaches; `program` is the whole
 /// program.
-pub fn with_way_in(fault: Diagnostic, program: &Program) -> Diagnostic {
-    if fault.rule.code != rules::AD_UNKNOWN_PROCEDURE.code {
-        return fault;
+pub fn with_way_in(error: Diagnostic, program: &Program) -> Diagnostic {
+    if error.rule.code != rules::AD_UNKNOWN_PROCEDURE.code {
+        return error;
     }
-    let mut fault = fault;
+    let mut error = error;
     let mut way = None;
-    for related in &mut fault.related {
+    for related in &mut error.related {
         let dummies = program.units.iter().flat_map(|u| u.symbols.iter());
         let mut dummies = dummies.map(|(_, s)| s).filter(|s| s.place == Place::Dummy);
         let dummy = dummies.find(|s| s.class.is_procedure() && s.span == related.0);
@@ -96,9 +96,9 @@ pub fn with_way_in(fault: Diagnostic, program: &Program) -> Diagnostic {
         }
     }
     for (span, text) in way.into_iter().flatten() {
-        fault = fault.related(span, text);
+        error = error.related(span, text);
     }
-    fault
+    error
 }
 
 /// Returns the dummy procedure that code outside of the program determines, and the calls that pass

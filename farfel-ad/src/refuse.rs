@@ -12,7 +12,7 @@ use farfel_lang::ir::{
 /// is active.
 pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let mut fault = |span, what: String, why: &str, help: &str| {
+    let mut error = |span, what: String, why: &str, help: &str| {
         found.push(
             Diagnostic::error(&rules::AD_POINTER, span, what)
                 .label(why)
@@ -24,7 +24,7 @@ pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
             continue;
         }
         if matches!(s.place, Place::Pointee(_)) {
-            fault(
+            error(
                 s.span,
                 format!("derivatives cannot follow the Cray pointer to {}", s.name),
                 "lies where a pointer points",
@@ -46,7 +46,7 @@ pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
             _ => return,
         };
         if base(handed) {
-            fault(
+            error(
                 e.span,
                 format!("derivatives cannot follow what {how} hands over"),
                 "gives away a value or a place outside of Fortran's rules",
@@ -60,7 +60,7 @@ pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
 /// Reports dummy arguments of an active unit for which there can be no derivative argument.
 pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let mut fault = |span, what: String, why: &str, help: &str| {
+    let mut error = |span, what: String, why: &str, help: &str| {
         found.push(
             Diagnostic::error(&rules::AD_ALLOCATION, span, what)
                 .label(why)
@@ -73,7 +73,7 @@ pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
     for (_, s) in unit.symbols.iter() {
         if s.has(Attribute::Allocatable) && s.place == Place::Local && (s.saved || everything) {
-            fault(
+            error(
                 s.span,
                 format!(
                     "{} is kept from call to call, where its derivative could not be",
@@ -87,7 +87,7 @@ pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
             continue;
         }
         if s.has(Attribute::Optional) {
-            fault(
+            error(
                 s.span,
                 format!(
                     "derivatives by the optional argument {} are not known",
@@ -97,7 +97,7 @@ pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
                 "write a subprogram for each list of arguments",
             );
         } else if s.is_assumed_shape() {
-            fault(
+            error(
                 s.span,
                 format!(
                     "derivatives by {}, an array of assumed shape, are not known",

@@ -7,7 +7,7 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Unit};
 use farfel_lang::print::{Options, print_unit};
-use farfel_lang::verify::fault;
+use farfel_lang::verify::error;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
@@ -150,11 +150,11 @@ impl<'a> Derivatives<'a> {
         let made: Vec<(usize, &Made)> = made.collect();
         let twice = self.made_twice(&made);
         if !twice.is_empty() {
-            said.push(fault("differentiate", &twice));
+            said.push(error("differentiate", &twice));
         }
         for (_, made) in made {
-            let faults = made.units.as_ref().err();
-            for d in made.warnings.iter().chain(faults.into_iter().flatten()) {
+            let errors = made.units.as_ref().err();
+            for d in made.warnings.iter().chain(errors.into_iter().flatten()) {
                 // The same statement occurs in other contexts and requests.
                 let known = |x: &Diagnostic| match d.is_error() {
                     true => x == d,
@@ -227,16 +227,16 @@ pub fn differentiate_all_warning(
     let graph = CallGraph::staged(&program, requests);
     let derivatives = Derivatives::new(tool, &program, requests, &graph);
     if let Some(failed) = (0..requests.len()).find(|r| !derivatives.make(*r)) {
-        let mut faults = derivatives.said([failed]);
-        faults.retain(Diagnostic::is_error);
-        return Err(faults);
+        let mut errors = derivatives.said([failed]);
+        errors.retain(Diagnostic::is_error);
+        return Err(errors);
     }
-    let (faults, said): (Vec<_>, Vec<_>) = derivatives
+    let (errors, said): (Vec<_>, Vec<_>) = derivatives
         .said(0..requests.len())
         .into_iter()
         .partition(Diagnostic::is_error);
-    if !faults.is_empty() {
-        return Err(faults);
+    if !errors.is_empty() {
+        return Err(errors);
     }
     for w in said {
         let known = |x: &Diagnostic| x.rule == w.rule && x.span == w.span;

@@ -14,13 +14,13 @@ pub(crate) fn unit(pass: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
     if !is_on() {
         return Ok(());
     }
-    said(pass, &farfel_lang::verify::faults_of(unit))
+    said(pass, &farfel_lang::verify::errors_of(unit))
 }
 
-fn said(pass: &str, faults: &[String]) -> Result<(), Vec<Diagnostic>> {
-    match faults.is_empty() {
+fn said(pass: &str, errors: &[String]) -> Result<(), Vec<Diagnostic>> {
+    match errors.is_empty() {
         true => Ok(()),
-        false => Err(vec![farfel_lang::verify::fault(pass, faults)]),
+        false => Err(vec![farfel_lang::verify::error(pass, errors)]),
     }
 }
 
@@ -55,7 +55,7 @@ impl Reads {
     pub(crate) fn verify(&self, passes: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
         let after = Reads::of(unit);
         let more = after.0.iter().filter(|(s, n)| self.0.get(s) < Some(n));
-        let faults: Vec<String> = more
+        let errors: Vec<String> = more
             .map(|(s, _)| {
                 let name = &unit.symbols[*s].name;
                 format!(
@@ -64,7 +64,7 @@ impl Reads {
                 )
             })
             .collect();
-        said(passes, &faults)
+        said(passes, &errors)
     }
 
     fn add(&mut self, unit: &Unit, e: &Expr) {
@@ -117,5 +117,5 @@ pub(crate) fn made_of(
     all.units.extend(made.iter().cloned());
     let is_new = |u: &Unit| new.contains(&u.name);
     let found = verifier.new_units(pass, &all, Level::Staged, &is_new, primals);
-    found.map_err(|fault| vec![fault])
+    found.map_err(|error| vec![error])
 }

@@ -197,7 +197,7 @@ fn derivatives() {
 }
 
 /// The errors of a subroutine F that is differentiated.
-fn faults(f: &str) -> String {
+fn errors(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, Y, D)
       DOUBLE PRECISION X(3), Y(3), D(3)
@@ -209,14 +209,14 @@ fn faults(f: &str) -> String {
         f.trim_start_matches('\n')
     );
     match expand(&text) {
-        Ok(t) => format!("no faults\n{t}"),
+        Ok(t) => format!("no errors\n{t}"),
         Err(e) => e,
     }
 }
 
 #[test]
 fn refused() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y(3), B(3)
       B = 1
@@ -242,7 +242,7 @@ fn refused() {
 /// Arguments that have another type in the callee carry no derivatives.
 #[test]
 fn arguments_of_other_types() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(4), Y(3), D(2)
       COMPLEX*16 Z

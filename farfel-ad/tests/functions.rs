@@ -218,7 +218,7 @@ fn derivatives() {
 }
 
 /// The errors of a program whose subroutine F is differentiated.
-fn faults(f: &str) -> String {
+fn errors(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, Y, D)
       DOUBLE PRECISION X(3), Y, D
@@ -233,7 +233,7 @@ fn faults(f: &str) -> String {
         f.trim_start_matches('\n')
     );
     match expand(&text) {
-        Ok(t) => format!("no faults\n{t}"),
+        Ok(t) => format!("no errors\n{t}"),
         Err(e) => e,
     }
 }
@@ -262,7 +262,7 @@ fn scalars_that_are_spread_over_arrays() {
 
 #[test]
 fn functions_without_a_rule() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       Y = PRODUCT(X, 1) + MAXVAL(X, MASK=X .GT. 0)
       Y = Y + FRACTION(X(1)) + TRANSFER(X(2), 1D0) + ASINH(2D0)
       Y = Y + MOD(P=X(3), A=3D0) + FRACTION(X(2))
@@ -276,7 +276,7 @@ fn functions_without_a_rule() {
 
 #[test]
 fn what_derivatives_cannot_follow() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       DOUBLE PRECISION A
       POINTER (P, A)
       P = LOC(X(2))
@@ -285,14 +285,14 @@ fn what_derivatives_cannot_follow() {
     F0316 9:24 derivatives cannot follow the Cray pointer to A
     F0316 11:11 derivatives cannot follow what LOC hands over
     ");
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       EXTERNAL G
       CALL G(%VAL(X(1)), %REF(Y))
 "), @r"
     F0316 10:14 derivatives cannot follow what %VAL hands over
     F0316 10:26 derivatives cannot follow what %REF hands over
     ");
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       DOUBLE PRECISION, ALLOCATABLE, SAVE :: W(:)
       ALLOCATE (W(3))
       W = X

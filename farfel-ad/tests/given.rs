@@ -236,16 +236,16 @@ C     farfel: constant
     );
 }
 
-fn faults(text: &str) -> String {
+fn errors(text: &str) -> String {
     match expand(text.trim_start_matches('\n')) {
-        Ok(t) => format!("no faults\n{t}"),
+        Ok(t) => format!("no errors\n{t}"),
         Err(e) => e,
     }
 }
 
 #[test]
 fn what_a_call_needs_must_be_told() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       SUBROUTINE MAIN(T, D, E)
       DOUBLE PRECISION T, Y, Z, D, E, W(3)
       REAL S
@@ -331,7 +331,7 @@ fn procedures_without_text() {
       END
 ";
     // Two directives describe it.
-    let twice = faults(text);
+    let twice = errors(text);
     assert!(
         twice.contains("two directives say what WATCH does"),
         "{twice}"
@@ -343,7 +343,7 @@ fn procedures_without_text() {
     let out = support::run(&format!("{fortran}{library}"), support::CHECKED);
     compare(&out, 1e-14, &fortran);
     // A function has no place to set the derivative of what it assigns to zero.
-    let said = faults(
+    let said = errors(
         "      SUBROUTINE S(X, Y, D)
       DOUBLE PRECISION X, Y, D, T, NEXT
 !     farfel: external(NEXT(K, T), reads = K, writes = T)
@@ -362,14 +362,14 @@ fn procedures_without_text() {
     );
     // Nothing is known of arguments that the directive does not mention.
     for other in ["CALL LOOKUP(2, 3, T, S)", "CALL LOOKUP(2, 3)"] {
-        let said = faults(&text.replace("CALL LOOKUP(2, 3, T)", other));
+        let said = errors(&text.replace("CALL LOOKUP(2, 3, T)", other));
         assert!(
             said.contains("in the directive that describes it"),
             "{said}"
         );
     }
     // Without the directive, derivatives would go through LOOKUP.
-    let said = faults(&text.replace("external(LOOKUP", "other(LOOKUP"));
+    let said = errors(&text.replace("external(LOOKUP", "other(LOOKUP"));
     assert!(said.contains("LOOKUP"), "{said}");
 }
 

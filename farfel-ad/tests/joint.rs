@@ -123,11 +123,11 @@ fn joint_calls_are_joint_in_states_and_refused_in_adjoints_of_adjoints() {
     );
     let other = expand(&text.replace("!farfel", "!")).unwrap();
     assert_eq!(run(&expand(&text).unwrap(), CHECKED), run(&other, CHECKED));
-    let faults = expand_with(&marked(TEXT, &["TWO"]), &Builtin).unwrap_err();
+    let errors = expand_with(&marked(TEXT, &["TWO"]), &Builtin).unwrap_err();
     assert!(
-        faults
+        errors
             .contains("the adjoint of the adjoint of what is carried out again here is not known"),
-        "{faults}"
+        "{errors}"
     );
 }
 

@@ -231,7 +231,7 @@ fn fixed_points_that_are_left_at_the_end_of_an_iteration() {
 }
 
 /// The errors of a subroutine F(X, N, Y) whose adjoint is requested.
-fn faults(f: &str) -> String {
+fn errors(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, N, Y, D)
       DOUBLE PRECISION X(3), Y, D
@@ -243,14 +243,14 @@ fn faults(f: &str) -> String {
         f.trim_start_matches('\n')
     );
     match expand(&text) {
-        Ok(_) => "no faults\n".to_owned(),
+        Ok(_) => "no errors\n".to_owned(),
         Err(e) => e,
     }
 }
 
 #[test]
 fn loops_that_cannot_be_carried_out_again() {
-    let faults = [
+    let errors = [
         "      Y = X(1)
 !farfel: checkpoint(5)
       DO I = 1, N
@@ -298,16 +298,16 @@ fn loops_that_cannot_be_carried_out_again() {
     ]
     .map(|body| {
         let start = "      SUBROUTINE F(X, N, Y)\n      DOUBLE PRECISION X(*), Y\n";
-        faults(&format!("{start}{body}      END\n"))
+        errors(&format!("{start}{body}      END\n"))
     });
-    assert_snapshot!(faults.concat(), @r"
+    assert_snapshot!(errors.concat(), @r"
     F0319 10:1 something jumps out of this loop, so that its adjoint cannot be made as the directive says
     F0319 10:1 the number of iterations of this loop is not known when it begins, so that states cannot be spread over it
     F0319 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
     F0319 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
     F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to X
     F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to Y
-    no faults
+    no errors
     ");
 }
 

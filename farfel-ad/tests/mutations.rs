@@ -51,15 +51,15 @@ fn compile(text: &str) {
     if any_errors(&resolve(&mut parsed.program)) {
         return;
     }
-    let faults = verify(&parsed.program, Level::Resolved);
-    assert!(faults.is_empty(), "{}", faults.join("; "));
+    let errors = verify(&parsed.program, Level::Resolved);
+    assert!(errors.is_empty(), "{}", errors.join("; "));
     let lowered = lower(parsed.program, Stage::Stage);
     if any_errors(&lowered.diagnostics) {
         return;
     }
     if let Ok(program) = differentiate_all(&Builtin, lowered.program, &lowered.requests) {
-        let faults = verify(&program, Level::Staged);
-        assert!(faults.is_empty(), "{}", faults.join("; "));
+        let errors = verify(&program, Level::Staged);
+        assert!(errors.is_empty(), "{}", errors.join("; "));
         print::print_program(&program, &print::Options::default());
     }
 }

@@ -180,7 +180,7 @@ fn domain(i: &Intrinsic) -> (Vec<Type>, usize) {
             "COMPLEX" => (real, 3),
             "BESJ0" | "BESJ1" | "BESSEL_J0" | "BESSEL_J1" | "DBESJ0" | "DBESJ1" => (real, 3),
             "BESY0" | "BESY1" | "BESSEL_Y0" | "BESSEL_Y1" | "DBESY0" | "DBESY1" => (real, 1),
-            // The others need an order, arrays, or are refused: below, and `faults.rs`.
+            // The others need an order, arrays, or are refused: below, and `errors.rs`.
             _ => (vec![], 0),
         },
         // Of whole arrays: see `arrays.rs`.

@@ -362,7 +362,7 @@ fn in_several_directions() {
 /// What is still refused, at its place.
 #[test]
 fn refused() {
-    let faults = |mode: &str, end: &str, f: &str| {
+    let errors = |mode: &str, end: &str, f: &str| {
         let text = format!(
             "      SUBROUTINE MAIN(X, Y, D)
       DOUBLE PRECISION X(3), Y(3), D(3)
@@ -378,12 +378,12 @@ fn refused() {
             f.trim_start_matches('\n')
         );
         match expand(&text) {
-            Ok(t) => format!("no faults\n{t}"),
+            Ok(t) => format!("no errors\n{t}"),
             Err(e) => e,
         }
     };
-    let reverse = |f: &str| faults("ADR(COTANGENT(Y) = D)", "END ADR(D = COTANGENT(X))", f);
-    let forward = |f: &str| faults("ADF(TANGENT(X) = D)", "END ADF(D = TANGENT(Y))", f);
+    let reverse = |f: &str| errors("ADR(COTANGENT(Y) = D)", "END ADR(D = COTANGENT(X))", f);
+    let forward = |f: &str| errors("ADF(TANGENT(X) = D)", "END ADF(D = TANGENT(Y))", f);
     // The dimension is not a known number.
     let text = "
       K = 2

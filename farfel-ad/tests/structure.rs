@@ -27,10 +27,10 @@ fn read(text: &str) -> Program {
         &mut NoIncludes,
     );
     let mut program = parsed.program;
-    let mut faults = parsed.diagnostics;
-    faults.extend(resolve(&mut program));
-    faults.retain(|d| d.is_error());
-    assert!(faults.is_empty(), "{faults:#?}\n{text}");
+    let mut errors = parsed.diagnostics;
+    errors.extend(resolve(&mut program));
+    errors.retain(|d| d.is_error());
+    assert!(errors.is_empty(), "{errors:#?}\n{text}");
     program
 }
 
@@ -129,13 +129,13 @@ fn very_many_jumps() {
         format!("      SUBROUTINE H(X)\n{tests}      X = 5\n   10 X = X*2\n      END\n")
     };
     without_jumps(&jumps(100), "H");
-    let faults = structure(&read(&jumps(3000)), "H").unwrap_err();
-    assert_eq!(faults[0].message, "H has too many jumps over each other");
+    let errors = structure(&read(&jumps(3000)), "H").unwrap_err();
+    assert_eq!(errors[0].message, "H has too many jumps over each other");
 }
 
 /// What cannot be restructured is reported at its place.
 #[test]
-fn faults() {
+fn errors() {
     let head = "      SUBROUTINE H(X)\n      EXTERNAL G\n";
     for (body, expected) in [
         (
@@ -145,11 +145,11 @@ fn faults() {
         ("      GOTO L\n", "no ASSIGN gives this GOTO a label"),
     ] {
         let text = format!("{head}{body}      END\n");
-        let faults = structure(&read(&text), "H").expect_err(&text);
-        let found: Vec<&str> = faults.iter().map(|d| d.message.as_str()).collect();
+        let errors = structure(&read(&text), "H").expect_err(&text);
+        let found: Vec<&str> = errors.iter().map(|d| d.message.as_str()).collect();
         assert_eq!(found, [expected], "{text}");
         assert!(
-            text[faults[0].span.start as usize..]
+            text[errors[0].span.start as usize..]
                 .starts_with(body.trim().split('\n').next().unwrap())
         );
     }

@@ -424,9 +424,9 @@ fn arguments_whose_length_is_not_known() {
 "
         )
     };
-    let fault = expand(&text("(T(I:I + 1))")).unwrap_err();
+    let error = expand(&text("(T(I:I + 1))")).unwrap_err();
     let expected = "F0314 5:17 the call changes what this argument is made of, and its length is not known before";
-    assert_eq!(fault.trim(), expected);
+    assert_eq!(error.trim(), expected);
     for known in ["(T)", "(T(2:3))", "T // 'X'"] {
         expand(&text(known)).unwrap();
     }

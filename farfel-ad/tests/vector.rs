@@ -28,8 +28,8 @@ fn lowered(source: &str) -> (Program, Vec<Request>) {
     let parsed = parse(&mut sources, file, None, &mut NoIncludes);
     assert!(!any_errors(&parsed.diagnostics), "{:?}", parsed.diagnostics);
     let mut program = parsed.program;
-    let faults = resolve(&mut program);
-    assert!(!faults.iter().any(|f| f.is_error()), "{faults:?}");
+    let errors = resolve(&mut program);
+    assert!(!errors.iter().any(|f| f.is_error()), "{errors:?}");
     let lowered = lower(program, Stage::Stage);
     (lowered.program, lowered.requests)
 }
@@ -64,7 +64,7 @@ fn doubled(source: &str, count: Option<i64>) -> (String, usize, Vec<String>) {
                 program.units.extend(units);
                 done += 1;
             }
-            Err(faults) => refused.extend(faults.into_iter().map(|f| f.message)),
+            Err(errors) => refused.extend(errors.into_iter().map(|f| f.message)),
         }
     }
     (print_program(&program, &Options::default()), done, refused)

@@ -9,8 +9,8 @@ fn read(text: &str) -> Program {
     let mut sources = Sources::new();
     let file = sources.add("a.f", text);
     let mut program = parse(&mut sources, file, None, &mut NoIncludes).program;
-    let faults = farfel_lang::resolve::resolve(&mut program);
-    assert!(!farfel_ir::diagnostic::any_errors(&faults), "{faults:?}");
+    let errors = farfel_lang::resolve::resolve(&mut program);
+    assert!(!farfel_ir::diagnostic::any_errors(&errors), "{errors:?}");
     program
 }
 

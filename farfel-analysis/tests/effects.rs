@@ -14,13 +14,13 @@ fn resolved(text: &str) -> (Program, bool) {
     let mut sources = Sources::new();
     let file = sources.add("a.f", text);
     let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
-    let faults = farfel_lang::resolve::resolve(&mut program);
-    (program, farfel_ir::diagnostic::any_errors(&faults))
+    let errors = farfel_lang::resolve::resolve(&mut program);
+    (program, farfel_ir::diagnostic::any_errors(&errors))
 }
 
 fn program(text: &str) -> Program {
-    let (program, faults) = resolved(text);
-    assert!(!faults);
+    let (program, errors) = resolved(text);
+    assert!(!errors);
     program
 }
 
@@ -82,8 +82,8 @@ C
       CALL A(Y)
       END
 ";
-    let (program, faults) = resolved(text);
-    assert!(faults);
+    let (program, errors) = resolved(text);
+    assert!(errors);
     assert!(Assigned::of(&program).argument("A", 0));
 }
 

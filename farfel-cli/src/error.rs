@@ -6,7 +6,7 @@ use crate::shell::Shell;
 
 /// An error that the user can fix: in the code or the settings, a file that cannot be read or written, a
 /// missing compiler.
-pub const EXIT_FAULTS: u8 = 1;
+pub const EXIT_ERRORS: u8 = 1;
 /// An invalid command line, or an internal failure.
 pub const EXIT_CANNOT: u8 = 2;
 
@@ -45,18 +45,18 @@ impl Error {
         }
     }
 
-    /// Returns the error for a wrong state of files.
-    pub fn fault(message: impl Into<String>) -> Self {
+    /// Returns an error that the user can fix.
+    pub fn fixable(message: impl Into<String>) -> Self {
         Error::Cannot {
             message: message.into(),
             help: None,
-            code: EXIT_FAULTS,
+            code: EXIT_ERRORS,
         }
     }
 
     /// Returns the error that the command cannot `verb` the file at `path`.
     pub fn io(verb: &str, path: &Path, source: &std::io::Error) -> Self {
-        Error::fault(format!(
+        Error::fixable(format!(
             "cannot {verb} `{}`: {}",
             path.display(),
             reason(source)

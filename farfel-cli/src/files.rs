@@ -97,7 +97,7 @@ pub fn readable(files: &[PathBuf]) -> Result {
         empty &= read(file)?.trim_ascii().is_empty();
     }
     if empty {
-        return Err(Error::fault(format!(
+        return Err(Error::fixable(format!(
             "nothing to compile: `{}` is empty",
             shown(files)
         )));
@@ -130,14 +130,16 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display();
     if path.is_dir() {
         return Err(
-            Error::fault(format!("`{name}` is a directory, not a source file"))
+            Error::fixable(format!("`{name}` is a directory, not a source file"))
                 .help("name source files, or a project with `--manifest-path`"),
         );
     }
     if !path.exists() && path.extension().is_none() {
-        return Err(Error::fault(format!("no such file `{name}`")).help(format!(
-            "arguments for the program go after `--`: `-- {name}`"
-        )));
+        return Err(
+            Error::fixable(format!("no such file `{name}`")).help(format!(
+                "arguments for the program go after `--`: `-- {name}`"
+            )),
+        );
     }
     farfel_driver::read_file(path).map_err(|source| Error::io("read", path, &source))
 }

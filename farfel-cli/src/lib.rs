@@ -64,7 +64,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::error::{EXIT_CANNOT, EXIT_FAULTS, Error};
+use crate::error::{EXIT_CANNOT, EXIT_ERRORS, Error};
 use crate::shell::Shell;
 
 /// Runs the command with the process's arguments.
@@ -93,7 +93,7 @@ pub fn main() -> ExitCode {
         && let Err(error) = std::env::set_current_dir(dir)
     {
         Error::io("work in", dir, &error).show(&mut shell);
-        return ExitCode::from(EXIT_FAULTS);
+        return ExitCode::from(EXIT_ERRORS);
     }
     if cli.global.verifies_passes() {
         farfel_driver::verify_passes();

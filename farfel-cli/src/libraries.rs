@@ -32,7 +32,7 @@ pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> R
     if let Some(options) = options {
         command.other_options(cargo::for_metadata(options));
     }
-    let metadata = command.exec().map_err(manifest::metadata_fault)?;
+    let metadata = command.exec().map_err(manifest::metadata_error)?;
     let manifest = dir.join("Cargo.toml").canonicalize().ok();
     let Some(own) = metadata
         .packages
@@ -87,13 +87,13 @@ pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Resul
     let dependencies = dependencies(manifest).into_iter();
     for (name, path) in dependencies.filter(|(name, _)| name != RUNTIME) {
         let Some(path) = path else {
-            return Err(Error::fault(format!(
+            return Err(Error::fixable(format!(
                 "the dependency `{name}` has no `path`, and only cargo knows where others are"
             ))
             .help("a project without Rust uses libraries in directories: `path = \"…\"`"));
         };
         let index = found.add(&dir.join(path))?.ok_or_else(|| {
-            Error::fault(format!("the dependency `{name}` has no Farfel sources"))
+            Error::fixable(format!("the dependency `{name}` has no Farfel sources"))
         })?;
         found.libraries[index].direct = true;
     }
@@ -138,8 +138,8 @@ impl ByPath {
         // Cargo would not build a package that depends on itself.
         self.known.insert(dir.clone(), None);
         let text = std::fs::read_to_string(&file).map_err(io)?;
-        let manifest: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
-            Error::fault(format!("`{}`: {}", file.display(), fault.message()))
+        let manifest: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+            Error::fixable(format!("`{}`: {}", file.display(), error.message()))
         })?;
         let mut uses = Vec::new();
         // Dependencies of a crate may also be pure Rust.

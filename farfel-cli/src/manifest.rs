@@ -31,7 +31,7 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
             )));
         }
         if !path.is_file() {
-            return Err(Error::fault(format!("no such file `{}`", path.display())));
+            return Err(Error::fixable(format!("no such file `{}`", path.display())));
         }
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         return Ok(dir.unwrap_or(Path::new(".")).to_owned());
@@ -42,17 +42,17 @@ pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
         .find(|dir| dir.join("Cargo.toml").is_file())
         .map(Path::to_owned)
         .ok_or_else(|| {
-            Error::fault(format!("no Cargo.toml in `{}` or above it", here.display()))
+            Error::fixable(format!("no Cargo.toml in `{}` or above it", here.display()))
                 .help("`farfel new NAME` makes a project; `farfel run FILE.ff` needs none")
         })
 }
 
 /// Converts an error of `cargo metadata`.
-pub fn metadata_fault(error: cargo_metadata::Error) -> Error {
+pub fn metadata_error(error: cargo_metadata::Error) -> Error {
     match error {
         cargo_metadata::Error::CargoMetadata { stderr } => {
             let text = stderr.trim();
-            Error::fault(text.strip_prefix("error: ").unwrap_or(text).to_owned())
+            Error::fixable(text.strip_prefix("error: ").unwrap_or(text).to_owned())
         }
         other => Error::cannot(format!("cannot run cargo metadata: {other}")),
     }

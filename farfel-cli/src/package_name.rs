@@ -34,39 +34,39 @@ const DEVICES: &[&str] = &["con", "prn", "aux", "nul"];
 ///
 /// The first rule that it violates, with a remedy.
 pub fn check(name: &str) -> Result {
-    let fault = |why: String| {
+    let error = |why: String| {
         Err(
             Error::cannot(format!("`{name}` cannot be a package name: {why}"))
                 .help("give another name with `--name NAME`; the directory can keep its own"),
         )
     };
     if name.is_empty() {
-        return fault("it is empty".into());
+        return error("it is empty".into());
     }
     if name.starts_with(|first: char| first.is_ascii_digit()) {
-        return fault("it starts with a digit".into());
+        return error("it starts with a digit".into());
     }
     if name.starts_with('-') {
-        return fault("it starts with `-`".into());
+        return error("it starts with `-`".into());
     }
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     if let Some(letter) = name.chars().find(|letter| !allowed(*letter)) {
-        return fault(format!(
+        return error(format!(
             "`{letter}` is neither an ASCII letter, a digit, `-` nor `_`"
         ));
     }
     let crate_name = name.replace('-', "_");
     if KEYWORDS.contains(&crate_name.as_str()) {
-        return fault("it is a keyword of Rust".into());
+        return error("it is a keyword of Rust".into());
     }
     if TAKEN.contains(&crate_name.as_str()) {
-        return fault("a crate that the project uses has that name".into());
+        return error("a crate that the project uses has that name".into());
     }
     if ARTIFACTS.contains(&name) {
-        return fault("cargo has a folder of that name among its output".into());
+        return error("cargo has a folder of that name among its output".into());
     }
     if DEVICES.contains(&name.to_ascii_lowercase().as_str()) {
-        return fault("Windows keeps that name for a device".into());
+        return error("Windows keeps that name for a device".into());
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use farfel_driver::{Config, Session};
 
 use crate::args::{CargoOptions, LintOptions, Targets, Test};
-use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::error::{EXIT_ERRORS, Error, Result};
 use crate::shell::Shell;
 use crate::{cargo, compiler, files, libraries, manifest, watched};
 
@@ -127,7 +127,7 @@ impl Project {
     /// Returns the selected programs; without names, all of them.
     fn chosen(&self, names: &[String]) -> Result<Vec<&Program>> {
         if self.programs.is_empty() {
-            return Err(Error::fault(format!(
+            return Err(Error::fixable(format!(
                 "no source of `{}` has a main program, and there is no Rust either",
                 self.config.name
             ))
@@ -137,8 +137,10 @@ impl Project {
             .iter()
             .find(|n| self.programs.iter().all(|p| p.name != **n))
         {
-            return Err(Error::fault(format!("no program `{name}` in this project"))
-                .help(format!("there are: {}", self.names())));
+            return Err(
+                Error::fixable(format!("no program `{name}` in this project"))
+                    .help(format!("there are: {}", self.names())),
+            );
         }
         let chosen = |p: &&Program| names.is_empty() || names.contains(&p.name);
         Ok(self.programs.iter().filter(chosen).collect())
@@ -153,7 +155,7 @@ impl Project {
         match self.programs.as_slice() {
             [] => Ok(None),
             [only] => Ok(Some(only.files.clone())),
-            _ => Err(Error::fault(format!(
+            _ => Err(Error::fixable(format!(
                 "this project has several programs: {}",
                 self.names()
             ))
@@ -297,7 +299,7 @@ pub fn run(
     shell: &mut Shell,
 ) -> Result<u8> {
     if project.chosen(&options.bin)?.len() > 1 {
-        return Err(Error::fault("this project has several programs")
+        return Err(Error::fixable("this project has several programs")
             .help(format!("choose one with `--bin`: {}", project.names())));
     }
     let made = build(project, release, options, None, shell)?;
@@ -428,7 +430,7 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
     )?;
     match count {
         0 => Ok(()),
-        _ => Err(Error::Exit(EXIT_FAULTS)),
+        _ => Err(Error::Exit(EXIT_ERRORS)),
     }
 }
 

@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, TableLike};
 
 use crate::args::{CargoOptions, LintOptions, OneProject};
 use crate::error::{Error, Result};
-use crate::manifest::{BUILD_HELPER, builds_by_settings_alone, manifest_dir, metadata_fault};
+use crate::manifest::{BUILD_HELPER, builds_by_settings_alone, manifest_dir, metadata_error};
 use crate::programs::Project;
 use crate::shell::Shell;
 use crate::unchanged::Unchanged;
@@ -212,7 +212,7 @@ fn metadata(manifest_dir: &Path) -> Result<Metadata> {
         .manifest_path(manifest_dir.join("Cargo.toml"))
         .no_deps()
         .exec()
-        .map_err(metadata_fault)
+        .map_err(metadata_error)
 }
 
 /// Returns the packages of a project if its target directory is outside the project, so that others may share

@@ -106,7 +106,7 @@ fn render(path: &Path, text: &[u8], values: &Values) -> Result<String> {
     let syntax = SyntaxConfig::builder()
         .keep_trailing_newline(true)
         .build()
-        .map_err(|fault| Error::cannot(fault.to_string()))?;
+        .map_err(|error| Error::cannot(error.to_string()))?;
     environment.set_syntax(syntax);
     let Values {
         name,

@@ -100,7 +100,7 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
     }
     let tool = tool(with)?;
     let identity = identity(&tool)?;
-    let made: Vec<OnceLock<Result<One, Fault>>> = files.iter().map(|_| OnceLock::new()).collect();
+    let made: Vec<OnceLock<Result<One, Failure>>> = files.iter().map(|_| OnceLock::new()).collect();
     let no_needs = vec![Vec::new(); files.len()];
     with.recorder.progress.announce(files.len());
     with.workers.run(&no_needs, &|i, worker| {
@@ -114,7 +114,7 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
         true
     });
     let mut all = Compiled::default();
-    let mut faults = Report::default();
+    let mut errors = Report::default();
     for (one, file) in made.into_iter().zip(&files) {
         let Some(one) = one.into_inner() else {
             continue;
@@ -124,12 +124,12 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
                 all.headers.extend(one.headers);
                 all.add(one.kept, &sources::shown(with.config, file));
             }
-            Err(Fault::Error(e)) => return Err(e),
-            Err(Fault::Said(said, file)) => faults.add(&said, file),
+            Err(Failure::Error(e)) => return Err(e),
+            Err(Failure::Said(said, file)) => errors.add(&said, file),
         }
     }
-    if !faults.diagnostics.is_empty() {
-        return Err(Error::Diagnostics(faults));
+    if !errors.diagnostics.is_empty() {
+        return Err(Error::Diagnostics(errors));
     }
     Ok(all)
 }
@@ -198,20 +198,20 @@ struct One {
     headers: Vec<PathBuf>,
 }
 
-enum Fault {
+enum Failure {
     Error(Error),
     /// The compiler's output about the file with this name and text.
     Said(String, (String, String)),
 }
 
-impl std::convert::From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Error(error)
+impl std::convert::From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
     }
 }
 
 impl Source<'_> {
-    fn object(&self, with: &Workshop, worker: usize) -> Result<One, Fault> {
+    fn object(&self, with: &Workshop, worker: usize) -> Result<One, Failure> {
         let mut scratch = Scratch::new()?;
         let root = match with.config.root.as_os_str().is_empty() {
             true => Path::new("."),
@@ -318,7 +318,7 @@ impl Source<'_> {
     }
 
     /// Runs the command and returns its output.
-    fn run(&self, command: &mut Command, scratch: &mut Scratch) -> Result<Vec<u8>, Fault> {
+    fn run(&self, command: &mut Command, scratch: &mut Scratch) -> Result<Vec<u8>, Failure> {
         for name in ["TMPDIR", "TMP", "TEMP"] {
             command.env(name, scratch.path());
         }
@@ -338,7 +338,7 @@ impl Source<'_> {
         }
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         let text = std::fs::read(self.path).map(decode).unwrap_or_default();
-        Err(Fault::Said(said, (self.name.clone(), text)))
+        Err(Failure::Said(said, (self.name.clone(), text)))
     }
 }
 

@@ -548,7 +548,7 @@ fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Error> {
 
 /// The settings of a manifest after the changes.
 fn changed(manifest: &str, changes: &[Change]) -> Result<Settings, Error> {
-    let fault = |message| Error::Config {
+    let error = |message| Error::Config {
         origin: BUILD_SCRIPT.into(),
         message,
     };
@@ -567,7 +567,7 @@ fn changed(manifest: &str, changes: &[Change]) -> Result<Settings, Error> {
                 *place = Value::Object(Default::default());
             }
             let Value::Object(table) = place else {
-                return Err(fault(format!("setting `{name}`: there is no such table")));
+                return Err(error(format!("setting `{name}`: there is no such table")));
             };
             place = table.entry(part).or_insert(Value::Null);
         }
@@ -576,11 +576,11 @@ fn changed(manifest: &str, changes: &[Change]) -> Result<Settings, Error> {
             (Change::Add(..), Value::Array(list)) => list.push(value.clone()),
             (Change::Add(..), Value::Null) => *place = Value::Array(vec![value.clone()]),
             (Change::Add(..), _) => {
-                return Err(fault(format!("setting `{name}` is not a list")));
+                return Err(error(format!("setting `{name}` is not a list")));
             }
         }
     }
-    serde_json::from_value(settings).map_err(|e| fault(e.to_string()))
+    serde_json::from_value(settings).map_err(|e| error(e.to_string()))
 }
 
 impl Config {
@@ -789,7 +789,7 @@ impl Config {
                 .extend(flags.split_whitespace().map(str::to_owned));
         }
         if let Some(lints) = set("FARFEL_LINTS") {
-            let fault = |message| Error::Config {
+            let error = |message| Error::Config {
                 origin: "FARFEL_LINTS".into(),
                 message,
             };
@@ -801,8 +801,8 @@ impl Config {
                 })?;
                 Ok((name.trim(), level))
             });
-            let levels: Vec<_> = levels.collect::<Result<_, _>>().map_err(fault)?;
-            self.lints.set_all(levels).map_err(fault)?;
+            let levels: Vec<_> = levels.collect::<Result<_, _>>().map_err(error)?;
+            self.lints.set_all(levels).map_err(error)?;
         }
         self.verify |= set(VERIFY).is_some();
         if set(crate::passes::VERIFY_PASSES).is_some_and(|v| v != "0") {
@@ -845,7 +845,7 @@ impl Config {
     ///
     /// [`Error::Config`] when a setting has a value that it cannot have.
     pub fn check(&self) -> Result<(), Error> {
-        let fault = |setting: &str, message: String| {
+        let error = |setting: &str, message: String| {
             Err(Error::Config {
                 origin: format!("setting `{setting}`"),
                 message,
@@ -856,11 +856,11 @@ impl Config {
         }
         for (name, tool) in [("tapenade", &self.tapenade), ("adifor", &self.adifor)] {
             if tool.timeout == 0 {
-                return fault(&format!("{name}.timeout"), "0 is not at least 1".into());
+                return error(&format!("{name}.timeout"), "0 is not at least 1".into());
             }
         }
         if !matches!(self.real_kind, 4 | 8) {
-            return fault(
+            return error(
                 "real-kind",
                 format!("{} is neither 4 nor 8", self.real_kind),
             );
@@ -872,13 +872,13 @@ impl Config {
                 && !d.contains(char::is_control)
         };
         if let Some(wrong) = self.defines.iter().find(|d| !is_name(d)) {
-            return fault(
+            return error(
                 "defines",
                 format!("`{wrong}` is neither NAME nor NAME=value"),
             );
         }
         if !(CARD..=1000).contains(&self.line_length) {
-            return fault(
+            return error(
                 "line-length",
                 format!("{} is not from {CARD} to 1000", self.line_length),
             );
@@ -890,14 +890,14 @@ impl Config {
         };
         if let Some(wrong) = self.link.iter().find(|l| !is_library(l)) {
             let name = wrong.trim_start_matches("-l");
-            return fault(
+            return error(
                 "link",
                 format!("`{wrong}` is not the name of a library, such as `{name}`"),
             );
         }
         let of_types = |f: &&String| Self::TYPE_FLAGS.iter().any(|t| f.starts_with(t));
         if let Some(flag) = self.flags.iter().find(of_types) {
-            return fault(
+            return error(
                 "flags",
                 format!("`{flag}` changes what the types mean; `real-kind = 8` does that safely"),
             );
@@ -910,24 +910,24 @@ impl Config {
             if !is_type {
                 let message =
                     format!("`{name}` is not the name of a type in Rust, such as `Model`");
-                return fault("instance", message);
+                return error("instance", message);
             }
             if self.is_static() {
                 let message = "it cannot be with `save-all`, or a flag that makes all variables static: say SAVE in \
                                the subprograms that rely on it";
-                return fault("instance", message.into());
+                return error("instance", message.into());
             }
         }
         if self.signatures == Signatures::Fortran
             && let Some(name) = self.signature.keys().next()
         {
             let message = "functions have all arguments without `signatures = \"rust\"`";
-            return fault(&format!("signature.{name}"), message.into());
+            return error(&format!("signature.{name}"), message.into());
         }
         if let Some(level) = &self.opt_level
             && !["0", "1", "2", "3", "s", "z", "fast"].contains(&level.as_str())
         {
-            return fault(
+            return error(
                 "opt-level",
                 format!("`{level}` is not one of 0, 1, 2, 3, s, z, fast"),
             );
@@ -1051,7 +1051,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_what_is_allowed() {
+    fn errors_name_what_is_allowed() {
         for (settings, expected) in [
             (
                 "flags = ['-O2', '-fdefault-real-8']",

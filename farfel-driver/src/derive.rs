@@ -234,23 +234,23 @@ pub(crate) fn add(
     all: bool,
     sources: &mut Sources,
 ) -> Result<Vec<FileId>, Error> {
-    let mut faults: Vec<(String, String)> = Vec::new();
+    let mut errors: Vec<(String, String)> = Vec::new();
     let mut texts = Vec::new();
     let mut taken: BTreeSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for wanted in derived {
-        let mut fault = |message: String| faults.push((wanted.name.clone(), message));
+        let mut error = |message: String| errors.push((wanted.name.clone(), message));
         let Some(unit) = program.unit(&upper(&wanted.subprogram)) else {
             let named = upper(&wanted.subprogram);
             let mut points = program.units.iter().flat_map(Unit::entry_points);
             if points.any(|e| *e.name == named) {
-                fault(format!(
+                error(format!(
                     "{named} is an ENTRY point: write a subprogram that calls it, and derive that"
                 ));
             } else if all {
                 let known = program.units.iter().map(|u| u.name.as_str());
                 let meant = closest(&named, known);
                 let meant = meant.map(|m| format!("; did you mean {m}?"));
-                fault(format!(
+                error(format!(
                     "there is no subprogram {named}{}",
                     meant.unwrap_or_default()
                 ));
@@ -259,7 +259,7 @@ pub(crate) fn add(
         };
         let name = upper(&wanted.name);
         if !taken.insert(name.clone()) {
-            fault(format!("there is a subprogram {name} already"));
+            error(format!("there is a subprogram {name} already"));
             continue;
         }
         match Maker::new(unit, wanted, &name).map(|maker| maker.text(wanted)) {
@@ -269,17 +269,17 @@ pub(crate) fn add(
                 texts.push(file);
                 match parsed.diagnostics.iter().find(|d| d.is_error()) {
                     None => program.units.extend(parsed.program.units),
-                    Some(d) => fault(format!("{}: {}", sources.text(d.span), d.message)),
+                    Some(d) => error(format!("{}: {}", sources.text(d.span), d.message)),
                 }
             }
-            Err(messages) => messages.into_iter().for_each(fault),
+            Err(messages) => messages.into_iter().for_each(error),
         }
     }
-    let mut faults = faults.into_iter();
-    let Some((first, message)) = faults.next() else {
+    let mut errors = errors.into_iter();
+    let Some((first, message)) = errors.next() else {
         return Ok(texts);
     };
-    let others = faults.map(|(name, message)| format!("\nsetting `derive.{name}`: {message}"));
+    let others = errors.map(|(name, message)| format!("\nsetting `derive.{name}`: {message}"));
     Err(Error::Config {
         origin: format!("setting `derive.{first}`"),
         message: message + &others.collect::<String>(),
@@ -311,34 +311,34 @@ impl Maker {
         };
         resolve(&mut alone);
         let mut unit = alone.units.remove(0);
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for arg in &unit.args {
             let Some(symbol) = arg.sym().map(|s| &unit.symbols[s]) else {
-                faults.push(format!("{callee} has alternate returns"));
+                errors.push(format!("{callee} has alternate returns"));
                 continue;
             };
             if symbol.class.is_procedure() {
-                faults.push(format!(
+                errors.push(format!(
                     "{callee} takes the procedure {}, and closures from Rust have no derivatives: write a Fortran subprogram that calls {callee} with the procedure that is meant, and derive that",
                     symbol.name
                 ));
             } else if let Some(bar) = symbol.handover_bar() {
-                faults.push(format!("the argument {} is {bar}", symbol.name));
+                errors.push(format!("the argument {} is {bar}", symbol.name));
             }
         }
         let single = matches!(wanted.kind, Kind::Gradient | Kind::Hessian | Kind::Hvp);
-        let of = find(&unit, &wanted.of, "of", &mut faults);
-        let by = find(&unit, &wanted.by, "by", &mut faults);
+        let of = find(&unit, &wanted.of, "of", &mut errors);
+        let by = find(&unit, &wanted.by, "by", &mut errors);
         if single && (of.len() > 1 || of.iter().any(|s| unit.symbols[*s].is_array())) {
-            faults.push("it is of one number: `of` must name one that is not an array".into());
+            errors.push("it is of one number: `of` must name one that is not an array".into());
         }
         let real = |s: &SymId| matches!(unit.symbols[*s].ty, Some(Type::Real(_)));
         if matches!(wanted.kind, Kind::Jacobian | Kind::Hessian) && !of.iter().chain(&by).all(real)
         {
-            faults.push("its matrix is of real numbers, and there is a COMPLEX one: `jvp` and `vjp` take them".into());
+            errors.push("its matrix is of real numbers, and there is a COMPLEX one: `jvp` and `vjp` take them".into());
         }
         if wanted.kind == Kind::Hessian && by.len() > 1 {
-            faults.push("a Hessian is by one argument".into());
+            errors.push("a Hessian is by one argument".into());
         }
         let rank = |s: &SymId| unit.symbols[*s].dims.len();
         let most = |list: &[SymId]| list.iter().map(rank).max().unwrap_or_default();
@@ -348,13 +348,13 @@ impl Maker {
             _ => 0,
         };
         if dimensions > MOST_DIMENSIONS {
-            faults.push(format!(
+            errors.push(format!(
                 "its array would have {dimensions} dimensions, and {MOST_DIMENSIONS} are the most"
             ));
         }
-        set_bounds(&mut unit, wanted, &mut faults);
-        if !faults.is_empty() {
-            return Err(faults);
+        set_bounds(&mut unit, wanted, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
         }
         // Symbols are renumbered when some are removed: arguments are identified by their positions.
         let positions = |list: &[SymId]| -> Vec<Option<usize>> {
@@ -758,7 +758,7 @@ impl Maker {
 }
 
 /// Returns the variables of a unit with these names.
-fn find(unit: &Unit, names: &[Variable], setting: &str, faults: &mut Vec<String>) -> Vec<SymId> {
+fn find(unit: &Unit, names: &[Variable], setting: &str, errors: &mut Vec<String>) -> Vec<SymId> {
     let mut found: Vec<SymId> = Vec::new();
     for Variable { name, .. } in names {
         let is = |s: &SymId| unit.symbols[*s].name == *name;
@@ -768,7 +768,7 @@ fn find(unit: &Unit, names: &[Variable], setting: &str, faults: &mut Vec<String>
             .filter(|_| setting == "of" && *name == unit.name);
         let Some(s) = result.or_else(|| args().find(is)) else {
             let known: Vec<&str> = args().map(|s| unit.symbols[s].name.as_str()).collect();
-            faults.push(match (unit.kind, *name == unit.name) {
+            errors.push(match (unit.kind, *name == unit.name) {
                 (UnitKind::Subroutine, true) => format!(
                     "{name} is a subroutine: `{setting}` must say which of its arguments {} is meant",
                     known.join(", ")
@@ -783,11 +783,11 @@ fn find(unit: &Unit, names: &[Variable], setting: &str, faults: &mut Vec<String>
         };
         let symbol = &unit.symbols[s];
         if !symbol.ty.is_some_and(Type::is_differentiable) || !symbol.is_variable() {
-            faults.push(format!(
+            errors.push(format!(
                 "{name} is neither REAL, DOUBLE PRECISION nor COMPLEX"
             ));
         } else if found.contains(&s) {
-            faults.push(format!("`{setting}` names {name} twice"));
+            errors.push(format!("`{setting}` names {name} twice"));
         } else {
             found.push(s);
         }
@@ -796,7 +796,7 @@ fn find(unit: &Unit, names: &[Variable], setting: &str, faults: &mut Vec<String>
 }
 
 /// Gives arrays the bounds in the settings, and reports arrays that lack bounds.
-fn set_bounds(unit: &mut Unit, wanted: &Derived, faults: &mut Vec<String>) {
+fn set_bounds(unit: &mut Unit, wanted: &Derived, errors: &mut Vec<String>) {
     let args: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
     for s in args {
         let name = unit.symbols[s].name.clone();
@@ -806,7 +806,7 @@ fn set_bounds(unit: &mut Unit, wanted: &Derived, faults: &mut Vec<String>) {
         let Some(own) = bounds.next() else {
             let star = |d: &Dim| matches!(&d.upper, Some(e) if e.kind == ExprKind::Star);
             if !named.is_empty() && unit.symbols[s].dims.last().is_some_and(star) {
-                faults.push(format!(
+                errors.push(format!(
                     "{name} is declared without its last bound: say what it is, such as `{}(n)`",
                     name.to_ascii_lowercase()
                 ));
@@ -814,15 +814,15 @@ fn set_bounds(unit: &mut Unit, wanted: &Derived, faults: &mut Vec<String>) {
             continue;
         };
         if let Some(other) = bounds.find(|b| *b != own) {
-            faults.push(format!("{name} has the bounds {own} and {other}"));
+            errors.push(format!("{name} has the bounds {own} and {other}"));
         }
         if !unit.symbols[s].is_array() {
-            faults.push(format!("{name} is not an array"));
+            errors.push(format!("{name} is not an array"));
             continue;
         }
         match read_bounds(unit, own) {
             Ok(dims) => unit.symbols[s].dims = dims,
-            Err(message) => faults.push(format!("the bounds {own} of {name}: {message}")),
+            Err(message) => errors.push(format!("the bounds {own} of {name}: {message}")),
         }
     }
 }
@@ -833,8 +833,8 @@ fn read_bounds(unit: &mut Unit, text: &str) -> Result<Vec<Dim>, String> {
     let statement = format!("SUBROUTINE BOUNDS\nDIMENSION FARFEL_ARRAY({text})\nEND\n");
     let file = sources.add("bounds", statement);
     let mut parsed = parse_with(&mut sources, file, &free_form(), &mut NoIncludes);
-    if let Some(fault) = parsed.diagnostics.first() {
-        return Err(fault.message.clone());
+    if let Some(error) = parsed.diagnostics.first() {
+        return Err(error.message.clone());
     }
     let own = parsed.program.units.first_mut();
     let Some((own, array)) = own

@@ -325,10 +325,10 @@ mod tests {
         let file = sources.add("a.f", text.as_str());
         let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
         let mut program = parsed.program;
-        let faults = [parsed.diagnostics, resolve(&mut program)].concat();
+        let errors = [parsed.diagnostics, resolve(&mut program)].concat();
         assert!(
-            !farfel_lang::diagnostic::any_errors(&faults),
-            "{text}\n{faults:?}"
+            !farfel_lang::diagnostic::any_errors(&errors),
+            "{text}\n{errors:?}"
         );
         change(&mut program);
         let assigned = Assigned::with(&program, Dummies::Closures);

@@ -3,7 +3,7 @@
 use crate::{Config, Error, Report, files, sources};
 use farfel_lang::Sources;
 use farfel_lang::encoding::encode;
-use farfel_lang::format::{Fault, format};
+use farfel_lang::format::{FormatError, format};
 use farfel_lang::syntax::Form;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,13 +69,13 @@ pub fn format_file(path: &Path, config: &Config, options: &Options) -> Result<Fo
     };
     let after = match format(&mut texts, file, &asked) {
         Ok(text) => text,
-        Err(Fault::Unreadable(diagnostics)) => {
+        Err(FormatError::Unreadable(diagnostics)) => {
             return Err(Error::Diagnostics(Report {
                 sources: texts,
                 diagnostics,
             }));
         }
-        Err(Fault::Different(place)) => {
+        Err(FormatError::Different(place)) => {
             let line = place
                 .and_then(|span| Some(texts.get(span.file)?.line_column(span.start).line))
                 .map_or_else(String::new, |line| format!(", in line {line}"));

@@ -97,16 +97,16 @@ pub(crate) struct Compiled {
 }
 
 /// The reason why a run has no result.
-pub(crate) enum Fault {
+pub(crate) enum Failure {
     /// gfortran rejects the user's code.
     Diagnostics(Vec<Diagnostic>),
     /// gfortran cannot be started, crashes, or rejects generated code.
     Error(Error),
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Error(error)
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
     }
 }
 
@@ -115,14 +115,14 @@ impl From<Error> for Fault {
 ///
 /// # Errors
 ///
-/// Any [`Fault`].
+/// Any [`Failure`].
 pub(crate) fn compile(
     compiler: &Compiler,
     args: &[String],
     text: &str,
     objects: &[Vec<u8>],
     sources: &Sources,
-) -> Result<Compiled, Fault> {
+) -> Result<Compiled, Failure> {
     let scratch = files::Scratch::new()?;
     let source = scratch.path().join("farfel.f");
     files::write_if_changed(&source, &encode(text))?;
@@ -162,13 +162,13 @@ pub(crate) struct Source<'a> {
 ///
 /// # Errors
 ///
-/// Any [`Fault`].
+/// Any [`Failure`].
 pub(crate) fn compile_module(
     compiler: &Compiler,
     args: &[String],
     source: &Source,
     sources: &Sources,
-) -> Result<(Compiled, BTreeMap<String, Vec<u8>>), Fault> {
+) -> Result<(Compiled, BTreeMap<String, Vec<u8>>), Failure> {
     let scratch = files::Scratch::new()?;
     // A separate directory, which outlives the one in which the compiler runs.
     let made = files::Scratch::new()?;
@@ -213,7 +213,7 @@ fn run(
     mut command: Command,
     mut scratch: files::Scratch,
     sources: &Sources,
-) -> Result<Compiled, Fault> {
+) -> Result<Compiled, Failure> {
     let output = output(&scratch);
     // Files that it leaves there when killed are removed with the rest.
     for name in ["TMPDIR", "TMP", "TEMP"] {
@@ -238,7 +238,7 @@ fn run(
         });
     }
     if found.iter().any(Diagnostic::is_error) {
-        return Err(Fault::Diagnostics(found));
+        return Err(Failure::Diagnostics(found));
     }
     let missing = missing_libraries(&said);
     if rest.is_empty() && !missing.is_empty() {

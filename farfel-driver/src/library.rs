@@ -217,8 +217,8 @@ pub(crate) fn add(
             ..library.config.clone()
         };
         included.extend(library.files.iter().cloned());
-        let (mut program, faults) = parse(&library.files, &how, sources, included)?;
-        diagnostics.extend(faults);
+        let (mut program, errors) = parse(&library.files, &how, sources, included)?;
+        diagnostics.extend(errors);
         program
             .units
             .retain(|u| u.kind != farfel_lang::ir::UnitKind::Program);

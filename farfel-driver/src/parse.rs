@@ -37,7 +37,7 @@ pub(crate) fn parse(
             match preprocess::run(path, id, form, sources, &mut includes, config)? {
                 Outcome::Plain => Ok((id, options)),
                 Outcome::Done(id) => Ok((id, options)),
-                Outcome::Faults(diagnostics) => Err(diagnostics),
+                Outcome::Errors(diagnostics) => Err(diagnostics),
             },
         );
     }

@@ -8,7 +8,7 @@
 use crate::c_sources::Compiled;
 use crate::cache::{Cache, Entry, Key, Origin};
 use crate::codec::{Reader, Writer};
-use crate::gfortran::{self, Fault, Source};
+use crate::gfortran::{self, Failure, Source};
 use crate::pass_through::scan::Named;
 use crate::pass_through::{File, Passed, order};
 use crate::plan::messages;
@@ -69,7 +69,7 @@ pub(crate) fn compile(
         .iter()
         .map(|needs| needs.iter().map(|(n, _)| *n).collect())
         .collect();
-    let made: Vec<OnceLock<Result<One, Fault>>> = files.iter().map(|_| OnceLock::new()).collect();
+    let made: Vec<OnceLock<Result<One, Failure>>> = files.iter().map(|_| OnceLock::new()).collect();
     with.recorder.progress.announce(files.len());
     with.workers.run(&needs, &|i, worker| {
         let given = needs[i]
@@ -91,8 +91,8 @@ pub(crate) fn compile(
                 said.extend(one.warnings.into_iter().filter(|_| !file.of_library));
                 all.add(one.kept, &file.name);
             }
-            Err(Fault::Diagnostics(faults)) => said.extend(faults),
-            Err(Fault::Error(e)) => error = error.or(Some(e)),
+            Err(Failure::Diagnostics(errors)) => said.extend(errors),
+            Err(Failure::Error(e)) => error = error.or(Some(e)),
         }
     }
     with.config.lints.apply(&mut said);
@@ -156,7 +156,7 @@ impl File {
         passed: &Passed,
         with: &Shop,
         worker: usize,
-    ) -> Result<One, Fault> {
+    ) -> Result<One, Failure> {
         let mut step = with.recorder.begin("compile", &self.name, worker);
         let reads = self.reads(given);
         let mut flags = self.language.clone();
@@ -208,7 +208,7 @@ impl File {
         };
         let compiled = gfortran::compile_module(with.compiler, &flags, &source, &passed.sources);
         let took_ms = with.recorder.end(step, From::Ran);
-        let (compiled, modules) = compiled.map_err(|fault| self.explained(fault, with.config))?;
+        let (compiled, modules) = compiled.map_err(|error| self.explained(error, with.config))?;
         let about = About {
             messages: messages::to_text(&compiled.warnings, &passed.sources),
             took_ms,
@@ -234,31 +234,31 @@ impl File {
     }
 
     /// Adds help to an error about a module that was not found.
-    fn explained(&self, fault: Fault, config: &Config) -> Fault {
-        let Fault::Diagnostics(mut faults) = fault else {
-            return fault;
+    fn explained(&self, error: Failure, config: &Config) -> Failure {
+        let Failure::Diagnostics(mut errors) = error else {
+            return error;
         };
-        for fault in &mut faults {
-            let missing = fault
+        for error in &mut errors {
+            let missing = error
                 .message
                 .split_once("module file '")
                 .and_then(|(_, rest)| {
                     let (name, _) = rest.split_once('\'')?;
-                    fault
+                    error
                         .message
                         .starts_with("Cannot open")
                         .then(|| name.to_owned())
                 });
             if let Some(file) = missing {
                 let (module, _) = file.split_once('.').unwrap_or((&file, ""));
-                fault.help = Some(format!(
+                error.help = Some(format!(
                     "no source of `{}` has a module {module}: the setting `include` names folders with files like {file}, \
                      `link` the library, and `exclude` leaves sources out",
                     config.name
                 ));
             }
         }
-        Fault::Diagnostics(faults)
+        Failure::Diagnostics(errors)
     }
 }
 

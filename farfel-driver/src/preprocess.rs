@@ -45,7 +45,7 @@ pub(crate) enum Outcome {
     /// This file is to be read in its place.
     Done(FileId),
     /// The file cannot be read.
-    Faults(Vec<Diagnostic>),
+    Errors(Vec<Diagnostic>),
 }
 
 /// Runs the preprocessor on a file of `sources`, if the file asks for it and there is something to do.
@@ -68,18 +68,18 @@ pub(crate) fn run(
         includes,
         seen: BTreeSet::new(),
         texts: blake3::Hasher::new(),
-        faults: Vec::new(),
+        errors: Vec::new(),
     };
     scan.file(path, file);
-    if !scan.faults.is_empty() {
-        return Ok(Outcome::Faults(scan.faults));
+    if !scan.errors.is_empty() {
+        return Ok(Outcome::Errors(scan.errors));
     }
     let texts = scan.texts.finalize();
     let (written, said, good) = &*known_or_preprocessed(texts, path, form, config)?;
     let (written, said, good) = (written.as_str(), said.as_str(), *good);
     if !good {
-        let faults = messages(said, file, sources, config);
-        return Ok(Outcome::Faults(faults));
+        let errors = messages(said, file, sources, config);
+        return Ok(Outcome::Errors(errors));
     }
     let mut markers = Markers {
         config,
@@ -87,11 +87,11 @@ pub(crate) fn run(
         file,
         sources,
         includes,
-        faults: Vec::new(),
+        errors: Vec::new(),
     };
     let text = markers.text(written);
-    if !markers.faults.is_empty() {
-        return Ok(Outcome::Faults(markers.faults));
+    if !markers.errors.is_empty() {
+        return Ok(Outcome::Errors(markers.errors));
     }
     let name = sources::shown(config, path);
     Ok(Outcome::Done(sources.add(name, text)))
@@ -222,7 +222,7 @@ struct Scan<'a, 'b> {
     seen: BTreeSet<PathBuf>,
     /// A hash of the texts that it has searched.
     texts: blake3::Hasher,
-    faults: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
 }
 
 impl Scan<'_, '_> {
@@ -244,15 +244,15 @@ impl Scan<'_, '_> {
     }
 
     fn include(&mut self, from: &Path, name: &str, span: Span) {
-        let mut fault = |why: String| {
-            self.faults.push(Diagnostic::error(
+        let mut error = |why: String| {
+            self.errors.push(Diagnostic::error(
                 &rules::INCLUDE_FAILED,
                 span,
                 format!("cannot include `{name}`: {why}"),
             ));
         };
         if name.is_empty() {
-            return fault("a file must be named between quotes".into());
+            return error("a file must be named between quotes".into());
         }
         match self.includes.locate(from, name) {
             // The preprocessor may never reach this line.
@@ -268,10 +268,10 @@ impl Scan<'_, '_> {
                             .unwrap_or_else(|| self.sources.add(shown, text));
                         self.file(&path, file);
                     }
-                    Err(e) => fault(e.to_string()),
+                    Err(e) => error(e.to_string()),
                 }
             }
-            Err(why) => fault(why),
+            Err(why) => error(why),
         }
     }
 }
@@ -290,7 +290,7 @@ struct Markers<'a, 'b> {
     file: FileId,
     sources: &'a mut Sources,
     includes: &'a mut Includes<'b>,
-    faults: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
 }
 
 impl Markers<'_, '_> {
@@ -329,7 +329,7 @@ impl Markers<'_, '_> {
                 shown
             }
             Err(why) => {
-                self.faults.push(Diagnostic::error(
+                self.errors.push(Diagnostic::error(
                     &rules::INCLUDE_FAILED,
                     Span::new(self.file, 0, 0),
                     format!("cannot include `{name}`: {why}"),
@@ -360,7 +360,7 @@ fn marker(line: &str) -> Option<(&str, String)> {
 
 /// Parses the preprocessor's errors, and maps them to lines of the user's files.
 fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec<Diagnostic> {
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for line in said.lines() {
         // `./src/a.F:2:2: Fatal Error: none.h: No such file or directory`
         let lower = line.to_ascii_lowercase();
@@ -388,7 +388,7 @@ fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec
             .filter_map(line)
             .find_map(|(is_for_it, span)| is_for_it.then_some(span))
             .or_else(|| Some(line(number)?.1));
-        faults.push(
+        errors.push(
             Diagnostic::error(
                 &rules::PREPROCESSOR,
                 span.unwrap_or(Span::new(file, 0, 0)),
@@ -397,13 +397,13 @@ fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec
             .help("`include` and `defines` in the settings tell it directories and names"),
         );
     }
-    if faults.is_empty() {
+    if errors.is_empty() {
         let first = said.lines().next().unwrap_or("nothing");
-        faults.push(Diagnostic::error(
+        errors.push(Diagnostic::error(
             &rules::PREPROCESSOR,
             Span::new(file, 0, 0),
             format!("the preprocessor says: {first}"),
         ));
     }
-    faults
+    errors
 }

@@ -218,12 +218,12 @@ impl Session {
             let tape = self.config.tape_bytes();
             match farfel_ad::analysis::analyse(&program, request, tape) {
                 Ok(found) => blocks.push((block, found)),
-                Err(faults) => {
+                Err(errors) => {
                     // Errors in the derivatives that this one needs say more than the fact that one is
                     // missing.
                     let below = derivatives.said(derivatives.needs(block.request).iter().copied());
-                    let faults = if below.is_empty() { faults } else { below };
-                    let new = faults.into_iter().filter(|d| !said.contains(d));
+                    let errors = if below.is_empty() { errors } else { below };
+                    let new = errors.into_iter().filter(|d| !said.contains(d));
                     let new: Vec<_> = new.collect();
                     said.extend(new);
                 }

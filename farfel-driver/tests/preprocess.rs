@@ -26,12 +26,12 @@ fn parsed(dir: &TempDir, name: &str, config: &Config) -> Result<String, String> 
     let files = [dir.path().join(name)];
     match Session::of_files(&files, config).and_then(|s| s.expand(ExpandStage::Parse)) {
         Ok((text, _)) => Ok(text),
-        Err(error) => Err(faults(error)),
+        Err(error) => Err(errors(error)),
     }
 }
 
 /// Formats errors as `file:line:column-column message`, one per line.
-fn faults(error: Error) -> String {
+fn errors(error: Error) -> String {
     let Error::Diagnostics(report) = error else {
         return error.to_string();
     };
@@ -78,7 +78,7 @@ fn conditions_names_and_files() {
 
 /// In the same column, too, unless a name in the line was replaced: line 37.
 #[test]
-fn faults_are_at_the_user_s_lines() {
+fn errors_are_at_the_user_s_lines() {
     let long = "C     a line\n".repeat(30);
     let dir = tree(&[
         (
@@ -104,7 +104,7 @@ fn faults_are_at_the_user_s_lines() {
 }
 
 #[test]
-fn the_preprocessor_s_own_faults() {
+fn the_preprocessor_s_own_errors() {
     let dir = tree(&[
         ("a.F", "      X = 1\n#include \"none.h\"\n      END\n"),
         ("b.F", "      X = 1\n#error no such machine\n      END\n"),
@@ -215,7 +215,7 @@ fn nothing_outside_of_the_project_is_read() {
     ] {
         let source = inside("s.F");
         fs::write(&source, format!("      SUBROUTINE S\n{line}\n      END\n")).unwrap();
-        let said = faults(
+        let said = errors(
             Session::of_files(&[source], &c)
                 .and_then(|s| s.check())
                 .expect_err(&line),

@@ -11,8 +11,8 @@ fn program(text: &str) -> Program {
     let mut sources = Sources::new();
     let file = sources.add("a.f", text);
     let mut program = parse(&mut sources, file, None, &mut NoIncludes).program;
-    let faults = resolve(&mut program);
-    assert!(!diagnostic::any_errors(&faults), "{faults:?}");
+    let errors = resolve(&mut program);
+    assert!(!diagnostic::any_errors(&errors), "{errors:?}");
     program
 }
 

@@ -33,14 +33,14 @@ const EXTERNAL: &str = "the form is `external(P(A, B, N), reads = (A, N), writes
 /// The form of a directive about derivatives.
 const FORM: &str = "the form is `derivative(P(A, B, X), tangent = P_D, adjoint = P_B, in = (A, B), out = (X))`; without `P(…)` it applies to the subprogram that contains it";
 
-fn fault(span: Span, message: impl Into<String>) -> Diagnostic {
+fn error(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(&rules::GIVEN_DERIVATIVE, span, message)
 }
 
 // ---- Reading. ----
 
 /// Finds the directives in the comments of a unit and of the units nested in it.
-pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
+pub(crate) fn read(unit: &mut Unit, errors: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
     let mut constants = Vec::new();
     let mut look = |text: &str, span: Span| {
@@ -67,7 +67,7 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
                 Some(Ok(Directive::Constant(names))) => {
                     constants.extend(names.into_iter().map(|n| (n, span)));
                 }
-                Some(Err(d)) => faults.push(*d),
+                Some(Err(d)) => errors.push(*d),
                 // Lowering handles them.
                 Some(Ok(Directive::Region(_))) | None => {}
             }
@@ -78,7 +78,7 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
     found.extend(names.map(|(n, span)| Given::constant(n, span)));
     unit.given = found;
     for nested in &mut unit.nested {
-        read(nested, faults);
+        read(nested, errors);
     }
 }
 
@@ -149,20 +149,20 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
         "DERIVATIVE" => Some(match derivative(&mut words, span) {
             Some(given) => Ok(Directive::Derivative(given)),
             None => Err(Box::new(
-                fault(span, "this directive is not understood").help(FORM),
+                error(span, "this directive is not understood").help(FORM),
             )),
         }),
         "EXTERNAL" => Some(match external(&mut words, span) {
             Some(given) => Ok(Directive::External(given)),
             None => Err(Box::new(
-                fault(span, "this directive is not understood").help(EXTERNAL),
+                error(span, "this directive is not understood").help(EXTERNAL),
             )),
         }),
         "LIBRARY" => {
             let names = words.names().filter(|l| !l.is_empty() && words.done());
             Some(names.map(Directive::Library).ok_or_else(|| {
                 Box::new(
-                    fault(span, "this directive is not understood")
+                    error(span, "this directive is not understood")
                         .help("the form is `library(DGEMM, DGETRF)`"),
                 )
             }))
@@ -182,7 +182,7 @@ fn directive(text: &str, span: Span) -> Option<Result<Directive, Box<Diagnostic>
             };
             Some(names.map(Directive::Constant).ok_or_else(|| {
                 Box::new(
-                    fault(span, "this directive is not understood")
+                    error(span, "this directive is not understood")
                         .help("the form is `constant(NAME, NAME)`, `constant` for the subprogram that contains it, or `constant begin` and `constant end` around statements"),
                 )
             }))
@@ -331,10 +331,10 @@ impl Words {
 
 /// Checks the directives of a resolved program, completes them, and attaches each to the units that
 /// call the procedure.
-pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
+pub(crate) fn settle(program: &mut Program, errors: &mut Vec<Diagnostic>) {
     let mut written = Vec::new();
     for unit in &mut program.units {
-        take(unit, &mut written, faults);
+        take(unit, &mut written, errors);
     }
     if written.is_empty() {
         return;
@@ -346,8 +346,8 @@ pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
                 true => format!("two directives say what {} does", given.procedure),
                 false => format!("the derivative of {} is given twice", given.procedure),
             };
-            faults.push(fault(given.span, message).related(other.span, "here, too"));
-        } else if let Some(given) = complete(given, program, faults) {
+            errors.push(error(given.span, message).related(other.span, "here, too"));
+        } else if let Some(given) = complete(given, program, errors) {
             settled.insert(given.procedure.clone(), given);
         }
     }
@@ -356,7 +356,7 @@ pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
         .filter(|(name, given)| given.arguments.is_some() && !known(name))
         .collect();
     for unit in &program.units {
-        calls_fit(unit, &told, faults);
+        calls_fit(unit, &told, errors);
     }
     for unit in &mut program.units {
         give(unit, &settled);
@@ -365,7 +365,7 @@ pub(crate) fn settle(program: &mut Program, faults: &mut Vec<Diagnostic>) {
 
 /// Checks that calls of procedures without source have the arguments that the directive lists:
 /// nothing else says what such a procedure does with others.
-fn calls_fit(unit: &Unit, told: &BTreeMap<&Name, &Given>, faults: &mut Vec<Diagnostic>) {
+fn calls_fit(unit: &Unit, told: &BTreeMap<&Name, &Given>, errors: &mut Vec<Diagnostic>) {
     for_each_reference(&unit.body, &mut |call| {
         let symbol = &unit.symbols[call.procedure];
         let given = told
@@ -380,11 +380,11 @@ fn calls_fit(unit: &Unit, told: &BTreeMap<&Name, &Given>, faults: &mut Vec<Diagn
                 symbol.name,
                 arguments(call.args.len()),
             );
-            faults.push(fault(call.span, message).related(said, "the directive"));
+            errors.push(error(call.span, message).related(said, "the directive"));
         }
     });
     for nested in &unit.nested {
-        calls_fit(nested, told, faults);
+        calls_fit(nested, told, errors);
     }
 }
 
@@ -396,7 +396,7 @@ fn arguments(n: usize) -> String {
 }
 
 /// Collects the directives about procedures, and applies those about variables.
-fn take(unit: &mut Unit, written: &mut Vec<Given>, faults: &mut Vec<Diagnostic>) {
+fn take(unit: &mut Unit, written: &mut Vec<Given>, errors: &mut Vec<Diagnostic>) {
     for given in std::mem::take(&mut unit.given) {
         let named = unit.symbols.find(&given.procedure);
         let variable = named.filter(|s| {
@@ -407,14 +407,14 @@ fn take(unit: &mut Unit, written: &mut Vec<Given>, faults: &mut Vec<Diagnostic>)
                 None => unit.symbols[s].attributes.insert(Attribute::Constant),
                 Some((why, help)) => {
                     let message = format!("{} cannot be constant: {why}", given.procedure);
-                    faults.push(fault(given.span, message).help(help));
+                    errors.push(error(given.span, message).help(help));
                 }
             },
             None => written.push(given),
         }
     }
     for nested in &mut unit.nested {
-        take(nested, written, faults);
+        take(nested, written, errors);
     }
 }
 
@@ -473,21 +473,21 @@ fn give(unit: &mut Unit, settled: &BTreeMap<Name, Given>) {
 }
 
 /// Completes a directive from the source of the procedure.
-fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -> Option<Given> {
+fn complete(mut given: Given, program: &Program, errors: &mut Vec<Diagnostic>) -> Option<Given> {
     let name = given.procedure.clone();
     let span = given.span;
-    let before = faults.len();
+    let before = errors.len();
     let text = program.unit(&name);
     if text.is_none() && !program.units.iter().any(|u| mentions(u, &name)) {
         let known = program.units.iter().map(|u| u.name.as_str());
-        let mut d = fault(
+        let mut d = error(
             span,
             format!("no procedure {name} is called in this program"),
         );
         if let Some(close) = crate::spelling::closest(&name, known) {
             d = d.help(format!("did you mean {close}?"));
         }
-        faults.push(d);
+        errors.push(d);
         return None;
     }
     if given.is_constant() {
@@ -498,8 +498,8 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
             let message = format!(
                 "{name} is part of the program, so that its text says what it does with its arguments"
             );
-            let d = fault(span, message).related(unit.name_span, "defined here");
-            faults.push(d.help("take the directive out"));
+            let d = error(span, message).related(unit.name_span, "defined here");
+            errors.push(d.help("take the directive out"));
             return None;
         }
         let arguments = given.arguments.iter().flatten();
@@ -507,22 +507,22 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
         for listed in given.inputs.iter().chain(&given.outputs).flatten() {
             if !arguments.contains(&listed) {
                 let message = format!("{listed} is not an argument of {name}");
-                faults.push(fault(span, message));
+                errors.push(error(span, message));
             }
         }
-        return (faults.len() == before).then_some(given);
+        return (errors.len() == before).then_some(given);
     }
     match text {
         Some(unit) => {
             if !matches!(unit.kind, UnitKind::Function | UnitKind::Subroutine) {
-                faults.push(fault(span, format!("{name} is not a subprogram")));
+                errors.push(error(span, format!("{name} is not a subprogram")));
                 return None;
             }
-            from_text(&mut given, unit, faults);
+            from_text(&mut given, unit, errors);
         }
         None if given.arguments.is_none() || given.inputs.is_none() || given.outputs.is_none() => {
-            faults.push(
-                fault(
+            errors.push(
+                error(
                     span,
                     format!("the text of {name} is not known, so its arguments must be given"),
                 )
@@ -536,10 +536,10 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
     for listed in lists.chain([&given.sets]).flatten() {
         if !arguments.contains(listed) && *listed != name {
             let message = format!("{listed} is not an argument of {name}");
-            faults.push(fault(span, message));
+            errors.push(error(span, message));
         }
     }
-    if faults.len() > before {
+    if errors.len() > before {
         return None;
     }
     for (derivative, adjoint) in [(&given.tangent, false), (&given.adjoint, true)] {
@@ -547,20 +547,20 @@ fn complete(mut given: Given, program: &Program, faults: &mut Vec<Diagnostic>) -
             continue;
         };
         match program.unit(derivative) {
-            Some(unit) => fits(&given, unit, text, adjoint, faults),
+            Some(unit) => fits(&given, unit, text, adjoint, errors),
             // Farfel provides it.
             None if derivative.starts_with(OURS) => {}
             None => {
                 let message =
                     format!("{derivative}, a derivative of {name}, is not in the program");
-                faults.push(
+                errors.push(
                     Diagnostic::warning(&rules::UNKNOWN_PROCEDURE, span, message)
                         .label("must be found by the linker"),
                 );
             }
         }
     }
-    (!faults[before..].iter().any(Diagnostic::is_error)).then_some(given)
+    (!errors[before..].iter().any(Diagnostic::is_error)).then_some(given)
 }
 
 fn differentiable(s: &Symbol) -> bool {
@@ -568,7 +568,7 @@ fn differentiable(s: &Symbol) -> bool {
 }
 
 /// Takes the arguments, and the default active ones, from the source of the procedure.
-fn from_text(given: &mut Given, unit: &Unit, faults: &mut Vec<Diagnostic>) {
+fn from_text(given: &mut Given, unit: &Unit, errors: &mut Vec<Diagnostic>) {
     let span = given.span;
     let mut names = Vec::new();
     let mut active = Vec::new();
@@ -578,14 +578,14 @@ fn from_text(given: &mut Given, unit: &Unit, faults: &mut Vec<Diagnostic>) {
                 "{} has alternate returns, so that its derivative cannot be given",
                 unit.name
             );
-            return faults.push(fault(span, message));
+            return errors.push(error(span, message));
         };
         if s.class.is_procedure() {
             let message = format!(
                 "{} takes the procedure {}, so that its derivative cannot be given",
                 unit.name, s.name
             );
-            return faults.push(fault(span, message).related(s.span, "a procedure").help(
+            return errors.push(error(span, message).related(s.span, "a procedure").help(
                 "give the derivative of a subprogram that calls it with a procedure of its own",
             ));
         }
@@ -600,12 +600,12 @@ fn from_text(given: &mut Given, unit: &Unit, faults: &mut Vec<Diagnostic>) {
             unit.name,
             written.join(", ")
         );
-        faults.push(fault(span, message).related(unit.name_span, "defined here"));
+        errors.push(error(span, message).related(unit.name_span, "defined here"));
     }
     for listed in given.inputs.iter().chain(&given.outputs).flatten() {
         if names.contains(listed) && !active.contains(listed) {
             let message = format!("{listed} has a type without derivatives");
-            faults.push(fault(span, message).related(unit.name_span, "defined here"));
+            errors.push(error(span, message).related(unit.name_span, "defined here"));
         }
     }
     given.arguments = Some(names);
@@ -633,7 +633,7 @@ fn fits(
     derivative: &Unit,
     original: Option<&Unit>,
     adjoint: bool,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) {
     let span = given.span;
     let place = |d: Diagnostic| d.related(derivative.name_span, "defined here");
@@ -643,7 +643,7 @@ fn fits(
             "{}, the {kind} of {}, is not a subroutine",
             derivative.name, given.procedure
         );
-        return faults.push(place(fault(span, message)));
+        return errors.push(place(error(span, message)));
     }
     // The expected arguments: for each its name, and its type where that is known.
     let mut wanted: Vec<(String, Option<Option<Type>>, bool)> = Vec::new();
@@ -674,7 +674,7 @@ fn fits(
             wanted.len()
         );
         let help = format!("they are {}", list.join(", "));
-        return faults.push(place(fault(span, message)).help(help));
+        return errors.push(place(error(span, message)).help(help));
     }
     for ((name, ty, is_derivative), arg) in wanted.iter().zip(&derivative.args) {
         let Some(symbol) = arg.sym().map(|s| &derivative.symbols[s]) else {
@@ -690,11 +690,11 @@ fn fits(
                 "{}, which corresponds to {name} in the {kind} {}, is {found}",
                 symbol.name, derivative.name
             );
-            let mut d = fault(span, message).related(symbol.span, "declared here");
+            let mut d = error(span, message).related(symbol.span, "declared here");
             if let Some(Some(ty)) = ty {
                 d = d.help(format!("declare it {ty}"));
             }
-            faults.push(d);
+            errors.push(d);
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::source::{FileId, Span};
 /// let mut lints = Lints::default();
 /// lints.set("unknown-procedure", Level::Deny).unwrap();
 /// assert_eq!(lints.level(&rules::UNKNOWN_PROCEDURE), Level::Deny);
-/// let fault = lints.set("unknwon-procedure", Level::Deny).unwrap_err();
-/// assert_eq!(fault, "unknown warning `unknwon-procedure`; did you mean `unknown-procedure`?");
+/// let error = lints.set("unknwon-procedure", Level::Deny).unwrap_err();
+/// assert_eq!(error, "unknown warning `unknwon-procedure`; did you mean `unknown-procedure`?");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lints {
@@ -154,11 +154,11 @@ impl Lints {
     /// the errors in these comments.
     pub fn within(&self, program: &Program) -> (Self, Vec<Diagnostic>) {
         let mut found = self.clone();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for unit in &program.units {
-            found.in_unit(unit, &mut faults);
+            found.in_unit(unit, &mut errors);
         }
-        (found, faults)
+        (found, errors)
     }
 
     /// Removes the warnings that are allowed and turns those that are denied into errors. Errors
@@ -186,29 +186,29 @@ impl Lints {
         });
     }
 
-    fn in_unit(&mut self, unit: &Unit, faults: &mut Vec<Diagnostic>) {
+    fn in_unit(&mut self, unit: &Unit, errors: &mut Vec<Diagnostic>) {
         let mut look = |text: &str, span: Span| {
             // Most comments are not directives.
             let word = text.trim_start_matches(['!', ' ', '\t']);
             if word.starts_with(['F', 'f']) {
-                self.comment(unit, word, span, faults);
+                self.comment(unit, word, span, errors);
             }
         };
         unit.for_each_comment(&mut look);
         for nested in &unit.nested {
-            self.in_unit(nested, faults);
+            self.in_unit(nested, errors);
         }
     }
 
     /// Parses `farfel: allow(one, two), deny(three)`.
-    fn comment(&mut self, unit: &Unit, text: &str, span: Span, faults: &mut Vec<Diagnostic>) {
+    fn comment(&mut self, unit: &Unit, text: &str, span: Span, errors: &mut Vec<Diagnostic>) {
         let Some((word, mut rest)) = text.split_once(':') else {
             return;
         };
         if !word.trim().eq_ignore_ascii_case("farfel") {
             return;
         }
-        faults.extend(unknown_directive(rest, span));
+        errors.extend(unknown_directive(rest, span));
         while let Some((head, tail)) = rest.split_once('(') {
             let word = head.trim_matches([',', ' ', '\t']);
             let level = Level::ALL
@@ -232,7 +232,7 @@ impl Lints {
                             level,
                         })),
                     Err(text) => {
-                        faults.push(Diagnostic::error(&rules::UNKNOWN_LINT, span, text));
+                        errors.push(Diagnostic::error(&rules::UNKNOWN_LINT, span, text));
                     }
                 }
             }

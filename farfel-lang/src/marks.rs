@@ -23,18 +23,18 @@ use crate::source::Span;
 /// The largest number that a directive accepts.
 const MOST: u32 = 1_000_000_000;
 
-fn fault(span: Span, message: &str) -> Diagnostic {
+fn error(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error(&rules::LOOP_MARK, span, message)
 }
 
 /// Attaches the directives in a unit, and in the units nested in it, to their loops.
-pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
+pub(crate) fn read(unit: &mut Unit, errors: &mut Vec<Diagnostic>) {
     let subprogram = matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function);
     for text in &unit.comments {
         if subprogram && is_joint(text) {
             unit.joint = true;
         } else if mark(text).is_some() {
-            faults.push(misplaced(unit.name_span));
+            errors.push(misplaced(unit.name_span));
         }
     }
     // Comments before the first statement belong to the declarations.
@@ -53,7 +53,7 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
         at += 1;
         let SpecKind::Comment(text) = &spec.kind else {
             if let Some(LoopMark { span, .. }) = first.take() {
-                faults.push(misplaced(span));
+                errors.push(misplaced(span));
             }
             return true;
         };
@@ -64,42 +64,42 @@ pub(crate) fn read(unit: &mut Unit, faults: &mut Vec<Diagnostic>) {
         match mark(text) {
             None => true,
             Some(found) => {
-                take(found, spec.span, text.trailing, &mut first, faults);
+                take(found, spec.span, text.trailing, &mut first, errors);
                 false
             }
         }
     });
-    block(&mut unit.body, first, faults);
+    block(&mut unit.body, first, errors);
     for nested in &mut unit.nested {
-        read(nested, faults);
+        read(nested, errors);
     }
 }
 
-fn block(stmts: &mut Block, mut open: Option<LoopMark>, faults: &mut Vec<Diagnostic>) {
+fn block(stmts: &mut Block, mut open: Option<LoopMark>, errors: &mut Vec<Diagnostic>) {
     stmts.retain_mut(|s| {
         if let StmtKind::Comment(text) = &s.kind {
             let Some(found) = mark(text) else {
                 return true;
             };
-            take(found, s.span, text.trailing, &mut open, faults);
+            take(found, s.span, text.trailing, &mut open, errors);
             return false;
         }
         if let Some(found) = open.take() {
             match &mut s.kind {
                 StmtKind::Do(d) => d.mark = Some(Box::new(found)),
-                _ => faults.push(misplaced(found.span)),
+                _ => errors.push(misplaced(found.span)),
             }
         }
         if let StmtKind::Select(b) = &mut s.kind {
-            block(&mut b.comments, None, faults);
+            block(&mut b.comments, None, errors);
         }
         for inner in s.blocks_mut() {
-            block(inner, None, faults);
+            block(inner, None, errors);
         }
         true
     });
     if let Some(found) = open {
-        faults.push(misplaced(found.span));
+        errors.push(misplaced(found.span));
     }
 }
 
@@ -108,24 +108,24 @@ fn take(
     span: Span,
     trailing: bool,
     open: &mut Option<LoopMark>,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) {
     let kind = match found {
         Ok(kind) => kind,
         Err(form) => {
-            return faults.push(fault(span, "this directive is not understood").help(form));
+            return errors.push(error(span, "this directive is not understood").help(form));
         }
     };
     if trailing {
-        return faults.push(misplaced(span));
+        return errors.push(misplaced(span));
     }
     if let Some(other) = open.replace(LoopMark { kind, span }) {
-        faults.push(fault(span, "a loop has one directive").related(other.span, "here, too"));
+        errors.push(error(span, "a loop has one directive").related(other.span, "here, too"));
     }
 }
 
 fn misplaced(span: Span) -> Diagnostic {
-    fault(span, "this directive is about a loop, and none follows")
+    error(span, "this directive is about a loop, and none follows")
         .help("write it on a line of its own right before DO")
 }
 

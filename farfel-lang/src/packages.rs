@@ -54,12 +54,12 @@ pub fn join(own: &mut Program, uses: &[usize], libraries: Vec<Package>) -> Vec<D
             .iter()
             .map(|p| Facts::of(&p.name, &p.suffix, &p.program, &p.uses)),
     );
-    let mut faults = Vec::new();
-    let needed = needed(&packages, &mut faults);
+    let mut errors = Vec::new();
+    let needed = needed(&packages, &mut errors);
     let names = final_names(&packages, &needed);
-    let commons = common_names(&packages, &needed, &mut faults);
-    if !faults.is_empty() {
-        return faults;
+    let commons = common_names(&packages, &needed, &mut errors);
+    if !errors.is_empty() {
+        return errors;
     }
     let mut programs: Vec<Vec<Unit>> = vec![std::mem::take(&mut own.units)];
     programs.extend(libraries.into_iter().map(|p| p.program.units));
@@ -84,7 +84,7 @@ pub fn join(own: &mut Program, uses: &[usize], libraries: Vec<Package>) -> Vec<D
             own.units.push(unit);
         }
     }
-    faults
+    errors
 }
 
 /// The facts about a package.
@@ -263,7 +263,7 @@ impl Scope for [Facts] {
 
 /// Returns the units that are needed: all of the first package, and everything they reach. A BLOCK
 /// DATA unit is needed if a unit that is needed uses its COMMON block.
-fn needed(packages: &[Facts], faults: &mut Vec<Diagnostic>) -> BTreeSet<(usize, usize)> {
+fn needed(packages: &[Facts], errors: &mut Vec<Diagnostic>) -> BTreeSet<(usize, usize)> {
     let mut open: Vec<(usize, usize)> = (0..packages[0].units.len()).map(|u| (0, u)).collect();
     let mut found: BTreeSet<(usize, usize)> = open.iter().copied().collect();
     loop {
@@ -272,7 +272,7 @@ fn needed(packages: &[Facts], faults: &mut Vec<Diagnostic>) -> BTreeSet<(usize, 
             for name in &unit.mentions {
                 let offers = packages.candidates(p, u, name);
                 if let [first, second, ..] = offers[..] {
-                    faults.push(ambiguous(name, unit.calls[name], packages, first, second));
+                    errors.push(ambiguous(name, unit.calls[name], packages, first, second));
                 }
                 if let Some(&q) = offers.first()
                     && found.insert((q, packages[q].defines[name]))
@@ -353,7 +353,7 @@ fn final_names(
 fn common_names(
     packages: &[Facts],
     needed: &BTreeSet<(usize, usize)>,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) -> HashMap<(usize, Name), Name> {
     let mut blocks: BTreeMap<&Name, BTreeMap<usize, Span>> = BTreeMap::new();
     for &(p, u) in needed {
@@ -367,7 +367,7 @@ fn common_names(
         for (&p, &span) in owners {
             for (&q, &other) in owners {
                 if p != q && reaches(packages, p, q) {
-                    faults.push(shared_common(block, &packages[q].name, span, other));
+                    errors.push(shared_common(block, &packages[q].name, span, other));
                 }
             }
             if p > 0 && owners.len() > 1 {

@@ -88,7 +88,7 @@ macro_rules! quote {
         #[test]
         #[allow(non_snake_case)]
         fn $name() {
-            assert_eq!($name::template().faults(), [""; 0]);
+            assert_eq!($name::template().errors(), [""; 0]);
         }
     };
 }
@@ -162,7 +162,7 @@ struct Parsed {
     /// The symbol with the name of each hole.
     names: Vec<Option<SymId>>,
     /// What is wrong with the text.
-    faults: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl Template {
@@ -177,15 +177,15 @@ impl Template {
 
     /// Returns what is wrong with the template: text that is not Fortran, names that are not holes,
     /// and holes that do not appear in the text or appear where that kind of hole cannot.
-    pub fn faults(&self) -> &[String] {
-        &self.parsed().faults
+    pub fn errors(&self) -> &[String] {
+        &self.parsed().errors
     }
 
     /// Returns the statements with the holes filled; `fillings` are in the order of the holes.
     pub fn filled(&self, fillings: &[Filling], symbols: &Symbols, span: Span) -> Block {
         let parsed = self.parsed();
         // The test of each template rules this out. Continuing would lose statements.
-        debug_assert!(parsed.faults.is_empty(), "{:?}", parsed.faults);
+        debug_assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
         let filler = Filler {
             fillings,
             names: &parsed.names,
@@ -203,15 +203,15 @@ impl Template {
             let text = format!("subroutine quoted\ncontinue\n{}\nend\n", self.text);
             let file = sources.add("quoted", text);
             let read = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
-            let faults = read.diagnostics.iter().map(|d| d.message.to_string());
-            let mut faults: Vec<String> = faults.collect();
+            let errors = read.diagnostics.iter().map(|d| d.message.to_string());
+            let mut errors: Vec<String> = errors.collect();
             let mut units = read.program.units.into_iter();
             let (Some(unit), None) = (units.next(), units.next()) else {
-                faults.push("more than statements".to_owned());
+                errors.push("more than statements".to_owned());
                 return Parsed {
                     body: Vec::new(),
                     names: Vec::new(),
-                    faults,
+                    errors,
                 };
             };
             let mut body = unit.body;
@@ -221,11 +221,11 @@ impl Template {
             }
             let name = |(hole, _): &(&str, Sort)| unit.symbols.find(&hole.to_ascii_uppercase());
             let names: Vec<Option<SymId>> = self.holes.iter().map(name).collect();
-            self.check(&body, &names, &unit.symbols, &mut faults);
+            self.check(&body, &names, &unit.symbols, &mut errors);
             Parsed {
                 body,
                 names,
-                faults,
+                errors,
             }
         })
     }
@@ -235,20 +235,20 @@ impl Template {
         body: &Block,
         names: &[Option<SymId>],
         symbols: &Symbols,
-        faults: &mut Vec<String>,
+        errors: &mut Vec<String>,
     ) {
         let mut used: Vec<SymId> = Vec::new();
         for_each_symbol(body, &mut |s| used.push(s));
         let (mut values, mut statements) = (Vec::new(), Vec::new());
         crate::ir::walk_exprs(body, &mut |e| match &e.kind {
             ExprKind::Var(s) => values.push(*s),
-            ExprKind::ImpliedDo(_) => faults.push("an implied DO".to_owned()),
+            ExprKind::ImpliedDo(_) => errors.push("an implied DO".to_owned()),
             _ => {}
         });
         blocks_called(body, &mut statements);
         for ((hole, sort), name) in self.holes.iter().zip(names) {
             let Some(name) = name.filter(|n| used.contains(n)) else {
-                faults.push(format!("{hole} is not in the text"));
+                errors.push(format!("{hole} is not in the text"));
                 continue;
             };
             let times = |list: &[SymId]| list.iter().filter(|s| **s == name).count();
@@ -258,13 +258,13 @@ impl Template {
                 Sort::Block => times(&statements),
             };
             if proper != times(&used) {
-                faults.push(format!("{hole} stands where no {sort:?} can be"));
+                errors.push(format!("{hole} stands where no {sort:?} can be"));
             }
         }
         used.sort();
         used.dedup();
         for s in used.iter().filter(|s| !names.contains(&Some(**s))) {
-            faults.push(format!("{} is no hole", symbols[*s].name));
+            errors.push(format!("{} is no hole", symbols[*s].name));
         }
         walk_block(body, &mut |s| {
             let known = matches!(
@@ -283,7 +283,7 @@ impl Template {
                     | StmtKind::Comment(_)
             );
             if !known || s.label.is_some() {
-                faults.push(format!("a statement that cannot be quoted: {:?}", s.kind));
+                errors.push(format!("a statement that cannot be quoted: {:?}", s.kind));
             }
         });
     }
@@ -533,22 +533,22 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_found() {
-        let faults = |text: &'static str, holes: &'static [(&'static str, Sort)]| {
-            Template::new(text, holes).faults().join("; ")
+    fn errors_are_found() {
+        let errors = |text: &'static str, holes: &'static [(&'static str, Sort)]| {
+            Template::new(text, holes).errors().join("; ")
         };
         const SYMBOL: Sort = Sort::Symbol;
-        assert_eq!(faults("x = y", &[("x", Sort::Expr)]), "Y is no hole");
-        let unused = faults("x = 1", &[("x", SYMBOL), ("y", SYMBOL)]);
+        assert_eq!(errors("x = y", &[("x", Sort::Expr)]), "Y is no hole");
+        let unused = errors("x = 1", &[("x", SYMBOL), ("y", SYMBOL)]);
         assert_eq!(unused, "y is not in the text");
-        let function = faults("x = f(1)", &[("x", SYMBOL), ("f", Sort::Expr)]);
+        let function = errors("x = f(1)", &[("x", SYMBOL), ("f", Sort::Expr)]);
         assert_eq!(function, "f stands where no Expr can be");
-        let value = faults("x = b", &[("x", SYMBOL), ("b", Sort::Block)]);
+        let value = errors("x = b", &[("x", SYMBOL), ("b", Sort::Block)]);
         assert_eq!(value, "b stands where no Block can be");
-        let inner = faults("if (x) call b", &[("x", SYMBOL), ("b", Sort::Block)]);
+        let inner = errors("if (x) call b", &[("x", SYMBOL), ("b", Sort::Block)]);
         assert_eq!(inner, "b stands where no Block can be");
-        assert!(faults("10 x = 1", &[("x", SYMBOL)]).contains("cannot be quoted"));
-        assert!(!faults("x = ", &[("x", SYMBOL)]).is_empty());
-        assert!(faults("x = 1\nend\nsubroutine t", &[("x", SYMBOL)]).contains("more than"));
+        assert!(errors("10 x = 1", &[("x", SYMBOL)]).contains("cannot be quoted"));
+        assert!(!errors("x = ", &[("x", SYMBOL)]).is_empty());
+        assert!(errors("x = 1\nend\nsubroutine t", &[("x", SYMBOL)]).contains("more than"));
     }
 }

@@ -55,7 +55,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 #[test]
-fn faults_are_reported_where_they_are() {
+fn errors_are_reported_where_they_are() {
     let update = std::env::var_os("FARFEL_UPDATE").is_some();
     let mut wrong = String::new();
     let mut count = 0;
@@ -64,7 +64,7 @@ fn faults_are_reported_where_they_are() {
         let mut now = String::new();
         for case in cases(&text) {
             count += 1;
-            let mut said = common::faults(&case.source);
+            let mut said = common::errors(&case.source);
             if !said.is_empty() {
                 said.push('\n');
             }

@@ -138,8 +138,8 @@ fn directives_of_the_documentation_are_known() {
 fn names_that_are_none() {
     let text =
         format!("{THREE}      SUBROUTINE D\n!     farfel: allow(unused, syntax)\n      END\n");
-    let faults = found(&text, &[("all", Level::Allow)]);
-    assert_eq!(faults, ["11 error unknown-lint", "11 error unknown-lint"]);
+    let errors = found(&text, &[("all", Level::Allow)]);
+    assert_eq!(errors, ["11 error unknown-lint", "11 error unknown-lint"]);
     let mut lints = Lints::default();
     assert_eq!(
         lints.set("duplicate-unit", Level::Warn).unwrap_err(),

@@ -423,7 +423,7 @@ fn line_markers_stand_where_a_compiler_would_assume_another_line() {
 }
 
 #[test]
-fn a_compiler_reports_faults_at_the_marked_lines() {
+fn a_compiler_reports_errors_at_the_marked_lines() {
     let mut sources = Sources::new();
     let text = "\n\n      SUBROUTINE S\n      X = 1\n\n\n      CALL\n      END\n";
     let file = sources.add("src/game.ff", text);

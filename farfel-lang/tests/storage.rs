@@ -428,7 +428,7 @@ fn offsets_are_those_of_gfortran() {
 
 /// Farfel and gfortran reject the same units.
 #[test]
-fn faults_are_those_of_gfortran() {
+fn errors_are_those_of_gfortran() {
     let mut runner = TestRunner::deterministic();
     for _ in 0..40 {
         let unit = unit().new_tree(&mut runner).unwrap().current();

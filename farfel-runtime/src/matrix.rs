@@ -54,7 +54,7 @@ impl Shape {
         columns: usize,
         leading: Option<usize>,
     ) -> Result<Shape, Error> {
-        let fault = |argument, what, got, wanted| Error::Shape {
+        let error = |argument, what, got, wanted| Error::Shape {
             function,
             argument,
             what,
@@ -64,7 +64,7 @@ impl Shape {
         let apart = leading.unwrap_or(rows);
         if apart < rows {
             let wanted = format!("{apart} at most, as columns begin that far apart");
-            return Err(fault("data", "rows", rows, wanted));
+            return Err(error("data", "rows", rows, wanted));
         }
         let needed = apart.saturating_mul(columns);
         let fits = match leading {
@@ -74,7 +74,7 @@ impl Shape {
         if !fits {
             let least = if leading.is_some() { " at least" } else { "" };
             let wanted = format!("{needed}{least}, for {columns} columns of {apart}");
-            return Err(fault("data", "elements", elements, wanted));
+            return Err(error("data", "elements", elements, wanted));
         }
         Ok(Shape {
             rows,
@@ -218,7 +218,7 @@ mod from_ndarray {
     use ndarray::{ArrayBase, Data, DataMut, Ix2};
 
     /// Returns the reason why the layout of an array does not suit Fortran.
-    fn fault(function: &'static str, rows: usize, strides: &[isize]) -> Error {
+    fn error(function: &'static str, rows: usize, strides: &[isize]) -> Error {
         let stride = |i: usize| strides.get(i).map_or(0, |s| s.unsigned_abs());
         let (what, got, wanted) = match stride(0) {
             1 => (
@@ -248,7 +248,7 @@ mod from_ndarray {
             let (rows, columns) = array.dim();
             match array.view().reversed_axes().to_slice() {
                 Some(data) => Matrix::new(data, rows, columns),
-                None => Err(fault("Matrix::try_from", rows, array.strides())),
+                None => Err(error("Matrix::try_from", rows, array.strides())),
             }
         }
     }
@@ -258,10 +258,10 @@ mod from_ndarray {
 
         fn try_from(array: &'a mut ArrayBase<S, Ix2>) -> Result<Self, Error> {
             let (rows, columns) = array.dim();
-            let fault = fault("MatrixMut::try_from", rows, array.strides());
+            let error = error("MatrixMut::try_from", rows, array.strides());
             match array.view_mut().reversed_axes().into_slice() {
                 Some(data) => MatrixMut::new(data, rows, columns),
-                None => Err(fault),
+                None => Err(error),
             }
         }
     }

@@ -60,17 +60,17 @@ pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
             );
         }
     });
-    let mut fault = |span, what: &str, help: &str| {
+    let mut error = |span, what: &str, help: &str| {
         let message = format!("the AD tool reads FORTRAN 77, which has no {what}");
         found.push(Diagnostic::error(&rules::AD_OTHER_TOOL, span, message).help(help));
     };
     walk_block(&unit.body, &mut |s| match &s.kind {
-        StmtKind::Select(_) => fault(
+        StmtKind::Select(_) => error(
             s.span,
             "SELECT CASE",
             "write IF (…) THEN and ELSE IF, or take the built-in engine",
         ),
-        StmtKind::Where(_) => fault(
+        StmtKind::Where(_) => error(
             s.span,
             "WHERE",
             "write a DO loop over the elements, or take the built-in engine",
@@ -79,7 +79,7 @@ pub(crate) fn refuse_for_tool(unit: &Unit, tapes: bool) -> Vec<Diagnostic> {
     });
     walk_exprs(&unit.body, &mut |e| {
         if let ExprKind::Array(_) = e.kind {
-            fault(
+            error(
                 e.span,
                 "array constructors",
                 "assign the elements one by one, or take the built-in engine",
@@ -109,7 +109,7 @@ pub(crate) fn refuse_two_names(unit: &Unit, assigned: &Assigned) -> Vec<Diagnost
     let found = members
         .filter(|s| changed.contains(s) && counts(s))
         .filter_map(|s| Some((s, storage.overlapping(s).find(counts)?)));
-    let fault = |(a, b): (SymId, SymId)| {
+    let error = |(a, b): (SymId, SymId)| {
         let (a, b) = (&unit.symbols[a], &unit.symbols[b]);
         Diagnostic::error(
             &rules::AD_OTHER_TOOL,
@@ -121,5 +121,5 @@ pub(crate) fn refuse_two_names(unit: &Unit, assigned: &Assigned) -> Vec<Diagnost
         )
         .help("use one name for it in each program unit, or take the built-in engine")
     };
-    found.map(fault).collect()
+    found.map(error).collect()
 }

@@ -28,8 +28,8 @@ fn program(text: &str) -> Program {
     let mut sources = Sources::new();
     let file = sources.add("test.f", text);
     let mut p = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
-    let faults: Vec<Diagnostic> = resolve(&mut p);
-    assert!(faults.iter().all(|d| !d.is_error()), "{faults:?}");
+    let errors: Vec<Diagnostic> = resolve(&mut p);
+    assert!(errors.iter().all(|d| !d.is_error()), "{errors:?}");
     p
 }
 
@@ -289,18 +289,18 @@ fn several_directions() {
 fn output_that_does_not_fit() {
     let p = program(SOURCE);
     let scalar = request(&p, &[0], &[2], &[0, 1, 2], false);
-    let fault = |request: &Request, wrote: &str| {
-        let faults = with_derivative(&p, request, wrote, "").unwrap_err();
-        faults.join("; ")
+    let error = |request: &Request, wrote: &str| {
+        let errors = with_derivative(&p, request, wrote, "").unwrap_err();
+        errors.join("; ")
     };
     let changed = |from: &str, to: &str| {
         assert!(SCALAR.contains(from));
-        fault(&scalar, &SCALAR.replace(from, to))
+        error(&scalar, &SCALAR.replace(from, to))
     };
     let found = [
-        fault(&scalar, ""),
-        fault(&scalar, VECTOR),
-        fault(&request(&p, &[0], &[2], &[0, 1, 2], true), SCALAR),
+        error(&scalar, ""),
+        error(&scalar, VECTOR),
+        error(&request(&p, &[0], &[2], &[0, 1, 2], true), SCALAR),
         changed("subroutine g_f(x, g_x, p, y", "subroutine g_f(x, p, g_x, y"),
         changed("g_f(x", "g_ff(x"),
         changed("subroutine g_g(", "subroutine g_h("),
@@ -314,7 +314,7 @@ fn output_that_does_not_fit() {
         changed("        endif\n", "\n"),
         changed("double precision d1_p, d2_v", "integer d1_p(2), d2_v"),
         // X has a derivative, but the program has no place for it.
-        fault(&request(&p, &[0], &[2], &[1, 2], false), SCALAR),
+        error(&request(&p, &[0], &[2], &[1, 2], false), SCALAR),
     ];
     insta::assert_snapshot!("adifor_misfits", found.join("\n"));
 }
@@ -488,7 +488,7 @@ proptest::proptest! {
             Ok((fortran, _)) => {
                 program(&fortran);
             }
-            Err(faults) => assert!(!faults.is_empty()),
+            Err(errors) => assert!(!errors.is_empty()),
         }
     }
 }

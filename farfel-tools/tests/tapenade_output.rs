@@ -123,8 +123,8 @@ fn derivatives_with_other_names_and_in_another_order() {
         "{all}"
     );
     let text = tangent("HEAD_G1", "x, n, a, y, y_g1, q", ", q, x_g1(3)").replace("x_g1(n), ", "");
-    let fault = derive(&writing(&text, ""), &source, &forward(&source)).unwrap_err();
-    assert!(fault.contains("arguments are not known"), "{fault}");
+    let error = derive(&writing(&text, ""), &source, &forward(&source)).unwrap_err();
+    assert!(error.contains("arguments are not known"), "{error}");
 }
 
 /// Names of the program are not changed.
@@ -470,8 +470,8 @@ fn broken_outputs_are_errors() {
     ];
     let mut report = String::new();
     for (what, text) in broken {
-        let fault = derive(&writing(&text, ""), &source, &forward(&source)).expect_err(what);
-        report += &format!("{what}: {fault}");
+        let error = derive(&writing(&text, ""), &source, &forward(&source)).expect_err(what);
+        report += &format!("{what}: {error}");
     }
     insta::assert_snapshot!(report);
     assert!(derive(&writing(whole, ""), &source, &forward(&source)).is_ok());
@@ -575,6 +575,6 @@ fn functions_with_side_effects_are_refused() {
     let mut tool = writing("", "");
     insta::assert_snapshot!(derive(&tool, &source, &forward(&source)).unwrap_err());
     tool.options.allow_unknown = vec!["more".into(), "step".into(), "keep".into()];
-    let fault = derive(&tool, &source, &forward(&source)).unwrap_err();
-    assert!(!fault.contains("changes variables"), "{fault}");
+    let error = derive(&tool, &source, &forward(&source)).unwrap_err();
+    assert!(!error.contains("changes variables"), "{error}");
 }

@@ -2,7 +2,7 @@
 //! compiled.
 
 use clap::Parser;
-use farfel_random::many::{Fault, KINDS, Settings, many};
+use farfel_random::many::{KINDS, Disagreement, Settings, many};
 use farfel_random::repository;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ struct Arguments {
     compile_one_in: usize,
     /// Stop after N disagreements
     #[arg(long, value_name = "N", default_value_t = 20)]
-    faults: usize,
+    errors: usize,
     /// Where to keep programs that disagree [default: target/random]
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -73,7 +73,7 @@ fn run(arguments: &Arguments) -> std::io::Result<usize> {
         jobs: arguments.jobs,
         kinds: KINDS.to_vec(),
         compile_one_in: arguments.compile_one_in,
-        faults: arguments.faults,
+        errors: arguments.errors,
         attempts: 400,
     };
     if arguments.show {
@@ -85,10 +85,10 @@ fn run(arguments: &Arguments) -> std::io::Result<usize> {
     let keep = arguments.keep.clone();
     let keep = keep.unwrap_or_else(|| repository().join("target/random"));
     std::fs::create_dir_all(&keep)?;
-    let tally = many(&settings, &|fault| kept(fault, seed, &keep));
+    let tally = many(&settings, &|error| kept(error, seed, &keep));
     write!(out, "{}", tally.summary())?;
     writeln!(out, "--seed {seed} --from {}", arguments.from)?;
-    Ok(tally.faults.len())
+    Ok(tally.errors.len())
 }
 
 /// Returns a new seed from the system's source of randomness.
@@ -99,10 +99,10 @@ fn fresh() -> u64 {
     random % 1_000_000_000
 }
 
-fn kept(fault: &Fault, seed: u64, keep: &Path) {
-    let (name, text) = fault.file(seed);
+fn kept(error: &Disagreement, seed: u64, keep: &Path) {
+    let (name, text) = error.file(seed);
     let path = keep.join(name);
-    let said = fault.said.lines().next().unwrap_or_default();
+    let said = error.said.lines().next().unwrap_or_default();
     let mut out = std::io::stdout();
     let _ = match std::fs::write(&path, text) {
         Ok(()) => writeln!(out, "{}: {said}", path.display()),

@@ -81,7 +81,7 @@ pub struct Settings {
     /// optimizations. The interpreter runs the Fortran of the others.
     pub compile_one_in: usize,
     /// The number of disagreements after which the run ends.
-    pub faults: usize,
+    pub errors: usize,
     /// The number of attempts to reduce the program for each disagreement.
     pub attempts: u64,
 }
@@ -96,7 +96,7 @@ impl Settings {
 
 /// A program whose compiled form does not do what it means.
 #[derive(Debug, Clone)]
-pub struct Fault {
+pub struct Disagreement {
     /// The number of the program.
     pub number: usize,
     /// The kind of the program.
@@ -113,7 +113,7 @@ pub struct Fault {
     pub text: String,
 }
 
-impl Fault {
+impl Disagreement {
     /// Returns the name and the contents of a file with the reduced program and its description.
     pub fn file(&self, seed: u64) -> (String, String) {
         let (number, kind) = (self.number, self.kind);
@@ -151,7 +151,7 @@ pub struct Tally {
     /// The time spent on each activity, summed over all threads.
     pub times: BTreeMap<&'static str, Duration>,
     /// The disagreements found.
-    pub faults: Vec<Fault>,
+    pub errors: Vec<Disagreement>,
     /// The duration of the run.
     pub elapsed: Duration,
 }
@@ -189,7 +189,7 @@ impl Tally {
             "{} programs, {} agreed in all that was made of them, {} disagreements, {seconds:.0} s, {rate:.1} programs/s",
             self.programs,
             self.agreed,
-            self.faults.len()
+            self.errors.len()
         );
         for (what, n) in &self.counts {
             let _ = writeln!(text, "{n:8} {what}");
@@ -210,14 +210,14 @@ impl Tally {
 }
 
 /// Tries the programs. Each disagreement is passed to `found` as soon as it is known.
-pub fn many(settings: &Settings, found: &(dyn Fn(&Fault) + Sync)) -> Tally {
+pub fn many(settings: &Settings, found: &(dyn Fn(&Disagreement) + Sync)) -> Tally {
     let begin = Instant::now();
     let tally = Mutex::new(Tally::default());
     let next = AtomicUsize::new(settings.from);
     let end = settings.from.saturating_add(settings.cases);
     let over = || {
         let late = settings.time.is_some_and(|t| begin.elapsed() >= t);
-        late || lock(&tally).faults.len() >= settings.faults
+        late || lock(&tally).errors.len() >= settings.errors
     };
     std::thread::scope(|scope| {
         for _ in 0..settings.jobs.max(1) {
@@ -278,7 +278,7 @@ impl<'s> Bundle<'s> {
         }
     }
 
-    fn attempt(&self, tally: &Mutex<Tally>, found: &(dyn Fn(&Fault) + Sync)) {
+    fn attempt(&self, tally: &Mutex<Tally>, found: &(dyn Fn(&Disagreement) + Sync)) {
         let mut compared = vec![0; self.cases.len()];
         let all = Made::all(self.kind);
         for made in &all {
@@ -306,7 +306,7 @@ impl<'s> Bundle<'s> {
         &self,
         made: Made,
         tally: &Mutex<Tally>,
-        found: &(dyn Fn(&Fault) + Sync),
+        found: &(dyn Fn(&Disagreement) + Sync),
     ) -> Vec<usize> {
         let (kind, carried) = (self.kind, self.carried);
         let begin = Instant::now();
@@ -321,9 +321,9 @@ impl<'s> Bundle<'s> {
                 }
                 Verdict::Wrong(e) => {
                     let said = format!("invalid: {e}");
-                    if let Some(fault) = self.fault(at, made, Carried::Interpreted, said) {
-                        found(&fault);
-                        lock(tally).faults.push(fault);
+                    if let Some(error) = self.error(at, made, Carried::Interpreted, said) {
+                        found(&error);
+                        lock(tally).errors.push(error);
                     }
                 }
             }
@@ -392,13 +392,13 @@ impl<'s> Bundle<'s> {
                     }
                 };
                 wrong.push(*at);
-                let Some(fault) = self.fault(*at, made, decided, said) else {
+                let Some(error) = self.error(*at, made, decided, said) else {
                     lock(tally).count("wrong by gfortran -O3 alone, without us", 1);
                     continue;
                 };
-                found(&fault);
-                lock(tally).faults.push(fault);
-                if lock(tally).faults.len() >= self.settings.faults {
+                found(&error);
+                lock(tally).errors.push(error);
+                if lock(tally).errors.len() >= self.settings.errors {
                     return Vec::new();
                 }
             }
@@ -409,7 +409,7 @@ impl<'s> Bundle<'s> {
             if known {
                 lock(tally).count(&format!("agreed only one by one ({})", made.name()), 1);
             } else if wrong.is_empty() {
-                let fault = Fault {
+                let error = Disagreement {
                     number: self.cases.first().map_or(0, |(n, _)| *n),
                     kind,
                     made,
@@ -418,8 +418,8 @@ impl<'s> Bundle<'s> {
                     says: String::new(),
                     text: source(&cases(&fine).iter().collect::<Vec<_>>(), kind, made),
                 };
-                found(&fault);
-                lock(tally).faults.push(fault);
+                found(&error);
+                lock(tally).errors.push(error);
             }
         }
         let mut tally = lock(tally);
@@ -445,12 +445,12 @@ impl<'s> Bundle<'s> {
 
     /// Returns a reduced program that fails in the same way; `None` if gfortran alone gets it
     /// wrong, too.
-    fn fault(&self, at: usize, made: Made, carried: Carried, said: String) -> Option<Fault> {
+    fn error(&self, at: usize, made: Made, carried: Carried, said: String) -> Option<Disagreement> {
         let (number, case) = &self.cases[at];
         let kind = self.kind;
         let fails = |case: &Case, carried, wanted: &str| {
-            let fault = agrees(case, kind, made, carried).err();
-            fault.is_some_and(|f| sort(&f) == wanted)
+            let error = agrees(case, kind, made, carried).err();
+            error.is_some_and(|f| sort(&f) == wanted)
         };
         let smaller_by = |carried, wanted: &str, mut attempts: u64| {
             let begin = Instant::now();
@@ -478,7 +478,7 @@ impl<'s> Bundle<'s> {
             let line = command(&small, driver).join(" ");
             text = format!("C     farfel tapenade {line}\n{text}");
         }
-        Some(Fault {
+        Some(Disagreement {
             number: *number,
             kind,
             made,

@@ -360,8 +360,8 @@ pub fn is_refusal(error: &str) -> bool {
 }
 
 /// Classifies a failure, so that a reduced program is known to fail in the same way.
-pub fn sort(fault: &str) -> String {
-    if fault.starts_with("invalid: ") {
+pub fn sort(error: &str) -> String {
+    if error.starts_with("invalid: ") {
         return "invalid".into();
     }
     let words = [
@@ -375,31 +375,31 @@ pub fn sort(fault: &str) -> String {
         "expected",
         "also printed",
     ];
-    if let Some((_, said)) = fault.split_once("Error: ") {
+    if let Some((_, said)) = error.split_once("Error: ") {
         // Without the names in it.
         let said = said.split(['\'', '‘', '(']).next().unwrap_or_default();
         return format!("gfortran: {said}");
     }
-    if fault.contains("undefined reference") {
-        let names = fault.split("undefined reference to `").skip(1);
+    if error.contains("undefined reference") {
+        let names = error.split("undefined reference to `").skip(1);
         let names = names.filter_map(|n| n.split('\'').next());
         let names: BTreeSet<&str> = names.collect();
         return format!("undefined reference {names:?}");
     }
     // A difference beyond rounding is a class of its own.
-    if let Some((_, numbers)) = fault.split_once(": expected ")
+    if let Some((_, numbers)) = error.split_once(": expected ")
         && let Some((a, b)) = numbers.split_once(", compiled ")
         && let (Ok(a), Ok(b)) = (a.parse::<f64>(), b.trim().parse::<f64>())
         && (a - b).abs() > 1e-3 * a.abs().max(1.0)
     {
         return "other number".into();
     }
-    let known = words.iter().find(|w| fault.contains(**w));
+    let known = words.iter().find(|w| error.contains(**w));
     if let Some(known) = known {
         return (*known).to_owned();
     }
     // The interpreter's message, without places.
-    let said = fault.split(" (line").next().unwrap_or_default();
+    let said = error.split(" (line").next().unwrap_or_default();
     let lower = |w: &&str| {
         !w.chars()
             .any(|c| c.is_ascii_uppercase() || c.is_ascii_digit())

@@ -15,14 +15,14 @@ fn try_some(seed: u64, cases: usize, kinds: &[Kind]) {
         jobs: 2,
         kinds: kinds.to_vec(),
         compile_one_in: 2,
-        faults: 2,
+        errors: 2,
         attempts: 50,
     };
     let tally = many(&settings, &|_| {});
-    let faults = tally.faults.iter().map(|f| f.file(seed).1);
-    let faults: Vec<String> = faults.collect();
-    let faults = faults.join("\n\n");
-    assert!(faults.is_empty(), "--seed {seed}\n{kinds:?}\n{faults}");
+    let errors = tally.errors.iter().map(|f| f.file(seed).1);
+    let errors: Vec<String> = errors.collect();
+    let errors = errors.join("\n\n");
+    assert!(errors.is_empty(), "--seed {seed}\n{kinds:?}\n{errors}");
     // Something made from a program is often rejected.
     assert!(
         3 * tally.agreed > cases,

@@ -298,17 +298,17 @@ fn programs_that_check_themselves() {
         .into_iter()
         .filter(|p| !long(p))
         .map(|p| (text(&p) + &library, p));
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let mut count = 0;
     for (text, path) in alone.chain(with_library) {
         match interpret(&text) {
             Ok(_) => count += 1,
             // The interpreter does not support formats and files.
             Err(e) if e.contains("not interpreted") => {}
-            Err(e) => faults.push(format!("{}: {e}", path.display())),
+            Err(e) => errors.push(format!("{}: {e}", path.display())),
         }
     }
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(errors.is_empty(), "{errors:#?}");
     assert!(count > 15, "{count}");
 }
 

@@ -19,16 +19,16 @@ const PAPER: &str = include_str!("../../example-project/fortran-main/paper.ff");
 
 /// Runs the stand-in, and records its inputs.
 struct StandIn {
-    fault: Option<&'static str>,
+    error: Option<&'static str>,
     limit: Duration,
     jobs: Mutex<Vec<Job>>,
 }
 
 impl StandIn {
-    fn new(fault: Option<&'static str>) -> Arc<StandIn> {
+    fn new(error: Option<&'static str>) -> Arc<StandIn> {
         Arc::new(StandIn {
-            fault,
-            limit: Duration::from_secs(if fault.is_some() { 2 } else { 60 }),
+            error,
+            limit: Duration::from_secs(if error.is_some() { 2 } else { 60 }),
             jobs: Mutex::new(Vec::new()),
         })
     }
@@ -48,8 +48,8 @@ impl Runner for StandIn {
             .current_dir(dir.path())
             .stdin(Stdio::null())
             .stdout(std::fs::File::create(&said).unwrap());
-        if let Some(f) = self.fault {
-            command.env("ADIFOR_STAND_IN_FAULT", f);
+        if let Some(f) = self.error {
+            command.env("ADIFOR_STAND_IN_FAILURE", f);
         }
         let mut child = command.spawn().unwrap();
         let start = Instant::now();
@@ -150,11 +150,11 @@ fn tool(runner: Arc<StandIn>, options: Options) -> Adifor {
 /// Generates all derivatives with the stand-in: returns Fortran and warnings, or the errors.
 fn expand_with(
     source: &str,
-    fault: Option<&'static str>,
+    error: Option<&'static str>,
     options: Options,
 ) -> Result<(String, String), String> {
     let (program, requests, sources) = lowered(source);
-    let tool = tool(StandIn::new(fault), options);
+    let tool = tool(StandIn::new(error), options);
     let mut warnings = Vec::new();
     match differentiate_all_warning(&tool, program, &requests, &mut warnings) {
         Ok(p) => Ok((
@@ -520,14 +520,14 @@ const SMALL: &str = "
 /// Whatever the tool does, there is an error at the block that needs the derivative.
 #[test]
 fn a_tool_that_fails() {
-    let faults = [
+    let failures = [
         "refuse", "crash", "hang", "garbage", "half", "nothing", "ask",
     ];
-    let texts = faults.map(|fault| {
-        let text = expand_with(SMALL, Some(fault), Options::default()).unwrap_err();
-        format!("{fault}: {text}\n")
+    let texts = failures.map(|failure| {
+        let text = expand_with(SMALL, Some(failure), Options::default()).unwrap_err();
+        format!("{failure}: {text}\n")
     });
-    insta::assert_snapshot!("adifor_faults", texts.concat());
+    insta::assert_snapshot!("adifor_errors", texts.concat());
 }
 
 /// A file truncated anywhere gives the same derivatives or an error, never other derivatives, and never a
@@ -566,8 +566,9 @@ fn a_file_that_ends_anywhere() {
         part.files.insert(name.clone(), content[..end].to_owned());
         match read(&part) {
             Ok(units) => assert_eq!(text(units), right, "cut at {end}"),
-            Err(faults) => {
-                assert!(faults.iter().all(|d| d.is_error() && !d.span.is_none()));
+            Err(diagnostics) => {
+                let located = |d: &farfel_lang::Diagnostic| d.is_error() && !d.span.is_none();
+                assert!(diagnostics.iter().all(located));
                 errors += 1;
             }
         }
@@ -748,8 +749,8 @@ fn the_command_with_adifor() {
             .env("FARFEL_CACHE_DIR", dir.path().join("cache"))
             .env("AD_HOME", &home)
     };
-    let fault = home.join("bin/ADIFOR_STAND_IN_FAULT");
-    std::fs::write(&fault, "half").unwrap();
+    let error = home.join("bin/ADIFOR_STAND_IN_FAILURE");
+    std::fs::write(&error, "half").unwrap();
     let failed = farfel(&["run"]).assert().code(1);
     let shown = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
     assert!(
@@ -757,13 +758,13 @@ fn the_command_with_adifor() {
         "{shown}"
     );
     assert!(shown.contains("paper.ff:"), "{shown}");
-    std::fs::remove_file(&fault).unwrap();
+    std::fs::remove_file(&error).unwrap();
     let ran = farfel(&["run"]).stdin("0 \n0\n50\n").assert().success();
     let out = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
     let values: Vec<f64> = out.split_whitespace().map(|w| w.parse().unwrap()).collect();
     assert_eq!(values.len(), 2, "{out}");
     assert!(values.iter().all(|v| (v - 50.0).abs() < 2e-2), "{out}");
     // Outputs that were read and used are cached: the tool is not run again.
-    std::fs::write(&fault, "crash").unwrap();
+    std::fs::write(&error, "crash").unwrap();
     farfel(&["expand"]).assert().success();
 }

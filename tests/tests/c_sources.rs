@@ -99,7 +99,7 @@ int main(void) { double x = 2; slope_(&x); printf(\"%g\\n\", x); return 0; }
 }
 
 #[test]
-fn faults_in_c_are_shown_at_their_lines() {
+fn errors_in_c_are_shown_at_their_lines() {
     let dir = sandbox();
     let dir = dir.path();
     write(dir, "main.f", fixed("PRINT *, 1\nEND\n"));

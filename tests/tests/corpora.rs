@@ -116,7 +116,7 @@ fn all_laid_out(
     files: &[File],
     refused: &BTreeMap<String, (String, String)>,
 ) -> Result<(), Failed> {
-    let faults: Vec<String> = files
+    let errors: Vec<String> = files
         .iter()
         .filter(|f| !refused.contains_key(&f.name))
         .filter_map(|f| {
@@ -125,9 +125,9 @@ fn all_laid_out(
             Some(format!("{}: {why}", f.name))
         })
         .collect();
-    match faults.is_empty() {
+    match errors.is_empty() {
         true => Ok(()),
-        false => Err(format!("{} files\n{}", faults.len(), faults.join("\n")).into()),
+        false => Err(format!("{} files\n{}", errors.len(), errors.join("\n")).into()),
     }
 }
 
@@ -136,7 +136,7 @@ fn all_good(
     depth: Depth,
     refused: &BTreeMap<String, (String, String)>,
 ) -> Result<(), Failed> {
-    let mut faults: BTreeSet<String> = BTreeSet::new();
+    let mut errors: BTreeSet<String> = BTreeSet::new();
     for file in files {
         let outcome = check(file, depth);
         let expected = refused.get(&file.name);
@@ -149,10 +149,10 @@ fn all_good(
                 Some((code, _)),
             ) if why.contains(code.as_str()) => {}
             (Outcome::Bad { class, why }, _) => {
-                faults.insert(format!("{}: {class}: {why}", file.name));
+                errors.insert(format!("{}: {class}: {why}", file.name));
             }
             (_, Some(_)) => {
-                faults.insert(format!(
+                errors.insert(format!(
                     "{}: stands in tests/corpora/refused.txt, but is accepted",
                     file.name
                 ));
@@ -160,10 +160,10 @@ fn all_good(
             (Outcome::Good | Outcome::NotFortran, None) => {}
         }
     }
-    if faults.is_empty() {
+    if errors.is_empty() {
         return Ok(());
     }
     // The list would be long if something were wrong with all files.
-    let shown: Vec<String> = faults.iter().take(40).cloned().collect();
-    Err(format!("{} files\n{}", faults.len(), shown.join("\n")).into())
+    let shown: Vec<String> = errors.iter().take(40).cloned().collect();
+    Err(format!("{} files\n{}", errors.len(), shown.join("\n")).into())
 }

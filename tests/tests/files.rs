@@ -313,7 +313,7 @@ For more information, try '--help'.
 
 /// `farfel expand … | head -1`: the reader exits after one line.
 #[test]
-fn a_reader_that_goes_away_is_no_fault() {
+fn a_reader_that_goes_away_is_no_error() {
     let dir = sandbox();
     // More than a pipe buffers, so that writing fails.
     let mut big = String::from("PROGRAM BIG\n");

@@ -16,7 +16,7 @@ const REVERSE: &str = "backprop.ff";
 
 /// For each program, a change of one line in it or in the library that makes its results wrong. Each removes
 /// or changes a derivative, if there is one.
-const FAULTS: [(&str, &str, &str, &str); 11] = [
+const MUTATIONS: [(&str, &str, &str, &str); 11] = [
     (
         "root.ff",
         "lib/scalar.ff",
@@ -155,8 +155,8 @@ fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| left.iter().for_each(&work));
         right.iter().for_each(&work);
-        if let Err(fault) = other.join() {
-            std::panic::resume_unwind(fault);
+        if let Err(error) = other.join() {
+            std::panic::resume_unwind(error);
         }
     });
 }
@@ -185,10 +185,10 @@ fn a_broken_program_stops() {
         let inside = file.strip_prefix(gallery()).unwrap().display().to_string();
         assert!(page.contains(&format!("\"{inside}\",")), "{inside}");
         let program = name(file);
-        let tried = FAULTS.iter().any(|(p, ..)| *p == program) || program == REVERSE;
+        let tried = MUTATIONS.iter().any(|(p, ..)| *p == program) || program == REVERSE;
         assert!(tried || lib.contains(file), "{program}");
     }
-    each(&FAULTS, |(program, file, right, wrong)| {
+    each(&MUTATIONS, |(program, file, right, wrong)| {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("lib")).unwrap();
         let all = sources(&gallery());

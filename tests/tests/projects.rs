@@ -253,13 +253,13 @@ farfel 0.1.0
 }
 
 #[test]
-fn faults_of_a_project_are_shown_once_with_their_place() {
+fn errors_of_a_project_are_shown_once_with_their_place() {
     let dir = sandbox();
     farfel(dir.path())
-        .args(["new", "tried-faults", "--vcs", "none"])
+        .args(["new", "tried-errors", "--vcs", "none"])
         .assert()
         .success();
-    let project = dir.path().join("tried-faults");
+    let project = dir.path().join("tried-errors");
     write(
         &project,
         "fortran/bad.ff",
@@ -289,7 +289,7 @@ error: 1 error
         .assert()
         .code(101);
     let text = stderr(&output);
-    let headline = "error: tried-faults@0.1.0: fortran/bad.ff:3:21: ";
+    let headline = "error: tried-errors@0.1.0: fortran/bad.ff:3:21: ";
     assert_eq!(text.matches(headline).count(), 1, "{text}");
     assert_eq!(text.matches("--> fortran/bad.ff:3").count(), 1, "{text}");
     assert!(!text.contains("panicked"), "{text}");

@@ -93,8 +93,8 @@ const NESTED: &str = "      SUBROUTINE OUTER(X)
 ";
 
 #[test]
-fn faults_are_shown_once_at_their_place() {
-    let p = Project::new("faults", "faults");
+fn errors_are_shown_once_at_their_place() {
+    let p = Project::new("errors", "errors");
     p.file("src/main.rs", CALLER)
         .file("src/value.ff", NESTED)
         .file("src/other.f", "      FUNCTION G(X)\n      IMPLICIT NONE\n      REAL G, X\n      G = X*FACTR\n      END\n");
@@ -103,7 +103,7 @@ fn faults_are_shown_once_at_their_place() {
     let seen = &ran.stderr;
     assert!(
         seen.contains(
-            "error: faults@0.1.0: src/other.f:4:13: F0101 FACTR is not declared (and 1 more)"
+            "error: errors@0.1.0: src/other.f:4:13: F0101 FACTR is not declared (and 1 more)"
         ),
         "{seen}"
     );

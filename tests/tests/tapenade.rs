@@ -536,7 +536,7 @@ fn a_makefile_that_calls_tapenade_works_unchanged() {
 }
 
 #[test]
-fn faults_end_with_a_message_and_an_exit_code() {
+fn errors_end_with_a_message_and_an_exit_code() {
     let dir = sandbox();
     let dir = dir.path();
     write(

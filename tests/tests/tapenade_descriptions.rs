@@ -244,7 +244,7 @@ fn descriptions_of_others_are_not_used() {
 
 /// Errors in a file of descriptions are reported at their place, and so is the use of a module.
 #[test]
-fn faults_have_places() {
+fn errors_have_places() {
     let dir = sandbox();
     let dir = dir.path();
     write(

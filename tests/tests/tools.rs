@@ -22,7 +22,7 @@ impl Place {
         let dir = sandbox();
         let tool = dir.path().join("the tool");
         fs::create_dir(dir.path().join("tmp")).unwrap();
-        let original = cargo_bin("fault-tool");
+        let original = cargo_bin("failing-tool");
         fs::hard_link(&original, &tool)
             .or_else(|_| fs::copy(&original, &tool).map(drop))
             .unwrap();

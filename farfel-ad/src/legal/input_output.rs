@@ -36,7 +36,7 @@ fn is_input_or_output(unit: &Unit, s: &Stmt) -> bool {
 pub(crate) fn without_input_output(
     unit: &mut Unit,
     request: &Request,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) -> bool {
     if !is_there(unit) {
         return false;
@@ -56,7 +56,7 @@ pub(crate) fn without_input_output(
         let mut silencer = Silencer {
             writer,
             request,
-            faults,
+            errors,
             rests: &mut rests,
         };
         silencer.block(body);
@@ -143,7 +143,7 @@ fn live_after(unit: &Unit, flow: &Flow) -> Vec<May> {
 struct Silencer<'a, 'w, 'u> {
     writer: &'a mut Writer<'u>,
     request: &'a Request,
-    faults: &'w mut Vec<Diagnostic>,
+    errors: &'w mut Vec<Diagnostic>,
     rests: &'w mut HashMap<StmtId, Rest>,
 }
 
@@ -187,7 +187,7 @@ impl Silencer<'_, '_, '_> {
                 let reads_now = matches!(io.kind, IoKind::Read | IoKind::Inquire);
                 // Lowering passes what the head itself reads, or rejects it.
                 if reads_now && unit.name != self.request.head {
-                    self.faults.push(reads(unit, s, self.request));
+                    self.errors.push(reads(unit, s, self.request));
                 }
                 match status(io) {
                     _ if reads_now => StmtKind::Continue,

@@ -344,8 +344,8 @@ impl<'w> Sweeper<'w> {
 
     fn refuse(&mut self, at: Span, message: &str, help: &str) {
         if self.trial == 0 {
-            let fault = Diagnostic::error(&rules::AD_GIVEN, at, message).help(help);
-            self.errors.push(fault);
+            let error = Diagnostic::error(&rules::AD_GIVEN, at, message).help(help);
+            self.errors.push(error);
         }
     }
 }

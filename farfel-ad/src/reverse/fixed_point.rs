@@ -186,7 +186,7 @@ impl Sweeper<'_> {
     /// The cotangents at some locations, to be saved.
     fn cotangents(&mut self, locs: &Set, at: Span) -> Vec<Member> {
         let mut found = Vec::new();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut missing = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
@@ -209,7 +209,7 @@ impl Sweeper<'_> {
                         kind,
                         bounds,
                     }),
-                    None => faults.push((open, "declare the bounds of the array")),
+                    None => errors.push((open, "declare the bounds of the array")),
                 }
             }
             if !any {
@@ -221,7 +221,7 @@ impl Sweeper<'_> {
             self.undeclared(loc, why, at);
         }
         if self.trial == 0 {
-            for (why, help) in faults {
+            for (why, help) in errors {
                 self.errors.push(
                     Diagnostic::error(
                         &rules::AD_LOOP,

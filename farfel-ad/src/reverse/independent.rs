@@ -145,15 +145,15 @@ impl Sweeper<'_> {
         if self.trial > 0 {
             return;
         }
-        let mut fault = Diagnostic::error(
+        let mut error = Diagnostic::error(
             &rules::AD_LOOP,
             at,
             format!("these iterations are not proven to be independent: {why}"),
         )
         .help("take the directive out; `checkpoint(n)` bounds the memory of any counted loop");
         if let Some(span) = declared {
-            fault = fault.related(span, "declared here");
+            error = error.related(span, "declared here");
         }
-        self.errors.push(fault);
+        self.errors.push(error);
     }
 }

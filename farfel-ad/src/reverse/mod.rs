@@ -358,7 +358,7 @@ impl World {
         last::join(&mut world, closure);
         match errors.is_empty() {
             true => Ok(world),
-            false => Err(world.faults(errors)),
+            false => Err(world.errors(errors)),
         }
     }
 
@@ -457,7 +457,7 @@ impl World {
         }
     }
 
-    fn faults(&self, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    fn errors(&self, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
         // Errors without a place are consequences of errors with one.
         if errors.iter().any(|d| d.span != Span::NONE) {
             errors.retain(|d| d.span != Span::NONE);
@@ -514,7 +514,7 @@ fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
         stmt.for_each_own_expr(&mut |e| e.for_each_symbol(&mut named));
     });
     let named = places.into_iter().filter_map(|(s, at)| Some((s, at?)));
-    let fault = |(s, at): (SymId, Span)| {
+    let error = |(s, at): (SymId, Span)| {
         let name = &unit.symbols[s].name;
         Diagnostic::error(
             &rules::AD_ALLOCATION,
@@ -523,5 +523,5 @@ fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
         )
         .help("ALLOCATE it before, at the same level of IF and DO as DEALLOCATE")
     };
-    named.map(fault).collect()
+    named.map(error).collect()
 }

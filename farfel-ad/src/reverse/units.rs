@@ -136,7 +136,7 @@ impl World {
         }));
         aliased_arguments::merge(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
-            return Err(self.faults(errors));
+            return Err(self.errors(errors));
         }
         // The generated units have other effects than the tangents of the same names.
         let mut all = closure.clone();

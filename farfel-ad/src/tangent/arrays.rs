@@ -92,7 +92,7 @@ impl Gen<'_> {
     }
 
     fn element_unsupported(&mut self, span: Span, message: &str, help: &str) {
-        let fault = Diagnostic::error(&rules::AD_UNSUPPORTED, span, message).help(help);
-        self.errors.push(fault);
+        let error = Diagnostic::error(&rules::AD_UNSUPPORTED, span, message).help(help);
+        self.errors.push(error);
     }
 }

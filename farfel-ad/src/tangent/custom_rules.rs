@@ -15,7 +15,7 @@ impl Gen<'_> {
     pub(super) fn given_derivative(&mut self, callee: SymId, context: &Context) -> Option<Name> {
         let rule = self.engine.dependence.rule(self.source, callee)?.clone();
         let name = self.source.symbols[callee].name.clone();
-        let mut fault = |message: String, help: &str| {
+        let mut error = |message: String, help: &str| {
             let d = Diagnostic::error(&rules::AD_GIVEN, self.span, message).help(help);
             let d = match rule.span.is_none() {
                 true => d,
@@ -31,7 +31,7 @@ impl Gen<'_> {
                 _ if slot > rule.args => "a variable in COMMON".to_owned(),
                 _ => format!("argument {}", slot + 1),
             };
-            fault(
+            error(
                 format!(
                     "derivatives would go through {what} of {name}, and the derivative that is given does not tell of it"
                 ),
@@ -39,7 +39,7 @@ impl Gen<'_> {
             );
         }
         if self.engine.layout.vector {
-            fault(
+            error(
                 format!("the derivative that is given for {name} has one direction"),
                 "write a block with one direction, and a loop around it",
             );
@@ -49,7 +49,7 @@ impl Gen<'_> {
             ours && shipped::unit(n).is_none()
         });
         if gone.is_some() {
-            fault(
+            error(
                 format!("no derivative of {name} comes along"),
                 "take it out of the directive, or name its derivatives",
             );
@@ -59,7 +59,7 @@ impl Gen<'_> {
             false => (rule.tangent, "adjoint"),
         };
         if derivative.is_none() {
-            fault(
+            error(
                 format!("derivatives would go through {name}, of which only the {other} is given"),
                 "give both",
             );

@@ -94,7 +94,7 @@ impl Gen<'_> {
 
     /// Reports a function whose derivative is not known.
     pub(super) fn not_known(&mut self, e: &Expr, i: &Intrinsic, why: &str, help: &str) -> Value {
-        let fault = Diagnostic::error(
+        let error = Diagnostic::error(
             &rules::AD_UNSUPPORTED,
             e.span,
             format!(
@@ -104,7 +104,7 @@ impl Gen<'_> {
         )
         .label(why)
         .help(help);
-        self.errors.push(self.engine.asked_by(fault));
+        self.errors.push(self.engine.asked_by(error));
         Value {
             p: e.clone(),
             d: None,

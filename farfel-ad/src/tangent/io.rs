@@ -114,14 +114,14 @@ impl Gen<'_> {
                 continue;
             }
             if self.is_varied(from) || step.is_some_and(|s| self.is_varied(s)) {
-                let fault = Diagnostic::error(
+                let error = Diagnostic::error(
                     &rules::AD_INPUT,
                     from.span,
                     "derivatives would go through the variable of an implied DO",
                 )
                 .label("varies with the independents")
                 .help("count with an INTEGER and compute the value in a DO loop");
-                self.errors.push(self.engine.asked_by(fault));
+                self.errors.push(self.engine.asked_by(error));
             }
             out.extend(self.zero_after(&Expr::var(var, self.span), true, node));
         }
@@ -142,14 +142,14 @@ impl Gen<'_> {
             return;
         };
         let name = &self.source.symbols[*s].name;
-        let fault = Diagnostic::error(
+        let error = Diagnostic::error(
             &rules::AD_INPUT,
             self.span,
             format!("{name} keeps its derivative or loses it, as the input decides"),
         )
         .label("NAMELIST")
         .help("read into a variable that is not differentiated, and assign that");
-        self.errors.push(self.engine.asked_by(fault));
+        self.errors.push(self.engine.asked_by(error));
     }
 
     /// Sets the derivatives of what an item of READ assigns to zero.

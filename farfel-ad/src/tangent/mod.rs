@@ -415,7 +415,7 @@ pub(crate) fn renumbered(
     let made: Vec<Head> = made.collect();
     match lost.first() {
         None => Ok(made),
-        Some(block) => Err(vec![farfel_lang::verify::fault(
+        Some(block) => Err(vec![farfel_lang::verify::error(
             "legalise",
             &[format!(
                 "COMMON /{block}/ has other variables than heads number"
@@ -567,11 +567,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Adds to an error for which AD block the derivative is needed.
-    pub fn asked_by(&self, fault: Diagnostic) -> Diagnostic {
+    pub fn asked_by(&self, error: Diagnostic) -> Diagnostic {
         if self.block == Span::NONE {
-            fault
+            error
         } else {
-            fault.related(self.block, "for this AD block")
+            error.related(self.block, "for this AD block")
         }
     }
 

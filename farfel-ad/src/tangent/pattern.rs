@@ -109,7 +109,7 @@ impl Gen<'_> {
     /// Reports values that are not computed from their operands element by element.
     pub(super) fn refuse_patterns(&self, tangents: &HashSet<SymId>) -> Result<(), Vec<Diagnostic>> {
         let is_tangent = |s: SymId| tangents.contains(&s);
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         walk_block(&self.unit.body, &mut |s| {
             let StmtKind::Assign(target, value) = &s.kind else {
                 return;
@@ -130,18 +130,18 @@ impl Gen<'_> {
             let to = rank(&self.unit, target);
             refused |= found.iter().any(|t| rank(&self.unit, t) > to);
             if refused {
-                let fault = Diagnostic::error(
+                let error = Diagnostic::error(
                     &rules::AD_DIRECTIONS,
                     s.span,
                     "patterns do not go through array constructors and the like",
                 );
-                let fault = fault.help("assign the elements one by one");
-                faults.push(self.engine.asked_by(fault));
+                let error = error.help("assign the elements one by one");
+                errors.push(self.engine.asked_by(error));
             }
         });
-        match faults.is_empty() {
+        match errors.is_empty() {
             true => Ok(()),
-            false => Err(faults),
+            false => Err(errors),
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn generate(
     );
     if let Some((s, way)) = problem.refused(&activity, engine.layout.vector, engine.linear) {
         let s = &source.symbols[s];
-        let fault = Diagnostic::error(
+        let error = Diagnostic::error(
             &rules::AD_STORAGE,
             s.span,
             format!(
@@ -66,7 +66,7 @@ pub(super) fn generate(
         )
         .label(way)
         .help("give the variable storage of its own, or declare the COMMON block alike everywhere");
-        return Err(vec![engine.asked_by(fault)]);
+        return Err(vec![engine.asked_by(error)]);
     }
     let mut unit = source.clone();
     unit.name = wanted.name.clone();

@@ -184,13 +184,13 @@ impl Gen<'_> {
             return Ok(());
         };
         let (span, name) = (first.span, &first.name);
-        let fault = Diagnostic::error(
+        let error = Diagnostic::error(
             &rules::AD_DIRECTIONS,
             span,
             format!("derivatives in several directions would go through {name}, which is in COMMON or EQUIVALENCE or keeps its value between calls"),
         )
         .help("let the number of directions be a constant, as in `DIRECTIONS = 8`, or pass it as an argument");
-        Err(vec![self.engine.asked_by(fault)])
+        Err(vec![self.engine.asked_by(error)])
     }
 
     /// Adds the dimension for the directions to the declarations of tangents.

@@ -7,7 +7,7 @@ use farfel_driver::Session;
 use farfel_driver::timings::{self, Timings};
 
 use crate::args::{Build, CargoOptions};
-use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::error::{EXIT_ERRORS, Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
 use crate::timings::{self as timings_page, Built};
@@ -39,10 +39,10 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         command.args(cargo::parts(&args.targets));
         args.lints.hand_on(&mut command);
         if !args.timings {
-            return faults(cargo::status(command, shell)?);
+            return errors(cargo::status(command, shell)?);
         }
         let (status, scripts) = cargo::status_and_scripts(command, shell)?;
-        faults(status)?;
+        errors(status)?;
         return project_timings(&args.cargo, scripts, started, shell);
     }
     let started = Instant::now();
@@ -108,7 +108,7 @@ fn project_timings(
         });
     }
     if built.is_empty() {
-        return Err(Error::fault("no build script has left timings").help(
+        return Err(Error::fixable("no build script has left timings").help(
             "packages with Farfel sources have a build script that calls farfel_build::compile()",
         ));
     }
@@ -140,10 +140,10 @@ fn write_page(path: &Path, title: &str, built: &[Built], shell: &mut Shell) -> R
 
 /// Turns a failure of cargo into an exit code: cargo returns 101 for every failure; here it means errors in
 /// the code.
-pub fn faults(status: std::process::ExitStatus) -> Result {
+pub fn errors(status: std::process::ExitStatus) -> Result {
     match cargo::code(status) {
         0 => Ok(()),
-        101 => Err(Error::Exit(EXIT_FAULTS)),
+        101 => Err(Error::Exit(EXIT_ERRORS)),
         code => Err(Error::Exit(code)),
     }
 }

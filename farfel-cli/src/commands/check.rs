@@ -2,7 +2,7 @@
 
 use farfel_driver::Session;
 
-use super::build::faults;
+use super::build::errors;
 use crate::args::{CargoOptions, Check};
 use crate::error::Result;
 use crate::programs::Project;
@@ -47,7 +47,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     command.args(["--config", &format!("profile.{PROFILE}.inherits={base:?}")]);
     command.env(REQUEST, "check");
     args.lints.hand_on(&mut command);
-    faults(cargo::status(command, shell)?)
+    errors(cargo::status(command, shell)?)
 }
 
 /// The environment variable that tells build scripts not to compile anything.

@@ -9,7 +9,7 @@ use farfel_driver::{CacheSettings, Config, cache as build_cache, debian, link, t
 
 use super::cache;
 use crate::args::Doctor;
-use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::error::{EXIT_ERRORS, Error, Result};
 use crate::shell::Shell;
 use crate::{cargo, compiler, manifest};
 
@@ -55,7 +55,7 @@ pub fn run(args: &Doctor, shell: &mut Shell) -> Result {
             for (name, fix) in missing {
                 shell.error(format_args!("{name} is missing"), Some(fix));
             }
-            Err(Error::Exit(EXIT_FAULTS))
+            Err(Error::Exit(EXIT_ERRORS))
         }
     }
 }

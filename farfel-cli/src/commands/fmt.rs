@@ -100,13 +100,13 @@ fn lay_out(packages: &[(Vec<PathBuf>, Config)], args: &Fmt, shell: &mut Shell) -
     }
     if args.check && changed > 0 {
         let files = if changed == 1 { "file is" } else { "files are" };
-        return Err(Error::fault(format!(
+        return Err(Error::fixable(format!(
             "{changed} {files} not laid out as `farfel fmt` does"
         ))
         .help("`farfel fmt --diff` shows what would change"));
     }
     if failed {
-        return Err(Error::Exit(crate::error::EXIT_FAULTS));
+        return Err(Error::Exit(crate::error::EXIT_ERRORS));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
                 true => "`farfel graph --plan` shows the steps",
                 false => "`farfel graph` shows all names; lowering may have changed them",
             };
-            Error::fault(format!(
+            Error::fixable(format!(
                 "there is no `{}` in this graph",
                 text::shown(&name)
             ))

@@ -28,7 +28,7 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     let name = name_of(&path, &args.options)?;
     if path.symlink_metadata().is_ok() {
         return Err(
-            Error::fault(format!("`{}` exists already", args.path.display()))
+            Error::fixable(format!("`{}` exists already", args.path.display()))
                 .help("`farfel init` makes a project of an existing directory"),
         );
     }
@@ -88,7 +88,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         std::path::absolute(&args.path).map_err(|source| Error::io("find", &args.path, &source))?;
     if !path.is_dir() {
         return Err(
-            Error::fault(format!("no such directory `{}`", args.path.display()))
+            Error::fixable(format!("no such directory `{}`", args.path.display()))
                 .help("`farfel new` makes a project in a new directory"),
         );
     }
@@ -110,7 +110,7 @@ pub fn init(args: &Init, shell: &mut Shell) -> Result {
         }
         if let Some((file, _)) = files.iter().find(|(file, _)| path.join(file).exists()) {
             let file = args.path.join(file);
-            return Err(Error::fault(format!(
+            return Err(Error::fixable(format!(
                 "`{}` exists already and would be replaced",
                 file.strip_prefix(".").unwrap_or(&file).display()
             )));
@@ -133,7 +133,7 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
     let options = &args.options;
     let name = name_of_existing(path, found, options)?;
     if let Some(file) = existing_manifest(path) {
-        return Err(Error::fault(format!(
+        return Err(Error::fixable(format!(
             "`{file}` exists already and would be replaced"
         )));
     }
@@ -175,7 +175,7 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
     show_by_reason("Passing on", &passed_by_reason(found), shell);
     show_by_reason("Leaving out", &found.left_out, shell);
     if found.is_empty {
-        return Err(Error::fault(
+        return Err(Error::fixable(
             "Farfel accepts none of these sources, so there is nothing to build",
         )
         .help("the lines above say why; gfortran does not compile them as they are, either"));
@@ -183,7 +183,7 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
     let mut manifest: DocumentMut =
         format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n")
             .parse()
-            .map_err(|fault| Error::cannot(format!("cannot write the manifest: {fault}")))?;
+            .map_err(|error| Error::cannot(format!("cannot write the manifest: {error}")))?;
     found.write_settings(&mut manifest);
     let mut files: Files = Vec::new();
     if with_rust {
@@ -318,11 +318,11 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
     }
     let manifest = path.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(|e| Error::io("read", &manifest, &e))?;
-    let mut document: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
-        Error::fault(format!("`{}`: {}", manifest.display(), fault.message()))
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        Error::fixable(format!("`{}`: {}", manifest.display(), error.message()))
     })?;
     if !document.contains_key("package") {
-        return Err(Error::fault(format!(
+        return Err(Error::fixable(format!(
             "`{}` describes a workspace, not a package",
             manifest.display()
         ))
@@ -331,7 +331,7 @@ fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) 
     let script = path.join("build.rs");
     match fs::read_to_string(&script) {
         Ok(text) if !text.contains("farfel_build") => {
-            return Err(Error::fault("this package has a build script of its own")
+            return Err(Error::fixable("this package has a build script of its own")
                 .help("add `farfel_build::compile();` to the `main` of its build.rs first"));
         }
         _ => {}
@@ -379,7 +379,7 @@ fn depend(document: &mut DocumentMut, source: &Source, path: &Path, shell: &mut 
         let requirement = source
             .requirement(package)
             .parse::<toml_edit::Value>()
-            .map_err(|fault| Error::cannot(format!("cannot write the dependency: {fault}")))?;
+            .map_err(|error| Error::cannot(format!("cannot write the dependency: {error}")))?;
         table.insert(package, value(requirement));
     }
     Ok(())
@@ -476,7 +476,7 @@ fn replace(path: &Path, contents: &[u8]) -> Result {
     file.as_file()
         .set_permissions(permissions)
         .map_err(cannot)?;
-    file.persist(path).map_err(|fault| cannot(fault.error))?;
+    file.persist(path).map_err(|error| cannot(error.error))?;
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use farfel_tools::dropin::options::{Ask, Options, parse};
 use farfel_tools::dropin::{self, File};
 
 use crate::args::Tapenade;
-use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::error::{EXIT_ERRORS, Error, Result};
 use crate::shell::{Shell, Verbosity};
 
 /// The version line for tools that detect Tapenade: the release whose conventions are followed.
@@ -58,7 +58,7 @@ Files:
   -version, -help
 
 Other options of Tapenade are accepted where they mean nothing here, with a note where that
-may surprise. Exit codes: 0 when a derivative was made; 1 for faults in the sources, and
+may surprise. Exit codes: 0 when a derivative was made; 1 for errors in the sources, and
 where there is nothing to differentiate; 2 for a wrong command line.
 ";
 
@@ -110,10 +110,10 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
     created.push_str(&format!("@@ Created {}\n", path.display()));
     out(shell, &created)?;
     if failed {
-        return Err(Error::Exit(EXIT_FAULTS));
+        return Err(Error::Exit(EXIT_ERRORS));
     }
     if outcome.files.is_empty() {
-        return Err(Error::fault("nothing was differentiated")
+        return Err(Error::fixable("nothing was differentiated")
             .help("say with `-head 'F(OUT)/(IN)'` what shall be differentiated by what"));
     }
     Ok(())

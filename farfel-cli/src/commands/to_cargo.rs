@@ -1,6 +1,6 @@
 //! Cargo's own commands: run with the environment of ours, and with an explanation in projects without Rust.
 
-use super::build::faults;
+use super::build::errors;
 use super::check;
 use crate::args::{Bench, CargoOptions, Clean, Doc, Targets, ToCargo};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub fn run(subcommand: &str, args: &ToCargo, shell: &mut Shell) -> Result {
     )?;
     let mut command = cargo::plain(subcommand, shell)?;
     command.args(&args.arguments);
-    faults(cargo::status(command, shell)?)
+    errors(cargo::status(command, shell)?)
 }
 
 /// `farfel install`: installs the project in the current directory, unless a crate name comes first or
@@ -35,7 +35,7 @@ pub fn install(args: &ToCargo, shell: &mut Shell) -> Result {
         command.arg("--path").arg(manifest::manifest_dir(None)?);
     }
     command.args(&args.arguments);
-    faults(cargo::status(command, shell)?)
+    errors(cargo::status(command, shell)?)
 }
 
 /// `farfel bench`.
@@ -71,7 +71,7 @@ pub fn doc(args: &Doc, shell: &mut Shell) -> Result {
             command.arg(option);
         }
     }
-    faults(cargo::status(command, shell)?)
+    errors(cargo::status(command, shell)?)
 }
 
 /// `farfel clean`.
@@ -85,7 +85,7 @@ pub fn clean(args: &Clean, shell: &mut Shell) -> Result {
     };
     let Some(packages) = shared else {
         let command = cargo::command("clean", args.release, &args.cargo, shell)?;
-        return faults(cargo::status(command, shell)?);
+        return errors(cargo::status(command, shell)?);
     };
     // With package names, cargo cleans only one profile at a time.
     let profiles: &[&str] = match (&args.cargo.profile, args.release) {
@@ -104,7 +104,7 @@ pub fn clean(args: &Clean, shell: &mut Shell) -> Result {
         for package in &packages {
             command.args(["--package", package]);
         }
-        faults(cargo::status(command, shell)?)?;
+        errors(cargo::status(command, shell)?)?;
     }
     Ok(())
 }

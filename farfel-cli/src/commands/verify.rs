@@ -9,9 +9,9 @@ use farfel_driver::verify::{self, Block, Verdict, table};
 use farfel_driver::{Config, Session};
 use tempfile::TempDir;
 
-use super::{build::faults, intents::print};
+use super::{build::errors, intents::print};
 use crate::args::{Targets, TextFormat, Verify};
-use crate::error::{EXIT_FAULTS, Error, Result};
+use crate::error::{EXIT_ERRORS, Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
 use crate::{cargo, compiler, files, programs, project, watched};
@@ -49,7 +49,7 @@ pub fn run(args: &Verify, shell: &mut Shell) -> Result {
         shell.warn(format!("{what}, so that later blocks may be missing"));
     }
     match checked.iter().any(|c| c.verdict == Verdict::Wrong) {
-        true => Err(Error::Exit(EXIT_FAULTS)),
+        true => Err(Error::Exit(EXIT_ERRORS)),
         false => Ok(()),
     }
 }
@@ -155,7 +155,7 @@ impl Checks {
         }
         command.env(verify::ON, "1");
         let (status, scripts) = cargo::status_and_scripts(command, shell)?;
-        faults(status)?;
+        errors(status)?;
         let blocks = scripts.iter().flat_map(|(_, out)| verify::blocks_in(out));
         let blocks = blocks.collect();
         let mut command = cargo::command(run, args.release, &args.cargo, shell)?;

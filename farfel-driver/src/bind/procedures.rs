@@ -97,8 +97,8 @@ impl<'p> Library<'p> {
             .sym()
             .map(|s| unit.symbols[s].name.clone())
             .unwrap_or_default();
-        let fault = |why: String| format!("its argument {name} is a procedure {why}");
-        let (reached, lent) = reached(program, unit, position).map_err(&fault)?;
+        let error = |why: String| format!("its argument {name} is a procedure {why}");
+        let (reached, lent) = reached(program, unit, position).map_err(&error)?;
         let mut names: Vec<&(Name, usize)> = reached.iter().collect();
         // The exported unit first, the others in a fixed order.
         names.sort_by_key(|(n, p)| (*n != unit.name, n.clone(), *p));
@@ -119,7 +119,7 @@ impl<'p> Library<'p> {
         }
         let Some(first) = sites.first() else {
             if lent {
-                return Err(fault("that only closures get".into()));
+                return Err(error("that only closures get".into()));
             }
             return Ok(Interface {
                 result: None,
@@ -138,11 +138,11 @@ impl<'p> Library<'p> {
                 && s.args.len() == first.args.len()
         };
         if !sites.iter().all(same) {
-            return Err(fault("that is called in different ways".into()));
+            return Err(error("that is called in different ways".into()));
         }
         if *class == Class::Function {
             rust_type(result(first), self.config)
-                .map_err(|ty| fault(format!("whose result is {ty}")))?;
+                .map_err(|ty| error(format!("whose result is {ty}")))?;
         }
         let args: Result<Vec<Given>, String> = (0..first.args.len())
             .map(|k| {
@@ -159,7 +159,7 @@ impl<'p> Library<'p> {
         let called = &first.unit.symbols[first.callee].name;
         Ok(Interface {
             result: result(first),
-            args: args.map_err(fault)?,
+            args: args.map_err(error)?,
             call: Some(format!("{verb}{called}({})", shown.join(", "))),
         })
     }
@@ -227,7 +227,7 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, 
         let Some((u, s)) = dummy(program, &at) else {
             continue;
         };
-        let mut fault = None;
+        let mut error = None;
         for_each_call(u, &mut |callee, args| {
             let passed = args.iter().enumerate();
             for (i, _) in passed.filter(|(_, a)| a.kind == ExprKind::Var(s)) {
@@ -240,7 +240,7 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, 
                 let Some(found) =
                     found.filter(|t| target.place == Place::Global && t.args.len() == args.len())
                 else {
-                    fault = Some(format!(
+                    error = Some(format!(
                         "that is handed on to {}, of which nothing is known",
                         target.name
                     ));
@@ -252,8 +252,8 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, 
                 }
             }
         });
-        if let Some(fault) = fault {
-            return Err(fault);
+        if let Some(error) = error {
+            return Err(error);
         }
     }
     Ok((reached, lent))

@@ -164,10 +164,10 @@ pub(crate) fn signatures(
         .iter()
         .map(|(name, table)| (name.to_ascii_uppercase(), (name, table)))
         .collect();
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (name, reason) in &exports.skipped {
         if let Some((name, _)) = tables.get(name.as_str()) {
-            faults.push(((*name).clone(), format!("Rust cannot call it: {reason}")));
+            errors.push(((*name).clone(), format!("Rust cannot call it: {reason}")));
         }
     }
     let intents = Intents::of(program);
@@ -193,12 +193,12 @@ pub(crate) fn signatures(
         }
         let signature = maker.signature();
         if let Some((name, _)) = table {
-            let own = maker.faults.into_iter();
-            faults.extend(own.map(|fault| ((*name).clone(), fault)));
+            let own = maker.errors.into_iter();
+            errors.extend(own.map(|error| ((*name).clone(), error)));
         }
         all.insert(name.clone(), signature);
     }
-    match faulty(faults) {
+    match faulty(errors) {
         Some(error) => Err(error),
         None => Ok(Some(all)),
     }
@@ -229,10 +229,10 @@ pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) ->
 }
 
 /// All that is wrong, as one error.
-fn faulty(faults: Vec<(String, String)>) -> Option<Error> {
-    let mut faults = faults.into_iter();
-    let (first, message) = faults.next()?;
-    let others = faults.map(|(name, message)| format!("\nsetting `signature.{name}`: {message}"));
+fn faulty(errors: Vec<(String, String)>) -> Option<Error> {
+    let mut errors = errors.into_iter();
+    let (first, message) = errors.next()?;
+    let others = errors.map(|(name, message)| format!("\nsetting `signature.{name}`: {message}"));
     Some(Error::Config {
         origin: format!("setting `signature.{first}`"),
         message: message + &others.collect::<String>(),
@@ -260,7 +260,7 @@ struct Maker<'u> {
     given: HashMap<usize, String>,
     /// What is known from elsewhere: that an argument is an output, or room to work in.
     known: Vec<Option<Asked>>,
-    faults: Vec<String>,
+    errors: Vec<String>,
     roles: Vec<Role>,
     views: HashMap<usize, View>,
 }
@@ -287,7 +287,7 @@ impl<'u> Maker<'u> {
             asked: vec![None; unit.args.len()],
             given: HashMap::new(),
             known: vec![None; unit.args.len()],
-            faults: Vec::new(),
+            errors: Vec::new(),
             roles: vec![Role::Given; unit.args.len()],
             views: HashMap::new(),
         }
@@ -438,7 +438,7 @@ impl<'u> Maker<'u> {
                 let variable = match Variable::read(text) {
                     Ok(variable) => variable,
                     Err(message) => {
-                        self.faults.push(message);
+                        self.errors.push(message);
                         continue;
                     }
                 };
@@ -449,26 +449,26 @@ impl<'u> Maker<'u> {
                 if let Some(asked) = asked
                     && self.asked[position].replace(asked).is_some()
                 {
-                    self.faults
+                    self.errors
                         .push(format!("{name} is named for more than one purpose"));
                 }
                 if asked == Some(Asked::Workspace) && !self.is_array(position) {
-                    self.faults.push(format!("{name} is not an array"));
+                    self.errors.push(format!("{name} is not an array"));
                 }
                 if asked == Some(Asked::Output) && !self.may_assign(position) {
-                    self.faults
+                    self.errors
                         .push(format!("{name} is no output: nothing assigns it"));
                 }
                 if asked == Some(Asked::Output)
                     && !self.is_array(position)
                     && !self.is_number(position)
                 {
-                    self.faults
+                    self.errors
                         .push(format!("{name} has no size of its own, and must be given"));
                 }
                 match variable.bounds {
                     Some(_) if !self.is_array(position) => {
-                        self.faults.push(format!("{name} is not an array"));
+                        self.errors.push(format!("{name} is not an array"));
                     }
                     Some(bounds) => {
                         self.given.insert(position, bounds);
@@ -489,7 +489,7 @@ impl<'u> Maker<'u> {
                 Some(position)
             }
             Some(_) => {
-                self.faults.push(format!("{name} is a procedure"));
+                self.errors.push(format!("{name} is a procedure"));
                 None
             }
             None => {
@@ -500,7 +500,7 @@ impl<'u> Maker<'u> {
                     format!("; did you mean {m}?")
                 });
                 let message = format!("{} has no argument {name}{meant}", unit.name);
-                self.faults.push(message);
+                self.errors.push(message);
                 None
             }
         }
@@ -521,21 +521,21 @@ impl<'u> Maker<'u> {
             };
             let upper = name.to_ascii_uppercase();
             if !self.is_integer(position) {
-                self.faults.push(format!("{upper} is not an INTEGER"));
+                self.errors.push(format!("{upper} is not an INTEGER"));
             } else if !self.may_assign(position) {
-                self.faults.push(format!(
+                self.errors.push(format!(
                     "{upper} does not say how it went: nothing assigns it"
                 ));
             }
             let mut wrong = Vec::new();
             if values.list().is_empty() {
-                self.faults
+                self.errors
                     .push(format!("no value of {upper} is an error: leave it out"));
             }
             for text in values.list() {
                 match condition(text) {
                     Some(condition) => wrong.push(condition),
-                    None => self.faults.push(format!(
+                    None => self.errors.push(format!(
                         "`{text}` does not say which values of {upper} are errors; `/= 0`, `< 0` or `== 3` does"
                     )),
                 }
@@ -603,7 +603,7 @@ impl<'u> Maker<'u> {
             None if self.asked[position].is_some() && !self.given.contains_key(&position) => {
                 let name = self.name(position).to_owned();
                 let lower = name.to_ascii_lowercase();
-                self.faults.push(format!(
+                self.errors.push(format!(
                     "it is not known how long {name} must be: say it, such as `{lower}(2*n)`, with INTEGER arguments that are given"
                 ));
             }
@@ -716,12 +716,12 @@ impl<'u> Maker<'u> {
             return match self.read_bounds(&name, &text) {
                 Ok(bounds) if bounds.whole.len() != rank => {
                     let of = bounds.whole.len();
-                    self.fault(format!("{name} has {rank} dimensions, not {of}"));
+                    self.error(format!("{name} has {rank} dimensions, not {of}"));
                     None
                 }
                 Ok(bounds) => Some(bounds),
                 Err(message) => {
-                    self.fault(format!("the bounds {text} of {name}: {message}"));
+                    self.error(format!("the bounds {text} of {name}: {message}"));
                     None
                 }
             };
@@ -734,9 +734,9 @@ impl<'u> Maker<'u> {
         (bounds.whole.len() == rank).then_some(bounds)
     }
 
-    fn fault(&mut self, message: String) {
-        if !self.faults.contains(&message) {
-            self.faults.push(message);
+    fn error(&mut self, message: String) {
+        if !self.errors.contains(&message) {
+            self.errors.push(message);
         }
     }
 
@@ -759,12 +759,12 @@ impl<'u> Maker<'u> {
         let mut sources = Sources::new();
         let file = sources.add("bounds", statement);
         let mut parsed = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
-        let mut faults = parsed.diagnostics;
-        if !diagnostic::any_errors(&faults) {
-            faults.extend(resolve(&mut parsed.program));
+        let mut errors = parsed.diagnostics;
+        if !diagnostic::any_errors(&errors) {
+            errors.extend(resolve(&mut parsed.program));
         }
-        if let Some(fault) = faults.iter().find(|d| d.is_error()) {
-            return Err(fault.message.clone());
+        if let Some(error) = errors.iter().find(|d| d.is_error()) {
+            return Err(error.message.clone());
         }
         let own = parsed.program.units.first();
         let found = own.and_then(|u| Some((u, u.symbols.find("FARFEL_ARRAY")?)));

@@ -44,7 +44,7 @@ fn derived(entry: &str, all: bool) -> Result<String, String> {
 }
 
 #[test]
-fn faults_say_what_is_wrong() {
+fn errors_say_what_is_wrong() {
     for (entry, expected) in [
         ("a = { by = 'x' }", "it needs one of `gradient`, `jacobian`"),
         (
@@ -171,7 +171,7 @@ fn faults_say_what_is_wrong() {
 }
 
 #[test]
-fn all_faults_are_said() {
+fn all_errors_are_said() {
     let message = derived(
         "a = { jvp = 'model', of = 'z', by = 'n' }\nb = { jvp = 'none', by = 'x' }",
         true,

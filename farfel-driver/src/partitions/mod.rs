@@ -136,7 +136,7 @@ pub(crate) fn read(
             match preprocess::run(path, file.id, form, sources, &mut includes, config)? {
                 Preprocessed::Plain => {}
                 Preprocessed::Done(id) => file.id = id,
-                Preprocessed::Faults(_) => return Ok(None),
+                Preprocessed::Errors(_) => return Ok(None),
             }
             file.options = Some(options);
             to_parse.push((library.files.len(), digest, before));

@@ -45,7 +45,7 @@ pub(crate) struct Passed {
     /// Their INCLUDE files.
     pub reached: BTreeSet<PathBuf>,
     /// Errors in them: modules that use each other in a cycle, files that cannot be included.
-    pub faults: Vec<Diagnostic>,
+    pub errors: Vec<Diagnostic>,
     /// The main programs that are left out, with their files.
     pub left_out: Vec<(Name, PathBuf)>,
 }
@@ -143,7 +143,7 @@ impl Passed {
             // COMMON blocks read by the front end have other names there.
             if let Some(common) = &file.scan.common {
                 let span = gfortran::span(&common.place, &other.sources);
-                other.faults.push(
+                other.errors.push(
                     Diagnostic::error(
                         &rules::PACKAGE_CONFLICT,
                         span.unwrap_or(Span::NONE),
@@ -157,13 +157,13 @@ impl Passed {
         }
         let mut said = Report {
             sources: std::mem::take(&mut self.sources),
-            diagnostics: std::mem::take(&mut self.faults),
+            diagnostics: std::mem::take(&mut self.errors),
         };
         said.extend(Report {
             sources: other.sources,
-            diagnostics: other.faults,
+            diagnostics: other.errors,
         });
-        (self.sources, self.faults) = (said.sources, said.diagnostics);
+        (self.sources, self.errors) = (said.sources, said.diagnostics);
         self.reached.extend(other.reached);
         self.reached.extend(library.passed.iter().cloned());
         Ok(())
@@ -177,8 +177,8 @@ impl Passed {
 
     /// Finds errors in the use of modules.
     pub(crate) fn look(&mut self) {
-        self.faults
-            .extend(order::faults(&self.files, &self.sources));
+        self.errors
+            .extend(order::errors(&self.files, &self.sources));
     }
 
     /// Checks that no errors were found in the files before they are compiled.
@@ -187,11 +187,11 @@ impl Passed {
     ///
     /// [`Error::Diagnostics`] with these errors.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        match self.faults.is_empty() {
+        match self.errors.is_empty() {
             true => Ok(()),
             false => Err(Error::Diagnostics(Report {
                 sources: self.sources.clone(),
-                diagnostics: self.faults.clone(),
+                diagnostics: self.errors.clone(),
             })),
         }
     }
@@ -336,7 +336,7 @@ fn choose(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
 
 impl Passed {
     fn add(&mut self, path: &Path, text: Text, scan: Scan, why: Option<String>, config: &Config) {
-        self.faults.extend(text.faults);
+        self.errors.extend(text.errors);
         self.files.push(File {
             path: path.to_owned(),
             name: sources::shown(config, path),

@@ -39,15 +39,15 @@ fn owners(files: &[File]) -> HashMap<&str, usize> {
 }
 
 /// Reports modules and subprograms that two files define, and files that use each other's modules in a cycle.
-pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
+pub(super) fn errors(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
     let span = |named: &Named| gfortran::span(&named.place, sources).unwrap_or(Span::NONE);
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let mut first: HashMap<&str, (usize, &Named)> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
         for module in &file.scan.defines {
             let (owner, before) = *first.entry(&module.name).or_insert((at, module));
             if owner != at {
-                faults.push(
+                errors.push(
                     Diagnostic::error(
                         &rules::COMPILER,
                         span(module),
@@ -65,11 +65,11 @@ pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
         if before != external {
             let message = format!("two subprograms are called {}", external.name);
             let error = Diagnostic::error(&rules::DUPLICATE_UNIT, span(external), message);
-            faults.push(error.related(span(before), "the other one"));
+            errors.push(error.related(span(before), "the other one"));
         }
     }
-    if faults.is_empty() {
-        faults.extend(circle(&needs(files)).map(|circle| {
+    if errors.is_empty() {
+        errors.extend(circle(&needs(files)).map(|circle| {
             let uses =
                 |(at, used): &(usize, &Named)| format!("{} uses {}", files[*at].name, used.name);
             let all: Vec<String> = circle.iter().map(uses).collect();
@@ -80,7 +80,7 @@ pub(super) fn faults(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
             others.fold(error, |d, (_, used)| d.related(span(used), "and here"))
         }));
     }
-    faults
+    errors
 }
 
 /// Finds a cycle of files, each of which needs the next.

@@ -20,7 +20,7 @@ pub(super) struct Text {
     /// The text with all INCLUDE files.
     pub whole: String,
     /// Errors about files that cannot be included or preprocessed.
-    pub faults: Vec<Diagnostic>,
+    pub errors: Vec<Diagnostic>,
 }
 
 /// The maximum nesting of INCLUDE files.
@@ -59,23 +59,23 @@ pub(super) fn read(
         id,
         form,
         whole: marked(1, &name),
-        faults: Vec::new(),
+        errors: Vec::new(),
     };
     let own = with_own_flags(path, config);
     match preprocess::run(path, id, form, sources, includes, &own)? {
         Outcome::Plain => {}
         Outcome::Done(done) => read.id = done,
-        Outcome::Faults(faults) => read.faults = faults,
+        Outcome::Errors(errors) => read.errors = errors,
     }
     let text = sources.get(read.id).map_or(text, |f| f.text.clone());
     let mut inline = Inline {
         form,
         sources,
         includes,
-        faults: Vec::new(),
+        errors: Vec::new(),
     };
     inline.add(&text, &name, &mut read.whole, 0);
-    read.faults.extend(inline.faults);
+    read.errors.extend(inline.errors);
     Ok(read)
 }
 
@@ -90,7 +90,7 @@ struct Inline<'a, 'b> {
     form: Form,
     sources: &'a mut Sources,
     includes: &'a mut Includes<'b>,
-    faults: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
 }
 
 impl Inline<'_, '_> {
@@ -121,7 +121,7 @@ impl Inline<'_, '_> {
                 }
                 Err(why) => {
                     let place = format!("{file}:{number}:");
-                    self.faults.push(Diagnostic::error(
+                    self.errors.push(Diagnostic::error(
                         &rules::INCLUDE_FAILED,
                         gfortran::span(&place, self.sources).unwrap_or(Span::NONE),
                         format!("cannot include `{included}`: {why}"),

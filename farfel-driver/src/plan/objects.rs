@@ -13,7 +13,7 @@ use crate::checks::Plan;
 use crate::config::Trap;
 use crate::ends;
 use crate::facts::Facts;
-use crate::gfortran::{self, Fault};
+use crate::gfortran::{self, Failure};
 use crate::instances::{self, Settled};
 use crate::locals;
 use crate::names::Names;
@@ -430,7 +430,7 @@ impl<'a> Objects<'a> {
         derivatives: &Derivatives,
         means: &Means,
         worker: usize,
-    ) -> Result<(Object, Vec<Diagnostic>), Fault> {
+    ) -> Result<(Object, Vec<Diagnostic>), Failure> {
         let sources = &self.staged.report.sources;
         let step = means.recorder.begin("generate", &group.name, worker);
         let (text, needs_stack) = self.text(group, derivatives, false);
@@ -586,7 +586,7 @@ pub(crate) fn make(
         .collect();
     let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
         all.iter().map(|_| OnceLock::new()).collect();
-    let faults: Vec<OnceLock<Fault>> = all.iter().map(|_| OnceLock::new()).collect();
+    let failures: Vec<OnceLock<Failure>> = all.iter().map(|_| OnceLock::new()).collect();
     means.recorder.progress.announce(all.len());
     means
         .workers
@@ -602,7 +602,7 @@ pub(crate) fn make(
                 Ok(None) => means.recorder.progress.end(worker),
                 Err(error) => {
                     means.recorder.progress.end(worker);
-                    faults[o].get_or_init(|| error.into());
+                    failures[o].get_or_init(|| error.into());
                 }
             }
             true
@@ -610,7 +610,7 @@ pub(crate) fn make(
 
     // The remaining objects are made, the largest first, so that short tasks come last.
     let mut missing: Vec<usize> = (0..all.len())
-        .filter(|o| found[*o].get().is_none() && faults[*o].get().is_none())
+        .filter(|o| found[*o].get().is_none() && failures[*o].get().is_none())
         .collect();
     missing.sort_by_key(|o| {
         let (_, group, _) = object_of(parts, all[*o]);
@@ -669,8 +669,8 @@ pub(crate) fn make(
                         found[o].get_or_init(|| object);
                         true
                     }
-                    Err(fault) => {
-                        faults[o].get_or_init(|| fault);
+                    Err(error) => {
+                        failures[o].get_or_init(|| error);
                         false
                     }
                 }
@@ -688,14 +688,14 @@ pub(crate) fn make(
         let asked: BTreeSet<usize> = asked.map(|(_, r)| *r).collect();
         refused.extend(made.said(asked).into_iter().map(|d| (*p, d)));
     }
-    for (((p, _), object), fault) in all.iter().zip(found).zip(faults) {
+    for (((p, _), object), failure) in all.iter().zip(found).zip(failures) {
         if let Some((object, warnings)) = object.into_inner() {
             said.extend(warnings.into_iter().map(|d| (*p, d)));
             objects.push(object);
         }
-        match fault.into_inner() {
-            Some(Fault::Diagnostics(d)) => refused.extend(d.into_iter().map(|d| (*p, d))),
-            Some(Fault::Error(e)) => errors.push(e),
+        match failure.into_inner() {
+            Some(Failure::Diagnostics(d)) => refused.extend(d.into_iter().map(|d| (*p, d))),
+            Some(Failure::Error(e)) => errors.push(e),
             None => {}
         }
     }

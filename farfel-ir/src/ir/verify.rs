@@ -34,40 +34,40 @@ pub fn verify(program: &Program, level: Level) -> Vec<String> {
 /// Like [`verify`], but looks only into units for which `some` returns true: those that a pass has
 /// changed.
 pub fn verify_some(program: &Program, level: Level, some: &dyn Fn(&Unit) -> bool) -> Vec<String> {
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let mut names: HashSet<&Name> = HashSet::new();
     for unit in &program.units {
         if level >= Level::Lifted && !names.insert(&unit.name) {
-            faults.push(format!("two units named {}", unit.name));
+            errors.push(format!("two units named {}", unit.name));
         }
         if some(unit) {
-            verify_unit(unit, level, &[], &mut faults);
+            verify_unit(unit, level, &[], &mut errors);
         }
     }
-    faults
+    errors
 }
 
 /// Like [`verify`], for a single unit.
 pub fn verify_alone(unit: &Unit, level: Level) -> Vec<String> {
-    let mut faults = Vec::new();
-    verify_unit(unit, level, &[], &mut faults);
-    faults
+    let mut errors = Vec::new();
+    verify_unit(unit, level, &[], &mut errors);
+    errors
 }
 
-fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<String>) {
+fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], errors: &mut Vec<String>) {
     let mut ids = HashSet::new();
     let mut alone = true;
     walk_block(&unit.body, &mut |s| {
         alone &= s.id == StmtId::NONE || ids.insert(s.id)
     });
     if !alone {
-        faults.push(format!("{}: two statements have one id", unit.name));
+        errors.push(format!("{}: two statements have one id", unit.name));
     }
-    let mut fault = |what: String| faults.push(format!("{}: {what}", unit.name));
+    let mut error = |what: String| errors.push(format!("{}: {what}", unit.name));
     let known = |s: SymId| (s.0 as usize) < unit.symbols.len();
     let mut check = |s: SymId, what: &str| {
         if !known(s) {
-            fault(format!("{what} names a symbol that is not there"));
+            error(format!("{what} names a symbol that is not there"));
         }
     };
     for a in &unit.args {
@@ -109,29 +109,29 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
             e.for_each_symbol(&mut |id| check(id, "a bound or value"));
         }
     }
-    if faults.iter().any(|f| f.contains("not there")) {
+    if errors.iter().any(|f| f.contains("not there")) {
         return;
     }
-    let mut fault = |what: String| faults.push(format!("{}: {what}", unit.name));
+    let mut error = |what: String| errors.push(format!("{}: {what}", unit.name));
     for (id, s) in unit.symbols.iter() {
         if unit.symbols.find(&s.name) != Some(id) {
-            fault(format!("two symbols named {}", s.name));
+            error(format!("two symbols named {}", s.name));
         }
         if s.class == Class::Unknown {
-            fault(format!("{} is of unknown class", s.name));
+            error(format!("{} is of unknown class", s.name));
         }
         let needs_type = matches!(
             s.class,
             Class::Variable | Class::Parameter(_) | Class::StatementFunction(..) | Class::Function
         );
         if needs_type && s.ty.is_none() {
-            fault(format!("{} has no type", s.name));
+            error(format!("{} has no type", s.name));
         }
         match s.place {
             Place::Dummy => {
                 let takes = |e: EntryPoint| e.args.iter().any(|a| a.sym() == Some(id));
                 if named.contains(&id) && !unit.entry_points().any(takes) {
-                    fault(format!("{} is not an argument", s.name));
+                    error(format!("{} is not an argument", s.name));
                 }
             }
             Place::Host(h) => {
@@ -139,7 +139,7 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
                     .last()
                     .is_some_and(|p| (h.0 as usize) < p.symbols.len());
                 if level >= Level::Lifted || !above {
-                    fault(format!("{} is linked to nothing", s.name));
+                    error(format!("{} is linked to nothing", s.name));
                 }
             }
             Place::Local | Place::Result | Place::Common(_) | Place::Global | Place::Pointee(_) => {
@@ -150,21 +150,21 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
         if let Arg::Dummy(s) = a
             && unit.symbols[*s].place != Place::Dummy
         {
-            fault(format!(
+            error(format!(
                 "the argument {} is not placed as one",
                 unit.symbols[*s].name
             ));
         }
     }
     walk_exprs(&unit.body, &mut |e| match &e.kind {
-        ExprKind::Apply(s, _) => fault(format!("{}(…) is undecided", unit.symbols[*s].name)),
+        ExprKind::Apply(s, _) => error(format!("{}(…) is undecided", unit.symbols[*s].name)),
         ExprKind::Closure(s, _) if level >= Level::Specialized => {
-            fault(format!("a closure of {} is left", unit.symbols[*s].name));
+            error(format!("a closure of {} is left", unit.symbols[*s].name));
         }
         ExprKind::Element(s, subscripts)
             if unit.symbols[*s].is_array() && unit.symbols[*s].dims.len() != subscripts.len() =>
         {
-            fault(format!(
+            error(format!(
                 "an element of {} with {} subscripts, not {}",
                 unit.symbols[*s].name,
                 subscripts.len(),
@@ -172,31 +172,31 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], faults: &mut Vec<Str
             ));
         }
         ExprKind::Element(s, _) if !unit.symbols[*s].is_array() => {
-            fault(format!(
+            error(format!(
                 "an element of {}, which is not an array",
                 unit.symbols[*s].name
             ));
         }
         _ => {}
     });
-    labels(unit, &mut fault);
+    labels(unit, &mut error);
     walk_block(&unit.body, &mut |s| {
         if level >= Level::Staged && matches!(s.kind, StmtKind::Ad(_)) {
-            fault("an AD block is left".into());
+            error("an AD block is left".into());
         }
     });
     if level >= Level::Lifted && !unit.nested.is_empty() {
-        fault("a nested subprogram is left".into());
+        error("a nested subprogram is left".into());
     }
     let inner: Vec<&Unit> = around.iter().copied().chain([unit]).collect();
     for n in &unit.nested {
-        verify_unit(n, level, &inner, faults);
+        verify_unit(n, level, &inner, errors);
     }
 }
 
 /// Checks labels: each is defined once, jumps lead to labels of statements, and labelled loops end
 /// at their label.
-fn labels(unit: &Unit, fault: &mut dyn FnMut(String)) {
+fn labels(unit: &Unit, error: &mut dyn FnMut(String)) {
     let mut found: HashMap<Label, bool> = HashMap::new();
     let mut twice = Vec::new();
     let mut add = |label: Label, format: bool| {
@@ -235,10 +235,10 @@ fn labels(unit: &Unit, fault: &mut dyn FnMut(String)) {
         }
     });
     for label in twice {
-        fault(format!("the label {label} occurs twice"));
+        error(format!("the label {label} occurs twice"));
     }
     for label in ends {
-        fault(format!(
+        error(format!(
             "a loop ends at {label}, but its last statement is another one"
         ));
     }
@@ -246,14 +246,14 @@ fn labels(unit: &Unit, fault: &mut dyn FnMut(String)) {
         for label in s.kind.jumps() {
             match found.get(&label) {
                 Some(false) => {}
-                Some(true) => fault(format!("a jump to {label}, which is a FORMAT")),
-                None => fault(format!("a jump to {label}, which is not there")),
+                Some(true) => error(format!("a jump to {label}, which is a FORMAT")),
+                None => error(format!("a jump to {label}, which is not there")),
             }
         }
         if let StmtKind::AssignLabel(label, _) = s.kind
             && !found.contains_key(&label)
         {
-            fault(format!("ASSIGN of the label {label}, which is not there"));
+            error(format!("ASSIGN of the label {label}, which is not there"));
         }
     });
 }

@@ -61,7 +61,7 @@ pub struct Options {
 
 /// Why a text cannot be formatted.
 #[derive(Debug)]
-pub enum Fault {
+pub enum FormatError {
     /// The text cannot be parsed. A construct that is divided by preprocessor lines or INCLUDE
     /// statements leads to this, too.
     Unreadable(Vec<Diagnostic>),
@@ -94,8 +94,12 @@ const MAX_INDENT: usize = 30;
 ///
 /// # Errors
 ///
-/// See [`Fault`].
-pub fn format(sources: &mut Sources, file: FileId, options: &Options) -> Result<String, Fault> {
+/// See [`FormatError`].
+pub fn format(
+    sources: &mut Sources,
+    file: FileId,
+    options: &Options,
+) -> Result<String, FormatError> {
     let text = sources
         .get(file)
         .map_or_else(|| "".into(), |f| f.text.clone());
@@ -106,7 +110,7 @@ pub fn format(sources: &mut Sources, file: FileId, options: &Options) -> Result<
     read.form = Some(from);
     let traced = trace(sources, file, &read);
     if unreadable(&traced, &text) {
-        return Err(Fault::Unreadable(traced.diagnostics));
+        return Err(FormatError::Unreadable(traced.diagnostics));
     }
     let width = match to {
         Form::Fixed => read.layout.asked_by(&text).line_length,
@@ -134,7 +138,7 @@ pub fn format(sources: &mut Sources, file: FileId, options: &Options) -> Result<
     if text.contains("\r\n") {
         result = result.replace('\n', "\r\n");
     }
-    verify::same(&text, from, &traced, &result, to, &read).map_err(Fault::Different)?;
+    verify::same(&text, from, &traced, &result, to, &read).map_err(FormatError::Different)?;
     Ok(result)
 }
 

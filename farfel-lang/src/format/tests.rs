@@ -1,11 +1,11 @@
 //! Tests of the formatter: each row is a text and its result; every result is formatted again and
 //! must not change.
 
-use super::{Case, Fault, Options, format};
+use super::{Case, FormatError, Options, format};
 use crate::source::Sources;
 use crate::syntax::{Form, Layout, ReadOptions};
 
-fn laid_out(text: &str, options: &Options) -> Result<String, Fault> {
+fn laid_out(text: &str, options: &Options) -> Result<String, FormatError> {
     let mut sources = Sources::new();
     let file = sources.add("a.f", text);
     format(&mut sources, file, options)
@@ -15,7 +15,7 @@ fn laid_out(text: &str, options: &Options) -> Result<String, Fault> {
 fn good(text: &str, options: &Options) -> String {
     match laid_out(text, options) {
         Ok(result) => result,
-        Err(fault) => panic!("{fault:?}\nin:\n{text}"),
+        Err(error) => panic!("{error:?}\nin:\n{text}"),
     }
 }
 
@@ -445,7 +445,7 @@ fn what_cannot_be_laid_out() {
     ] {
         let result = laid_out(text, &Options::default());
         assert!(
-            matches!(result, Err(Fault::Unreadable(_))),
+            matches!(result, Err(FormatError::Unreadable(_))),
             "{text}{result:?}"
         );
     }

@@ -33,7 +33,7 @@ pub(super) fn same(
     if others.next().is_some() {
         return Err(None);
     }
-    let faults = |t: &Trace| t.diagnostics.iter().filter(|d| d.is_error()).count();
+    let errors = |t: &Trace| t.diagnostics.iter().filter(|d| d.is_error()).count();
     let options = Options {
         comments: false,
         ..Options::default()
@@ -46,7 +46,7 @@ pub(super) fn same(
             .map(str::to_owned)
             .collect()
     };
-    if faults(traced) != faults(&again) || tree(traced) != tree(&again) {
+    if errors(traced) != errors(&again) || tree(traced) != tree(&again) {
         return Err(None);
     }
     let mut kept = comments(new, &again, to);

@@ -218,7 +218,7 @@ pub(super) fn check_calls(
     let name = &unit.symbols[dummy].name;
     let wanted = &target.args[..target.args.len().saturating_sub(captured)];
     // Problems that only cause warnings in calls by name only cause warnings here.
-    let mut fault = |d: Diagnostic| {
+    let mut error = |d: Diagnostic| {
         let d = d.related(target.name_span, format!("what {name} stands for"));
         if !diagnostics
             .iter()
@@ -243,7 +243,7 @@ pub(super) fn check_calls(
             } else {
                 ("subroutine", "a function")
             };
-            fault(Diagnostic::error(
+            error(Diagnostic::error(
                 &rules::ARGUMENT_MISMATCH,
                 span,
                 format!(
@@ -259,14 +259,14 @@ pub(super) fn check_calls(
                 1 => "1 is".to_owned(),
                 given => format!("{given} are"),
             };
-            fault(Diagnostic::warning(
+            error(Diagnostic::warning(
                 &rules::ARGUMENT_MISMATCH,
                 span,
                 format!("{} takes {n} argument{s}, but {given} given", target.name),
             ));
         } else if function && result != unit.symbols[dummy].ty {
             if let (Some(a), Some(b)) = (unit.symbols[dummy].ty, result) {
-                fault(Diagnostic::error(
+                error(Diagnostic::error(
                     &rules::TYPE_MISMATCH,
                     span,
                     format!("{name} is {a} here, but {} is {b}", target.name),
@@ -284,16 +284,16 @@ pub(super) fn check_calls(
                     } else {
                         ("data", "a procedure")
                     };
-                    fault(Diagnostic::error(
+                    error(Diagnostic::error(
                         &rules::ARGUMENT_MISMATCH,
                         a.span.or(span),
                         format!("this is {has}, but {} wants {wants} here", target.name),
                     ));
                     continue;
                 }
-                for mut found in crate::resolve::faults_of_argument(unit, a, entry, *d) {
+                for mut found in crate::resolve::errors_of_argument(unit, a, entry, *d) {
                     found.span = found.span.or(span);
-                    fault(found);
+                    error(found);
                 }
             }
         }
@@ -331,7 +331,7 @@ pub(super) fn check_intrinsic(
             _ => None,
         };
         let result = types.as_ref().map(|t| intrinsic.result_type(t));
-        let fault = if !is_function {
+        let error = if !is_function {
             (
                 span,
                 format!("{name} is a function, but {} is called", symbol.name),
@@ -360,7 +360,7 @@ pub(super) fn check_intrinsic(
         } else {
             return;
         };
-        found.push(fault);
+        found.push(error);
     });
     for (span, message) in found {
         let mut d = Diagnostic::error(&rules::ARGUMENT_MISMATCH, span, message);

@@ -229,9 +229,9 @@ impl Outline<'_> {
             }
         }
         if let Some(sharing) = self.sharing
-            && let Some(fault) = sharing.fault(unit, block, &named, &all, &tied, span)
+            && let Some(error) = sharing.error(unit, block, &named, &all, &tied, span)
         {
-            self.diagnostics.push(fault);
+            self.diagnostics.push(error);
         }
         let mut rest: Vec<SymId> = all
             .iter()

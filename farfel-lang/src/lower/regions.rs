@@ -78,7 +78,7 @@ fn spec_border(s: &Spec) -> Option<Border> {
     }
 }
 
-fn fault(span: Span, message: &str) -> Diagnostic {
+fn error(span: Span, message: &str) -> Diagnostic {
     Diagnostic::error(&rules::GIVEN_DERIVATIVE, span, message)
 }
 
@@ -115,7 +115,7 @@ impl Regions<'_> {
             match (border(&s), &mut open) {
                 (Some(Border::Begin { leaves }), None) => open = Some((s.span, leaves, Vec::new())),
                 (Some(Border::Begin { .. }), Some((first, ..))) => {
-                    let d = fault(s.span, "a constant region within another one");
+                    let d = error(s.span, "a constant region within another one");
                     self.diagnostics
                         .push(d.related(*first, "the other one begins here"));
                 }
@@ -125,7 +125,7 @@ impl Regions<'_> {
                     }
                 }
                 (Some(Border::End), None) => self.diagnostics.push(
-                    fault(
+                    error(
                         s.span,
                         "no constant region begins in this block of statements",
                     )
@@ -144,7 +144,7 @@ impl Regions<'_> {
         }
         if let Some((span, _, inner)) = open {
             self.diagnostics.push(
-                fault(
+                error(
                     span,
                     "this constant region does not end in the same block of statements",
                 )
@@ -159,7 +159,7 @@ impl Regions<'_> {
         walk_block(&inner, &mut |s| {
             if matches!(border(s), Some(Border::Begin { .. })) {
                 self.diagnostics
-                    .push(fault(s.span, "a constant region within another one"));
+                    .push(error(s.span, "a constant region within another one"));
             }
         });
         if let Some((at, what)) = self.leaves(&inner) {

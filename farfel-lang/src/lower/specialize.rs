@@ -5,7 +5,7 @@
 //! same procedures in the same way share a copy.
 
 mod bind;
-mod faults;
+mod errors;
 mod slots;
 
 use self::bind::{passed, procedure_like, substitute};

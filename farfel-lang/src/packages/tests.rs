@@ -26,20 +26,20 @@ fn joined(own: (&str, &[usize]), libraries: &[(&str, &str, &[usize])]) -> (Strin
             uses: uses.to_vec(),
         })
         .collect();
-    let mut faults = join(&mut all, own.1, libraries);
-    if faults.is_empty() {
-        faults = resolve(&mut all);
+    let mut errors = join(&mut all, own.1, libraries);
+    if errors.is_empty() {
+        errors = resolve(&mut all);
     }
-    let faults = faults.into_iter().map(|d| d.message).collect();
+    let errors = errors.into_iter().map(|d| d.message).collect();
     let text = print_program(&all, &Options::default());
     let text = text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-    (text, faults)
+    (text, errors)
 }
 
 /// Returns the text of a program that is joined without errors.
 fn text(own: (&str, &[usize]), libraries: &[(&str, &str, &[usize])]) -> String {
-    let (text, faults) = joined(own, libraries);
-    assert!(faults.is_empty(), "{faults:#?}");
+    let (text, errors) = joined(own, libraries);
+    assert!(errors.is_empty(), "{errors:#?}");
     text
 }
 
@@ -93,14 +93,14 @@ fn one_s_own_goes_first_and_each_package_has_its_own() {
 
 #[test]
 fn what_a_library_uses_is_not_seen_from_outside() {
-    let (_, faults) = joined(
+    let (_, errors) = joined(
         ("SUBROUTINE A(X)\nCALL B(X)\nCALL C(X)\nEND", &[0]),
         &[
             ("p", "SUBROUTINE B(X)\nCALL C(X)\nEND", &[1]),
             ("q", "SUBROUTINE C(X)\nX = 1\nEND", &[]),
         ],
     );
-    assert_eq!(faults, ["there is no subroutine named C"]);
+    assert_eq!(errors, ["there is no subroutine named C"]);
 }
 
 /// A library must not change the meaning of an existing program.
@@ -177,26 +177,26 @@ fn common_blocks_of_strangers_stay_apart() {
 }
 
 #[test]
-fn what_cannot_be_told_is_a_fault() {
+fn what_cannot_be_told_is_an_error() {
     let step = "SUBROUTINE STEP(X)\nCOMMON /S/ T\nX = T\nEND";
     let two = [("p", step, &[][..]), ("q", step, &[])];
-    let (_, faults) = joined(("SUBROUTINE A(X)\nCALL STEP(X)\nEND", &[0, 1]), &two);
-    assert_eq!(faults, ["STEP may be that of p or that of q"]);
+    let (_, errors) = joined(("SUBROUTINE A(X)\nCALL STEP(X)\nEND", &[0, 1]), &two);
+    assert_eq!(errors, ["STEP may be that of p or that of q"]);
     // A variable with that name is none of them.
-    let (_, faults) = joined(
+    let (_, errors) = joined(
         ("SUBROUTINE A(X)\nSTEP = X\nX = STEP + 1\nEND", &[0, 1]),
         &two,
     );
-    assert!(faults.is_empty(), "{faults:?}");
+    assert!(errors.is_empty(), "{errors:?}");
     let own = "SUBROUTINE A(X)\nCOMMON /S/ T\nT = 1\nCALL STEP(X)\nEND";
-    let (_, faults) = joined((own, &[0]), &two);
+    let (_, errors) = joined((own, &[0]), &two);
     assert_eq!(
-        faults,
+        errors,
         ["COMMON /S/ is one of p, too, and packages do not share COMMON blocks"]
     );
     // Units that are not reached do not matter.
-    let (_, faults) = joined(("SUBROUTINE A(X)\nCOMMON /S/ T\nX = T\nEND", &[0]), &two);
-    assert!(faults.is_empty(), "{faults:?}");
+    let (_, errors) = joined(("SUBROUTINE A(X)\nCOMMON /S/ T\nX = T\nEND", &[0]), &two);
+    assert!(errors.is_empty(), "{errors:?}");
 }
 
 /// The output of a NAMELIST contains the names of variables.

@@ -43,8 +43,8 @@ pub(super) fn check(
     };
     let globals = callable(&program.units);
     for (i, unit) in program.units.iter().enumerate() {
-        let faults = match faulty.contains(&i) {
-            true => Some(fault_spans(unit, diagnostics)),
+        let errors = match faulty.contains(&i) {
+            true => Some(error_spans(unit, diagnostics)),
             false => None,
         };
         let mut checker = Checker {
@@ -55,9 +55,9 @@ pub(super) fn check(
             around: Vec::new(),
             diagnostics,
         };
-        match faults {
+        match errors {
             None => checker.unit(unit),
-            Some(faults) => checker.statements_without(unit, &faults),
+            Some(errors) => checker.statements_without(unit, &errors),
         }
     }
 }
@@ -97,7 +97,7 @@ fn alone<'p>(globals: &Callable<'p>, check: impl FnOnce(&mut Checker<'_, 'p>)) -
 
 /// Returns the places of the errors in a unit; for two conflicting declarations, the places of
 /// both.
-fn fault_spans(unit: &Unit, diagnostics: &[Diagnostic]) -> Vec<Span> {
+fn error_spans(unit: &Unit, diagnostics: &[Diagnostic]) -> Vec<Span> {
     let whole = unit.span.to(unit.end_span);
     diagnostics
         .iter()
@@ -178,8 +178,8 @@ impl<'p> Checker<'_, 'p> {
     }
 
     /// Checks the statements that have no error yet and mention no name that does.
-    fn statements_without(&mut self, unit: &'p Unit, faults: &[Span]) {
-        let hit = |s: Span| faults.iter().any(|f| overlap(*f, s));
+    fn statements_without(&mut self, unit: &'p Unit, errors: &[Span]) {
+        let hit = |s: Span| errors.iter().any(|f| overlap(*f, s));
         let doubtful: Vec<bool> = unit
             .symbols
             .iter()
@@ -210,7 +210,7 @@ impl<'p> Checker<'_, 'p> {
         });
         self.around.push(unit);
         for n in &unit.nested {
-            self.statements_without(n, faults);
+            self.statements_without(n, errors);
         }
         self.around.pop();
     }

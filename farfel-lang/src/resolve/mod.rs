@@ -46,8 +46,8 @@ pub fn resolve(program: &mut Program) -> Vec<Diagnostic> {
 /// Like [`resolve`], with lint levels. Comments in the program may set them, too.
 pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let mut diagnostics = duplicate_units(program);
-    let (lints, faults) = lints.within(program);
-    diagnostics.extend(faults);
+    let (lints, errors) = lints.within(program);
+    diagnostics.extend(errors);
     let globals = names::Globals::of(program);
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
@@ -77,12 +77,12 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
 /// Returns the errors in the statements and calls of one top-level unit of a resolved program,
 /// whether written or generated: types, shapes, jumps into loops, and arguments that do not match.
 /// `callable` holds the program's entry points.
-pub(crate) fn faults_of<'p>(unit: &'p Unit, callable: &Callable<'p>) -> Vec<Diagnostic> {
+pub(crate) fn errors_of<'p>(unit: &'p Unit, callable: &Callable<'p>) -> Vec<Diagnostic> {
     check::unit(unit, callable)
 }
 
 /// Returns the errors in one actual argument of a call.
-pub(crate) fn faults_of_argument(
+pub(crate) fn errors_of_argument(
     unit: &Unit,
     actual: &Expr,
     callee: EntryPoint,
@@ -134,8 +134,8 @@ pub fn resolve_readable(
         .units
         .iter()
         .map(|u| (u, of_unit(u)))
-        .filter(|(_, faults)| !faults.is_empty())
-        .map(|(u, faults)| {
+        .filter(|(_, errors)| !errors.is_empty())
+        .map(|(u, errors)| {
             let whole = u.nested.is_empty()
                 && u.body
                     .iter()
@@ -143,7 +143,7 @@ pub fn resolve_readable(
                     .is_some_and(|first| {
                         let follows =
                             |f: &Span| f.file == first.span.file && f.start > first.span.start;
-                        faults.iter().all(follows)
+                        errors.iter().all(follows)
                     });
             (u.span, u.end_span, whole)
         })

@@ -765,7 +765,7 @@ impl Resolver<'_> {
 
     /// Decides what every `NAME(…)` is. Renames nothing.
     fn rewrite(&mut self, unit: &mut Unit) {
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         {
             let Unit {
                 name,
@@ -774,7 +774,7 @@ impl Resolver<'_> {
                 specs,
                 ..
             } = &mut *unit;
-            let mut fix = |e: &mut Expr| rewrite_expr(name, symbols, e, &mut faults);
+            let mut fix = |e: &mut Expr| rewrite_expr(name, symbols, e, &mut errors);
             walk_block_mut(body, &mut |s| {
                 s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut fix))
             });
@@ -802,7 +802,7 @@ impl Resolver<'_> {
                 continue;
             }
             let mut symbol = unit.symbols[id].clone();
-            let mut fix = |e: &mut Expr| rewrite_expr(&unit.name, &unit.symbols, e, &mut faults);
+            let mut fix = |e: &mut Expr| rewrite_expr(&unit.name, &unit.symbols, e, &mut errors);
             match &mut symbol.class {
                 Class::Parameter(e) | Class::StatementFunction(_, e) => e.rewrite(&mut fix),
                 _ => {}
@@ -817,7 +817,7 @@ impl Resolver<'_> {
             symbol.init.iter_mut().for_each(|e| e.rewrite(&mut fix));
             unit.symbols[id] = symbol;
         }
-        self.diagnostics.append(&mut faults);
+        self.diagnostics.append(&mut errors);
     }
 }
 
@@ -825,7 +825,7 @@ fn rewrite_expr(
     name: &str,
     symbols: &crate::ir::Symbols,
     e: &mut Expr,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) {
     let ExprKind::Apply(id, args) = &mut e.kind else {
         return;
@@ -837,7 +837,7 @@ fn rewrite_expr(
         let (rank, given) = (symbol.dims.len(), args.len());
         if rank != given {
             let s = if rank == 1 { "" } else { "s" };
-            faults.push(
+            errors.push(
                 Diagnostic::error(
                     &rules::RANK_MISMATCH,
                     e.span,
@@ -863,7 +863,7 @@ fn rewrite_expr(
         // The result of a function that has the function's name: the function calls itself.
         && !(symbol.place == Place::Result && symbol.name == name)
     {
-        faults.push(
+        errors.push(
             Diagnostic::error(
                 &rules::NOT_A_PROCEDURE,
                 e.span,

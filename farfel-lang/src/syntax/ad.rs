@@ -24,16 +24,16 @@ impl Line<'_> {
     /// `DIRECTIONS = n`.
     pub fn ad_opening(&mut self, mode: AdMode) -> Read<(Option<Several>, Vec<AdItem>)> {
         if self.peek() != b'(' {
-            let mut fault = self.expected("`(`");
+            let mut error = self.expected("`(`");
             let word = match mode {
                 AdMode::Forward => "ADF",
                 AdMode::Reverse => "ADR",
             };
-            fault.help = Some(format!(
+            error.help = Some(format!(
                 "put the variables in parentheses: `{word}({})`",
                 self.text(self.pos, self.name_end(self.pos))
             ));
-            return Err(fault);
+            return Err(error);
         }
         self.expect(b'(')?;
         let several = match self.at_several() {
@@ -108,11 +108,11 @@ impl Line<'_> {
         while items.is_empty() || !self.at_loop_control() || self.derivative_after_equals() {
             items.push(self.ad_item(mode, assign)?);
             if !self.eat(b',') {
-                let mut fault = self.expected("`,` and a loop variable");
-                fault
+                let mut error = self.expected("`,` and a loop variable");
+                error
                     .help
                     .get_or_insert("an implied DO is written `(items, I = 1, N)`".to_owned());
-                return Err(fault);
+                return Err(error);
             }
         }
         self.leave();
@@ -147,18 +147,18 @@ impl Line<'_> {
             let misplaced = self.at_several();
             let var = self.designator()?;
             if misplaced {
-                let mut fault = self.expected("`,` or `)`");
+                let mut error = self.expected("`,` or `)`");
                 let help = "it comes first in the opening, not in an implied DO";
-                fault.help = Some(help.to_owned());
-                return Err(fault);
+                error.help = Some(help.to_owned());
+                return Err(error);
             }
             if self.peek() == b'=' {
-                let mut fault = self.expected("`,` or `)`");
-                fault.help = Some(format!(
+                let mut error = self.expected("`,` or `)`");
+                error.help = Some(format!(
                     "an opening is written `{}(variable) = expression`",
                     word(mode)
                 ));
-                return Err(fault);
+                return Err(error);
             }
             let span = self.since(from);
             return Ok(AdAssign {
@@ -171,12 +171,12 @@ impl Line<'_> {
         }
         let (var, direction) = self.derivative(mode)?;
         if !self.eat(b'=') {
-            let mut fault = self.expected("`=`");
-            fault.help = Some(format!(
+            let mut error = self.expected("`=`");
+            error.help = Some(format!(
                 "an opening gives a value: `{}(variable) = expression`",
                 word(mode)
             ));
-            return Err(fault);
+            return Err(error);
         }
         let other = self.expr()?;
         Ok(AdAssign {
@@ -199,17 +199,17 @@ impl Line<'_> {
             )
         };
         if !self.eat(b'=') {
-            let mut fault = self.expected("`=`");
-            fault.help = Some(written(mode));
-            return Err(fault);
+            let mut error = self.expected("`=`");
+            error.help = Some(written(mode));
+            return Err(error);
         }
         if self.wrong_word(mode) {
             return Err(self.use_other_word(mode));
         }
         if !self.at_derivative(mode) {
-            let mut fault = self.expected(word(mode));
-            fault.help = Some(written(mode));
-            return Err(fault);
+            let mut error = self.expected(word(mode));
+            error.help = Some(written(mode));
+            return Err(error);
         }
         let (var, direction) = self.derivative(mode)?;
         Ok(AdAssign {

@@ -34,10 +34,10 @@ impl Line<'_> {
             } else {
                 objects.push(self.designator()?);
                 if self.peek() == b':' {
-                    let mut fault = self.expected("`,` or `)`");
-                    fault.help =
+                    let mut error = self.expected("`,` or `)`");
+                    error.help =
                         Some("the type belongs in the declaration of the array".to_owned());
-                    return Err(fault);
+                    return Err(error);
                 }
             }
             if self.list_ends()? {

@@ -106,9 +106,9 @@ impl Line<'_> {
                 let value = self.expr()?;
                 self.set_initial(sym, span, value, &given);
             } else if self.peek() == b'=' && !colons {
-                let mut fault = self.expected("`,` or the end of the statement");
-                fault.help = Some("an initial value takes `::` before the names".to_owned());
-                return Err(fault);
+                let mut error = self.expected("`,` or the end of the statement");
+                error.help = Some("an initial value takes `::` before the names".to_owned());
+                return Err(error);
             }
             if !self.eat(b',') {
                 break;
@@ -259,13 +259,13 @@ impl Line<'_> {
     /// Parses `POINTER (P, A(10)), (Q, B)`: Cray pointers.
     pub fn cray_pointers(&mut self) -> Read<()> {
         if self.peek() != b'(' {
-            let mut fault = self.expected("`(`, the name of a pointer and that of its target");
-            fault.help = Some(
+            let mut error = self.expected("`(`, the name of a pointer and that of its target");
+            error.help = Some(
                 "Farfel supports Cray pointers, `POINTER (P, A)`; for arrays whose \
                  size is decided at run time use ALLOCATABLE"
                     .to_owned(),
             );
-            return Err(fault);
+            return Err(error);
         }
         let mut pairs = Vec::new();
         loop {

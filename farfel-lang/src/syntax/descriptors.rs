@@ -10,42 +10,42 @@ const WITH_NUMBERS: [&str; 12] = [
 ];
 
 /// Returns the error in a format that is the value of a constant, if there is one.
-pub(crate) fn fault_of_format(value: &str, span: Span) -> Option<Diagnostic> {
+pub(crate) fn error_in_format(value: &str, span: Span) -> Option<Diagnostic> {
     Some(of_constant(value)?.at(span))
 }
 
 /// An error in a format, with the range of letters from `from` up to but excluding `to`.
-struct Fault {
+struct DescriptorError {
     from: usize,
     to: usize,
     message: String,
     help: Option<&'static str>,
 }
 
-impl Fault {
+impl DescriptorError {
     fn at(self, span: Span) -> Diagnostic {
-        let fault = Diagnostic::error(&rules::SYNTAX, span, self.message);
+        let error = Diagnostic::error(&rules::SYNTAX, span, self.message);
         match self.help {
-            Some(help) => fault.help(help),
-            None => fault,
+            Some(help) => error.help(help),
+            None => error,
         }
     }
 }
 
 /// Checks the descriptors of a FORMAT statement between the letters `from` and `to`.
 pub(super) fn of_statement(st: &Statement, from: usize, to: usize) -> Option<Diagnostic> {
-    let fault = Reader::new(st.text.get(from..to)?).all(false)?;
-    let span = st.span(from + fault.from, from + fault.to);
-    Some(fault.at(span))
+    let error = Reader::new(st.text.get(from..to)?).all(false)?;
+    let span = st.span(from + error.from, from + error.to);
+    Some(error.at(span))
 }
 
 /// Checks a format that is the value of a constant.
-fn of_constant(value: &str) -> Option<Fault> {
+fn of_constant(value: &str) -> Option<DescriptorError> {
     let letters = letters(value);
     let mut reader = Reader::new(&letters);
     if !reader.eat(b'(') {
         let to = letters.len().max(1);
-        return Some(reader.fault(
+        return Some(reader.error(
             0,
             to,
             "a format must be in parentheses",
@@ -129,14 +129,14 @@ impl<'a> Reader<'a> {
         found.is_some()
     }
 
-    fn fault(
+    fn error(
         &self,
         from: usize,
         to: usize,
         message: impl Into<String>,
         help: Option<&'static str>,
-    ) -> Fault {
-        Fault {
+    ) -> DescriptorError {
+        DescriptorError {
             from,
             to: to.min(self.letters.len()).max(from),
             message: message.into(),
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
 
     /// Reads all descriptors. `closed` says that the parenthesis which closes the format is part of
     /// the text, and anything may follow it.
-    fn all(&mut self, closed: bool) -> Option<Fault> {
+    fn all(&mut self, closed: bool) -> Option<DescriptorError> {
         // The beginnings of the open groups.
         let mut open: Vec<usize> = Vec::new();
         // A descriptor must follow `(` or `,`, unless the format is empty.
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
             match self.peek() {
                 0 if !closed && open.is_empty() && !wanted => return None,
                 0 if wanted && !closed && open.is_empty() => {
-                    return Some(self.fault(
+                    return Some(self.error(
                         from.saturating_sub(1),
                         from,
                         "an edit descriptor is missing after the comma",
@@ -166,11 +166,11 @@ impl<'a> Reader<'a> {
                 0 => {
                     let at = open.last().copied().unwrap_or(0);
                     let help = Some("a parenthesis is not closed");
-                    return Some(self.fault(at, from, "expected `)`", help));
+                    return Some(self.error(at, from, "expected `)`", help));
                 }
                 b')' if wanted => {
                     let message = "an edit descriptor is missing before the parenthesis";
-                    return Some(self.fault(from, from + 1, message, None));
+                    return Some(self.error(from, from + 1, message, None));
                 }
                 b')' => {
                     self.pos += 1;
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
                 }
                 b',' if wanted || from == 0 || self.letters[from - 1] == b'(' => {
                     let message = "an edit descriptor is missing before the comma";
-                    return Some(self.fault(from, from + 1, message, None));
+                    return Some(self.error(from, from + 1, message, None));
                 }
                 b',' => {
                     self.pos += 1;
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
                         continue;
                     }
                     Ok(false) => {}
-                    Err(fault) => return Some(fault),
+                    Err(error) => return Some(error),
                 },
             }
             wanted = false;
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a descriptor, or the parenthesis that opens a group. Returns true for the latter.
-    fn item(&mut self) -> Result<bool, Fault> {
+    fn item(&mut self) -> Result<bool, DescriptorError> {
         let from = self.pos;
         let signed = self.eat(b'+') || self.eat(b'-');
         let counted = self.number();
@@ -220,17 +220,17 @@ impl<'a> Reader<'a> {
                 }
                 (_, true) => {
                     let message = "`*` in a format repeats a group in parentheses";
-                    Err(self.fault(from, at, message, None))
+                    Err(self.error(from, at, message, None))
                 }
                 _ => {
                     let message = "only the scale factor P has a sign";
-                    Err(self.fault(from, at + 1, message, None))
+                    Err(self.error(from, at + 1, message, None))
                 }
             };
         }
         if zero && !matches!(self.peek(), b'P' | b'H' | 0 | b')' | b',') {
             let message = "nothing can be repeated zero times; only the scale factor P may be 0";
-            return Err(self.fault(from, at + 1, message, None));
+            return Err(self.error(from, at + 1, message, None));
         }
         match self.peek() {
             b'(' => {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
                 self.pos += 1;
                 if !counted {
                     let message = "P needs a scale factor before it";
-                    return Err(self.fault(from, at + 1, message, Some("write `1P`, or `0P`")));
+                    return Err(self.error(from, at + 1, message, Some("write `1P`, or `0P`")));
                 }
                 return Ok(false);
             }
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
             CHAR | HOLLERITH | b':' | b'$' if counted => {
                 let message = "this descriptor cannot be repeated with a number";
                 let help = Some("put it into parentheses: `3('*')`");
-                return Err(self.fault(from, at + 1, message, help));
+                return Err(self.error(from, at + 1, message, help));
             }
             CHAR | HOLLERITH | b':' | b'$' | b'/' | b'X' => {
                 self.pos += 1;
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
                 let _ = self.eat(b'L') || self.eat(b'R');
                 if !self.number() {
                     let message = "T needs the number of a column, TL and TR need a distance";
-                    return Err(self.fault(from, self.pos, message, None));
+                    return Err(self.error(from, self.pos, message, None));
                 }
                 return Ok(false);
             }
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
 
     /// Reads what follows a numeric descriptor, whose letters begin at `at`: the width, the digits,
     /// and those of the exponent. Its count begins at `from`.
-    fn widths(&mut self, from: usize, at: usize) -> Result<(), Fault> {
+    fn widths(&mut self, from: usize, at: usize) -> Result<(), DescriptorError> {
         let word = std::str::from_utf8(&self.letters[at..self.pos])
             .unwrap_or("")
             .to_owned();
@@ -306,16 +306,16 @@ impl<'a> Reader<'a> {
         let nothing = zero && self.letters[digits..self.pos].iter().all(|c| *c == b'0');
         if !wide && (whole || matches!(word.as_str(), "F" | "EN" | "ES")) {
             let message = format!("{word} needs a width");
-            return Err(self.fault(from, self.pos, message, Some("for instance `I5` or `F8.3`")));
+            return Err(self.error(from, self.pos, message, Some("for instance `I5` or `F8.3`")));
         }
         if !wide && self.peek() == b'.' && word != "EX" {
             let message = format!("{word} needs a width in front of the point");
-            return Err(self.fault(from, self.pos + 1, message, None));
+            return Err(self.error(from, self.pos + 1, message, None));
         }
         let pointed = self.eat(b'.');
         if pointed && !self.number() {
             let message = "the number of digits is missing after the point";
-            return Err(self.fault(from, self.pos, message, None));
+            return Err(self.error(from, self.pos, message, None));
         }
         // Exponents: `E12.4E3`. `I5E12.4` is two descriptors.
         if pointed && !nothing && matches!(word.as_str(), "E" | "EN" | "ES") || general && pointed {
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
                     self.pos = mark;
                 } else if none {
                     let message = "the exponent needs a number of digits";
-                    return Err(self.fault(
+                    return Err(self.error(
                         mark,
                         self.pos,
                         message,
@@ -339,7 +339,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn unknown(&self, from: usize, at: usize) -> Fault {
+    fn unknown(&self, from: usize, at: usize) -> DescriptorError {
         let c = self.peek();
         let to = at + 1;
         let (message, help) = match c {
@@ -366,7 +366,7 @@ impl<'a> Reader<'a> {
             ),
             c => (format!("`{}` is not an edit descriptor", c as char), None),
         };
-        self.fault(from, to, message, help)
+        self.error(from, to, message, help)
     }
 }
 
@@ -446,8 +446,8 @@ mod tests {
             "E12.4E12.4",
         ] {
             let format = format!("({format})");
-            let fault = of_constant(&format).map(|f| f.message);
-            assert_eq!(fault, None, "{format}");
+            let error = of_constant(&format).map(|f| f.message);
+            assert_eq!(error, None, "{format}");
         }
     }
 
@@ -478,8 +478,8 @@ mod tests {
             ("N", 1, 2),
         ] {
             let format = format!("({format})");
-            let fault = of_constant(&format).map(|f| (f.from, f.to));
-            assert_eq!(fault, Some((from, to)), "{format}");
+            let error = of_constant(&format).map(|f| (f.from, f.to));
+            assert_eq!(error, Some((from, to)), "{format}");
         }
         assert!(of_constant("(5H").is_some());
         assert!(of_constant("(I5").is_some());

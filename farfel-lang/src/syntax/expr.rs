@@ -322,11 +322,11 @@ impl Line<'_> {
             }
         }
         if !ends(self) {
-            let mut fault = self.expected(if slash { "`,` or `/)`" } else { "`,` or `]`" });
-            if self.done() && fault.help.is_none() {
-                fault.help = Some("the array constructor is not closed".to_owned());
+            let mut error = self.expected(if slash { "`,` or `/)`" } else { "`,` or `]`" });
+            if self.done() && error.help.is_none() {
+                error.help = Some("the array constructor is not closed".to_owned());
             }
-            return Err(fault);
+            return Err(error);
         }
         self.pos += if slash { 2 } else { 1 };
         let span = self.since(from);

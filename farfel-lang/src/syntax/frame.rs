@@ -216,10 +216,10 @@ impl Frame {
             return None;
         };
         let there = self.labels.get(&label).copied();
-        let fault = Diagnostic::error(&rules::BAD_LABEL, span, message).help(help);
+        let error = Diagnostic::error(&rules::BAD_LABEL, span, message).help(help);
         Some(match there {
-            Some(there) => fault.related(there, "the label is here"),
-            None => fault,
+            Some(there) => error.related(there, "the label is here"),
+            None => error,
         })
     }
 

@@ -187,16 +187,16 @@ impl Line<'_> {
         if own.split(' ').chain(OF_ALL.split(' ')).any(|w| w == word) {
             return Ok(());
         }
-        let mut fault = Diagnostic::error(
+        let mut error = Diagnostic::error(
             &rules::SYNTAX,
             span,
             format!("this statement has no {word}="),
         );
         let similar = own.split(' ').chain(OF_ALL.split(' '));
         if let Some(meant) = similar.into_iter().find(|w| close_to(word, w)) {
-            fault = fault.help(format!("did you mean {meant}=?"));
+            error = error.help(format!("did you mean {meant}=?"));
         }
-        Err(Box::new(fault))
+        Err(Box::new(error))
     }
 
     /// Returns the standard Fortran equivalent, if any, of READONLY and similar words, which appear

@@ -75,17 +75,17 @@ impl<'a> Line<'a> {
         if self.eat(letter) {
             return Ok(());
         }
-        let mut fault = self.expected(&format!("`{}`", letter as char));
-        if letter == b')' && fault.help.is_none() {
+        let mut error = self.expected(&format!("`{}`", letter as char));
+        if letter == b')' && error.help.is_none() {
             let help = match self.peek() {
                 b'=' => {
                     "a parenthesis is not closed; or a comparison is meant, which is `.EQ.` or `==`"
                 }
                 _ => "a parenthesis is not closed",
             };
-            fault.help = Some(help.to_owned());
+            error.help = Some(help.to_owned());
         }
-        Err(fault)
+        Err(error)
     }
 
     /// Skips what must follow an item of a list in parentheses. Returns true for `)`, false for
@@ -97,11 +97,11 @@ impl<'a> Line<'a> {
         if self.eat(b',') {
             return Ok(false);
         }
-        let mut fault = self.expected("`,` or `)`");
-        if self.done() && fault.help.is_none() {
-            fault.help = Some("a parenthesis is not closed".to_owned());
+        let mut error = self.expected("`,` or `)`");
+        if self.done() && error.help.is_none() {
+            error.help = Some("a parenthesis is not closed".to_owned());
         }
-        Err(fault)
+        Err(error)
     }
 
     /// Checks that the statement ends here.
@@ -110,9 +110,9 @@ impl<'a> Line<'a> {
             return Ok(());
         }
         if self.peek() == b')' {
-            let mut fault = self.expected("the end of the statement");
-            fault.help = Some("a parenthesis is closed that was not opened".to_owned());
-            return Err(fault);
+            let mut error = self.expected("the end of the statement");
+            error.help = Some("a parenthesis is closed that was not opened".to_owned());
+            return Err(error);
         }
         Err(self.expected("the end of the statement"))
     }
@@ -345,7 +345,7 @@ impl<'a> Line<'a> {
             );
         }
         let (what, span) = self.found();
-        let mut fault = Diagnostic::error(
+        let mut error = Diagnostic::error(
             &rules::SYNTAX,
             span,
             format!("expected {wanted}, found {what}"),
@@ -363,15 +363,15 @@ impl<'a> Line<'a> {
             _ => None,
         };
         if let Some(help) = likely {
-            fault = fault.help(help);
+            error = error.help(help);
         }
         if let Some(at) = self.st.cut_off {
             let next = self.st.last_column + 1;
-            fault = fault.related(at, self.st.beyond()).help(format!(
+            error = error.related(at, self.st.beyond()).help(format!(
                 "break the line before column {next} and continue it with a mark in column 6"
             ));
         }
-        Box::new(fault)
+        Box::new(error)
     }
 
     /// Describes the next item for a message, with its span.

@@ -48,7 +48,7 @@ use crate::ir;
 use crate::source::{FileId, Sources, Span};
 use std::sync::Arc;
 
-pub(crate) use descriptors::fault_of_format;
+pub(crate) use descriptors::error_in_format;
 pub(crate) use detect::asks_for_form;
 pub use detect::detect;
 pub(crate) use form::{Piece, is_card_number, joined_directives, sentinel, single_blanks};

@@ -193,9 +193,9 @@ impl Line<'_> {
         let condition = self.expr()?;
         self.expect(b')')?;
         if self.done() {
-            let mut fault = self.expected("THEN or a statement");
-            fault.help = Some("write THEN after the condition".to_owned());
-            return Err(fault);
+            let mut error = self.expected("THEN or a statement");
+            error.help = Some("write THEN after the condition".to_owned());
+            return Err(error);
         }
         if self.peek().is_ascii_digit() {
             let first = self.label()?;
@@ -218,7 +218,7 @@ impl Line<'_> {
             && let Some(f) = unsupported::find(self, from)
         {
             let span = self.st.span(from, self.st.text.len());
-            return Err(Box::new(f.fault("statements", span)));
+            return Err(Box::new(f.error("statements", span)));
         }
         if kind == Kind::Assignment {
             self.warn_of_then(from);
@@ -232,21 +232,21 @@ impl Line<'_> {
                 return Err(self.not_after_if(from));
             }
             Kind::EndAd(_) => {
-                let mut fault = self.not_after_if(from);
-                fault.help = Some(
+                let mut error = self.not_after_if(from);
+                error.help = Some(
                     "a block ends in one place, whatever holds: let END ADF (END ADR) stand by itself, \
                      and assign what depends on a condition after it"
                         .to_owned(),
                 );
-                return Err(fault);
+                return Err(error);
             }
             Kind::Unknown => {
                 self.pos = from;
-                let mut fault = self.expected("THEN or a statement");
+                let mut error = self.expected("THEN or a statement");
                 if super::spelling::close_to(self.first_word(), "THEN") {
-                    fault.help = Some("did you mean THEN?".to_owned());
+                    error.help = Some("did you mean THEN?".to_owned());
                 }
-                return Err(fault);
+                return Err(error);
             }
             kind => self.simple(kind)?,
         };
@@ -292,9 +292,9 @@ impl Line<'_> {
         let condition = self.expr()?;
         self.expect(b')')?;
         if !self.keyword("THEN") {
-            let mut fault = self.expected("THEN");
-            fault.help = Some("write THEN after the condition".to_owned());
-            return Err(fault);
+            let mut error = self.expected("THEN");
+            error.help = Some("write THEN after the condition".to_owned());
+            return Err(error);
         }
         Ok(condition)
     }
@@ -357,14 +357,14 @@ impl Line<'_> {
         let from = self.pos + 1;
         let Some(close) = self.closing(self.pos) else {
             self.pos = self.st.text.len();
-            let mut fault = self.expected("`)`");
-            fault.help = Some("a parenthesis is not closed".to_owned());
-            return Err(fault);
+            let mut error = self.expected("`)`");
+            error.help = Some("a parenthesis is not closed".to_owned());
+            return Err(error);
         };
         self.pos = close + 1;
         self.end()?;
-        if let Some(fault) = descriptors::of_statement(self.st, from, close) {
-            self.diagnostics.push(fault);
+        if let Some(error) = descriptors::of_statement(self.st, from, close) {
+            self.diagnostics.push(error);
         }
         let mut text = String::new();
         for at in from..close {

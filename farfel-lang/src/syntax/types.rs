@@ -125,9 +125,9 @@ impl Line<'_> {
             } else {
                 self.keyword("LEN=");
                 if self.peek() == b':' {
-                    let mut fault = self.expected("a length");
-                    fault.help = Some("give the longest one that is needed".to_owned());
-                    return Err(fault);
+                    let mut error = self.expected("a length");
+                    error.help = Some("give the longest one that is needed".to_owned());
+                    return Err(error);
                 }
                 length = Some(self.bound()?);
             }
@@ -267,10 +267,10 @@ impl Line<'_> {
                 first
             };
             if last < first {
-                let mut fault = self.expected("a later letter");
-                fault.span = self.since(self.pos - 3);
-                fault.message = "the letters are in the wrong order".to_owned();
-                return Err(fault);
+                let mut error = self.expected("a later letter");
+                error.span = self.since(self.pos - 3);
+                error.message = "the letters are in the wrong order".to_owned();
+                return Err(error);
             }
             for letter in first..=last {
                 self.frame.unit.implicit.letters[usize::from(letter - b'A')] =

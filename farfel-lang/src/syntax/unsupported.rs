@@ -42,7 +42,7 @@ const POINTERS: &str =
 
 impl Foreign {
     /// Returns the error; `what` is "statements" or "blocks".
-    pub(super) fn fault(&self, what: &str, span: Span) -> Diagnostic {
+    pub(super) fn error(&self, what: &str, span: Span) -> Diagnostic {
         Diagnostic::error(
             &rules::UNSUPPORTED,
             span,

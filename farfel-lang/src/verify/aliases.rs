@@ -18,7 +18,7 @@ pub(super) fn check(
     intents: &Intents,
     callable: &Callable,
     procedures: &Procedures,
-    faults: &mut Vec<String>,
+    errors: &mut Vec<String>,
 ) {
     let storage = UnitStorage::of(unit);
     for_each_reference(&unit.body, &mut |r| {
@@ -64,14 +64,14 @@ pub(super) fn check(
         if let Some(s) = commons.first()
             && !procedures.users_do(span)
         {
-            faults.push(format!(
+            errors.push(format!(
                 "{}: the call of {} passes {}, which is in COMMON there, too, and assigned",
                 unit.name, callee.name, unit.symbols[*s].name
             ));
         }
         if let Some((a, b)) = twice.first() {
             let name = |s: &SymId| &unit.symbols[*s].name;
-            faults.push(format!(
+            errors.push(format!(
                 "{}: the call of {} passes {} and {}, which are the same storage, and assigns it",
                 unit.name,
                 callee.name,

@@ -13,7 +13,7 @@
 //! | `values` | no generated variable is read before it is set |
 //!
 //! Whatever the user's text does, on purpose or by mistake, its copies and derivatives do too. That
-//! is not the fault of a pass, so a [`Verifier`] first inspects the original program.
+//! is not the error of a pass, so a [`Verifier`] first inspects the original program.
 
 mod aliases;
 mod tangents;
@@ -119,7 +119,7 @@ impl Verifier {
         let callable = callable(&program.units);
         let mut known = Vec::new();
         for unit in &program.units {
-            let found = crate::resolve::faults_of(unit, &callable);
+            let found = crate::resolve::errors_of(unit, &callable);
             known.extend(found.into_iter().map(|d| d.span));
         }
         let mut open = HashSet::new();
@@ -194,17 +194,17 @@ impl Verifier {
         }
         let is_changed = |u: &Unit| changed.contains(&u.name);
         let looked_at = |u: &Unit| is_changed(u) || calls_one_of(u, &called);
-        let mut faults = match self.level == Some(level) {
+        let mut errors = match self.level == Some(level) {
             true => ir::verify_some(program, level, &is_changed),
             false => ir::verify(program, level),
         };
-        if faults.is_empty() {
-            faults = self.faults(program, &looked_at, &Primals::default());
+        if errors.is_empty() {
+            errors = self.errors(program, &looked_at, &Primals::default());
         }
         self.level = Some(level);
         let new = program.units.iter().filter(|u| is_changed(u));
         self.seen.extend(new.map(|u| (u.name.clone(), u.clone())));
-        judge(pass, &faults)
+        judge(pass, &errors)
     }
 
     /// Verifies the units that a pass has added to a program, at a [`Level`].
@@ -224,33 +224,33 @@ impl Verifier {
             return Ok(());
         }
         timing::pass(NAME, || {
-            let mut faults = ir::verify_some(program, level, new);
-            if faults.is_empty() {
-                faults = self.faults(program, new, primals);
+            let mut errors = ir::verify_some(program, level, new);
+            if errors.is_empty() {
+                errors = self.errors(program, new, primals);
             }
-            judge(pass, &faults)
+            judge(pass, &errors)
         })
     }
 
     /// Returns the rules that some units break, in a program whose representation is valid.
-    fn faults(
+    fn errors(
         &self,
         program: &Program,
         new: &dyn Fn(&Unit) -> bool,
         primals: &Primals,
     ) -> Vec<String> {
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let callable = callable(&program.units);
         for unit in program.units.iter().filter(|u| new(u)) {
-            for d in crate::resolve::faults_of(unit, &callable) {
+            for d in crate::resolve::errors_of(unit, &callable) {
                 if !self.is_known(d.span) {
-                    faults.push(format!("{}: {}", unit.name, d.message));
+                    errors.push(format!("{}: {}", unit.name, d.message));
                 }
             }
         }
         let made = |u: &Unit| u.origin == Origin::Derivative && new(u);
         if !program.units.iter().any(made) {
-            return faults;
+            return errors;
         }
         let mut doubtful: Vec<(usize, Vec<Doubtful>)> = Vec::new();
         let mut open = self.open.clone();
@@ -265,15 +265,15 @@ impl Verifier {
         for (i, found) in doubtful {
             let unit = &program.units[i];
             let of = primals.of_tangent(&unit.name);
-            values::check(unit, found, of, &open, &mut faults);
+            values::check(unit, found, of, &open, &mut errors);
         }
         let procedures = aliases::Procedures::of(program);
         for unit in program.units.iter().filter(|u| made(u)) {
-            aliases::check(unit, &intents, &callable, &procedures, &mut faults);
-            tangents::check(unit, primals, &callable, &mut faults);
-            tapes::check(unit, &callable, &mut faults);
+            aliases::check(unit, &intents, &callable, &procedures, &mut errors);
+            tangents::check(unit, primals, &callable, &mut errors);
+            tapes::check(unit, &callable, &mut errors);
         }
-        faults
+        errors
     }
 
     /// Whether the program broke a rule at this place before, in the user's text or in what was
@@ -318,22 +318,22 @@ fn calls_one_of(unit: &Unit, names: &HashSet<&Name>) -> bool {
 }
 
 /// Turns the errors after a pass into a result.
-fn judge(pass: &str, faults: &[String]) -> Result<(), Diagnostic> {
-    match faults.is_empty() {
+fn judge(pass: &str, errors: &[String]) -> Result<(), Diagnostic> {
+    match errors.is_empty() {
         true => Ok(()),
-        false => Err(fault(pass, faults)),
+        false => Err(error(pass, errors)),
     }
 }
 
 /// Returns the rules that a staged unit breaks by itself: names, labels, declarations.
-pub fn faults_of(unit: &Unit) -> Vec<String> {
+pub fn errors_of(unit: &Unit) -> Vec<String> {
     ir::verify_alone(unit, Level::Staged)
 }
 
 /// Creates the diagnostic about a pass that broke something.
-pub fn fault(pass: &str, faults: &[String]) -> Diagnostic {
-    let first = faults.first().map_or("", String::as_str);
-    let more = match faults.len() {
+pub fn error(pass: &str, errors: &[String]) -> Diagnostic {
+    let first = errors.first().map_or("", String::as_str);
+    let more = match errors.len() {
         0 | 1 => String::new(),
         n => format!(", and {} more", n - 1),
     };

@@ -11,7 +11,7 @@ use crate::storage::UnitStorage;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Checks one derivative. `primals` covers the unit and the units that it calls.
-pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, faults: &mut Vec<String>) {
+pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, errors: &mut Vec<String>) {
     let Some(pairs) = primals.get(&unit.name) else {
         return;
     };
@@ -28,9 +28,9 @@ pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, faults:
         of: pairs.iter().copied().collect(),
         by: pairs.iter().map(|(d, p)| (*p, *d)).collect(),
     };
-    own.alone(&pairs, faults);
-    own.storage(&pairs, faults);
-    own.calls(primals, callable, faults);
+    own.alone(&pairs, errors);
+    own.storage(&pairs, errors);
+    own.calls(primals, callable, errors);
 }
 
 /// The derivatives of a unit and their variables.
@@ -48,12 +48,12 @@ impl Own<'_> {
         &self.unit.symbols[s].name
     }
 
-    fn say(&self, what: String, faults: &mut Vec<String>) {
-        faults.push(format!("{}: {what}", self.unit.name));
+    fn say(&self, what: String, errors: &mut Vec<String>) {
+        errors.push(format!("{}: {what}", self.unit.name));
     }
 
     /// Reports derivatives that belong to two variables, and variables with two derivatives.
-    fn alone(&self, pairs: &[(SymId, SymId)], faults: &mut Vec<String>) {
+    fn alone(&self, pairs: &[(SymId, SymId)], errors: &mut Vec<String>) {
         for (d, p) in pairs {
             if let Some(last) = self.of.get(d)
                 && last != p
@@ -61,7 +61,7 @@ impl Own<'_> {
                 let (a, b) = (self.name(*p), self.name(*last));
                 self.say(
                     format!("{} holds the derivatives of {a} and {b}", self.name(*d)),
-                    faults,
+                    errors,
                 );
             }
             if let Some(last) = self.by.get(p)
@@ -70,14 +70,14 @@ impl Own<'_> {
                 let (a, b) = (self.name(*d), self.name(*last));
                 self.say(
                     format!("{a} and {b} are both the derivative of {}", self.name(*p)),
-                    faults,
+                    errors,
                 );
             }
         }
     }
 
     /// Reports derivatives that share storage although their variables do not, and vice versa.
-    fn storage(&self, pairs: &[(SymId, SymId)], faults: &mut Vec<String>) {
+    fn storage(&self, pairs: &[(SymId, SymId)], errors: &mut Vec<String>) {
         // For some arrays, only the user knows the number of directions.
         let exact = |s: SymId| {
             let area = self.storage.spot(s).map(|x| x.area);
@@ -89,7 +89,7 @@ impl Own<'_> {
                 let (a, b, x, y) = (self.name(a), self.name(b), self.name(x), self.name(y));
                 self.say(
                     format!("{a} and {b} share storage, but {x} and {y} do not"),
-                    faults,
+                    errors,
                 );
             }
         };
@@ -108,7 +108,7 @@ impl Own<'_> {
     }
 
     /// Reports calls that pass a variable together with the derivative of another one.
-    fn calls(&self, primals: &Primals, callable: &Callable, faults: &mut Vec<String>) {
+    fn calls(&self, primals: &Primals, callable: &Callable, errors: &mut Vec<String>) {
         for_each_reference(&self.unit.body, &mut |r| {
             let args = r.args;
             let callee = &self.unit.symbols[r.procedure];
@@ -142,7 +142,7 @@ impl Own<'_> {
                         self.name(d),
                         self.name(p)
                     );
-                    self.say(what, faults);
+                    self.say(what, errors);
                 }
             }
         });

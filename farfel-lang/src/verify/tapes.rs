@@ -4,7 +4,7 @@ use crate::ir::{Attribute, ExprKind, Symbol, Unit, for_each_reference};
 use crate::resolve::Callable;
 
 /// Checks the calls of one derivative.
-pub(super) fn check(unit: &Unit, callable: &Callable, faults: &mut Vec<String>) {
+pub(super) fn check(unit: &Unit, callable: &Callable, errors: &mut Vec<String>) {
     let grows = |s: &Symbol| s.has(Attribute::Growing);
     for_each_reference(&unit.body, &mut |call| {
         let callee = &unit.symbols[call.procedure].name;
@@ -17,7 +17,7 @@ pub(super) fn check(unit: &Unit, callable: &Callable, faults: &mut Vec<String>) 
             };
             let (actual, dummy) = (&unit.symbols[*s], &point.unit.symbols[d]);
             if grows(actual) != grows(dummy) {
-                faults.push(format!(
+                errors.push(format!(
                     "{}: {callee} gets {} for {}, of which only one grows",
                     unit.name, actual.name, dummy.name
                 ));

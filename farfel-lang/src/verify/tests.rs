@@ -9,8 +9,8 @@ fn read(text: &str) -> Program {
     let mut sources = Sources::new();
     let file = sources.add("a.f", text);
     let mut program = parse(&mut sources, file, None, &mut NoIncludes).program;
-    let faults = crate::resolve::resolve(&mut program);
-    assert!(!crate::diagnostic::any_errors(&faults), "{faults:?}");
+    let errors = crate::resolve::resolve(&mut program);
+    assert!(!crate::diagnostic::any_errors(&errors), "{errors:?}");
     program
 }
 
@@ -31,10 +31,10 @@ const TEXT: &str = "      SUBROUTINE S(X, Y, N)
 ";
 
 /// Returns the errors in a program all of whose units are new.
-fn faults(verifier: &Verifier, program: &Program, primals: &Primals) -> Vec<String> {
+fn errors(verifier: &Verifier, program: &Program, primals: &Primals) -> Vec<String> {
     match ir::verify(program, Level::Staged) {
-        faults if faults.is_empty() => verifier.faults(program, &|_| true, primals),
-        faults => faults,
+        errors if errors.is_empty() => verifier.errors(program, &|_| true, primals),
+        errors => errors,
     }
 }
 
@@ -44,7 +44,7 @@ fn broken(pass: &dyn Fn(&mut Program)) -> Vec<String> {
     let mut program = read(TEXT);
     let verifier = Verifier::of(&program);
     pass(&mut program);
-    faults(&verifier, &program, &Primals::default())
+    errors(&verifier, &program, &Primals::default())
 }
 
 fn symbol(program: &Program, name: &str) -> SymId {
@@ -52,7 +52,7 @@ fn symbol(program: &Program, name: &str) -> SymId {
 }
 
 #[test]
-fn each_kind_of_fault_is_found() {
+fn each_kind_of_error_is_found() {
     type Pass = Box<dyn Fn(&mut Program)>;
     let cases: Vec<(&str, Pass)> = vec![
         (
@@ -181,7 +181,7 @@ fn a_derivative_is_as_undefined_as_its_variable() {
         let of = vec![(sym("TD"), sym("T")), (sym("YD"), sym("Y"))];
         let primals = Primals::of_tangents([("S_G".into(), of)]);
         let verifier = Verifier::of(&program);
-        faults(&verifier, &program, &primals)
+        errors(&verifier, &program, &primals)
     };
     let found = program("T = X");
     assert_eq!(
@@ -192,7 +192,7 @@ fn a_derivative_is_as_undefined_as_its_variable() {
 }
 
 #[test]
-fn what_the_user_wrote_is_no_fault_of_a_pass() {
+fn what_the_user_wrote_is_no_error_of_a_pass() {
     let program = read(
         "      PROGRAM MAIN
       CALL S(1.0)
@@ -231,7 +231,7 @@ fn who_calls_what_has_changed_is_looked_at() {
 }
 
 #[test]
-fn what_passes_said_of_the_program_is_no_fault_of_theirs() {
+fn what_passes_said_of_the_program_is_no_error_of_theirs() {
     let text = "      SUBROUTINE S(X)
       CALL T(X)
       END
@@ -274,7 +274,7 @@ fn tangents(text: &str, pairs: &[(&str, &[(&str, &str)])]) -> Vec<String> {
         }
         primals.push(((*name).into(), of));
     }
-    faults(
+    errors(
         &Verifier::of(&program),
         &program,
         &Primals::of_tangents(primals),
@@ -404,7 +404,7 @@ fn generated_call(call: &str, callee: &str) -> Vec<String> {
         let s = unit.symbols.find(name).unwrap();
         unit.symbols[s].origin = Origin::Derivative;
     }
-    faults(&Verifier::of(&program), &program, &Primals::default())
+    errors(&Verifier::of(&program), &program, &Primals::default())
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn calls_that_pass_what_is_in_common() {
 "
         )
     };
-    let fault = |name: &str| {
+    let error = |name: &str| {
         let what = "which is in COMMON there, too, and assigned";
         vec![format!("S_G: the call of {name} passes CD, {what}")]
     };
@@ -438,23 +438,23 @@ fn calls_that_pass_what_is_in_common() {
     // One is assigned and the other is used, either way round.
     assert_eq!(
         generated_call("CALL T(CD)", &callee(whole, "D = D + P")),
-        fault("T")
+        error("T")
     );
     assert_eq!(
         generated_call("CALL T(CD)", &callee(whole, "P = P + D")),
-        fault("T")
+        error("T")
     );
     assert_eq!(
         generated_call("CALL T(CD)", &callee("G(3)", "G(1) = P")),
-        fault("T")
+        error("T")
     );
     assert_eq!(
         generated_call("CALL PASSES(CD)", &callee(whole, "D = P")),
-        fault("PASSES")
+        error("PASSES")
     );
     // Through a procedure that is called.
     let calls = callee(whole, "CALL SETS\n      P = P + 1");
-    assert_eq!(generated_call("CALL T(CD)", &calls), fault("T"));
+    assert_eq!(generated_call("CALL T(CD)", &calls), error("T"));
     // Nothing is assigned, or the other one is not used, or the storage is different.
     assert_eq!(
         generated_call("CALL T(CD)", &callee(whole, "X = P + D")),
@@ -496,7 +496,7 @@ fn what_the_user_passes_of_common_derivatives_do_too() {
         program.units.push(source);
         let verifier = Verifier::of(&program);
         let new = |u: &Unit| u.name == "S_G";
-        verifier.faults(&program, &new, &Primals::default())
+        verifier.errors(&program, &new, &Primals::default())
     };
     assert_eq!(broken(Origin::Written), Vec::<String>::new());
     assert_eq!(broken(Origin::Derivative).len(), 1);

@@ -11,7 +11,7 @@ pub(super) fn check(
     found: Vec<Doubtful>,
     primals: Option<&Vec<(SymId, SymId)>>,
     open: &HashSet<Name>,
-    faults: &mut Vec<String>,
+    errors: &mut Vec<String>,
 ) {
     let primals: Option<HashMap<SymId, SymId>> = primals.map(|p| p.iter().copied().collect());
     let includes = |s: &crate::ir::Spec| matches!(s.kind, crate::ir::SpecKind::Include(_));
@@ -25,7 +25,7 @@ pub(super) fn check(
         // It is unknown which elements of a passed array are read, and a procedure without source
         // may set an argument without reading it.
         let certain = d.certain || d.known && !symbol.is_array();
-        let fault = match symbol.origin {
+        let error = match symbol.origin {
             // The user's variables may lack a value on paths that do not need it. What a procedure
             // reads of its arguments is not known exactly.
             Origin::Written => d.certain && d.never && !open.contains(&symbol.name),
@@ -43,12 +43,12 @@ pub(super) fn check(
                 }
             }
         };
-        if fault {
+        if error {
             let ways = match d.never {
                 true => "nothing",
                 false => "not every way",
             };
-            faults.push(format!(
+            errors.push(format!(
                 "{}: {} is read where {ways} has given it a value",
                 unit.name, symbol.name
             ));

@@ -58,7 +58,7 @@ pub fn printed(source: &str, stage: Stage) -> String {
 
 /// Returns the diagnostics for a program, one per line: `line:column code message`; for a warning,
 /// that word precedes the code.
-pub fn faults(source: &str) -> String {
+pub fn errors(source: &str) -> String {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);

@@ -48,16 +48,16 @@ pub(super) fn prepare(
         let d = Diagnostic::error(&rules::AD_UNKNOWN_PROCEDURE, request.span, message);
         return Err(vec![d]);
     }
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for unit in &graph.units {
-        check_language(unit, options, &mut faults);
-        check_procedures(program, unit, options, &mut faults);
+        check_language(unit, options, &mut errors);
+        check_procedures(program, unit, options, &mut errors);
     }
-    let lines = extra(options, request, &mut faults);
-    if !faults.is_empty() {
-        faults.sort_by_key(|d: &Diagnostic| (d.span.file, d.span.start));
-        faults.dedup();
-        return Err(faults);
+    let lines = extra(options, request, &mut errors);
+    if !errors.is_empty() {
+        errors.sort_by_key(|d: &Diagnostic| (d.span.file, d.span.start));
+        errors.dedup();
+        return Err(errors);
     }
     let mut closure: Vec<Unit> = graph.units.iter().map(|u| (*u).clone()).collect();
     closure.iter_mut().for_each(strip);
@@ -146,16 +146,16 @@ fn script(
 fn extra(
     options: &Options,
     request: &Request,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) -> Vec<(String, String)> {
     let mut lines: Vec<(String, String)> = Vec::new();
-    let mut fault = |message: String| {
+    let mut error = |message: String| {
         let d = Diagnostic::error(&rules::AD_TOOL, request.span, message);
-        faults.push(d.help("options for ADIFOR are lines `KEY = value` of its script"));
+        errors.push(d.help("options for ADIFOR are lines `KEY = value` of its script"));
     };
     for line in &options.extra {
         let Some((key, value)) = line.split_once('=') else {
-            fault(format!(
+            error(format!(
                 "`{}` is not a line of an ADIFOR script",
                 line.escape_debug()
             ));
@@ -165,12 +165,12 @@ fn extra(
         let is_key =
             key.starts_with("AD_") && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_key || value.is_empty() || value.chars().any(char::is_control) {
-            fault(format!(
+            error(format!(
                 "`{}` is not a line of an ADIFOR script",
                 line.escape_debug()
             ));
         } else if OURS.contains(&key.as_str()) || key == "AD_PMAX" && !request.vector {
-            fault(format!("{key} is Farfel's to decide"));
+            error(format!("{key} is Farfel's to decide"));
         } else {
             lines.retain(|(k, _)| *k != key);
             lines.push((key, value));
@@ -215,11 +215,11 @@ fn strip_block(block: &mut Vec<Stmt>) {
 }
 
 /// Reports code that ADIFOR 2 cannot read, or handles incorrectly.
-fn check_language(unit: &Unit, options: &Options, faults: &mut Vec<Diagnostic>) {
-    faults.extend(crate::refuse::refuse_for_tool(unit, false));
+fn check_language(unit: &Unit, options: &Options, errors: &mut Vec<Diagnostic>) {
+    errors.extend(crate::refuse::refuse_for_tool(unit, false));
     let mut refuse = |span: Span, message: &str, help: &str| {
         let d = Diagnostic::error(&rules::AD_OTHER_TOOL, span.or(unit.span), message);
-        faults.push(d.help(help));
+        errors.push(d.help(help));
     };
     let not_77 = "ADIFOR 2 reads FORTRAN 77 only; the built-in engine reads this";
     if unit.recursive {
@@ -302,12 +302,12 @@ fn check_procedures(
     program: &Program,
     unit: &Unit,
     options: &Options,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) {
     for (_, s) in procedure_dummies(unit) {
         let s = &unit.symbols[s];
         if !options.allows(&s.name) {
-            faults.push(
+            errors.push(
                 Diagnostic::error(
                     &rules::AD_UNKNOWN_PROCEDURE,
                     s.span,
@@ -324,7 +324,7 @@ fn check_procedures(
             && !is_vendor_procedure(&s.name)
             && !options.allows(&s.name)
         {
-            faults.push(
+            errors.push(
                 Diagnostic::error(
                     &rules::AD_UNKNOWN_PROCEDURE,
                     s.span,

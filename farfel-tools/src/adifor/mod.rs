@@ -144,7 +144,7 @@ impl AdTool for Adifor {
             .map_err(|e| vec![failed(&e, request)])?;
         let mut found = Vec::new();
         let units = output::read(program, request, &self.options, &prepared, &ran, &mut found)
-            .map_err(|faults| with_words(faults, &ran))?;
+            .map_err(|errors| with_words(errors, &ran))?;
         self.runner.accept(&prepared.job, &ran);
         warnings.append(&mut found);
         Ok(units)
@@ -217,15 +217,15 @@ fn failed(error: &RunError, request: &Request) -> Diagnostic {
 }
 
 /// Adds the tool's output to errors in what it has written.
-fn with_words(mut faults: Vec<Diagnostic>, ran: &Ran) -> Vec<Diagnostic> {
-    if any_errors(&faults)
-        && let Some(first) = faults.first_mut()
+fn with_words(mut errors: Vec<Diagnostic>, ran: &Ran) -> Vec<Diagnostic> {
+    if any_errors(&errors)
+        && let Some(first) = errors.first_mut()
         && first.rule == &rules::AD_TOOL
         && first.help.is_none()
     {
         *first = add_words(first.clone(), &ran.said);
     }
-    faults
+    errors
 }
 
 /// Adds the last lines of the tool's output.

@@ -44,9 +44,9 @@ pub(super) fn read(
         place(u, reader.source(&u.name).0);
     }
     let made: HashSet<Name> = units.iter().map(|u| u.name.clone()).collect();
-    let faults: Vec<Diagnostic> = units.iter().flat_map(|u| reader.check(u, &made)).collect();
-    if !faults.is_empty() {
-        return Err(faults);
+    let errors: Vec<Diagnostic> = units.iter().flat_map(|u| reader.check(u, &made)).collect();
+    if !errors.is_empty() {
+        return Err(errors);
     }
     reader.adapt(units).map_err(|d| vec![d])
 }
@@ -80,7 +80,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn fault(&self, message: impl Into<String>) -> Diagnostic {
+    fn error(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(&rules::AD_TOOL, self.request.span, message)
             .label("derivative asked for here")
     }
@@ -94,7 +94,7 @@ impl Reader<'_> {
     fn units(&self, ran: &Ran) -> Result<Vec<Unit>, Diagnostic> {
         let file_name = &self.prepared.output;
         let Some(text) = ran.files.get(file_name) else {
-            return Err(self.fault(format!("ADIFOR has not written {file_name}")));
+            return Err(self.error(format!("ADIFOR has not written {file_name}")));
         };
         let mut sources = Sources::new();
         let input = sources.add("closure", self.prepared.text.as_str());
@@ -120,7 +120,7 @@ impl Reader<'_> {
                 .get(output)
                 .map_or(0, |f| f.line_column(d.span.start).line);
             let shown: String = super::clean(text.lines().nth(line.wrapping_sub(1)).unwrap_or(""));
-            return Err(self.fault(format!(
+            return Err(self.error(format!(
                 "what ADIFOR has written cannot be read: {}, in line {line} of {file_name}: {}",
                 d.message,
                 shown.trim()
@@ -128,7 +128,7 @@ impl Reader<'_> {
         }
         let head = self.head_name();
         if all.unit(&head).is_none() {
-            return Err(self.fault(format!(
+            return Err(self.error(format!(
                 "ADIFOR has written no {head}, the derivative of {}",
                 self.request.head
             )));
@@ -143,7 +143,7 @@ impl Reader<'_> {
         let part = Program { units };
         match verify(&part, Level::Staged).first() {
             None => Ok(part.units),
-            Some(f) => Err(self.fault(format!(
+            Some(f) => Err(self.error(format!(
                 "what ADIFOR has written in {file_name} cannot be used: {f}"
             ))),
         }
@@ -197,7 +197,7 @@ impl Reader<'_> {
     /// Reports calls of missing procedures, and derivatives that READ would leave unchanged.
     fn check(&self, unit: &Unit, made: &HashSet<Name>) -> Vec<Diagnostic> {
         let names = &self.prepared.names;
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let (span, _) = self.source(&unit.name);
         let in_closure = |name: &str| self.prepared.closure.iter().any(|u| u.name == name);
         for (_, s) in unit.symbols.iter() {
@@ -213,17 +213,17 @@ impl Reader<'_> {
             }
             if names.of_derivative(name).is_some_and(in_closure) {
                 let message = format!("ADIFOR has not written {name}, which {} calls", unit.name);
-                faults.push(Diagnostic {
+                errors.push(Diagnostic {
                     span,
-                    ..self.fault(message)
+                    ..self.error(message)
                 });
             } else {
                 let message = format!("ADIFOR's code calls {name}, which nobody has");
                 let d = Diagnostic {
                     span,
-                    ..self.fault(message)
+                    ..self.error(message)
                 };
-                faults.push(d.help(format!(
+                errors.push(d.help(format!(
                     "if it belongs to ADIFOR's libraries and you link them, set `allow-unknown = [\"{}\"]`",
                     name.to_ascii_lowercase()
                 )));
@@ -252,11 +252,11 @@ impl Reader<'_> {
                     let message =
                         format!("READ sets {name}, and ADIFOR leaves its derivative as it was");
                     let d = Diagnostic::error(&rules::AD_OTHER_TOOL, span, message);
-                    faults.push(d.help("read into another variable, and assign that"));
+                    errors.push(d.help("read into another variable, and assign that"));
                 }
             }
         });
-        faults
+        errors
     }
 
     /// Gives the units the names, and the head the arguments, that the program uses.
@@ -286,7 +286,7 @@ impl Reader<'_> {
         let part = Program { units };
         match verify(&part, Level::Staged).first() {
             None => Ok(part.units),
-            Some(f) => Err(self.fault(format!("what ADIFOR has written cannot be used: {f}"))),
+            Some(f) => Err(self.error(format!("what ADIFOR has written cannot be used: {f}"))),
         }
     }
 
@@ -328,7 +328,7 @@ impl Reader<'_> {
         let (request, span) = (self.request, unit.span);
         let names = &self.prepared.names;
         let Some(head) = self.prepared.head() else {
-            return Err(self.fault("there is nothing to differentiate"));
+            return Err(self.error("there is nothing to differentiate"));
         };
         let (pairs, mut count, leading) = self.arguments(unit, head)?;
         let asked = !request.independents.is_empty() && !request.dependents.is_empty();
@@ -343,7 +343,7 @@ impl Reader<'_> {
             count = Some(id);
         }
         if request.vector && count.is_none() {
-            return Err(self.fault(format!(
+            return Err(self.error(format!(
                 "{} has no {}, the number of directions",
                 unit.name,
                 names.derivative("P_")
@@ -371,7 +371,7 @@ impl Reader<'_> {
                     if request.dependents.contains(&i) && !self.passes(i)? {
                         let set = zero(unit, d, span).ok_or_else(|| {
                             let name = names.original(&unit.symbols[p].name);
-                            self.fault(format!("ADIFOR gives no derivative of {name}"))
+                            self.error(format!("ADIFOR gives no derivative of {name}"))
                         })?;
                         prologue.extend(set);
                     }
@@ -424,7 +424,7 @@ impl Reader<'_> {
                 });
                 names.collect::<Vec<_>>().join(", ")
             };
-            self.fault(format!(
+            self.error(format!(
                 "ADIFOR's {}({}) does not fit {}({})",
                 unit.name,
                 list(unit),
@@ -493,7 +493,7 @@ impl Reader<'_> {
         let dependence = Dependence::of(&Below::of(self.program, [head.as_str()]));
         match dependence.summary(head) {
             Some(s) if !s.assigned.contains(position) => Ok(true),
-            _ => Err(self.fault(format!(
+            _ => Err(self.error(format!(
                 "ADIFOR gives no derivative of argument {} of {head}, which is independent and dependent",
                 position + 1
             ))),
@@ -637,7 +637,7 @@ impl Reader<'_> {
                 };
                 match found.get(&name) {
                     Some(first) if first.size() != block.size() => {
-                        return Err(self.fault(format!(
+                        return Err(self.error(format!(
                             "program units divide COMMON /{name}/ differently, and it carries derivatives"
                         )));
                     }
@@ -656,7 +656,7 @@ impl Reader<'_> {
         });
         let blocks: Vec<Block> = found.into_values().collect();
         let made = subroutine(name.clone(), &blocks, span).map_err(|member| {
-            self.fault(format!(
+            self.error(format!(
                 "{member} is in COMMON and its size is not constant"
             ))
         })?;

@@ -30,14 +30,17 @@ pub(super) struct Description {
 
 /// Why a file of descriptions cannot be parsed, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct DescriptionError {
     pub at: Span,
     pub message: String,
 }
 
 /// Parses all descriptions in a text, by the names of the procedures. Of two for one procedure, the
 /// last one counts, as in Tapenade.
-pub(super) fn read(file: FileId, text: &str) -> Result<HashMap<Name, Description>, Fault> {
+pub(super) fn read(
+    file: FileId,
+    text: &str,
+) -> Result<HashMap<Name, Description>, DescriptionError> {
     let mut reader = Reader {
         file,
         text,
@@ -50,7 +53,7 @@ pub(super) fn read(file: FileId, text: &str) -> Result<HashMap<Name, Description
         match word.to_ascii_lowercase().as_str() {
             "subroutine" | "function" => {
                 let Some(name) = reader.word() else {
-                    return Err(reader.fault("the name of a procedure is missing"));
+                    return Err(reader.error("the name of a procedure is missing"));
                 };
                 let new = (Name::from(name.to_ascii_uppercase()), Fields::default());
                 close(open.replace(new), &mut found);
@@ -65,12 +68,12 @@ pub(super) fn read(file: FileId, text: &str) -> Result<HashMap<Name, Description
                 let list = reader.list()?;
                 let Some((_, fields)) = &mut open else {
                     reader.word = begin;
-                    return Err(reader.fault("no `subroutine` or `function` comes before this"));
+                    return Err(reader.error("no `subroutine` or `function` comes before this"));
                 };
                 let Some(list) = list else { continue };
                 if !fields.take(key, &list) {
                     reader.word = begin;
-                    return Err(reader.fault("zeros and ones are expected"));
+                    return Err(reader.error("zeros and ones are expected"));
                 }
             }
         }
@@ -190,9 +193,9 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn fault(&self, message: &str) -> Fault {
+    fn error(&self, message: &str) -> DescriptionError {
         let (start, end) = (self.word.start as u32, self.word.end as u32);
-        Fault {
+        DescriptionError {
             at: Span::new(self.file, start, end),
             message: message.to_owned(),
         }
@@ -222,7 +225,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns the items of a list in parentheses, if there is one.
-    fn list(&mut self) -> Result<Option<Vec<&'t str>>, Fault> {
+    fn list(&mut self) -> Result<Option<Vec<&'t str>>, DescriptionError> {
         if self.peek() != Some('(') {
             return Ok(None);
         }
@@ -253,7 +256,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.word = begin..begin + 1;
-        Err(self.fault("this parenthesis is not closed"))
+        Err(self.error("this parenthesis is not closed"))
     }
 }
 
@@ -262,7 +265,7 @@ mod tests {
     use super::*;
     use farfel_lang::Sources;
 
-    fn found(text: &str) -> Result<HashMap<Name, Description>, Fault> {
+    fn found(text: &str) -> Result<HashMap<Name, Description>, DescriptionError> {
         let mut sources = Sources::new();
         let file = sources.add("lib", text);
         read(file, text)
@@ -316,20 +319,20 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_places() {
-        let fault = |text: &str| {
+    fn errors_have_places() {
+        let error = |text: &str| {
             let f = found(text).unwrap_err();
             let (start, end) = (f.at.start as usize, f.at.end as usize);
             format!("{}: {}", &text[start..end], f.message)
         };
-        let says = fault("subroutine a:\nshape: (param 1\n");
+        let says = error("subroutine a:\nshape: (param 1\n");
         assert_eq!(says, "(: this parenthesis is not closed");
-        let says = fault("shape: (param 1)\n");
+        let says = error("shape: (param 1)\n");
         assert_eq!(
             says,
             "shape: no `subroutine` or `function` comes before this"
         );
-        let says = fault("subroutine a:\nshape: (param 1)\nReadNotWritten: (yes)\n");
+        let says = error("subroutine a:\nshape: (param 1)\nReadNotWritten: (yes)\n");
         assert_eq!(says, "ReadNotWritten: zeros and ones are expected");
     }
 }

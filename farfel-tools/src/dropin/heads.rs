@@ -37,7 +37,7 @@ pub struct HeadSyntaxError {
 ///
 /// What is wrong with the text.
 pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
-    let fault = |reason| HeadSyntaxError {
+    let error = |reason| HeadSyntaxError {
         text: text.to_owned(),
         reason,
     };
@@ -51,18 +51,18 @@ pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
         let name;
         (name, rest) = rest.split_at(end);
         if name.is_empty() {
-            return Err(fault("expected the name of a subprogram"));
+            return Err(error("expected the name of a subprogram"));
         }
         let mut spec = Spec {
             unit: Some(name.to_ascii_uppercase()),
             ..Spec::default()
         };
-        let first = list(&mut rest).map_err(fault)?;
+        let first = list(&mut rest).map_err(error)?;
         let mark = rest.trim_start().chars().next();
         if let Some(mark @ ('/' | '\\' | '>')) = mark {
             rest = &rest.trim_start()[1..];
-            let Some(second) = list(&mut rest).map_err(fault)? else {
-                return Err(fault("a list of variables in parentheses should follow"));
+            let Some(second) = list(&mut rest).map_err(error)? else {
+                return Err(error("a list of variables in parentheses should follow"));
             };
             (spec.dependents, spec.independents) = match mark {
                 '/' => (first, Some(second)),
@@ -75,7 +75,7 @@ pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
         rest = rest.trim_start_matches(separator);
     }
     match heads.is_empty() {
-        true => Err(fault("expected the name of a subprogram")),
+        true => Err(error("expected the name of a subprogram")),
         false => Ok(heads),
     }
 }
@@ -167,7 +167,7 @@ pub(super) fn choose(
                 Some(u) if matches!(u.kind, UnitKind::Subroutine | UnitKind::Function) => {
                     units.push((u, spec));
                 }
-                Some(u) => errors.push(fault(
+                Some(u) => errors.push(error(
                     format!("the head {name} is not a subroutine or function"),
                     u,
                 )),
@@ -224,7 +224,7 @@ fn absent(message: String) -> Diagnostic {
     Diagnostic::error(&rules::UNKNOWN_PROCEDURE, farfel_lang::Span::NONE, message)
 }
 
-fn fault(message: String, unit: &Unit) -> Diagnostic {
+fn error(message: String, unit: &Unit) -> Diagnostic {
     Diagnostic::error(&rules::AD_UNSUPPORTED, unit.name_span, message)
 }
 
@@ -306,7 +306,7 @@ impl<'a> Slots<'a> {
                     self.unit.name.to_lowercase(),
                     name.to_lowercase()
                 )),
-                None => errors.push(fault(
+                None => errors.push(error(
                     format!(
                         "{} has no argument and no COMMON variable named {name}",
                         self.unit.name

@@ -116,7 +116,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     if !any_errors(&diagnostics) {
         match units(options, &mut program, &sources, &mut diagnostics) {
             Ok((units, messages)) => (made, said) = (units, messages),
-            Err(faults) => diagnostics.extend(faults),
+            Err(errors) => diagnostics.extend(errors),
         }
     }
     // Calls of procedures that are not in the sources are common; where a derivative is needed, the
@@ -160,11 +160,11 @@ fn describe(
         let file = sources.add(name, text.clone());
         match descriptions::read(file, &text) {
             Ok(found) => all.extend(found),
-            Err(fault) => {
-                let message = format!("this description is not understood: {}", fault.message);
+            Err(error) => {
+                let message = format!("this description is not understood: {}", error.message);
                 diagnostics.push(Diagnostic::error(
                     &rules::GIVEN_DERIVATIVE,
-                    fault.at,
+                    error.at,
                     message,
                 ));
             }
@@ -307,11 +307,11 @@ fn units(
         let run = run.with_own_state(&entries);
         let mut run = run.with_passed_by_name(&regions, warnings);
         let mut derived = run.derivatives(&mut messages, warnings);
-        if let Err(faults) = &derived
-            && faults.iter().any(of_passed)
+        if let Err(errors) = &derived
+            && errors.iter().any(of_passed)
             && let Some(by_name) = run.passed_by_name(&regions)
         {
-            let required = faults.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON);
+            let required = errors.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON);
             let (mut more, mut found) = (messages.clone(), Vec::new());
             let made = by_name.derivatives(&mut more, &mut found);
             if required || made.is_ok() {

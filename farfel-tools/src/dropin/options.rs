@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    fn fault(line: &[&str]) -> String {
+    fn error(line: &[&str]) -> String {
         let words: Vec<String> = line.iter().map(|w| (*w).to_owned()).collect();
         parse(&words).unwrap_err().to_string()
     }
@@ -474,11 +474,11 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_an_error() {
-        assert_eq!(fault(&["-foo", "a.f"]), "unknown option `-foo`");
-        assert_eq!(fault(&["a.f", "-head"]), "`-head` needs a value");
-        assert_eq!(fault(&["-d"]), "no input files");
-        assert!(fault(&["-inputlanguage", "c", "a.c"]).contains("only Fortran 77"));
-        assert!(fault(&["-tgtvarname", "1%", "a.f"]).contains("no Fortran names"));
+        assert_eq!(error(&["-foo", "a.f"]), "unknown option `-foo`");
+        assert_eq!(error(&["a.f", "-head"]), "`-head` needs a value");
+        assert_eq!(error(&["-d"]), "no input files");
+        assert!(error(&["-inputlanguage", "c", "a.c"]).contains("only Fortran 77"));
+        assert!(error(&["-tgtvarname", "1%", "a.f"]).contains("no Fortran names"));
     }
 
     #[test]

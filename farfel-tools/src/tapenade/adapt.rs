@@ -61,9 +61,14 @@ fn root(p: &Prepared, request: &Request, made: &[Made]) -> Result<usize, Vec<Dia
         })
 }
 
-fn directions(p: &Prepared, request: &Request, unit: &Unit, fault: &vector::Fault) -> Diagnostic {
-    match fault {
-        vector::Fault::Static(name) => Diagnostic::error(
+fn directions(
+    p: &Prepared,
+    request: &Request,
+    unit: &Unit,
+    error: &vector::NotGeneralisable,
+) -> Diagnostic {
+    match error {
+        vector::NotGeneralisable::Static(name) => Diagnostic::error(
             &rules::AD_DIRECTIONS,
             request.span,
             format!(
@@ -72,7 +77,7 @@ fn directions(p: &Prepared, request: &Request, unit: &Unit, fault: &vector::Faul
             ),
         )
         .help("pass what is in COMMON as arguments, or ask for one direction at a time"),
-        vector::Fault::NoCount => broken(
+        vector::NotGeneralisable::NoCount => broken(
             p,
             request,
             format!("{} does not take the number of directions", unit.name),

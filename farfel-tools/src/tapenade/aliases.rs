@@ -14,7 +14,7 @@ use farfel_lang::ir::{
 use std::collections::HashSet;
 
 /// Separates such arguments in all of `units`.
-pub(super) fn separate(units: &mut [Unit], request: &Request, faults: &mut Vec<Diagnostic>) {
+pub(super) fn separate(units: &mut [Unit], request: &Request, errors: &mut Vec<Diagnostic>) {
     let program = Program {
         units: units.to_vec(),
     };
@@ -35,7 +35,7 @@ pub(super) fn separate(units: &mut [Unit], request: &Request, faults: &mut Vec<D
             assigned: &assigned,
             ends: labels,
             request,
-            faults,
+            errors,
         };
         pass.block(&mut body);
         unit.body = body;
@@ -48,7 +48,7 @@ struct Pass<'a> {
     assigned: &'a Assigned,
     ends: HashSet<Label>,
     request: &'a Request,
-    faults: &'a mut Vec<Diagnostic>,
+    errors: &'a mut Vec<Diagnostic>,
 }
 
 impl Pass<'_> {
@@ -117,7 +117,7 @@ impl Pass<'_> {
                 };
                 match self.copy(&args[k], target, k, before) {
                     Some(e) => args[k] = e,
-                    None => self.faults.push(
+                    None => self.errors.push(
                         Diagnostic::error(
                             &rules::AD_ALIAS,
                             span,

@@ -67,7 +67,7 @@ fn forms(mode: AdMode) -> Forms {
 pub(super) fn prepare(
     program: &Program,
     request: &Request,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) -> Prepared {
     let graph = Below::of(program, [request.head.as_str()]);
     let mut closure = Program {
@@ -90,7 +90,7 @@ pub(super) fn prepare(
         }
         // There may be further errors in the original.
         Err(found) => {
-            faults.extend(found);
+            errors.extend(found);
             p.units = closure.units;
         }
     }
@@ -101,7 +101,7 @@ pub(super) fn prepare(
         silence::declare_named(u);
     }
     if request.mode == AdMode::Reverse {
-        aliases::separate(&mut p.units, request, faults);
+        aliases::separate(&mut p.units, request, errors);
     }
     commons::declare(&mut p.units);
     // The sizes do not tell which part of an array is passed.

@@ -13,8 +13,8 @@ pub(super) fn own_units(text: &str, span: Span) -> Vec<Unit> {
     let file = sources.add("own", text);
     let mut program = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes).program;
     program.units.iter_mut().for_each(stack::declare_calls);
-    let faults = resolve(&mut program);
-    debug_assert!(faults.is_empty(), "{faults:?}\n{text}");
+    let errors = resolve(&mut program);
+    debug_assert!(errors.is_empty(), "{errors:?}\n{text}");
     for u in &mut program.units {
         spans::place_unit(u, span);
     }

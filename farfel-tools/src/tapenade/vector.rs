@@ -12,7 +12,7 @@ use farfel_lang::ir::{
 pub(super) const DIFFSIZES: &str = "      INTEGER NBDIRSMAX\n      PARAMETER (NBDIRSMAX=1)\n";
 
 /// Why a unit cannot be generalised.
-pub(super) enum Fault {
+pub(super) enum NotGeneralisable {
     /// An array that outlives the call.
     Static(String),
     /// The number of directions is not an argument.
@@ -20,20 +20,20 @@ pub(super) enum Fault {
 }
 
 /// Replaces the constant by the number of directions.
-pub(super) fn generalise(unit: &mut Unit) -> Result<(), Fault> {
+pub(super) fn generalise(unit: &mut Unit) -> Result<(), NotGeneralisable> {
     let Some(max) = unit.symbols.find("NBDIRSMAX") else {
         return Ok(());
     };
     let Some(count) = unit.symbols.find("NBDIRS") else {
         return if uses(unit, max) {
-            Err(Fault::NoCount)
+            Err(NotGeneralisable::NoCount)
         } else {
             remove(unit, max);
             Ok(())
         };
     };
     if unit.symbols[count].place != Place::Dummy {
-        return Err(Fault::NoCount);
+        return Err(NotGeneralisable::NoCount);
     }
     let ids: Vec<SymId> = unit.symbols.ids().collect();
     for id in ids {
@@ -50,7 +50,7 @@ pub(super) fn generalise(unit: &mut Unit) -> Result<(), Fault> {
             }
         }
         if sized && (s.saved || matches!(s.place, Place::Common(_))) {
-            return Err(Fault::Static(s.name.to_string()));
+            return Err(NotGeneralisable::Static(s.name.to_string()));
         }
     }
     for_each_symbol_mut(&mut unit.body, &mut |s| {

@@ -19,7 +19,7 @@
 //!
 //! Variables and arguments are places, as in Fortran, so two names may refer to the same place. A
 //! program that reads a value which was never set is an error here, whatever compiled code would
-//! do. Anything that the interpreter does not support is a [`Fault`] that says `not interpreted`,
+//! do. Anything that the interpreter does not support is a [`RuntimeError`] that says `not interpreted`,
 //! never a wrong value.
 
 mod block;
@@ -111,14 +111,14 @@ pub enum Printed {
 
 /// The reason why a program could not be run to its end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
+pub struct RuntimeError {
     /// The message.
     pub message: String,
     /// The place of the statement.
     pub span: Option<Span>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RuntimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
@@ -129,7 +129,7 @@ impl fmt::Display for Fault {
 /// # Errors
 ///
 /// The program does something that has no meaning, or that the interpreter does not support.
-pub fn run(program: &Program, options: &Options) -> Result<Outcome, Fault> {
+pub fn run(program: &Program, options: &Options) -> Result<Outcome, RuntimeError> {
     // Recursion in the program is recursion in the interpreter.
     const STACK: usize = 1 << 30;
     std::thread::scope(|scope| {
@@ -138,22 +138,22 @@ pub fn run(program: &Program, options: &Options) -> Result<Outcome, Fault> {
         let outcome = running.map(|r| r.join());
         match outcome {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => Err(fault("the interpreter broke down")),
-            Err(e) => Err(fault(&format!("no thread: {e}"))),
+            Ok(Err(_)) => Err(error("the interpreter broke down")),
+            Err(e) => Err(error(&format!("no thread: {e}"))),
         }
     })
 }
 
-fn fault(message: &str) -> Fault {
-    Fault {
+fn error(message: &str) -> RuntimeError {
+    RuntimeError {
         message: message.into(),
         span: None,
     }
 }
 
-fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
+fn run_here(program: &Program, options: &Options) -> Result<Outcome, RuntimeError> {
     let main = program.units.iter().find(|u| u.kind == UnitKind::Program);
-    let main = main.ok_or_else(|| fault("not interpreted: a program without a main program"))?;
+    let main = main.ok_or_else(|| error("not interpreted: a program without a main program"))?;
     let machine = Machine {
         program,
         wide: options.wide,
@@ -187,7 +187,7 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
             outcome.stop = Some(code);
             Ok(outcome)
         }
-        Err(Halt::Fault(fault)) => Err(fault),
+        Err(Halt::RuntimeError(error)) => Err(error),
     }
 }
 
@@ -196,22 +196,22 @@ fn run_here(program: &Program, options: &Options) -> Result<Outcome, Fault> {
 enum Halt {
     /// STOP
     Stop(String),
-    Fault(Fault),
+    RuntimeError(RuntimeError),
 }
 
 impl Halt {
     fn invalid(message: impl AsRef<str>) -> Self {
-        Halt::Fault(fault(message.as_ref()))
+        Halt::RuntimeError(error(message.as_ref()))
     }
 
     fn not_interpreted(what: impl fmt::Display) -> Self {
-        Halt::Fault(fault(&format!("not interpreted: {what}")))
+        Halt::RuntimeError(error(&format!("not interpreted: {what}")))
     }
 
     /// Adds the place of a statement, unless a more precise one is known.
     fn at(self, span: Span) -> Self {
         match self {
-            Halt::Fault(f) => Halt::Fault(Fault {
+            Halt::RuntimeError(f) => Halt::RuntimeError(RuntimeError {
                 span: f.span.or(Some(span)),
                 ..f
             }),

@@ -10,7 +10,7 @@
 //! It differs in one respect: ADIFOR generates one derivative of a subprogram; this program generates one for
 //! each pattern of active arguments, the second and later ones with a number.
 //!
-//! `ADIFOR_STAND_IN_FAULT` in the environment, or a file of that name beside the program (for callers that do
+//! `ADIFOR_STAND_IN_FAILURE` in the environment, or a file of that name beside the program (for callers that do
 //! not pass their environment on), makes it fail: `crash`, `hang`, `garbage`, `half` (a truncated file),
 //! `nothing` (success without a file), `ask` (waits for input), `refuse` (an error in the program, as ADIFOR
 //! would report it).
@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
     if args.is_empty() || args[0].trim_start_matches('-') == "version" {
         return ExitCode::SUCCESS;
     }
-    match fault().as_deref() {
+    match error().as_deref() {
         Some("crash") => std::process::abort(),
         Some("hang") => std::thread::sleep(Duration::from_secs(3600)),
         Some("ask") => {
@@ -65,8 +65,8 @@ pub fn main() -> ExitCode {
 }
 
 /// Returns the failure to simulate.
-fn fault() -> Option<String> {
-    const NAME: &str = "ADIFOR_STAND_IN_FAULT";
+fn error() -> Option<String> {
+    const NAME: &str = "ADIFOR_STAND_IN_FAILURE";
     std::env::var(NAME).ok().or_else(|| {
         let beside = std::env::current_exe().ok()?.with_file_name(NAME);
         Some(std::fs::read_to_string(beside).ok()?.trim().to_owned())
@@ -236,7 +236,7 @@ fn write(file: &str, script: &Script, units: &[&(Name, Unit)]) -> Result<(), Str
         text.push_str(&lower(&print_unit(u, &options)));
         let _ = writeln!(text, "C");
     }
-    match fault().as_deref() {
+    match error().as_deref() {
         Some("garbage") => text = "\u{1}\u{2}Segmentation \u{7f}\n{{{ \0 ###\n".repeat(20),
         Some("half") => text.truncate(text.len() / 2),
         _ => {}

@@ -89,8 +89,8 @@ fn print(name: Option<String>, free: Option<String>) {
                 ..Options::default()
             };
             print!("{}", print_program(&read.program, &options));
-            for fault in read.faults {
-                eprintln!("{fault}");
+            for error in read.errors {
+                eprintln!("{error}");
             }
         }
         Err(e) => eprintln!("{}: {e}", file.name),

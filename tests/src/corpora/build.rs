@@ -206,7 +206,7 @@ fn compile(file: &File, variant: Variant, objects: &Path) -> Result<PathBuf, Str
                 form,
                 ..Options::default()
             };
-            match read.faults.is_empty() {
+            match read.errors.is_empty() {
                 true => {
                     let printed = print_program(&read.program, &options);
                     if long_run() && is_same_code(file, &original, &printed, form) {

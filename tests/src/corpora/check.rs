@@ -63,7 +63,7 @@ pub struct Read {
     /// Its texts.
     pub sources: Sources,
     /// Its errors, as `line:column code message`.
-    pub faults: Vec<String>,
+    pub errors: Vec<String>,
 }
 
 /// Reads a text as `farfel build` would.
@@ -76,7 +76,7 @@ pub fn read(name: &str, text: &str, form: Form) -> Read {
     if !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.extend(resolve(&mut program));
     }
-    let faults = diagnostics
+    let errors = diagnostics
         .iter()
         .filter(|d| d.is_error())
         .map(|d| shown(&sources, d))
@@ -84,7 +84,7 @@ pub fn read(name: &str, text: &str, form: Form) -> Read {
     Read {
         program,
         sources,
-        faults,
+        errors,
     }
 }
 
@@ -142,15 +142,15 @@ pub fn source(file: &File) -> Result<Arc<str>, String> {
     Ok(behind.into())
 }
 
-type Fault = (&'static str, String);
+type Failure = (&'static str, String);
 
-fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
+fn judge(file: &File, depth: Depth) -> Result<(), Failure> {
     let path = file.path();
     let path = path.to_string_lossy();
     let folder = file.folder();
     let text = source(file).map_err(|e| ("cannot be read", e))?;
     let original = read(&path, &text, file.form());
-    if let Some(first) = original.faults.first() {
+    if let Some(first) = original.errors.first() {
         return Err(("refused", first.clone()));
     }
     for form in [Form::Fixed, Form::Free] {
@@ -160,7 +160,7 @@ fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
         };
         let printed = print_program(&original.program, &plain);
         let again = read(&path, &printed, form);
-        if let Some(first) = again.faults.first() {
+        if let Some(first) = again.errors.first() {
             let why = format!("{form:?}: {first}");
             return Err(("refused when printed", why));
         }
@@ -195,7 +195,7 @@ fn judge(file: &File, depth: Depth) -> Result<(), Fault> {
 ///
 /// gfortran computes the bounds of arrays in an order that depends on how it looks up names, which differs in
 /// free form. So there the order and positions may differ.
-fn same_code(theirs: &Text, ours: &Text) -> Result<(), Fault> {
+fn same_code(theirs: &Text, ours: &Text) -> Result<(), Failure> {
     let form = ours.form;
     let refused = |e| ("does not compile when printed", format!("{form:?}: {e}"));
     let a = compiler::code(theirs).map_err(|e| ("does not compile", e))?;

@@ -1,7 +1,7 @@
 //! Properties that must hold for a file of real Fortran that `farfel fmt` formats.
 
 use farfel_lang::diagnostic::rules;
-use farfel_lang::format::{Fault, Options, format};
+use farfel_lang::format::{FormatError, Options, format};
 use farfel_lang::syntax::{Form, ReadOptions};
 use farfel_lang::{Diagnostic, Sources};
 
@@ -23,8 +23,8 @@ pub fn check(file: &File, compiled: bool) -> Result<(), String> {
     for to in [Form::Fixed, Form::Free] {
         let laid_out = match laid_out(&file.name, &text, file.form(), to) {
             Ok(laid_out) => laid_out,
-            Err(Fault::Unreadable(faults)) if divided || of_modules(&faults) => return Ok(()),
-            Err(fault) => return Err(format!("{to:?}: {fault:?}")),
+            Err(FormatError::Unreadable(errors)) if divided || of_modules(&errors) => return Ok(()),
+            Err(error) => return Err(format!("{to:?}: {error:?}")),
         };
         match self::laid_out(&file.name, &laid_out, to, to) {
             Ok(again) if again == laid_out => {}
@@ -33,7 +33,7 @@ pub fn check(file: &File, compiled: bool) -> Result<(), String> {
                 let first = lines.find(|(a, b)| a != b);
                 return Err(format!("{to:?}: changes when laid out again: {first:?}"));
             }
-            Err(fault) => return Err(format!("{to:?}: not again: {fault:?}")),
+            Err(error) => return Err(format!("{to:?}: not again: {error:?}")),
         }
         let same = to == file.form() && *laid_out == *text;
         if !compiled || same || divided && to != file.form() {
@@ -58,11 +58,11 @@ pub fn check(file: &File, compiled: bool) -> Result<(), String> {
 }
 
 /// Whether the errors are about Fortran 90 modules, which are skipped.
-fn of_modules(faults: &[Diagnostic]) -> bool {
-    faults.iter().any(|d| d.rule == &rules::UNSUPPORTED)
+fn of_modules(errors: &[Diagnostic]) -> bool {
+    errors.iter().any(|d| d.rule == &rules::UNSUPPORTED)
 }
 
-fn laid_out(name: &str, text: &str, from: Form, to: Form) -> Result<String, Fault> {
+fn laid_out(name: &str, text: &str, from: Form, to: Form) -> Result<String, FormatError> {
     let mut sources = Sources::new();
     let file = sources.add(name, text);
     let options = Options {

@@ -8,16 +8,16 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
     let file = sources.add("a.f", source);
     let options = ReadOptions::default();
     let mut parsed = parse_with(&mut sources, file, &options, &mut NoIncludes);
-    let faults = [parsed.diagnostics, resolve(&mut parsed.program)].concat();
-    assert!(!diagnostic::any_errors(&faults), "{source}\n{faults:?}");
+    let errors = [parsed.diagnostics, resolve(&mut parsed.program)].concat();
+    assert!(!diagnostic::any_errors(&errors), "{source}\n{errors:?}");
     let program = parsed.program;
     let assigned = Assigned::with(&program, Dummies::Closures);
     let intents = Intents::of(&program);
     let table: SignatureSettings = toml::from_str(settings).unwrap();
     let mut maker = Maker::new(&program.units[0], &table, &assigned, &intents);
     let signature = maker.signature();
-    if !maker.faults.is_empty() {
-        return Err(maker.faults);
+    if !maker.errors.is_empty() {
+        return Err(maker.errors);
     }
     let shown = (0..signature.roles.len()).map(|p| {
         let name = maker.name(p).to_ascii_lowercase();
@@ -336,7 +336,7 @@ fn what_says_how_it_went() {
 }
 
 #[test]
-fn faults_say_what_is_wrong() {
+fn errors_say_what_is_wrong() {
     let source: String = [
         "SUBROUTINE SOLVE(N, COUNT, X, W, F)",
         "INTEGER COUNT",
@@ -402,8 +402,8 @@ fn faults_say_what_is_wrong() {
             "`bad` does not say which values of N are errors; `/= 0`, `< 0` or `== 3` does",
         ),
     ] {
-        let faults = roles(&source, settings).unwrap_err().join("\n");
-        assert!(faults.contains(expected), "{settings}: {faults}");
+        let errors = roles(&source, settings).unwrap_err().join("\n");
+        assert!(errors.contains(expected), "{settings}: {errors}");
     }
     // All at once.
     let all = roles(&source, "keep = ['a', 'b']\nworkspaces = ['w']").unwrap_err();

@@ -135,11 +135,11 @@ impl Outline<'_> {
             return out;
         }
         for item in &mut block.opening {
-            let mut fault = false;
+            let mut error = false;
             match item {
-                AdItem::ImpliedDo(_) => item.for_each_expr(&mut |e| fault |= calls(unit, e)),
+                AdItem::ImpliedDo(_) => item.for_each_expr(&mut |e| error |= calls(unit, e)),
                 AdItem::Assign(a) => {
-                    fault |= calls(unit, &a.var);
+                    error |= calls(unit, &a.var);
                     let scalar = type_of(unit, &a.other).filter(|_| rank(unit, &a.other) == 0);
                     match scalar {
                         Some(ty) if !a.short => {
@@ -152,11 +152,11 @@ impl Outline<'_> {
                             let expr = std::mem::replace(&mut a.other, value.clone());
                             out.push(Stmt::assign(value, expr, span));
                         }
-                        _ => fault |= calls(unit, &a.other),
+                        _ => error |= calls(unit, &a.other),
                     }
                 }
             }
-            if fault {
+            if error {
                 self.diagnostics.push(
                     Diagnostic::error(
                         &rules::AD_STORAGE,

@@ -119,7 +119,7 @@ impl Sharing {
     /// Returns an error if two names for the same storage would become two arguments of the
     /// subroutine, because derivatives would not carry over from one to the other. `arguments`
     /// holds its arguments, `tied` the variables that share storage in the subroutine, too.
-    pub fn fault(
+    pub fn error(
         &self,
         unit: &Unit,
         block: &AdBlock,
@@ -133,7 +133,7 @@ impl Sharing {
         }
         let storage = UnitStorage::of(unit);
         let name = |s: SymId| &unit.symbols[s].name;
-        let fault = |message: String| {
+        let error = |message: String| {
             Diagnostic::error(&rules::AD_STORAGE, span, message)
                 .label("AD block")
                 .help("use one name for it in the block, or a variable of its own")
@@ -149,7 +149,7 @@ impl Sharing {
                 () => continue,
             };
             if let Some(b) = used.iter().find(|b| storage.overlap(*a, **b)) {
-                return Some(fault(format!(
+                return Some(error(format!(
                     "{} and {} share their storage, and the block {how} {}",
                     name(*a),
                     name(*b),

@@ -29,7 +29,7 @@ pub(super) struct HeadEffects {
     /// Whether it changes nothing else, and does nothing but compute.
     pub only_computes: bool,
     /// Errors about effects that cannot be undone.
-    pub faults: Vec<Diagnostic>,
+    pub errors: Vec<Diagnostic>,
 }
 
 /// The value that the derivative must find in an argument that the statements assign.
@@ -127,7 +127,7 @@ impl<'p> Search<'p> {
             starts: Vec::new(),
             commons: Vec::new(),
             only_computes: false,
-            faults: Vec::new(),
+            errors: Vec::new(),
         };
         let Some(unit) = self.places.get(head).map(|i| &self.program.units[*i]) else {
             return effects;
@@ -141,7 +141,7 @@ impl<'p> Search<'p> {
             });
         }
         let (assigned, intents) = (&self.assigned, &self.intents);
-        for p in input::read_by_head(unit, span, assigned, intents, &mut effects.faults) {
+        for p in input::read_by_head(unit, span, assigned, intents, &mut effects.errors) {
             effects.starts[p] = Start::After;
         }
         let mut closure: Vec<usize> = self.graph.reached(self.graph.index(head));
@@ -157,13 +157,13 @@ impl<'p> Search<'p> {
             if unit.name != *head {
                 let input = changes.input.iter();
                 effects
-                    .faults
-                    .extend(input.map(|at| input::fault(*at, span)));
+                    .errors
+                    .extend(input.map(|at| input::error(*at, span)));
             }
             changed.extend(changes.commons.keys().cloned());
             for s in &changes.stuck {
                 let s = &unit.symbols[*s];
-                effects.faults.push(
+                effects.errors.push(
                     Diagnostic::error(
                         &rules::AD_STORAGE,
                         s.span.or(span),
@@ -177,10 +177,10 @@ impl<'p> Search<'p> {
         for block in changed {
             match self.common(caller, &block, &closure, span) {
                 Ok(c) => effects.commons.push(c),
-                Err(d) => effects.faults.push(*d),
+                Err(d) => effects.errors.push(*d),
             }
         }
-        let changes = !effects.commons.is_empty() || !effects.faults.is_empty();
+        let changes = !effects.commons.is_empty() || !effects.errors.is_empty();
         effects.only_computes = !changes && only_compute(self.program, &closure, &self.graph);
         effects
     }

@@ -20,7 +20,7 @@ pub(super) fn read_by_head(
     block: Span,
     assigned: &Assigned,
     intents: &Intents,
-    faults: &mut Vec<Diagnostic>,
+    errors: &mut Vec<Diagnostic>,
 ) -> Vec<usize> {
     let is_input = |s: &Stmt| !targets(head, s).is_empty();
     let flow = Flow::of(head);
@@ -63,7 +63,7 @@ pub(super) fn read_by_head(
         if fine {
             read.extend(got.iter().filter_map(|s| head.arg_position(*s)));
         } else {
-            faults.push(fault(stmt.span, block));
+            errors.push(error(stmt.span, block));
         }
     }
     read
@@ -92,7 +92,7 @@ pub(super) fn statements(unit: &Unit) -> Vec<Span> {
 
 /// Returns the error for a statement that receives values which the derivative of a block cannot
 /// receive.
-pub(super) fn fault(at: Span, block: Span) -> Diagnostic {
+pub(super) fn error(at: Span, block: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_INPUT,
         at,

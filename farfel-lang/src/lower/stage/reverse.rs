@@ -55,7 +55,7 @@ impl Stager<'_> {
         let Some(effects) = self.effects.get(&request.head) else {
             return Vec::new();
         };
-        self.diagnostics.extend(effects.faults.iter().cloned());
+        self.diagnostics.extend(effects.errors.iter().cloned());
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut copies = BTreeMap::new();
         let unseen = self.is_unseen(call, effects);

@@ -96,22 +96,22 @@ impl<'p> Checker<'_, 'p> {
             step,
         } = &**d;
         let at = from.span;
-        let mut fault = |message: String| {
+        let mut error = |message: String| {
             let help = "an implied DO counts with a scalar variable of its own, for instance `(TANGENT(X(I)) = V(I), I = 1, N)`";
             self.error(Diagnostic::error(&rules::TYPE_MISMATCH, at, message).help(help));
         };
         let symbol = &unit.symbols[*var];
         if around.contains(var) {
-            fault(format!(
+            error(format!(
                 "{} counts an implied DO around this one already",
                 symbol.name
             ));
         } else if symbol.class == Class::Variable {
             let number = |t: Type| matches!(t, Type::Integer(_) | Type::Real(_));
             if symbol.is_array() {
-                fault(format!("{} is an array and cannot count", symbol.name));
+                error(format!("{} is an array and cannot count", symbol.name));
             } else if let Some(t) = symbol.ty.filter(|t| !number(*t)) {
-                fault(format!("{} is {t} and cannot count", symbol.name));
+                error(format!("{} is {t} and cannot count", symbol.name));
             }
         }
         self.assignable(unit, *var, at);
@@ -164,7 +164,7 @@ impl<'p> Checker<'_, 'p> {
         let symbol = &unit.symbols[v];
         let derivative = word.to_lowercase();
         if symbol.class != Class::Variable {
-            let fault = Diagnostic::error(
+            let error = Diagnostic::error(
                 &rules::AD_NOT_DIFFERENTIABLE,
                 a.var.span,
                 format!(
@@ -172,7 +172,7 @@ impl<'p> Checker<'_, 'p> {
                     symbol.name
                 ),
             );
-            self.error(fault.help("assign it to a variable first, and name that"));
+            self.error(error.help("assign it to a variable first, and name that"));
         } else if let Some(t) = symbol.ty
             && !t.is_differentiable()
         {
@@ -329,7 +329,7 @@ impl<'p> Checker<'_, 'p> {
         };
         // EQUIVALENCE in outer units is not examined.
         let out_there = |v: SymId| host(v, &|u, s| !UnitStorage::of(u).is_own(s));
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for item in dependents {
             item.for_each_assign(&mut |a| {
                 let Some(v) = a.var.base().filter(|_| !doubt(&a.var)) else {
@@ -345,7 +345,7 @@ impl<'p> Checker<'_, 'p> {
                 let variable = symbol.class == Class::Variable
                     && symbol.ty.is_none_or(Type::is_differentiable);
                 if variable && !assigned.contains(&v) && !seen.contains(&v) && !hidden {
-                    faults.push(
+                    errors.push(
                         Diagnostic::error(
                             &rules::AD_NOT_COMPUTED,
                             a.var.span,
@@ -357,7 +357,7 @@ impl<'p> Checker<'_, 'p> {
                 }
             });
         }
-        faults.into_iter().for_each(|f| self.error(f));
+        errors.into_iter().for_each(|f| self.error(f));
     }
 
     /// Checks that a block is entered at its top and left at its bottom.

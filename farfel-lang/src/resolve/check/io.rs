@@ -4,7 +4,7 @@ use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Class, Expr, ExprKind, Io, IoKind, SymId, Unit};
 use crate::source::Span;
-use crate::syntax::fault_of_format;
+use crate::syntax::error_in_format;
 
 impl Checker<'_, '_> {
     pub(super) fn io(&mut self, unit: &Unit, io: &Io, span: Span) {
@@ -88,9 +88,9 @@ impl Checker<'_, '_> {
             _ => Some(format),
         };
         if let Some(ExprKind::Char(text)) = value.map(|v| &v.kind)
-            && let Some(fault) = fault_of_format(text, format.span)
+            && let Some(error) = error_in_format(text, format.span)
         {
-            self.error(fault);
+            self.error(error);
         }
     }
 }

@@ -85,9 +85,9 @@ impl Checker<'_, '_> {
             }
             (Some(several), None) => {
                 let message = format!("{} does not say in which direction", list.word);
-                let mut fault = Diagnostic::error(&rules::SYNTAX, a.var.span, message);
-                fault = fault.related(several.count.span, "there are several");
-                self.error(fault.help(format!("write `{}(variable, direction)`", list.word)));
+                let mut error = Diagnostic::error(&rules::SYNTAX, a.var.span, message);
+                error = error.related(several.count.span, "there are several");
+                self.error(error.help(format!("write `{}(variable, direction)`", list.word)));
                 return;
             }
             (Some(several), Some(direction)) => (several, direction),
@@ -105,9 +105,9 @@ impl Checker<'_, '_> {
             .and_then(|c| integer(unit, c));
         if k < 1 || most.is_some_and(|n| n >= 1 && k > n) {
             let message = format!("there is no direction {k}");
-            let mut fault = Diagnostic::error(&rules::BAD_CONSTANT, direction.span, message);
-            fault = fault.related(several.count.span, "how many there are");
-            self.error(fault);
+            let mut error = Diagnostic::error(&rules::BAD_CONSTANT, direction.span, message);
+            error = error.related(several.count.span, "how many there are");
+            self.error(error);
         }
     }
 }

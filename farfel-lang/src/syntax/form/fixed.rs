@@ -27,12 +27,12 @@ impl Reader {
                         label,
                         text,
                         column,
-                        fault,
+                        error,
                     } => {
                         self.set_label(st, label);
-                        self.layout_fault(st, fault, text);
+                        self.layout_error(st, error, text);
                         st.column = column as u32;
-                        if matches!(fault, Some(Layout::Preprocessor)) {
+                        if matches!(error, Some(Layout::Preprocessor)) {
                             self.preprocessor = true;
                             self.pos = self.next_line(text);
                             return true;
@@ -40,7 +40,7 @@ impl Reader {
                         break self.scan(st, text, column);
                     }
                     Physical::Continuation { text, column } => {
-                        self.fault(
+                        self.error(
                             st,
                             Diagnostic::error(
                                 &rules::SYNTAX,
@@ -153,7 +153,7 @@ impl Reader {
                             label,
                             text: at,
                             column,
-                            fault: None,
+                            error: None,
                         },
                     };
                 }
@@ -176,7 +176,7 @@ impl Reader {
                             label,
                             text: at,
                             column,
-                            fault: Some(Layout::LabelledContinuation),
+                            error: Some(Layout::LabelledContinuation),
                         };
                     }
                     let mut end = at + 1;
@@ -202,7 +202,7 @@ impl Reader {
                         label,
                         text: at,
                         column,
-                        fault: Some(Layout::LabelField),
+                        error: Some(Layout::LabelField),
                     };
                 }
             }
@@ -220,7 +220,7 @@ impl Reader {
                 label,
                 text: first,
                 column: begin + (first - text),
-                fault: None,
+                error: None,
             },
         }
     }
@@ -244,7 +244,7 @@ impl Reader {
             label: None,
             text: at,
             column: 1,
-            fault: Some(Layout::Preprocessor),
+            error: Some(Layout::Preprocessor),
         }
     }
 

@@ -28,12 +28,12 @@ impl Reader {
                         label,
                         text,
                         column,
-                        fault,
+                        error,
                     } => {
                         self.set_label(st, label);
                         st.column = column as u32;
-                        if fault.is_some() {
-                            self.layout_fault(st, fault, text);
+                        if error.is_some() {
+                            self.layout_error(st, error, text);
                             self.preprocessor = true;
                             self.pos = self.next_line(text);
                             return true;
@@ -41,7 +41,7 @@ impl Reader {
                         break self.scan(st, text, column);
                     }
                     Physical::Continuation { text, column } => {
-                        self.fault(
+                        self.error(
                             st,
                             Diagnostic::error(
                                 &rules::SYNTAX,
@@ -142,7 +142,7 @@ impl Reader {
             label,
             text: at,
             column: at + 1 - pos,
-            fault: None,
+            error: None,
         }
     }
 

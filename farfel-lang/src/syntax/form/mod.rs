@@ -67,7 +67,7 @@ enum Physical {
         label: Option<(u64, usize, usize)>,
         text: usize,
         column: usize,
-        fault: Option<Layout>,
+        error: Option<Layout>,
     },
     Continuation {
         text: usize,
@@ -203,7 +203,7 @@ impl Reader {
                 return false;
             }
             // A label alone is kept, so that it is reported.
-            if !st.text.is_empty() || st.label.is_some() || st.fault.is_some() {
+            if !st.text.is_empty() || st.label.is_some() || st.error.is_some() {
                 self.apart = true;
                 return true;
             }
@@ -266,7 +266,7 @@ impl Reader {
         let span = Span::new(self.file, start as u32, end as u32);
         match u32::try_from(number) {
             Ok(n @ 1..=99999) => st.label = Some((n, span)),
-            _ => self.fault(
+            _ => self.error(
                 st,
                 Diagnostic::error(
                     &rules::BAD_LABEL,
@@ -278,15 +278,15 @@ impl Reader {
         }
     }
 
-    fn layout_fault(&self, st: &mut Statement, fault: Option<Layout>, at: usize) {
-        let Some(fault) = fault else { return };
+    fn layout_error(&self, st: &mut Statement, error: Option<Layout>, at: usize) {
+        let Some(error) = error else { return };
         let width = self
             .text
             .get(at..)
             .and_then(|t| t.chars().next())
             .map_or(1, char::len_utf8);
         let span = Span::new(self.file, at as u32, (at + width) as u32);
-        let diagnostic = match fault {
+        let diagnostic = match error {
             Layout::LabelField => Diagnostic::error(
                 &rules::UNKNOWN_STATEMENT,
                 span,
@@ -314,7 +314,7 @@ impl Reader {
             .label("column 6")
             .help("a statement begins in column 7 or later"),
         };
-        self.fault(st, diagnostic);
+        self.error(st, diagnostic);
     }
 
     /// Returns the character that ends at `at`.
@@ -324,9 +324,9 @@ impl Reader {
         Span::new(self.file, (at - width) as u32, at as u32)
     }
 
-    fn fault(&self, st: &mut Statement, diagnostic: Diagnostic) {
-        if st.fault.is_none() {
-            st.fault = Some(Box::new(diagnostic));
+    fn error(&self, st: &mut Statement, diagnostic: Diagnostic) {
+        if st.error.is_none() {
+            st.error = Some(Box::new(diagnostic));
         }
     }
 
@@ -347,20 +347,20 @@ impl Reader {
             .get(start..end)
             .and_then(|t| t.lines().next())
             .map_or(1, |t| t.trim_end().len().max(1));
-        let mut fault = Diagnostic::error(
+        let mut error = Diagnostic::error(
             &rules::SYNTAX,
             Span::new(self.file, start as u32, (start + shown) as u32),
             what,
         );
         if mark == CHAR {
-            fault = fault
+            error = error
                 .label("opened here")
                 .help("close it with the same quote; a quote inside is written twice");
         }
         if let Some(at) = st.cut_off {
-            fault = fault.related(at, st.beyond());
+            error = error.related(at, st.beyond());
         }
-        self.fault(st, fault);
+        self.error(st, error);
         self.finish_string(st, mark, start, start + shown);
     }
 }

@@ -130,8 +130,8 @@ impl Origins {
         if let Some(span) = &mut st.cut_off {
             *span = self.span(*span);
         }
-        if let Some(fault) = &mut st.fault {
-            self.diagnostic(fault);
+        if let Some(error) = &mut st.error {
+            self.diagnostic(error);
         }
         let first = st.label.map(|(_, s)| s.file);
         let text = self.file;

@@ -223,13 +223,13 @@ impl Reader {
     /// if a constant had to be broken after one, it would become part of the line ending.
     fn carriage_return(&self, st: &mut Statement, c: u8, at: usize) {
         if c == b'\r' {
-            let fault = Diagnostic::error(
+            let error = Diagnostic::error(
                 &rules::BAD_CHARACTER,
                 Span::new(self.file, at as u32, at as u32 + 1),
                 "a constant has a carriage return in it",
             )
             .help("write CHAR(13), or end all lines of the file alike");
-            self.fault(st, fault);
+            self.error(st, error);
         }
     }
 

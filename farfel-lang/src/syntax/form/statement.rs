@@ -68,7 +68,7 @@ pub(in crate::syntax) struct Statement {
     /// The comments before and within the statement.
     pub comments: Vec<Comment>,
     /// An error found before the statement is parsed.
-    pub fault: Option<Box<Diagnostic>>,
+    pub error: Option<Box<Diagnostic>>,
     /// The first text beyond the last column.
     pub cut_off: Option<Span>,
     /// Whether that text looks as if it belonged to the statement.
@@ -90,7 +90,7 @@ impl Statement {
             offsets: Vec::new(),
             strings: Vec::new(),
             comments: Vec::new(),
-            fault: None,
+            error: None,
             cut_off: None,
             cuts_code: false,
             column: 0,
@@ -106,7 +106,7 @@ impl Statement {
         self.offsets.clear();
         self.strings.clear();
         self.comments.clear();
-        self.fault = None;
+        self.error = None;
         self.cut_off = None;
         self.cuts_code = false;
         self.column = 0;

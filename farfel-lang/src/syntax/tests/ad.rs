@@ -1,4 +1,4 @@
-use super::{Form, body, faults, fixed, good, printed};
+use super::{Form, body, errors, fixed, good, printed};
 use crate::ir::{AdItem, AdMode, StmtKind};
 
 #[test]
@@ -93,7 +93,7 @@ fn free_form() {
 }
 
 #[test]
-fn faults_in_openings_and_closings() {
+fn errors_in_openings_and_closings() {
     for (opening, closing, expected) in [
         (
             "ADF(COTANGENT(X) = 1)",
@@ -142,7 +142,7 @@ fn faults_in_openings_and_closings() {
         ),
     ] {
         assert_eq!(
-            faults(&fixed(&format!("{opening}\n{closing}"))),
+            errors(&fixed(&format!("{opening}\n{closing}"))),
             expected,
             "{opening} {closing}"
         );

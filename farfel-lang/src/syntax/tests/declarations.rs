@@ -1,4 +1,4 @@
-use super::{body, faults, fixed, good, symbols, table};
+use super::{body, errors, fixed, good, symbols, table};
 
 /// The effect of each specification statement on the symbols.
 #[test]
@@ -172,14 +172,14 @@ fn conflicts() {
                 "2:14-2:15 F0102 A is a dummy argument and cannot be in COMMON\n  1:20: first mentioned here\n",
             ),
         ],
-        |text| faults(&fixed(text)),
+        |text| errors(&fixed(text)),
     );
     // Declaring the same type twice does no harm.
-    assert_eq!(faults(&fixed("REAL X\nREAL X")), "");
+    assert_eq!(errors(&fixed("REAL X\nREAL X")), "");
 }
 
 #[test]
-fn faults_in_declarations() {
+fn errors_in_declarations() {
     table(
         &[
             (
@@ -229,14 +229,14 @@ fn faults_in_declarations() {
                 "1:19-1:20 F0001 expected `(`, found `A`\n",
             ),
         ],
-        |text| faults(&fixed(text)),
+        |text| errors(&fixed(text)),
     );
 }
 
 #[test]
 fn specifications_come_first() {
     assert_eq!(
-        faults(&fixed("X = 1\nREAL Y")),
+        errors(&fixed("X = 1\nREAL Y")),
         "2:7-2:13 F0007 a specification statement may not follow executable statements\n  help: move it to the top of the program unit\n"
     );
 }

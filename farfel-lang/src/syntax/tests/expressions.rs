@@ -1,4 +1,4 @@
-use super::{faults, fixed, good, shape, shape_free, table};
+use super::{errors, fixed, good, shape, shape_free, table};
 
 #[test]
 fn shapes() {
@@ -95,7 +95,7 @@ fn free_form() {
 }
 
 #[test]
-fn faults_in_expressions() {
+fn errors_in_expressions() {
     table(
         &[
             (
@@ -158,7 +158,7 @@ fn faults_in_expressions() {
                 "1:16-1:16 F0001 expected `,` or `]`, found the end of the statement\n  help: the array constructor is not closed\n",
             ),
         ],
-        |text| faults(&fixed(&format!("X = {text}"))),
+        |text| errors(&fixed(&format!("X = {text}"))),
     );
 }
 
@@ -204,13 +204,13 @@ fn depth_is_bounded() {
         }
         out + "      END\n"
     };
-    assert_eq!(faults(&wrap(&deep(100))), "");
-    assert!(faults(&wrap(&deep(100_000))).contains("F0008 the expression is nested"));
+    assert_eq!(errors(&wrap(&deep(100))), "");
+    assert!(errors(&wrap(&deep(100_000))).contains("F0008 the expression is nested"));
     let powers = format!("      X = A{}\n      END\n", "**A".repeat(100_000));
-    assert!(faults(&wrap(&powers)).contains("F0008 the expression is nested"));
+    assert!(errors(&wrap(&powers)).contains("F0008 the expression is nested"));
     let signs = format!("      X = {}A\n      END\n", "-".repeat(100_000));
-    assert!(faults(&wrap(&signs)).contains("F0008 the expression is nested"));
+    assert!(errors(&wrap(&signs)).contains("F0008 the expression is nested"));
     let sum = |n| format!("      X = A{}\n      END\n", "+A".repeat(n));
-    assert_eq!(faults(&wrap(&sum(900))), "");
-    assert!(faults(&wrap(&sum(100_000))).contains("F0008 the expression chains"));
+    assert_eq!(errors(&wrap(&sum(900))), "");
+    assert!(errors(&wrap(&sum(100_000))).contains("F0008 the expression chains"));
 }

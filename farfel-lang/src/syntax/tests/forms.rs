@@ -1,4 +1,4 @@
-use super::{Form, faults, faults_free, good, printed, read, read_with, table};
+use super::{Form, errors, errors_free, good, printed, read, read_with, table};
 use crate::syntax::detect;
 
 #[test]
@@ -158,7 +158,7 @@ fn blanks_at_signs_in_free_form() {
             "{text}{printed}"
         );
     }
-    assert!(faults_free("integer(ki nd = 4) :: s\nend\n").contains("F0001"));
+    assert!(errors_free("integer(ki nd = 4) :: s\nend\n").contains("F0001"));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn blanks_matter_in_free_form() {
                 "1:1-1:10 F0003 the main program has no END\n  2:5: the text ends here\n2:1-2:5 F0002 unrecognised statement\n",
             ),
         ],
-        faults_free,
+        errors_free,
     );
 }
 
@@ -240,7 +240,7 @@ fn a_form_directive_is_no_comment_of_the_program() {
 }
 
 #[test]
-fn layout_faults() {
+fn layout_errors() {
     for (text, expected) in [
         (
             "  X = 1\n      END\n",
@@ -292,19 +292,19 @@ fn layout_faults() {
 #[test]
 fn places() {
     assert_eq!(
-        faults("      X = 1\n     + + 2\n     + + )\n      END\n"),
+        errors("      X = 1\n     + + 2\n     + + )\n      END\n"),
         "3:10-3:11 F0001 expected an expression, found `)`\n"
     );
     assert_eq!(
-        faults("      C = 'äöü' + )\n      END\n"),
+        errors("      C = 'äöü' + )\n      END\n"),
         "1:19-1:20 F0001 expected an expression, found `)`\n"
     );
     assert_eq!(
-        faults("\tX = )\n\tEND\n"),
+        errors("\tX = )\n\tEND\n"),
         "1:6-1:7 F0001 expected an expression, found `)`\n"
     );
     assert_eq!(
-        faults_free("x = 1 + &\n  & 2 + )\nend\n"),
+        errors_free("x = 1 + &\n  & 2 + )\nend\n"),
         "2:9-2:10 F0001 expected an expression, found `)`\n"
     );
 }

@@ -1,7 +1,7 @@
 //! Tests of the fixed-form details that vary between files, of comments between units, and of
 //! directives.
 
-use super::{Files, Form, describe, faults, faults_free, good, printed, table};
+use super::{Files, Form, describe, errors, errors_free, good, printed, table};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::print::{Options, print_program};
 use crate::source::Sources;
@@ -85,7 +85,7 @@ fn the_message_names_the_last_column() {
         "!farfel: line-length=80\n      X = ({}1)\n      END\n",
         "1 + ".repeat(18)
     );
-    let told = faults(&text);
+    let told = errors(&text);
     assert!(told.contains("text beyond column 80 is not read"), "{told}");
     assert!(told.contains("break the line before column 81"), "{told}");
 }
@@ -151,7 +151,7 @@ fn free_form_breaks_anywhere() {
         |text| printed(text, Some(Form::Free)),
     );
     assert_eq!(
-        faults_free("x = 'ab&\ncd' )\nend\n"),
+        errors_free("x = 'ab&\ncd' )\nend\n"),
         "2:5-2:6 F0001 expected the end of the statement, found `)`\n  help: a parenthesis is closed that was not opened\n"
     );
 }

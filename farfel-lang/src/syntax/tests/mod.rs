@@ -2,8 +2,8 @@
 
 mod ad;
 mod declarations;
+mod errors;
 mod expressions;
-mod faults;
 mod forms;
 mod layout;
 mod robust;
@@ -92,13 +92,13 @@ fn describe(sources: &Sources, parsed: &Parsed) -> String {
 }
 
 /// Returns the errors of a text whose form is detected.
-fn faults(text: &str) -> String {
+fn errors(text: &str) -> String {
     let (sources, parsed) = read(text, None);
     describe(&sources, &parsed)
 }
 
 /// Returns the errors of a text in free form.
-fn faults_free(text: &str) -> String {
+fn errors_free(text: &str) -> String {
     let (sources, parsed) = read(text, Some(Form::Free));
     describe(&sources, &parsed)
 }
@@ -107,8 +107,8 @@ fn faults_free(text: &str) -> String {
 #[track_caller]
 fn good(text: &str, form: Option<Form>) -> Vec<Unit> {
     let (sources, parsed) = read(text, form);
-    let faults = describe(&sources, &parsed);
-    assert_eq!(faults, "", "{faults}\nin:\n{text}");
+    let errors = describe(&sources, &parsed);
+    assert_eq!(errors, "", "{errors}\nin:\n{text}");
     parsed.program.units
 }
 

@@ -1,4 +1,4 @@
-use super::{body, faults, fixed, good, printed, table};
+use super::{body, errors, fixed, good, printed, table};
 use crate::ir::{DoEnd, StmtKind};
 
 /// Each statement, as written and as printed back.
@@ -206,7 +206,7 @@ IF (I .EQ. 2) GOTO 30
 #[test]
 fn do_without_comma() {
     assert_eq!(
-        faults(&fixed("DO 10 I = 1.3\nX = 1\n   10 CONTINUE")),
+        errors(&fixed("DO 10 I = 1.3\nX = 1\n   10 CONTINUE")),
         "1:7-1:20 F0501 without a comma this is an assignment, not a DO statement\n  3:4: the loop would end here\n  help: separate the first and the last value of the loop by a comma\n"
     );
 }
@@ -214,7 +214,7 @@ fn do_without_comma() {
 #[test]
 fn statement_after_then() {
     assert_eq!(
-        faults(&fixed("X = 1\nIF (X .GT. 0) THEN Y = 2")),
+        errors(&fixed("X = 1\nIF (X .GT. 0) THEN Y = 2")),
         "2:21-2:25 F0501 this assigns to THENY: blanks mean nothing in fixed form\n  help: nothing may follow THEN: write the statement on a line of its own\n"
     );
 }
@@ -323,7 +323,7 @@ C     last
 }
 
 #[test]
-fn a_faulty_statement_gives_one_fault() {
+fn a_faulty_statement_gives_one_error() {
     // Blocks that malformed statements open are still open.
     let text = "      IF (A .GT.) THEN
         X = 1
@@ -343,7 +343,7 @@ fn a_faulty_statement_gives_one_fault() {
       END
 ";
     assert_eq!(
-        faults(text),
+        errors(text),
         "\
 1:17-1:18 F0001 expected an expression, found `)`
 4:13-4:13 F0001 expected THEN or a statement, found the end of the statement

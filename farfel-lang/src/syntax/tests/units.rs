@@ -1,4 +1,4 @@
-use super::{Form, faults, fixed, good, printed, symbols, table};
+use super::{Form, errors, fixed, good, printed, symbols, table};
 use crate::ir::UnitKind;
 
 /// The paper's Listing 7 in the columns of fixed form.
@@ -297,7 +297,7 @@ fn blocks_that_are_not_closed() {
                 "2:7-2:13 F0003 this loop ends with a statement with label 10\n  1:7: the loop begins here\n  help: give END DO the label 10\n",
             ),
         ],
-        |text| faults(&fixed(text)),
+        |text| errors(&fixed(text)),
     );
 }
 
@@ -334,7 +334,7 @@ fn units_that_are_not_closed() {
                 "2:7-2:10 F0003 there is nothing open that this could close\n  help: the program unit before has ended already\n",
             ),
         ],
-        faults,
+        errors,
     );
 }
 
@@ -368,11 +368,11 @@ fn labels() {
         } else {
             fixed(text)
         };
-        assert_eq!(faults(&text), expected, "{text}");
+        assert_eq!(errors(&text), expected, "{text}");
     }
     // A label belongs to its own unit.
     assert_eq!(
-        faults(
+        errors(
             "      SUBROUTINE S\n        FUNCTION F(X)\n        GOTO 10\n        END\n   10 X = 1\n      END\n"
         ),
         "3:14-3:16 F0004 there is no statement with label 10 in this program unit\n"
@@ -382,7 +382,7 @@ fn labels() {
 #[test]
 fn nesting_is_bounded() {
     let blocks = format!("{}      END\n", "      DO\n".repeat(100_000));
-    assert!(faults(&blocks).contains("F0008 blocks are nested more than 100 deep"));
+    assert!(errors(&blocks).contains("F0008 blocks are nested more than 100 deep"));
     let units = "      SUBROUTINE S\n".repeat(100_000);
-    assert!(faults(&units).contains("F0008 subprograms are nested more than 50 deep"));
+    assert!(errors(&units).contains("F0008 subprograms are nested more than 50 deep"));
 }

@@ -51,14 +51,14 @@ impl Parser<'_> {
             Kind::Do => {
                 let mut line = self.line(st, free, pos);
                 let mut label = None;
-                let mut fault = None;
+                let mut error = None;
                 if line.peek().is_ascii_digit() {
                     match line.label() {
                         Ok(l) => label = Some(l),
-                        Err(f) => fault = Some(f),
+                        Err(f) => error = Some(f),
                     }
                 }
-                let read = match fault {
+                let read = match error {
                     None => line.do_control(),
                     Some(f) => Err(f),
                 };

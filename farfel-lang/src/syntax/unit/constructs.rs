@@ -66,9 +66,9 @@ impl Parser<'_> {
         let mut read = line.case_values();
         let name = line.construct();
         if read.is_ok()
-            && let Err(fault) = line.end()
+            && let Err(error) = line.end()
         {
-            read = Err(fault);
+            read = Err(error);
         }
         // A malformed CASE must not be taken for CASE DEFAULT.
         let values = self.check(read).unwrap_or_else(|| Some(Vec::new()));

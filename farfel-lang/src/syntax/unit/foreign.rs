@@ -47,7 +47,7 @@ impl Parser<'_> {
                 _ => true,
             };
         let what = if opens { "blocks" } else { "statements" };
-        self.report(f.fault(what, st.whole()));
+        self.report(f.error(what, st.whole()));
         if opens {
             self.skipped = Some(Skipped {
                 // `ABSTRACT INTERFACE` ends with END INTERFACE.

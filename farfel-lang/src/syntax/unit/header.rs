@@ -191,8 +191,8 @@ impl Parser<'_> {
                     *span,
                     format!("there is no statement with label {label} in this program unit"),
                 ));
-            } else if let Some(fault) = frame.misused(*label, *span, *purpose) {
-                self.report(fault);
+            } else if let Some(error) = frame.misused(*label, *span, *purpose) {
+                self.report(error);
             }
         }
         for (label, span) in &frame.suspects {
@@ -345,14 +345,14 @@ impl Line<'_> {
             if self.keyword("RECURSIVE") {
                 recursive = true;
             } else if self.keyword("ELEMENTAL") {
-                let fault = Diagnostic::error(
+                let error = Diagnostic::error(
                     &rules::UNSUPPORTED,
                     self.since(from),
                     "Farfel does not support ELEMENTAL subprograms",
                 )
                 .label("calls with whole arrays would be loops over their elements")
                 .help("leave the word out, and call it in a DO loop");
-                self.diagnostics.push(fault);
+                self.diagnostics.push(error);
             } else if !self.keyword("PURE") && !self.keyword("IMPURE") {
                 return recursive;
             }

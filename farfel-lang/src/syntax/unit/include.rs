@@ -17,8 +17,8 @@ impl Parser<'_> {
                 let read = line.end();
                 self.check(read);
             } else {
-                let fault = line.expected("the name of a file in quotes");
-                self.report(*fault);
+                let error = line.expected("the name of a file in quotes");
+                self.report(*error);
             }
             return;
         }

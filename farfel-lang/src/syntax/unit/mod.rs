@@ -162,13 +162,13 @@ impl Parser<'_> {
             let before = self.diagnostics.len();
             let (depth, references) = (self.outer.len(), self.frame.references.len());
             let (units, includes) = (self.depth().units, self.includes);
-            if let Some(mut fault) = st.fault.take() {
+            if let Some(mut error) = st.error.take() {
                 if names_record(&st) {
-                    fault.help = Some(
+                    error.help = Some(
                         "the number of a record is given by REC=, as in `READ (5, REC=12)`".into(),
                     );
                 }
-                self.diagnostics.push(*fault);
+                self.diagnostics.push(*error);
                 self.statement(&st, free);
                 // Any other error in the statement is a consequence of the first.
                 self.diagnostics.truncate(before + 1);
@@ -232,8 +232,8 @@ impl Parser<'_> {
     fn check<T>(&mut self, read: Read<T>) -> Option<T> {
         match read {
             Ok(t) => Some(t),
-            Err(fault) => {
-                self.diagnostics.push(*fault);
+            Err(error) => {
+                self.diagnostics.push(*error);
                 None
             }
         }

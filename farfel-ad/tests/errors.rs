@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use support::expand;
 
 /// The errors of a program whose subroutine F is differentiated.
-fn faults(f: &str) -> String {
+fn errors(f: &str) -> String {
     let text = format!(
         "      SUBROUTINE MAIN(X, Y, D)
       DOUBLE PRECISION X(3), Y, D
@@ -17,14 +17,14 @@ fn faults(f: &str) -> String {
         f.trim_start_matches('\n')
     );
     match expand(&text) {
-        Ok(t) => format!("no faults\n{t}"),
+        Ok(t) => format!("no errors\n{t}"),
         Err(e) => e,
     }
 }
 
 #[test]
 fn unknown_procedures() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y, G, W
       EXTERNAL G, LOGIT, SCALE
@@ -42,7 +42,7 @@ fn unknown_procedures() {
 
 #[test]
 fn dummy_procedures() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y
       EXTERNAL G
@@ -58,7 +58,7 @@ fn dummy_procedures() {
 
 #[test]
 fn functions_without_a_rule() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y
       Y = X(1) + FRACTION(2D0)
@@ -88,7 +88,7 @@ fn shared_storage() {
       Y = A(1)*A(2)
       END
 ";
-    assert!(faults(units).starts_with("no faults"));
+    assert!(errors(units).starts_with("no errors"));
     let block = |opening: &str, closing: &str, units: &str| {
         let text = format!(
             "      SUBROUTINE MAIN(X, Y, D)
@@ -100,19 +100,19 @@ fn shared_storage() {
 {}",
             units.trim_start_matches('\n')
         );
-        expand(&text).map_or_else(|e| e, |_| "no faults".to_owned())
+        expand(&text).map_or_else(|e| e, |_| "no errors".to_owned())
     };
     let gradient = block("ADR(Y)", "END ADR(D = COTANGENT(X(1)))", units);
     assert_snapshot!(gradient, @"F0323 8:33 derivatives would go through A, which shares its storage with other variables");
     // CHARACTER, and complex numbers over real ones.
     let units = units.replace("Y, A(4)", "Y\n      COMPLEX*16 A(2)");
     let units = units.replace("A(1)*A(2)", "DBLE(A(1)**2)");
-    assert_snapshot!(faults(&units), @"F0323 8:33 derivatives would go through A, which shares its storage with other variables");
+    assert_snapshot!(errors(&units), @"F0323 8:33 derivatives would go through A, which shares its storage with other variables");
 }
 
 #[test]
 fn active_side_effects_in_an_implied_do() {
-    assert_snapshot!(faults("
+    assert_snapshot!(errors("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y, G
       Y = X(1)
@@ -128,8 +128,8 @@ fn active_side_effects_in_an_implied_do() {
 
 /// All errors of a run, sorted by place, each once.
 #[test]
-fn all_faults_at_once() {
-    assert_snapshot!(faults("
+fn all_errors_at_once() {
+    assert_snapshot!(errors("
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X(3), Y
       EXTERNAL P
@@ -214,7 +214,7 @@ fn several(opening: &str, block: &str, units: &str) -> String {
         units.trim_start_matches('\n')
     );
     match expand(&text) {
-        Ok(_) => "no faults".to_owned(),
+        Ok(_) => "no errors".to_owned(),
         Err(e) => e,
     }
 }
@@ -239,11 +239,11 @@ fn derivatives_of_no_constant_number() {
         "CALL F(X, Y)\n      CALL F(X, Y)\n      END ADF(D = TANGENT(Y(1), 1))\n      ADF(X)";
     assert_eq!(
         several("DIRECTIONS = 2, TANGENT(X, 1) = 1", closing, common),
-        "no faults"
+        "no errors"
     );
     assert_eq!(
         several("DIRECTIONS = N, TANGENT(X, 1) = 1", call, common),
-        "no faults"
+        "no errors"
     );
     assert_snapshot!(several("DIRECTIONS = N, TANGENT(X, 1) = 1", closing, common), @r"
     F0318 13:36 derivatives in several directions would go through C, which is in COMMON or EQUIVALENCE or keeps its value between calls
@@ -259,7 +259,7 @@ fn derivatives_of_no_constant_number() {
 ";
     assert_eq!(
         several("DIRECTIONS = 2, TANGENT(X, 1) = 1", closing, saved),
-        "no faults"
+        "no errors"
     );
     assert_snapshot!(several("DIRECTIONS = N, TANGENT(X, 1) = 1", closing, saved), @"F0318 13:36 derivatives in several directions would go through T, which is in COMMON or EQUIVALENCE or keeps its value between calls");
     let mixed = "
@@ -281,7 +281,7 @@ fn derivatives_of_no_constant_number() {
     assert_eq!(several(opening, &closing, mixed).trim_end(), said);
     // In one direction, complex numbers may overlap real ones.
     let closing = closing.replace("L = TANGENT(Y(1), 1)", "D = TANGENT(Y(1))");
-    assert_eq!(several("X", &closing, mixed), "no faults");
+    assert_eq!(several("X", &closing, mixed), "no errors");
     // Even if these are declared in another unit only.
     let mixed = "
       SUBROUTINE F(X, Y)
@@ -302,7 +302,7 @@ fn derivatives_of_no_constant_number() {
     let closing = closing.replace("TANGENT(Y(1))", "TANGENT(Y(1), 1)");
     assert_eq!(several(opening, &closing, mixed).trim_end(), said);
     let closing = closing.replace("TANGENT(Y(1), 1)", "TANGENT(Y(1))");
-    assert_eq!(several("X", &closing, mixed), "no faults");
+    assert_eq!(several("X", &closing, mixed), "no errors");
 }
 
 #[test]
@@ -318,16 +318,16 @@ fn whole_arrays_in_several_directions() {
         several("DIRECTIONS = 2, TANGENT(X, 1) = 1", &block, units)
     };
     // Functions that shift elements would shift directions, so this goes element by element.
-    assert_eq!(tangent("CALL F(CSHIFT(X, 1), Y)"), "no faults");
-    assert_eq!(tangent("WHERE (X .GT. 0) Y = X**2"), "no faults");
+    assert_eq!(tangent("CALL F(CSHIFT(X, 1), Y)"), "no errors");
+    assert_eq!(tangent("WHERE (X .GT. 0) Y = X**2"), "no errors");
     let pattern = |statements: &str| {
         let block = format!("{statements}\n      END ADF(L = TANGENT(Y(1), 1))\n      ADF(X)");
         several("PATTERN = 2, TANGENT(X, 1) = .TRUE.", &block, "")
     };
-    assert_eq!(pattern("Y(1) = SUM(X) + MAXVAL(MAX(X, 2*X))"), "no faults");
-    assert_eq!(pattern("Y = CSHIFT(X, 1)"), "no faults");
-    assert_eq!(pattern("Y = (/ X(2:3), X(1)**2 /)"), "no faults");
-    assert_eq!(pattern("WHERE (X .GT. 0) Y = X**2"), "no faults");
+    assert_eq!(pattern("Y(1) = SUM(X) + MAXVAL(MAX(X, 2*X))"), "no errors");
+    assert_eq!(pattern("Y = CSHIFT(X, 1)"), "no errors");
+    assert_eq!(pattern("Y = (/ X(2:3), X(1)**2 /)"), "no errors");
+    assert_eq!(pattern("WHERE (X .GT. 0) Y = X**2"), "no errors");
 }
 
 /// A subroutine for it would get one variable as two arguments.
@@ -392,7 +392,7 @@ fn units_of_one_name_from_two_requests_are_an_internal_error() {
 /// overwritten under one name would be saved under that name only.
 #[test]
 fn arrays_that_a_call_assigns_by_two_arguments() {
-    let faults = |call: &str| {
+    let errors = |call: &str| {
         let text = format!(
             "      SUBROUTINE MAIN(X, K, D)
       DOUBLE PRECISION X, Y, D, W(20)
@@ -412,10 +412,10 @@ fn arrays_that_a_call_assigns_by_two_arguments() {
         expand(&text).err().unwrap_or_default()
     };
     let two = "F0320 5:20 the call assigns this array by two arguments\n";
-    assert_eq!(faults("CALL F(W(K), W(K), Y)"), two);
+    assert_eq!(errors("CALL F(W(K), W(K), Y)"), two);
     let two = "F0320 5:17 the call assigns this array by two arguments\n";
-    assert_eq!(faults("CALL F(W, W(1), Y)"), two);
-    assert_eq!(faults("CALL F(W(1), W(5), Y)"), "");
+    assert_eq!(errors("CALL F(W, W(1), Y)"), two);
+    assert_eq!(errors("CALL F(W(1), W(5), Y)"), "");
     // Subscripts are needed again, too.
     let text = "      SUBROUTINE MAIN(X, K, D)
       DOUBLE PRECISION X(3), Y, D(3)

@@ -1,4 +1,4 @@
-use super::{faults, fixed};
+use super::{errors, fixed};
 
 #[test]
 fn misspelt_keywords() {
@@ -13,7 +13,7 @@ fn misspelt_keywords() {
         ("INTGER I", "INTEGER"),
         ("DIMENSON A(3)", "DIMENSION"),
     ] {
-        let got = faults(&fixed(text));
+        let got = errors(&fixed(text));
         let first: Vec<_> = got.lines().take(2).collect();
         assert!(
             first[0].ends_with("F0002 unrecognised statement")
@@ -43,7 +43,7 @@ fn all_at_once() {
       END
 ";
     assert_eq!(
-        faults(text),
+        errors(text),
         "\
 2:17-2:17 F0001 expected a name, found the end of the statement
 4:14-4:14 F0001 expected an expression, found the end of the statement
@@ -61,7 +61,7 @@ fn all_at_once() {
 }
 
 #[test]
-fn faults_in_statements() {
+fn errors_in_statements() {
     for (text, expected) in [
         (
             "GOTO",
@@ -123,7 +123,7 @@ fn faults_in_statements() {
         ),
         ("INTERFACE", "Farfel does not support INTERFACE blocks"),
     ] {
-        let got = faults(&fixed(&format!("X = 1\n{text}")));
+        let got = errors(&fixed(&format!("X = 1\n{text}")));
         let message = got.lines().next().unwrap_or("");
         assert!(message.ends_with(expected), "{text}: {got}");
     }

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match act(mode, &arguments) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "fault-tool: {mode}: {error}");
+            let _ = writeln!(std::io::stderr(), "failing-tool: {mode}: {error}");
             ExitCode::from(99)
         }
     }

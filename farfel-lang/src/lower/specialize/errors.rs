@@ -118,7 +118,7 @@ impl Specializer<'_> {
             return;
         }
         let reached = reached(&CallGraph::of(self.program), roots);
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for (unit, _) in self
             .program
             .units
@@ -129,12 +129,12 @@ impl Specializer<'_> {
             for_each_call(&unit.body, &mut |callee, args| {
                 for a in args {
                     if let ExprKind::Closure(p, _) = a.kind {
-                        faults.push((unit.clone(), callee, p, a.span));
+                        errors.push((unit.clone(), callee, p, a.span));
                     }
                 }
             });
         }
-        for (unit, callee, procedure, span) in faults {
+        for (unit, callee, procedure, span) in errors {
             self.cannot_follow(&unit, callee, procedure, span);
         }
         let mut left = left.into_iter().zip(reached);
@@ -157,7 +157,7 @@ impl Specializer<'_> {
         let dummy = unit.args.get(at).and_then(|a| a.sym());
         let dummy = dummy.map_or("", |s| unit.symbols[s].name.as_str());
         let target = self.origin(&key.0);
-        let mut fault = Diagnostic::error(
+        let mut error = Diagnostic::error(
             &rules::ENDLESS_SPECIALIZATION,
             used.span,
             format!(
@@ -179,10 +179,10 @@ impl Specializer<'_> {
             let Some(first) = copy.uses.first() else {
                 break;
             };
-            fault = fault.related(first.span, format!("{at} is the copy for this"));
+            error = error.related(first.span, format!("{at} is the copy for this"));
             at = &first.unit;
         }
-        self.diagnostics.push(fault);
+        self.diagnostics.push(error);
     }
 
     /// Reports that a subprogram has reached the maximum number of copies.

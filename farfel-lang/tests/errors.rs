@@ -350,7 +350,7 @@ C     Nobody assigns them
       END",
     ),
     (
-        "faults of syntax and of names in one run",
+        "errors of syntax and of names in one run",
         "
       SUBROUTINE A(X)
         FUNCTION F(Y)
@@ -388,10 +388,10 @@ C     Nobody assigns them
 ];
 
 #[test]
-fn faults() {
+fn errors() {
     let shown: Vec<String> = CASES
         .iter()
-        .map(|(what, source)| format!("== {what}\n{}\n", common::faults(source)))
+        .map(|(what, source)| format!("== {what}\n{}\n", common::errors(source)))
         .collect();
     insta::assert_snapshot!(shown.join("\n"));
 }
