@@ -11,17 +11,22 @@ use crate::error::{Error, Result};
 use crate::manifest::{BUILD_HELPER, builds_by_settings_alone, manifest_dir, metadata_error};
 use crate::programs::Project;
 use crate::shell::Shell;
-use crate::unchanged::Unchanged;
+use crate::unchanged::{Record, Unchanged};
 use crate::{cargo, compiler, libraries, watched};
 
 /// Prepares for a build by cargo: reads the Farfel sources, so that errors in them are shown once and
 /// plainly, not as the output of a failed build script; and installs the Fortran compiler if it is missing.
-/// Does nothing if nothing has changed since the last success.
+/// Does nothing if nothing has changed since the last success, of which the result is the record. It is kept
+/// until cargo has ended.
 ///
 /// # Errors
 ///
 /// There is no project; its sources or settings have errors; there is no compiler.
-pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut Shell) -> Result {
+pub fn prepare(
+    options: &CargoOptions,
+    lints: Option<&LintOptions>,
+    shell: &mut Shell,
+) -> Result<Option<Record>> {
     let manifest_dir = manifest_dir(options.manifest_path.as_deref())?;
     let mut packages = checkable(&manifest_dir, options)?;
     let main = Config::load(&manifest_dir)?;
@@ -33,7 +38,7 @@ pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut 
     // Programs that parse the messages get all of them; people get warnings from the build script.
     if !shell.messages.is_for_programs() && before.as_ref().is_some_and(Unchanged::holds) {
         shell.verbose("Fresh", "Farfel sources");
-        return Ok(());
+        return Ok(None);
     }
     // Only now, because running cargo takes longer than a build without changes.
     let mut readable = Vec::new();
@@ -43,13 +48,10 @@ pub fn prepare(options: &CargoOptions, lints: Option<&LintOptions>, shell: &mut 
         }
     }
     let packages = readable;
-    let mut files = vec![manifest_dir.join("Cargo.lock")];
+    let mut files = Vec::new();
     check_sources(&packages, &mut files, shell)?;
     files.push(compiler::ensure(&main, shell)?);
-    if let Some(before) = before {
-        before.keep(&files);
-    }
-    Ok(())
+    Ok(before.map(|before| before.record(&files, manifest_dir.join("Cargo.lock"))))
 }
 
 /// Reads the Farfel sources of packages, and adds the files that were read to `files`. Warnings are left to

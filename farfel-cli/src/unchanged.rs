@@ -20,47 +20,50 @@ use crate::args::CargoOptions;
 /// The line before the files that were read.
 const READ: &str = "read\n";
 
-/// The state of a project, and the file in which the last good state is recorded.
+/// The state of a project.
 pub struct Unchanged {
-    note: PathBuf,
+    manifest_dir: PathBuf,
+    /// The target directory that the command line names.
+    target_dir: Option<PathBuf>,
+    /// The name of the file in which the last good state of these packages is recorded.
+    name: String,
     /// The settings and the sources.
     state: String,
 }
 
 impl Unchanged {
-    /// Returns the state of the packages with these settings. `None` if there is no target directory to
-    /// record it in, that is, before the first build, or if the sources cannot be listed.
+    /// Returns the state of the packages with these settings; `None` if the sources cannot be listed.
     pub fn of<'a>(
         manifest_dir: &Path,
         options: &CargoOptions,
         configs: impl Iterator<Item = &'a Config>,
     ) -> Option<Self> {
-        let target = target_dir(manifest_dir, options)?;
         let mut state = format!("farfel {}\n", env!("CARGO_PKG_VERSION"));
-        state += &stand(&std::env::current_exe().ok()?);
+        state += &file_state(&std::env::current_exe().ok()?);
         for config in configs {
             // Writing to a String cannot fail.
             let _ = writeln!(state, "{config:?}");
             for file in farfel_driver::source_files(config).ok()? {
-                state += &stand(&file);
+                state += &file_state(&file);
             }
         }
         let mut hasher = DefaultHasher::new();
         (manifest_dir, &options.package, &options.exclude).hash(&mut hasher);
         options.workspace.hash(&mut hasher);
-        let name = format!("checked-{:016x}", hasher.finish());
         Some(Unchanged {
-            note: target.join("farfel").join(name),
+            manifest_dir: manifest_dir.to_owned(),
+            target_dir: options.target_dir.clone(),
+            name: format!("checked-{:016x}", hasher.finish()),
             state,
         })
     }
 
     /// Whether the state is the recorded one.
     pub fn holds(&self) -> bool {
-        let Ok(noted) = fs::read_to_string(&self.note) else {
+        let Some(Ok(recorded)) = self.file().map(fs::read_to_string) else {
             return false;
         };
-        let Some(read) = noted
+        let Some(read) = recorded
             .strip_prefix(&self.state)
             .and_then(|rest| rest.strip_prefix(READ))
         else {
@@ -68,31 +71,68 @@ impl Unchanged {
         };
         read.lines().all(|line| {
             let path = line.rsplit('\t').next().unwrap_or_default();
-            stand(Path::new(path)).strip_suffix('\n') == Some(line)
+            file_state(Path::new(path)).strip_suffix('\n') == Some(line)
         })
     }
 
-    /// Records the state, and `read`: the other files that it depends on.
-    pub fn keep(&self, read: &[PathBuf]) {
+    /// Records the state, and the other files that it depends on: `read`, as they are now, and `lock`, the
+    /// Cargo.lock, which cargo may write.
+    pub fn record(self, read: &[PathBuf], lock: PathBuf) -> Record {
         let mut text = self.state.clone() + READ;
-        text.extend(read.iter().map(|path| stand(path)));
-        // Without the record, the next command only reads the sources again.
-        let _ = write(&self.note, &text);
+        text.extend(read.iter().map(|path| file_state(path)));
+        let record = Record {
+            state: self,
+            text,
+            lock,
+        };
+        record.write();
+        record
+    }
+
+    /// The file of the record; `None` without a target directory.
+    fn file(&self) -> Option<PathBuf> {
+        let target = target_dir(&self.manifest_dir, self.target_dir.as_deref())?;
+        Some(target.join("farfel").join(&self.name))
+    }
+}
+
+/// The record of a success, which is written at once, and again when this value is dropped, after cargo:
+/// before the first build there is no Cargo.lock, and no target directory. Cargo creates that, since it marks
+/// a new one as a cache.
+#[must_use]
+pub struct Record {
+    state: Unchanged,
+    text: String,
+    lock: PathBuf,
+}
+
+impl Record {
+    fn write(&self) {
+        if let Some(file) = self.state.file() {
+            // Without the record, the next command only reads the sources again.
+            let _ = write(&file, &(self.text.clone() + &file_state(&self.lock)));
+        }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.write();
     }
 }
 
 /// Writes atomically, because two commands may do so at once.
-fn write(note: &Path, text: &str) -> std::io::Result<()> {
-    let dir = note.parent().unwrap_or(note);
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let dir = file.parent().unwrap_or(file);
     fs::create_dir_all(dir)?;
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
-    file.persist(note)?;
+    let mut written = tempfile::NamedTempFile::new_in(dir)?;
+    std::io::Write::write_all(&mut written, text.as_bytes())?;
+    written.persist(file)?;
     Ok(())
 }
 
 /// Returns a line that changes when the file does.
-fn stand(path: &Path) -> String {
+fn file_state(path: &Path) -> String {
     let shown = path.display();
     let known = fs::metadata(path).and_then(|m| Ok((m.len(), m.modified()?)));
     match known {
@@ -106,10 +146,13 @@ fn stand(path: &Path) -> String {
 
 /// Returns the target directory of the project, if it has been built before. Running cargo would take too
 /// long; if cargo's own settings name another directory, this returns nothing.
-fn target_dir(manifest_dir: &Path, options: &CargoOptions) -> Option<PathBuf> {
-    let named = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"];
-    let variable = || named.iter().find_map(std::env::var_os).map(PathBuf::from);
-    if let Some(dir) = options.target_dir.clone().or_else(variable) {
+fn target_dir(manifest_dir: &Path, named: Option<&Path>) -> Option<PathBuf> {
+    let variables = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"];
+    let variable = || {
+        let set = variables.iter().find_map(std::env::var_os);
+        set.map(PathBuf::from)
+    };
+    if let Some(dir) = named.map(Path::to_owned).or_else(variable) {
         return dir.is_dir().then_some(dir);
     }
     let dir = std::path::absolute(manifest_dir).ok()?;
@@ -154,8 +197,9 @@ mod tests {
         let (dir, config) = project();
         let dir = dir.path();
         let included = dir.join("fortran/a.inc");
-        assert!(!state(dir, &config).holds(), "nothing is noted yet");
-        let keep = || state(dir, &config).keep(std::slice::from_ref(&included));
+        assert!(!state(dir, &config).holds(), "nothing is recorded yet");
+        let lock = || dir.join("Cargo.lock");
+        let keep = || drop(state(dir, &config).record(std::slice::from_ref(&included), lock()));
         keep();
         assert!(state(dir, &config).holds());
 
@@ -180,22 +224,35 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_note_is_none() {
+    fn a_damaged_record_is_none() {
         let (dir, config) = project();
+        drop(state(dir.path(), &config).record(&[], dir.path().join("Cargo.lock")));
         let now = state(dir.path(), &config);
-        now.keep(&[]);
         assert!(now.holds());
+        let file = now.file().unwrap();
         for text in ["", "read\n", "farfel"] {
-            fs::write(&now.note, text).unwrap();
+            fs::write(&file, text).unwrap();
             assert!(!now.holds());
         }
     }
 
     #[test]
-    fn without_a_target_directory_there_is_nothing_to_note() {
+    fn a_first_build_is_recorded_when_cargo_has_made_the_target_directory() {
         let (dir, config) = project();
+        let target = dir.path().join("target");
         let mut options = options();
-        options.target_dir = Some(dir.path().join("none"));
-        assert!(Unchanged::of(dir.path(), &options, [&config].into_iter()).is_none());
+        options.target_dir = Some(target.clone());
+        let state = || Unchanged::of(dir.path(), &options, [&config].into_iter()).unwrap();
+        let record = state().record(&[], dir.path().join("Cargo.lock"));
+        assert!(!target.exists(), "cargo creates it");
+        fs::create_dir(&target).unwrap();
+        fs::write(dir.path().join("Cargo.lock"), "version = 4\n").unwrap();
+        assert!(!state().holds());
+        drop(record);
+        assert!(state().holds());
+
+        fs::remove_dir_all(&target).unwrap();
+        drop(state().record(&[], dir.path().join("Cargo.lock")));
+        assert!(!target.exists(), "cargo has created none");
     }
 }

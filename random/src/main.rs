@@ -2,7 +2,7 @@
 //! compiled.
 
 use clap::Parser;
-use farfel_random::many::{KINDS, Disagreement, Settings, many};
+use farfel_random::many::{Disagreement, KINDS, Settings, many};
 use farfel_random::repository;
 use std::io::Write;
 use std::path::{Path, PathBuf};

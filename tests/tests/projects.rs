@@ -184,6 +184,8 @@ fn a_second_build_does_nothing_and_a_touched_source_rebuilds_once() {
             !text.contains("Compiling") && !text.contains("build-script-build`"),
             "{when}: {text}"
         );
+        // Not even the sources are read again, also directly after the first build.
+        assert!(text.contains("Fresh Farfel sources"), "{when}: {text}");
     };
     nothing("at once");
     for file in [

@@ -34,7 +34,7 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
             return Ok(());
         }
         let started = SystemTime::now();
-        project::prepare(&args.cargo, Some(&args.lints), shell)?;
+        let _record = project::prepare(&args.cargo, Some(&args.lints), shell)?;
         let mut command = cargo::command("build", args.release, &args.cargo, shell)?;
         command.args(cargo::parts(&args.targets));
         args.lints.hand_on(&mut command);

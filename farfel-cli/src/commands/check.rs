@@ -27,7 +27,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
     if let Some(project) = Project::find(&args.cargo, &args.targets)? {
         return programs::check(&project, &args.lints, shell);
     }
-    project::prepare(&args.cargo, Some(&args.lints), shell)?;
+    let _record = project::prepare(&args.cargo, Some(&args.lints), shell)?;
     for session in project::sessions(&args.cargo)? {
         files::show_passed(&session, shell);
     }

@@ -18,7 +18,7 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
             let (release, given) = (args.release, args.arguments.as_slice());
             return ended(programs::run(&project, release, &args.cargo, given, shell)?);
         }
-        project::prepare(&args.cargo, None, shell)?;
+        let _record = project::prepare(&args.cargo, None, shell)?;
         let mut command = cargo::command("run", args.release, &args.cargo, shell)?;
         command.arg("--").args(&args.arguments);
         return ended(cargo::code(cargo::status(command, shell)?));

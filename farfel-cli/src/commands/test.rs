@@ -12,7 +12,7 @@ pub fn run(args: &Test, shell: &mut Shell) -> Result {
     if let Some(project) = Project::find(&args.cargo, &args.targets)? {
         return programs::test(&project, args, shell);
     }
-    project::prepare(&args.cargo, None, shell)?;
+    let _record = project::prepare(&args.cargo, None, shell)?;
     let mut command = cargo::command("test", args.release, &args.cargo, shell)?;
     command.args(cargo::parts(&args.targets));
     if args.no_run {

@@ -30,18 +30,21 @@ pub fn install(args: &ToCargo, shell: &mut Shell) -> Result {
     let words = || args.arguments.iter().map(|word| word.to_string_lossy());
     let names_another = words().next().is_some_and(|first| !first.starts_with('-'))
         || words().any(|w| ["--path", "--git", "--list", "--help", "-h"].contains(&&*w));
+    let mut record = None;
     if !names_another {
-        project::prepare(&CargoOptions::default(), None, shell)?;
+        record = project::prepare(&CargoOptions::default(), None, shell)?;
         command.arg("--path").arg(manifest::manifest_dir(None)?);
     }
     command.args(&args.arguments);
-    errors(cargo::status(command, shell)?)
+    let installed = errors(cargo::status(command, shell)?);
+    drop(record);
+    installed
 }
 
 /// `farfel bench`.
 pub fn bench(args: &Bench, shell: &mut Shell) -> Result {
     not_without_rust("bench", "main programs can time themselves")?;
-    project::prepare(&args.cargo, None, shell)?;
+    let _record = project::prepare(&args.cargo, None, shell)?;
     let mut command = cargo::command("bench", false, &args.cargo, shell)?;
     command.args(cargo::parts(&args.targets));
     if args.no_run {
@@ -60,7 +63,7 @@ pub fn doc(args: &Doc, shell: &mut Shell) -> Result {
         "doc",
         "`farfel graph` and `farfel intents` describe its subprograms",
     )?;
-    project::prepare(&args.cargo, None, shell)?;
+    let _record = project::prepare(&args.cargo, None, shell)?;
     let mut command = cargo::command("doc", args.release, &args.cargo, shell)?;
     for (option, given) in [
         ("--open", args.open),

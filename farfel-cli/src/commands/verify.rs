@@ -143,7 +143,7 @@ impl Checks {
                 "`--double` would change what Rust calls, and is for programs in Farfel alone",
             ));
         }
-        project::prepare(&args.cargo, None, shell)?;
+        let _record = project::prepare(&args.cargo, None, shell)?;
         let runs_program = !args.cargo.bin.is_empty();
         let (build, run) = match runs_program {
             true => ("build", "run"),
