@@ -99,8 +99,8 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Cargo accepts all dependencies of a crate with the oldest Rust that it declares. clippy's
-/// `incompatible_msrv` checks our own code.
+/// Cargo accepts all dependencies of a crate with the oldest Rust that it declares. `.ci/msrv` builds our own
+/// code with it.
 #[test]
 fn dependencies_are_content_with_the_oldest_rust() {
     // Dependencies that only other systems need have not been downloaded.

@@ -296,14 +296,15 @@ impl Counter<'_> {
 
     fn stmt(&mut self, s: &Stmt, out: &mut Vec<Term>) -> Option<()> {
         match &s.kind {
-            StmtKind::Assign(target, _) => match target.base() {
-                Some(s) if Some(s) == self.values => add(out, 1),
-                // This assignment marks the start of a loop whose reverse sweep needs the tape.
-                Some(s) if let Some(replay) = self.replays.get(&s) => {
+            StmtKind::Assign(target, _) => {
+                let base = target.base();
+                if base.is_some() && base == self.values {
+                    add(out, 1);
+                } else if let Some(replay) = base.and_then(|s| self.replays.get(&s)) {
+                    // This assignment marks the start of a loop whose reverse sweep needs the tape.
                     return self.replay(replay, out);
                 }
-                _ => {}
-            },
+            }
             StmtKind::Do(d) => {
                 if let DoControl::Count { var, .. } = &d.control
                     && let Some(replay) = self.replays.get(var)

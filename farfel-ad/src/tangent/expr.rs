@@ -92,13 +92,12 @@ impl Gen<'_> {
                     None => self.passive_reference(*s, args, e),
                 }
             }
-            ExprKind::Call(s, args)
-                if within
-                    && let Class::StatementFunction(dummies, value) =
-                        &self.source.symbols[*s].class =>
-            {
-                self.statement_function(*s, dummies, value, args).p
-            }
+            ExprKind::Call(s, args) if within => match &self.source.symbols[*s].class {
+                Class::StatementFunction(dummies, value) => {
+                    self.statement_function(*s, dummies, value, args).p
+                }
+                _ => self.children_primal(e),
+            },
             ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => self.lazy(e, *op, a, b),
             _ => self.children_primal(e),
         }

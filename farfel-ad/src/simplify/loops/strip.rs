@@ -182,20 +182,19 @@ impl Pass<'_> {
 /// `e - k`, with the constants at its end combined.
 fn less(e: Expr, k: i64) -> Expr {
     let span = e.span;
-    match e.kind {
-        ExprKind::Int(n) => Expr::int(n.saturating_sub(k), span),
-        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) if let ExprKind::Int(n) = b.kind => {
-            let n = match op {
-                BinOp::Add => n,
-                _ => n.saturating_neg(),
-            };
-            match n.saturating_sub(k) {
-                0 => *a,
-                n if n < 0 => Expr::binary(BinOp::Sub, *a, Expr::int(n.saturating_neg(), span)),
-                n => Expr::binary(BinOp::Add, *a, Expr::int(n, span)),
-            }
-        }
-        _ => Expr::binary(BinOp::Sub, e, Expr::int(k, span)),
+    let (rest, n) = match &e.kind {
+        ExprKind::Int(n) => return Expr::int(n.saturating_sub(k), span),
+        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => match (op, &b.kind) {
+            (BinOp::Add, ExprKind::Int(n)) => ((**a).clone(), n.saturating_sub(k)),
+            (_, ExprKind::Int(n)) => ((**a).clone(), n.saturating_neg().saturating_sub(k)),
+            _ => (e, k.saturating_neg()),
+        },
+        _ => (e, k.saturating_neg()),
+    };
+    match n {
+        0 => rest,
+        n if n < 0 => Expr::binary(BinOp::Sub, rest, Expr::int(n.saturating_neg(), span)),
+        n => Expr::binary(BinOp::Add, rest, Expr::int(n, span)),
     }
 }
 
