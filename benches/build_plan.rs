@@ -15,7 +15,7 @@
 
 use farfel_benches::children_time;
 use farfel_benches::generate::{self, Generated};
-use farfel_driver::timings::{From, Timings};
+use farfel_driver::timings::{StepOrigin, Timings};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -155,7 +155,7 @@ fn check() -> Result<(), Failure> {
     let ran = |timings: &Timings, kind: &str| {
         let steps = timings.steps.iter();
         steps
-            .filter(|s| s.kind == kind && s.from == From::Ran)
+            .filter(|s| s.kind == kind && s.from == StepOrigin::Ran)
             .count()
     };
     let cold = script.cold()?.timings;
@@ -181,7 +181,8 @@ fn percent(part: Duration, of: Duration) -> f64 {
 fn percent_of_steps(part: &Timings, of: &Timings) -> f64 {
     let made = |timings: &Timings| -> f64 {
         let steps = timings.steps.iter().filter(|s| {
-            s.from == From::Ran && ["request", "generate", "compile"].contains(&s.kind.as_str())
+            s.from == StepOrigin::Ran
+                && ["request", "generate", "compile"].contains(&s.kind.as_str())
         });
         steps
             .map(farfel_driver::timings::StepTime::duration_ms)
@@ -192,7 +193,7 @@ fn percent_of_steps(part: &Timings, of: &Timings) -> f64 {
 
 /// Returns the time for the cache hits of a build, as a percentage of the time that they saved.
 fn hits(timings: &Timings) -> f64 {
-    let hits = timings.steps.iter().filter(|s| s.from == From::Cache);
+    let hits = timings.steps.iter().filter(|s| s.from == StepOrigin::Cache);
     let (took, saved) = hits.fold((0.0, 0.0), |(took, saved), s| {
         (
             took + s.duration_ms(),

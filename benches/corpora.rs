@@ -12,7 +12,7 @@
 
 use farfel_benches::{Clock, exit_code};
 use farfel_lang::resolve::resolve;
-use farfel_lang::syntax::{Form, Layout, Loader, count_statements, parse};
+use farfel_lang::syntax::{FixedFormLayout, Form, Loader, count_statements, parse};
 use farfel_lang::{Sources, diagnostic::any_errors, ir::Program};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,7 +133,7 @@ fn passes(files: &[File]) -> Result<[Duration; 3], Failure> {
     for file in files {
         let mut sources = Sources::new();
         let id = sources.add(file.name.clone(), file.text.clone());
-        statements += count_statements(&sources, id, Form::Fixed, Layout::default());
+        statements += count_statements(&sources, id, Form::Fixed, FixedFormLayout::default());
     }
     let lexing = clock.lap()?;
     let mut programs: Vec<_> = files.iter().map(parsed).collect();

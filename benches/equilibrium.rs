@@ -137,14 +137,14 @@ fn check() -> Result<Vec<String>, Failure> {
 }
 
 /// Two equivalent executables.
-struct Pair {
+struct Executables {
     generated: PathBuf,
     by_hand: PathBuf,
 }
 
 /// Builds the paper's program with Farfel, and the hand-written one with the same compiler and the same
 /// optimisation.
-fn build(precision: &Precision, level: &str, dir: &Path) -> Result<Pair, Failure> {
+fn build(precision: &Precision, level: &str, dir: &Path) -> Result<Executables, Failure> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let paper = here.join("../example-project/fortran-main/paper.ff");
     let mut config = Config {
@@ -167,7 +167,7 @@ fn build(precision: &Precision, level: &str, dir: &Path) -> Result<Pair, Failure
     if !status.success() {
         return Err(format!("gfortran refuses {}: {status}", source.display()).into());
     }
-    Ok(Pair { generated, by_hand })
+    Ok(Executables { generated, by_hand })
 }
 
 /// Returns the input of the programs.

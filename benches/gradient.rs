@@ -27,7 +27,7 @@ const LARGE: (usize, usize) = (1000, 200);
 type Failure = Box<dyn std::error::Error>;
 
 /// The output of a run of the program.
-struct Said {
+struct Measurement {
     seconds: f64,
     bytes: f64,
     derivative: f64,
@@ -56,10 +56,10 @@ fn bench() -> Result<Vec<String>, Failure> {
     let mut errors = Vec::new();
     for level in ["2", "3"] {
         let program = build(level, dir.path())?;
-        let mut function = said(&program, LARGE, false)?;
-        let mut gradient = said(&program, LARGE, true)?;
+        let mut function = measure(&program, LARGE, false)?;
+        let mut gradient = measure(&program, LARGE, true)?;
         for _ in 1..turns {
-            let [f, g] = [false, true].map(|g| said(&program, LARGE, g));
+            let [f, g] = [false, true].map(|g| measure(&program, LARGE, g));
             function.seconds = function.seconds.min(f?.seconds);
             gradient.seconds = gradient.seconds.min(g?.seconds);
         }
@@ -91,14 +91,14 @@ fn bench() -> Result<Vec<String>, Failure> {
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
     let program = build("2", dir.path())?;
-    Ok(wrong(&said(&program, (20, 30), true)?)
+    Ok(wrong(&measure(&program, (20, 30), true)?)
         .into_iter()
         .collect())
 }
 
 /// Compares the gradient with finite differences.
-fn wrong(gradient: &Said) -> Option<String> {
-    let Said {
+fn wrong(gradient: &Measurement) -> Option<String> {
+    let Measurement {
         derivative,
         difference,
         ..
@@ -107,10 +107,14 @@ fn wrong(gradient: &Said) -> Option<String> {
     (!near).then(|| format!("the gradient says {derivative}, differences say {difference}"))
 }
 
-fn said(program: &Path, (n, steps): (usize, usize), gradient: bool) -> Result<Said, Failure> {
+fn measure(
+    program: &Path,
+    (n, steps): (usize, usize),
+    gradient: bool,
+) -> Result<Measurement, Failure> {
     let ran = run(program, &format!("{n} {steps} {}\n", u8::from(gradient)))?;
     match ran.result[..] {
-        [seconds, kilobytes, derivative, difference] => Ok(Said {
+        [seconds, kilobytes, derivative, difference] => Ok(Measurement {
             seconds,
             bytes: kilobytes * 1024.0,
             derivative,

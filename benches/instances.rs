@@ -48,11 +48,11 @@ fn main() -> ExitCode {
     farfel(dir).args(["build", "--release"]).assert().success();
     let program = shared_target().join("release/state-by-instance");
     let ran = command(&program, dir).assert().success();
-    let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
-    println!("subprogram      ratio   nanoseconds by instance\n{said}");
+    let output = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
+    println!("subprogram      ratio   nanoseconds by instance\n{output}");
     let mut good = true;
     for (name, most) in MOST {
-        let line = said.lines().find_map(|l| l.strip_prefix(name));
+        let line = output.lines().find_map(|l| l.strip_prefix(name));
         let ratio = line.and_then(|l| l.split_whitespace().next()?.parse::<f64>().ok());
         if ratio.is_none_or(|r| r > most) {
             println!("{name} takes more than {most} times as long by instance");

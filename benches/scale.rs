@@ -25,7 +25,7 @@ use farfel_lang::lower::{Options, Stage, lower_with};
 use farfel_lang::syntax::{NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources, print, resolve::resolve};
 use farfel_tools::dropin;
-use farfel_tools::dropin::options::{Ask, parse as parse_line};
+use farfel_tools::dropin::options::{Action, parse as parse_line};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -370,7 +370,7 @@ fn mixed(n: usize) -> String {
 /// Returns the time that `farfel tapenade -d` takes for S0 and everything that it calls.
 fn tapenade(text: &str) -> Result<Duration, Failure> {
     let line = ["-d", "-head", "s0", "-o", "p", "p.f"].map(str::to_owned);
-    let Ask::Differentiate(options) = parse_line(&line)? else {
+    let Action::Differentiate(options) = parse_line(&line)? else {
         return Err("nothing to differentiate".into());
     };
     let files = [("p.f".to_owned(), text.into())];

@@ -170,7 +170,7 @@ fn wrong(kernel: &Kernel, flags: &[&str], result: &[f64]) -> Vec<String> {
 }
 
 /// A kernel with its derivatives.
-struct Made {
+struct GeneratedKernel {
     /// The complete text, in fixed form.
     text: String,
     /// The name of the tangent.
@@ -181,7 +181,7 @@ struct Made {
     error: Option<String>,
 }
 
-fn derivatives(kernel: &Kernel) -> Result<Made, Failure> {
+fn derivatives(kernel: &Kernel) -> Result<GeneratedKernel, Failure> {
     let mut text = wrapper(kernel);
     for name in std::iter::once(kernel.routine).chain(BESIDES) {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
@@ -208,7 +208,7 @@ fn derivatives(kernel: &Kernel) -> Result<Made, Failure> {
             .differentiate(&program, &tangent)
             .map_err(|d| shown(&d))?,
     ));
-    let mut made = Made {
+    let mut made = GeneratedKernel {
         text,
         tangent: tangent.derivative.to_string(),
         adjoint: None,
@@ -281,7 +281,7 @@ fn shown(diagnostics: &[Diagnostic]) -> String {
 /// program that times them.
 fn build(
     kernel: &Kernel,
-    made: &Made,
+    made: &GeneratedKernel,
     flags: &[&str],
     rounds: usize,
     dir: &Path,

@@ -15,10 +15,10 @@
 
 use crate::calls::{CallSite, calls};
 use crate::depend::{Dependence, Moves, apply_varied};
-use crate::flow::Flow;
+use crate::flow::FlowGraph;
 use crate::locations::Context;
 use crate::locations::{Set, Space, differentiable};
-use farfel_lang::ir::{Class, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit};
+use farfel_lang::ir::{Class, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Unit};
 use farfel_lang::solve::{Graph, backward, forward};
 
 /// What is varied, and whose derivatives are live, in one unit and context.
@@ -55,7 +55,7 @@ pub struct Problem<'a> {
     /// Its locations.
     pub space: &'a Space,
     /// Its control flow.
-    pub flow: &'a Flow<'a>,
+    pub flow: &'a FlowGraph<'a>,
     /// The dependence summaries of its callees.
     pub dependence: &'a Dependence,
     /// Maps the context that a call needs to the one that it gets.
@@ -306,8 +306,8 @@ impl<'a> Problem<'a> {
             let mut inputs = set.clone();
             inputs.set(n, false);
             let callee = &unit.symbols[call.callee];
-            let name = match callee.place {
-                Place::Dummy => dummy_key(&unit.name, &callee.name),
+            let name = match callee.storage_class {
+                StorageClass::Dummy => dummy_key(&unit.name, &callee.name),
                 _ => callee.name.to_string(),
             };
             return Some(Site::Known((self.admit)(
@@ -369,7 +369,8 @@ impl<'a> Problem<'a> {
         }
         let callee = &unit.symbols[call.callee];
         if c.outputs.is_clear()
-            && !(callee.class == Class::Subroutine && self.dependence.undone.contains(&callee.name))
+            && !(callee.class == Class::Subroutine
+                && self.dependence.self_restoring.contains(&callee.name))
         {
             return None;
         }

@@ -140,7 +140,7 @@ impl Affine {
 
 /// The range of values of a loop variable. Both ends are attained if the loop is executed at all.
 #[derive(Debug, Clone)]
-pub(crate) struct Span {
+pub(crate) struct LoopRange {
     /// The loop variable.
     pub var: SymId,
     /// Its smallest value, if known.
@@ -150,7 +150,7 @@ pub(crate) struct Span {
 }
 
 /// Whether the number is positive for all values of the loop variables.
-pub(crate) fn is_positive(mut number: Affine, around: &[Span]) -> bool {
+pub(crate) fn is_positive(mut number: Affine, around: &[LoopRange]) -> bool {
     for span in around.iter().rev() {
         if let Some(n) = number.value() {
             return n > 0;

@@ -12,14 +12,14 @@
 //! needs their results (adjoint liveness).
 
 use crate::activity::{Activity, Problem};
-use crate::flow::Flow;
+use crate::flow::FlowGraph;
 use crate::layout::Unknown;
 use crate::locations::{Context, Space, differentiable};
 use crate::reverse::Recorded;
-pub use crate::reverse::memory::{Joint, Tape};
-use crate::tangent::{Engine, Tangent, look_into, look_into_linear};
+pub use crate::reverse::memory::{JointUnit, Tape};
+use crate::tangent::{Engine, Tangent, inspect_linear_tangents, inspect_tangents};
 use farfel_lang::Span;
-use farfel_lang::dataflow::{Procedure, Use, procedures};
+use farfel_lang::dataflow::{Procedure, VariableUse, procedures};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{AdMode, Expr, Name, Program, Request, StmtKind, SymId, Unit, walk_block};
 use std::collections::HashSet;
@@ -35,7 +35,7 @@ pub struct Analysis {
     pub tapes: Vec<Tape>,
     /// For an adjoint, the subprograms whose calls are reversed jointly: they are re-executed in
     /// the reverse sweep.
-    pub joint: Vec<Joint>,
+    pub joint: Vec<JointUnit>,
 }
 
 /// A subprogram in one context.
@@ -85,7 +85,7 @@ pub struct Variable {
     /// Whether its derivative is read later.
     pub useful: Ends,
     /// What the subprogram does with its value; not known for local variables.
-    pub used: Option<Use>,
+    pub used: Option<VariableUse>,
 }
 
 /// What kind of variable it is.
@@ -131,7 +131,7 @@ pub fn analyse(
             crate::reverse::recorded(program, request, most_tape)?,
         ),
     };
-    let look = &mut |engine: &Engine, made: &[Tangent]| {
+    let inspect = &mut |engine: &Engine, made: &[Tangent]| {
         let known = procedures(engine.program, request.real);
         let of = |t: &Tangent| {
             let kept = recorded.iter().find(|r| r.derivative == t.unit.name);
@@ -146,8 +146,8 @@ pub fn analyse(
             .collect();
     };
     match &prepared {
-        None => look_into(program, request, look)?,
-        Some(prepared) => look_into_linear(prepared, request, look)?,
+        None => inspect_tangents(program, request, inspect)?,
+        Some(prepared) => inspect_linear_tangents(prepared, request, inspect)?,
     }
     Ok(found)
 }
@@ -161,9 +161,9 @@ fn in_context(
 ) -> InContext {
     let commons = &engine.dependence.commons;
     let space = Space::of(unit, commons);
-    let flow = Flow::of(unit);
+    let flow = FlowGraph::of(unit);
     // All contexts have been admitted by now, so each call gets the same one as before.
-    let admit = |name: &str, c: Context| engine.names.borrow().admit(name, c);
+    let admit = |name: &str, c: Context| engine.registry.borrow().admit(name, c);
     let problem = Problem {
         unit,
         space: &space,
@@ -177,7 +177,7 @@ fn in_context(
     let procedure = known
         .iter()
         .find(|p| p.within.is_none() && p.entry.is_none() && p.unit.name == unit.name);
-    let look = Look {
+    let view = ActivityView {
         space: &space,
         flow: &flow,
         activity: &activity,
@@ -189,17 +189,17 @@ fn in_context(
             continue;
         }
         let used = procedure.and_then(|p| p.args.iter().find(|a| a.sym == s));
-        variables.push(look.variable(unit, s, Role::Argument, used.map(|a| a.used)));
+        variables.push(view.variable(unit, s, Role::Argument, used.map(|a| a.used)));
     }
     if let Some(s) = unit.result {
-        variables.push(look.variable(unit, s, Role::Result, None));
+        variables.push(view.variable(unit, s, Role::Result, None));
     }
     for (k, common) in commons.vars.iter().enumerate() {
         let declared = crate::locations::common_members(unit);
         let own = declared.get(&common.block);
         let loc = space.common(k);
-        let (varied, useful) = look.ends(loc, common.differentiable);
-        if own.is_none() && !look.is_active(loc) {
+        let (varied, useful) = view.ends(loc, common.differentiable);
+        if own.is_none() && !view.is_active(loc) {
             continue;
         }
         let owner = engine.find(&common.unit);
@@ -209,15 +209,18 @@ fn in_context(
         };
         let block = procedure.and_then(|p| p.commons.iter().find(|c| c.block == common.block));
         let used = block.map(|c| match commons.irregular.contains(&common.block) {
-            true => c.variables.iter().fold(Use::default(), |all, (_, u)| Use {
-                reads: all.reads || u.reads,
-                writes: all.writes || u.writes,
-                ..all
-            }),
+            true => c
+                .variables
+                .iter()
+                .fold(VariableUse::default(), |all, (_, u)| VariableUse {
+                    reads: all.reads || u.reads,
+                    writes: all.writes || u.writes,
+                    ..all
+                }),
             false => c
                 .variables
                 .get(common.position)
-                .map_or_else(Use::default, |v| v.1),
+                .map_or_else(VariableUse::default, |v| v.1),
         });
         variables.push(Variable {
             name,
@@ -230,14 +233,17 @@ fn in_context(
     let outside: Vec<usize> = (0..space.slots).filter_map(|s| space.slot(s)).collect();
     for (id, s) in unit.symbols.iter() {
         let loc = space.loc(id);
-        if differentiable(s) && !outside.contains(&loc) && look.is_active(loc) {
-            variables.push(look.variable(unit, id, Role::Local, None));
+        if differentiable(s) && !outside.contains(&loc) && view.is_active(loc) {
+            variables.push(view.variable(unit, id, Role::Local, None));
         }
     }
     InContext {
         unit: unit.name.clone(),
         derivative: made.unit.name.clone(),
-        shared: engine.names.borrow().is_shared(&unit.name, &made.context),
+        shared: engine
+            .registry
+            .borrow()
+            .is_shared(&unit.name, &made.context),
         variables,
         kept_for_callers: recorded.map_or_else(Vec::new, |r| r.before.clone()),
         needed_after: recorded.map_or_else(Vec::new, |r| r.after.clone()),
@@ -283,14 +289,14 @@ fn statements(unit: &Unit, made: &Tangent, recorded: Option<&Recorded>) -> Vec<S
     found
 }
 
-struct Look<'a> {
+struct ActivityView<'a> {
     space: &'a Space,
-    flow: &'a Flow<'a>,
+    flow: &'a FlowGraph<'a>,
     activity: &'a Activity,
 }
 
-impl Look<'_> {
-    fn variable(&self, unit: &Unit, s: SymId, role: Role, used: Option<Use>) -> Variable {
+impl ActivityView<'_> {
+    fn variable(&self, unit: &Unit, s: SymId, role: Role, used: Option<VariableUse>) -> Variable {
         let symbol = &unit.symbols[s];
         let (varied, useful) = self.ends(self.space.loc(s), differentiable(symbol));
         Variable {

@@ -41,7 +41,7 @@ impl<'e> From<Call<'e>> for CallSite<'e> {
 /// that may not be executed.
 pub fn calls<'e>(unit: &'e Unit, stmt: &'e Stmt) -> Vec<(CallSite<'e>, bool)> {
     let mut found = Vec::new();
-    access::own(unit, stmt, false, &mut |a| {
+    access::statement(unit, stmt, false, &mut |a| {
         if let Access::Call(c) = a {
             found.push((c.into(), c.certain));
         }
@@ -51,7 +51,7 @@ pub fn calls<'e>(unit: &'e Unit, stmt: &'e Stmt) -> Vec<(CallSite<'e>, bool)> {
 
 /// Calls `f` for the calls in an expression, as in [`calls`].
 pub fn calls_in<'e>(unit: &'e Unit, e: &'e Expr, f: &mut dyn FnMut(CallSite<'e>)) {
-    access::value(unit, e, &mut |a| {
+    access::expression(unit, e, &mut |a| {
         if let Access::Call(c) = a {
             f(c.into());
         }

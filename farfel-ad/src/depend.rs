@@ -5,16 +5,16 @@
 //! INTEGER, a condition or a subscript does not depend on its origin.
 
 use crate::calls::{CallSite, calls};
-use crate::custom_rules::rules::{Described, Rule, Rules};
-use crate::flow::Flow;
+use crate::custom_rules::rules::{ProcedureDescription, Rule, Rules};
+use crate::flow::FlowGraph;
 use crate::locations::{Commons, Set, Space, differentiable};
 use crate::matrix::Matrix;
 pub(crate) use crate::matrix::{Move, Moves};
-use farfel_lang::access::{self, Access, Kind, Source};
-use farfel_lang::callgraph::Below;
-use farfel_lang::effects::{Effect, Effects, Locations, Question, Touched};
+use farfel_lang::access::{self, Access, AccessKind, NewValue};
+use farfel_lang::callgraph::ReachableUnits;
+use farfel_lang::effects::{Effect, Effects, EffectsOptions, Locations, StatementEffects};
 use farfel_lang::intrinsics::Op;
-use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Stmt, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{Class, Expr, ExprKind, Name, Stmt, StorageClass, SymId, Symbol, Type, Unit};
 use farfel_lang::solve::{Graph, forward_each};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -24,17 +24,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Of thousands of COMMON variables, a unit changes few. All others depend on themselves, and are
 /// not stored.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Depends {
+pub struct SlotDependences {
     slots: usize,
     /// The slot of the result, which has no value on entry.
     result: usize,
     others: BTreeMap<usize, Set>,
 }
 
-impl Depends {
+impl SlotDependences {
     /// Creates the dependence for a unit where each slot keeps its value.
     fn unchanged(slots: usize, result: usize) -> Self {
-        Depends {
+        SlotDependences {
             slots,
             result,
             others: BTreeMap::new(),
@@ -81,7 +81,7 @@ impl Depends {
     }
 
     /// Adds the dependences of another one. Returns whether that changed anything.
-    fn join(&mut self, other: &Depends) -> bool {
+    fn join(&mut self, other: &SlotDependences) -> bool {
         let mut changed = false;
         for (slot, set) in &mut self.others {
             let before = set.count_ones(..);
@@ -107,7 +107,7 @@ impl Depends {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// For each slot, the slots on which its value on exit depends.
-    pub depends: Depends,
+    pub depends: SlotDependences,
     /// The slots that may be assigned.
     pub assigned: Set,
     /// The dummy arguments that are arrays.
@@ -130,15 +130,21 @@ pub struct Dependence {
     /// Subroutines of which calls without derivatives are generated like those with derivatives, so
     /// that reverse sweeps can undo them: only the subroutines know what they overwrite
     /// ([`crate::reverse`]).
-    pub undone: HashSet<Name>,
+    pub self_restoring: HashSet<Name>,
     summaries: HashMap<Name, Summary>,
 }
 
 /// Adds the effects of a statement on derivatives. Some constant statements leave derivatives
 /// unchanged.
-fn own(effects: &Effects, unit: &Unit, at: &dyn Locations, s: &Stmt, touched: &mut Touched) {
+fn own(
+    effects: &Effects,
+    unit: &Unit,
+    at: &dyn Locations,
+    s: &Stmt,
+    touched: &mut StatementEffects,
+) {
     if !unit.leaves_derivatives {
-        effects.own(unit, at, s, touched);
+        effects.statement(unit, at, s, touched);
     }
 }
 
@@ -158,24 +164,24 @@ impl Locations for Differentiable<'_> {
 impl Dependence {
     /// Analyses the units of a call graph: a least fixed point. Of the given derivatives, only
     /// constant procedures are taken into account.
-    pub fn of(graph: &Below) -> Self {
+    pub fn of(graph: &ReachableUnits) -> Self {
         Self::with(graph, Rules::without_derivatives(&graph.units))
     }
 
     /// Like [`Self::of`], with procedures whose derivatives are given: the rules take precedence
     /// over the source.
-    pub fn with(graph: &Below, rules: Rules) -> Self {
+    pub fn with(graph: &ReachableUnits, rules: Rules) -> Self {
         let commons = Commons::of(&graph.units);
         let mut d = Dependence {
             commons,
             rules,
-            undone: HashSet::new(),
+            self_restoring: HashSet::new(),
             summaries: HashMap::new(),
         };
-        let parts: Vec<(&Unit, Space, Flow)> = graph
+        let parts: Vec<(&Unit, Space, FlowGraph)> = graph
             .units
             .iter()
-            .map(|u| (*u, Space::of(u, &d.commons), Flow::of(u)))
+            .map(|u| (*u, Space::of(u, &d.commons), FlowGraph::of(u)))
             .collect();
         for (u, space, _) in &parts {
             let is = |f: &dyn Fn(&Symbol) -> bool| {
@@ -192,7 +198,7 @@ impl Dependence {
             d.summaries.insert(
                 u.name.clone(),
                 Summary {
-                    depends: Depends::unchanged(space.slots, space.result_slot()),
+                    depends: SlotDependences::unchanged(space.slots, space.result_slot()),
                     assigned: Set::with_capacity(space.slots),
                     arrays: is(&Symbol::is_array),
                     through: Vec::new(),
@@ -225,8 +231,8 @@ impl Dependence {
             let mut new = d.dependence(unit, space, flow);
             if let Some(rule) = d.rules.get(&unit.name) {
                 for slot in 0..space.slots {
-                    if let Some(told) = rule.depends(slot, space.slots) {
-                        new.others.insert(slot, told);
+                    if let Some(given) = rule.depends(slot, space.slots) {
+                        new.others.insert(slot, given);
                     }
                 }
             }
@@ -260,9 +266,9 @@ impl Dependence {
                 Some((slot, set))
             };
             let summary = Summary {
-                depends: Depends {
+                depends: SlotDependences {
                     others: (0..slots).filter_map(of).collect(),
-                    ..Depends::unchanged(slots, rule.args)
+                    ..SlotDependences::unchanged(slots, rule.args)
                 },
                 assigned,
                 arrays: Set::with_capacity(slots),
@@ -275,9 +281,9 @@ impl Dependence {
 
     /// Computes which differentiable variables the units assign; for those without source, from
     /// their rules.
-    fn effects(&self, parts: &[(&Unit, Space, Flow)]) -> Effects {
+    fn effects(&self, parts: &[(&Unit, Space, FlowGraph)]) -> Effects {
         let commons = self.commons.vars.len();
-        let without_text = self.rules.iter().map(|(name, rule)| {
+        let without_source = self.rules.iter().map(|(name, rule)| {
             let mut effect = Effect::nothing(rule.args, commons);
             if !rule.constant {
                 effect.assigned.extend(rule.outputs.iter().copied());
@@ -288,11 +294,11 @@ impl Dependence {
         let parts = parts.iter().rev();
         let followed: Vec<_> = parts.map(|(u, s, _)| Differentiable(u, s)).collect();
         let units = followed.iter().map(|f| (f.0, f as &dyn Locations));
-        let question = Question {
+        let question = EffectsOptions {
             commons,
-            without_text: without_text.collect(),
-            own,
-            ..Question::default()
+            without_source: without_source.collect(),
+            find_effects: own,
+            ..EffectsOptions::default()
         };
         Effects::of(&units.collect::<Vec<_>>(), question)
     }
@@ -300,16 +306,16 @@ impl Dependence {
     /// Returns the rule for a procedure that a unit calls.
     pub fn rule(&self, unit: &Unit, s: SymId) -> Option<&Rule> {
         let s = &unit.symbols[s];
-        (s.place == Place::Global)
+        (s.storage_class == StorageClass::Global)
             .then(|| self.rules.get(&s.name))
             .flatten()
     }
 
     /// Returns the description of a procedure without source that a unit calls.
-    pub fn described(&self, unit: &Unit, s: SymId) -> Described<'_> {
+    pub fn described(&self, unit: &Unit, s: SymId) -> ProcedureDescription<'_> {
         let s = &unit.symbols[s];
-        match s.place {
-            Place::Global => self.rules.described(&s.name),
+        match s.storage_class {
+            StorageClass::Global => self.rules.described(&s.name),
             // It is not known which procedure it is.
             _ => self.rules.described(""),
         }
@@ -323,7 +329,7 @@ impl Dependence {
     /// Returns the summary of a procedure that a unit calls; `None` if its source is not available.
     pub fn callee<'s>(&'s self, unit: &Unit, s: SymId) -> Option<&'s Summary> {
         let s = &unit.symbols[s];
-        (s.place == Place::Global)
+        (s.storage_class == StorageClass::Global)
             .then(|| self.summaries.get(&s.name))
             .flatten()
     }
@@ -493,7 +499,7 @@ impl Dependence {
     /// assignments. `masked`: whether it is in a WHERE.
     pub fn moves(&self, unit: &Unit, space: &Space, stmt: &Stmt, masked: bool) -> Vec<Moves> {
         let mut groups = Vec::new();
-        access::own(unit, stmt, masked, &mut |a| match a {
+        access::statement(unit, stmt, masked, &mut |a| match a {
             Access::Call(call) => {
                 let mut group = self.call_moves(unit, space, call.into());
                 if !call.certain {
@@ -508,13 +514,13 @@ impl Dependence {
             } if kind.changes() && differentiable(&unit.symbols[sym]) => {
                 let mut from = Set::with_capacity(space.len);
                 match value {
-                    Source::Value(e) => self.depends(unit, space, e, &mut from),
-                    Source::Count { from: first, step } => {
+                    NewValue::Value(e) => self.depends(unit, space, e, &mut from),
+                    NewValue::Count { from: first, step } => {
                         for e in std::iter::once(first).chain(step) {
                             self.depends(unit, space, e, &mut from);
                         }
                     }
-                    Source::Elsewhere => {}
+                    NewValue::Elsewhere => {}
                 }
                 let target = space.loc(sym);
                 let array = unit.symbols[sym].is_array();
@@ -522,7 +528,7 @@ impl Dependence {
                     !space.weak.contains(target) || array && !space.tangled.contains(target);
                 let own = Move {
                     target,
-                    strong: kind == Kind::Write && alone,
+                    strong: kind == AccessKind::Write && alone,
                     from,
                 };
                 groups.push(Moves {
@@ -536,7 +542,7 @@ impl Dependence {
     }
 
     /// Returns the assignments of each statement of a unit.
-    pub fn moves_of(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Vec<Moves>> {
+    pub fn moves_of(&self, unit: &Unit, space: &Space, flow: &FlowGraph) -> Vec<Vec<Moves>> {
         let stmts = flow.stmts.iter().zip(&flow.masked);
         let moves = stmts.map(|(s, masked)| self.moves(unit, space, s, *masked));
         moves.collect()
@@ -544,7 +550,7 @@ impl Dependence {
 
     /// Returns, for each slot of a unit, the assumed-size arguments through which its value may
     /// have passed, with statements in any order. Empty if there are no such arguments.
-    fn through(&self, unit: &Unit, space: &Space, flow: &Flow) -> Vec<Set> {
+    fn through(&self, unit: &Unit, space: &Space, flow: &FlowGraph) -> Vec<Set> {
         let Some(summary) = self.summary(&unit.name) else {
             return Vec::new();
         };
@@ -611,10 +617,10 @@ impl Dependence {
     }
 
     /// Returns, for each slot of a unit, the slots on which its value on exit depends.
-    fn dependence(&self, unit: &Unit, space: &Space, flow: &Flow) -> Depends {
-        let mut depends = Depends::unchanged(space.slots, space.result_slot());
+    fn dependence(&self, unit: &Unit, space: &Space, flow: &FlowGraph) -> SlotDependences {
+        let mut depends = SlotDependences::unchanged(space.slots, space.result_slot());
         let moves = self.moves_of(unit, space, flow);
-        let concerned = Concerned::of(space, &moves);
+        let concerned = MovedLocations::of(space, &moves);
         let moves: Vec<Vec<Vec<Move>>> = (moves.iter())
             .map(|all| all.iter().map(|m| concerned.moves(&m.group)).collect())
             .collect();
@@ -676,7 +682,7 @@ impl Dependence {
 
 /// The locations between which the statements of a unit move values, and those of several slots.
 /// All others keep the values of their slots.
-struct Concerned {
+struct MovedLocations {
     /// The locations, in order.
     locs: Vec<usize>,
     /// The index of each location in the list.
@@ -685,7 +691,7 @@ struct Concerned {
     slots: Vec<usize>,
 }
 
-impl Concerned {
+impl MovedLocations {
     fn of(space: &Space, moves: &[Vec<Moves>]) -> Self {
         let mut all = Set::with_capacity(space.len);
         for m in moves.iter().flatten().flat_map(|m| &m.group) {
@@ -701,7 +707,7 @@ impl Concerned {
         let locs: Vec<usize> = all.ones().collect();
         let rows = locs.iter().enumerate().map(|(row, loc)| (*loc, row));
         let concerned = |slot: &usize| space.slot(*slot).is_some_and(|loc| all.contains(loc));
-        Concerned {
+        MovedLocations {
             rows: rows.collect(),
             slots: (0..space.slots).filter(concerned).collect(),
             locs,

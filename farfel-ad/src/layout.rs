@@ -168,7 +168,7 @@ pub struct Layout {
     /// assignments to whole arrays.
     pub fortran_77: bool,
     /// Whether to call the bundled functions.
-    pub shipped: bool,
+    pub bundled: bool,
     /// How to treat procedures without source.
     pub unknown: Unknown,
     /// Vector mode: every derivative has an additional first dimension, and the last argument of
@@ -201,7 +201,7 @@ impl Layout {
             members: Members::All,
             functions: false,
             fortran_77: false,
-            shipped: true,
+            bundled: true,
             unknown: Unknown::Refused,
             vector: request.vector,
             extent: count.map_or(Extent::Argument, Extent::Exactly),

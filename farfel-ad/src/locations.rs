@@ -10,10 +10,10 @@
 //! of the program.
 
 use crate::calls::read_targets;
-use crate::numbers::Numbers;
+use crate::numbers::NumberLayout;
 pub use crate::numbers::differentiable;
 use farfel_lang::effects::Locations;
-use farfel_lang::ir::{Name, Place, SaveItem, SpecKind, SymId, Type, Unit};
+use farfel_lang::ir::{Name, SaveItem, SpecKind, StorageClass, SymId, Type, Unit};
 use farfel_lang::storage::constant::{Constants, extents};
 use farfel_lang::storage::{Area, Member, UnitStorage};
 use fixedbitset::FixedBitSet;
@@ -68,7 +68,7 @@ pub struct Commons {
     /// the parallel block of derivatives could not be set to zero as a whole.
     pub unfit: HashSet<Name>,
     /// The numbers that units see in the irregular blocks.
-    pub numbers: HashMap<Name, Numbers>,
+    pub numbers: HashMap<Name, NumberLayout>,
 }
 
 /// Returns the members of a unit's COMMON blocks, in order.
@@ -198,7 +198,7 @@ pub struct Space {
     /// Tangled locations whose derivatives would have no storage of the same layout: those in
     /// COMMON blocks that are [unfit](Commons::unfit).
     pub unfit: Set,
-    /// The same for derivatives in several directions: `Numbers::uneven`.
+    /// The same for derivatives in several directions: `NumberLayout::uneven`.
     pub uneven: Set,
     /// Local variables that keep their values between calls.
     pub saved: Set,
@@ -232,12 +232,12 @@ impl Space {
         }
         let mut uneven = Set::with_capacity(len);
         let storage = UnitStorage::of(unit);
-        for group in storage.tangles() {
+        for group in storage.overlap_groups() {
             tie(&group, &mut of_symbol, symbols, &mut weak, &mut tangled);
             let all = storage.areas().iter().flat_map(|a| &a.members);
             let members = all.filter(|m| group.contains(&m.sym));
             if let Some(one) = group.first()
-                && Numbers::of(unit, members).uneven
+                && NumberLayout::of(unit, members).uneven
             {
                 uneven.insert(of_symbol[one.0 as usize]);
             }
@@ -253,7 +253,9 @@ impl Space {
                     saved.extend(
                         unit.symbols
                             .iter()
-                            .filter(|(_, s)| s.is_variable() && s.place == Place::Local)
+                            .filter(|(_, s)| {
+                                s.is_variable() && s.storage_class == StorageClass::Local
+                            })
                             .map(|(id, _)| of_symbol[id.0 as usize]),
                     );
                 }
@@ -269,7 +271,7 @@ impl Space {
                     for t in sets.iter().flat_map(|s| &s.targets) {
                         read_targets(t, &mut |s, _| {
                             if unit.symbols[s].is_variable()
-                                && unit.symbols[s].place == Place::Local
+                                && unit.symbols[s].storage_class == StorageClass::Local
                             {
                                 saved.insert(of_symbol[s.0 as usize]);
                             }
@@ -281,7 +283,7 @@ impl Space {
         }
         // Variables are also saved by an initial value or SAVE in their declaration.
         for (id, s) in unit.symbols.iter() {
-            if s.saved && s.is_variable() && s.place == Place::Local {
+            if s.saved && s.is_variable() && s.storage_class == StorageClass::Local {
                 saved.insert(of_symbol[id.0 as usize]);
             }
         }

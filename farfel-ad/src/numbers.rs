@@ -23,9 +23,9 @@ pub fn differentiable(s: &Symbol) -> bool {
 
 /// The numbers in a piece of storage, as seen by all variables in it.
 #[derive(Debug, Clone, Default)]
-pub struct Numbers {
+pub struct NumberLayout {
     /// Sorted by their first byte; disjoint.
-    runs: Vec<Run>,
+    runs: Vec<NumberRun>,
     /// Whether some variables see other numbers than others, or what they see depends on unknown
     /// sizes.
     pub uneven: bool,
@@ -33,7 +33,7 @@ pub struct Numbers {
 
 /// Consecutive numbers of one type.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct NumberRun {
     start: i64,
     /// The size of each in bytes.
     size: i64,
@@ -41,7 +41,7 @@ struct Run {
     ty: Type,
 }
 
-impl Run {
+impl NumberRun {
     fn end(&self) -> i64 {
         self.start
             .saturating_add(self.size.saturating_mul(self.count))
@@ -57,7 +57,7 @@ impl Run {
 
 /// Consecutive numbers of one type.
 #[derive(Debug, Clone, Copy)]
-pub struct Stretch {
+pub struct NumberRange {
     /// The first byte.
     pub from: i64,
     /// The byte after the last one.
@@ -68,10 +68,10 @@ pub struct Stretch {
     pub ty: Type,
 }
 
-impl Numbers {
+impl NumberLayout {
     /// Collects the numbers that some variables in a piece of storage contain.
     pub fn of<'m>(unit: &Unit, members: impl IntoIterator<Item = &'m Member>) -> Self {
-        let mut numbers = Numbers::default();
+        let mut numbers = NumberLayout::default();
         numbers.add(unit, members);
         numbers
     }
@@ -90,7 +90,7 @@ impl Numbers {
                 continue;
             }
             match (of.ty, constants.element_size(m.sym)) {
-                (Some(ty), Some(size)) if size > 0 => self.insert(Run {
+                (Some(ty), Some(size)) if size > 0 => self.insert(NumberRun {
                     start: m.start,
                     size,
                     count: m.size / size,
@@ -101,12 +101,12 @@ impl Numbers {
         }
     }
 
-    fn insert(&mut self, new: Run) {
+    fn insert(&mut self, new: NumberRun) {
         let mut at = new.start;
         let mut added = Vec::new();
         let mut add = |from: i64, to: i64| {
             if from < to {
-                added.push(Run {
+                added.push(NumberRun {
                     start: from,
                     count: (to - from) / new.size,
                     ..new
@@ -132,20 +132,20 @@ impl Numbers {
 
     /// Returns how many numbers begin at or after the byte `from`, and before the byte `to`.
     pub fn count(&self, from: i64, to: i64) -> i64 {
-        let begin = |r: &Run| r.before(to).saturating_sub(r.before(from)).max(0);
+        let begin = |r: &NumberRun| r.before(to).saturating_sub(r.before(from)).max(0);
         self.runs.iter().map(begin).fold(0, i64::saturating_add)
     }
 
     /// Returns these numbers, grouped by type.
-    pub fn between(&self, from: i64, to: i64) -> Vec<Stretch> {
-        let mut found: Vec<Stretch> = Vec::new();
+    pub fn between(&self, from: i64, to: i64) -> Vec<NumberRange> {
+        let mut found: Vec<NumberRange> = Vec::new();
         for r in &self.runs {
             let (first, end) = (r.before(from), r.before(to));
             if first >= end {
                 continue;
             }
             let byte = |n: i64| r.start.saturating_add(n.saturating_mul(r.size));
-            let new = Stretch {
+            let new = NumberRange {
                 from: byte(first),
                 to: byte(end),
                 count: end - first,

@@ -37,10 +37,10 @@
 //! verifier checks what it has changed, if verification is enabled.
 
 use crate::custom_rules::functions::{call_functions, has_reductions};
-pub use crate::legal::called::Called;
+pub use crate::legal::called::CalledSubprograms;
 use crate::legal::entry_bounds::{has_bounds, with_entry_bounds};
 use crate::legal::loop_control::{
-    Which, has_fixed_points, has_loops, with_conditions, written_as_statements,
+    LoopSelection, has_fixed_points, has_loops, with_conditions, written_as_statements,
 };
 use crate::legal::regions::{has_allocations, without_allocations};
 use crate::legal::scalarize::{by_elements, has_arrays};
@@ -52,9 +52,9 @@ use crate::legal::structure::{
 use crate::legal::{
     cleared, common_sizes, fixed_tapes, input_output, one_name, reroll, shared_elements,
 };
-use crate::simplify::loops::speed_up;
+use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
-use crate::simplify::preaccumulate::collect;
+use crate::simplify::preaccumulate::preaccumulate;
 use crate::simplify::reciprocals::use_reciprocals;
 use crate::simplify::signs::turn_differences;
 use crate::verify;
@@ -132,17 +132,17 @@ impl Forms {
     }
 
     /// Returns the union of two sets.
-    pub const fn and(self, other: Forms) -> Self {
+    pub const fn union(self, other: Forms) -> Self {
         Forms(self.0 | other.0)
     }
 
     /// Returns the intersection of two sets.
-    pub const fn but_only(self, other: Forms) -> Self {
+    pub const fn intersection(self, other: Forms) -> Self {
         Forms(self.0 & other.0)
     }
 
     /// Returns the forms that are not in the other set.
-    pub const fn without(self, other: Forms) -> Self {
+    pub const fn difference(self, other: Forms) -> Self {
         Forms(self.0 & !other.0)
     }
 
@@ -152,12 +152,12 @@ impl Forms {
     }
 
     /// Whether the sets have a form in common.
-    const fn meets(self, other: Forms) -> bool {
+    const fn intersects(self, other: Forms) -> bool {
         self.0 & other.0 != 0
     }
 
     /// Whether this is a subset of the other set.
-    const fn is_within(self, other: Forms) -> bool {
+    const fn is_subset(self, other: Forms) -> bool {
         self.0 & !other.0 == 0
     }
 }
@@ -250,7 +250,7 @@ impl Derivative<'_> {
 const OF_TANGENTS: &[Simplification] = &[
     Simplification {
         name: "preaccumulate",
-        run: |d| collect(d.unit, d.tangents),
+        run: |d| preaccumulate(d.unit, d.tangents),
     },
     Simplification {
         name: "reciprocals",
@@ -269,7 +269,7 @@ const OF_TANGENTS: &[Simplification] = &[
 /// The passes that simplify all derivatives that will be executed.
 const OF_ALL: &[Simplification] = &[Simplification {
     name: "loops",
-    run: |d| speed_up(d.unit, &d.all()),
+    run: |d| rewrite_inner_loops(d.unit, &d.all()),
 }];
 
 /// Simplifies a newly generated tangent.
@@ -278,7 +278,7 @@ const OF_ALL: &[Simplification] = &[Simplification {
 ///
 /// The verifier finds that a pass has broken an invariant.
 pub(crate) fn simplify_tangent(derivative: &mut Derivative) -> Result<(), Vec<Diagnostic>> {
-    let reads = verify::Reads::of(derivative.unit);
+    let reads = verify::TapeReads::of(derivative.unit);
     simplify(OF_TANGENTS, derivative)?;
     reads.verify("simplify", derivative.unit)
 }
@@ -321,14 +321,14 @@ const LEGALISE: &[Pass] = &[
         name: "shared elements",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[ElementsByName]),
-        applies: |p, _| shared_elements::are_there(p),
+        applies: |p, _| shared_elements::has_shared_elements(p),
         run: |p, _, _, _| shared_elements::by_element(p),
     },
     Pass {
         name: "input and output",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[Silent]),
-        applies: |p, _| p.units.iter().any(input_output::is_there),
+        applies: |p, _| p.units.iter().any(input_output::has_input_output),
         run: |p, goal, notes, errors| {
             let Some(request) = goal.request else { return };
             for unit in &mut p.units {
@@ -356,29 +356,29 @@ const LEGALISE: &[Pass] = &[
         name: "loop counters",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[PlainCounters]),
-        applies: |p, _| has_loops(p, Which::Counting),
-        run: |p, _, _, _| written_as_statements(p, Which::Counting),
+        applies: |p, _| has_loops(p, LoopSelection::Counting),
+        run: |p, _, _, _| written_as_statements(p, LoopSelection::Counting),
     },
     Pass {
         name: "loop conditions",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[PlainConditions]),
-        applies: |p, _| has_loops(p, Which::Conditions),
-        run: |p, _, _, _| written_as_statements(p, Which::Conditions),
+        applies: |p, _| has_loops(p, LoopSelection::Conditions),
+        run: |p, _, _, _| written_as_statements(p, LoopSelection::Conditions),
     },
     Pass {
         name: "called entries",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[NoCalledEntries]),
         applies: |p, goal| calls_entries(p, goal.heads),
-        run: apart,
+        run: split_entry_points,
     },
     Pass {
         name: "entries",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[NoEntries]),
         applies: |p, _| has_entries(p),
-        run: apart,
+        run: split_entry_points,
     },
     Pass {
         name: "alternate returns",
@@ -392,7 +392,7 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[WholeIterations, PlainCounters, NoAlternateReturns]),
         establishes: Forms::of(&[NoJumps]),
         applies: |p, goal| has_jumps(p, goal.heads),
-        run: keeping_marks,
+        run: remove_jumps_keeping_directives,
     },
     Pass {
         name: "entry bounds",
@@ -475,7 +475,7 @@ pub fn legalise<'p>(
     let (mut notes, mut errors) = (Notes::default(), Vec::new());
     let mut verifier = Verifier::of(&program);
     for pass in chosen(wanted) {
-        if !pass.requires.is_within(have) {
+        if !pass.requires.is_subset(have) {
             continue;
         }
         let before = errors.len();
@@ -491,7 +491,7 @@ pub fn legalise<'p>(
             }
         }
         if errors.len() == before {
-            have = have.and(pass.establishes);
+            have = have.union(pass.establishes);
         }
     }
     match errors.is_empty() {
@@ -502,32 +502,42 @@ pub fn legalise<'p>(
 
 /// Returns those of some forms whose passes would find something to do in a program.
 pub(crate) fn lacking(program: &Program, forms: Forms, goal: &Goal) -> Forms {
-    let passes = LEGALISE.iter().filter(|p| p.establishes.meets(forms));
+    let passes = LEGALISE.iter().filter(|p| p.establishes.intersects(forms));
     passes
         .filter(|p| (p.applies)(program, goal))
-        .fold(Forms::default(), |all, p| all.and(p.establishes))
+        .fold(Forms::default(), |all, p| all.union(p.establishes))
 }
 
 /// Returns the passes for some forms and for what they require, in order.
 fn chosen(wanted: Forms) -> impl Iterator<Item = &'static Pass> {
     let mut wanted = wanted;
     for pass in LEGALISE.iter().rev() {
-        if pass.establishes.meets(wanted) {
-            wanted = wanted.and(pass.requires);
+        if pass.establishes.intersects(wanted) {
+            wanted = wanted.union(pass.requires);
         }
     }
-    let wants = move |p: &&Pass| p.establishes.meets(wanted);
+    let wants = move |p: &&Pass| p.establishes.intersects(wanted);
     LEGALISE.iter().filter(wants)
 }
 
 /// Creates a subprogram for each ENTRY point below the heads.
-fn apart(program: &mut Program, goal: &Goal, notes: &mut Notes, errors: &mut Vec<Diagnostic>) {
+fn split_entry_points(
+    program: &mut Program,
+    goal: &Goal,
+    notes: &mut Notes,
+    errors: &mut Vec<Diagnostic>,
+) {
     let new = split_entries(program, goal.heads, goal.suffix(), errors);
     notes.entries.extend(new);
 }
 
 /// Removes jumps. Reports an error if a loop with a directive is lost.
-fn keeping_marks(program: &mut Program, goal: &Goal, _: &mut Notes, errors: &mut Vec<Diagnostic>) {
+fn remove_jumps_keeping_directives(
+    program: &mut Program,
+    goal: &Goal,
+    _: &mut Notes,
+    errors: &mut Vec<Diagnostic>,
+) {
     let before = marks(program);
     let found = errors.len();
     without_jumps(program, goal.heads, errors);
@@ -544,7 +554,7 @@ fn marks(program: &Program) -> Vec<Span> {
     for u in &program.units {
         walk_block(&u.body, &mut |s| {
             if let StmtKind::Do(d) = &s.kind
-                && let Some(mark) = &d.mark
+                && let Some(mark) = &d.directive
             {
                 found.push(mark.span);
             }
@@ -571,9 +581,9 @@ mod tests {
     fn what_a_pass_requires_comes_before_it() {
         let mut have = Forms::default();
         for pass in LEGALISE {
-            assert!(pass.requires.is_within(have), "{}", pass.name);
-            assert!(!pass.establishes.meets(have), "{}", pass.name);
-            have = have.and(pass.establishes);
+            assert!(pass.requires.is_subset(have), "{}", pass.name);
+            assert!(!pass.establishes.intersects(have), "{}", pass.name);
+            have = have.union(pass.establishes);
         }
     }
 
@@ -583,9 +593,9 @@ mod tests {
         let (_, table) = text.split_once("| pass | form").unwrap();
         let (table, _) = table.split_once("\n\n").unwrap();
         let rows = table.lines().skip(2);
-        let said: Vec<&str> = rows.map(|l| l.split('|').nth(1).unwrap().trim()).collect();
+        let listed: Vec<&str> = rows.map(|l| l.split('|').nth(1).unwrap().trim()).collect();
         let names: Vec<&str> = LEGALISE.iter().map(|p| p.name).collect();
-        assert_eq!(said, names);
+        assert_eq!(listed, names);
     }
 
     #[test]

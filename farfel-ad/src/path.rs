@@ -3,7 +3,8 @@
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Unit, for_each_reference,
+    Arg, Class, Expr, ExprKind, Name, Program, StorageClass, SymId, Symbol, Unit,
+    for_each_reference,
 };
 use std::collections::{HashMap, VecDeque};
 
@@ -34,7 +35,7 @@ pub fn with_path<'p>(
         }
         each_call(caller, &mut |callee, args, span| {
             let s = &caller.symbols[callee];
-            if s.place == Place::Global
+            if s.storage_class == StorageClass::Global
                 && s.name != head.name
                 && let Some(to) = find(&s.name)
                 && !from.contains_key(&to.name)
@@ -63,7 +64,9 @@ pub fn with_path<'p>(
         error = error.related(span, text);
     }
     match dummy {
-        Some((u, d)) if u.name == head.name && u.symbols[d].place == Place::Dummy => {
+        Some((u, d))
+            if u.name == head.name && u.symbols[d].storage_class == StorageClass::Dummy =>
+        {
             let s = &u.symbols[d];
             error.related(
                 s.span,
@@ -86,7 +89,9 @@ pub fn with_way_in(error: Diagnostic, program: &Program) -> Diagnostic {
     let mut way = None;
     for related in &mut error.related {
         let dummies = program.units.iter().flat_map(|u| u.symbols.iter());
-        let mut dummies = dummies.map(|(_, s)| s).filter(|s| s.place == Place::Dummy);
+        let mut dummies = dummies
+            .map(|(_, s)| s)
+            .filter(|s| s.storage_class == StorageClass::Dummy);
         let dummy = dummies.find(|s| s.class.is_procedure() && s.span == related.0);
         if let Some(dummy) = dummy {
             let (outer, steps) = way_in(&program.units, dummy);
@@ -127,7 +132,7 @@ fn way_in<'p>(all: &'p [Unit], dummy: &'p Symbol) -> (&'p Symbol, Vec<(Span, Str
                 let taken = owners.iter().find(|(n, _)| *n == name);
                 if let Some((_, position)) = taken
                     && let Some(ExprKind::Var(s)) = args.get(*position).map(|a| &a.kind)
-                    && caller.symbols[*s].place == Place::Dummy
+                    && caller.symbols[*s].storage_class == StorageClass::Dummy
                     && !seen.contains(&caller.symbols[*s].span)
                 {
                     next = next.or(Some((&caller.symbols[*s], span, name)));

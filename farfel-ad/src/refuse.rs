@@ -4,7 +4,7 @@
 use crate::locations::differentiable;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Attribute, Class, Expr, ExprKind, Place, SpecKind, StmtKind, SymId, Unit, walk_block,
+    Attribute, Class, Expr, ExprKind, SpecKind, StmtKind, StorageClass, SymId, Unit, walk_block,
     walk_exprs,
 };
 
@@ -23,7 +23,7 @@ pub fn refuse(unit: &Unit) -> Vec<Diagnostic> {
         if !differentiable(s) {
             continue;
         }
-        if matches!(s.place, Place::Pointee(_)) {
+        if matches!(s.storage_class, StorageClass::Pointee(_)) {
             error(
                 s.span,
                 format!("derivatives cannot follow the Cray pointer to {}", s.name),
@@ -72,7 +72,10 @@ pub fn refuse_arguments(unit: &Unit) -> Vec<Diagnostic> {
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
     for (_, s) in unit.symbols.iter() {
-        if s.has(Attribute::Allocatable) && s.place == Place::Local && (s.saved || everything) {
+        if s.has(Attribute::Allocatable)
+            && s.storage_class == StorageClass::Local
+            && (s.saved || everything)
+        {
             error(
                 s.span,
                 format!(

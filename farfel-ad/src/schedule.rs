@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 /// let derivatives = Derivatives::new(&Builtin, &program, &requests, &graph);
 /// // In an order in which they can be carried out; those that do not need each other, also side by side.
 /// for request in 0..requests.len() {
-///     assert!(derivatives.make(request), "{:?}", derivatives.said([request]));
+///     assert!(derivatives.make(request), "{:?}", derivatives.diagnostics([request]));
 /// }
 /// let with_derivatives = derivatives.whole();
 /// # assert_eq!(with_derivatives.units.len(), program.units.len());
@@ -37,11 +37,11 @@ pub struct Derivatives<'a> {
     /// For each request, the units that its head reaches, and the requests whose derivatives these
     /// call.
     below: Vec<(BTreeSet<usize>, BTreeSet<usize>)>,
-    made: Vec<OnceLock<Made>>,
+    made: Vec<OnceLock<RequestResult>>,
 }
 
 /// The result of a request.
-struct Made {
+struct RequestResult {
     units: Result<Vec<Unit>, Vec<Diagnostic>>,
     warnings: Vec<Diagnostic>,
 }
@@ -92,7 +92,7 @@ impl<'a> Derivatives<'a> {
         let units =
             self.tool
                 .differentiate_warning(&program, &self.requests[request], &mut warnings);
-        let made = Made { units, warnings };
+        let made = RequestResult { units, warnings };
         self.made[request].get_or_init(|| made).units.is_ok() || self.optional.contains(&request)
     }
 
@@ -143,14 +143,14 @@ impl<'a> Derivatives<'a> {
     /// Returns the tool's diagnostics for some requests, without duplicates; reports an error if
     /// two of them generated different units with the same name, as [`Derivatives::program`] would
     /// only contain the last one.
-    pub fn said(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Diagnostic> {
-        let mut said: Vec<Diagnostic> = Vec::new();
+    pub fn diagnostics(&self, requests: impl IntoIterator<Item = usize>) -> Vec<Diagnostic> {
+        let mut diagnostics: Vec<Diagnostic> = Vec::new();
         let wanted = requests.into_iter().filter(|r| !self.optional.contains(r));
         let made = wanted.filter_map(|r| Some((r, self.made[r].get()?)));
-        let made: Vec<(usize, &Made)> = made.collect();
-        let twice = self.made_twice(&made);
+        let made: Vec<(usize, &RequestResult)> = made.collect();
+        let twice = self.name_clashes(&made);
         if !twice.is_empty() {
-            said.push(error("differentiate", &twice));
+            diagnostics.push(error("differentiate", &twice));
         }
         for (_, made) in made {
             let errors = made.units.as_ref().err();
@@ -160,18 +160,18 @@ impl<'a> Derivatives<'a> {
                     true => x == d,
                     false => x.rule == d.rule && x.span == d.span,
                 };
-                if !said.iter().any(known) {
-                    said.push(d.clone());
+                if !diagnostics.iter().any(known) {
+                    diagnostics.push(d.clone());
                 }
             }
         }
         let whole = |d| with_way_in(d, self.program);
-        said.into_iter().map(whole).collect()
+        diagnostics.into_iter().map(whole).collect()
     }
 
     /// Returns errors for name clashes: requests that do not see each other must choose distinct
     /// names.
-    fn made_twice(&self, made: &[(usize, &Made)]) -> Vec<String> {
+    fn name_clashes(&self, made: &[(usize, &RequestResult)]) -> Vec<String> {
         let text = |u: &Unit| {
             let options = Options {
                 comments: false,
@@ -227,18 +227,18 @@ pub fn differentiate_all_warning(
     let graph = CallGraph::staged(&program, requests);
     let derivatives = Derivatives::new(tool, &program, requests, &graph);
     if let Some(failed) = (0..requests.len()).find(|r| !derivatives.make(*r)) {
-        let mut errors = derivatives.said([failed]);
+        let mut errors = derivatives.diagnostics([failed]);
         errors.retain(Diagnostic::is_error);
         return Err(errors);
     }
-    let (errors, said): (Vec<_>, Vec<_>) = derivatives
-        .said(0..requests.len())
+    let (errors, diagnostics): (Vec<_>, Vec<_>) = derivatives
+        .diagnostics(0..requests.len())
         .into_iter()
         .partition(Diagnostic::is_error);
     if !errors.is_empty() {
         return Err(errors);
     }
-    for w in said {
+    for w in diagnostics {
         let known = |x: &Diagnostic| x.rule == w.rule && x.span == w.span;
         if !warnings.iter().any(known) {
             warnings.push(w);

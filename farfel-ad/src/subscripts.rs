@@ -6,7 +6,7 @@ use farfel_lang::ir::{BinOp, Dim, Expr, ExprKind, Unit};
 
 /// Whether two arguments begin at the same element.
 pub(crate) fn begin_alike(unit: &Unit, a: &Expr, b: &Expr) -> bool {
-    a.reads_as(b) || a.base() == b.base() && begins(unit, a) && begins(unit, b)
+    a.equals_ignoring_spans(b) || a.base() == b.base() && begins(unit, a) && begins(unit, b)
 }
 
 /// Whether an argument begins where its variable does.
@@ -16,7 +16,7 @@ pub(crate) fn begins(unit: &Unit, a: &Expr) -> bool {
         ExprKind::Element(s, subscripts) => {
             let dims = unit.symbols[*s].dims.iter();
             let mut pairs = subscripts.iter().zip(dims);
-            pairs.all(|(s, d)| s.reads_as(&lower(d, a.span)))
+            pairs.all(|(s, d)| s.equals_ignoring_spans(&lower(d, a.span)))
         }
         _ => false,
     }

@@ -14,10 +14,10 @@ pub(crate) fn unit(pass: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
     if !is_on() {
         return Ok(());
     }
-    said(pass, &farfel_lang::verify::errors_of(unit))
+    result_of(pass, &farfel_lang::verify::errors_of(unit))
 }
 
-fn said(pass: &str, errors: &[String]) -> Result<(), Vec<Diagnostic>> {
+fn result_of(pass: &str, errors: &[String]) -> Result<(), Vec<Diagnostic>> {
     match errors.is_empty() {
         true => Ok(()),
         false => Err(vec![farfel_lang::verify::error(pass, errors)]),
@@ -30,12 +30,12 @@ fn said(pass: &str, errors: &[String]) -> Result<(), Vec<Diagnostic>> {
 /// a derivative in any case ([`crate::activity::is_pop`]), which sets the adjoint of the tape;
 /// other statements only have one if their results are useful.
 #[derive(Default)]
-pub(crate) struct Reads(BTreeMap<SymId, usize>);
+pub(crate) struct TapeReads(BTreeMap<SymId, usize>);
 
-impl Reads {
+impl TapeReads {
     /// Counts the reads in a unit, if verification is enabled.
-    pub(crate) fn of(unit: &Unit) -> Reads {
-        let mut found = Reads::default();
+    pub(crate) fn of(unit: &Unit) -> TapeReads {
+        let mut found = TapeReads::default();
         if is_on() {
             walk_block(&unit.body, &mut |s| {
                 if let StmtKind::Assign(_, value) = &s.kind {
@@ -53,7 +53,7 @@ impl Reads {
     ///
     /// The tapes with additional reads.
     pub(crate) fn verify(&self, passes: &str, unit: &Unit) -> Result<(), Vec<Diagnostic>> {
-        let after = Reads::of(unit);
+        let after = TapeReads::of(unit);
         let more = after.0.iter().filter(|(s, n)| self.0.get(s) < Some(n));
         let errors: Vec<String> = more
             .map(|(s, _)| {
@@ -64,7 +64,7 @@ impl Reads {
                 )
             })
             .collect();
-        said(passes, &errors)
+        result_of(passes, &errors)
     }
 
     fn add(&mut self, unit: &Unit, e: &Expr) {
@@ -83,21 +83,21 @@ impl Reads {
 /// # Errors
 ///
 /// The units violate an invariant.
-pub(crate) fn made(
+pub(crate) fn generated_units(
     pass: &str,
     program: &Program,
     made: &[Unit],
     primals: &Primals,
 ) -> Result<(), Vec<Diagnostic>> {
-    made_of(pass, program, None, made, primals)
+    generated_units_of(pass, program, None, made, primals)
 }
 
-/// Like [`made`], for units that were generated from the legalised program.
+/// Like [`generated_units`], for units that were generated from the legalised program.
 ///
 /// # Errors
 ///
 /// The units violate an invariant.
-pub(crate) fn made_of(
+pub(crate) fn generated_units_of(
     pass: &str,
     program: &Program,
     legal: Option<&Program>,

@@ -3,8 +3,8 @@
 
 mod support;
 
-use farfel_ad::custom_rules::shipped;
-use farfel_lang::ir::{Given, Program};
+use farfel_ad::custom_rules::bundled;
+use farfel_lang::ir::{ProcedureDirective, Program};
 use farfel_lang::print::{Options, print_program};
 use std::fmt::Write;
 use support::run_with_lapack;
@@ -134,7 +134,13 @@ const TRIES: &[Try] = &[
 ];
 
 /// A routine that tests a procedure in one form.
-fn trial(number: usize, given: &Given, function: bool, with: &str, form: &str) -> String {
+fn trial(
+    number: usize,
+    given: &ProcedureDirective,
+    function: bool,
+    with: &str,
+    form: &str,
+) -> String {
     let name = &given.procedure;
     let single = name.starts_with('S');
     let ty = if single { "REAL" } else { "REAL*8" };
@@ -267,7 +273,7 @@ fn program(letter: char) -> String {
     let mut main = String::from("      PROGRAM MAIN\n");
     let mut number = 0;
     let mut tried = 0;
-    for (given, function) in shipped::rules() {
+    for (given, function) in bundled::rules() {
         if given.is_constant() || !given.procedure.starts_with(letter) {
             continue;
         }
@@ -283,9 +289,9 @@ fn program(letter: char) -> String {
         }
     }
     assert_eq!(tried, TRIES.len());
-    let units = shipped::units().cloned().collect();
-    let shipped = print_program(&Program { units }, &Options::default());
-    format!("{shipped}{text}{main}      END\n")
+    let units = bundled::units().cloned().collect();
+    let bundled = print_program(&Program { units }, &Options::default());
+    format!("{bundled}{text}{main}      END\n")
 }
 
 fn check_all(letter: char, tangent: f64, other: f64, all_flags: &[&[&str]]) {

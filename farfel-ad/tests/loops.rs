@@ -1,6 +1,6 @@
 //! Inner loops of derivatives: how they are rewritten, and that they compute the same.
 
-use farfel_ad::simplify::loops::speed_up;
+use farfel_ad::simplify::loops::rewrite_inner_loops;
 use farfel_lang::ir::{SymId, Unit};
 use farfel_lang::{Sources, print, resolve::resolve, syntax};
 use std::collections::HashSet;
@@ -40,7 +40,7 @@ fn rewritten(mut unit: Unit) -> Unit {
         .filter(|(_, s)| s.name.ends_with("_G"))
         .map(|(id, _)| id)
         .collect();
-    speed_up(&mut unit, &derivatives);
+    rewrite_inner_loops(&mut unit, &derivatives);
     unit
 }
 
@@ -70,7 +70,7 @@ fn unchanged(body: &str) {
 fn shown_as_is(body: &str) -> String {
     let mut unit = subroutine("LOOPS", body);
     // Without derivatives, nothing is rewritten.
-    speed_up(&mut unit, &HashSet::new());
+    rewrite_inner_loops(&mut unit, &HashSet::new());
     let text = text(&unit);
     text.lines()
         .skip(3)

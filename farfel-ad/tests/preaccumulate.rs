@@ -1,6 +1,6 @@
 //! Simplifies derivative units that are as the product rule leaves them.
 
-use farfel_ad::simplify::preaccumulate::collect;
+use farfel_ad::simplify::preaccumulate::preaccumulate;
 use farfel_ad::{Builtin, differentiate_all};
 use farfel_lang::ir::{BinOp, ExprKind, SymId, Unit};
 use farfel_lang::lower::{Stage, lower};
@@ -16,9 +16,9 @@ const PROGRAMS: usize = 60;
 /// Parses one unit and simplifies it; `tangents` are the names of its tangents.
 fn simplified(source: &str, tangents: &[&str]) -> String {
     let (mut unit, symbols) = unit(source, tangents);
-    collect(&mut unit, &symbols);
+    preaccumulate(&mut unit, &symbols);
     let once = text(&unit);
-    collect(&mut unit, &symbols);
+    preaccumulate(&mut unit, &symbols);
     assert_eq!(once, text(&unit), "a second run changes something");
     once
 }
@@ -1233,7 +1233,7 @@ fn random_programs_keep_their_values() {
         let (before, _) = unit(&source, &TANGENTS);
         let simple = subroutine(&format!("Q{n}"), &body, false);
         let (mut after, symbols) = unit(&simple, &TANGENTS);
-        collect(&mut after, &symbols);
+        preaccumulate(&mut after, &symbols);
         assert!(operations(&after) <= operations(&before), "{source}");
         fewer += usize::from(operations(&after) < operations(&before));
         let simple = simplified(&simple, &TANGENTS);

@@ -7,7 +7,7 @@ mod support;
 mod table;
 
 use farfel_ad::passes::{Form, Forms, Goal, legalise};
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::ir::{Program, StmtKind, walk_block};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
@@ -49,7 +49,7 @@ fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> 
 /// Removes the jumps below `head` from a text.
 fn without_jumps(text: &str, head: &str) -> String {
     let made = structure(&read(text), head).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
-    for u in Below::of(&made, [head]).units {
+    for u in ReachableUnits::of(&made, [head]).units {
         walk_block(&u.body, &mut |s| {
             let jumps = matches!(
                 s.kind,

@@ -9,8 +9,8 @@ mod support;
 use farfel_ad::{AdTool, Builtin, differentiate_all};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{
-    AdMode, BinOp, Dim, Expr, ExprKind, IfBlock, Place, Program, Request, Stmt, StmtKind, SymId,
-    Symbol, Type, Unit,
+    AdMode, BinOp, Dim, Expr, ExprKind, IfBlock, Program, Request, Stmt, StmtKind, StorageClass,
+    SymId, Symbol, Type, Unit,
 };
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
@@ -106,7 +106,7 @@ fn wrapper(one: &Unit, request: &Request) -> Option<Unit> {
             let w = unit.symbols.add(Symbol {
                 name,
                 dims,
-                place: Place::Local,
+                storage_class: StorageClass::Local,
                 typed: true,
                 ..of.clone()
             });
@@ -168,7 +168,7 @@ fn procedure(unit: &mut Unit, name: &str, function: bool) -> SymId {
             } else {
                 Class::Subroutine
             },
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name.into(), Span::NONE)
         }),
     }

@@ -1,21 +1,21 @@
 //! What a statement does to variables, in the order in which it happens.
 //!
-//! This is the only place with that knowledge: analyses call [`own`] (a statement without those in
-//! it), [`block`] (an AD block with everything in it) and [`at_entry`] (what happens before the
-//! first statement), and add what they know about the called procedures. The terms are defined in
-//! the [crate's documentation](crate).
+//! This is the only place with that knowledge: analyses call [`statement`] (a statement without
+//! those in it), [`ad_block`] (an AD block with everything in it) and [`at_entry`] (what happens
+//! before the first statement), and add what they know about the called procedures. The terms are
+//! defined in the [crate's documentation](crate).
 
 use farfel_ir::intrinsics::Op;
 use farfel_ir::ir::{
     AdBlock, AdItem, AdMode, Arg, BinOp, Class, DoControl, Expr, ExprKind, ImpliedDo, Io, IoKind,
-    Percent, Place, Stmt, StmtKind, SymId, Type, Unit, walk_block,
+    Percent, Stmt, StmtKind, StorageClass, SymId, Type, Unit, walk_block,
 };
 use farfel_ir::source::Span;
 use farfel_ir::types::type_of;
 
 /// What happens to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum AccessKind {
     /// Its value is needed.
     Read,
     /// Its value may be needed.
@@ -32,10 +32,10 @@ pub enum Kind {
     Free,
 }
 
-impl Kind {
+impl AccessKind {
     /// Whether it reads, or may read, the variable.
     pub fn reads(self) -> bool {
-        matches!(self, Kind::Read | Kind::MayRead)
+        matches!(self, AccessKind::Read | AccessKind::MayRead)
     }
 
     /// Whether it changes, or may change, the variable.
@@ -45,10 +45,10 @@ impl Kind {
 
     /// Returns the kind for an access that may not happen.
     #[must_use]
-    pub fn perhaps(self) -> Kind {
+    pub fn perhaps(self) -> AccessKind {
         match self {
-            Kind::Read => Kind::MayRead,
-            Kind::Write => Kind::Part,
+            AccessKind::Read => AccessKind::MayRead,
+            AccessKind::Write => AccessKind::Part,
             other => other,
         }
     }
@@ -62,12 +62,12 @@ pub enum Role {
     /// The variable is a counter: of a DO loop, an implied DO or an item of an AD block.
     Counter,
     /// The variable receives a status or the result of an inquiry: `IOSTAT=`, `STAT=`, INQUIRE.
-    Answer,
+    Status,
 }
 
 /// The source of a variable's new value.
 #[derive(Debug, Clone, Copy)]
-pub enum Source<'e> {
+pub enum NewValue<'e> {
     /// From outside, or unspecified: input, status, storage. Used for all reads.
     Elsewhere,
     /// The value of an expression; in the closing of an AD block, a derivative.
@@ -90,11 +90,11 @@ pub enum Access<'e> {
         /// The variable.
         sym: SymId,
         /// The kind of access.
-        kind: Kind,
+        kind: AccessKind,
         /// Its purpose.
         role: Role,
         /// The new value.
-        value: Source<'e>,
+        value: NewValue<'e>,
         /// The position.
         span: Span,
     },
@@ -113,12 +113,12 @@ pub enum Access<'e> {
         span: Span,
     },
     /// A side effect outside of the variables.
-    Outside(Outside),
+    SideEffect(SideEffect),
 }
 
 /// Side effects outside of variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outside {
+pub enum SideEffect {
     /// A file or device is accessed, or queried.
     File,
     /// Input from, or output to, a CHARACTER variable. It may fail.
@@ -151,7 +151,7 @@ pub struct Call<'e> {
 
 /// A variable that is passed by reference, so that the callee may read and change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Passed {
+pub struct PassedVariable {
     /// The variable.
     pub sym: SymId,
     /// Whether the variable itself is passed, not an element or a substring.
@@ -164,17 +164,17 @@ impl<'e> Call<'e> {
     /// Returns the variable that is passed at a position, if any. For an expression, including one
     /// in parentheses and `%VAL(X)`, only a value is passed: if the callee changes it, that has no
     /// effect on the caller.
-    pub fn passed(&self, position: usize) -> Option<Passed> {
-        passed(self.args.get(position)?)
+    pub fn passed_variable(&self, position: usize) -> Option<PassedVariable> {
+        passed_variable(self.args.get(position)?)
     }
 }
 
-fn passed(actual: &Expr) -> Option<Passed> {
+fn passed_variable(actual: &Expr) -> Option<PassedVariable> {
     let e = match &actual.kind {
         ExprKind::Percent(Percent::Ref, e) | ExprKind::Keyword(_, e) => e,
         _ => actual,
     };
-    Some(Passed {
+    Some(PassedVariable {
         sym: e.base()?,
         whole: matches!(e.kind, ExprKind::Var(_)),
         span: actual.span,
@@ -185,32 +185,32 @@ fn passed(actual: &Expr) -> Option<Passed> {
 /// refers to its result.
 pub fn callee_name(unit: &Unit, callee: SymId) -> Option<&farfel_ir::ir::Name> {
     let symbol = &unit.symbols[callee];
-    match symbol.place {
-        Place::Global => Some(&symbol.name),
-        Place::Result => Some(&unit.name),
+    match symbol.storage_class {
+        StorageClass::Global => Some(&symbol.name),
+        StorageClass::Result => Some(&unit.name),
         _ => None,
     }
 }
 
 /// Reports to `f` what a statement itself does, without the statements in it. `masked`: whether it
 /// is under a WHERE, so that assignments affect only some elements.
-pub fn own<'e>(unit: &'e Unit, stmt: &'e Stmt, masked: bool, f: &mut dyn FnMut(Access<'e>)) {
-    Finder::new(unit, f).statement(stmt, masked);
+pub fn statement<'e>(unit: &'e Unit, stmt: &'e Stmt, masked: bool, f: &mut dyn FnMut(Access<'e>)) {
+    AccessFinder::new(unit, f).statement(stmt, masked);
 }
 
 /// Reports to `f` what the evaluation of an expression does.
-pub fn value<'e>(unit: &'e Unit, e: &'e Expr, f: &mut dyn FnMut(Access<'e>)) {
-    Finder::new(unit, f).read(e);
+pub fn expression<'e>(unit: &'e Unit, e: &'e Expr, f: &mut dyn FnMut(Access<'e>)) {
+    AccessFinder::new(unit, f).read(e);
 }
 
 /// Reports to `f` what an AD block does, including everything in it. The order of its statements is
 /// not tracked, so nothing is certain, except in a block of one statement.
-pub fn block<'e>(unit: &'e Unit, ad: &'e AdBlock, f: &mut dyn FnMut(Access<'e>)) {
+pub fn ad_block<'e>(unit: &'e Unit, ad: &'e AdBlock, f: &mut dyn FnMut(Access<'e>)) {
     let alone = |s: &Stmt| matches!(s.kind, StmtKind::Call(..) | StmtKind::Assign(..));
     if let [s] = ad.body.as_slice()
         && alone(s)
     {
-        let mut finder = Finder::new(unit, f);
+        let mut finder = AccessFinder::new(unit, f);
         // The seeds of reverse mode are evaluated after the statements.
         if ad.mode == AdMode::Forward {
             finder.opening(ad);
@@ -243,7 +243,7 @@ pub fn block<'e>(unit: &'e Unit, ad: &'e AdBlock, f: &mut dyn FnMut(Access<'e>))
             outside => outside,
         });
     };
-    let mut finder = Finder::new(unit, &mut perhaps);
+    let mut finder = AccessFinder::new(unit, &mut perhaps);
     finder.opening(ad);
     walk_block(&ad.body, &mut |s| match &s.kind {
         // The statements of a nested block are visited by this walk, too.
@@ -257,11 +257,11 @@ pub fn block<'e>(unit: &'e Unit, ad: &'e AdBlock, f: &mut dyn FnMut(Access<'e>))
 /// strings are evaluated. `args`: the arguments of the entry point; `None` for those of all entry
 /// points.
 pub fn at_entry<'e>(unit: &'e Unit, args: Option<&[Arg]>, f: &mut dyn FnMut(Access<'e>)) {
-    let mut finder = Finder::new(unit, f);
+    let mut finder = AccessFinder::new(unit, f);
     for (id, s) in unit.symbols.iter() {
-        let here = match s.place {
-            Place::Dummy => args.is_none_or(|a| a.iter().any(|a| a.sym() == Some(id))),
-            Place::Local | Place::Result => true,
+        let here = match s.storage_class {
+            StorageClass::Dummy => args.is_none_or(|a| a.iter().any(|a| a.sym() == Some(id))),
+            StorageClass::Local | StorageClass::Result => true,
             _ => false,
         };
         if !here || s.class.is_procedure() {
@@ -317,7 +317,7 @@ pub fn increment<'e>(unit: &Unit, stmt: &'e Stmt) -> Option<Increment<'e>> {
     fixed.then_some(Increment { var, step, inverse })
 }
 
-struct Finder<'e, 'f> {
+struct AccessFinder<'e, 'f> {
     unit: &'e Unit,
     f: &'f mut dyn FnMut(Access<'e>),
     /// Whether the current code is executed whenever the statement is.
@@ -333,9 +333,9 @@ struct Finder<'e, 'f> {
     own: Vec<SymId>,
 }
 
-impl<'e, 'f> Finder<'e, 'f> {
+impl<'e, 'f> AccessFinder<'e, 'f> {
     fn new(unit: &'e Unit, f: &'f mut dyn FnMut(Access<'e>)) -> Self {
-        Finder {
+        AccessFinder {
             unit,
             f,
             certain: true,
@@ -345,11 +345,11 @@ impl<'e, 'f> Finder<'e, 'f> {
         }
     }
 
-    fn add(&mut self, sym: SymId, kind: Kind, role: Role, span: Span) {
-        self.set(sym, kind, role, Source::Elsewhere, span);
+    fn add(&mut self, sym: SymId, kind: AccessKind, role: Role, span: Span) {
+        self.set(sym, kind, role, NewValue::Elsewhere, span);
     }
 
-    fn set(&mut self, sym: SymId, kind: Kind, role: Role, value: Source<'e>, span: Span) {
+    fn set(&mut self, sym: SymId, kind: AccessKind, role: Role, value: NewValue<'e>, span: Span) {
         if self.own.contains(&sym) {
             return;
         }
@@ -364,8 +364,8 @@ impl<'e, 'f> Finder<'e, 'f> {
 
     /// Reports the assignment to a loop variable, after the evaluation of the bounds.
     fn count(&mut self, var: SymId, from: &'e Expr, step: Option<&'e Expr>, span: Span) {
-        let value = Source::Count { from, step };
-        self.set(var, Kind::Write, Role::Counter, value, span);
+        let value = NewValue::Count { from, step };
+        self.set(var, AccessKind::Write, Role::Counter, value, span);
     }
 
     /// Reports the bounds and the variable of an implied DO.
@@ -376,8 +376,8 @@ impl<'e, 'f> Finder<'e, 'f> {
         self.count(d.var, &d.from, d.step.as_ref(), span);
     }
 
-    fn outside(&mut self, what: Outside) {
-        (self.f)(Access::Outside(what));
+    fn side_effect(&mut self, what: SideEffect) {
+        (self.f)(Access::SideEffect(what));
     }
 
     fn statement(&mut self, stmt: &'e Stmt, masked: bool) {
@@ -385,7 +385,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         match &stmt.kind {
             StmtKind::Assign(target, value) => {
                 self.read(value);
-                self.target(target, !masked, Source::Value(value));
+                self.target(target, !masked, NewValue::Value(value));
             }
             StmtKind::Do(d) => match &d.control {
                 DoControl::Count {
@@ -413,17 +413,21 @@ impl<'e, 'f> Finder<'e, 'f> {
                 }
             }
             StmtKind::Call(s, args) => self.call(*s, args, stmt.span),
-            StmtKind::AssignLabel(_, var) => self.add(*var, Kind::Write, Role::Value, stmt.span),
-            StmtKind::AssignedGoto(var, _) => self.add(*var, Kind::Read, Role::Value, stmt.span),
+            StmtKind::AssignLabel(_, var) => {
+                self.add(*var, AccessKind::Write, Role::Value, stmt.span)
+            }
+            StmtKind::AssignedGoto(var, _) => {
+                self.add(*var, AccessKind::Read, Role::Value, stmt.span)
+            }
             StmtKind::Io(io) => self.io(io),
             StmtKind::Allocation(a) => {
-                self.outside(Outside::Storage);
+                self.side_effect(SideEffect::Storage);
                 for e in &a.objects {
                     let children = e.children();
                     children.into_iter().for_each(|c| self.read(c));
                     let kind = match a.free {
-                        true => Kind::Free,
-                        false => Kind::Allocate,
+                        true => AccessKind::Free,
+                        false => AccessKind::Allocate,
                     };
                     if let Some(s) = e.base() {
                         self.add(s, kind, Role::Value, e.span);
@@ -434,7 +438,7 @@ impl<'e, 'f> Finder<'e, 'f> {
                         ExprKind::Keyword(name, e)
                             if matches!(name.as_str(), "STAT" | "ERRMSG") =>
                         {
-                            self.answer(e, name == "STAT");
+                            self.status(e, name == "STAT");
                         }
                         _ => self.read(c),
                     }
@@ -443,11 +447,11 @@ impl<'e, 'f> Finder<'e, 'f> {
             StmtKind::Ad(b) => self.ends(b),
             StmtKind::Stop(e) => {
                 e.iter().for_each(|e| self.read(e));
-                self.outside(Outside::Stop);
+                self.side_effect(SideEffect::Stop);
             }
             StmtKind::Pause(e) => {
                 e.iter().for_each(|e| self.read(e));
-                self.outside(Outside::Pause);
+                self.side_effect(SideEffect::Pause);
             }
             StmtKind::Comment(_)
             | StmtKind::Select(_)
@@ -479,7 +483,7 @@ impl<'e, 'f> Finder<'e, 'f> {
     }
 
     fn opening(&mut self, block: &'e AdBlock) {
-        if let Some(s) = &block.several {
+        if let Some(s) = &block.vector_mode {
             self.read(&s.count);
         }
         for item in &block.opening {
@@ -500,7 +504,7 @@ impl<'e, 'f> Finder<'e, 'f> {
                 match a.var.base() {
                     Some(s) => {
                         self.inner(&a.var);
-                        self.add(s, Kind::MayRead, Role::Value, a.var.span);
+                        self.add(s, AccessKind::MayRead, Role::Value, a.var.span);
                     }
                     None => self.read(&a.var),
                 }
@@ -512,7 +516,7 @@ impl<'e, 'f> Finder<'e, 'f> {
                     false => {
                         let array = |s| self.unit.symbols[s].is_array();
                         let number = a.other.base().is_some_and(|s| !array(s));
-                        self.target(&a.other, number, Source::Value(&a.var));
+                        self.target(&a.other, number, NewValue::Value(&a.var));
                     }
                 }
             }
@@ -527,10 +531,10 @@ impl<'e, 'f> Finder<'e, 'f> {
     fn read(&mut self, e: &'e Expr) {
         match &e.kind {
             ExprKind::Int(_) | ExprKind::Real(_) => {}
-            ExprKind::Var(s) => self.add(*s, Kind::Read, Role::Value, e.span),
+            ExprKind::Var(s) => self.add(*s, AccessKind::Read, Role::Value, e.span),
             ExprKind::Element(s, subscripts) | ExprKind::Apply(s, subscripts) => {
                 subscripts.iter().for_each(|x| self.read(x));
-                self.add(*s, Kind::Read, Role::Value, e.span);
+                self.add(*s, AccessKind::Read, Role::Value, e.span);
             }
             ExprKind::Binary(op, a, b) => {
                 // Either operand may not be evaluated. Both still count as read: programs should
@@ -552,7 +556,7 @@ impl<'e, 'f> Finder<'e, 'f> {
                                     .into_iter()
                                     .filter(|c| c.base() != Some(s))
                                     .for_each(|c| self.read(c));
-                                self.add(s, Kind::MayRead, Role::Value, a.span);
+                                self.add(s, AccessKind::MayRead, Role::Value, a.span);
                             }
                             None => self.read(a),
                         }
@@ -574,8 +578,8 @@ impl<'e, 'f> Finder<'e, 'f> {
             ExprKind::Percent(Percent::Ref | Percent::Loc, a) => match a.base() {
                 Some(s) => {
                     self.inner(a);
-                    self.add(s, Kind::MayRead, Role::Value, e.span);
-                    self.add(s, Kind::MayWrite, Role::Value, e.span);
+                    self.add(s, AccessKind::MayRead, Role::Value, e.span);
+                    self.add(s, AccessKind::MayWrite, Role::Value, e.span);
                 }
                 None => self.read(a),
             },
@@ -612,7 +616,9 @@ impl<'e, 'f> Finder<'e, 'f> {
         span: Span,
     ) {
         // Host-associated statement functions refer to symbols of the enclosing unit.
-        if self.seen.contains(&s) || matches!(self.unit.symbols[s].place, Place::Host(_)) {
+        if self.seen.contains(&s)
+            || matches!(self.unit.symbols[s].storage_class, StorageClass::Host(_))
+        {
             return;
         }
         self.seen.push(s);
@@ -634,7 +640,7 @@ impl<'e, 'f> Finder<'e, 'f> {
             }),
             other => outer(other),
         };
-        let mut inner = Finder {
+        let mut inner = AccessFinder {
             unit: self.unit,
             f: &mut within,
             certain: self.certain,
@@ -662,7 +668,7 @@ impl<'e, 'f> Finder<'e, 'f> {
 
     /// Visits the target of an assignment. `all`: whether it is assigned whenever the statement is
     /// executed.
-    fn target(&mut self, target: &'e Expr, all: bool, value: Source<'e>) {
+    fn target(&mut self, target: &'e Expr, all: bool, value: NewValue<'e>) {
         match &target.kind {
             ExprKind::ImpliedDo(d) => {
                 self.implied(d, target.span);
@@ -672,7 +678,11 @@ impl<'e, 'f> Finder<'e, 'f> {
                 let Some(s) = target.base() else { return };
                 self.inner(target);
                 let whole = all && matches!(target.kind, ExprKind::Var(_));
-                let kind = if whole { Kind::Write } else { Kind::Part };
+                let kind = if whole {
+                    AccessKind::Write
+                } else {
+                    AccessKind::Part
+                };
                 self.set(s, kind, Role::Value, value, target.span);
             }
         }
@@ -680,20 +690,24 @@ impl<'e, 'f> Finder<'e, 'f> {
 
     /// Visits a variable that receives a status or the result of an inquiry. `always`: whether it
     /// does in every execution.
-    fn answer(&mut self, e: &'e Expr, always: bool) {
+    fn status(&mut self, e: &'e Expr, always: bool) {
         let Some(s) = e.base() else {
             return self.read(e);
         };
         self.inner(e);
         let whole = always && matches!(e.kind, ExprKind::Var(_));
-        let kind = if whole { Kind::Write } else { Kind::Part };
-        self.add(s, kind, Role::Answer, e.span);
+        let kind = if whole {
+            AccessKind::Write
+        } else {
+            AccessKind::Part
+        };
+        self.add(s, kind, Role::Status, e.span);
     }
 
     /// Visits an item that is only measured: its value does not matter.
     fn measured(&mut self, e: &'e Expr) {
         match (&e.kind, e.base()) {
-            (_, Some(s)) => self.add(s, Kind::MayRead, Role::Value, e.span),
+            (_, Some(s)) => self.add(s, AccessKind::MayRead, Role::Value, e.span),
             (ExprKind::ImpliedDo(d), _) => {
                 self.implied(d, e.span);
                 d.items.iter().for_each(|e| self.measured(e));
@@ -704,9 +718,9 @@ impl<'e, 'f> Finder<'e, 'f> {
 
     fn io(&mut self, io: &'e Io) {
         let internal = io.is_internal(self.unit);
-        self.outside(match internal {
-            true => Outside::Internal,
-            false => Outside::File,
+        self.side_effect(match internal {
+            true => SideEffect::Internal,
+            false => SideEffect::File,
         });
         // After an error or at the end of the file, the items may not have been assigned.
         let certain = !io.control.iter().any(|c| {
@@ -726,8 +740,8 @@ impl<'e, 'f> Finder<'e, 'f> {
                 && let Class::Namelist(members) = &self.unit.symbols[s].class
             {
                 let kind = match io.kind {
-                    IoKind::Read => Kind::Part,
-                    _ => Kind::Read,
+                    IoKind::Read => AccessKind::Part,
+                    _ => AccessKind::Read,
                 };
                 for s in members {
                     self.add(*s, kind, Role::Value, value.span);
@@ -751,7 +765,7 @@ impl<'e, 'f> Finder<'e, 'f> {
         match io.kind {
             IoKind::Read => {
                 let all = io.items.iter();
-                all.for_each(|e| self.target(e, certain, Source::Elsewhere));
+                all.for_each(|e| self.target(e, certain, NewValue::Elsewhere));
             }
             // `INQUIRE(IOLENGTH=L) list` determines the length of the list.
             IoKind::Inquire => {
@@ -766,19 +780,23 @@ impl<'e, 'f> Finder<'e, 'f> {
             // left unchanged.
             let whole = certain
                 && matches!(text.kind, ExprKind::Var(s) if !self.unit.symbols[s].is_array());
-            let kind = if whole { Kind::Write } else { Kind::Part };
+            let kind = if whole {
+                AccessKind::Write
+            } else {
+                AccessKind::Part
+            };
             if let Some(s) = text.base() {
                 self.add(s, kind, Role::Value, text.span);
             }
         }
         for (e, always) in answers {
-            self.answer(e, always);
+            self.status(e, always);
         }
     }
 
     fn call(&mut self, callee: SymId, args: &'e [Expr], span: Span) {
         for a in args {
-            match passed(a) {
+            match passed_variable(a) {
                 Some(_) => match &a.kind {
                     ExprKind::Percent(_, e) | ExprKind::Keyword(_, e) => self.inner(e),
                     _ => self.inner(a),

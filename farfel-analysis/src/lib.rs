@@ -60,7 +60,7 @@
 //! other side effects. To *assign* means here to change a variable in any way: to write all or a
 //! part of it, to allocate or deallocate it. A procedure without source may read and assign its
 //! arguments, but no COMMON; nothing is known about its other side effects. The same goes for dummy
-//! procedures, unless something is known about them ([`effects::Dummies`]).
+//! procedures, unless something is known about them ([`effects::DummyAssumptions`]).
 //!
 //! **Undefined.** A variable has no value where nothing on any path from the entry can have given
 //! it one. Dummy arguments, COMMON and saved variables may always have a value.

@@ -94,7 +94,7 @@ impl<'g> Graph<'g> {
     }
 
     /// Returns the graph of the control flow of a unit.
-    pub fn of(flow: &'g farfel_ir::flow::Flow) -> Self {
+    pub fn of(flow: &'g farfel_ir::flow::FlowGraph) -> Self {
         Graph {
             successors: &flow.successors,
             predecessors: flow.predecessors.as_slice().into(),
@@ -157,7 +157,7 @@ pub fn forward_each<F: Fact>(
     transfer: &mut dyn FnMut(usize, &mut F),
     visit: &mut dyn FnMut(usize, &F),
 ) {
-    let blocks = Blocks::of(graph, entry);
+    let blocks = BasicBlocks::of(graph, entry);
     let pieces = Graph::new(&blocks.successors);
     let facts = forward(&pieces, blocks.of_node[entry], start, &mut |b, fact| {
         blocks.nodes[b].iter().for_each(|n| transfer(*n, fact));
@@ -182,7 +182,7 @@ pub fn backward_each<F: Fact>(
     visit: &mut dyn FnMut(usize, &F),
 ) {
     // The exit ends its block anyway: nothing follows it.
-    let blocks = Blocks::of(graph, graph.len());
+    let blocks = BasicBlocks::of(graph, graph.len());
     let pieces = Graph::new(&blocks.successors);
     let last = blocks.of_node[exit];
     let facts = backward(&pieces, last, end, nothing, &mut |b, fact| {
@@ -201,7 +201,7 @@ pub fn backward_each<F: Fact>(
 
 /// The basic blocks of a graph: sequences of nodes that are always executed together.
 #[derive(Debug)]
-pub struct Blocks {
+pub struct BasicBlocks {
     /// The nodes of each block, in their order.
     pub nodes: Vec<Vec<usize>>,
     /// The successors of each block.
@@ -210,7 +210,7 @@ pub struct Blocks {
     pub of_node: Vec<usize>,
 }
 
-impl Blocks {
+impl BasicBlocks {
     /// Computes the blocks of a graph; `entry` begins a block.
     pub fn of(graph: &Graph, entry: usize) -> Self {
         // Whether the node always follows one particular other node.
@@ -241,7 +241,7 @@ impl Blocks {
         let successors = nodes
             .iter()
             .map(|b| last(b).iter().map(|n| of_node[*n]).collect());
-        Blocks {
+        BasicBlocks {
             successors: successors.collect(),
             nodes,
             of_node,
@@ -258,7 +258,7 @@ pub fn fixed_point(
     dependents: &[Vec<usize>],
     update: &mut dyn FnMut(usize) -> bool,
 ) {
-    let mut work = Work::new(order, dependents.len());
+    let mut work = Worklist::new(order, dependents.len());
     order.iter().for_each(|n| work.add(*n));
     while let Some(node) = work.next() {
         if update(node) {
@@ -274,7 +274,7 @@ fn iterate<F: Fact>(
     start: impl IntoIterator<Item = usize>,
     transfer: &mut dyn FnMut(usize, &mut F),
 ) {
-    let mut work = Work::new(order, edges.len());
+    let mut work = Worklist::new(order, edges.len());
     start.into_iter().for_each(|n| work.add(n));
     while let Some(node) = work.next() {
         let Some(mut fact) = facts[node].clone() else {
@@ -297,23 +297,23 @@ fn iterate<F: Fact>(
 }
 
 /// A worklist; the node that comes first in the order is visited first.
-struct Work<'o> {
+struct Worklist<'o> {
     order: &'o [usize],
     /// The position of each node in the order.
-    place: Vec<usize>,
+    position: Vec<usize>,
     heap: BinaryHeap<Reverse<usize>>,
     queued: FixedBitSet,
 }
 
-impl<'o> Work<'o> {
+impl<'o> Worklist<'o> {
     fn new(order: &'o [usize], nodes: usize) -> Self {
-        let mut place = vec![usize::MAX; nodes];
+        let mut position = vec![usize::MAX; nodes];
         for (i, node) in order.iter().enumerate() {
-            place[*node] = i;
+            position[*node] = i;
         }
-        Work {
+        Worklist {
             order,
-            place,
+            position,
             heap: BinaryHeap::new(),
             queued: FixedBitSet::with_capacity(order.len()),
         }
@@ -321,7 +321,7 @@ impl<'o> Work<'o> {
 
     /// Adds a node. Nodes that are not in the order are ignored.
     fn add(&mut self, node: usize) {
-        let at = self.place[node];
+        let at = self.position[node];
         if at < self.order.len() && !self.queued.put(at) {
             self.heap.push(Reverse(at));
         }

@@ -1,6 +1,6 @@
 //! What procedures do with their arguments and COMMON, and reads of variables that have no value.
 
-use farfel_analysis::dataflow::{Intents, Use, procedures};
+use farfel_analysis::dataflow::{Intents, VariableUse, procedures};
 use farfel_ir::Sources;
 use farfel_ir::ir::Program;
 use farfel_lang::syntax::{NoIncludes, parse};
@@ -14,7 +14,7 @@ fn read(text: &str) -> Program {
     program
 }
 
-fn shown(u: Use) -> String {
+fn shown(u: VariableUse) -> String {
     let always = if u.always && u.writes { "!" } else { "" };
     format!("{}{always}", u.intent())
 }

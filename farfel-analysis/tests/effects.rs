@@ -1,10 +1,10 @@
 //! Side effects of procedures, and the arguments they assign.
 
 use farfel_analysis::effects::{
-    Assigned, Besides, Dummies, Effect, Effects, KnownDummy, Locations, Question,
+    Assigned, DummyAssumptions, Effect, Effects, EffectsOptions, KnownDummy, Locations, SideEffects,
 };
 use farfel_ir::Sources;
-use farfel_ir::ir::{Name, Place, Program, SymId, Unit};
+use farfel_ir::ir::{Name, Program, StorageClass, SymId, Unit};
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ struct Numbered<'u>(&'u Unit);
 impl Numbered<'_> {
     fn in_common(&self) -> impl Iterator<Item = SymId> {
         let symbols = self.0.symbols.iter();
-        let shared = symbols.filter(|(_, s)| matches!(s.place, Place::Common(_)));
+        let shared = symbols.filter(|(_, s)| matches!(s.storage_class, StorageClass::Common(_)));
         shared.map(|(id, _)| id)
     }
 }
@@ -108,23 +108,27 @@ impl Locations for Numbered<'_> {
     }
 }
 
-fn effects(program: &Program, commons: usize, dummies: Dummies) -> Effects {
+fn effects(program: &Program, commons: usize, dummies: DummyAssumptions) -> Effects {
     let numbered: Vec<Numbered> = program.units.iter().map(Numbered).collect();
     let locations = numbered.iter().map(|n| (n.0, n as &dyn Locations));
     let units: Vec<_> = locations.collect();
-    let question = Question {
+    let question = EffectsOptions {
         commons,
         reads: true,
         dummies,
-        ..Question::default()
+        ..EffectsOptions::default()
     };
     Effects::of(&units, question)
 }
 
 /// Returns the assigned slots, the read slots, and the other side effects.
-fn seen(effect: &Effect) -> (Vec<usize>, Vec<usize>, Besides) {
+fn seen(effect: &Effect) -> (Vec<usize>, Vec<usize>, SideEffects) {
     let slots = |set: &FixedBitSet| set.ones().collect();
-    (slots(&effect.assigned), slots(&effect.read), effect.besides)
+    (
+        slots(&effect.assigned),
+        slots(&effect.read),
+        effect.side_effects,
+    )
 }
 
 #[test]
@@ -144,12 +148,15 @@ fn effects_go_through_calls() {
       P = X
       END
 ";
-    let known = effects(&program(text), 2, Dummies::Anything);
+    let known = effects(&program(text), 2, DummyAssumptions::Anything);
     let of = |name: &str| seen(known.get(name).unwrap());
     // The slots are the arguments, the result, P, Q.
-    assert_eq!(of("LOW"), (vec![2], vec![0], Besides::Nothing));
-    assert_eq!(of("MID"), (vec![1, 3], vec![0, 4], Besides::Nothing));
-    assert_eq!(of("TOP"), (vec![0, 4], vec![1, 2, 5], Besides::Repeatable));
+    assert_eq!(of("LOW"), (vec![2], vec![0], SideEffects::Nothing));
+    assert_eq!(of("MID"), (vec![1, 3], vec![0, 4], SideEffects::Nothing));
+    assert_eq!(
+        of("TOP"),
+        (vec![0, 4], vec![1, 2, 5], SideEffects::Repeatable)
+    );
 }
 
 #[test]
@@ -162,10 +169,10 @@ fn functions_assign_their_results() {
       PRINT *, X
       END
 ";
-    let known = effects(&program(text), 0, Dummies::Anything);
+    let known = effects(&program(text), 0, DummyAssumptions::Anything);
     let of = |name: &str| seen(known.get(name).unwrap());
-    assert_eq!(of("F"), (vec![1], vec![0], Besides::Nothing));
-    assert_eq!(of("G"), (vec![1], vec![0], Besides::Once));
+    assert_eq!(of("F"), (vec![1], vec![0], SideEffects::Nothing));
+    assert_eq!(of("G"), (vec![1], vec![0], SideEffects::Once));
 }
 
 #[test]
@@ -181,10 +188,10 @@ fn procedures_without_text_may_do_anything_to_what_they_get() {
       END
 ";
     // KNOWN is passed a surplus argument, of which it cannot know.
-    let known = effects(&program(text), 0, Dummies::Anything);
+    let known = effects(&program(text), 0, DummyAssumptions::Anything);
     let of = |name: &str| seen(known.get(name).unwrap());
-    assert_eq!(of("S"), (vec![0], vec![0, 1], Besides::Once));
-    assert_eq!(of("LAST"), (vec![0], vec![0], Besides::Repeatable));
+    assert_eq!(of("S"), (vec![0], vec![0, 1], SideEffects::Once));
+    assert_eq!(of("LAST"), (vec![0], vec![0], SideEffects::Repeatable));
 }
 
 const TAKES_A_PROCEDURE: &str = "      SUBROUTINE S(F, A, B)
@@ -214,25 +221,28 @@ impl KnownDummy for OneOrTwo {
 
 #[test]
 fn dummy_procedures_do_what_is_thought_of_them() {
-    let of = |dummies: Dummies| {
+    let of = |dummies: DummyAssumptions| {
         let known = effects(&program(TAKES_A_PROCEDURE), 0, dummies);
         seen(known.get("S").unwrap())
     };
     let (a, b) = (1, 2);
     assert_eq!(
-        of(Dummies::Anything),
-        (vec![a, b], vec![a, b], Besides::Once)
+        of(DummyAssumptions::Anything),
+        (vec![a, b], vec![a, b], SideEffects::Once)
     );
-    assert_eq!(of(Dummies::Harmless), (vec![], vec![a, b], Besides::Once));
     assert_eq!(
-        of(Dummies::Closures),
-        (vec![a, b], vec![a, b], Besides::Once)
+        of(DummyAssumptions::Harmless),
+        (vec![], vec![a, b], SideEffects::Once)
+    );
+    assert_eq!(
+        of(DummyAssumptions::Closures),
+        (vec![a, b], vec![a, b], SideEffects::Once)
     );
     let targets = OneOrTwo(["ONE".into(), "TWO".into()]);
     let known: Box<dyn KnownDummy> = Box::new(targets);
     let all = HashMap::from([(("S".into(), "F".into()), known)]);
     assert_eq!(
-        of(Dummies::Known(all)),
-        (vec![a], vec![b], Besides::Nothing)
+        of(DummyAssumptions::Known(all)),
+        (vec![a], vec![b], SideEffects::Nothing)
     );
 }

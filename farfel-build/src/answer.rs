@@ -24,11 +24,11 @@ pub(crate) struct Answer {
     /// Directives for cargo.
     pub directives: Vec<String>,
     diagnostics: Vec<Diagnostic>,
-    end: Option<End>,
+    end: Option<BuildEnd>,
 }
 
 #[derive(Debug)]
-enum End {
+enum BuildEnd {
     Finished { library: PathBuf, bindings: PathBuf },
     Failed { headline: String, text: String },
 }
@@ -51,13 +51,13 @@ impl Answer {
             }
             Some("diagnostic") => self.diagnostics.push(diagnostic(&said)),
             Some("finished") => {
-                self.end = Some(End::Finished {
+                self.end = Some(BuildEnd::Finished {
                     library: text("library").into(),
                     bindings: text("bindings").into(),
                 });
             }
             Some("failed") => {
-                self.end = Some(End::Failed {
+                self.end = Some(BuildEnd::Failed {
                     headline: text("headline"),
                     text: text("text"),
                 });
@@ -75,12 +75,12 @@ impl Answer {
     pub fn outcome(&mut self) -> Option<Result<Built, Error>> {
         let diagnostics = std::mem::take(&mut self.diagnostics);
         Some(match self.end.take()? {
-            End::Finished { library, bindings } => Ok(Built {
+            BuildEnd::Finished { library, bindings } => Ok(Built {
                 library,
                 bindings,
                 warnings: diagnostics,
             }),
-            End::Failed { headline, text } => Err(Error::Build {
+            BuildEnd::Failed { headline, text } => Err(Error::Build {
                 headline,
                 text,
                 diagnostics,

@@ -25,14 +25,14 @@ pub(crate) fn run(request: &str, answer: &mut Answer) -> Result<Built, Error> {
     {
         // A command is faster than the bundled compiler because it was compiled with optimization.
         if let Some(command) = named()
-            && let Ok(running) = Running::start(&command)
+            && let Ok(running) = RunningCommand::start(&command)
         {
             return running.serve(request, answer);
         }
         inside(request, answer)
     }
     #[cfg(not(feature = "bundled"))]
-    Running::start(&find()?)?.serve(request, answer)
+    RunningCommand::start(&find()?)?.serve(request, answer)
 }
 
 /// Returns the command that the user, or a command that runs cargo, has named.
@@ -75,14 +75,14 @@ fn find() -> Result<PathBuf, Error> {
 }
 
 /// A running command of this version that waits for a request.
-struct Running {
+struct RunningCommand {
     command: PathBuf,
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Running {
-    fn start(command: &Path) -> Result<Running, Error> {
+impl RunningCommand {
+    fn start(command: &Path) -> Result<RunningCommand, Error> {
         let failed = |reason: String| Error::Command {
             command: command.to_owned(),
             reason,
@@ -101,7 +101,7 @@ impl Running {
         let ready: Value = serde_json::from_str(&first).unwrap_or_default();
         let version = ready["version"].as_str();
         if ready["reason"] == "ready" && version == Some(env!("CARGO_PKG_VERSION")) {
-            return Ok(Running {
+            return Ok(RunningCommand {
                 command: command.to_owned(),
                 child,
                 lines,

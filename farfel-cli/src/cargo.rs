@@ -23,7 +23,7 @@ pub fn find() -> Result<PathBuf> {
         return Ok(cargo.into());
     }
     which::which("cargo").map_err(|_| {
-        Error::cannot("cannot find cargo, neither by $CARGO nor on PATH")
+        Error::invalid("cannot find cargo, neither by $CARGO nor on PATH")
             .help("install Rust: https://rustup.rs")
     })
 }
@@ -123,7 +123,7 @@ fn command_for_build_scripts() -> Option<PathBuf> {
 pub fn not_for_files(options: &CargoOptions, targets: &Targets) -> Result {
     match words(options).into_iter().chain(parts(targets)).next() {
         None => Ok(()),
-        Some(option) => Err(Error::cannot(format!(
+        Some(option) => Err(Error::invalid(format!(
             "`{}` is for projects, but there are files on the command line",
             option.display()
         ))),
@@ -166,7 +166,7 @@ pub fn not_without_rust(options: &CargoOptions, targets: &Targets) -> Result {
     };
     match words(&asked).into_iter().chain(parts(targets)).next() {
         None => Ok(()),
-        Some(option) => Err(Error::cannot(format!(
+        Some(option) => Err(Error::invalid(format!(
             "`{}` is for cargo, and there is no Rust in this project",
             option.display()
         ))),
@@ -259,7 +259,7 @@ fn words(options: &CargoOptions) -> Vec<OsString> {
 ///
 /// It cannot be started.
 pub fn status(mut command: Command, shell: &mut Shell) -> Result<ExitStatus> {
-    shell.verbose("Running", shown(&command));
+    shell.verbose("Running", command_line(&command));
     watched::leave_to_children();
     let status = command.status().map_err(|source| {
         let program = PathBuf::from(command.get_program());
@@ -290,14 +290,14 @@ pub fn status_and_scripts(
     shell: &mut Shell,
 ) -> Result<(ExitStatus, BuildScripts)> {
     if let Some(format) = message_format(shell) {
-        return Err(Error::cannot(format!(
+        return Err(Error::invalid(format!(
             "`--message-format {format}` is not possible here: what cargo says is needed for the table or page"
         )));
     }
     command
         .arg("--message-format=json-render-diagnostics")
         .stdout(Stdio::piped());
-    shell.verbose("Running", shown(&command));
+    shell.verbose("Running", command_line(&command));
     watched::leave_to_children();
     let program = PathBuf::from(command.get_program());
     let cannot = |source| Error::io("run", &program, &source);
@@ -340,7 +340,7 @@ pub fn code(status: ExitStatus) -> u8 {
 }
 
 /// Formats a command line for display.
-pub fn shown(command: &Command) -> String {
+pub fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(quoted).collect();
     format!("`{}`", words.join(" "))

@@ -26,7 +26,7 @@ impl Source {
     pub fn find(named: Option<&Path>) -> Result<Self> {
         if let Some(dir) = named {
             if !holds_crates(dir) {
-                return Err(Error::cannot(format!(
+                return Err(Error::invalid(format!(
                     "`{}` does not hold farfel-build and farfel-runtime",
                     dir.display()
                 ))

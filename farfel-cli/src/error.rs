@@ -8,7 +8,7 @@ use crate::shell::Shell;
 /// missing compiler.
 pub const EXIT_ERRORS: u8 = 1;
 /// An invalid command line, or an internal failure.
-pub const EXIT_CANNOT: u8 = 2;
+pub const EXIT_INVALID: u8 = 2;
 
 /// The reason why a command fails.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum Error {
     Build(#[from] farfel_driver::Error),
     /// The command cannot do what was asked.
     #[error("{message}")]
-    Cannot {
+    Message {
         /// The error, in one sentence without a full stop.
         message: String,
         /// What to do about it, if known.
@@ -37,17 +37,17 @@ pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
     /// Returns the error for an impossible request, because of `message`.
-    pub fn cannot(message: impl Into<String>) -> Self {
-        Error::Cannot {
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Error::Message {
             message: message.into(),
             help: None,
-            code: EXIT_CANNOT,
+            code: EXIT_INVALID,
         }
     }
 
     /// Returns an error that the user can fix.
     pub fn fixable(message: impl Into<String>) -> Self {
-        Error::Cannot {
+        Error::Message {
             message: message.into(),
             help: None,
             code: EXIT_ERRORS,
@@ -67,7 +67,7 @@ impl Error {
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         match self {
-            Error::Cannot { message, code, .. } => Error::Cannot {
+            Error::Message { message, code, .. } => Error::Message {
                 message,
                 help: Some(help.into()),
                 code,
@@ -86,7 +86,7 @@ impl Error {
                 Error::io("read or write", path, source).show(shell);
             }
             Error::Build(error) => shell.error(error, None),
-            Error::Cannot { message, help, .. } => shell.error(message, help.as_deref()),
+            Error::Message { message, help, .. } => shell.error(message, help.as_deref()),
             Error::Exit(_) => {}
         }
     }
@@ -95,7 +95,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Build(error) => error.exit_code(),
-            Error::Cannot { code, .. } => *code,
+            Error::Message { code, .. } => *code,
             Error::Exit(code) => *code,
         }
     }

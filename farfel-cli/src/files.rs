@@ -99,7 +99,7 @@ pub fn readable(files: &[PathBuf]) -> Result {
     if empty {
         return Err(Error::fixable(format!(
             "nothing to compile: `{}` is empty",
-            shown(files)
+            file_list(files)
         )));
     }
     Ok(())
@@ -117,7 +117,7 @@ pub fn replaces_no_source(out: &Path, sources: &[PathBuf]) -> Result {
         _ => false,
     };
     match farfel_driver::is_source_name(out) || sources.iter().any(same) {
-        true => Err(Error::cannot(format!(
+        true => Err(Error::invalid(format!(
             "`{}` is a source, which would be replaced",
             out.display()
         ))
@@ -145,7 +145,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Formats file names for a status line.
-pub fn shown(files: &[PathBuf]) -> String {
+pub fn file_list(files: &[PathBuf]) -> String {
     let names: Vec<String> = files
         .iter()
         .map(|file| file.display().to_string())

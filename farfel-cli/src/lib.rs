@@ -64,7 +64,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::error::{EXIT_CANNOT, EXIT_ERRORS, Error};
+use crate::error::{EXIT_ERRORS, EXIT_INVALID, Error};
 use crate::shell::Shell;
 
 /// Runs the command with the process's arguments.
@@ -72,13 +72,13 @@ use crate::shell::Shell;
 /// As `cargo-farfel`, it skips the first argument, the subcommand name that cargo passes.
 pub fn main() -> ExitCode {
     let arguments = without_subcommand_name(std::env::args_os());
-    let cli = match args::Cli::try_parse_from(tapenade_apart(arguments)) {
+    let cli = match args::Cli::try_parse_from(split_tapenade_options(arguments)) {
         Ok(cli) => cli,
         Err(usage) => {
             // A closed terminal is no reason to fail differently.
             let _ = usage.print();
             return if usage.use_stderr() {
-                ExitCode::from(EXIT_CANNOT)
+                ExitCode::from(EXIT_INVALID)
             } else {
                 ExitCode::SUCCESS
             };
@@ -117,7 +117,7 @@ pub fn main() -> ExitCode {
             error.show(&mut shell);
             ExitCode::from(error.exit_code())
         }
-        Err(_) => ExitCode::from(EXIT_CANNOT),
+        Err(_) => ExitCode::from(EXIT_INVALID),
     };
     shell.finish();
     code
@@ -137,7 +137,7 @@ fn without_subcommand_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsS
 }
 
 /// Inserts `--` after `farfel tapenade`, whose arguments clap must not parse: `-vector` is not `-v`.
-fn tapenade_apart(mut arguments: Vec<OsString>) -> Vec<OsString> {
+fn split_tapenade_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let mut at = 1;
     while let Some(word) = arguments.get(at).and_then(|a| a.to_str()) {
         match word {
@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn options_of_tapenade_are_left_alone() {
-        let apart = |words: &[&str]| tapenade_apart(words.iter().map(OsString::from).collect());
+        let apart =
+            |words: &[&str]| split_tapenade_options(words.iter().map(OsString::from).collect());
         assert_eq!(
             apart(&[
                 "farfel", "-q", "--color", "never", "tapenade", "-vector", "a.f"

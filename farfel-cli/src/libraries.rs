@@ -41,7 +41,7 @@ pub fn add(config: &mut Config, dir: &Path, options: Option<&CargoOptions>) -> R
     else {
         return Ok(true);
     };
-    let mut found = Found {
+    let mut found = LibrarySearch {
         packages: &metadata,
         nodes: nodes(&metadata),
         libraries: Vec::new(),
@@ -83,7 +83,7 @@ pub fn of_project(config: &mut Config, dir: &Path) -> Result {
 ///
 /// A dependency cannot be used in this way.
 pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Result {
-    let mut found = ByPath::default();
+    let mut found = PathSearch::default();
     let dependencies = dependencies(manifest).into_iter();
     for (name, path) in dependencies.filter(|(name, _)| name != RUNTIME) {
         let Some(path) = path else {
@@ -107,7 +107,7 @@ pub fn by_path(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Resul
 ///
 /// A manifest or a source cannot be read.
 pub fn of_package(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Result {
-    let mut found = ByPath::default();
+    let mut found = PathSearch::default();
     for (name, path) in dependencies(manifest) {
         if let Some(path) = path.filter(|_| name != RUNTIME)
             && let Some(index) = found.add(&dir.join(path))?
@@ -121,12 +121,12 @@ pub fn of_package(config: &mut Config, dir: &Path, manifest: &DocumentMut) -> Re
 
 /// The libraries found so far, by path.
 #[derive(Default)]
-struct ByPath {
+struct PathSearch {
     libraries: Vec<Library>,
     known: HashMap<PathBuf, Option<usize>>,
 }
 
-impl ByPath {
+impl PathSearch {
     /// Adds the library in a directory, if there is one, and returns its index.
     fn add(&mut self, dir: &Path) -> Result<Option<usize>> {
         let file = dir.join("Cargo.toml");
@@ -199,7 +199,7 @@ fn nodes(metadata: &Metadata) -> HashMap<&PackageId, &Node> {
 }
 
 /// The libraries found so far.
-struct Found<'a> {
+struct LibrarySearch<'a> {
     packages: &'a Metadata,
     nodes: HashMap<&'a PackageId, &'a Node>,
     libraries: Vec<Library>,
@@ -207,7 +207,7 @@ struct Found<'a> {
     all_by_settings: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> LibrarySearch<'a> {
     /// Returns the indices of the libraries that a package uses directly.
     fn of(&mut self, package: &PackageId) -> Result<Vec<usize>> {
         let Some(node) = self.nodes.get(package).copied() else {

@@ -29,7 +29,7 @@ impl LintOptions {
     /// A name is unknown.
     pub fn apply(&self, config: &mut Config) -> Result {
         let levels = self.levels();
-        config.lints.set_all(levels).map_err(Error::cannot)
+        config.lints.set_all(levels).map_err(Error::invalid)
     }
 
     /// Passes the levels to the build script that cargo runs, after those of the environment.

@@ -25,7 +25,7 @@ pub fn builds_by_settings_alone(dir: &Path) -> bool {
 pub fn manifest_dir(manifest_path: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = manifest_path {
         if path.file_name().is_none_or(|name| name != "Cargo.toml") {
-            return Err(Error::cannot(format!(
+            return Err(Error::invalid(format!(
                 "`--manifest-path` must name a Cargo.toml, not `{}`",
                 path.display()
             )));
@@ -54,7 +54,7 @@ pub fn metadata_error(error: cargo_metadata::Error) -> Error {
             let text = stderr.trim();
             Error::fixable(text.strip_prefix("error: ").unwrap_or(text).to_owned())
         }
-        other => Error::cannot(format!("cannot run cargo metadata: {other}")),
+        other => Error::invalid(format!("cannot run cargo metadata: {other}")),
     }
 }
 

@@ -36,7 +36,7 @@ const DEVICES: &[&str] = &["con", "prn", "aux", "nul"];
 pub fn check(name: &str) -> Result {
     let error = |why: String| {
         Err(
-            Error::cannot(format!("`{name}` cannot be a package name: {why}"))
+            Error::invalid(format!("`{name}` cannot be a package name: {why}"))
                 .help("give another name with `--name NAME`; the directory can keep its own"),
         )
     };

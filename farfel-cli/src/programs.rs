@@ -308,7 +308,7 @@ pub fn run(
     };
     let mut command = Command::new(near(program));
     command.args(arguments);
-    shell.status("Running", cargo::shown(&command));
+    shell.status("Running", cargo::command_line(&command));
     Ok(cargo::code(cargo::status(command, shell)?))
 }
 
@@ -392,13 +392,13 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
         if args.no_run {
             continue;
         }
-        let said = Command::new(&out)
+        let output = Command::new(&out)
             .args(&args.arguments)
             .current_dir(&project.config.root)
             .stdin(Stdio::null())
             .output()
             .map_err(|source| Error::io("run", &out, &source))?;
-        let good = said.status.success();
+        let good = output.status.success();
         say(
             shell,
             &format!("test {name} ... {}\n", if good { "ok" } else { "FAILED" }),
@@ -406,9 +406,9 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
         match good {
             true => passed += 1,
             false => {
-                let mut text = said.stdout;
-                text.extend(said.stderr);
-                let code = cargo::code(said.status);
+                let mut text = output.stdout;
+                text.extend(output.stderr);
+                let code = cargo::code(output.status);
                 failed.push((name, code, String::from_utf8_lossy(&text).into_owned()));
             }
         }
@@ -437,7 +437,7 @@ pub fn test(project: &Project, args: &Test, shell: &mut Shell) -> Result {
 fn say(shell: &mut Shell, text: &str) -> Result {
     shell
         .out(text)
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")))
 }
 
 /// Returns the folder in which the build of an executable records its times, beside the executable.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use farfel_driver::progress::{Now, Progress};
+use farfel_driver::progress::{Progress, ProgressSnapshot};
 
 const VERB: Style = AnsiColor::BrightCyan.on_default().bold();
 
@@ -55,7 +55,12 @@ impl Mode {
 }
 
 /// Shows the progress of a build on standard error while `make` runs.
-pub fn shown<T>(progress: &Progress, mode: Mode, color: bool, make: impl FnOnce() -> T) -> T {
+pub fn with_progress_line<T>(
+    progress: &Progress,
+    mode: Mode,
+    color: bool,
+    make: impl FnOnce() -> T,
+) -> T {
     let (every, moves) = match mode {
         Mode::Moves => (MOVES_EVERY, true),
         Mode::Stays => (STAYS_EVERY, false),
@@ -64,7 +69,7 @@ pub fn shown<T>(progress: &Progress, mode: Mode, color: bool, make: impl FnOnce(
     let (over, wait) = channel::<()>();
     std::thread::scope(move |scope| {
         scope.spawn(move || {
-            let mut last = Now::default();
+            let mut last = ProgressSnapshot::default();
             let mut written = false;
             while wait.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 let now = progress.now();
@@ -103,7 +108,7 @@ pub fn erase() {
 }
 
 /// Reports that Ctrl-C ended a build.
-pub fn interrupted(now: &Now) {
+pub fn interrupted(now: &ProgressSnapshot) {
     if Mode::of_terminal() == Mode::Moves {
         erase();
     }
@@ -124,7 +129,7 @@ pub struct ScriptLine {
     /// The package that is built.
     name: String,
     /// The progress that is currently shown.
-    last: Mutex<Now>,
+    last: Mutex<ProgressSnapshot>,
 }
 
 impl ScriptLine {
@@ -140,7 +145,7 @@ impl ScriptLine {
     }
 
     /// Shows the progress.
-    pub fn show(&self, now: &Now) {
+    pub fn show(&self, now: &ProgressSnapshot) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if *last == *now {
             return;
@@ -156,14 +161,14 @@ impl ScriptLine {
     /// Erases the line.
     pub fn erase(&self) {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if *last != Now::default() {
+        if *last != ProgressSnapshot::default() {
             let _ = (&self.terminal).write_all(ERASE.as_bytes());
         }
     }
 }
 
 /// Formats a line to be updated in place, in a terminal of this width.
-fn moving(now: &Now, verb: &str, name: &str, width: usize, color: bool) -> String {
+fn moving(now: &ProgressSnapshot, verb: &str, name: &str, width: usize, color: bool) -> String {
     let mut rest = String::new();
     if !name.is_empty() {
         rest += name;
@@ -198,7 +203,7 @@ fn moving(now: &Now, verb: &str, name: &str, width: usize, color: bool) -> Strin
 }
 
 /// Formats a new line.
-fn staying(now: &Now, color: bool) -> String {
+fn staying(now: &ProgressSnapshot, color: bool) -> String {
     let style = if color { VERB } else { Style::new() };
     format!("{style}{:>12}{style:#} {}", "Building", now.text())
 }
@@ -213,8 +218,8 @@ fn width() -> usize {
 mod tests {
     use super::*;
 
-    fn now() -> Now {
-        Now {
+    fn now() -> ProgressSnapshot {
+        ProgressSnapshot {
             done: 5,
             steps: 20,
             kept: 2,
@@ -235,7 +240,7 @@ mod tests {
             visible(&line),
             "    Building [======>                  ] 5/20, 2 from the cache: compiling SOLVE, differentiating ROOT"
         );
-        let late = Now {
+        let late = ProgressSnapshot {
             left: Some(42),
             ..now()
         };
@@ -250,7 +255,7 @@ mod tests {
             let line = moving(&now(), "Building", "demo", width, false);
             assert!(visible(&line).len() < width.max(14 + 3), "{width}: {line}");
         }
-        let all = Now {
+        let all = ProgressSnapshot {
             done: 20,
             running: Vec::new(),
             ..now()
@@ -261,9 +266,9 @@ mod tests {
 
     #[test]
     fn before_steps_are_known_there_is_what_runs() {
-        let reading = Now {
+        let reading = ProgressSnapshot {
             running: vec!["reading sources".into()],
-            ..Now::default()
+            ..ProgressSnapshot::default()
         };
         let line = moving(&reading, "Building", "", 80, false);
         assert_eq!(visible(&line), "    Building reading sources");

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{BUILD_HELPER, builds_by_settings_alone, manifest_dir, metadata_error};
 use crate::programs::Project;
 use crate::shell::Shell;
-use crate::unchanged::{Record, Unchanged};
+use crate::unchanged::{ProjectState, Record};
 use crate::{cargo, compiler, libraries, watched};
 
 /// Prepares for a build by cargo: reads the Farfel sources, so that errors in them are shown once and
@@ -34,9 +34,9 @@ pub fn prepare(
         lints.map_or(Ok(()), |l| l.apply(config))?;
     }
     let configs = || packages.iter().map(|(_, config)| config);
-    let before = Unchanged::of(&manifest_dir, options, configs().chain([&main]));
+    let before = ProjectState::of(&manifest_dir, options, configs().chain([&main]));
     // Programs that parse the messages get all of them; people get warnings from the build script.
-    if !shell.messages.is_for_programs() && before.as_ref().is_some_and(Unchanged::holds) {
+    if !shell.messages.is_for_programs() && before.as_ref().is_some_and(ProjectState::is_recorded) {
         shell.verbose("Fresh", "Farfel sources");
         return Ok(None);
     }
@@ -143,8 +143,8 @@ pub fn config(project: &OneProject) -> Result<Config> {
     let packages = farfel_packages(&manifest_dir, &names, false)?;
     let [package] = packages.as_slice() else {
         return Err(match packages.len() {
-            0 => Error::cannot("this project has no package that depends on farfel-build"),
-            _ => Error::cannot("this workspace has several packages with Farfel sources")
+            0 => Error::invalid("this project has no package that depends on farfel-build"),
+            _ => Error::invalid("this workspace has several packages with Farfel sources")
                 .help("name one with `-p`, or name files"),
         });
     };
@@ -183,7 +183,7 @@ pub fn farfel_packages(
     let members = metadata.workspace_packages();
     for name in names {
         if !members.iter().any(|package| package.name.as_str() == name) {
-            return Err(Error::cannot(format!(
+            return Err(Error::invalid(format!(
                 "no package `{name}` in this project"
             )));
         }

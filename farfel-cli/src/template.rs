@@ -71,7 +71,7 @@ pub struct Values<'a> {
 pub fn files(template: Template, values: &Values) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let folder = TEMPLATES
         .get_dir(template.folder())
-        .ok_or_else(|| Error::cannot(format!("no template `{}`", template.folder())))?;
+        .ok_or_else(|| Error::invalid(format!("no template `{}`", template.folder())))?;
     let mut files = Vec::new();
     collect(folder, folder.path(), values, &mut files)?;
     Ok(files)
@@ -106,7 +106,7 @@ fn render(path: &Path, text: &[u8], values: &Values) -> Result<String> {
     let syntax = SyntaxConfig::builder()
         .keep_trailing_newline(true)
         .build()
-        .map_err(|error| Error::cannot(error.to_string()))?;
+        .map_err(|error| Error::invalid(error.to_string()))?;
     environment.set_syntax(syntax);
     let Values {
         name,
@@ -120,7 +120,7 @@ fn render(path: &Path, text: &[u8], values: &Values) -> Result<String> {
             &String::from_utf8_lossy(text),
             context! { name, crate_name, farfel_build, farfel_runtime },
         )
-        .map_err(|error| Error::cannot(format!("template `{}`: {error:#}", path.display())))
+        .map_err(|error| Error::invalid(format!("template `{}`: {error:#}", path.display())))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::args::CargoOptions;
 const READ: &str = "read\n";
 
 /// The state of a project.
-pub struct Unchanged {
+pub struct ProjectState {
     manifest_dir: PathBuf,
     /// The target directory that the command line names.
     target_dir: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub struct Unchanged {
     state: String,
 }
 
-impl Unchanged {
+impl ProjectState {
     /// Returns the state of the packages with these settings; `None` if the sources cannot be listed.
     pub fn of<'a>(
         manifest_dir: &Path,
@@ -50,7 +50,7 @@ impl Unchanged {
         let mut hasher = DefaultHasher::new();
         (manifest_dir, &options.package, &options.exclude).hash(&mut hasher);
         options.workspace.hash(&mut hasher);
-        Some(Unchanged {
+        Some(ProjectState {
             manifest_dir: manifest_dir.to_owned(),
             target_dir: options.target_dir.clone(),
             name: format!("checked-{:016x}", hasher.finish()),
@@ -59,7 +59,7 @@ impl Unchanged {
     }
 
     /// Whether the state is the recorded one.
-    pub fn holds(&self) -> bool {
+    pub fn is_recorded(&self) -> bool {
         let Some(Ok(recorded)) = self.file().map(fs::read_to_string) else {
             return false;
         };
@@ -101,7 +101,7 @@ impl Unchanged {
 /// a new one as a cache.
 #[must_use]
 pub struct Record {
-    state: Unchanged,
+    state: ProjectState,
     text: String,
     lock: PathBuf,
 }
@@ -186,10 +186,10 @@ mod tests {
         (dir, config)
     }
 
-    fn state(dir: &Path, config: &Config) -> Unchanged {
+    fn state(dir: &Path, config: &Config) -> ProjectState {
         let mut options = options();
         options.target_dir = Some(dir.join("built"));
-        Unchanged::of(dir, &options, [config].into_iter()).unwrap()
+        ProjectState::of(dir, &options, [config].into_iter()).unwrap()
     }
 
     #[test]
@@ -197,30 +197,36 @@ mod tests {
         let (dir, config) = project();
         let dir = dir.path();
         let included = dir.join("fortran/a.inc");
-        assert!(!state(dir, &config).holds(), "nothing is recorded yet");
+        assert!(
+            !state(dir, &config).is_recorded(),
+            "nothing is recorded yet"
+        );
         let lock = || dir.join("Cargo.lock");
         let keep = || drop(state(dir, &config).record(std::slice::from_ref(&included), lock()));
         keep();
-        assert!(state(dir, &config).holds());
+        assert!(state(dir, &config).is_recorded());
 
         fs::write(dir.join("fortran/a.ff"), "C\n      END\n").unwrap();
-        assert!(!state(dir, &config).holds(), "a source has changed");
+        assert!(!state(dir, &config).is_recorded(), "a source has changed");
         keep();
         fs::write(&included, "C more\n").unwrap();
-        assert!(!state(dir, &config).holds(), "an INCLUDE file has changed");
+        assert!(
+            !state(dir, &config).is_recorded(),
+            "an INCLUDE file has changed"
+        );
         keep();
         fs::write(dir.join("fortran/b.ff"), "      END\n").unwrap();
-        assert!(!state(dir, &config).holds(), "a source has come");
+        assert!(!state(dir, &config).is_recorded(), "a source has come");
         keep();
         fs::remove_file(dir.join("fortran/b.ff")).unwrap();
-        assert!(!state(dir, &config).holds(), "a source has gone");
+        assert!(!state(dir, &config).is_recorded(), "a source has gone");
         keep();
         let other = Config {
             real_kind: 8,
             ..config.clone()
         };
-        assert!(!state(dir, &other).holds(), "a setting has changed");
-        assert!(state(dir, &config).holds());
+        assert!(!state(dir, &other).is_recorded(), "a setting has changed");
+        assert!(state(dir, &config).is_recorded());
     }
 
     #[test]
@@ -228,11 +234,11 @@ mod tests {
         let (dir, config) = project();
         drop(state(dir.path(), &config).record(&[], dir.path().join("Cargo.lock")));
         let now = state(dir.path(), &config);
-        assert!(now.holds());
+        assert!(now.is_recorded());
         let file = now.file().unwrap();
         for text in ["", "read\n", "farfel"] {
             fs::write(&file, text).unwrap();
-            assert!(!now.holds());
+            assert!(!now.is_recorded());
         }
     }
 
@@ -242,14 +248,14 @@ mod tests {
         let target = dir.path().join("target");
         let mut options = options();
         options.target_dir = Some(target.clone());
-        let state = || Unchanged::of(dir.path(), &options, [&config].into_iter()).unwrap();
+        let state = || ProjectState::of(dir.path(), &options, [&config].into_iter()).unwrap();
         let record = state().record(&[], dir.path().join("Cargo.lock"));
         assert!(!target.exists(), "cargo creates it");
         fs::create_dir(&target).unwrap();
         fs::write(dir.path().join("Cargo.lock"), "version = 4\n").unwrap();
-        assert!(!state().holds());
+        assert!(!state().is_recorded());
         drop(record);
-        assert!(state().holds());
+        assert!(state().is_recorded());
 
         fs::remove_dir_all(&target).unwrap();
         drop(state().record(&[], dir.path().join("Cargo.lock")));

@@ -35,7 +35,7 @@ pub fn run<T>(session: &Session, shell: &Shell, work: impl FnOnce(&Session) -> T
     let progress = session.progress();
     let mode = mode(shell);
     set(State::Build(progress.clone()));
-    let made = progress::shown(&progress, mode, shell.colors_err(), || work(session));
+    let made = progress::with_progress_line(&progress, mode, shell.colors_err(), || work(session));
     set(State::Idle);
     made
 }

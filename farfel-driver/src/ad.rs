@@ -4,10 +4,10 @@
 use crate::cache::{Cache, Entry, Key};
 use crate::process::{self, Limits};
 use crate::toolchain::Compiler;
-use crate::tools::{self, Found, ToolRunner};
+use crate::tools::{self, InstalledTool, ToolRunner};
 use crate::{Config, Error, files};
 use farfel_ad::{AdTool, Bounded, Builtin};
-use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use farfel_tools::{adifor, tapenade};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// An AD tool that is available.
-pub(crate) struct Chosen {
+pub(crate) struct SelectedTool {
     pub tool: Box<dyn AdTool>,
     /// The identity of the tool: name, version, options. Tools with equal identities give equal results.
     pub identity: String,
@@ -35,9 +35,9 @@ pub(crate) struct Chosen {
 ///
 /// [`Error::AdTool`] if there is no tool with this name; the errors of [`tools::tapenade`] and
 /// [`tools::adifor`].
-pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Error> {
+pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<SelectedTool, Error> {
     match config.ad_tool.as_str() {
-        "builtin" => Ok(Chosen {
+        "builtin" => Ok(SelectedTool {
             tool: match config.tape_bytes() {
                 None => Box::new(Builtin),
                 Some(tape) => Box::new(Bounded { tape }),
@@ -72,7 +72,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
             }
             let identity = format!("tapenade {} {options:?}", found.version);
             let kit = found.kit.clone();
-            Ok(Chosen {
+            Ok(SelectedTool {
                 tool: Box::new(tapenade::Tapenade {
                     version,
                     options,
@@ -101,7 +101,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
                 allow_unknown: config.adifor.allow_unknown.clone(),
             };
             let identity = format!("adifor {version} {options:?}");
-            Ok(Chosen {
+            Ok(SelectedTool {
                 tool: Box::new(adifor::Adifor {
                     version,
                     options,
@@ -118,7 +118,7 @@ pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<Chosen, Erro
     }
 }
 
-fn broken(tool: &'static str, found: &Found, reason: String) -> Error {
+fn broken(tool: &'static str, found: &InstalledTool, reason: String) -> Error {
     Error::ToolBroken {
         tool,
         program: found.program.clone(),
@@ -126,8 +126,13 @@ fn broken(tool: &'static str, found: &Found, reason: String) -> Error {
     }
 }
 
-fn runner(found: Found, identity: &str, seconds: u64, cache: &Arc<Cache>) -> Arc<dyn Runner> {
-    Arc::new(Remembering {
+fn runner(
+    found: InstalledTool,
+    identity: &str,
+    seconds: u64,
+    cache: &Arc<Cache>,
+) -> Arc<dyn Runner> {
+    Arc::new(CachingRunner {
         runner: ToolRunner::new(found.program, [], Duration::from_secs(seconds)),
         identity: identity.to_owned(),
         cache: Arc::clone(cache),
@@ -136,7 +141,7 @@ fn runner(found: Found, identity: &str, seconds: u64, cache: &Arc<Cache>) -> Arc
 }
 
 /// Runs a tool only for jobs that are not in the cache.
-struct Remembering {
+struct CachingRunner {
     runner: ToolRunner,
     identity: String,
     cache: Arc<Cache>,
@@ -144,7 +149,7 @@ struct Remembering {
     known: Mutex<HashSet<String>>,
 }
 
-impl Remembering {
+impl CachingRunner {
     fn key(&self, job: &Job) -> Key {
         let mut key = Key::builder("derivative")
             .field("tool", &self.identity)
@@ -163,8 +168,8 @@ impl Remembering {
 /// The name of the file with the tool's output in a cache entry. No file of a tool can have this name.
 const SAID: &str = "/said";
 
-impl Runner for Remembering {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+impl Runner for CachingRunner {
+    fn run(&self, job: &Job) -> Result<RunResult, RunError> {
         let key = self.key(job);
         if let Some(ran) = self.cache.get(&key).and_then(ran) {
             self.known().insert(key.hex());
@@ -175,13 +180,13 @@ impl Runner for Remembering {
 
     // Only a good run is cached: a failure for lack of memory, or a truncated file, must not become
     // permanent.
-    fn accept(&self, job: &Job, ran: &Ran) {
+    fn accept(&self, job: &Job, ran: &RunResult) {
         let key = self.key(job);
         if !self.known().insert(key.hex()) {
             return;
         }
         let mut entry = Entry {
-            files: vec![(SAID.to_owned(), ran.said.clone().into_bytes())],
+            files: vec![(SAID.to_owned(), ran.output.clone().into_bytes())],
         };
         for (name, text) in &ran.files {
             entry.files.push((name.clone(), text.clone().into_bytes()));
@@ -191,8 +196,8 @@ impl Runner for Remembering {
 }
 
 /// Decodes an entry; `None` if it is not the result of a run.
-fn ran(entry: Entry) -> Option<Ran> {
-    let mut ran = Ran::default();
+fn ran(entry: Entry) -> Option<RunResult> {
+    let mut ran = RunResult::default();
     let mut said = None;
     for (name, bytes) in entry.files {
         let text = String::from_utf8(bytes).ok()?;
@@ -202,11 +207,11 @@ fn ran(entry: Entry) -> Option<Ran> {
             ran.files.insert(name, text);
         }
     }
-    ran.said = said?;
+    ran.output = said?;
     Some(ran)
 }
 
-impl Chosen {
+impl SelectedTool {
     /// Returns the object files of the stack that the tool's adjoints use: from its own kit if it has one,
     /// else ours.
     ///

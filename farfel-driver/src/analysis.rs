@@ -98,7 +98,7 @@ impl Activity {
                 self.statements(c, &mut text);
             }
             for tape in &analysis.tapes {
-                let _ = writeln!(text, "\n  {}", said(tape));
+                let _ = writeln!(text, "\n  {}", tape_text(tape));
             }
             for j in &analysis.joint {
                 let _ = writeln!(text, "\n  calls of {} are joint: {}", j.unit, j.why);
@@ -201,21 +201,21 @@ impl Activity {
                 let _ = writeln!(text, "    {}", line.file);
                 file = Some(&line.file);
             }
-            let mut said = Vec::new();
+            let mut remarks = Vec::new();
             if s.active {
-                said.push("active".to_owned());
+                remarks.push("active".to_owned());
             }
             if !s.kept.is_empty() {
                 let names: Vec<&str> = s.kept.iter().map(|n| n.as_str()).collect();
-                said.push(format!("keeps {}", names.join(", ")));
+                remarks.push(format!("keeps {}", names.join(", ")));
             }
             if s.left_out {
-                said.push("left out".to_owned());
+                remarks.push("left out".to_owned());
             }
-            let said = said.join(", ");
+            let remarks = remarks.join(", ");
             let _ = writeln!(
                 text,
-                "    {:>5}  {:<width$}  {said}",
+                "    {:>5}  {:<width$}  {remarks}",
                 line.number, line.text
             );
         }
@@ -223,7 +223,7 @@ impl Activity {
 }
 
 /// Describes a tape: `tape of DOUBLE PRECISION: 2*N + 3 values of 8 bytes`.
-fn said(tape: &Tape) -> String {
+fn tape_text(tape: &Tape) -> String {
     let Tape {
         ty,
         bytes,

@@ -12,7 +12,7 @@ pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
     let mut out = String::with_capacity(text.len());
     let mut kind = Kind::Primal;
     let mut title = Kind::Primal;
-    let mut said: Option<((usize, usize), &'static str)> = None;
+    let mut last_comment: Option<((usize, usize), &'static str)> = None;
     for (i, line) in both.lines.iter().enumerate() {
         let code = line.text.trim();
         if line.text.starts_with('C') {
@@ -20,12 +20,14 @@ pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
             title = Kind::of_title(words).unwrap_or(title);
         } else if line.unit.is_some() {
             kind = std::mem::replace(&mut title, Kind::Primal);
-            said = None;
+            last_comment = None;
         } else if let (true, Some(from)) = (
             kind != Kind::Primal && !continues(&line.text) && is_executable(code),
             line.from,
         ) {
-            let known = said.filter(|(at, _)| *at == from).map(|(_, role)| role);
+            let known = last_comment
+                .filter(|(at, _)| *at == from)
+                .map(|(_, role)| role);
             // A store to the tape follows the test whether there is room.
             let next = || {
                 both.lines[i..]
@@ -34,8 +36,8 @@ pub(crate) fn annotated(text: &str, sources: &Sources) -> String {
             };
             let role = role(kind, code).or(known).or_else(next).unwrap_or_default();
             let what = (from, role);
-            if said != Some(what) {
-                said = Some(what);
+            if last_comment != Some(what) {
+                last_comment = Some(what);
                 if let Some(comment) = comment(&both, &lines, what) {
                     out.push_str(&comment);
                 }

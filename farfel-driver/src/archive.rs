@@ -1,6 +1,6 @@
 //! Writes the static library.
 
-use crate::plan::objects::{Means, Object};
+use crate::plan::objects::{BuildTools, Object};
 use crate::{Error, files};
 use ar_archive_writer::{
     ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, write_archive_to_stream,
@@ -15,7 +15,7 @@ use std::path::Path;
 /// where only rustc's linker is installed.
 pub(crate) fn write(
     objects: &[&Object],
-    means: &Means,
+    tools: &BuildTools,
     library: &Path,
     target: &str,
 ) -> Result<Vec<u8>, Error> {
@@ -24,7 +24,7 @@ pub(crate) fn write(
         .map(|o| (format!("{}.o", o.name), &o.code[..]))
         .collect();
     let stack = match objects.iter().any(|o| o.about.needs_stack) {
-        true => (means.stack)()?,
+        true => (tools.stack)()?,
         false => Vec::new(),
     };
     for (i, code) in stack.iter().enumerate() {

@@ -24,17 +24,17 @@
 //! Names that the linker sees contain the package's name and version: external subprograms and COMMON blocks
 //! are renamed.
 
-use crate::border::{Around, BORDER, border, fixed_form};
+use crate::border::{BORDER, WrapperStatements, border, fixed_form};
+use crate::bounds_checks::{number_labels, place_of};
 use crate::calls::{entered_at, entries, for_each_call, procedures};
 use crate::config::Trap;
-use crate::guard::{number_labels, place_of};
 use crate::names::Names;
 use crate::support::{self, Support};
 use crate::traps;
 use farfel_lang::Sources;
 use farfel_lang::ir::{
-    Arg, Class, Expr, ExprKind, Name, Origin, Place, Program, SaveItem, Spec, SpecKind, SymId,
-    Symbol, Type, Unit, UnitKind,
+    Arg, Class, Expr, ExprKind, Name, Origin, Program, SaveItem, Spec, SpecKind, StorageClass,
+    SymId, Symbol, Type, Unit, UnitKind,
 };
 use farfel_lang::print::{Options, print_program, print_unit};
 use farfel_lang::types::type_of;
@@ -48,7 +48,7 @@ pub(crate) fn program_text(program: &Program, sources: &Sources, every_line: boo
     for unit in &mut program.units {
         // Without EXTERNAL, gfortran would mistake these for its own procedures.
         let hidden: Vec<SymId> = procedures(unit)
-            .filter(|(_, s)| s.place == Place::Global && own.contains_key(&s.name))
+            .filter(|(_, s)| s.storage_class == StorageClass::Global && own.contains_key(&s.name))
             .filter(|(_, s)| !s.external && is_gnu_intrinsic(&s.name))
             .map(|(id, _)| id)
             .collect();
@@ -189,7 +189,7 @@ impl Library {
             let around = |unit: &Unit| {
                 let place = place_of(sources, unit.span).unwrap_or_else(|| name.to_string());
                 match unit.origin {
-                    Origin::Generated => Around::default(),
+                    Origin::Generated => WrapperStatements::default(),
                     _ => traps::around(traps, &place),
                 }
             };
@@ -223,7 +223,7 @@ impl Library {
 
 /// Returns the names of the functions that a unit's checks call.
 fn support_of(unit: &Unit) -> impl Iterator<Item = &str> {
-    let called = procedures(unit).filter(|(_, s)| s.place == Place::Global);
+    let called = procedures(unit).filter(|(_, s)| s.storage_class == StorageClass::Global);
     called
         .map(|(_, s)| s.name.as_str())
         .filter(|n| Support::is_name(n))
@@ -260,7 +260,7 @@ fn rename_commons(unit: &mut Unit, names: &Names, by_name: &BTreeSet<Name>) {
         }
     }
     for id in unit.symbols.ids() {
-        if let Place::Common(name) = &mut unit.symbols[id].place {
+        if let StorageClass::Common(name) = &mut unit.symbols[id].storage_class {
             rename(name);
         }
     }
@@ -276,7 +276,7 @@ fn external(program: &Program, own: &HashMap<Name, Name>, shared: &HashSet<Name>
         }
         for_each_call(unit, &mut |callee, args| {
             let symbol = &unit.symbols[callee];
-            if symbol.place == Place::Global
+            if symbol.storage_class == StorageClass::Global
                 && let Some(owner) = own.get(&symbol.name)
                 && let Some(target) = program.unit(owner)
                 && !conforms(unit, symbol, args, target)
@@ -291,7 +291,7 @@ fn external(program: &Program, own: &HashMap<Name, Name>, shared: &HashSet<Name>
             continue;
         };
         for (_, symbol) in procedures(unit) {
-            if symbol.place == Place::Global
+            if symbol.storage_class == StorageClass::Global
                 && let Some(owner) = own.get(&symbol.name)
                 && external.insert(owner.clone())
             {
@@ -376,7 +376,10 @@ fn argument_fits(unit: &Unit, actual: &Expr, target: &Unit, dummy: Arg) -> bool 
 fn drop_block_data(unit: &mut Unit, block_data: &HashSet<Name>) {
     for id in unit.symbols.ids() {
         let s = &unit.symbols[id];
-        if s.class.is_procedure() && s.place == Place::Global && block_data.contains(&s.name) {
+        if s.class.is_procedure()
+            && s.storage_class == StorageClass::Global
+            && block_data.contains(&s.name)
+        {
             unit.undeclare(id);
         }
     }
@@ -387,8 +390,8 @@ fn rename_external(unit: &mut Unit, renamed: &HashMap<Name, Name>) {
     let entries = own_entries(unit);
     for id in unit.symbols.ids() {
         let s = &unit.symbols[id];
-        let refers = s.class.is_procedure() && s.place == Place::Global;
-        let own = s.place == Place::Result
+        let refers = s.class.is_procedure() && s.storage_class == StorageClass::Global;
+        let own = s.storage_class == StorageClass::Result
             || entries.contains(&id)
             || (s.class.is_procedure() && s.name == unit.name);
         let Some(new) = renamed.get(&s.name).filter(|_| refers || own).cloned() else {
@@ -422,10 +425,12 @@ fn use_module(unit: &mut Unit, private: &HashSet<Name>) {
         if !private.contains(&s.name) || entries.contains(&id) {
             continue;
         }
-        match (&s.class, &s.place) {
-            (class, Place::Global) if class.is_procedure() => unit.undeclare(id),
+        match (&s.class, &s.storage_class) {
+            (class, StorageClass::Global) if class.is_procedure() => unit.undeclare(id),
             // An array has a declaration already, which makes it local.
-            (Class::Variable | Class::StatementFunction(..), Place::Local) if !s.is_array() => {
+            (Class::Variable | Class::StatementFunction(..), StorageClass::Local)
+                if !s.is_array() =>
+            {
                 unit.symbols[id].typed = true;
                 unit.declare(id);
             }

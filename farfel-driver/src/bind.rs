@@ -7,10 +7,10 @@
 //! With `signatures = "rust"` these functions are in a module `raw`, and [`signature`] generates
 //! the short functions in front of them.
 
-mod covered;
+mod argument_comments;
+mod full_assignment;
 mod instance;
 mod procedures;
-mod said;
 mod short;
 mod signature;
 mod value;
@@ -18,11 +18,11 @@ mod value;
 pub(crate) use self::signature::signatures;
 
 use self::value::value;
+use crate::bounds_checks::{BoundsCheckPlan, UNCHECKED};
 use crate::calls::{entered, entered_at};
 use crate::facts::Facts;
-use crate::guard::{Plan, UNCHECKED};
 use crate::names::Names;
-use crate::read::Written;
+use crate::read::WrittenSubprogram;
 use crate::{Config, Error};
 use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
@@ -50,9 +50,9 @@ pub(crate) struct Exports {
 /// from Rust.
 pub(crate) fn choose(
     program: &Program,
-    written: &[Written],
+    written: &[WrittenSubprogram],
     config: &Config,
-    plan: &Plan,
+    plan: &BoundsCheckPlan,
 ) -> Result<Exports, Error> {
     let names = written
         .iter()
@@ -91,16 +91,16 @@ pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) ->
 /// [`Error::Export`] when the settings name one that cannot be called from Rust.
 pub(crate) fn choose_among(
     program: &Program,
-    written: &[Written],
+    written: &[WrittenSubprogram],
     config: &Config,
-    plan: &Plan,
+    plan: &BoundsCheckPlan,
 ) -> Result<Exports, Error> {
     let mut exports = Exports::default();
     let wanted: Option<HashSet<String>> = config
         .exports
         .as_ref()
         .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
-    for Written {
+    for WrittenSubprogram {
         name,
         entries,
         takes_procedures,
@@ -174,7 +174,12 @@ impl Exports {
 }
 
 /// Why a unit cannot be called from Rust.
-fn obstacle(program: &Program, unit: &Unit, config: &Config, plan: &Plan) -> Option<String> {
+fn obstacle(
+    program: &Program,
+    unit: &Unit,
+    config: &Config,
+    plan: &BoundsCheckPlan,
+) -> Option<String> {
     if unit.name.contains('$') {
         return Some("its name is not one that Rust allows".into());
     }
@@ -279,14 +284,14 @@ pub(crate) struct Bindings<'a> {
     pub facts: &'a Facts,
     pub assigned: &'a Assigned,
     /// Those of short functions, if the settings ask for them.
-    pub signatures: Option<&'a signature::All>,
+    pub signatures: Option<&'a signature::SignatureMap>,
     /// What C knows.
     pub by_name: &'a BTreeSet<Name>,
 }
 
 /// What a part of a library gives to its bindings.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct BindingsPart {
     /// The subprograms that Rust cannot call, with the reasons.
     pub skipped: Vec<(String, String)>,
     /// Those that it can, with their functions.
@@ -301,7 +306,7 @@ pub(crate) struct Part {
     pub instance: String,
 }
 
-impl Part {
+impl BindingsPart {
     /// What Rust cannot call at all, or not safely, with what to do about it: a line each.
     pub(crate) fn notices(&self) -> Vec<String> {
         let skipped = self.skipped.iter().map(|(name, reason)| {
@@ -391,14 +396,14 @@ fn lock_name(number: usize) -> String {
 
 impl Bindings<'_> {
     /// What goes into `farfel_bindings.rs`.
-    pub(crate) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> BindingsPart {
         let units: Vec<Cow<Unit>> = self
             .exports
             .names
             .iter()
             .filter_map(|n| entered(self.program, n))
             .collect();
-        Part {
+        BindingsPart {
             skipped: self
                 .exports
                 .skipped
@@ -453,7 +458,7 @@ impl Bindings<'_> {
     }
 
     /// The function with all arguments, and what callers must know of it.
-    fn function(&self, unit: &Unit) -> (String, Raw) {
+    fn function(&self, unit: &Unit) -> (String, RawFunction) {
         let instance = self.config.instance.as_ref();
         let instance = instance.filter(|_| self.facts.of_instance.contains(&unit.name));
         // In a module of its own it is no method.
@@ -484,7 +489,7 @@ impl Bindings<'_> {
         // A failed check ends a call as STOP does.
         let stops = fails || self.facts.stops.contains(&unit.name);
         let exposed = self.facts.exposed.get(&unit.name);
-        let takes_closures = args.iter().any(|a| a.said.is_some());
+        let takes_closures = args.iter().any(|a| a.closure_note.is_some());
         let fallible = stops || args.iter().any(|a| a.check.is_some());
         let lock = self.lock(unit);
 
@@ -510,7 +515,7 @@ impl Bindings<'_> {
             None => format!("{model}: &mut {name}"),
         });
         let arguments = args.iter().filter(|a| !a.rust.is_empty());
-        let arguments = arguments.map(|a| match a.said {
+        let arguments = arguments.map(|a| match a.closure_note {
             Some(_) => format!("mut {}: {}", a.name, a.rust),
             None => format!("{}: {}", a.name, a.rust),
         });
@@ -651,7 +656,7 @@ impl Bindings<'_> {
         if within.is_some() {
             t.push_str("}\n");
         }
-        let raw = Raw {
+        let raw = RawFunction {
             value: value.map(str::to_owned),
             function,
             fallible,
@@ -684,7 +689,7 @@ impl Bindings<'_> {
             length: None,
             name: name.clone(),
             items: String::new(),
-            said: None,
+            closure_note: None,
         };
         if symbol.class.is_procedure()
             && let Ok(interface) =
@@ -697,7 +702,7 @@ impl Bindings<'_> {
                 actual: code.actual,
                 before: code.before,
                 items: code.items,
-                said: Some(code.said),
+                closure_note: Some(code.note),
                 ..a
             };
         }
@@ -874,10 +879,13 @@ impl Bindings<'_> {
                     .into(),
             );
         }
-        let closures: Vec<&str> = args.iter().filter_map(|a| a.said.as_deref()).collect();
+        let closures: Vec<&str> = args
+            .iter()
+            .filter_map(|a| a.closure_note.as_deref())
+            .collect();
         if !closures.is_empty() {
             lines.push(String::new());
-            lines.extend(closures.iter().map(|said| (*said).to_owned()));
+            lines.extend(closures.iter().map(|note| (*note).to_owned()));
             if locked {
                 lines.push(
                     "Calls of functions of this library from there share COMMON and saved variables with this one."
@@ -958,7 +966,7 @@ fn camel(name: &str) -> String {
 }
 
 /// What is known of a function with all arguments.
-struct Raw {
+struct RawFunction {
     /// Its name.
     function: String,
     /// Its arguments, with their positions in Fortran.
@@ -994,7 +1002,7 @@ struct Argument {
     /// Items of the function.
     items: String,
     /// Of a closure, what the documentation says.
-    said: Option<String>,
+    closure_note: Option<String>,
     /// Statements before and after the call.
     before: String,
     after: String,

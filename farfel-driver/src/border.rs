@@ -19,7 +19,7 @@ pub(crate) const BORDER: &str = "<farfel bindings>";
 
 /// Statements to be put around the call of a unit.
 #[derive(Debug, Default)]
-pub(crate) struct Around {
+pub(crate) struct WrapperStatements {
     pub uses: Vec<String>,
     pub declarations: Vec<String>,
     pub before: Vec<String>,
@@ -33,7 +33,7 @@ pub(crate) fn border(
     name: &str,
     names: &Names,
     external: bool,
-    around: Around,
+    around: WrapperStatements,
 ) -> String {
     let types: Vec<Option<Type>> = unit
         .args

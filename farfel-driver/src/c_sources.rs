@@ -7,18 +7,18 @@
 //!
 //! C and Fortran call each other by the convention of Unix compilers: the procedure `SOLVE` is `solve_` in C,
 //! and so is the COMMON block `/SOLVE/`. What C calls in this way keeps its name in the object files
-//! ([`Compiled::calls`]); everything else in them is private to the library.
+//! ([`ForeignObjects::calls`]); everything else in them is private to the library.
 
 use crate::cache::{Cache, Entry, Key, Origin};
 use crate::config::VARIABLES;
 use crate::files::{self, Scratch};
 use crate::gfortran::{self, Profile};
-use crate::plan::objects::Kept;
+use crate::plan::object_store::{ObjectInfo, ObjectStore};
+use crate::plan::objects::KeyedObject;
 use crate::plan::objects::Object;
 use crate::plan::recorder::Recorder;
-use crate::plan::shelf::{About, Shelf};
 use crate::process::{self, Limits};
-use crate::timings::From;
+use crate::timings::StepOrigin;
 use crate::workers::Workers;
 use crate::{Config, Error, Report, preprocess, sources};
 use farfel_lang::encoding::decode;
@@ -31,28 +31,28 @@ use std::sync::OnceLock;
 
 /// The objects of C sources, and what must be known about them when Fortran is compiled.
 #[derive(Default)]
-pub(crate) struct Compiled {
-    pub objects: Vec<Kept>,
+pub(crate) struct ForeignObjects {
+    pub objects: Vec<KeyedObject>,
     /// The headers that were read, except those of the system.
     pub headers: BTreeSet<PathBuf>,
     /// The sources whose objects run code on the stack: they pass procedures as arguments that access
     /// variables of the enclosing procedure.
     pub on_stack: Vec<String>,
-    names: Names,
+    names: ObjectSymbols,
 }
 
-impl Compiled {
+impl ForeignObjects {
     /// Adds an object and the name of its source.
-    pub(crate) fn add(&mut self, kept: Kept, source: &str) {
-        self.names.add(&kept.object.code);
-        if runs_on_stack(&kept.object.code) {
+    pub(crate) fn add(&mut self, object: KeyedObject, source: &str) {
+        self.names.add(&object.object.code);
+        if runs_on_stack(&object.object.code) {
             self.on_stack.push(source.to_owned());
         }
-        self.objects.push(kept);
+        self.objects.push(object);
     }
 
     /// Adds other objects, which know those in `self` and are known to them.
-    pub(crate) fn join(&mut self, other: Compiled) {
+    pub(crate) fn join(&mut self, other: ForeignObjects) {
         self.objects.extend(other.objects);
         self.headers.extend(other.headers);
         self.on_stack.extend(other.on_stack);
@@ -74,13 +74,13 @@ impl Compiled {
 }
 
 /// The tools with which C is compiled.
-pub(crate) struct Workshop<'a> {
+pub(crate) struct CTools<'a> {
     pub config: &'a Config,
     pub profile: &'a Profile,
     /// Whether cargo determines the target. Otherwise it is this machine.
     pub in_build_script: bool,
     pub cache: &'a Cache,
-    pub shelf: &'a Shelf,
+    pub object_store: &'a ObjectStore,
     pub workers: &'a Workers,
     pub recorder: &'a Recorder,
 }
@@ -90,30 +90,31 @@ pub(crate) struct Workshop<'a> {
 /// # Errors
 ///
 /// [`Error::CCompiler`] if there is no compiler; [`Error::Diagnostics`] with the errors in all files.
-pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Error> {
+pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObjects, Error> {
     let files: Vec<&PathBuf> = files
         .iter()
         .filter(|f| sources::is_c_source_name(f))
         .collect();
     if files.is_empty() {
-        return Ok(Compiled::default());
+        return Ok(ForeignObjects::default());
     }
-    let tool = tool(with)?;
+    let tool = tool(tools)?;
     let identity = identity(&tool)?;
-    let made: Vec<OnceLock<Result<One, Failure>>> = files.iter().map(|_| OnceLock::new()).collect();
+    let made: Vec<OnceLock<Result<CObject, Failure>>> =
+        files.iter().map(|_| OnceLock::new()).collect();
     let no_needs = vec![Vec::new(); files.len()];
-    with.recorder.progress.announce(files.len());
-    with.workers.run(&no_needs, &|i, worker| {
+    tools.recorder.progress.announce(files.len());
+    tools.workers.run(&no_needs, &|i, worker| {
         let one = Source {
             path: files[i],
-            name: sources::shown(with.config, files[i]),
+            name: sources::shown(tools.config, files[i]),
             tool: &tool,
             identity: &identity,
         };
-        made[i].get_or_init(|| one.object(with, worker));
+        made[i].get_or_init(|| one.object(tools, worker));
         true
     });
-    let mut all = Compiled::default();
+    let mut all = ForeignObjects::default();
     let mut errors = Report::default();
     for (one, file) in made.into_iter().zip(&files) {
         let Some(one) = one.into_inner() else {
@@ -122,10 +123,10 @@ pub(crate) fn compile(files: &[PathBuf], with: &Workshop) -> Result<Compiled, Er
         match one {
             Ok(one) => {
                 all.headers.extend(one.headers);
-                all.add(one.kept, &sources::shown(with.config, file));
+                all.add(one.object, &sources::shown(tools.config, file));
             }
             Err(Failure::Error(e)) => return Err(e),
-            Err(Failure::Said(said, file)) => errors.add(&said, file),
+            Err(Failure::CompilerOutput(output, file)) => errors.add(&output, file),
         }
     }
     if !errors.diagnostics.is_empty() {
@@ -156,7 +157,7 @@ pub fn variables(target: &str) -> Vec<String> {
 }
 
 /// Returns the C compiler with its flags for the target.
-fn tool(with: &Workshop) -> Result<cc::Tool, Error> {
+fn tool(tools: &CTools) -> Result<cc::Tool, Error> {
     let scratch = Scratch::new()?;
     let mut build = cc::Build::new();
     build.out_dir(scratch.path());
@@ -164,12 +165,12 @@ fn tool(with: &Workshop) -> Result<cc::Tool, Error> {
     build.warnings(false).extra_warnings(false);
     build.cargo_metadata(false);
     build.cargo_warnings(false).cargo_debug(false);
-    if !with.in_build_script {
+    if !tools.in_build_script {
         build.target(HOST).host(HOST);
     }
-    let level = with.config.opt_level.as_deref();
-    build.opt_level_str(level.unwrap_or(&with.profile.opt_level));
-    build.debug(with.config.debug.unwrap_or(with.profile.debug));
+    let level = tools.config.opt_level.as_deref();
+    build.opt_level_str(level.unwrap_or(&tools.profile.opt_level));
+    build.debug(tools.config.debug.unwrap_or(tools.profile.debug));
     build
         .try_get_compiler()
         .map_err(|e| Error::CCompiler(e.to_string()))
@@ -193,15 +194,15 @@ struct Source<'a> {
 }
 
 /// The result of compiling a file.
-struct One {
-    kept: Kept,
+struct CObject {
+    object: KeyedObject,
     headers: Vec<PathBuf>,
 }
 
 enum Failure {
     Error(Error),
     /// The compiler's output about the file with this name and text.
-    Said(String, (String, String)),
+    CompilerOutput(String, (String, String)),
 }
 
 impl std::convert::From<Error> for Failure {
@@ -211,27 +212,27 @@ impl std::convert::From<Error> for Failure {
 }
 
 impl Source<'_> {
-    fn object(&self, with: &Workshop, worker: usize) -> Result<One, Failure> {
+    fn object(&self, tools: &CTools, worker: usize) -> Result<CObject, Failure> {
         let mut scratch = Scratch::new()?;
-        let root = match with.config.root.as_os_str().is_empty() {
+        let root = match tools.config.root.as_os_str().is_empty() {
             true => Path::new("."),
-            false => &with.config.root,
+            false => &tools.config.root,
         };
-        let step = with.recorder.begin("preprocess", &self.name, worker);
+        let step = tools.recorder.begin("preprocess", &self.name, worker);
         let mut command = self.command(root);
         command.arg("-E");
-        for define in &with.config.defines {
+        for define in &tools.config.defines {
             command.arg(format!("-D{define}"));
         }
-        for directory in &with.config.include {
+        for directory in &tools.config.include {
             command.arg("-I").arg(directory);
         }
         // A name that does not depend on the location of the project.
-        let relative = preprocess::relative(self.path, with.config);
+        let relative = preprocess::relative(self.path, tools.config);
         command.arg(relative.strip_prefix(".").unwrap_or(&relative));
         let text = self.run(&mut command, &mut scratch)?;
         let headers = headers(&String::from_utf8_lossy(&text), root, self.path);
-        with.recorder.end(step, From::Ran);
+        tools.recorder.end(step, StepOrigin::Ran);
 
         let flags: Vec<_> = self
             .tool
@@ -246,11 +247,11 @@ impl Source<'_> {
             .field("text", blake3::hash(&text).as_bytes())
             .finish();
         let name = self.name.replace(['/', '\\', ':'], "-");
-        let mut step = with.recorder.begin("compile", &self.name, worker);
-        let (about, code, from) = match self.found(&name, &key, with) {
+        let mut step = tools.recorder.begin("compile", &self.name, worker);
+        let (about, code, from) = match self.found(&name, &key, tools) {
             Some(found) => found,
             None => {
-                with.recorder.works(&mut step, "C source".into());
+                tools.recorder.works(&mut step, "C source".into());
                 let preprocessed = scratch.path().join("farfel.i");
                 let output = scratch.path().join("output.o");
                 files::write_if_changed(&preprocessed, &text)?;
@@ -262,12 +263,12 @@ impl Source<'_> {
                 command.arg(&preprocessed).arg("-o").arg(&output);
                 self.run(&mut command, &mut scratch)?;
                 let code = std::fs::read(&output).map_err(Error::io(&output))?;
-                (About::default(), code, From::Ran)
+                (ObjectInfo::default(), code, StepOrigin::Ran)
             }
         };
         let mut about = about;
-        let took = with.recorder.end(step, from);
-        if from == From::Ran {
+        let took = tools.recorder.end(step, from);
+        if from == StepOrigin::Ran {
             about.took_ms = took;
             let entry = Entry {
                 files: vec![
@@ -278,13 +279,13 @@ impl Source<'_> {
                     ("code".into(), code.clone()),
                 ],
             };
-            with.cache.put(&key, &entry);
+            tools.cache.put(&key, &entry);
         }
-        if from != From::Fresh {
-            with.shelf.put(&name, &code, &text)?;
+        if from != StepOrigin::Fresh {
+            tools.object_store.put(&name, &code, &text)?;
         }
-        Ok(One {
-            kept: Kept {
+        Ok(CObject {
+            object: KeyedObject {
                 object: Object { name, about, code },
                 key: key.hex(),
                 recipe: key.recipe().to_owned(),
@@ -294,14 +295,19 @@ impl Source<'_> {
     }
 
     /// Returns the object from the last build or the cache, if there is one.
-    fn found(&self, name: &str, key: &Key, with: &Workshop) -> Option<(About, Vec<u8>, From)> {
-        if let Some((about, code)) = with.shelf.find(name, &key.hex()) {
-            return Some((about.clone(), code, From::Fresh));
+    fn found(
+        &self,
+        name: &str,
+        key: &Key,
+        tools: &CTools,
+    ) -> Option<(ObjectInfo, Vec<u8>, StepOrigin)> {
+        if let Some((about, code)) = tools.object_store.find(name, &key.hex()) {
+            return Some((about.clone(), code, StepOrigin::Fresh));
         }
-        let (entry, origin) = with.cache.find(key)?;
+        let (entry, origin) = tools.cache.find(key)?;
         let from = match origin {
-            Origin::Remote => From::Remote,
-            _ => From::Cache,
+            Origin::Remote => StepOrigin::Remote,
+            _ => StepOrigin::Cache,
         };
         let about = serde_json::from_slice(entry.file("about")?).ok()?;
         Some((about, entry.file("code")?.to_owned(), from))
@@ -336,25 +342,25 @@ impl Source<'_> {
         if ran.status.success() {
             return Ok(ran.stdout);
         }
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let output = String::from_utf8_lossy(&ran.stderr).into_owned();
         let text = std::fs::read(self.path).map(decode).unwrap_or_default();
-        Err(Failure::Said(said, (self.name.clone(), text)))
+        Err(Failure::CompilerOutput(output, (self.name.clone(), text)))
     }
 }
 
 impl Report {
     /// Adds the diagnostics in a C compiler's output about a file.
-    fn add(&mut self, said: &str, (name, text): (String, String)) {
+    fn add(&mut self, output: &str, (name, text): (String, String)) {
         let file = self.sources.add(name, text);
         // The format is that of gfortran, but in lower case.
-        let capital = said
+        let capital = output
             .replace(": fatal error: ", ": Fatal Error: ")
             .replace(": error: ", ": Error: ");
         let (found, rest) = gfortran::messages(&capital, &self.sources);
         let before = self.diagnostics.len();
         self.diagnostics.extend(found);
         if self.diagnostics.len() == before {
-            let first = rest.first().map_or(said.trim(), |line| line.as_str());
+            let first = rest.first().map_or(output.trim(), |line| line.as_str());
             self.diagnostics.push(farfel_lang::Diagnostic::error(
                 &farfel_lang::diagnostic::rules::COMPILER,
                 farfel_lang::Span::new(file, 0, 0),
@@ -396,13 +402,13 @@ fn runs_on_stack(code: &[u8]) -> bool {
 
 /// The global names in objects by which Fortran knows them.
 #[derive(Default)]
-struct Names {
+struct ObjectSymbols {
     defined: BTreeSet<Name>,
     wanted: BTreeSet<Name>,
     main: bool,
 }
 
-impl Names {
+impl ObjectSymbols {
     fn add(&mut self, code: &[u8]) {
         let Ok(file) = object::File::parse(code) else {
             return;

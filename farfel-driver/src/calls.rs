@@ -1,8 +1,8 @@
 //! Calls in a program: callers, callees and arguments.
 
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId, Symbol, Unit, walk_block,
-    walk_exprs,
+    Class, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass, SymId, Symbol, Unit,
+    walk_block, walk_exprs,
 };
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -38,7 +38,7 @@ pub(crate) fn callees(program: &Program) -> HashMap<Name, HashSet<Name>> {
     let own = entries(program);
     let of = |unit: &Unit| {
         procedures(unit)
-            .filter(|(_, s)| s.place == Place::Global)
+            .filter(|(_, s)| s.storage_class == StorageClass::Global)
             .filter_map(|(_, s)| own.get(&s.name).cloned())
             .collect()
     };
@@ -122,7 +122,7 @@ pub(crate) fn for_each_passed(unit: &Unit, f: &mut dyn FnMut(&Name)) {
         for a in args {
             if let ExprKind::Var(s) = a.kind {
                 let symbol = &unit.symbols[s];
-                if symbol.class.is_procedure() && symbol.place == Place::Global {
+                if symbol.class.is_procedure() && symbol.storage_class == StorageClass::Global {
                     f(&symbol.name);
                 }
             }

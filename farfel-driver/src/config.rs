@@ -1,12 +1,12 @@
 //! Reads the settings from `Cargo.toml`, from the builder and from the environment.
 
 use crate::Error;
-use crate::derive::{self, Derived};
+use crate::derive::{self, DerivedSubprogram};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Level;
-use farfel_lang::ir::Given;
+use farfel_lang::ir::ProcedureDirective;
 use farfel_lang::lints::Lints;
-use farfel_lang::syntax::{Form, Layout, ReadOptions};
+use farfel_lang::syntax::{FixedFormLayout, Form, ReadOptions};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -127,10 +127,10 @@ pub struct Config {
     /// `derivatives`: a table with the names of procedures, each `"constant"` or a table with
     /// `tangent`, `adjoint`, `arguments`, `in` and `out`: as the directive
     /// `!farfel: derivative(…)` in a source.
-    pub derivatives: Vec<Given>,
+    pub derivatives: Vec<ProcedureDirective>,
     /// `derive`: a table with the names of subprograms that are to be made, each the derivative of one that the
     /// sources have: `cost_gradient = { gradient = "cost", by = "x" }`.
-    pub derive: Vec<Derived>,
+    pub derive: Vec<DerivedSubprogram>,
     /// The libraries that the package uses: those of its dependencies that have Farfel sources
     /// and a `links` key. No setting: cargo says which they are.
     pub libraries: Vec<Library>,
@@ -367,10 +367,10 @@ struct GivenSettings {
 }
 
 impl DerivativeSettings {
-    fn of(self, procedure: &str, origin: &str) -> Result<Given, Error> {
+    fn of(self, procedure: &str, origin: &str) -> Result<ProcedureDirective, Error> {
         let name = |n: &str| -> farfel_lang::ir::Name { n.to_ascii_uppercase().into() };
         let names = |l: Option<Vec<String>>| l.map(|l| l.iter().map(|n| name(n)).collect());
-        let constant = Given::constant(name(procedure), Span::NONE);
+        let constant = ProcedureDirective::constant(name(procedure), Span::NONE);
         match self {
             DerivativeSettings::Constant(ConstantWord::Constant) => Ok(constant),
             DerivativeSettings::Given(g) if g.tangent.is_none() && g.adjoint.is_none() => {
@@ -379,7 +379,7 @@ impl DerivativeSettings {
                     message: "it names neither a `tangent` nor an `adjoint`".into(),
                 })
             }
-            DerivativeSettings::Given(g) => Ok(Given {
+            DerivativeSettings::Given(g) => Ok(ProcedureDirective {
                 arguments: names(g.arguments),
                 inputs: names(g.r#in),
                 outputs: names(g.out),
@@ -754,7 +754,7 @@ impl Config {
     pub(crate) fn read_options(&self) -> ReadOptions {
         ReadOptions {
             form: self.form,
-            layout: Layout {
+            layout: FixedFormLayout {
                 line_length: self.line_length,
                 debug_lines: self.debug_lines,
             },
@@ -808,7 +808,7 @@ impl Config {
         if set(crate::passes::VERIFY_PASSES).is_some_and(|v| v != "0") {
             crate::passes::verify_passes();
         }
-        self.verify_passes = farfel_lang::verify::is_asked();
+        self.verify_passes = farfel_lang::verify::is_requested();
         if let Some(install) = set("FARFEL_INSTALL") {
             self.install = match install.as_str() {
                 "1" => true,

@@ -1,6 +1,6 @@
 //! The copies made by specialization, for display.
 
-use farfel_lang::lower::{Explanation, Use};
+use farfel_lang::lower::{CopyUse, Explanation};
 use farfel_lang::source::{Sources, Span};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ pub struct Copies {
     /// The copies, in order of creation.
     pub copies: Vec<Copy>,
     /// The dummy procedures for which no copy was made.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<UncopiedDummy>,
     /// Groups of subprograms that call themselves, directly or through each other.
     pub recursive: Vec<Vec<String>>,
 }
@@ -25,27 +25,27 @@ pub struct Copy {
     /// The subprogram that it is a copy of, which may be a copy itself.
     pub of: String,
     /// The procedures bound to its dummy procedures.
-    pub bound: Vec<Bound>,
+    pub bound: Vec<BoundProcedure>,
     /// The places that need it, the first of which caused it.
-    pub uses: Vec<Place>,
+    pub uses: Vec<CopySite>,
     /// Whether the program needs it; otherwise it only exists to be copied again.
     pub reached: bool,
 }
 
 /// The procedure bound to a dummy procedure in a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Bound {
+pub struct BoundProcedure {
     /// The dummy procedure.
     pub dummy: String,
     /// The procedure.
     pub procedure: String,
     /// The variables of the enclosing subprogram that it captures.
-    pub captured: Vec<Captured>,
+    pub captured: Vec<CapturedVariable>,
 }
 
 /// A variable that a procedure captures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Captured {
+pub struct CapturedVariable {
     /// Its name in the procedure.
     pub name: String,
     /// The argument of the copy that is the same variable, if there is one.
@@ -54,7 +54,7 @@ pub struct Captured {
 
 /// A place where a copy is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct CopySite {
     /// The unit, which may be a copy itself.
     pub unit: String,
     /// The file; empty if there is no place in the source.
@@ -67,7 +67,7 @@ pub struct Place {
 
 /// A dummy procedure for which no copy was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct UncopiedDummy {
     /// The subprogram.
     pub unit: String,
     /// Its dummy procedure.
@@ -80,7 +80,7 @@ pub struct Kept {
 
 impl Copies {
     pub(crate) fn of(explanation: &Explanation, sources: &Sources) -> Self {
-        let captured = |c: &farfel_lang::lower::Captured| Captured {
+        let captured = |c: &farfel_lang::lower::CapturedVariable| CapturedVariable {
             name: c.name.to_string(),
             same_as: c.same_as.as_ref().map(ToString::to_string),
         };
@@ -90,7 +90,7 @@ impl Copies {
             bound: c
                 .bound
                 .iter()
-                .map(|b| Bound {
+                .map(|b| BoundProcedure {
                     dummy: b.dummy.to_string(),
                     procedure: b.procedure.to_string(),
                     captured: b.captured.iter().map(captured).collect(),
@@ -99,7 +99,7 @@ impl Copies {
             uses: c.uses.iter().map(|u| place(u, sources)).collect(),
             reached: c.reached,
         });
-        let kept = explanation.kept.iter().map(|k| Kept {
+        let kept = explanation.kept.iter().map(|k| UncopiedDummy {
             unit: k.unit.to_string(),
             dummy: k.dummy.to_string(),
             procedures: k.procedures.iter().map(ToString::to_string).collect(),
@@ -191,7 +191,7 @@ impl Copies {
     }
 }
 
-impl Place {
+impl CopySite {
     fn shown(&self) -> String {
         match self.file.is_empty() {
             true => self.unit.clone(),
@@ -200,7 +200,7 @@ impl Place {
     }
 }
 
-impl Kept {
+impl UncopiedDummy {
     fn why(&self) -> String {
         let known = self.procedures.join(", ");
         match (self.outside, self.procedures.len()) {
@@ -213,7 +213,7 @@ impl Kept {
     }
 }
 
-fn shown(bound: &Bound) -> String {
+fn shown(bound: &BoundProcedure) -> String {
     let captured: Vec<String> = bound
         .captured
         .iter()
@@ -234,10 +234,10 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn place(used: &Use, sources: &Sources) -> Place {
-    let Use { unit, span } = used;
+fn place(used: &CopyUse, sources: &Sources) -> CopySite {
+    let CopyUse { unit, span } = used;
     let unit = unit.to_string();
-    let unknown = Place {
+    let unknown = CopySite {
         unit: unit.clone(),
         file: String::new(),
         line: 0,
@@ -249,7 +249,7 @@ fn place(used: &Use, sources: &Sources) -> Place {
     let Span { file, start, .. } = *span;
     sources.get(file).map_or(unknown, |f| {
         let at = f.line_column(start);
-        Place {
+        CopySite {
             unit,
             file: f.name.clone(),
             line: at.line,

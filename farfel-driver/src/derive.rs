@@ -18,8 +18,8 @@
 
 use crate::Error;
 use farfel_lang::ir::{
-    Arg, Class, Dim, ExprKind, Name, Place, Program, Remarks, SpecKind, SymId, Symbol, Type, Unit,
-    UnitKind,
+    Arg, Class, Dim, ExprKind, Name, Program, Remarks, SpecKind, StorageClass, SymId, Symbol, Type,
+    Unit, UnitKind,
 };
 use farfel_lang::lower::compact;
 use farfel_lang::print::{Form, Options, print_unit};
@@ -55,7 +55,7 @@ enum Kind {
 
 /// A requested subprogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Derived {
+pub struct DerivedSubprogram {
     /// Its name in the settings.
     pub(crate) name: String,
     kind: Kind,
@@ -86,31 +86,31 @@ pub(crate) struct Settings {
     vjp: Option<String>,
     hessian: Option<String>,
     hvp: Option<String>,
-    of: Option<Names>,
-    by: Names,
+    of: Option<OneOrSeveral>,
+    by: OneOrSeveral,
     #[serde(default)]
     reverse: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum OneOrSeveral {
     One(String),
     Several(Vec<String>),
 }
 
-impl Names {
+impl OneOrSeveral {
     fn list(self) -> Vec<String> {
         match self {
-            Names::One(name) => vec![name],
-            Names::Several(names) => names,
+            OneOrSeveral::One(name) => vec![name],
+            OneOrSeveral::Several(names) => names,
         }
     }
 }
 
 impl Settings {
     /// Converts an entry to a request, or returns what is wrong with it.
-    pub(crate) fn of(self, name: &str) -> Result<Derived, String> {
+    pub(crate) fn of(self, name: &str) -> Result<DerivedSubprogram, String> {
         let asked = [
             (Kind::Gradient, self.gradient),
             (Kind::Jacobian, self.jacobian),
@@ -143,7 +143,7 @@ impl Settings {
         if of.is_empty() || by.is_empty() {
             return Err("`of` and `by` must each name a variable".into());
         }
-        Ok(Derived {
+        Ok(DerivedSubprogram {
             name: name.to_owned(),
             kind,
             subprogram,
@@ -154,7 +154,7 @@ impl Settings {
     }
 }
 
-impl Derived {
+impl DerivedSubprogram {
     /// The subprogram whose derivative it is.
     pub(crate) fn subprogram(&self) -> Name {
         upper(&self.subprogram)
@@ -230,7 +230,7 @@ fn upper(name: &str) -> Name {
 /// [`Error::Config`] with everything that is wrong.
 pub(crate) fn add(
     program: &mut Program,
-    derived: &[Derived],
+    derived: &[DerivedSubprogram],
     all: bool,
     sources: &mut Sources,
 ) -> Result<Vec<FileId>, Error> {
@@ -262,7 +262,7 @@ pub(crate) fn add(
             error(format!("there is a subprogram {name} already"));
             continue;
         }
-        match Maker::new(unit, wanted, &name).map(|maker| maker.text(wanted)) {
+        match DerivativeBuilder::new(unit, wanted, &name).map(|builder| builder.text(wanted)) {
             Ok(text) => {
                 let file = sources.add(format!("derive.{}", wanted.name), text);
                 let parsed = parse_with(sources, file, &free_form(), &mut NoIncludes);
@@ -287,7 +287,7 @@ pub(crate) fn add(
 }
 
 /// A unit with the declarations of a subprogram and additions to them.
-struct Maker {
+struct DerivativeBuilder {
     unit: Unit,
     /// The subprogram to differentiate, by the name that callers use.
     callee: Name,
@@ -298,9 +298,13 @@ struct Maker {
     reverse: bool,
 }
 
-impl Maker {
+impl DerivativeBuilder {
     /// Prepares everything that does not depend on the kind of derivative.
-    fn new(unit: &Unit, wanted: &Derived, name: &Name) -> Result<Maker, Vec<String>> {
+    fn new(
+        unit: &Unit,
+        wanted: &DerivedSubprogram,
+        name: &Name,
+    ) -> Result<DerivativeBuilder, Vec<String>> {
         let callee = unit.name.clone();
         if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
             return Err(vec![format!("{callee} is not a subprogram")]);
@@ -322,7 +326,7 @@ impl Maker {
                     "{callee} takes the procedure {}, and closures from Rust have no derivatives: write a Fortran subprogram that calls {callee} with the procedure that is meant, and derive that",
                     symbol.name
                 ));
-            } else if let Some(bar) = symbol.handover_bar() {
+            } else if let Some(bar) = symbol.reason_against_passing() {
                 errors.push(format!("the argument {} is {bar}", symbol.name));
             }
         }
@@ -368,7 +372,7 @@ impl Maker {
             list.into_iter().filter_map(one).collect()
         };
         let (of, by) = (back(of), back(by));
-        Ok(Maker {
+        Ok(DerivativeBuilder {
             unit,
             callee,
             actual,
@@ -379,7 +383,7 @@ impl Maker {
     }
 
     /// Returns the text of the whole subprogram.
-    fn text(mut self, wanted: &Derived) -> String {
+    fn text(mut self, wanted: &DerivedSubprogram) -> String {
         let body = match wanted.kind {
             Kind::Gradient => self.gradient(),
             Kind::Jacobian => self.jacobian(),
@@ -419,7 +423,7 @@ impl Maker {
             .iter()
             .flat_map(|s| self.unit.symbols[*s].dims.clone());
         let symbol = Symbol {
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             dims: dims.collect(),
             ..self.variable(&wanted, self.unit.symbols[of].ty)
         };
@@ -579,7 +583,7 @@ impl Maker {
                 results.push((*y, *x, self.argument(*y, &what, &[*y, *x])));
             }
         }
-        let rank = |m: &Maker, s: SymId| m.unit.symbols[s].dims.len();
+        let rank = |m: &DerivativeBuilder, s: SymId| m.unit.symbols[s].dims.len();
         let most = |list: &[SymId]| {
             list.iter()
                 .map(|s| rank(self, *s))
@@ -604,7 +608,7 @@ impl Maker {
             true => ("ADR", "COTANGENT"),
         };
         let seeded = if self.reverse { &of } else { &by };
-        let counts = |m: &Maker, s: SymId| match m.reverse {
+        let counts = |m: &DerivativeBuilder, s: SymId| match m.reverse {
             false => columns[..rank(m, s)].to_vec(),
             true => rows[..rank(m, s)].to_vec(),
         };
@@ -796,7 +800,7 @@ fn find(unit: &Unit, names: &[Variable], setting: &str, errors: &mut Vec<String>
 }
 
 /// Gives arrays the bounds in the settings, and reports arrays that lack bounds.
-fn set_bounds(unit: &mut Unit, wanted: &Derived, errors: &mut Vec<String>) {
+fn set_bounds(unit: &mut Unit, wanted: &DerivedSubprogram, errors: &mut Vec<String>) {
     let args: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
     for s in args {
         let name = unit.symbols[s].name.clone();
@@ -879,7 +883,7 @@ fn strip(unit: &mut Unit, name: &Name) {
     let old = std::mem::replace(&mut unit.name, name.clone());
     unit.body.clear();
     unit.nested.clear();
-    unit.given.clear();
+    unit.directives.clear();
     unit.remarks = Remarks::default();
     unit.recursive = false;
     unit.contained = false;
@@ -917,7 +921,7 @@ fn strip(unit: &mut Unit, name: &Name) {
         let function = unit.symbols.intern(&old, Span::NONE);
         unit.symbols[function] = Symbol {
             class: Class::Function,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             external: true,
             typed: true,
             ty: of.ty,

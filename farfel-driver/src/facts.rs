@@ -6,12 +6,13 @@ mod state;
 
 pub(crate) use state::{initialised, is_opaque, kept};
 
+use crate::bounds_checks::BoundsCheckPlan;
 use crate::calls::{entries, procedures, spread};
 use crate::ends::Ends;
-use crate::guard::Plan;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Name, Origin, Place, Program, SaveItem, SpecKind, StmtKind, Symbol, Type, Unit, walk_block,
+    Name, Origin, Program, SaveItem, SpecKind, StmtKind, StorageClass, Symbol, Type, Unit,
+    walk_block,
 };
 use farfel_lang::storage::constant::integer as constant;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -41,12 +42,12 @@ pub(crate) struct Facts {
     /// Units that may read or write anywhere, themselves or in their callees, with the reason.
     pub exposed: HashMap<Name, String>,
     /// The plan of the checks.
-    pub plan: Plan,
+    pub plan: BoundsCheckPlan,
 }
 
 /// Where variables are kept, apart from what the program says.
 #[derive(Clone, Copy)]
-pub(crate) struct Memory<'a> {
+pub(crate) struct MemoryModel<'a> {
     /// Whether every local variable is in static memory.
     pub all_static: bool,
     /// The names that C knows, including those of COMMON blocks.
@@ -62,7 +63,12 @@ pub(crate) struct Memory<'a> {
 impl Facts {
     /// Analyses a resolved, lowered program with stand-ins for its derivatives. `assigned` must be computed
     /// with closures for dummy procedures.
-    pub(crate) fn of(program: &Program, assigned: &Assigned, memory: Memory, plan: Plan) -> Facts {
+    pub(crate) fn of(
+        program: &Program,
+        assigned: &Assigned,
+        memory: MemoryModel,
+        plan: BoundsCheckPlan,
+    ) -> Facts {
         let entries = entries(program);
         let changing = match memory.by_instance {
             true => state::of_others(program, memory),
@@ -76,7 +82,7 @@ impl Facts {
         // Units with variables joined by EQUIVALENCE: all of them are static if their derivatives are large.
         let mut tied = HashSet::new();
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
-        let mut shared = locks::Shared::default();
+        let mut shared = locks::SharedUses::default();
         let mut facts = Facts {
             shares_state: HashSet::new(),
             locks: HashMap::new(),
@@ -93,8 +99,8 @@ impl Facts {
             let mut known = HashSet::new();
             let mut unwinds = false;
             for (_, symbol) in procedures(unit) {
-                match &symbol.place {
-                    Place::Global => match entries.get(&symbol.name) {
+                match &symbol.storage_class {
+                    StorageClass::Global => match entries.get(&symbol.name) {
                         Some(owner) => {
                             known.insert(owner.clone());
                         }
@@ -105,7 +111,7 @@ impl Facts {
                     },
                     // A Rust closure, which runs on the caller's thread: after lowering there are no other
                     // dummy procedures.
-                    Place::Dummy => {
+                    StorageClass::Dummy => {
                         unwinds = true;
                         shared.closures.insert(unit.name.clone());
                     }
@@ -121,7 +127,7 @@ impl Facts {
                 shared.files.insert(unit.name.clone());
             }
             let ends = Ends::of(unit, &|name| entries.contains_key(name));
-            if let Some(reason) = crate::ends::bar(unit) {
+            if let Some(reason) = crate::ends::obstacle(unit) {
                 facts.exposed.insert(unit.name.clone(), reason);
             }
             callees.insert(unit.name.clone(), known);
@@ -165,7 +171,7 @@ impl Facts {
         facts.locks = locks::locks(program, &facts.shares_state, &callees, &shared, memory);
         spread(&callees, &mut facts.stops);
         spread(&callees, &mut facts.surprises);
-        let checked = facts.plan.look(program);
+        let checked = facts.plan.analyse(program);
         facts.fails = checked.fails;
         spread(&callees, &mut facts.fails);
         let ending = [&facts.stops, &facts.surprises, &facts.fails];
@@ -297,7 +303,7 @@ fn mentions_variable(unit: &Unit, symbol: &Symbol) -> bool {
 mod tests {
     use super::*;
     use farfel_lang::Sources;
-    use farfel_lang::effects::Dummies;
+    use farfel_lang::effects::DummyAssumptions;
     use farfel_lang::resolve::resolve;
     use farfel_lang::syntax::{Form, NoIncludes, parse};
 
@@ -331,15 +337,15 @@ mod tests {
             "{text}\n{errors:?}"
         );
         change(&mut program);
-        let assigned = Assigned::with(&program, Dummies::Closures);
-        let memory = Memory {
+        let assigned = Assigned::with(&program, DummyAssumptions::Closures);
+        let memory = MemoryModel {
             part,
             all_static,
             known_to_c: &BTreeSet::from(["FROMC".into()]),
             by_instance: false,
             float_errors: false,
         };
-        let plan = Plan::of(&program, memory.known_to_c, Some(HashSet::new()), 4);
+        let plan = BoundsCheckPlan::of(&program, memory.known_to_c, Some(HashSet::new()), 4);
         Facts::of(&program, &assigned, memory, plan)
     }
 

@@ -1,7 +1,7 @@
 //! Writes files atomically, and only if their content changes.
 
 use crate::Error;
-use crate::process::watch::{Watch, unforeseeable};
+use crate::process::watch::{Watchdog, unpredictable_name};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -42,10 +42,10 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
 }
 
 /// A directory for short-lived files. Nobody else may access it, and its name is unpredictable. It is removed
-/// when this is dropped, or if this process is killed before, see [`Watch`].
+/// when this is dropped, or if this process is killed before, see [`Watchdog`].
 pub(crate) struct Scratch {
     path: PathBuf,
-    watch: Watch,
+    watch: Watchdog,
 }
 
 impl Scratch {
@@ -58,9 +58,9 @@ impl Scratch {
         // A program that runs in it has another working directory.
         let base = std::path::absolute(base).map_err(Error::io(base))?;
         loop {
-            let path = base.join(format!("farfel-{}", unforeseeable()));
+            let path = base.join(format!("farfel-{}", unpredictable_name()));
             // The watch comes first: this process may be killed as soon as the directory exists.
-            let watch = Watch::new(Some(&path));
+            let watch = Watchdog::new(Some(&path));
             match private_directory(&path) {
                 Ok(()) => return Ok(Scratch { path, watch }),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
@@ -74,7 +74,7 @@ impl Scratch {
     }
 
     /// Returns the watch that guards it, for a program that runs in it.
-    pub(crate) fn watch(&mut self) -> &mut Watch {
+    pub(crate) fn watch(&mut self) -> &mut Watchdog {
         &mut self.watch
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn write_program(path: &Path, code: &[u8]) -> Result<(), Error> {
 /// be written through a link planted there.
 fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), Error> {
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", unforeseeable()));
+    name.push(format!(".{}.tmp", unpredictable_name()));
     let temporary = PathBuf::from(name);
     let write = || {
         let mut options = fs::OpenOptions::new();
@@ -186,7 +186,7 @@ mod tests {
         assert!(error.to_string().contains("such"), "{error}");
         // Files left by dead writers are removed, and nothing else.
         let mut left = file.into_os_string();
-        left.push(format!(".{}.tmp", unforeseeable()));
+        left.push(format!(".{}.tmp", unpredictable_name()));
         fs::write(&left, b"thr").unwrap();
         fs::write(dir.path().join("other.tmp"), b"").unwrap();
         remove_temporary(dir.path());

@@ -32,13 +32,13 @@ pub(crate) fn flags(config: &Config, profile: &Profile) -> Vec<String> {
     common_flags(config, profile, &language)
 }
 
-/// Returns the flags for pass-through files, except those of [`language_as_it_is`].
-pub(crate) fn flags_as_it_is(config: &Config, profile: &Profile) -> Vec<String> {
+/// Returns the flags for pass-through files, except those of [`pass_through_language_flags`].
+pub(crate) fn pass_through_flags(config: &Config, profile: &Profile) -> Vec<String> {
     common_flags(config, profile, &[])
 }
 
 /// Returns the flags for the language of a pass-through file.
-pub(crate) fn language_as_it_is(config: &Config, form: Form) -> Vec<String> {
+pub(crate) fn pass_through_language_flags(config: &Config, form: Form) -> Vec<String> {
     let mut language = match form {
         Form::Free => vec![
             "-ffree-form".to_owned(),
@@ -228,8 +228,8 @@ fn run(
     };
     let ran = process::run_watched(&mut command, &Limits::COMPILER, scratch.watch())
         .map_err(|e| failed(e.to_string()))?;
-    let said = String::from_utf8_lossy(&ran.stderr);
-    let (found, rest) = messages(&said, sources);
+    let printed = String::from_utf8_lossy(&ran.stderr);
+    let (found, rest) = messages(&printed, sources);
     if ran.status.success() {
         let output = std::fs::read(&output).map_err(Error::io(&output))?;
         return Ok(Compiled {
@@ -240,16 +240,16 @@ fn run(
     if found.iter().any(Diagnostic::is_error) {
         return Err(Failure::Diagnostics(found));
     }
-    let missing = missing_libraries(&said);
+    let missing = missing_libraries(&printed);
     if rest.is_empty() && !missing.is_empty() {
         return Err(Error::NoLibrary(missing).into());
     }
-    let undefined = undefined(&said);
+    let undefined = undefined(&printed);
     if rest.is_empty() && !undefined.is_empty() {
         return Err(Error::Undefined(undefined).into());
     }
     Err(failed(if rest.is_empty() {
-        format!("{}\n{said}", ran.status)
+        format!("{}\n{printed}", ran.status)
     } else {
         rest.join("\n")
     })
@@ -257,12 +257,12 @@ fn run(
 }
 
 /// Parses gfortran's output: messages about the user's lines, without duplicates, and other errors.
-pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<String>) {
+pub(crate) fn messages(printed: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<String>) {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut rest = Vec::new();
     // A message about two places consists of two lines, the first with `(1)` in place of the message.
     let mut first = None;
-    for line in said.lines() {
+    for line in printed.lines() {
         let Some((place, severity, message)) = split(line) else {
             // The compiler proper crashed or was killed, for example for lack of memory.
             if ["internal compiler error", "signal terminated program"]
@@ -303,8 +303,8 @@ pub(crate) fn messages(said: &str, sources: &Sources) -> (Vec<Diagnostic>, Vec<S
 }
 
 /// Returns the libraries that the linker does not find.
-fn missing_libraries(said: &str) -> Vec<String> {
-    let mut names: Vec<String> = said
+fn missing_libraries(printed: &str) -> Vec<String> {
+    let mut names: Vec<String> = printed
         .lines()
         .filter_map(|l| {
             l.split_once("cannot find -l")
@@ -318,8 +318,8 @@ fn missing_libraries(said: &str) -> Vec<String> {
 }
 
 /// Returns the procedures that the linker misses, by their Fortran names.
-fn undefined(said: &str) -> Vec<String> {
-    let mut names: Vec<String> = said
+fn undefined(printed: &str) -> Vec<String> {
+    let mut names: Vec<String> = printed
         .lines()
         .filter_map(|l| l.split_once("undefined reference to `"))
         .filter_map(|(_, rest)| rest.split_once("_'"))
@@ -404,7 +404,7 @@ mod tests {
         let mut sources = Sources::new();
         let text = "      SUBROUTINE S\r\n        X = 'a'\r\n      END\r\n";
         sources.add("src/ä b.ff", text);
-        let said = "\
+        let printed = "\
 src/ä b.ff:2:14: Error: Cannot convert CHARACTER(1) to REAL(4) at (1)
 src/ä b.ff:2:14: Error: Cannot convert CHARACTER(1) to REAL(4) at (1)
 src/ä b.ff:1:7-14: Warning: Type mismatch in argument 'x' at (1); passed INTEGER(4) to REAL(4)
@@ -418,7 +418,7 @@ f951: internal compiler error: Segmentation fault
 src/ä b.ff:99:1: Error: beyond the end
 compilation terminated due to -fmax-errors=1.
 ";
-        let (found, rest) = messages(said, &sources);
+        let (found, rest) = messages(printed, &sources);
         let shown: Vec<(Severity, &str, &str)> = found
             .iter()
             .map(|d| (d.severity, sources.text(d.span), d.message.as_str()))

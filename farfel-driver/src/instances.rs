@@ -1,6 +1,6 @@
 //! State by instance: COMMON and saved variables are kept in memory that is passed to each call.
 //!
-//! This is a pass over the final program of a library, after [`guard`](crate::guard) and
+//! This is a pass over the final program of a library, after [`bounds_checks`](crate::bounds_checks) and
 //! [`ends`](crate::ends), if the settings ask for it. Every subprogram that has state, or calls one that has,
 //! receives the memory as its first argument; each variable becomes a Cray pointee into it. Nothing else
 //! changes: EQUIVALENCE, COMMON blocks that subprograms divide differently, and loop variables in COMMON all
@@ -26,10 +26,11 @@ use crate::calls::{callees, entries, for_each_passed, spread};
 use crate::facts::{initialised, is_opaque, kept};
 use crate::support::{Support, has_another, intrinsic};
 use farfel_lang::Span;
-use farfel_lang::effects::{Assigned, Dummies};
+use farfel_lang::effects::{Assigned, DummyAssumptions};
 use farfel_lang::ir::{
-    Arg, Attribute, Block, Class, Dim, Entity, Expr, ExprKind, Name, Origin, Place, Program, Spec,
-    SpecKind, Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind, for_each_symbol, walk_block_mut,
+    Arg, Attribute, Block, Class, Dim, Entity, Expr, ExprKind, Name, Origin, Program, Spec,
+    SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind, for_each_symbol,
+    walk_block_mut,
 };
 use farfel_lang::storage::{Constants, UnitStorage, common_blocks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -50,7 +51,7 @@ const ALIGNMENT: i64 = 64;
 /// names that C knows.
 pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(Name, String)> {
     let own = entries(program);
-    let state = State::of(program, by_name, 4);
+    let state = StateLayout::of(program, by_name, 4);
     for unit in &program.units {
         let because = |why: String| Some((unit.name.clone(), why));
         let mut passed = None;
@@ -84,8 +85,8 @@ pub(crate) fn obstacle(program: &Program, by_name: &BTreeSet<Name>) -> Option<(N
         }
         let points = |id: SymId| {
             let symbols = unit.symbols.iter();
-            let mut places = symbols.map(|(_, s)| &s.place);
-            places.any(|p| *p == Place::Pointee(id))
+            let mut places = symbols.map(|(_, s)| &s.storage_class);
+            places.any(|p| *p == StorageClass::Pointee(id))
         };
         if let Some(m) = members.iter().find(|m| points(m.sym)) {
             let name = &unit.symbols[m.sym].name;
@@ -110,7 +111,7 @@ pub(crate) fn lent_blocks(program: &Program, by_name: &BTreeSet<Name>) -> Vec<Na
 /// Decisions that were made before derivatives existed: which subprograms get the state whether they need it
 /// or not, because Rust calls them with it, and which do not get it.
 #[derive(Debug, Default)]
-pub(crate) struct Settled<'a> {
+pub(crate) struct StateSignatures<'a> {
     pub with: HashSet<&'a Name>,
     pub without: HashSet<&'a Name>,
 }
@@ -119,16 +120,16 @@ pub(crate) struct Settled<'a> {
 /// `real` is the size of a default REAL in bytes.
 pub(crate) fn convert(
     program: &mut Program,
-    settled: &Settled,
+    signatures: &StateSignatures,
     lent: &[Name],
     by_name: &BTreeSet<Name>,
     real: u8,
 ) {
-    let mut state = State::of(program, by_name, real);
-    state.takes.retain(|n| !settled.without.contains(n));
+    let mut state = StateLayout::of(program, by_name, real);
+    state.takes.retain(|n| !signatures.without.contains(n));
     state
         .takes
-        .extend(settled.with.iter().map(|n| (*n).clone()));
+        .extend(signatures.with.iter().map(|n| (*n).clone()));
     let own = entries(program);
     let takes = |name: &str| own.get(name).is_some_and(|o| state.takes.contains(o));
     let mut made = Vec::new();
@@ -149,13 +150,13 @@ pub(crate) fn convert(
     }
     let starts: Vec<Name> = made.iter().map(|u| u.name.clone()).collect();
     program.units.append(&mut made);
-    program.units.push(says_bytes(&state, lent));
-    program.units.push(starts_all(&starts));
+    program.units.push(size_unit(&state, lent));
+    program.units.push(start_unit(&starts));
 }
 
 /// A variable that belongs to the state.
 #[derive(Debug, Clone, Copy)]
-struct Member {
+struct StateVariable {
     sym: SymId,
     /// The offset of its first byte.
     start: i64,
@@ -164,9 +165,9 @@ struct Member {
 
 /// The layout of the state.
 #[derive(Debug, Default)]
-struct State {
+struct StateLayout {
     /// The state variables of each unit.
-    members: HashMap<Name, Vec<Member>>,
+    members: HashMap<Name, Vec<StateVariable>>,
     /// The units that receive the memory.
     takes: HashSet<Name>,
     /// The offsets of COMMON blocks.
@@ -177,9 +178,9 @@ struct State {
     unknown: Option<(Name, Name)>,
 }
 
-impl State {
-    fn of(program: &Program, by_name: &BTreeSet<Name>, real: u8) -> State {
-        let mut state = State::default();
+impl StateLayout {
+    fn of(program: &Program, by_name: &BTreeSet<Name>, real: u8) -> StateLayout {
+        let mut state = StateLayout::default();
         let mut sizes: BTreeMap<Name, i64> = BTreeMap::new();
         let storages: Vec<UnitStorage> = program
             .units
@@ -200,10 +201,10 @@ impl State {
             }
         }
         for (block, size) in sizes {
-            let start = state.room(size);
+            let start = state.allocate(size);
             state.blocks.insert(block, start);
         }
-        let assigned = Assigned::with(program, Dummies::Closures);
+        let assigned = Assigned::with(program, DummyAssumptions::Closures);
         // In such a program, variables may be assigned by other means.
         let opaque = program.units.iter().any(is_opaque);
         for (unit, storage) in program.units.iter().zip(&storages) {
@@ -212,7 +213,7 @@ impl State {
                 let Some(start) = area.block.as_ref().and_then(|b| state.blocks.get(b)) else {
                     continue;
                 };
-                members.extend(area.members.iter().map(|m| Member {
+                members.extend(area.members.iter().map(|m| StateVariable {
                     sym: m.sym,
                     start: start + m.start,
                     size: m.size,
@@ -220,7 +221,7 @@ impl State {
             }
             if unit.kind != UnitKind::BlockData {
                 let assigned = (!opaque).then(|| assigned.in_unit(unit));
-                state.own(unit, storage, assigned.as_ref(), real, &mut members);
+                state.add_own_variables(unit, storage, assigned.as_ref(), real, &mut members);
             }
             if !members.is_empty() {
                 state.members.insert(unit.name.clone(), members);
@@ -237,13 +238,13 @@ impl State {
 
     /// Reserves memory for a unit's own variables that keep their values. `assigned` are those that may be
     /// assigned; if `None`, all.
-    fn own(
+    fn add_own_variables(
         &mut self,
         unit: &Unit,
         storage: &UnitStorage,
         assigned: Option<&HashSet<SymId>>,
         real: u8,
-        members: &mut Vec<Member>,
+        members: &mut Vec<StateVariable>,
     ) {
         let constants = Constants::of(unit).with_real(real);
         let kept = kept(unit, storage);
@@ -258,7 +259,7 @@ impl State {
             .flatten()
             .copied()
             .collect();
-        let wanted: HashSet<SymId> = together(unit, storage, &kept)
+        let wanted: HashSet<SymId> = storage_groups(unit, storage, &kept)
             .into_iter()
             .filter(|group| group.iter().any(changes))
             .flatten()
@@ -270,10 +271,10 @@ impl State {
             let s = &unit.symbols[sym];
             let lasts =
                 s.saved || s.init.is_some() || (s.is_array() && !s.has(Attribute::Allocatable));
-            if s.origin == Origin::Generated && !lasts && storage.spot(sym).is_none() {
+            if s.origin == Origin::Generated && !lasts && storage.range(sym).is_none() {
                 continue;
             }
-            let member = match storage.spot(sym) {
+            let member = match storage.range(sym) {
                 Some(spot) => {
                     let area = &storage.areas()[spot.area];
                     if !area.exact {
@@ -281,8 +282,8 @@ impl State {
                     }
                     let start = *areas
                         .entry(spot.area)
-                        .or_insert_with(|| self.room(area.size));
-                    Member {
+                        .or_insert_with(|| self.allocate(area.size));
+                    StateVariable {
                         sym,
                         start: start + spot.start,
                         size: spot.end - spot.start,
@@ -293,8 +294,8 @@ impl State {
                         self.does_not_know(unit, std::iter::once(sym));
                         0
                     });
-                    let start = self.room(size);
-                    Member { sym, start, size }
+                    let start = self.allocate(size);
+                    StateVariable { sym, start, size }
                 }
             };
             members.push(member);
@@ -302,7 +303,7 @@ impl State {
     }
 
     /// Reserves this many bytes, and returns their offset.
-    fn room(&mut self, bytes: i64) -> i64 {
+    fn allocate(&mut self, bytes: i64) -> i64 {
         let start = self.bytes;
         let end = start.saturating_add(bytes.max(0));
         self.bytes = end.saturating_add((ALIGNMENT - end % ALIGNMENT) % ALIGNMENT);
@@ -319,14 +320,14 @@ impl State {
     }
 
     /// Returns the blocks that a BLOCK DATA unit initializes, represented by their first variables.
-    fn blocks_of(&self, unit: &Unit, real: u8) -> Vec<Member> {
+    fn blocks_of(&self, unit: &Unit, real: u8) -> Vec<StateVariable> {
         let storage = UnitStorage::within(&Constants::of(unit).with_real(real));
         let areas = storage.areas().iter();
         areas
             .filter_map(|a| {
                 let start = *self.blocks.get(a.block.as_ref()?)?;
                 let first = a.members.first()?;
-                Some(Member {
+                Some(StateVariable {
                     sym: first.sym,
                     start,
                     size: a.size,
@@ -338,7 +339,11 @@ impl State {
 
 /// Returns the variables of a unit that keep their values, in groups: those joined by EQUIVALENCE, and those
 /// that share a list of values in DATA.
-fn together(unit: &Unit, storage: &UnitStorage, kept: &HashSet<SymId>) -> Vec<HashSet<SymId>> {
+fn storage_groups(
+    unit: &Unit,
+    storage: &UnitStorage,
+    kept: &HashSet<SymId>,
+) -> Vec<HashSet<SymId>> {
     let mut groups: Vec<HashSet<SymId>> = Vec::new();
     let mut join = |group: HashSet<SymId>| {
         let (mut joined, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut groups)
@@ -373,7 +378,7 @@ fn together(unit: &Unit, storage: &UnitStorage, kept: &HashSet<SymId>) -> Vec<Ha
 }
 
 /// Returns the state variables of a unit that have initial values.
-fn with_initial_values(unit: &Unit, members: &[Member]) -> Vec<Member> {
+fn with_initial_values(unit: &Unit, members: &[StateVariable]) -> Vec<StateVariable> {
     let sets = unit.specs.iter().filter_map(|s| match &s.kind {
         SpecKind::Data(sets) => Some(sets),
         _ => None,
@@ -383,7 +388,7 @@ fn with_initial_values(unit: &Unit, members: &[Member]) -> Vec<Member> {
         .flat_map(|s| &s.targets)
         .flat_map(initialised)
         .collect();
-    let has = |m: &&Member| {
+    let has = |m: &&StateVariable| {
         let symbol = &unit.symbols[m.sym];
         symbol.init.is_some() || declared.contains(&m.sym)
     };
@@ -392,7 +397,7 @@ fn with_initial_values(unit: &Unit, members: &[Member]) -> Vec<Member> {
 
 /// Returns a subroutine that stores the initial values of a unit's variables, or blocks, in the memory. It
 /// contains the unit's declarations that these need.
-fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
+fn initial(unit: &Unit, members: Vec<StateVariable>, number: usize) -> Option<Unit> {
     if members.is_empty() {
         return None;
     }
@@ -413,7 +418,7 @@ fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
     };
     let storage = UnitStorage::of(unit);
     let wanted: HashSet<SymId> = members.iter().map(|m| m.sym).collect();
-    let near = |s: SymId| match storage.spot(s) {
+    let near = |s: SymId| match storage.range(s) {
         Some(spot) => {
             let area = &storage.areas()[spot.area];
             area.members.iter().any(|m| wanted.contains(&m.sym))
@@ -470,14 +475,14 @@ fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
     let callee = made.symbols.unused(&copy.name(), &|_| false);
     let callee = Symbol {
         class: Class::Subroutine,
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         origin: Origin::Generated,
         ..Symbol::new(callee, span)
     };
     let callee = made.symbols.add(callee);
     for m in members {
         let from = Expr::call(loc, vec![Expr::var(m.sym, span)], span);
-        let to = Expr::call(loc, vec![at(state, m.start, span)], span);
+        let to = Expr::call(loc, vec![state_address(state, m.start, span)], span);
         let bytes = Expr::long(m.size, span);
         made.body
             .push(Stmt::call(callee, vec![from, to, bytes], span));
@@ -486,7 +491,7 @@ fn initial(unit: &Unit, members: Vec<Member>, number: usize) -> Option<Unit> {
 }
 
 /// Makes the memory an argument of a unit and its state variables parts of the memory.
-fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
+fn rewrite(unit: &mut Unit, members: &[StateVariable], takes: &dyn Fn(&str) -> bool) {
     let span = unit.span;
     let state = state_argument(unit, span);
     for s in &mut unit.body {
@@ -494,15 +499,15 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
             e.args.insert(0, Arg::Dummy(state));
         }
     }
-    let places: HashMap<SymId, Member> = members.iter().map(|m| (m.sym, *m)).collect();
+    let places: HashMap<SymId, StateVariable> = members.iter().map(|m| (m.sym, *m)).collect();
     sizes(unit, state, &places);
-    let used = used(unit);
+    let used = used_symbols(unit);
     let moved = |s: SymId| places.contains_key(&s);
     for id in unit.symbols.ids().filter(|s| moved(*s)) {
         let symbol = &mut unit.symbols[id];
         symbol.saved = false;
         symbol.init = None;
-        symbol.place = Place::Local;
+        symbol.storage_class = StorageClass::Local;
     }
     unit.specs.retain_mut(|spec| match &mut spec.kind {
         SpecKind::Common(blocks) => {
@@ -528,7 +533,7 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
     let groups: Vec<Spec> = unit.specs.iter().filter(|s| is_group(s)).cloned().collect();
     unit.specs.retain(|s| !is_group(s));
     let mut pointers = Block::new();
-    let mut shown: Vec<&Member> = members.iter().filter(|m| used.contains(&m.sym)).collect();
+    let mut shown: Vec<&StateVariable> = members.iter().filter(|m| used.contains(&m.sym)).collect();
     shown.sort_by_key(|m| m.sym);
     for m in shown {
         let name = format!("P_{}", unit.symbols[m.sym].name);
@@ -539,12 +544,12 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
         };
         let pointer = unit.symbols.add(pointer);
         unit.declare(pointer);
-        unit.symbols[m.sym].place = Place::Pointee(pointer);
+        unit.symbols[m.sym].storage_class = StorageClass::Pointee(pointer);
         unit.declare(m.sym);
         let Some(loc) = intrinsic(unit, "LOC") else {
             continue;
         };
-        let place = Expr::call(loc, vec![at(state, m.start, span)], span);
+        let place = Expr::call(loc, vec![state_address(state, m.start, span)], span);
         pointers.push(Stmt::assign(Expr::var(pointer, span), place, span));
     }
     for group in groups {
@@ -554,7 +559,7 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
     for id in unit.symbols.ids() {
         if let Class::StatementFunction(args, value) = unit.symbols[id].class.clone() {
             let mut value = *value;
-            value.rewrite(&mut |e| hand_on(unit, e, state, takes));
+            value.rewrite(&mut |e| pass_state(unit, e, state, takes));
             unit.symbols[id].class = Class::StatementFunction(args, Box::new(value));
         }
     }
@@ -564,7 +569,7 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
         {
             args.insert(0, Expr::var(state, s.span));
         }
-        s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut |e| hand_on(unit, e, state, takes)));
+        s.for_each_own_expr_mut(&mut |e| e.rewrite(&mut |e| pass_state(unit, e, state, takes)));
     });
     let entries = body.iter().enumerate().rev();
     let entries = entries.filter(|(_, s)| matches!(s.kind, StmtKind::Entry(_)));
@@ -576,7 +581,7 @@ fn rewrite(unit: &mut Unit, members: &[Member], takes: &dyn Fn(&str) -> bool) {
 }
 
 /// Passes the memory to a function.
-fn hand_on(unit: &Unit, e: &mut Expr, state: SymId, takes: &dyn Fn(&str) -> bool) {
+fn pass_state(unit: &Unit, e: &mut Expr, state: SymId, takes: &dyn Fn(&str) -> bool) {
     let span = e.span;
     if let ExprKind::Call(callee, args) = &mut e.kind
         && is_taken(unit, *callee, takes)
@@ -587,7 +592,7 @@ fn hand_on(unit: &Unit, e: &mut Expr, state: SymId, takes: &dyn Fn(&str) -> bool
 
 fn is_taken(unit: &Unit, callee: SymId, takes: &dyn Fn(&str) -> bool) -> bool {
     let symbol = &unit.symbols[callee];
-    let global = symbol.place == Place::Global || symbol.name == unit.name;
+    let global = symbol.storage_class == StorageClass::Global || symbol.name == unit.name;
     symbol.class.is_procedure() && global && takes(&symbol.name)
 }
 
@@ -600,7 +605,7 @@ fn state_argument(unit: &mut Unit, span: Span) -> SymId {
     };
     let state = unit.symbols.add(Symbol {
         typed: true,
-        place: Place::Dummy,
+        storage_class: StorageClass::Dummy,
         dims: vec![open],
         ..Symbol::variable(name, Type::Integer(1), span)
     });
@@ -618,7 +623,7 @@ fn state_argument(unit: &mut Unit, span: Span) -> SymId {
 }
 
 /// Returns a byte of the memory.
-fn at(state: SymId, start: i64, span: Span) -> Expr {
+fn state_address(state: SymId, start: i64, span: Span) -> Expr {
     let number = start + 1;
     let place = match i32::try_from(number) {
         Ok(_) => Expr::int(number, span),
@@ -629,7 +634,7 @@ fn at(state: SymId, start: i64, span: Span) -> Expr {
 
 /// Returns whether bounds or lengths refer to state variables, and the name of a variable whose bounds refer
 /// to one that is not a scalar INTEGER, which [`sizes`] cannot read from the memory.
-fn named_in_sizes(unit: &Unit, members: &[Member]) -> (bool, Option<Name>) {
+fn named_in_sizes(unit: &Unit, members: &[StateVariable]) -> (bool, Option<Name>) {
     let mut named = false;
     for (_, symbol) in unit.symbols.iter() {
         let mut unclear = false;
@@ -657,7 +662,7 @@ fn named_in_sizes(unit: &Unit, members: &[Member]) -> (bool, Option<Name>) {
 
 /// Rewrites bounds and lengths that refer to COMMON variables. They are evaluated before the pointers are
 /// set, so they read the values directly from the memory.
-fn sizes(unit: &mut Unit, state: SymId, places: &HashMap<SymId, Member>) {
+fn sizes(unit: &mut Unit, state: SymId, places: &HashMap<SymId, StateVariable>) {
     let named = |e: &Expr| {
         let mut found = false;
         e.for_each_symbol(&mut |s| found |= places.contains_key(&s));
@@ -698,7 +703,7 @@ fn sizes(unit: &mut Unit, state: SymId, places: &HashMap<SymId, Member>) {
 
 /// Returns the symbols that a unit's statements refer to, including those in statement functions and NAMELIST
 /// groups.
-fn used(unit: &Unit) -> HashSet<SymId> {
+fn used_symbols(unit: &Unit) -> HashSet<SymId> {
     let mut used = HashSet::new();
     for_each_symbol(&unit.body, &mut |s| {
         used.insert(s);
@@ -716,14 +721,14 @@ fn used(unit: &Unit) -> HashSet<SymId> {
 }
 
 /// Returns `SUBROUTINE FARFEL_STATE_BYTES(N, P)`, which reports the size in bytes and the offsets of blocks.
-fn says_bytes(state: &State, lent: &[Name]) -> Unit {
+fn size_unit(state: &StateLayout, lent: &[Name]) -> Unit {
     let span = Span::NONE;
     let mut unit = Unit::new(UnitKind::Subroutine, BYTES.into(), span);
     unit.origin = Origin::Generated;
     let mut argument = |name: &str, dims: Vec<Dim>| {
         let id = unit.symbols.add(Symbol {
             typed: true,
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             dims,
             ..Symbol::variable(name.into(), Type::Integer(8), span)
         });
@@ -748,7 +753,7 @@ fn says_bytes(state: &State, lent: &[Name]) -> Unit {
 }
 
 /// Returns `SUBROUTINE FARFEL_STATE_START(FARFEL_STATE)`.
-fn starts_all(starts: &[Name]) -> Unit {
+fn start_unit(starts: &[Name]) -> Unit {
     let span = Span::NONE;
     let mut unit = Unit::new(UnitKind::Subroutine, START.into(), span);
     unit.origin = Origin::Generated;
@@ -756,7 +761,7 @@ fn starts_all(starts: &[Name]) -> Unit {
     for name in starts {
         let callee = unit.symbols.add(Symbol {
             class: Class::Subroutine,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             origin: Origin::Generated,
             ..Symbol::new(name.clone(), span)
         });

@@ -1,6 +1,6 @@
 //! What procedures do with their arguments and with COMMON, for display.
 
-use farfel_lang::dataflow::{self, Use};
+use farfel_lang::dataflow::{self, VariableUse};
 use farfel_lang::ir::{Intent, Program, SpecKind, SymId, Unit, UnitKind};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -55,7 +55,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    fn of(name: &str, used: Use) -> Self {
+    fn of(name: &str, used: VariableUse) -> Self {
         Variable {
             name: name.to_owned(),
             intent: used.intent(),

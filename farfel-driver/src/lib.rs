@@ -23,15 +23,15 @@
 //! | derivatives | `ad` | settings → the AD tool, with its results cached |
 //! | | [`tools`] | settings → an AD tool that runs as an external program |
 //! | objects | `plan` | staged program → object files, each rebuilt only when its inputs have changed |
-//! | | `guard` | program → the same program with array accesses checked |
-//! | | `ends` | program → the same program, which never ends the process; `support` has the routines that it and `guard` call |
+//! | | `bounds_checks` | program → the same program with array accesses checked |
+//! | | `ends` | program → the same program, which never ends the process; `support` has the routines that it and `bounds_checks` call |
 //! | | `locals` | program → the same program, without static arrays in derivatives that threads would share |
 //! | | `instances` | program → the same program, with COMMON and saved variables passed to each call, if the settings ask for it |
 //! | | `assemble` | program → the Fortran that is compiled |
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` makes it check floating-point exceptions |
 //! | | `gfortran` | Fortran → object file, compiler messages → diagnostics |
 //! | | `c_sources` | C → object files, and the procedures that they call |
-//! | | `passed` | pass-through Fortran → object files and module files |
+//! | | `pass_through_objects` | pass-through Fortran → object files and module files |
 //! | | `archive` | object files → static library |
 //! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `calls`, `names` and `rustdoc` determine its contents |
 //! | all | `session`, `build` | all stages in order, for a program or a library |
@@ -42,10 +42,10 @@
 //! |---|---|
 //! | `views` | a program as users look at it: [`analysis`], [`copies`], [`graph`], [`intents`], [`side_by_side`], [`storage`]; `annotate` and `legible` help |
 //! | [`mod@format`] | source files → the same files, reformatted |
-//! | [`verify`], `checks` | programs that check their derivatives while they run, and the results |
+//! | [`verify`], `derivative_checks` | programs that check their derivatives while they run, and the results |
 //! | [`render`], [`messages`], [`sarif`], `error`, `report` | diagnostics and errors → text, or data |
 //! | [`script`] | a build script's request → its answer |
-//! | [`cache`], `remember`, `codec`, `identity` | results of earlier builds; the identities of tools |
+//! | [`cache`], `tool_answers`, `codec`, `identity` | results of earlier builds; the identities of tools |
 //! | [`link`], [`debian`] | libraries that the settings name, and the packages that contain them |
 //! | `process`, [`toolchain`], `files` | external programs with limits; gfortran; files |
 //! | `workers`, [`timings`], [`progress`] | parallel tasks, when they ran, and how far the build is |
@@ -67,15 +67,16 @@ mod archive;
 mod assemble;
 mod bind;
 mod border;
+mod bounds_checks;
 mod build;
 mod c_sources;
 pub mod cache;
 mod calls;
-mod checks;
 mod codec;
 mod config;
 pub mod copies;
 pub mod debian;
+mod derivative_checks;
 mod derive;
 mod ends;
 mod error;
@@ -84,7 +85,6 @@ mod files;
 pub mod format;
 mod gfortran;
 pub mod graph;
-mod guard;
 mod identity;
 mod instances;
 pub mod intents;
@@ -98,7 +98,7 @@ mod names;
 mod parse;
 mod partitions;
 mod pass_through;
-mod passed;
+mod pass_through_objects;
 mod passes;
 mod plan;
 mod preprocess;
@@ -106,7 +106,6 @@ mod process;
 pub mod progress;
 mod reach;
 mod read;
-mod remember;
 pub mod render;
 mod report;
 mod rustdoc;
@@ -120,6 +119,7 @@ mod staged;
 pub mod storage;
 mod support;
 pub mod timings;
+mod tool_answers;
 pub mod toolchain;
 pub mod tools;
 mod traps;
@@ -129,7 +129,7 @@ mod workers;
 
 pub use build::{Built, BuiltProgram, Link};
 pub use config::{CacheSettings, Config, Library, ToolSettings, Trap};
-pub use derive::Derived;
+pub use derive::DerivedSubprogram;
 pub use error::Error;
 pub use farfel_lang::diagnostic::Level;
 pub use gfortran::Profile;

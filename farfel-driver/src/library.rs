@@ -160,13 +160,13 @@ fn load(
         origin: origin.to_owned(),
         message,
     };
-    let said: Description = serde_json::from_slice(&text)
+    let description: Description = serde_json::from_slice(&text)
         .map_err(|e| unreadable(format!("{} cannot be read: {e}", path.display())))?;
-    if said.format != FORMAT {
+    if description.format != FORMAT {
         let by = "was written by another version of farfel-build; have all packages use the same";
         return Err(unreadable(format!("{} {by}", path.display())));
     }
-    let uses = said
+    let uses = description
         .libraries
         .iter()
         .map(|p| load(origin, p, libraries, known))
@@ -175,22 +175,22 @@ fn load(
     let index = libraries.len();
     libraries.push(Library {
         config: Config {
-            root: said.root,
-            name: said.name,
-            version: said.version,
-            real_kind: said.real_kind,
-            save_all: said.save_all,
-            form: said.free_form.map(form),
-            line_length: said.line_length,
-            preprocess: said.preprocess,
-            defines: said.defines,
-            debug_lines: said.debug_lines,
-            include: said.include,
-            file_flags: said.file_flags,
+            root: description.root,
+            name: description.name,
+            version: description.version,
+            real_kind: description.real_kind,
+            save_all: description.save_all,
+            form: description.free_form.map(form),
+            line_length: description.line_length,
+            preprocess: description.preprocess,
+            defines: description.defines,
+            debug_lines: description.debug_lines,
+            include: description.include,
+            file_flags: description.file_flags,
             ..Config::default()
         },
-        files: said.files,
-        passed: said.passed,
+        files: description.files,
+        passed: description.passed,
         uses,
         direct: false,
     });

@@ -17,7 +17,7 @@ const OF_THE_LINKER: [&str; 4] = ["/usr/local/lib64", "/usr/local/lib", "/lib", 
 
 /// The location of a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum LibraryLocation {
     /// The linker finds this file by itself.
     Linker(PathBuf),
     /// `pkg-config` says how to link it.
@@ -32,12 +32,12 @@ pub enum Place {
 /// Looks for a library. `flags` are flags of the compiler, which may name directories (`-L`). Returns `None`
 /// if neither the linker nor `pkg-config` is known to find the library.
 #[must_use]
-pub fn look(compiler: &Compiler, name: &str, flags: &[String]) -> Option<Place> {
+pub fn locate(compiler: &Compiler, name: &str, flags: &[String]) -> Option<LibraryLocation> {
     let mut folders = folders_in(flags);
     folders.extend(compiler.library_folders());
     folders.extend(OF_THE_LINKER.map(PathBuf::from));
     if let Some(file) = file_in(&folders, name) {
-        return Some(Place::Linker(file));
+        return Some(LibraryLocation::Linker(file));
     }
     // `pkg-config` only knows this machine.
     let is_cross = env::var_os("TARGET").is_some_and(|target| Some(target) != env::var_os("HOST"));
@@ -46,7 +46,7 @@ pub fn look(compiler: &Compiler, name: &str, flags: &[String]) -> Option<Place> 
 
 /// How to link several libraries.
 #[derive(Debug, Default)]
-pub(crate) struct Linked {
+pub(crate) struct LinkedLibraries {
     /// The directories to be searched.
     pub folders: Vec<PathBuf>,
     /// The libraries in order.
@@ -54,17 +54,17 @@ pub(crate) struct Linked {
     files: Vec<PathBuf>,
 }
 
-impl Linked {
+impl LinkedLibraries {
     /// Looks for the named libraries. Those that are not found are left to the linker, which may know more.
     pub(crate) fn of<'a>(
         names: impl Iterator<Item = &'a String>,
         compiler: &Compiler,
         flags: &[String],
-    ) -> Linked {
-        let mut linked = Linked::default();
+    ) -> LinkedLibraries {
+        let mut linked = LinkedLibraries::default();
         for name in names {
-            match look(compiler, name, flags) {
-                Some(Place::PkgConfig { folders, libraries }) => {
+            match locate(compiler, name, flags) {
+                Some(LibraryLocation::PkgConfig { folders, libraries }) => {
                     let files = libraries.iter().filter_map(|l| file_in(&folders, l));
                     linked.files.extend(files);
                     linked.libraries.extend(libraries);
@@ -72,7 +72,7 @@ impl Linked {
                 }
                 place => {
                     linked.libraries.push(name.clone());
-                    if let Some(Place::Linker(file)) = place {
+                    if let Some(LibraryLocation::Linker(file)) = place {
                         linked.files.push(file);
                     }
                 }
@@ -116,7 +116,7 @@ pub(crate) fn may_have(config: &Config, procedures: &BTreeSet<String>) -> BTreeS
         .iter()
         .map(|name| format!("{}_", name.to_ascii_lowercase()).into_bytes())
         .collect();
-    for file in Linked::of(config.link.iter(), &compiler, &config.flags).files {
+    for file in LinkedLibraries::of(config.link.iter(), &compiler, &config.flags).files {
         for name in names_in(&std::fs::read(file).unwrap_or_default(), &wanted) {
             let name =
                 String::from_utf8_lossy(name.strip_suffix(b"_").unwrap_or(name)).into_owned();
@@ -154,7 +154,7 @@ fn file_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
     folders.iter().flat_map(files).find(|file| file.is_file())
 }
 
-fn ask_pkg_config(name: &str) -> Option<Place> {
+fn ask_pkg_config(name: &str) -> Option<LibraryLocation> {
     let command = env::var_os("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
     let lower = name.to_ascii_lowercase();
     let netlib = format!("{lower}-netlib");
@@ -166,21 +166,21 @@ fn ask_pkg_config(name: &str) -> Option<Place> {
     [name, other, &netlib].iter().find_map(|package| {
         let mut command = Command::new(&command);
         command.args(["--libs", package]);
-        let said = process::run(&mut command, &Limits::QUESTION).ok()?;
-        let text = String::from_utf8_lossy(&said.stdout).into_owned();
-        said.status.success().then(|| place_in(&text)).flatten()
+        let ran = process::run(&mut command, &Limits::QUESTION).ok()?;
+        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        ran.status.success().then(|| place_in(&text)).flatten()
     })
 }
 
 /// Parses the output of `pkg-config --libs`.
-fn place_in(text: &str) -> Option<Place> {
+fn place_in(text: &str) -> Option<LibraryLocation> {
     let words = || text.split_whitespace();
     let folders = words().filter_map(|w| w.strip_prefix("-L"));
     let libraries: Vec<String> = words()
         .filter_map(|w| w.strip_prefix("-l"))
         .map(str::to_owned)
         .collect();
-    (!libraries.is_empty()).then(|| Place::PkgConfig {
+    (!libraries.is_empty()).then(|| LibraryLocation::PkgConfig {
         folders: folders.map(|f| Path::new(f).to_owned()).collect(),
         libraries,
     })
@@ -194,7 +194,7 @@ mod tests {
     fn what_pkg_config_says() {
         assert_eq!(
             place_in("-L/opt/x/lib -pthread -lone -ltwo \n"),
-            Some(Place::PkgConfig {
+            Some(LibraryLocation::PkgConfig {
                 folders: vec!["/opt/x/lib".into()],
                 libraries: vec!["one".into(), "two".into()],
             })
@@ -209,11 +209,14 @@ mod tests {
         std::fs::write(&file, "one").unwrap();
         let compiler = crate::toolchain::find(&crate::Config::default()).unwrap();
         let flags = [format!("-L{}", dir.path().display())];
-        let place = Place::Linker(file.clone());
-        assert_eq!(look(&compiler, "mine", &flags), Some(place));
-        assert_eq!(look(&compiler, "farfel-has-no-such-library", &flags), None);
+        let place = LibraryLocation::Linker(file.clone());
+        assert_eq!(locate(&compiler, "mine", &flags), Some(place));
+        assert_eq!(
+            locate(&compiler, "farfel-has-no-such-library", &flags),
+            None
+        );
         let names = ["mine".to_owned()];
-        let linked = || Linked::of(names.iter(), &compiler, &flags);
+        let linked = || LinkedLibraries::of(names.iter(), &compiler, &flags);
         let before = linked().identity();
         std::fs::write(&file, "two").unwrap();
         assert_ne!(before, linked().identity());

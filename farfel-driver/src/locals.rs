@@ -8,8 +8,8 @@
 use crate::facts::is_large;
 use crate::support::{END, Ending, intrinsic};
 use farfel_lang::ir::{
-    Allocation, Attribute, BinOp, Block, Class, Dim, Expr, Name, Origin, Place, Program, SaveItem,
-    SpecKind, Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    Allocation, Attribute, BinOp, Block, Class, Dim, Expr, Name, Origin, Program, SaveItem,
+    SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::storage::{UnitStorage, constant};
 use std::collections::HashSet;
@@ -45,7 +45,7 @@ fn of_unit(unit: &mut Unit) {
     let end = unit.symbols.find(END).unwrap_or_else(|| {
         unit.symbols.add(Symbol {
             class: Class::Subroutine,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             origin: Origin::Generated,
             ..Symbol::new(END.into(), span)
         })
@@ -123,10 +123,10 @@ fn large(unit: &Unit) -> Vec<SymId> {
     }
     let storage = UnitStorage::of(unit);
     let wanted = |(id, s): (SymId, &Symbol)| {
-        let own = s.place == Place::Local && s.is_variable() && s.is_array();
+        let own = s.storage_class == StorageClass::Local && s.is_variable() && s.is_array();
         let plain = s.attributes == Default::default() && !s.saved && s.init.is_none();
         let constant = constant::extents(unit, &s.dims).is_some();
-        let alone = storage.spot(id).is_none() && !kept.contains(&id);
+        let alone = storage.range(id).is_none() && !kept.contains(&id);
         (own && plain && constant && alone && is_large(unit, s)).then_some(id)
     };
     unit.symbols.iter().filter_map(wanted).collect()

@@ -1,25 +1,25 @@
 //! Lowered libraries, or parts of them, with the subprograms that Rust can call and their bindings.
 
-use crate::bind::{self, Bindings, Part};
+use crate::bind::{self, Bindings, BindingsPart};
+use crate::bounds_checks::BoundsCheckPlan;
 use crate::config::Trap;
-use crate::facts::{Facts, Memory};
-use crate::guard::Plan;
+use crate::facts::{Facts, MemoryModel};
 use crate::instances;
 use crate::names::Names;
 use crate::plan::interfaces::interfaces;
-use crate::plan::objects::{Layout, Means, Objects, Target};
-use crate::read::{Read, callable};
+use crate::plan::objects::{BuildTools, Layout, Objects, Target};
+use crate::read::{CheckedProgram, callable};
 use crate::staged::{self, Staged};
 use crate::{Config, Error};
-use farfel_lang::effects::{Assigned, Dummies};
+use farfel_lang::effects::{Assigned, DummyAssumptions};
 use farfel_lang::ir::{Name, Unit};
 use std::collections::BTreeSet;
 
 /// The settings and tools for lowering and building a library.
-pub(crate) struct Context<'a> {
+pub(crate) struct LibraryContext<'a> {
     pub config: &'a Config,
     pub names: &'a Names,
-    pub means: &'a Means<'a>,
+    pub tools: &'a BuildTools<'a>,
     /// Whether the tool's reverse-mode code uses state that is not in the program.
     pub adjoints_share_state: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Context<'a> {
 /// A lowered program, or a part of one.
 pub(crate) struct Lowered {
     pub staged: Staged,
-    pub part: Part,
+    pub part: BindingsPart,
     exports: Vec<Name>,
     facts: Facts,
     /// Whether this is a part of a larger library.
@@ -44,7 +44,7 @@ impl Lowered {
     ///
     /// [`Error::Diagnostics`], [`Error::Export`].
     pub(crate) fn new(
-        mut read: Read,
+        mut read: CheckedProgram,
         home: Option<&BTreeSet<&str>>,
         config: &Config,
         names: &Names,
@@ -76,15 +76,15 @@ impl Lowered {
         let derivatives = interfaces(&staged, adjoints_share_state);
         staged.program.units.extend(derivatives);
         let program = &staged.program;
-        let assigned = Assigned::with(program, Dummies::Closures);
-        let memory = Memory {
+        let assigned = Assigned::with(program, DummyAssumptions::Closures);
+        let memory = MemoryModel {
             all_static: config.is_static(),
             known_to_c: &staged.by_name,
             by_instance: config.instance.is_some(),
             part: home.is_some(),
             float_errors: !config.float_errors.is_empty(),
         };
-        let plan = Plan::of(
+        let plan = BoundsCheckPlan::of(
             program,
             &staged.by_name,
             config.unchecked.names(),

@@ -45,7 +45,7 @@ pub struct Message {
     /// What is wrong, in one sentence.
     pub message: String,
     /// The relevant places, the primary one first.
-    pub places: Vec<Place>,
+    pub places: Vec<SourceLocation>,
     /// Notes that are not tied to a place.
     pub notes: Vec<String>,
     /// How to fix it.
@@ -117,7 +117,7 @@ impl Message {
 
 /// A place in a source file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file's name as shown in messages: relative to the project.
     pub file: String,
     /// The line, from 1.
@@ -170,14 +170,14 @@ fn message(sources: &Sources, d: &Diagnostic) -> Message {
     }
 }
 
-fn place(sources: &Sources, span: Span, label: &str, primary: bool) -> Option<Place> {
+fn place(sources: &Sources, span: Span, label: &str, primary: bool) -> Option<SourceLocation> {
     let file = sources.get(span.file)?;
     let range = render::clamp(file, span);
     let (start, end) = (
         file.line_column(range.start as u32),
         file.line_column(range.end as u32),
     );
-    Some(Place {
+    Some(SourceLocation {
         file: file.name.clone(),
         line: start.line,
         column: start.column,
@@ -211,9 +211,9 @@ mod tests {
             ],
             sources,
         };
-        let said = messages(&report);
-        let [first, second] = &said[..] else {
-            panic!("{said:?}")
+        let found = messages(&report);
+        let [first, second] = &found[..] else {
+            panic!("{found:?}")
         };
         let json = serde_json::to_value(first).unwrap();
         let place = |line, column, end, primary, label: &str| {

@@ -115,7 +115,7 @@ fn without_includes(files: &[(FileId, ReadOptions)], sources: &Sources) -> Vec<O
         let (id, options) = &files[task];
         let mut own = own[worker % own.len()].lock().unwrap_or_else(lock);
         let own = own.get_or_insert_with(|| sources.clone());
-        let mut asked = Asked(false);
+        let mut asked = IncludeDetector(false);
         let result = parse_with(own, *id, options, &mut asked);
         if !asked.0 {
             *parsed[task].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -129,9 +129,9 @@ fn without_includes(files: &[(FileId, ReadOptions)], sources: &Sources) -> Vec<O
 }
 
 /// A loader without any files that records whether it was asked for one.
-struct Asked(bool);
+struct IncludeDetector(bool);
 
-impl Loader for Asked {
+impl Loader for IncludeDetector {
     fn load(&mut self, _from: &str, _name: &str) -> Result<(String, Arc<str>), String> {
         self.0 = true;
         Err(String::new())
@@ -143,9 +143,9 @@ mod tests {
     use super::*;
     use farfel_lang::print::{Options, print_program};
 
-    struct One;
+    struct OneInclude;
 
-    impl Loader for One {
+    impl Loader for OneInclude {
         fn load(&mut self, _: &str, name: &str) -> Result<(String, Arc<str>), String> {
             Ok((
                 name.to_owned(),
@@ -175,12 +175,12 @@ mod tests {
             })
             .collect();
         let mut expected_sources = sources.clone();
-        let got = parse_all(&files, &mut sources, &mut One);
+        let got = parse_all(&files, &mut sources, &mut OneInclude);
         let total: usize = sources.iter().map(|(_, f)| f.text.len()).sum();
         assert!(total > WORTH_IT);
         assert_eq!(sources.iter().count(), expected_sources.iter().count() + 20);
         for (i, (id, options)) in files.iter().enumerate() {
-            let expected = parse_with(&mut expected_sources, *id, options, &mut One);
+            let expected = parse_with(&mut expected_sources, *id, options, &mut OneInclude);
             assert_eq!(got[i].diagnostics, expected.diagnostics);
             let print = |p: &Parsed| print_program(&p.program, &Options::default());
             assert_eq!(print(&got[i]), print(&expected));

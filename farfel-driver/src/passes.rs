@@ -10,7 +10,7 @@ pub fn verify_passes() {
 
 /// Whether [`verify_passes`] has been called.
 pub fn verifies_passes() -> bool {
-    farfel_lang::verify::is_asked()
+    farfel_lang::verify::is_requested()
 }
 
 /// Returns the text printed after an internal error of Farfel, to follow the description of the error. `ask`

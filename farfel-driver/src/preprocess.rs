@@ -60,7 +60,7 @@ pub(crate) fn run(
     let text = sources
         .get(file)
         .map_or_else(|| "".into(), |f| f.text.clone());
-    if !asks(path, config) || !has_work(&text, config) {
+    if !is_requested(path, config) || !has_work(&text, config) {
         return Ok(Outcome::Plain);
     }
     let mut scan = Scan {
@@ -75,10 +75,10 @@ pub(crate) fn run(
         return Ok(Outcome::Errors(scan.errors));
     }
     let texts = scan.texts.finalize();
-    let (written, said, good) = &*known_or_preprocessed(texts, path, form, config)?;
-    let (written, said, good) = (written.as_str(), said.as_str(), *good);
+    let (written, printed, good) = &*known_or_preprocessed(texts, path, form, config)?;
+    let (written, printed, good) = (written.as_str(), printed.as_str(), *good);
     if !good {
-        let errors = messages(said, file, sources, config);
+        let errors = messages(printed, file, sources, config);
         return Ok(Outcome::Errors(errors));
     }
     let mut markers = Markers {
@@ -98,7 +98,7 @@ pub(crate) fn run(
 }
 
 /// Whether the file is to be preprocessed.
-fn asks(path: &Path, config: &Config) -> bool {
+fn is_requested(path: &Path, config: &Config) -> bool {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     config.preprocess || EXTENSIONS.contains(&extension)
 }
@@ -359,9 +359,9 @@ fn marker(line: &str) -> Option<(&str, String)> {
 }
 
 /// Parses the preprocessor's errors, and maps them to lines of the user's files.
-fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec<Diagnostic> {
+fn messages(printed: &str, file: FileId, sources: &Sources, config: &Config) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
-    for line in said.lines() {
+    for line in printed.lines() {
         // `./src/a.F:2:2: Fatal Error: none.h: No such file or directory`
         let lower = line.to_ascii_lowercase();
         let Some(at) = lower.find("error: ") else {
@@ -398,7 +398,7 @@ fn messages(said: &str, file: FileId, sources: &Sources, config: &Config) -> Vec
         );
     }
     if errors.is_empty() {
-        let first = said.lines().next().unwrap_or("nothing");
+        let first = printed.lines().next().unwrap_or("nothing");
         errors.push(Diagnostic::error(
             &rules::PREPROCESSOR,
             Span::new(file, 0, 0),

@@ -3,7 +3,7 @@
 //! A build records what it does and never waits for observers. Only the expensive units of work count as
 //! steps: an object file, a derivative, a part of a large library.
 
-use crate::timings::{From, StepTime, Timings};
+use crate::timings::{StepOrigin, StepTime, Timings};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ struct State {
 
 /// A snapshot of a build's progress.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Now {
+pub struct ProgressSnapshot {
     /// The number of finished steps.
     pub done: usize,
     /// The number of known steps, finished or not. It may still grow.
@@ -50,9 +50,9 @@ pub struct Now {
 
 impl Progress {
     /// Returns the current progress.
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> ProgressSnapshot {
         let state = self.lock();
-        Now {
+        ProgressSnapshot {
             done: state.done,
             steps: state.steps.max(state.done),
             kept: state.kept,
@@ -114,10 +114,10 @@ impl Progress {
     }
 
     /// Records that a step is done.
-    pub(crate) fn done(&self, from: From) {
+    pub(crate) fn done(&self, from: StepOrigin) {
         let mut state = self.lock();
         state.done += 1;
-        state.kept += usize::from(from != From::Ran);
+        state.kept += usize::from(from != StepOrigin::Ran);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -136,7 +136,7 @@ impl State {
     }
 }
 
-impl Now {
+impl ProgressSnapshot {
     /// Formats the remaining time, if known: `about 40 s left`.
     pub fn left_text(&self) -> Option<String> {
         Some(match self.left? {
@@ -148,7 +148,7 @@ impl Now {
     /// Formats the progress on one line: `12 of 40 steps, 3 from the cache: compiling SOLVE, differentiating
     /// F`.
     pub fn text(&self) -> String {
-        let Now {
+        let ProgressSnapshot {
             done,
             steps,
             kept,
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(progress.now().text(), "reading sources");
         progress.end(0);
         progress.announce(3);
-        progress.done(From::Cache);
+        progress.done(StepOrigin::Cache);
         progress.begin(1, "compiling B".into());
         progress.begin(0, "compiling A".into());
         assert_eq!(
@@ -197,7 +197,7 @@ mod tests {
             "1 of 3 steps, 1 from the cache: compiling A, compiling B"
         );
         progress.end(0);
-        progress.done(From::Ran);
+        progress.done(StepOrigin::Ran);
         assert_eq!(progress.now().running, ["compiling B"]);
         let now = progress.now();
         assert_eq!((now.done, now.steps, now.kept), (2, 3, 1));
@@ -211,7 +211,7 @@ mod tests {
         progress.on_work(move || {
             counted.fetch_add(1, Ordering::Relaxed);
         });
-        progress.done(From::Cache);
+        progress.done(StepOrigin::Cache);
         assert_eq!(calls.load(Ordering::Relaxed), 0);
         progress.works();
         progress.works();
@@ -225,7 +225,7 @@ mod tests {
             kind: "compile".into(),
             start_ms: 0.0,
             end_ms: ms,
-            from: From::Ran,
+            from: StepOrigin::Ran,
             worker: 0,
             reason: None,
             saved_ms,

@@ -6,7 +6,7 @@
 //! the files that define what it calls. If a called subprogram is in several files, it is taken from the caller's own
 //! directory; if that does not decide it, all of these files are taken, and the duplicate is an error.
 
-use farfel_lang::ir::{Name, Place, Program, Unit, UnitKind};
+use farfel_lang::ir::{Name, Program, StorageClass, Unit, UnitKind};
 use farfel_lang::{FileId, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -106,9 +106,9 @@ pub(crate) fn leave_out_variants(
 
 /// Adds the names in a unit and its nested units that may be subprograms of other files.
 fn add_mentions(unit: &Unit, mentions: &mut BTreeSet<Name>) {
-    let may_be = |place: &Place| matches!(place, Place::Local | Place::Global);
+    let may_be = |place: &StorageClass| matches!(place, StorageClass::Local | StorageClass::Global);
     let symbols = unit.symbols.iter().map(|(_, s)| s);
-    let symbols = symbols.filter(|s| s.dims.is_empty() && may_be(&s.place));
+    let symbols = symbols.filter(|s| s.dims.is_empty() && may_be(&s.storage_class));
     mentions.extend(symbols.map(|s| s.name.clone()));
     unit.nested.iter().for_each(|n| add_mentions(n, mentions));
 }

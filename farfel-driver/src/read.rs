@@ -9,11 +9,11 @@ use crate::{Config, Error, Report, is_c_source_name, library, link};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::diagnostic::rules::{DUPLICATE_UNIT, UNKNOWN_PROCEDURE};
 use farfel_lang::effects::procedure_dummies;
-use farfel_lang::ir::{Name, Place, Program, StmtKind, Unit, UnitKind, walk_block};
+use farfel_lang::ir::{Name, Program, StmtKind, StorageClass, Unit, UnitKind, walk_block};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::Options;
 use farfel_lang::resolve::{resolve_readable, resolve_with};
-use farfel_lang::targets::Targets;
+use farfel_lang::targets::CallTargets;
 use farfel_lang::{Diagnostic, Sources};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -30,13 +30,13 @@ pub(crate) enum Goal {
 }
 
 /// A program that was read and checked.
-pub(crate) struct Read {
+pub(crate) struct CheckedProgram {
     pub program: Program,
     /// The levels of warnings, including those set by comments.
     pub lints: Lints,
     pub report: Report,
     /// The subprograms that the user wrote at the top level, in order.
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenSubprogram>,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
     /// The subprograms that must stay callable if the settings do not list any; `None` for all that can be,
@@ -51,10 +51,10 @@ pub(crate) struct Read {
     /// The procedures and COMMON blocks that C uses: they are kept, under their own names.
     pub by_name: Vec<Name>,
     /// The subprograms in pass-through files, each with its file.
-    pub passed: BTreeMap<Name, String>,
+    pub passed_subprograms: BTreeMap<Name, String>,
 }
 
-impl Read {
+impl CheckedProgram {
     /// Keeps the procedures and COMMON blocks of the program that are among `calls`, the names used by C,
     /// together with their names.
     pub(crate) fn call_from_c(&mut self, calls: &BTreeSet<Name>) {
@@ -62,8 +62,8 @@ impl Read {
         let commons = units
             .clone()
             .flat_map(|u| u.symbols.iter())
-            .filter_map(|(_, s)| match &s.place {
-                Place::Common(block) => Some(block),
+            .filter_map(|(_, s)| match &s.storage_class {
+                StorageClass::Common(block) => Some(block),
                 _ => None,
             });
         let mut entries = Vec::new();
@@ -105,7 +105,7 @@ impl Read {
 }
 
 /// A top-level subprogram as the user wrote it.
-pub(crate) struct Written {
+pub(crate) struct WrittenSubprogram {
     pub name: Name,
     /// Its ENTRY points. Lowering may have removed them by now.
     pub entries: Vec<Name>,
@@ -116,11 +116,11 @@ pub(crate) struct Written {
 }
 
 /// Information about the files that are not read by the front end.
-pub(crate) struct Beside {
+pub(crate) struct OtherFiles {
     /// The first of all files: if only one main program is wanted, it is in this file.
     pub first: Option<PathBuf>,
     /// The subprograms in pass-through files, each with its file.
-    pub passed: BTreeMap<Name, String>,
+    pub passed_subprograms: BTreeMap<Name, String>,
     /// The names of main programs that have already been left out.
     pub left_out: Vec<Name>,
     /// The words in pass-through files, in upper case: the procedures that they call are among them.
@@ -139,9 +139,9 @@ pub(crate) fn read(
     files: &[PathBuf],
     config: &Config,
     goal: Goal,
-    beside: Beside,
+    other_files: OtherFiles,
     included: &mut Vec<PathBuf>,
-) -> Result<Read, Error> {
+) -> Result<CheckedProgram, Error> {
     let mut sources = Sources::new();
     let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
     let whole = goal == Goal::Library;
@@ -149,8 +149,8 @@ pub(crate) fn read(
         true => Vec::new(),
         false => derive::add(&mut program, &config.derive, whole, &mut sources)?,
     };
-    let mut left_out = beside.left_out;
-    let first = beside.first.map(|f| sources::shown(config, &f));
+    let mut left_out = other_files.left_out;
+    let first = other_files.first.map(|f| sources::shown(config, &f));
     if goal != Goal::Program {
         program.units.retain(|u| {
             // Judged by the end of the unit, because its beginning may be in an INCLUDE file.
@@ -168,17 +168,23 @@ pub(crate) fn read(
             .iter()
             .find(|(_, f)| Some(&f.name) == first.as_ref());
         let mut mentioned = sources::words(files);
-        mentioned.extend(beside.mentioned);
+        mentioned.extend(other_files.mentioned);
         let first = of_first.map(|(id, _)| id);
-        let passed = |name: &Name| beside.passed.contains_key(name);
-        reach::leave_out_variants(&mut program, &sources, first, passed, &mentioned);
+        let passed_subprograms = |name: &Name| other_files.passed_subprograms.contains_key(name);
+        reach::leave_out_variants(
+            &mut program,
+            &sources,
+            first,
+            passed_subprograms,
+            &mentioned,
+        );
     }
     if let Some(unit) = program.units.first_mut() {
-        unit.given.extend(config.derivatives.iter().cloned());
+        unit.directives.extend(config.derivatives.iter().cloned());
     }
     let own: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for unit in &program.units {
-        if let Some(file) = beside.passed.get(&unit.name) {
+        if let Some(file) = other_files.passed_subprograms.get(&unit.name) {
             let message = format!(
                 "{} is in {file}, too, which gfortran compiles as it is",
                 unit.name
@@ -196,15 +202,16 @@ pub(crate) fn read(
         theirs.for_each(|(id, _)| lints.quiet_in(id));
     }
     let mut elsewhere = sources::words(files);
-    elsewhere.extend(beside.passed.keys().map(Name::to_string));
+    elsewhere.extend(other_files.passed_subprograms.keys().map(Name::to_string));
     let mut read = resolve(program, diagnostics, sources, lints, config, &elsewhere)?;
-    read.passed = beside.passed;
+    read.passed_subprograms = other_files.passed_subprograms;
     read.left_out = left_out;
     read.written.retain(|w| own.contains(&w.name));
     let mut units = read.program.units.iter();
     let is_library = !units.any(|u| u.kind == UnitKind::Program);
     let written = &read.written;
-    let names = |w: &[Written]| callable(w).map(|w| w.name.to_string()).collect::<Vec<_>>();
+    let names =
+        |w: &[WrittenSubprogram]| callable(w).map(|w| w.name.to_string()).collect::<Vec<_>>();
     read.exports = match goal {
         Goal::Library => Some(names(written)),
         // If nothing can be called from outside, everything is worth showing.
@@ -243,7 +250,7 @@ pub(crate) fn resolve(
     lints: Lints,
     config: &Config,
     elsewhere: &BTreeSet<String>,
-) -> Result<Read, Error> {
+) -> Result<CheckedProgram, Error> {
     // Errors in the comments that set levels are dropped here, since name resolution reports them again.
     let (lints, _) = lints.within(&program);
     lints.apply(&mut diagnostics);
@@ -263,20 +270,20 @@ pub(crate) fn resolve(
     let called: BTreeSet<String> = diagnostics.iter().filter_map(unknown).collect();
     let linked = link::may_have(config, &called);
     diagnostics.retain(|d| unknown(d).is_none_or(|name| !linked.contains(&name)));
-    let report = settle(sources, diagnostics, &lints)?;
+    let report = finish_report(sources, diagnostics, &lints)?;
     let differentiating = differentiating(&program);
     let written = program
         .units
         .iter()
         .filter(|u| matches!(u.kind, UnitKind::Subroutine | UnitKind::Function))
-        .map(|u| Written {
+        .map(|u| WrittenSubprogram {
             name: u.name.clone(),
             entries: u.entry_points().skip(1).map(|e| e.name.clone()).collect(),
             takes_procedures: procedure_dummies(u).next().is_some(),
             differentiates: differentiating.contains(&u.name),
         })
         .collect();
-    Ok(Read {
+    Ok(CheckedProgram {
         program,
         lints,
         report,
@@ -287,15 +294,15 @@ pub(crate) fn resolve(
         part: false,
         real: config.real_bytes(),
         by_name: Vec::new(),
-        passed: BTreeMap::new(),
+        passed_subprograms: BTreeMap::new(),
     })
 }
 
 /// Returns the subprograms that can be called from outside unless the settings say otherwise. A subprogram
 /// that takes procedures and contains AD blocks is compiled where the procedures are known, in the packages
 /// that use this one.
-pub(crate) fn callable(written: &[Written]) -> impl Iterator<Item = &Written> {
-    let differentiates = |w: &Written| w.takes_procedures && w.differentiates;
+pub(crate) fn callable(written: &[WrittenSubprogram]) -> impl Iterator<Item = &WrittenSubprogram> {
+    let differentiates = |w: &WrittenSubprogram| w.takes_procedures && w.differentiates;
     written.iter().filter(move |w| !differentiates(w))
 }
 
@@ -316,7 +323,7 @@ fn differentiating(program: &Program) -> HashSet<Name> {
         return HashSet::new();
     }
     let mut callers = vec![Vec::new(); units.len()];
-    for (i, callees) in Targets::of(program).callees().iter().enumerate() {
+    for (i, callees) in CallTargets::of(program).callees().iter().enumerate() {
         callees.iter().for_each(|c| callers[*c].push(i));
     }
     let mut found = vec![false; units.len()];
@@ -331,7 +338,7 @@ fn differentiating(program: &Program) -> HashSet<Name> {
 }
 
 /// Applies the levels of warnings and fails if there are errors.
-pub(crate) fn settle(
+pub(crate) fn finish_report(
     sources: Sources,
     mut diagnostics: Vec<Diagnostic>,
     lints: &Lints,

@@ -18,7 +18,7 @@
 //!
 //! The schema is that of OASIS: <https://json.schemastore.org/sarif-2.1.0.json>.
 
-use crate::messages::{Message, Place};
+use crate::messages::{Message, SourceLocation};
 use farfel_lang::diagnostic::{Rule, rules};
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn result(message: &Message, codes: &[&str]) -> Value {
     result
 }
 
-fn location(place: &Place) -> Value {
+fn location(place: &SourceLocation) -> Value {
     let mut location = json!({"physicalLocation": {
         "artifactLocation": {"uri": uri(&place.file)},
         "region": {
@@ -122,8 +122,8 @@ fn uri(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place(file: &str, line: usize, primary: bool, label: &str) -> Place {
-        Place {
+    fn place(file: &str, line: usize, primary: bool, label: &str) -> SourceLocation {
+        SourceLocation {
             file: file.into(),
             line,
             column: 7,

@@ -40,7 +40,7 @@
 //! |---|---|---|
 //! | `cargo` | `key`, `value` | a directive for cargo, `cargo::KEY=VALUE` |
 //! | `diagnostic` | those of [`messages`](crate::messages) | an error or warning in the sources |
-//! | `progress` | `done`, `steps`, `kept`, `running`, `left` | the progress of the build, every ten seconds: see [`Now`] |
+//! | `progress` | `done`, `steps`, `kept`, `running`, `left` | the progress of the build, every ten seconds: see [`ProgressSnapshot`] |
 //! | `finished` | `library`, `bindings` | the last line on success: the files that were written |
 //! | `failed` | `headline`, `text` | the last line on failure: the reason, on one line, and further text for people, coloured if standard error is a terminal |
 //!
@@ -49,7 +49,7 @@
 use crate::config::Change;
 use crate::gfortran::Profile;
 use crate::messages::messages;
-use crate::progress::{Now, Progress};
+use crate::progress::{Progress, ProgressSnapshot};
 use crate::render;
 use crate::session::Session;
 use crate::{Built, Config, Error, Library, Link, Report, c_sources};
@@ -67,13 +67,13 @@ pub const PROTOCOL: u32 = 1;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
-    want: Want,
+    want: RequestKind,
     settings: Vec<Change>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Want {
+enum RequestKind {
     Build,
     Check,
 }
@@ -90,7 +90,7 @@ enum Reply<'a> {
         key: &'a str,
         value: &'a str,
     },
-    Progress(&'a Now),
+    Progress(&'a ProgressSnapshot),
     Finished {
         library: &'a Path,
         bindings: &'a Path,
@@ -114,7 +114,7 @@ pub fn ready() -> String {
 pub fn serve(
     request: &str,
     say: &mut (dyn FnMut(&str) + Send),
-    show: &(dyn Fn(&Now) + Sync),
+    show: &(dyn Fn(&ProgressSnapshot) + Sync),
 ) -> u8 {
     let mut answer = Answer { say, show };
     let made = serde_json::from_str(request)
@@ -164,12 +164,12 @@ fn build(request: Request, cargo: &mut Answer) -> Result<Built, Error> {
         let (key, file) = (Library::KEY, description.display());
         cargo.add("metadata", format!("{key}={file}"));
     }
-    let made = cargo.telling(&session.progress(), || {
+    let made = cargo.report_progress(&session.progress(), || {
         match (request.want, env::var_os("DOCS_RS")) {
-            (Want::Check, _) => session.check_library(&out),
+            (RequestKind::Check, _) => session.check_library(&out),
             // Documentation is not linked, and docs.rs has no Fortran compiler.
-            (Want::Build, Some(_)) => session.write_bindings(&out),
-            (Want::Build, None) => session.build_library(&out, &target, &profile()),
+            (RequestKind::Build, Some(_)) => session.write_bindings(&out),
+            (RequestKind::Build, None) => session.build_library(&out, &target, &profile()),
         }
     });
     // Even if there are errors: the next build must notice that the files were corrected.
@@ -184,7 +184,7 @@ fn build(request: Request, cargo: &mut Answer) -> Result<Built, Error> {
         cargo.link(link, &out);
     }
     // Nobody cares about warnings while documentation is built.
-    if made.link.is_some() || request.want == Want::Check {
+    if made.link.is_some() || request.want == RequestKind::Check {
         cargo.warnings_of(&made.report);
     }
     Ok(made)
@@ -210,26 +210,26 @@ fn line(reply: &Reply) -> String {
 /// The answer to a build script while it is being given.
 struct Answer<'a> {
     say: &'a mut (dyn FnMut(&str) + Send),
-    show: &'a (dyn Fn(&Now) + Sync),
+    show: &'a (dyn Fn(&ProgressSnapshot) + Sync),
 }
 
 /// How often progress is shown to people, and how often it is reported to the build script.
 const SHOWN_EVERY: Duration = Duration::from_millis(100);
-const SAID_EVERY: Duration = Duration::from_secs(10);
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 impl Answer<'_> {
     /// Reports the progress of a build while `make` runs.
-    fn telling<T>(&mut self, progress: &Progress, make: impl FnOnce() -> T) -> T {
+    fn report_progress<T>(&mut self, progress: &Progress, make: impl FnOnce() -> T) -> T {
         let (over, wait) = channel::<()>();
         std::thread::scope(move |scope| {
             scope.spawn(move || {
-                let mut said = Instant::now();
+                let mut last_report = Instant::now();
                 while wait.recv_timeout(SHOWN_EVERY) == Err(RecvTimeoutError::Timeout) {
                     let now = progress.now();
                     (self.show)(&now);
-                    if said.elapsed() >= SAID_EVERY {
+                    if last_report.elapsed() >= REPORT_EVERY {
                         self.reply(&Reply::Progress(&now));
-                        said = Instant::now();
+                        last_report = Instant::now();
                     }
                 }
             });

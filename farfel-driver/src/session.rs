@@ -11,20 +11,20 @@
 //! The module `views`, which only inspects programs, stops at the stage whose result it shows. Each stage
 //! reports all the errors that it finds, and no stage starts after one that had errors.
 
-use crate::ad::{self, Chosen};
-use crate::c_sources::{self, Compiled, Workshop};
+use crate::ad::{self, SelectedTool};
+use crate::c_sources::{self, CTools, ForeignObjects};
 use crate::cache::Cache;
 use crate::gfortran::{self, Profile};
 use crate::names::Names;
-use crate::pass_through::{self, Passed};
-use crate::passed;
+use crate::pass_through::{self, PassThroughFiles};
+use crate::pass_through_objects;
+use crate::plan::object_store::ObjectStore;
 use crate::plan::recorder::Recorder;
-use crate::plan::shelf::Shelf;
 use crate::progress::Progress;
-use crate::read::{self, Beside, Goal, Read};
-use crate::sources::{self, Found};
+use crate::read::{self, CheckedProgram, Goal, OtherFiles};
+use crate::sources::{self, ProjectSources};
 use crate::staged::{self, Staged};
-use crate::timings::{From, Timings};
+use crate::timings::{StepOrigin, Timings};
 use crate::toolchain::Compiler;
 use crate::workers::Workers;
 use crate::{Config, Error, Report, toolchain};
@@ -37,12 +37,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Session {
     pub(crate) config: Config,
     pub(crate) goal: Goal,
-    pub(crate) sources: Found,
+    pub(crate) sources: ProjectSources,
     pub(crate) workers: Workers,
     pub(crate) recorder: Recorder,
     cache: OnceLock<Arc<Cache>>,
     reached: Mutex<BTreeSet<PathBuf>>,
-    passed: OnceLock<Passed>,
+    pass_through: OnceLock<PassThroughFiles>,
     /// The directory in which the build of a program records its timings.
     pub(crate) times: Option<PathBuf>,
 }
@@ -67,7 +67,7 @@ impl Session {
     /// [`Error::Config`] if a setting has an invalid value.
     pub fn of_files(files: &[PathBuf], config: &Config) -> Result<Session, Error> {
         config.check()?;
-        Ok(Session::new(config, Goal::Program, named(files)))
+        Ok(Session::new(config, Goal::Program, sources_of_files(files)))
     }
 
     /// Creates a session for the main program in the first of the files; main programs in the others are left
@@ -78,7 +78,7 @@ impl Session {
     /// Same as [`Session::of_files`].
     pub fn of_main(files: &[PathBuf], config: &Config) -> Result<Session, Error> {
         config.check()?;
-        Ok(Session::new(config, Goal::First, named(files)))
+        Ok(Session::new(config, Goal::First, sources_of_files(files)))
     }
 
     /// Creates a session for the given files, or for the project if there are none.
@@ -93,7 +93,7 @@ impl Session {
         }
     }
 
-    fn new(config: &Config, goal: Goal, sources: Found) -> Session {
+    fn new(config: &Config, goal: Goal, sources: ProjectSources) -> Session {
         let reached = match goal {
             Goal::Library => sources.all().into_iter().collect(),
             Goal::Program | Goal::First => BTreeSet::new(),
@@ -106,17 +106,17 @@ impl Session {
             recorder: Recorder::new(),
             cache: OnceLock::new(),
             reached: Mutex::new(reached),
-            passed: OnceLock::new(),
+            pass_through: OnceLock::new(),
             times: None,
         }
     }
 
     /// Returns the pass-through files, which gfortran compiles unchanged.
-    pub(crate) fn passed(&self) -> Result<&Passed, Error> {
-        if let Some(passed) = self.passed.get() {
+    pub(crate) fn pass_through_files(&self) -> Result<&PassThroughFiles, Error> {
+        if let Some(passed) = self.pass_through.get() {
             return Ok(passed);
         }
-        let mut passed = Passed::among(&self.sources.all(), &self.config)?;
+        let mut passed = PassThroughFiles::among(&self.sources.all(), &self.config)?;
         match self.goal {
             Goal::Library => passed.leave_out_mains(|_| false),
             Goal::Program => {}
@@ -128,9 +128,9 @@ impl Session {
         for library in &self.config.libraries {
             passed.add_library(library, &self.config)?;
         }
-        passed.look();
+        passed.check_modules();
         self.add_reached(passed.reached.iter().cloned());
-        Ok(self.passed.get_or_init(|| passed))
+        Ok(self.pass_through.get_or_init(|| passed))
     }
 
     /// Returns a message about files that are passed through although no setting names them, if there are
@@ -140,7 +140,7 @@ impl Session {
     ///
     /// A file cannot be read, or a setting names a file that does not exist.
     pub fn note(&self) -> Result<Option<String>, Error> {
-        Ok(self.passed()?.note())
+        Ok(self.pass_through_files()?.note())
     }
 
     /// Returns the names of all pass-through files, whether a setting names them or not.
@@ -149,7 +149,11 @@ impl Session {
     ///
     /// Same as [`Session::note`].
     pub fn passed_through(&self) -> Result<Vec<String>, Error> {
-        let files = self.passed()?.files.iter().filter(|f| !f.of_library);
+        let files = self
+            .pass_through_files()?
+            .files
+            .iter()
+            .filter(|f| !f.of_library);
         Ok(files.map(|f| f.name.clone()).collect())
     }
 
@@ -161,7 +165,7 @@ impl Session {
     /// [`Error::Diagnostics`] with gfortran's errors; [`Error::NoFortranCompiler`].
     pub fn check_passed_through(&self) -> Result<Report, Error> {
         let mut report = Report::default();
-        if self.passed()?.files.is_empty() {
+        if self.pass_through_files()?.files.is_empty() {
             return Ok(report);
         }
         let profile = Profile {
@@ -169,8 +173,8 @@ impl Session {
             debug: false,
         };
         let compiler = toolchain::find_or_install(&self.config)?;
-        let flags = gfortran::flags_as_it_is(&self.config, &profile);
-        self.compile_passed(&compiler, &Shelf::default(), &flags, &mut report)?;
+        let flags = gfortran::pass_through_flags(&self.config, &profile);
+        self.compile_pass_through(&compiler, &ObjectStore::default(), &flags, &mut report)?;
         self.cache().finish();
         Ok(report)
     }
@@ -188,39 +192,39 @@ impl Session {
                 opt_level: "2".into(),
                 debug: false,
             };
-            let with = Workshop {
+            let tools = CTools {
                 config: &self.config,
                 profile: &profile,
                 in_build_script: false,
                 cache: self.cache(),
-                shelf: &Shelf::default(),
+                object_store: &ObjectStore::default(),
                 workers: &self.workers,
                 recorder: &self.recorder,
             };
-            c_sources::compile(&files, &with)?;
+            c_sources::compile(&files, &tools)?;
             self.cache().finish();
         }
         Ok(())
     }
 
     /// Compiles the pass-through files. Warnings are added to `report`.
-    pub(crate) fn compile_passed(
+    pub(crate) fn compile_pass_through(
         &self,
         compiler: &Compiler,
-        shelf: &Shelf,
+        object_store: &ObjectStore,
         flags: &[String],
         report: &mut Report,
-    ) -> Result<Compiled, Error> {
-        let with = passed::Shop {
+    ) -> Result<ForeignObjects, Error> {
+        let tools = pass_through_objects::PassThroughTools {
             config: &self.config,
             compiler,
             flags,
             cache: self.cache(),
-            shelf,
+            object_store,
             workers: &self.workers,
             recorder: &self.recorder,
         };
-        passed::compile(self.passed()?, &with, report)
+        pass_through_objects::compile(self.pass_through_files()?, &tools, report)
     }
 
     /// Returns the files read so far, including INCLUDE files and C headers, even if a stage found errors. As
@@ -276,7 +280,7 @@ impl Session {
     }
 
     /// Returns the AD tool that the settings choose.
-    pub(crate) fn ad(&self) -> Result<Chosen, Error> {
+    pub(crate) fn ad(&self) -> Result<SelectedTool, Error> {
         ad::choose(&self.config, self.cache())
     }
 
@@ -286,32 +290,36 @@ impl Session {
     }
 
     /// Reads the sources into one program: parses them, joins the parts and resolves names.
-    pub(crate) fn read(&self) -> Result<Read, Error> {
+    pub(crate) fn read(&self) -> Result<CheckedProgram, Error> {
         let step = self.recorder.begin("parse", "sources", 0);
         let mut included = Vec::new();
-        let passed = self.passed()?;
+        let passed = self.pass_through_files()?;
         let mut files = self.sources.all();
-        let beside = Beside {
+        let other_files = OtherFiles {
             first: files.first().cloned(),
-            passed: passed.externals(),
+            passed_subprograms: passed.externals(),
             left_out: passed.left_out.iter().map(|(n, _)| n.clone()).collect(),
             mentioned: passed.words(),
         };
         files.retain(|f| !passed.has(f));
-        let read = read::read(&files, &self.config, self.goal, beside, &mut included);
+        let read = read::read(&files, &self.config, self.goal, other_files, &mut included);
         self.add_reached(included);
         let read = read?;
         passed.check()?;
-        self.recorder.end(step, From::Ran);
+        self.recorder.end(step, StepOrigin::Ran);
         Ok(read)
     }
 
     /// Lowers a program up to its derivatives. `exports` are the subprograms that must stay callable; if
     /// `None`, all that can be, or the main program.
-    pub(crate) fn stage(&self, read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
+    pub(crate) fn stage(
+        &self,
+        read: CheckedProgram,
+        exports: Option<&[String]>,
+    ) -> Result<Staged, Error> {
         let step = self.recorder.begin("lower", "program", 0);
         let staged = staged::stage(read, exports)?;
-        self.recorder.end(step, From::Ran);
+        self.recorder.end(step, StepOrigin::Ran);
         Ok(staged)
     }
 
@@ -327,7 +335,7 @@ impl Session {
             progress.begin(worker, format!("differentiating {name}"));
             let made = derivatives.make(request);
             progress.end(worker);
-            progress.done(From::Ran);
+            progress.done(StepOrigin::Ran);
             made
         };
         self.workers.run(&needs, &make);
@@ -342,9 +350,9 @@ impl Session {
     ) -> Result<Report, Error> {
         self.make_all(staged, derivatives);
         let mut diagnostics = staged.report.diagnostics.clone();
-        diagnostics.extend(derivatives.said(0..staged.requests.len()));
+        diagnostics.extend(derivatives.diagnostics(0..staged.requests.len()));
         staged.explain(&mut diagnostics);
-        read::settle(staged.report.sources.clone(), diagnostics, &staged.lints)
+        read::finish_report(staged.report.sources.clone(), diagnostics, &staged.lints)
     }
 }
 
@@ -363,9 +371,9 @@ pub fn main_programs(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>,
 }
 
 /// Returns named files as sources, with C files among the Fortran files.
-fn named(files: &[PathBuf]) -> Found {
-    Found {
+fn sources_of_files(files: &[PathBuf]) -> ProjectSources {
+    ProjectSources {
         files: files.to_vec(),
-        ..Found::default()
+        ..ProjectSources::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Config, Error};
 use farfel_lang::encoding::decode;
-use farfel_lang::syntax::{Form, Loader, asked_form, detect};
+use farfel_lang::syntax::{Form, Loader, detect, requested_form};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -60,7 +60,7 @@ const TESTS: [&str; 2] = ["tests", "test"];
 
 /// The sources of a project.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ProjectSources {
     /// The Fortran files, sorted.
     pub files: Vec<PathBuf>,
     /// The C files, sorted.
@@ -69,7 +69,7 @@ pub(crate) struct Found {
     pub directories: Vec<PathBuf>,
 }
 
-impl Found {
+impl ProjectSources {
     /// Returns all files, C files last.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         [&self.files[..], &self.c_files].concat()
@@ -82,8 +82,8 @@ impl Found {
 ///
 /// [`Error::Io`] if a directory cannot be read, [`Error::Config`] if a source named in the settings does not
 /// exist.
-pub(crate) fn find(config: &Config) -> Result<Found, Error> {
-    let mut found = Found::default();
+pub(crate) fn find(config: &Config) -> Result<ProjectSources, Error> {
+    let mut found = ProjectSources::default();
     let mut files: BTreeSet<PathBuf> = BTreeSet::new();
     match &config.sources {
         Some(named) => {
@@ -213,7 +213,7 @@ pub(crate) fn is_free_by_name(path: &Path) -> bool {
 pub(crate) fn form(path: &Path, text: &str, config: &Config) -> Form {
     config
         .form
-        .or_else(|| asked_form(text))
+        .or_else(|| requested_form(text))
         .or(is_free_by_name(path).then_some(Form::Free))
         .unwrap_or_else(|| detect(text))
 }

@@ -1,8 +1,8 @@
 //! Lowered programs whose derivatives have not been computed yet.
 
-use crate::checks::Plan;
 use crate::copies::Copies;
-use crate::read::{Read, settle};
+use crate::derivative_checks::DerivativeChecks;
+use crate::read::{CheckedProgram, finish_report};
 use crate::{Error, Report};
 use farfel_ad::AdTool;
 use farfel_ad::schedule::Derivatives;
@@ -23,11 +23,11 @@ pub(crate) struct Staged {
     pub report: Report,
     pub lints: Lints,
     /// The checks to be made while the program runs, if any.
-    pub verify: Option<Plan>,
+    pub verify: Option<DerivativeChecks>,
     /// The procedures and COMMON blocks that C knows by name.
     pub by_name: BTreeSet<Name>,
     /// The subprograms in pass-through files, each with its file.
-    pub passed: BTreeMap<Name, String>,
+    pub passed_subprograms: BTreeMap<Name, String>,
 }
 
 impl Staged {
@@ -45,7 +45,7 @@ impl Staged {
             lints,
             verify: None,
             by_name: BTreeSet::new(),
-            passed: BTreeMap::new(),
+            passed_subprograms: BTreeMap::new(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Staged {
         let unknown = |d: &&mut Diagnostic| d.rule == &rules::AD_UNKNOWN_PROCEDURE;
         for d in diagnostics.iter_mut().filter(unknown) {
             let words = d.message.split(|c: char| !c.is_alphanumeric() && c != '_');
-            let mut files = words.filter_map(|w| Some((w, self.passed.get(w)?)));
+            let mut files = words.filter_map(|w| Some((w, self.passed_subprograms.get(w)?)));
             if let Some((name, file)) = files.next() {
                 d.help = Some(format!(
                     "{name} is in {file}, which gfortran compiles as it is: write it in FORTRAN 77 in a file of its                      own, or give its derivative by hand with `!farfel: derivative({name}(…), tangent = …, in = …, out = …)`"
@@ -120,7 +120,7 @@ impl References {
 /// means all that can be, or the main program if there is one. The returned requests are those that the stage
 /// leaves to the AD tool.
 pub(crate) fn lower_to(
-    read: Read,
+    read: CheckedProgram,
     stage: Stage,
     exports: Option<&[String]>,
 ) -> Result<(Program, Vec<Request>, Report), Error> {
@@ -128,30 +128,33 @@ pub(crate) fn lower_to(
     let lowered = lower_with(read.program, stage, &options);
     let mut diagnostics = read.report.diagnostics;
     diagnostics.extend(lowered.diagnostics);
-    let report = settle(read.report.sources, diagnostics, &read.lints)?;
+    let report = finish_report(read.report.sources, diagnostics, &read.lints)?;
     Ok((lowered.program, lowered.requests, report))
 }
 
 /// Lowers a program up to its derivatives.
-pub(crate) fn stage(read: Read, exports: Option<&[String]>) -> Result<Staged, Error> {
+pub(crate) fn stage(read: CheckedProgram, exports: Option<&[String]>) -> Result<Staged, Error> {
     let lints = read.lints.clone();
     let by_name = read.by_name.iter().cloned().collect();
-    let passed = read.passed.clone();
+    let passed_subprograms = read.passed_subprograms.clone();
     let (program, requests, report) = lower_to(read, Stage::Stage, exports)?;
     Ok(Staged {
         by_name,
-        passed,
+        passed_subprograms,
         ..Staged::new(program, requests, report, lints)
     })
 }
 
 /// Explains which copies of subprograms a program needs, and why.
-pub(crate) fn explain(read: Read, exports: Option<&[String]>) -> Result<(Copies, Report), Error> {
+pub(crate) fn explain(
+    read: CheckedProgram,
+    exports: Option<&[String]>,
+) -> Result<(Copies, Report), Error> {
     let options = read.options(exports);
-    let (explanation, said) = farfel_lang::lower::explain(read.program, &options);
+    let (explanation, new_diagnostics) = farfel_lang::lower::explain(read.program, &options);
     let mut diagnostics = read.report.diagnostics;
-    diagnostics.extend(said);
-    let report = settle(read.report.sources, diagnostics, &read.lints)?;
+    diagnostics.extend(new_diagnostics);
+    let report = finish_report(read.report.sources, diagnostics, &read.lints)?;
     let copies = Copies::of(&explanation, &report.sources);
     Ok((copies, report))
 }

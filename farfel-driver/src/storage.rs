@@ -1,7 +1,7 @@
 //! COMMON blocks and EQUIVALENCE classes of a program, for display.
 
 use farfel_lang::ir::{Program, Unit};
-use farfel_lang::storage::{Layout, Member, Part};
+use farfel_lang::storage::{BlockMember, Member, StorageLayout};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -66,17 +66,18 @@ pub struct Variable {
 impl Storage {
     /// Determines the storage of a resolved program with a default REAL of this many bytes.
     pub fn of(program: &Program, real: u8) -> Self {
-        let layout = Layout::with_real(program, real);
-        let shape = |s: &farfel_lang::storage::Shape| Shape {
+        let layout = StorageLayout::with_real(program, real);
+        let shape = |s: &farfel_lang::storage::BlockLayout| Shape {
             units: s.units.iter().map(|u| named(layout.name(*u))).collect(),
             bytes: s.size,
-            variables: s.parts.iter().map(of_part).collect(),
+            variables: s.members.iter().map(of_part).collect(),
         };
-        let block = |(name, b): (&farfel_lang::ir::Name, &farfel_lang::storage::Block)| Block {
-            name: name.to_string(),
-            bytes: b.size,
-            shapes: b.shapes.iter().map(shape).collect(),
-        };
+        let block =
+            |(name, b): (&farfel_lang::ir::Name, &farfel_lang::storage::CommonBlock)| Block {
+                name: name.to_string(),
+                bytes: b.size,
+                shapes: b.layouts.iter().map(shape).collect(),
+            };
         let mut units = Vec::new();
         program.units.iter().for_each(|u| flatten(u, &mut units));
         let mut equivalence = Vec::new();
@@ -143,7 +144,7 @@ impl Storage {
     }
 }
 
-fn of_part(p: &Part) -> Variable {
+fn of_part(p: &BlockMember) -> Variable {
     Variable {
         name: p.name.to_string(),
         ty: p.ty.map_or_else(String::new, |t| t.to_string()),

@@ -1,11 +1,11 @@
-//! The functions that generated code calls, as Fortran: those for checks ([`crate::guard`]), and those for
-//! operations that would end the process ([`crate::ends`]). They are in a module at the beginning of an
-//! object file, where gfortran sees them and inlines them.
+//! The functions that generated code calls, as Fortran: those for checks ([`crate::bounds_checks`]), and
+//! those for operations that would end the process ([`crate::ends`]). They are in a module at the beginning
+//! of an object file, where gfortran sees them and inlines them.
 
 use crate::border::fixed_form;
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
-use farfel_lang::ir::{Class, Origin, Place, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{Class, Origin, StorageClass, SymId, Symbol, Type, Unit};
 use std::collections::BTreeSet;
 
 /// The ways to end a call, with the numbers that `farfel-runtime` uses.
@@ -436,7 +436,7 @@ pub(crate) fn has_another(unit: &Unit, name: &str) -> bool {
     };
     let symbol = &unit.symbols[id];
     let of_unit = match symbol.class {
-        Class::Variable | Class::Parameter(_) => symbol.place != Place::Result,
+        Class::Variable | Class::Parameter(_) => symbol.storage_class != StorageClass::Result,
         Class::StatementFunction(..) | Class::Intrinsic(_) => true,
         _ => false,
     };

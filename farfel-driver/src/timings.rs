@@ -47,7 +47,7 @@ pub struct StepTime {
     /// When the step ended.
     pub end_ms: f64,
     /// Where its result came from.
-    pub from: From,
+    pub from: StepOrigin,
     /// The worker that ran it, from 0.
     pub worker: usize,
     /// Why it ran: the inputs that have changed.
@@ -61,7 +61,7 @@ pub struct StepTime {
 /// The origin of a step's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum From {
+pub enum StepOrigin {
     /// It was computed in this build.
     Ran,
     /// From the local cache.
@@ -96,7 +96,7 @@ impl Timings {
     }
 
     /// Returns the number of steps whose result has this origin.
-    pub fn count(&self, from: From) -> usize {
+    pub fn count(&self, from: StepOrigin) -> usize {
         self.steps.iter().filter(|s| s.from == from).count()
     }
 
@@ -142,7 +142,7 @@ impl Timings {
 mod tests {
     use super::*;
 
-    fn step(start_ms: f64, end_ms: f64, from: From) -> StepTime {
+    fn step(start_ms: f64, end_ms: f64, from: StepOrigin) -> StepTime {
         StepTime {
             name: "compile \"A\"".into(),
             kind: "compile".into(),
@@ -159,13 +159,13 @@ mod tests {
     fn sums() {
         let timings = Timings {
             steps: vec![
-                step(0.0, 60.0, From::Ran),
-                step(0.0, 90.0, From::Ran),
+                step(0.0, 60.0, StepOrigin::Ran),
+                step(0.0, 90.0, StepOrigin::Ran),
                 StepTime {
                     saved_ms: Some(40.0),
-                    ..step(90.0, 100.0, From::Cache)
+                    ..step(90.0, 100.0, StepOrigin::Cache)
                 },
-                step(5.0, 4.0, From::Fresh),
+                step(5.0, 4.0, StepOrigin::Fresh),
             ],
             jobs: 2,
             total_ms: 100.0,
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(timings.busy_ms(), 160.0);
         assert_eq!(timings.parallelism(), 0.8);
         assert_eq!(timings.saved_ms(), 30.0);
-        assert_eq!(timings.count(From::Ran), 2);
+        assert_eq!(timings.count(StepOrigin::Ran), 2);
         assert_eq!(Timings::default().parallelism(), 0.0);
     }
 
@@ -185,7 +185,7 @@ mod tests {
         let timings = Timings {
             steps: vec![StepTime {
                 reason: Some("the text of F".into()),
-                ..step(0.25, 60.5, From::Remote)
+                ..step(0.25, 60.5, StepOrigin::Remote)
             }],
             jobs: 2,
             total_ms: 61.0,

@@ -3,7 +3,7 @@
 use crate::cache::{Entry, Key};
 use crate::files::Scratch;
 use crate::process::{self, Limits};
-use crate::{Config, Error, remember};
+use crate::{Config, Error, tool_answers};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -36,7 +36,7 @@ const LIBRARIES: [(&str, bool); 3] = [("gfortran", true), ("quadmath", false), (
 
 /// A compiler's answers in the cache.
 #[derive(Serialize, Deserialize)]
-struct Answers {
+struct CompilerAnswers {
     version: String,
     machine: String,
     libraries: Libraries,
@@ -78,7 +78,7 @@ pub fn find(config: &Config) -> Result<Compiler, Error> {
         };
         match which::which(&command)
             .ok()
-            .and_then(|path| ask(&path, config))
+            .and_then(|path| query_cached(&path, config))
         {
             Some(compiler) => return Ok(compiler),
             None => looked_for.push(candidate.display().to_string()),
@@ -122,9 +122,9 @@ fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
 
 /// Returns a command's description of itself if it is gfortran, from the cache if possible. A script is asked
 /// each time, since the programs that it runs may have changed.
-fn ask(path: &Path, config: &Config) -> Option<Compiler> {
-    let remembered = (!remember::is_script(path))
-        .then(|| remember::identity(&[path.to_owned()]).ok())
+fn query_cached(path: &Path, config: &Config) -> Option<Compiler> {
+    let remembered = (!tool_answers::is_script(path))
+        .then(|| tool_answers::file_identity(&[path.to_owned()]).ok())
         .flatten()
         .map(|identity| {
             let key = Key::builder("tool").field("compiler", identity);
@@ -132,7 +132,7 @@ fn ask(path: &Path, config: &Config) -> Option<Compiler> {
                 let value = std::env::var_os(name).unwrap_or_default();
                 key.field(name, value.as_encoded_bytes())
             });
-            (key.finish(), remember::memory(config))
+            (key.finish(), tool_answers::memory(config))
         });
     if let Some((key, memory)) = &remembered
         && let Some(entry) = memory.get(key)
@@ -140,7 +140,7 @@ fn ask(path: &Path, config: &Config) -> Option<Compiler> {
     {
         return Some(known);
     }
-    let compiler = question(path)?;
+    let compiler = query(path)?;
     if let Some((key, memory)) = remembered
         && let Some(entry) = note(&compiler)
     {
@@ -154,8 +154,8 @@ const ANSWERS: &str = "answers";
 
 /// Restores a compiler from the cache, if everything that its answers depend on is unchanged.
 fn recall(path: &Path, entry: &Entry) -> Option<Compiler> {
-    let answers: Answers = serde_json::from_slice(entry.file(ANSWERS)?).ok()?;
-    let same = remember::identity(&answers.others).ok()? == answers.identity;
+    let answers: CompilerAnswers = serde_json::from_slice(entry.file(ANSWERS)?).ok()?;
+    let same = tool_answers::file_identity(&answers.others).ok()? == answers.identity;
     (same && answers.libraries.names.iter().all(|n| *n < LIBRARIES.len())).then(|| Compiler {
         path: path.to_owned(),
         version: answers.version,
@@ -173,18 +173,18 @@ fn note(compiler: &Compiler) -> Option<Entry> {
     }
     let mut others = vec![proper];
     others.extend(compiler.libraries.directories.iter().cloned());
-    let answers = Answers {
+    let answers = CompilerAnswers {
         version: compiler.version.clone(),
         machine: compiler.machine.clone(),
         libraries: compiler.libraries.clone(),
-        identity: remember::identity(&others).ok()?,
+        identity: tool_answers::file_identity(&others).ok()?,
         others,
     };
     Some(Entry::one(ANSWERS, serde_json::to_vec(&answers).ok()?))
 }
 
 /// Asks the command itself, if it is gfortran.
-fn question(path: &Path) -> Option<Compiler> {
+fn query(path: &Path) -> Option<Compiler> {
     let version = answer(path, "-dumpfullversion")?;
     version
         .starts_with(|c: char| c.is_ascii_digit())
@@ -310,8 +310,10 @@ impl Compiler {
 
     /// Returns the directories that its linker searches for libraries.
     pub(crate) fn library_folders(&self) -> Vec<PathBuf> {
-        let said = answer(&self.path, "-print-search-dirs").unwrap_or_default();
-        let line = said.lines().find_map(|l| l.strip_prefix("libraries: ="));
+        let search_dirs = answer(&self.path, "-print-search-dirs").unwrap_or_default();
+        let line = search_dirs
+            .lines()
+            .find_map(|l| l.strip_prefix("libraries: ="));
         std::env::split_paths(line.unwrap_or_default()).collect()
     }
 
@@ -357,7 +359,7 @@ impl Compiler {
 }
 
 /// A package manager: its command, and the arguments for a refresh and for the installation.
-struct Manager {
+struct PackageManager {
     command: &'static str,
     refresh: &'static [&'static str],
     install: &'static [&'static str],
@@ -367,43 +369,43 @@ struct Manager {
     as_user: bool,
 }
 
-const MANAGERS: &[Manager] = &[
-    Manager {
+const MANAGERS: &[PackageManager] = &[
+    PackageManager {
         command: "apt-get",
         refresh: &["update"],
         install: &["install", "--yes", "--no-install-recommends"],
         gfortran: &["gfortran"],
         as_user: false,
     },
-    Manager {
+    PackageManager {
         command: "dnf",
         refresh: &[],
         install: &["install", "--assumeyes"],
         gfortran: &["gcc-gfortran"],
         as_user: false,
     },
-    Manager {
+    PackageManager {
         command: "pacman",
         refresh: &[],
         install: &["--sync", "--refresh", "--needed", "--noconfirm"],
         gfortran: &["gcc-fortran"],
         as_user: false,
     },
-    Manager {
+    PackageManager {
         command: "zypper",
         refresh: &[],
         install: &["--non-interactive", "install"],
         gfortran: &["gcc-fortran"],
         as_user: false,
     },
-    Manager {
+    PackageManager {
         command: "apk",
         refresh: &[],
         install: &["add"],
         gfortran: &["gfortran", "musl-dev"],
         as_user: false,
     },
-    Manager {
+    PackageManager {
         command: "brew",
         refresh: &[],
         install: &["install"],
@@ -412,7 +414,7 @@ const MANAGERS: &[Manager] = &[
     },
 ];
 
-impl Manager {
+impl PackageManager {
     /// Returns the command that installs packages.
     fn line(&self, packages: &[&str]) -> String {
         let words = [&[self.command], self.install, packages].concat();
@@ -421,7 +423,7 @@ impl Manager {
 }
 
 /// Returns the package manager of this system.
-fn manager() -> Option<&'static Manager> {
+fn manager() -> Option<&'static PackageManager> {
     MANAGERS.iter().find(|m| which::which(m.command).is_ok())
 }
 
@@ -463,7 +465,7 @@ pub fn install_debian(packages: &[&str], say: &mut dyn FnMut(&str)) -> Option<Re
 }
 
 fn install_by<'a>(
-    packages: impl Fn(&Manager) -> Vec<&'a str>,
+    packages: impl Fn(&PackageManager) -> Vec<&'a str>,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
     let Some(manager) = manager() else {
@@ -505,7 +507,7 @@ fn install_by<'a>(
 }
 
 /// Returns the prefix that gives the package manager's command the necessary permissions.
-fn prefix(manager: &Manager, packages: &[&str]) -> Result<Vec<&'static str>, Error> {
+fn prefix(manager: &PackageManager, packages: &[&str]) -> Result<Vec<&'static str>, Error> {
     let quiet = |words: &[&str]| {
         Command::new(words[0])
             .args(&words[1..])
@@ -569,7 +571,7 @@ mod tests {
 
     #[test]
     fn the_compiler_of_this_machine_answers() {
-        let compiler = question(&which::which("gfortran").unwrap()).unwrap();
+        let compiler = query(&which::which("gfortran").unwrap()).unwrap();
         let (directories, libraries) = compiler.runtime_libraries();
         let libraries: Vec<&str> = libraries.collect();
         assert!(libraries.contains(&"gfortran") && libraries.contains(&"m"));
@@ -584,11 +586,12 @@ mod tests {
 
     #[test]
     fn answers_hold_as_long_as_what_they_are_about() {
-        let compiler = question(&which::which("gfortran").unwrap()).unwrap();
+        let compiler = query(&which::which("gfortran").unwrap()).unwrap();
         let entry = note(&compiler).unwrap();
         assert_eq!(recall(&compiler.path, &entry), Some(compiler.clone()));
         // The compiler proper has changed, or a library was added or removed.
-        let mut answers: Answers = serde_json::from_slice(entry.file(ANSWERS).unwrap()).unwrap();
+        let mut answers: CompilerAnswers =
+            serde_json::from_slice(entry.file(ANSWERS).unwrap()).unwrap();
         assert!(answers.others[0].ends_with("f951"));
         for i in 0..answers.others.len() {
             let dir = tempfile::tempdir().unwrap();

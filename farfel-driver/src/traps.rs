@@ -5,7 +5,7 @@
 //! caller's own flags. Hence this reports that a number went bad, but not where: nothing stops at the
 //! operation, and operations in Rust closures count, too.
 
-use crate::border::Around;
+use crate::border::WrapperStatements;
 use crate::config::Trap;
 use crate::support::Ending;
 
@@ -21,7 +21,7 @@ impl Trap {
     }
 
     /// Returns the description for people.
-    fn said(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Trap::Invalid => "an invalid operation",
             Trap::Zero => "a division by zero",
@@ -32,8 +32,8 @@ impl Trap {
 }
 
 /// Returns the statements around the call of a subprogram that is defined at a place.
-pub(crate) fn around(traps: &[Trap], place: &str) -> Around {
-    let mut made = Around::default();
+pub(crate) fn around(traps: &[Trap], place: &str) -> WrapperStatements {
+    let mut made = WrapperStatements::default();
     if traps.is_empty() {
         return made;
     }
@@ -50,7 +50,11 @@ pub(crate) fn around(traps: &[Trap], place: &str) -> Around {
             .push(format!("CALL FARFEL_SET(FARFEL_FLAG{n}, .FALSE.)"));
         made.after
             .push(format!("CALL FARFEL_GET(FARFEL_FLAG{n}, FARFEL_UP)"));
-        let end = Ending::Float.call("0", &format!("'{}'", trap.said()), &format!("'{place}'"));
+        let end = Ending::Float.call(
+            "0",
+            &format!("'{}'", trap.description()),
+            &format!("'{place}'"),
+        );
         made.after.push(format!("IF (FARFEL_UP) {end}"));
     }
     made

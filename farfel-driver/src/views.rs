@@ -4,19 +4,19 @@
 use crate::annotate;
 use crate::assemble;
 use crate::bind;
-use crate::facts::{Facts, Memory};
-use crate::guard::Plan;
+use crate::bounds_checks::BoundsCheckPlan;
+use crate::facts::{Facts, MemoryModel};
 use crate::plan::interfaces::interfaces;
 use crate::plan::objects::{Objects, Target};
 use crate::plan::view;
-use crate::read::{Goal, Read, Written, has_main, settle};
+use crate::read::{CheckedProgram, Goal, WrittenSubprogram, finish_report, has_main};
 use crate::session::Session;
 use crate::side_by_side::{ByUnits, Outline};
 use crate::stage::ExpandStage;
 use crate::staged::{self, References, Staged};
 use crate::{Error, Report, verify};
 use crate::{analysis, copies, graph, intents, storage};
-use farfel_lang::effects::{Assigned, Dummies};
+use farfel_lang::effects::{Assigned, DummyAssumptions};
 use farfel_lang::ir::Name;
 use farfel_lang::print::{Options, print_program};
 
@@ -129,7 +129,11 @@ impl Session {
         Ok((ByUnits::of(&text, &report.sources, &outline), report))
     }
 
-    fn expand_read(&self, mut read: Read, line_markers: bool) -> Result<(String, Report), Error> {
+    fn expand_read(
+        &self,
+        mut read: CheckedProgram,
+        line_markers: bool,
+    ) -> Result<(String, Report), Error> {
         let is_library = !has_main(&read.program);
         let exports = self.config.exports.as_deref().filter(|_| is_library);
         let written = std::mem::take(&mut read.written);
@@ -172,22 +176,22 @@ impl Session {
     fn exported(
         &self,
         staged: &Staged,
-        written: &[Written],
+        written: &[WrittenSubprogram],
         adjoints_share_state: bool,
     ) -> Result<(Facts, Vec<Name>), Error> {
         let mut program = staged.program.clone();
         program
             .units
             .extend(interfaces(staged, adjoints_share_state));
-        let assigned = Assigned::with(&program, Dummies::Closures);
-        let memory = Memory {
+        let assigned = Assigned::with(&program, DummyAssumptions::Closures);
+        let memory = MemoryModel {
             all_static: self.config.is_static(),
             known_to_c: &staged.by_name,
             by_instance: self.config.instance.is_some(),
             part: false,
             float_errors: !self.config.float_errors.is_empty(),
         };
-        let plan = Plan::of(
+        let plan = BoundsCheckPlan::of(
             &program,
             &staged.by_name,
             self.config.unchecked.names(),
@@ -210,7 +214,7 @@ impl Session {
         let ad = self.ad()?;
         let derivatives = staged.derivatives(&*ad.tool);
         self.make_all(&staged, &derivatives);
-        let mut said = staged.report.diagnostics.clone();
+        let mut reported = staged.report.diagnostics.clone();
         let mut blocks = Vec::new();
         for block in verify::blocks(&staged, &self.config) {
             let program = derivatives.seen_by(block.request);
@@ -221,15 +225,16 @@ impl Session {
                 Err(errors) => {
                     // Errors in the derivatives that this one needs say more than the fact that one is
                     // missing.
-                    let below = derivatives.said(derivatives.needs(block.request).iter().copied());
+                    let below =
+                        derivatives.diagnostics(derivatives.needs(block.request).iter().copied());
                     let errors = if below.is_empty() { errors } else { below };
-                    let new = errors.into_iter().filter(|d| !said.contains(d));
+                    let new = errors.into_iter().filter(|d| !reported.contains(d));
                     let new: Vec<_> = new.collect();
-                    said.extend(new);
+                    reported.extend(new);
                 }
             }
         }
-        let report = settle(staged.report.sources.clone(), said, &staged.lints)?;
+        let report = finish_report(staged.report.sources.clone(), reported, &staged.lints)?;
         let activity = analysis::Activity::new(blocks, &staged.report.sources);
         Ok((activity, report))
     }
@@ -255,12 +260,12 @@ impl Session {
     /// Same as [`Session::call_graph`]; for a library also [`Error::Export`].
     pub fn plan(&self) -> Result<(graph::Graph, Report), Error> {
         let (staged, written) = self.staged()?;
-        let mut passed = self.passed()?.files.iter();
+        let mut passed = self.pass_through_files()?.files.iter();
         let graph = match has_main(&staged.program) || passed.any(|f| f.has_main()) {
-            true => view::graph(&staged, None, self.passed()?),
+            true => view::graph(&staged, None, self.pass_through_files()?),
             false => {
                 let (_, exports) = self.exported(&staged, &written, false)?;
-                view::graph(&staged, Some(&exports), self.passed()?)
+                view::graph(&staged, Some(&exports), self.pass_through_files()?)
             }
         };
         Ok((graph, staged.report))
@@ -301,8 +306,8 @@ impl Session {
     }
 
     /// Returns the lowered program and the subprograms that the user wrote.
-    fn staged(&self) -> Result<(Staged, Vec<Written>), Error> {
-        let mut read: Read = self.read()?;
+    fn staged(&self) -> Result<(Staged, Vec<WrittenSubprogram>), Error> {
+        let mut read: CheckedProgram = self.read()?;
         // If nothing can be exported, the view shows all subprograms.
         if read.exports.as_ref().is_some_and(Vec::is_empty) {
             read.exports = Some(read.written.iter().map(|w| w.name.to_string()).collect());

@@ -71,13 +71,13 @@ impl Workers {
                         let Some(_token) = tokens.get() else {
                             return;
                         };
-                        while queue.one(worker) {}
+                        while queue.run_one(worker) {}
                     }
                 });
             }
             // This process always holds one token implicitly, so this thread may run tasks without asking.
             while queue.wait() {
-                queue.one(0);
+                queue.run_one(0);
             }
             tokens.close();
         });
@@ -133,11 +133,11 @@ impl Queue<'_> {
     }
 
     /// Runs one task if one is ready.
-    fn one(&self, worker: usize) -> bool {
+    fn run_one(&self, worker: usize) -> bool {
         let Some(task) = self.lock().ready.pop_first() else {
             return false;
         };
-        let mut finish = Finish {
+        let mut finish = FinishOnDrop {
             queue: self,
             task,
             good: false,
@@ -170,13 +170,13 @@ impl Queue<'_> {
 
 /// Marks a task as finished when dropped, even if the task panics: otherwise the other threads would wait for
 /// it forever.
-struct Finish<'a, 'q> {
+struct FinishOnDrop<'a, 'q> {
     queue: &'a Queue<'q>,
     task: usize,
     good: bool,
 }
 
-impl Drop for Finish<'_, '_> {
+impl Drop for FinishOnDrop<'_, '_> {
     fn drop(&mut self) {
         self.queue.finish(self.task, self.good);
     }

@@ -20,7 +20,8 @@
 //! ```
 
 use crate::ir::{
-    Class, Expr, ExprKind, Name, Place, Program, Request, Stmt, StmtKind, SymId, Unit, walk_block,
+    Class, Expr, ExprKind, Name, Program, Request, Stmt, StmtKind, StorageClass, SymId, Unit,
+    walk_block,
 };
 use std::collections::HashMap;
 
@@ -90,7 +91,12 @@ impl CallGraph {
         Self::build(program, &[], &procedures_in, false)
     }
 
-    fn build<'p>(program: &'p Program, requests: &[Request], find: &Find<'p>, given: bool) -> Self {
+    fn build<'p>(
+        program: &'p Program,
+        requests: &[Request],
+        find: &FindReferences<'p>,
+        given: bool,
+    ) -> Self {
         let names: Vec<Name> = program.units.iter().map(|u| u.name.clone()).collect();
         let mut units = HashMap::with_capacity(names.len());
         for (i, name) in names.iter().enumerate() {
@@ -102,7 +108,7 @@ impl CallGraph {
         for (i, unit) in program.units.iter().enumerate() {
             let mut ours = find(unit, &mut |entry| entries.push((entry, i)));
             if given {
-                add_given(unit, &mut ours);
+                add_custom_derivatives(unit, &mut ours);
             }
             references.push(ours);
         }
@@ -292,14 +298,14 @@ pub fn cycles(calls: &[Vec<usize>]) -> Vec<Vec<usize>> {
 /// The part of a program that is reachable from some units, found without looking at the rest: for
 /// analyses that need the units themselves.
 #[derive(Debug, Clone)]
-pub struct Below<'p> {
+pub struct ReachableUnits<'p> {
     /// The units, each after those it refers to, as far as recursion allows.
     pub units: Vec<&'p Unit>,
     /// For each unit, the positions of the units that refer to it.
     pub callers: Vec<Vec<usize>>,
 }
 
-impl<'p> Below<'p> {
+impl<'p> ReachableUnits<'p> {
     /// Collects the units that are reachable from the units with these names.
     pub fn of<'h>(program: &'p Program, heads: impl IntoIterator<Item = &'h str>) -> Self {
         let index = UnitIndex::of(program);
@@ -338,7 +344,7 @@ impl<'p> Below<'p> {
                 callers[at[*callee]].push(i);
             }
         }
-        Below {
+        ReachableUnits {
             units: order.iter().map(|u| &program.units[found[*u]]).collect(),
             callers,
         }
@@ -361,7 +367,7 @@ impl<'p> Below<'p> {
 }
 
 /// Returns the references of a unit, and calls a function with the names of its ENTRY points.
-type Find<'p> = dyn Fn(&'p Unit, &mut dyn FnMut(&'p Name)) -> Vec<Name>;
+type FindReferences<'p> = dyn Fn(&'p Unit, &mut dyn FnMut(&'p Name)) -> Vec<Name>;
 
 /// Returns the procedures that a unit names, in the order of its symbols.
 fn procedures_in<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name)) -> Vec<Name> {
@@ -373,14 +379,14 @@ fn procedures_in<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name)) -> Vec<Nam
     let procedures = unit
         .symbols
         .iter()
-        .filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+        .filter(|(_, s)| s.storage_class == StorageClass::Global && s.class.is_procedure());
     procedures.map(|(_, s)| s.name.clone()).collect()
 }
 
 /// Adds the user-supplied derivatives of procedures that a unit calls: differentiating the unit
 /// creates calls of them.
-fn add_given(unit: &Unit, found: &mut Vec<Name>) {
-    for given in &unit.given {
+fn add_custom_derivatives(unit: &Unit, found: &mut Vec<Name>) {
+    for given in &unit.directives {
         for name in given.tangent.iter().chain(&given.adjoint) {
             if *name != unit.name && !found.contains(name) {
                 found.push(name.clone());
@@ -388,7 +394,7 @@ fn add_given(unit: &Unit, found: &mut Vec<Name>) {
         }
     }
     for nested in &unit.nested {
-        add_given(nested, found);
+        add_custom_derivatives(nested, found);
     }
 }
 
@@ -433,7 +439,7 @@ fn collect<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name), found: &mut Vec<
     let mut look = |id: SymId| {
         if !std::mem::replace(&mut seen[id.0 as usize], true) {
             let s = &unit.symbols[id];
-            if s.place == Place::Global && s.class.is_procedure() {
+            if s.storage_class == StorageClass::Global && s.class.is_procedure() {
                 found.push(s.name.clone());
             }
         }
@@ -446,7 +452,7 @@ fn collect<'p>(unit: &'p Unit, entry: &mut dyn FnMut(&'p Name), found: &mut Vec<
         // The references of a statement function count wherever it is used. Statement functions of
         // the enclosing unit are handled there.
         if let Class::StatementFunction(_, value) = &s.class
-            && !matches!(s.place, Place::Host(_))
+            && !matches!(s.storage_class, StorageClass::Host(_))
         {
             in_expr(value, &mut look);
         }

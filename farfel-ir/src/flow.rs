@@ -1,8 +1,8 @@
 //! The control flow of a unit as a graph over its statements.
 //!
-//! A node is a statement, numbered by its position in textual order (preorder). [`Flow::node`] maps
-//! a statement of a numbered unit to its node. Two additional nodes represent the entry and the
-//! exit of the unit.
+//! A node is a statement, numbered by its position in textual order (preorder). [`FlowGraph::node`]
+//! maps a statement of a numbered unit to its node. Two additional nodes represent the entry and
+//! the exit of the unit.
 
 use crate::ir::{
     Block, DoControl, DoEnd, Expr, ExprKind, Label, Name, Stmt, StmtId, StmtKind, SymId, Unit,
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// The control flow graph of a unit.
 #[derive(Debug)]
-pub struct Flow<'a> {
+pub struct FlowGraph<'a> {
     /// The statements in textual order: node `i` is `stmts[i]`.
     pub stmts: Vec<&'a Stmt>,
     /// The nodes to which control may go from each node.
@@ -39,7 +39,7 @@ fn size(stmt: &Stmt) -> usize {
     n
 }
 
-impl<'a> Flow<'a> {
+impl<'a> FlowGraph<'a> {
     /// Returns the node of a statement.
     ///
     /// # Panics
@@ -118,7 +118,7 @@ impl<'a> Flow<'a> {
                 predecessors[*to].push(from);
             }
         }
-        Flow {
+        FlowGraph {
             stmts,
             masked,
             successors: b.successors,
@@ -410,12 +410,12 @@ mod tests {
                     body: vec![st(None, StmtKind::Goto(20)), st(None, StmtKind::Exit(None))],
                     end: DoEnd::EndDo(Some(20)),
                     end_span: Span::NONE,
-                    mark: None,
+                    directive: None,
                 })),
             ),
             st(None, StmtKind::Return(None)),
         ];
-        let f = Flow::of(&u);
+        let f = FlowGraph::of(&u);
         assert_eq!(
             f.successors,
             [vec![1], vec![0], vec![3], vec![5], vec![0], vec![]]

@@ -1,12 +1,14 @@
 //! Which procedures a dummy procedure can be, and the calls that result.
 
-use crate::ir::{Arg, Expr, ExprKind, Name, Place, Program, SymId, Unit, for_each_reference};
+use crate::ir::{
+    Arg, Expr, ExprKind, Name, Program, StorageClass, SymId, Unit, for_each_reference,
+};
 use crate::source::Span;
 use std::collections::HashMap;
 
 /// A procedure that a dummy procedure can be, and where it is first passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct PossibleCallee {
     /// Its name.
     pub name: Name,
     /// The actual argument that passes it.
@@ -17,58 +19,58 @@ pub struct Target {
 /// actual arguments through all calls. Procedures passed by code outside of the program are not
 /// known.
 #[derive(Debug, Default)]
-pub struct Targets {
+pub struct CallTargets {
     units: HashMap<Name, usize>,
     /// For each unit the possible procedures of each of its arguments, by position.
-    dummies: Vec<Vec<Vec<Target>>>,
+    dummies: Vec<Vec<Vec<PossibleCallee>>>,
     callees: Vec<Vec<usize>>,
     direct: Vec<Vec<usize>>,
 }
 
 /// What a unit, including everything nested in it, calls and passes.
 #[derive(Default)]
-struct Found {
+struct UnitCalls {
     called: Vec<Name>,
     called_dummies: Vec<usize>,
     /// Named procedures passed to named procedures: the target, the callee, and the argument
     /// position.
-    passed: Vec<(Target, Name, usize)>,
+    passed: Vec<(PossibleCallee, Name, usize)>,
     /// Dummy arguments passed on: the position of the dummy, the callee, and the argument position.
     passed_on: Vec<(usize, Name, usize)>,
     /// Procedures passed to dummy procedures: the position of the dummy, what is passed, and the
     /// argument position.
-    passed_through: Vec<(usize, Passed, usize)>,
+    passed_through: Vec<(usize, ProcedureArgument, usize)>,
 }
 
 /// A procedure as an actual argument.
-enum Passed {
-    Named(Target),
+enum ProcedureArgument {
+    Named(PossibleCallee),
     Dummy(usize),
 }
 
-impl Targets {
+impl CallTargets {
     /// Follows procedures through the calls of a program whose names are resolved.
     pub fn of(program: &Program) -> Self {
         let mut units = HashMap::new();
         for (i, u) in program.units.iter().enumerate() {
             units.entry(u.name.clone()).or_insert(i);
         }
-        let found: Vec<Found> = program
+        let found: Vec<UnitCalls> = program
             .units
             .iter()
             .map(|unit| {
-                let mut found = Found::default();
+                let mut found = UnitCalls::default();
                 let links = unit.symbols.ids().map(Some).collect();
                 collect(unit, unit, links, &mut found);
                 found
             })
             .collect();
-        let mut dummies: Vec<Vec<Vec<Target>>> = program
+        let mut dummies: Vec<Vec<Vec<PossibleCallee>>> = program
             .units
             .iter()
             .map(|u| vec![Vec::new(); u.args.len()])
             .collect();
-        let mut open: Vec<(usize, usize, Target)> = Vec::new();
+        let mut open: Vec<(usize, usize, PossibleCallee)> = Vec::new();
         for f in &found {
             for (target, callee, position) in &f.passed {
                 if let Some(u) = units.get(callee) {
@@ -100,12 +102,14 @@ impl Targets {
                     && let Some(u) = units.get(&target.name)
                 {
                     let all = match passed {
-                        Passed::Named(t) => std::slice::from_ref(t),
-                        Passed::Dummy(d) => dummies[unit].get(*d).map_or(&[][..], Vec::as_slice),
+                        ProcedureArgument::Named(t) => std::slice::from_ref(t),
+                        ProcedureArgument::Dummy(d) => {
+                            dummies[unit].get(*d).map_or(&[][..], Vec::as_slice)
+                        }
                     };
                     open.extend(all.iter().map(|t| (*u, *at, t.clone())));
                 }
-                if matches!(passed, Passed::Dummy(d) if *d == position) {
+                if matches!(passed, ProcedureArgument::Dummy(d) if *d == position) {
                     let called = dummies[unit].get(*called).into_iter().flatten();
                     let called = called.filter_map(|c| units.get(&c.name));
                     open.extend(called.map(|u| (*u, *at, target.clone())));
@@ -126,7 +130,7 @@ impl Targets {
             positions(&mut f.called.iter().chain(through))
         });
         let callees = all.collect();
-        Targets {
+        CallTargets {
             units,
             dummies,
             callees,
@@ -136,7 +140,7 @@ impl Targets {
 
     /// Returns the procedures that the dummy procedure at a position of a unit can be, in the order
     /// in which they are passed.
-    pub fn of_dummy(&self, unit: &str, position: usize) -> &[Target] {
+    pub fn of_dummy(&self, unit: &str, position: usize) -> &[PossibleCallee] {
         let unit = self.units.get(unit).and_then(|u| self.dummies.get(*u));
         unit.and_then(|u| u.get(position))
             .map_or(&[], Vec::as_slice)
@@ -155,7 +159,7 @@ impl Targets {
 
 /// Collects the calls of a unit. `links`: for each symbol of `unit`, the symbol of `top` that it
 /// refers to, if any.
-fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found) {
+fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut UnitCalls) {
     let position = |s: SymId| {
         let s = links.get(s.0 as usize).copied().flatten()?;
         top.args.iter().position(|a| *a == Arg::Dummy(s))
@@ -163,9 +167,9 @@ fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found
     let mut call = |callee: SymId, args: &[Expr]| {
         let s = &unit.symbols[callee];
         // A function that calls itself refers to its result.
-        let global = match s.place {
-            Place::Global => Some(&s.name),
-            Place::Result => Some(&unit.name),
+        let global = match s.storage_class {
+            StorageClass::Global => Some(&s.name),
+            StorageClass::Result => Some(&unit.name),
             _ => None,
         };
         let passed = args.iter().enumerate().filter_map(|(i, a)| {
@@ -176,13 +180,13 @@ fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found
             if !actual.class.is_procedure() {
                 return None;
             }
-            let named = || Target {
+            let named = || PossibleCallee {
                 name: actual.name.clone(),
                 passed: a.span,
             };
-            let passed = match actual.place {
-                Place::Global => Passed::Named(named()),
-                _ => Passed::Dummy(position(v)?),
+            let passed = match actual.storage_class {
+                StorageClass::Global => ProcedureArgument::Named(named()),
+                _ => ProcedureArgument::Dummy(position(v)?),
             };
             Some((passed, i))
         });
@@ -198,14 +202,14 @@ fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found
         found.called.push(name.clone());
         for (passed, i) in passed {
             match passed {
-                Passed::Named(t) => found.passed.push((t, name.clone(), i)),
-                Passed::Dummy(p) => found.passed_on.push((p, name.clone(), i)),
+                ProcedureArgument::Named(t) => found.passed.push((t, name.clone(), i)),
+                ProcedureArgument::Dummy(p) => found.passed_on.push((p, name.clone(), i)),
             }
         }
     };
     for_each_reference(&unit.body, &mut |r| {
         let s = &unit.symbols[r.procedure];
-        if !r.function || s.class.is_procedure() || s.place == Place::Result {
+        if !r.function || s.class.is_procedure() || s.storage_class == StorageClass::Result {
             call(r.procedure, r.args);
         }
     });
@@ -213,8 +217,8 @@ fn collect(top: &Unit, unit: &Unit, links: Vec<Option<SymId>>, found: &mut Found
         let inner = nested
             .symbols
             .iter()
-            .map(|(_, s)| match s.place {
-                Place::Host(outer) => links.get(outer.0 as usize).copied().flatten(),
+            .map(|(_, s)| match s.storage_class {
+                StorageClass::Host(outer) => links.get(outer.0 as usize).copied().flatten(),
                 _ => None,
             })
             .collect();

@@ -1,6 +1,6 @@
 //! The call graph of parsed and of lowered programs.
 
-use farfel_ir::callgraph::{Below, CallGraph};
+use farfel_ir::callgraph::{CallGraph, ReachableUnits};
 use farfel_ir::ir::Program;
 use farfel_ir::{Sources, diagnostic};
 use farfel_lang::lower::{Stage, lower};
@@ -66,7 +66,7 @@ fn references_are_in_order_of_evaluation() {
     );
     assert_eq!(names(&graph.reached([d])), ["D", "D2", "H"]);
 
-    let below = Below::of(&program, ["A"]);
+    let below = ReachableUnits::of(&program, ["A"]);
     let order: Vec<&str> = below.units.iter().map(|u| u.name.as_str()).collect();
     // Below does not know entries: E is looked up as a unit.
     assert_eq!(order, ["F", "G", "H", "D2", "D", "A"]);

@@ -1,7 +1,7 @@
 //! The possible targets of dummy procedures in parsed programs.
 
 use farfel_ir::Sources;
-use farfel_ir::targets::Targets;
+use farfel_ir::targets::CallTargets;
 use farfel_lang::syntax::{NoIncludes, parse};
 
 #[test]
@@ -34,7 +34,7 @@ fn procedures_are_followed_through_calls() {
     let file = sources.add("a.f", text);
     let mut program = parse(&mut sources, file, None, &mut NoIncludes).program;
     farfel_lang::resolve::resolve(&mut program);
-    let targets = Targets::of(&program);
+    let targets = CallTargets::of(&program);
     let names = |unit: &str, position: usize| -> Vec<String> {
         let found = targets.of_dummy(unit, position).iter();
         found.map(|t| t.name.to_string()).collect()

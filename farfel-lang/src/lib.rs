@@ -12,7 +12,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`given`], `marks` | directives in comments about derivatives and loops |
+//! | [`procedure_directives`], `loop_directives` | directives in comments about derivatives and loops |
 //! | [`packages`] | joins the programs of several packages into one |
 //! | [`lints`] | lint levels: which warnings are shown |
 //! | [`mod@quote`] | generated statements, written as Fortran text |
@@ -36,12 +36,12 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod format;
-pub mod given;
 pub mod lints;
+mod loop_directives;
 pub mod lower;
-mod marks;
 pub mod packages;
 pub mod print;
+pub mod procedure_directives;
 pub mod quote;
 pub mod resolve;
 pub mod spelling;

@@ -35,14 +35,14 @@ pub struct Lints {
     /// Files that are not the user's own: their warnings are not shown.
     quiet: Vec<FileId>,
     /// The levels from comments, for single units; those of inner units come later.
-    exceptions: Vec<Exception>,
+    unit_levels: Vec<UnitLevel>,
     /// The size of a default REAL in bytes, where that is not 4.
     real: Option<u8>,
 }
 
 /// A level from a comment, and the extent of the unit for which it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Exception {
+struct UnitLevel {
     from: Span,
     to: Span,
     rule: &'static Rule,
@@ -145,9 +145,9 @@ impl Lints {
     }
 
     /// Whether a rule is shown in any unit. If not, there is no need to check it.
-    pub fn wanted(&self, rule: &Rule) -> bool {
-        let shown = |e: &Exception| e.rule == rule && e.level != Level::Allow;
-        self.level(rule) != Level::Allow || self.exceptions.iter().any(shown)
+    pub fn is_enabled(&self, rule: &Rule) -> bool {
+        let shown = |e: &UnitLevel| e.rule == rule && e.level != Level::Allow;
+        self.level(rule) != Level::Allow || self.unit_levels.iter().any(shown)
     }
 
     /// Returns these levels together with those that comments in a program set for its units, and
@@ -172,7 +172,7 @@ impl Lints {
                 return false;
             }
             let level = self
-                .exception(d)
+                .unit_level(d)
                 .or_else(|| self.own(d.rule))
                 .or_else(|| {
                     let strict = STRICT.contains(&d.rule) && self.strict.contains(&d.span.file);
@@ -224,8 +224,8 @@ impl Lints {
                 };
                 match rules {
                     Ok(rules) => self
-                        .exceptions
-                        .extend(rules.into_iter().map(|rule| Exception {
+                        .unit_levels
+                        .extend(rules.into_iter().map(|rule| UnitLevel {
                             from: unit.span,
                             to: unit.end_span,
                             rule,
@@ -241,16 +241,16 @@ impl Lints {
     }
 
     /// Returns the level that a comment in the innermost unit around a diagnostic sets.
-    fn exception(&self, d: &Diagnostic) -> Option<Level> {
+    fn unit_level(&self, d: &Diagnostic) -> Option<Level> {
         let at = d.span;
-        let around = |e: &&Exception| {
+        let around = |e: &&UnitLevel| {
             e.rule == d.rule
                 && at.file == e.from.file
                 && at.start >= e.from.start
                 && at.start <= e.to.end
         };
         // Outer units come before those nested in them.
-        let found = self.exceptions.iter().rev().find(around);
+        let found = self.unit_levels.iter().rev().find(around);
         found.map(|e| e.level)
     }
 }

@@ -48,11 +48,11 @@ pub struct Package {
 /// Returns the errors: names that two libraries offer, and COMMON blocks that may have been meant
 /// to be shared.
 pub fn join(own: &mut Program, uses: &[usize], libraries: Vec<Package>) -> Vec<Diagnostic> {
-    let mut packages = vec![Facts::of("this package", "", own, uses)];
+    let mut packages = vec![PackageFacts::of("this package", "", own, uses)];
     packages.extend(
         libraries
             .iter()
-            .map(|p| Facts::of(&p.name, &p.suffix, &p.program, &p.uses)),
+            .map(|p| PackageFacts::of(&p.name, &p.suffix, &p.program, &p.uses)),
     );
     let mut errors = Vec::new();
     let needed = needed(&packages, &mut errors);
@@ -88,7 +88,7 @@ pub fn join(own: &mut Program, uses: &[usize], libraries: Vec<Package>) -> Vec<D
 }
 
 /// The facts about a package.
-struct Facts {
+struct PackageFacts {
     name: String,
     suffix: String,
     /// Indices into the list of all packages.
@@ -114,7 +114,7 @@ struct UnitFacts {
     listed: HashSet<Name>,
 }
 
-impl Facts {
+impl PackageFacts {
     fn of(name: &str, suffix: &str, program: &Program, uses: &[usize]) -> Self {
         let units: Vec<UnitFacts> = program.units.iter().map(UnitFacts::of).collect();
         let mut defines = HashMap::new();
@@ -123,7 +123,7 @@ impl Facts {
                 defines.entry(name.clone()).or_insert(i);
             }
         }
-        Facts {
+        PackageFacts {
             name: name.to_owned(),
             suffix: suffix.to_owned(),
             // The first package is the one that uses the libraries.
@@ -157,7 +157,7 @@ impl UnitFacts {
     fn look(&mut self, unit: &Unit, local: &mut HashSet<Name>) {
         let name = |id: SymId| &unit.symbols[id].name;
         self.mentions.insert(unit.name.clone());
-        for given in &unit.given {
+        for given in &unit.directives {
             self.mentions.insert(given.procedure.clone());
             let derivatives = given.tangent.iter().chain(&given.adjoint);
             for name in derivatives {
@@ -235,8 +235,8 @@ impl UnitFacts {
     }
 }
 
-/// Name lookup in a list of [`Facts`].
-trait Scope {
+/// Name lookup in a list of [`PackageFacts`].
+trait NameLookup {
     /// Returns the packages whose subprogram a name in a unit may refer to.
     fn candidates(&self, package: usize, unit: usize, name: &Name) -> Vec<usize>;
 
@@ -246,7 +246,7 @@ trait Scope {
     }
 }
 
-impl Scope for [Facts] {
+impl NameLookup for [PackageFacts] {
     fn candidates(&self, package: usize, unit: usize, name: &Name) -> Vec<usize> {
         let here = &self[package];
         if here.defines.contains_key(name) {
@@ -263,7 +263,7 @@ impl Scope for [Facts] {
 
 /// Returns the units that are needed: all of the first package, and everything they reach. A BLOCK
 /// DATA unit is needed if a unit that is needed uses its COMMON block.
-fn needed(packages: &[Facts], errors: &mut Vec<Diagnostic>) -> BTreeSet<(usize, usize)> {
+fn needed(packages: &[PackageFacts], errors: &mut Vec<Diagnostic>) -> BTreeSet<(usize, usize)> {
     let mut open: Vec<(usize, usize)> = (0..packages[0].units.len()).map(|u| (0, u)).collect();
     let mut found: BTreeSet<(usize, usize)> = open.iter().copied().collect();
     loop {
@@ -303,7 +303,7 @@ fn needed(packages: &[Facts], errors: &mut Vec<Diagnostic>) -> BTreeSet<(usize, 
 fn ambiguous(
     name: &Name,
     span: Span,
-    packages: &[Facts],
+    packages: &[PackageFacts],
     first: usize,
     second: usize,
 ) -> Diagnostic {
@@ -319,7 +319,7 @@ fn ambiguous(
 
 /// Chooses the new names of subprograms, by package and old name.
 fn final_names(
-    packages: &[Facts],
+    packages: &[PackageFacts],
     needed: &BTreeSet<(usize, usize)>,
 ) -> HashMap<(usize, Name), Name> {
     // The names of packages' subprograms that mean something else in other packages.
@@ -351,7 +351,7 @@ fn final_names(
 
 /// Chooses the new names of COMMON blocks, by package and old name.
 fn common_names(
-    packages: &[Facts],
+    packages: &[PackageFacts],
     needed: &BTreeSet<(usize, usize)>,
     errors: &mut Vec<Diagnostic>,
 ) -> HashMap<(usize, Name), Name> {
@@ -397,7 +397,7 @@ fn shared_common(block: &Name, library: &str, span: Span, other: Span) -> Diagno
 }
 
 /// Whether one package uses another, directly or indirectly.
-fn reaches(packages: &[Facts], from: usize, to: usize) -> bool {
+fn reaches(packages: &[PackageFacts], from: usize, to: usize) -> bool {
     let mut open = packages[from].uses.clone();
     let mut seen = BTreeSet::new();
     while let Some(p) = open.pop() {
@@ -420,7 +420,7 @@ fn rename(unit: &mut Unit, old: &Name, new: &Name) {
     if let Some(id) = unit.symbols.find(old) {
         unit.symbols.rename(id, new.clone());
     }
-    for given in &mut unit.given {
+    for given in &mut unit.directives {
         let derivatives = given.tangent.iter_mut().chain(&mut given.adjoint);
         for name in derivatives.chain([&mut given.procedure]) {
             if name == old {
@@ -454,7 +454,7 @@ fn rename_common(unit: &mut Unit, old: &Name, new: &Name) {
         }
     }
     for id in unit.symbols.ids() {
-        if let crate::ir::Place::Common(block) = &mut unit.symbols[id].place
+        if let crate::ir::StorageClass::Common(block) = &mut unit.symbols[id].storage_class
             && block == old
         {
             *block = new.clone();

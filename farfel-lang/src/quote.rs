@@ -56,19 +56,19 @@ use std::sync::OnceLock;
 macro_rules! quote {
     (
         $(#[$attribute:meta])*
-        $visible:vis struct $name:ident { $($hole:ident: $sort:ty),* $(,)? }
+        $visible:vis struct $name:ident { $($hole:ident: $type:ty),* $(,)? }
         $text:literal
     ) => {
         $(#[$attribute])*
         $visible struct $name {
-            $(pub $hole: $sort,)*
+            $(pub $hole: $type,)*
         }
 
         impl $name {
             fn template() -> &'static $crate::quote::Template {
                 static TEMPLATE: $crate::quote::Template = $crate::quote::Template::new(
                     $text,
-                    &[$((stringify!($hole), <$sort as $crate::quote::Fill>::SORT)),*],
+                    &[$((stringify!($hole), <$type as $crate::quote::Fill>::KIND)),*],
                 );
                 &TEMPLATE
             }
@@ -95,7 +95,7 @@ macro_rules! quote {
 
 /// The kinds of holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum HoleKind {
     /// A symbol.
     Symbol,
     /// An expression.
@@ -106,7 +106,7 @@ pub enum Sort {
 
 /// The contents of a hole.
 #[derive(Debug, Clone)]
-pub enum Filling {
+pub enum HoleValue {
     /// A symbol.
     Symbol(SymId),
     /// An expression.
@@ -118,33 +118,33 @@ pub enum Filling {
 /// Types that can fill a hole.
 pub trait Fill {
     /// The kind of hole that a value of this type fills.
-    const SORT: Sort;
+    const KIND: HoleKind;
 
     /// Returns the value as the contents of a hole.
-    fn filling(self) -> Filling;
+    fn filling(self) -> HoleValue;
 }
 
 impl Fill for SymId {
-    const SORT: Sort = Sort::Symbol;
+    const KIND: HoleKind = HoleKind::Symbol;
 
-    fn filling(self) -> Filling {
-        Filling::Symbol(self)
+    fn filling(self) -> HoleValue {
+        HoleValue::Symbol(self)
     }
 }
 
 impl Fill for Expr {
-    const SORT: Sort = Sort::Expr;
+    const KIND: HoleKind = HoleKind::Expr;
 
-    fn filling(self) -> Filling {
-        Filling::Expr(self)
+    fn filling(self) -> HoleValue {
+        HoleValue::Expr(self)
     }
 }
 
 impl Fill for Block {
-    const SORT: Sort = Sort::Block;
+    const KIND: HoleKind = HoleKind::Block;
 
-    fn filling(self) -> Filling {
-        Filling::Block(self)
+    fn filling(self) -> HoleValue {
+        HoleValue::Block(self)
     }
 }
 
@@ -152,7 +152,7 @@ impl Fill for Block {
 #[derive(Debug)]
 pub struct Template {
     text: &'static str,
-    holes: &'static [(&'static str, Sort)],
+    holes: &'static [(&'static str, HoleKind)],
     parsed: OnceLock<Parsed>,
 }
 
@@ -167,7 +167,7 @@ struct Parsed {
 
 impl Template {
     /// Creates a template from a text and its holes.
-    pub const fn new(text: &'static str, holes: &'static [(&'static str, Sort)]) -> Self {
+    pub const fn new(text: &'static str, holes: &'static [(&'static str, HoleKind)]) -> Self {
         Template {
             text,
             holes,
@@ -182,7 +182,7 @@ impl Template {
     }
 
     /// Returns the statements with the holes filled; `fillings` are in the order of the holes.
-    pub fn filled(&self, fillings: &[Filling], symbols: &Symbols, span: Span) -> Block {
+    pub fn filled(&self, fillings: &[HoleValue], symbols: &Symbols, span: Span) -> Block {
         let parsed = self.parsed();
         // The test of each template rules this out. Continuing would lose statements.
         debug_assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
@@ -219,7 +219,7 @@ impl Template {
             if !body.is_empty() {
                 body.remove(0);
             }
-            let name = |(hole, _): &(&str, Sort)| unit.symbols.find(&hole.to_ascii_uppercase());
+            let name = |(hole, _): &(&str, HoleKind)| unit.symbols.find(&hole.to_ascii_uppercase());
             let names: Vec<Option<SymId>> = self.holes.iter().map(name).collect();
             self.check(&body, &names, &unit.symbols, &mut errors);
             Parsed {
@@ -246,19 +246,19 @@ impl Template {
             _ => {}
         });
         blocks_called(body, &mut statements);
-        for ((hole, sort), name) in self.holes.iter().zip(names) {
+        for ((hole, kind), name) in self.holes.iter().zip(names) {
             let Some(name) = name.filter(|n| used.contains(n)) else {
                 errors.push(format!("{hole} is not in the text"));
                 continue;
             };
             let times = |list: &[SymId]| list.iter().filter(|s| **s == name).count();
-            let proper = match sort {
-                Sort::Symbol => times(&used),
-                Sort::Expr => times(&values),
-                Sort::Block => times(&statements),
+            let proper = match kind {
+                HoleKind::Symbol => times(&used),
+                HoleKind::Expr => times(&values),
+                HoleKind::Block => times(&statements),
             };
             if proper != times(&used) {
-                errors.push(format!("{hole} stands where no {sort:?} can be"));
+                errors.push(format!("{hole} stands where no {kind:?} can be"));
             }
         }
         used.sort();
@@ -307,21 +307,21 @@ fn called_block(s: &Stmt) -> Option<SymId> {
 }
 
 struct Filler<'a> {
-    fillings: &'a [Filling],
+    fillings: &'a [HoleValue],
     names: &'a [Option<SymId>],
     symbols: &'a Symbols,
     span: Span,
 }
 
 impl Filler<'_> {
-    fn filling(&self, name: SymId) -> Option<&Filling> {
+    fn filling(&self, name: SymId) -> Option<&HoleValue> {
         let hole = self.names.iter().position(|n| *n == Some(name))?;
         self.fillings.get(hole)
     }
 
     fn symbol(&self, name: SymId) -> SymId {
         match self.filling(name) {
-            Some(Filling::Symbol(s)) => *s,
+            Some(HoleValue::Symbol(s)) => *s,
             // The test of the template rules this out.
             _ => name,
         }
@@ -338,7 +338,7 @@ impl Filler<'_> {
     fn statement(&self, s: &Stmt, out: &mut Block) {
         let span = self.span;
         if let Some(name) = called_block(s)
-            && let Some(Filling::Block(made)) = self.filling(name)
+            && let Some(HoleValue::Block(made)) = self.filling(name)
         {
             out.extend(made.iter().cloned());
             return;
@@ -384,7 +384,7 @@ impl Filler<'_> {
                     body,
                     end: DoEnd::EndDo(None),
                     end_span: span,
-                    mark: None,
+                    directive: None,
                 };
                 Stmt::repeat(made, span)
             }
@@ -411,7 +411,7 @@ impl Filler<'_> {
         let span = self.span;
         match &e.kind {
             ExprKind::Var(name) => match self.filling(*name) {
-                Some(Filling::Expr(e)) => e.clone(),
+                Some(HoleValue::Expr(e)) => e.clone(),
                 _ => Expr::var(self.symbol(*name), span),
             },
             ExprKind::Apply(name, args) => {
@@ -534,18 +534,18 @@ mod tests {
 
     #[test]
     fn errors_are_found() {
-        let errors = |text: &'static str, holes: &'static [(&'static str, Sort)]| {
+        let errors = |text: &'static str, holes: &'static [(&'static str, HoleKind)]| {
             Template::new(text, holes).errors().join("; ")
         };
-        const SYMBOL: Sort = Sort::Symbol;
-        assert_eq!(errors("x = y", &[("x", Sort::Expr)]), "Y is no hole");
+        const SYMBOL: HoleKind = HoleKind::Symbol;
+        assert_eq!(errors("x = y", &[("x", HoleKind::Expr)]), "Y is no hole");
         let unused = errors("x = 1", &[("x", SYMBOL), ("y", SYMBOL)]);
         assert_eq!(unused, "y is not in the text");
-        let function = errors("x = f(1)", &[("x", SYMBOL), ("f", Sort::Expr)]);
+        let function = errors("x = f(1)", &[("x", SYMBOL), ("f", HoleKind::Expr)]);
         assert_eq!(function, "f stands where no Expr can be");
-        let value = errors("x = b", &[("x", SYMBOL), ("b", Sort::Block)]);
+        let value = errors("x = b", &[("x", SYMBOL), ("b", HoleKind::Block)]);
         assert_eq!(value, "b stands where no Block can be");
-        let inner = errors("if (x) call b", &[("x", SYMBOL), ("b", Sort::Block)]);
+        let inner = errors("if (x) call b", &[("x", SYMBOL), ("b", HoleKind::Block)]);
         assert_eq!(inner, "b stands where no Block can be");
         assert!(errors("10 x = 1", &[("x", SYMBOL)]).contains("cannot be quoted"));
         assert!(!errors("x = ", &[("x", SYMBOL)]).is_empty());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The number of runs of a pass and their total time, excluding passes that the pass itself ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
+pub struct PassTime {
     /// The number of runs.
     pub runs: u64,
     /// The total time.
@@ -19,9 +19,9 @@ pub struct Spent {
 }
 
 /// The time spent in each pass, by name.
-pub type Table = BTreeMap<&'static str, Spent>;
+pub type PassTimes = BTreeMap<&'static str, PassTime>;
 
-static TABLE: Mutex<Table> = Mutex::new(Table::new());
+static TABLE: Mutex<PassTimes> = Mutex::new(PassTimes::new());
 
 thread_local! {
     /// The time of the passes that the current pass has run.
@@ -55,13 +55,13 @@ pub fn add(name: &'static str, time: Duration) {
 }
 
 /// Returns the times so far.
-pub fn table() -> Table {
+pub fn table() -> PassTimes {
     let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     table.clone()
 }
 
 /// Returns the times since an earlier table.
-pub fn since(before: &Table) -> Table {
+pub fn since(before: &PassTimes) -> PassTimes {
     let mut now = table();
     now.retain(|name, spent| {
         let old = before.get(name).copied().unwrap_or_default();

@@ -202,7 +202,7 @@ fn small_programs_are_counted_through() {
 fn outward(
     program: &farfel_lang::ir::Program,
 ) -> (Vec<String>, BTreeSet<String>, BTreeSet<String>) {
-    use farfel_lang::ir::{Place, StmtKind};
+    use farfel_lang::ir::{StmtKind, StorageClass};
     let (mut units, mut blocks, mut all) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for unit in &program.units {
         units.push(unit.name.to_string());
@@ -213,7 +213,7 @@ fn outward(
         }
         for (_, s) in unit.symbols.iter() {
             all.insert(s.name.to_string());
-            if let Place::Common(block) = &s.place {
+            if let StorageClass::Common(block) = &s.storage_class {
                 blocks.insert(block.to_string());
             }
         }

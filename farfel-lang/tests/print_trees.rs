@@ -290,7 +290,7 @@ fn a_terminal_statement_that_a_pass_removed_is_replaced() {
         body,
         end: DoEnd::Label(10),
         end_span: Span::NONE,
-        mark: None,
+        directive: None,
     };
     let outer = Do {
         body: vec![Stmt::new(StmtKind::Do(Box::new(inner.clone())), S)],

@@ -3,7 +3,7 @@
 mod common;
 
 use farfel_lang::ir::{Program, SymId};
-use farfel_lang::storage::{Constants, Layout, UnitStorage, Value};
+use farfel_lang::storage::{Constants, StorageLayout, UnitStorage, Value};
 use farfel_lang::{Sources, resolve::resolve, syntax};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -173,7 +173,7 @@ fn nested_subprograms_know_the_constants_around_them() {
       CALL T
       END",
     );
-    let layout = Layout::of(&p);
+    let layout = StorageLayout::of(&p);
     assert_eq!(layout.blocks()["C"].size, 16);
     let outer = Constants::of(&p.units[0]);
     let nested = &p.units[0].nested[0];
@@ -215,7 +215,7 @@ fn sizes_beyond_all_bounds() {
       COMMON /E/ I, J
       END",
     );
-    let layout = Layout::of(&p);
+    let layout = StorageLayout::of(&p);
     for (unit, _, storage) in layout.units() {
         for m in storage.areas().iter().flat_map(|a| &a.members) {
             layout.overlaps(unit, m.sym);
@@ -243,7 +243,7 @@ fn overlaps_within_and_across_units() {
       DIMENSION V(3)
       END",
     );
-    let layout = Layout::of(&p);
+    let layout = StorageLayout::of(&p);
     let id = |name| layout.find(name).unwrap();
     let shared = |unit: usize, name| -> Vec<String> {
         let unit_name = p.units[unit].name.as_str();

@@ -20,10 +20,10 @@ use crate::Error;
 pub(crate) struct Service {
     operator: Operator,
     /// A server to probe with a TCP connection before the first use.
-    knock: Option<Arc<Knock>>,
+    probe: Option<Arc<ServerProbe>>,
 }
 
-struct Knock {
+struct ServerProbe {
     host: String,
     port: u16,
     answered: AtomicBool,
@@ -33,18 +33,18 @@ impl Service {
     /// Whether the client keeps retrying if access is refused, so that a refusal looks like a
     /// timeout.
     pub(crate) fn hides_refusal(&self) -> bool {
-        self.knock.is_some()
+        self.probe.is_some()
     }
 
     /// Returns the operator if the server is reachable. Otherwise the Redis client would retry
     /// until the time limit, and a build would wait for nothing.
     pub(crate) async fn operator(self) -> Result<Operator, Error> {
-        if let Some(knock) = &self.knock
-            && !knock.answered.load(Ordering::Relaxed)
+        if let Some(probe) = &self.probe
+            && !probe.answered.load(Ordering::Relaxed)
         {
-            let connected = TcpStream::connect((&*knock.host, knock.port)).await;
+            let connected = TcpStream::connect((&*probe.host, probe.port)).await;
             connected.map_err(|e| Error::connection(&e))?;
-            knock.answered.store(true, Ordering::Relaxed);
+            probe.answered.store(true, Ordering::Relaxed);
         }
         Ok(self.operator)
     }
@@ -73,7 +73,7 @@ pub(crate) fn service(address: &str, timeout: Duration) -> Result<Service, Error
     }?;
     Ok(Service {
         operator,
-        knock: None,
+        probe: None,
     })
 }
 
@@ -94,14 +94,14 @@ fn redis(url: &Url) -> Result<Service, Error> {
         .username(&decoded(url.username())?)
         .password(&decoded(url.password().unwrap_or_default())?)
         .db(database);
-    let knock = Knock {
+    let probe = ServerProbe {
         host: host.trim_matches(['[', ']']).to_owned(),
         port,
         answered: AtomicBool::new(false),
     };
     Ok(Service {
         operator: Operator::new(service)?,
-        knock: Some(Arc::new(knock)),
+        probe: Some(Arc::new(probe)),
     })
 }
 

@@ -4,7 +4,7 @@
 //! a closure. The generated functions therefore keep the closure's address in a [`Slot`] of the
 //! thread for the duration of the call that received it.
 
-use crate::lock::Inside;
+use crate::lock::ClosureRunning;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::size_of;
@@ -63,7 +63,7 @@ impl Slot {
             std::process::abort();
         }
         let _back = Back(slot, closure);
-        let _inside = Inside::new();
+        let _closure_running = ClosureRunning::new();
         // SAFETY: the closure is an F and lives until its Given is dropped, and nobody else can
         // reach it, since the slot is empty meanwhile.
         run(unsafe { &mut *closure.cast::<F>() })

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The payload of the unwinding.
-struct Ended(Error);
+struct EndPayload(Error);
 
 /// `CALL FARFEL_END_V1(KIND, CODE, TEXT, PLACE)`: the replacement for STOP and for anything else
 /// that would end the process. The number in the name is the version of this calling sequence, so
@@ -275,7 +275,7 @@ fn end(error: Error) -> ! {
         });
     }
     // Not `panic!`, since the program's panic hook must not report this.
-    resume_unwind(Box::new(Ended(error)))
+    resume_unwind(Box::new(EndPayload(error)))
 }
 
 /// Calls Fortran code and converts whatever ends it, such as STOP or a failing check, to an error.
@@ -289,7 +289,7 @@ pub fn catch_end<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
     // Unwind safety: changes made before the end of the call persist, as in Fortran before STOP.
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
         lose(depth);
-        match payload.downcast::<Ended>() {
+        match payload.downcast::<EndPayload>() {
             Ok(ended) => ended.0,
             Err(other) => resume_unwind(other),
         }
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(expect_no_end(|| 7), 7);
         let result = catch_unwind(|| {
             expect_no_end(|| {
-                resume_unwind(Box::new(Ended(Error::Memory {
+                resume_unwind(Box::new(EndPayload(Error::Memory {
                     statement: "ALLOCATE (W(N))".into(),
                     file: "a.f".into(),
                     line: 1,

@@ -144,9 +144,9 @@ pub enum Error {
 }
 
 /// The location of an error, in parentheses.
-struct At<'a>(&'a str, u32);
+struct Location<'a>(&'a str, u32);
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.1 {
             0 if self.0.is_empty() => Ok(()),
@@ -207,7 +207,7 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "{reference} {is} {values} is outside: there are {elements} elements{}",
-                    At(file, *line)
+                    Location(file, *line)
                 )
             }
             Error::Stop {
@@ -223,7 +223,7 @@ impl fmt::Display for Error {
                 if let Some(text) = message {
                     write!(f, ": {text}")?;
                 }
-                write!(f, "{}", At(file, *line))
+                write!(f, "{}", Location(file, *line))
             }
             Error::Pause {
                 message,
@@ -234,31 +234,39 @@ impl fmt::Display for Error {
                 if let Some(text) = message {
                     write!(f, ": {text}")?;
                 }
-                write!(f, "{}", At(file, *line))
+                write!(f, "{}", Location(file, *line))
             }
             Error::Io {
                 message,
                 file,
                 line,
                 ..
-            } => write!(f, "input or output failed: {message}{}", At(file, *line)),
+            } => write!(
+                f,
+                "input or output failed: {message}{}",
+                Location(file, *line)
+            ),
             Error::Memory {
                 statement,
                 file,
                 line,
-            } => write!(f, "{statement} failed{}", At(file, *line)),
+            } => write!(f, "{statement} failed{}", Location(file, *line)),
             Error::DivisionByZero {
                 expression,
                 file,
                 line,
-            } => write!(f, "{expression} divides by zero{}", At(file, *line)),
+            } => write!(f, "{expression} divides by zero{}", Location(file, *line)),
             Error::ZeroStep {
                 expression,
                 file,
                 line,
-            } => write!(f, "the step {expression} is zero{}", At(file, *line)),
+            } => write!(f, "the step {expression} is zero{}", Location(file, *line)),
             Error::Float { what, file, line } => {
-                write!(f, "{what} in floating-point arithmetic{}", At(file, *line))
+                write!(
+                    f,
+                    "{what} in floating-point arithmetic{}",
+                    Location(file, *line)
+                )
             }
             Error::Busy { seconds } => write!(
                 f,

@@ -182,17 +182,17 @@ impl Lock {
 }
 
 /// Marks the lock that this thread took last as running a closure, until dropped.
-pub(crate) struct Inside(Option<&'static Lock>);
+pub(crate) struct ClosureRunning(Option<&'static Lock>);
 
-impl Inside {
-    pub(crate) fn new() -> Inside {
+impl ClosureRunning {
+    pub(crate) fn new() -> ClosureRunning {
         let held = HELD.get();
         held.inspect(|l| l.closure(true));
-        Inside(held)
+        ClosureRunning(held)
     }
 }
 
-impl Drop for Inside {
+impl Drop for ClosureRunning {
     fn drop(&mut self) {
         self.0.inspect(|l| l.closure(false));
     }
@@ -264,7 +264,7 @@ mod tests {
     fn closures_do_not_wait_for_what_waits_for_them() {
         static LOCK: Lock = Lock::new();
         let _guard = LOCK.lock_or_panic();
-        let _inside = Inside::new();
+        let _closure_running = ClosureRunning::new();
         let patience = Duration::from_millis(50);
         let result = std::thread::scope(|s| {
             let other = s.spawn(|| LOCK.lock_within(patience).map(drop));
@@ -288,7 +288,7 @@ mod tests {
                 });
                 begin.wait();
                 for _ in 0..50 {
-                    let _inside = closures.then(Inside::new);
+                    let _closure_running = closures.then(ClosureRunning::new);
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 drop(guard);

@@ -21,9 +21,9 @@ pub struct Job {
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ran {
+pub struct RunResult {
     /// Its standard output and standard error.
-    pub said: String,
+    pub output: String,
     /// The files that were not there before, by name relative to the directory of the run, with
     /// slashes. Bytes that are not UTF-8 are read as Latin-1.
     pub files: BTreeMap<String, String>,
@@ -39,21 +39,21 @@ pub enum RunError {
         /// The limit in seconds.
         seconds: u64,
         /// Its output until then.
-        said: String,
+        output: String,
     },
     /// It ended with a status other than success, or was killed by a signal.
     Failed {
         /// The status in words: `exit status: 1`.
         status: String,
         /// Its output.
-        said: String,
+        output: String,
     },
     /// It succeeded but did not create all of [`Job::outputs`].
     Missing {
         /// The first file that is missing.
         file: String,
         /// Its output.
-        said: String,
+        output: String,
     },
 }
 
@@ -64,12 +64,12 @@ pub trait Runner: Send + Sync {
     /// # Errors
     ///
     /// See [`RunError`].
-    fn run(&self, job: &Job) -> Result<Ran, RunError>;
+    fn run(&self, job: &Job) -> Result<RunResult, RunError>;
 
     /// Called when the adapter has read the result of a run and found it complete: from now on it
     /// may be cached. A tool that writes half a file and exits successfully is only found out by
     /// reading, so nothing may be cached before.
-    fn accept(&self, job: &Job, ran: &Ran) {
+    fn accept(&self, job: &Job, ran: &RunResult) {
         let _ = (job, ran);
     }
 }

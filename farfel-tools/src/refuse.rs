@@ -20,7 +20,7 @@ fn refuse_given(unit: &Unit) -> Vec<Diagnostic> {
         let d = Diagnostic::error(&rules::AD_OTHER_TOOL, unit.span, message);
         return vec![d.help("use the built-in engine, or take the directive out")];
     }
-    let given = unit.given.iter().map(|g| (g.span, &g.procedure));
+    let given = unit.directives.iter().map(|g| (g.span, &g.procedure));
     let constants = unit.symbols.iter().map(|(_, s)| s);
     let constants = constants.filter(|s| s.has(Attribute::Constant));
     let all = given.chain(constants.map(|s| (s.span, &s.name)));

@@ -5,7 +5,7 @@
 //! by a chain of commands, they are ordinary arrays.
 
 use farfel_lang::ir::{
-    Attribute, BinOp, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Unit, walk_block,
+    Attribute, BinOp, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Unit, walk_block,
 };
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ pub(crate) fn mark(unit: &mut Unit) {
         .iter()
         .filter(|(id, s)| {
             let open = |e: &Option<Expr>| e.as_ref().is_none_or(|e| e.kind == ExprKind::Star);
-            let here = match s.place {
-                Place::Local => s.has(Attribute::Allocatable),
-                Place::Dummy => true,
+            let here = match s.storage_class {
+                StorageClass::Local => s.has(Attribute::Allocatable),
+                StorageClass::Dummy => true,
                 _ => false,
             };
             let shape = s.dims.len() == 1 && s.dims.iter().all(|d| open(&d.upper));

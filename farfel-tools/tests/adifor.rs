@@ -10,17 +10,17 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use farfel_tools::adifor::{Adifor, Options, Version};
-use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use std::sync::Arc;
 
 /// A runner whose runs leave one file, whatever the job is.
 struct Wrote(String, &'static str);
 
 impl Runner for Wrote {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+    fn run(&self, job: &Job) -> Result<RunResult, RunError> {
         let files = [(job.outputs[0].clone(), self.0.clone())].into();
-        let said = self.1.to_owned();
-        Ok(Ran { said, files })
+        let output = self.1.to_owned();
+        Ok(RunResult { output, files })
     }
 }
 
@@ -56,22 +56,22 @@ fn with_derivative(
     p: &Program,
     request: &Request,
     wrote: &str,
-    said: &'static str,
+    output: &'static str,
 ) -> Result<(String, Vec<String>), Vec<String>> {
-    with_options(p, request, wrote, said, Options::default())
+    with_options(p, request, wrote, output, Options::default())
 }
 
 fn with_options(
     p: &Program,
     request: &Request,
     wrote: &str,
-    said: &'static str,
+    output: &'static str,
     options: Options,
 ) -> Result<(String, Vec<String>), Vec<String>> {
     let tool = Adifor {
         version: Version { major: 2, minor: 0 },
         options,
-        runner: Arc::new(Wrote(wrote.to_owned(), said)),
+        runner: Arc::new(Wrote(wrote.to_owned(), output)),
     };
     let texts = |d: Vec<Diagnostic>| d.into_iter().map(|d| d.message).collect::<Vec<_>>();
     let mut warnings = Vec::new();

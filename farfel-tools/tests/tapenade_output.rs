@@ -7,7 +7,7 @@ mod tapenade;
 use farfel_ad::AdTool;
 use farfel_lang::ir::{AdMode, Request};
 use farfel_lang::print::{Options as PrintOptions, print_unit};
-use farfel_tools::external::{Ran, RunError};
+use farfel_tools::external::{RunError, RunResult};
 use farfel_tools::tapenade::{Options, Tapenade, needs_support};
 use tapenade::canned::{answering, writing};
 use tapenade::program::{Source, read};
@@ -168,7 +168,7 @@ C  Differentiation of head in forward (tangent) mode:
     // No derivative at all: Tapenade writes no file.
     let nothing = answering(Err(RunError::Missing {
         file: "head_g1.f".into(),
-        said: "(AD06) Differentiation root procedures (head) have no active input nor output\n"
+        output: "(AD06) Differentiation root procedures (head) have no active input nor output\n"
             .into(),
     }));
     let all = derive(&nothing, &source, &request).unwrap();
@@ -480,31 +480,36 @@ fn broken_outputs_are_errors() {
 #[test]
 fn failures_say_what_tapenade_said() {
     let source = read(CHATTY);
-    let said = "Tapenade 3.16 (master)\n@@ TAPENADE_HOME=/x\nFile: Fortran Parser: Syntax error at line 7 in head.f\ntapenade: Differentiation failed\n";
+    let output = "Tapenade 3.16 (master)\n@@ TAPENADE_HOME=/x\nFile: Fortran Parser: Syntax error at line 7 in head.f\ntapenade: Differentiation failed\n";
     let mut report = String::new();
     for e in [
         RunError::NotStarted("no such file".into()),
         RunError::TimedOut {
             seconds: 60,
-            said: "Tapenade 3.16\n".into(),
+            output: "Tapenade 3.16\n".into(),
         },
         RunError::Failed {
             status: "exit status: 1".into(),
-            said: said.into(),
+            output: output.into(),
         },
         RunError::Failed {
             status: "signal: 9 (SIGKILL)".into(),
-            said: String::new(),
+            output: String::new(),
         },
         RunError::Missing {
             file: "head_g1.f".into(),
-            said: "Exception in thread \"main\" java.lang.NullPointerException: x\n\tat a.b.C(C.java:1)\n".into(),
+            output: "Exception in thread \"main\" java.lang.NullPointerException: x\n\tat a.b.C(C.java:1)\n".into(),
         },
     ] {
         report += &derive(&answering(Err(e)), &source, &forward(&source)).unwrap_err();
     }
     // A successful exit status without any output.
-    report += &derive(&answering(Ok(Ran::default())), &source, &forward(&source)).unwrap_err();
+    report += &derive(
+        &answering(Ok(RunResult::default())),
+        &source,
+        &forward(&source),
+    )
+    .unwrap_err();
     insta::assert_snapshot!(report);
 }
 

@@ -20,13 +20,13 @@ const LONGEST: Duration = Duration::from_secs(60);
 const MOST: u64 = 64 << 20;
 
 /// A parsed program with its text.
-pub struct Read {
+pub struct ParsedProgram {
     /// The resolved program.
     pub program: Program,
     sources: Sources,
 }
 
-impl Read {
+impl ParsedProgram {
     /// Returns the line of a place, counted from 1.
     pub fn line(&self, span: Span) -> u32 {
         let file = self.sources.get(span.file);
@@ -39,19 +39,19 @@ impl Read {
 /// # Errors
 ///
 /// The errors, one per line.
-pub fn read(text: &str) -> Result<Read, String> {
+pub fn read(text: &str) -> Result<ParsedProgram, String> {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", text);
     let parsed = parse(&mut sources, file, None, &mut NoIncludes);
     let mut program = parsed.program;
     errors(&parsed.diagnostics, &sources)?;
     errors(&resolve(&mut program), &sources)?;
-    Ok(Read { program, sources })
+    Ok(ParsedProgram { program, sources })
 }
 
 /// Whether the compiler warns that a subprogram may treat one variable as two (F0204). The compiled
 /// program then need not do what the source means.
-pub fn shares_arguments(read: &Read) -> bool {
+pub fn shares_arguments(read: &ParsedProgram) -> bool {
     let program = read.program.clone();
     // Compiling the program reports the panics that are caught here.
     let lowered = caught(|| Ok(lower(program, Stage::Stage).diagnostics));
@@ -64,7 +64,7 @@ pub fn shares_arguments(read: &Read) -> bool {
 /// # Errors
 ///
 /// The errors, one per line.
-pub fn expand(read: Read) -> Result<String, String> {
+pub fn expand(read: ParsedProgram) -> Result<String, String> {
     caught(|| expand_here(read))
 }
 
@@ -79,7 +79,7 @@ pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     })
 }
 
-fn expand_here(read: Read) -> Result<String, String> {
+fn expand_here(read: ParsedProgram) -> Result<String, String> {
     let lowered = lower(read.program, Stage::Stage);
     errors(&lowered.diagnostics, &read.sources)?;
     // Steps are bounded, and so is the size of tapes; adjoints of adjoints may set a whole tape to

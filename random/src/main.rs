@@ -102,10 +102,10 @@ fn fresh() -> u64 {
 fn kept(error: &Disagreement, seed: u64, keep: &Path) {
     let (name, text) = error.file(seed);
     let path = keep.join(name);
-    let said = error.said.lines().next().unwrap_or_default();
+    let message = error.message.lines().next().unwrap_or_default();
     let mut out = std::io::stdout();
     let _ = match std::fs::write(&path, text) {
-        Ok(()) => writeln!(out, "{}: {said}", path.display()),
-        Err(e) => writeln!(out, "{}: {e}: {said}", path.display()),
+        Ok(()) => writeln!(out, "{}: {message}", path.display()),
+        Err(e) => writeln!(out, "{}: {e}: {message}", path.display()),
     };
 }

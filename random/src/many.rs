@@ -3,8 +3,8 @@
 use crate::generated::{Case, Kind, smaller};
 use crate::interpreter::Outcome;
 use crate::trial::{
-    Carried, Made, Verdict, agrees, command, examine, fortran, is_gfortrans, is_refusal, prints,
-    sort, source,
+    Execution, Translation, Verdict, agrees, command, examine, fortran, is_gfortrans, is_refusal,
+    prints, sort, source,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -102,13 +102,13 @@ pub struct Disagreement {
     /// The kind of the program.
     pub kind: Kind,
     /// How it was compiled.
-    pub made: Made,
+    pub translation: Translation,
     /// How the result was run.
-    pub carried: Carried,
+    pub execution: Execution,
     /// The disagreement in the program as generated.
-    pub said: String,
+    pub message: String,
     /// The disagreement in the reduced program.
-    pub says: String,
+    pub message_of_small: String,
     /// The text of the reduced program.
     pub text: String,
 }
@@ -117,21 +117,24 @@ impl Disagreement {
     /// Returns the name and the contents of a file with the reduced program and its description.
     pub fn file(&self, seed: u64) -> (String, String) {
         let (number, kind) = (self.number, self.kind);
-        let made = self.made.name();
+        let translation = self.translation.name();
         let mut text = format!(
-            "C     --seed {seed} --from {number} --cases 1, {made}, {:?}\n",
-            self.carried
+            "C     --seed {seed} --from {number} --cases 1, {translation}, {:?}\n",
+            self.execution
         );
         let _ = writeln!(text, "C     {kind:?}");
-        for (what, said) in [("as generated", &self.said), ("here", &self.says)] {
-            for line in said.lines().take(12) {
+        for (what, message) in [
+            ("as generated", &self.message),
+            ("here", &self.message_of_small),
+        ] {
+            for line in message.lines().take(12) {
                 let line: String = line.chars().take(200).collect();
                 let _ = writeln!(text, "C     {what}: {line}");
             }
         }
         text += &self.text;
-        let made = made.replace([' ', '-'], "");
-        (format!("{seed}-{number}-{made}.ff"), text)
+        let translation = translation.replace([' ', '-'], "");
+        (format!("{seed}-{number}-{translation}.ff"), text)
     }
 }
 
@@ -165,7 +168,7 @@ impl Tally {
         *self.times.entry(what).or_default() += since.elapsed();
     }
 
-    fn refused(&mut self, made: Made, e: &str) {
+    fn refused(&mut self, translation: Translation, e: &str) {
         let why = e.lines().next().unwrap_or_default();
         let (code, message) = why.split_once(": ").unwrap_or((why, ""));
         let code = code.split(' ').next().unwrap_or_default();
@@ -175,8 +178,11 @@ impl Tally {
                 .any(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
         };
         let words: Vec<&str> = message.split(' ').filter(is_name).collect();
-        let made = made.name();
-        self.count(&format!("refused ({made}): {code} {}", words.join(" ")), 1);
+        let translation = translation.name();
+        self.count(
+            &format!("refused ({translation}): {code} {}", words.join(" ")),
+            1,
+        );
     }
 
     /// Returns a summary for display.
@@ -233,8 +239,8 @@ pub fn many(settings: &Settings, found: &(dyn Fn(&Disagreement) + Sync)) -> Tall
                         break;
                     }
                     let to = ((from / TOGETHER + 1) * TOGETHER).min(end);
-                    let bundle = Bundle::new(settings, from, to);
-                    bundle.attempt(&tally, found);
+                    let batch = Batch::new(settings, from, to);
+                    batch.attempt(&tally, found);
                 }
             });
         }
@@ -249,40 +255,40 @@ fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
 }
 
 /// Programs that are tried together.
-struct Bundle<'s> {
+struct Batch<'s> {
     settings: &'s Settings,
     kind: Kind,
-    carried: Carried,
+    execution: Execution,
     /// The programs with their numbers.
     cases: Vec<(usize, Case)>,
 }
 
-impl<'s> Bundle<'s> {
+impl<'s> Batch<'s> {
     fn new(settings: &'s Settings, from: usize, to: usize) -> Self {
         let (kind, _) = settings.case(from);
         let one_in = settings.compile_one_in.max(1);
         let turn = from / TOGETHER / settings.kinds.len();
-        let carried = match turn % one_in {
+        let execution = match turn % one_in {
             // If all bundles are compiled, the two ways alternate.
-            0 if one_in == 1 && turn % 2 == 1 => Carried::Fast,
-            0 => Carried::Checked,
-            1 => Carried::Fast,
-            _ => Carried::Interpreted,
+            0 if one_in == 1 && turn % 2 == 1 => Execution::Fast,
+            0 => Execution::Checked,
+            1 => Execution::Fast,
+            _ => Execution::Interpreted,
         };
         let cases = (from..to).map(|n| (n, settings.case(n).1));
-        Bundle {
+        Batch {
             settings,
             kind,
-            carried,
+            execution,
             cases: cases.collect(),
         }
     }
 
     fn attempt(&self, tally: &Mutex<Tally>, found: &(dyn Fn(&Disagreement) + Sync)) {
         let mut compared = vec![0; self.cases.len()];
-        let all = Made::all(self.kind);
-        for made in &all {
-            for at in self.compare(*made, tally, found) {
+        let all = Translation::all(self.kind);
+        for translation in &all {
+            for at in self.compare(*translation, tally, found) {
                 compared[at] += 1;
             }
         }
@@ -304,24 +310,26 @@ impl<'s> Bundle<'s> {
     /// Returns the indices in this bundle of the cases that agreed.
     fn compare(
         &self,
-        made: Made,
+        translation: Translation,
         tally: &Mutex<Tally>,
         found: &(dyn Fn(&Disagreement) + Sync),
     ) -> Vec<usize> {
-        let (kind, carried) = (self.kind, self.carried);
+        let (kind, execution) = (self.kind, self.execution);
         let begin = Instant::now();
         let mut fine: Vec<(usize, &Case, Outcome)> = Vec::new();
         for (at, (_, case)) in self.cases.iter().enumerate() {
-            match examine(case, kind, made) {
+            match examine(case, kind, translation) {
                 Verdict::Fine(outcome) => fine.push((at, case, outcome)),
-                Verdict::Passed(why) => {
+                Verdict::Skipped(why) => {
                     let why = why.split(" (line").next().unwrap_or_default();
-                    let made = made.name();
-                    lock(tally).count(&format!("passed over ({made}): {why}"), 1);
+                    let translation = translation.name();
+                    lock(tally).count(&format!("passed over ({translation}): {why}"), 1);
                 }
                 Verdict::Wrong(e) => {
-                    let said = format!("invalid: {e}");
-                    if let Some(error) = self.error(at, made, Carried::Interpreted, said) {
+                    let message = format!("invalid: {e}");
+                    if let Some(error) =
+                        self.error(at, translation, Execution::Interpreted, message)
+                    {
                         found(&error);
                         lock(tally).errors.push(error);
                     }
@@ -335,14 +343,14 @@ impl<'s> Bundle<'s> {
         };
         let together = |fine: &[(usize, &Case, Outcome)]| {
             let cases = cases(fine);
-            fortran(&cases.iter().collect::<Vec<_>>(), kind, made)
+            fortran(&cases.iter().collect::<Vec<_>>(), kind, translation)
         };
         let mut text = together(&fine);
         if text.is_err() {
             // Some cases are rejected.
-            fine.retain(|(_, case, _)| match fortran(&[case], kind, made) {
+            fine.retain(|(_, case, _)| match fortran(&[case], kind, translation) {
                 Err(e) if is_refusal(&e) => {
-                    lock(tally).refused(made, &e);
+                    lock(tally).refused(translation, &e);
                     false
                 }
                 _ => true,
@@ -363,28 +371,28 @@ impl<'s> Bundle<'s> {
             output: fine.iter().flat_map(|(.., o)| o.output.clone()).collect(),
             ..Outcome::default()
         };
-        let agreed = text.and_then(|text: String| prints(&text, &expected, kind, carried));
+        let agreed = text.and_then(|text: String| prints(&text, &expected, kind, execution));
         lock(tally).time(
-            match carried {
-                Carried::Interpreted => "interpreter, of what was made",
-                Carried::Checked => "gfortran -O0 with checks",
-                Carried::Fast => "gfortran -O3",
+            match execution {
+                Execution::Interpreted => "interpreter, of what was made",
+                Execution::Checked => "gfortran -O0 with checks",
+                Execution::Fast => "gfortran -O3",
             },
             begin,
         );
         let mut wrong = Vec::new();
         if let Err(all) = agreed {
             for (at, case, _) in &fine {
-                let Err(first) = agrees(case, kind, made, carried) else {
+                let Err(first) = agrees(case, kind, translation, execution) else {
                     continue;
                 };
                 // gfortran decides if the interpreter disagrees.
-                let decided = match carried {
-                    Carried::Interpreted => Carried::Checked,
+                let decided = match execution {
+                    Execution::Interpreted => Execution::Checked,
                     other => other,
                 };
-                let said = match agrees(case, kind, made, decided) {
-                    Err(said) => said,
+                let message = match agrees(case, kind, translation, decided) {
+                    Err(message) => message,
                     Ok(()) => {
                         lock(tally)
                             .count(&format!("only interpreted otherwise: {}", sort(&first)), 1);
@@ -392,7 +400,7 @@ impl<'s> Bundle<'s> {
                     }
                 };
                 wrong.push(*at);
-                let Some(error) = self.error(*at, made, decided, said) else {
+                let Some(error) = self.error(*at, translation, decided, message) else {
                     lock(tally).count("wrong by gfortran -O3 alone, without us", 1);
                     continue;
                 };
@@ -404,19 +412,22 @@ impl<'s> Bundle<'s> {
             }
             // Files from Tapenade's command line contain tapes, which differ.
             let known = all.contains("internal compiler error")
-                || carried == Carried::Interpreted
-                || matches!(made, Made::Tapenade(_));
+                || execution == Execution::Interpreted
+                || matches!(translation, Translation::Tapenade(_));
             if known {
-                lock(tally).count(&format!("agreed only one by one ({})", made.name()), 1);
+                lock(tally).count(
+                    &format!("agreed only one by one ({})", translation.name()),
+                    1,
+                );
             } else if wrong.is_empty() {
                 let error = Disagreement {
                     number: self.cases.first().map_or(0, |(n, _)| *n),
                     kind,
-                    made,
-                    carried,
-                    said: format!("only together: {all}"),
-                    says: String::new(),
-                    text: source(&cases(&fine).iter().collect::<Vec<_>>(), kind, made),
+                    translation,
+                    execution,
+                    message: format!("only together: {all}"),
+                    message_of_small: String::new(),
+                    text: source(&cases(&fine).iter().collect::<Vec<_>>(), kind, translation),
                 };
                 found(&error);
                 lock(tally).errors.push(error);
@@ -424,12 +435,12 @@ impl<'s> Bundle<'s> {
         }
         let mut tally = lock(tally);
         fine.retain(|(at, ..)| !wrong.contains(at));
-        tally.count(&format!("compared ({})", made.name()), fine.len());
+        tally.count(&format!("compared ({})", translation.name()), fine.len());
         tally.count(
-            match carried {
-                Carried::Interpreted => "compared, as interpreted Fortran",
-                Carried::Checked => "compared, -O0 with checks",
-                Carried::Fast => "compared, -O3",
+            match execution {
+                Execution::Interpreted => "compared, as interpreted Fortran",
+                Execution::Checked => "compared, -O0 with checks",
+                Execution::Fast => "compared, -O3",
             },
             fine.len(),
         );
@@ -445,46 +456,54 @@ impl<'s> Bundle<'s> {
 
     /// Returns a reduced program that fails in the same way; `None` if gfortran alone gets it
     /// wrong, too.
-    fn error(&self, at: usize, made: Made, carried: Carried, said: String) -> Option<Disagreement> {
+    fn error(
+        &self,
+        at: usize,
+        translation: Translation,
+        execution: Execution,
+        message: String,
+    ) -> Option<Disagreement> {
         let (number, case) = &self.cases[at];
         let kind = self.kind;
-        let fails = |case: &Case, carried, wanted: &str| {
-            let error = agrees(case, kind, made, carried).err();
+        let fails = |case: &Case, execution, wanted: &str| {
+            let error = agrees(case, kind, translation, execution).err();
             error.is_some_and(|f| sort(&f) == wanted)
         };
-        let smaller_by = |carried, wanted: &str, mut attempts: u64| {
+        let smaller_by = |execution, wanted: &str, mut attempts: u64| {
             let begin = Instant::now();
             smaller(case, &mut |attempt| {
                 attempts = attempts.saturating_sub(1);
-                attempts > 0 && begin.elapsed() < LONGEST && fails(attempt, carried, wanted)
+                attempts > 0 && begin.elapsed() < LONGEST && fails(attempt, execution, wanted)
             })
         };
         // If the interpreted Fortran also fails, in whatever way, nothing need be compiled.
         let attempts = self.settings.attempts;
-        let quick = agrees(case, kind, made, Carried::Interpreted).err();
-        let quick = quick.map(|f| smaller_by(Carried::Interpreted, &sort(&f), 50 * attempts));
+        let quick = agrees(case, kind, translation, Execution::Interpreted).err();
+        let quick = quick.map(|f| smaller_by(Execution::Interpreted, &sort(&f), 50 * attempts));
         // gfortran has the last word.
-        let quick = quick
-            .filter(|small| carried == Carried::Interpreted || fails(small, carried, &sort(&said)));
-        let small = quick.unwrap_or_else(|| smaller_by(carried, &sort(&said), attempts));
+        let quick = quick.filter(|small| {
+            execution == Execution::Interpreted || fails(small, execution, &sort(&message))
+        });
+        let small = quick.unwrap_or_else(|| smaller_by(execution, &sort(&message), attempts));
         // gfortran removes labels whose address ASSIGN has stored, without a message.
-        let forgot = said.starts_with("gfortran") && said.contains("undefined reference to `.L");
-        if carried == Carried::Fast && (forgot || is_gfortrans(&small, kind, made)) {
+        let forgot =
+            message.starts_with("gfortran") && message.contains("undefined reference to `.L");
+        if execution == Execution::Fast && (forgot || is_gfortrans(&small, kind, translation)) {
             return None;
         }
-        let says = agrees(&small, kind, made, carried).err();
-        let mut text = source(&[&small], kind, made);
-        if let Made::Tapenade(driver) = made {
+        let message_of_small = agrees(&small, kind, translation, execution).err();
+        let mut text = source(&[&small], kind, translation);
+        if let Translation::Tapenade(driver) = translation {
             let line = command(&small, driver).join(" ");
             text = format!("C     farfel tapenade {line}\n{text}");
         }
         Some(Disagreement {
             number: *number,
             kind,
-            made,
-            carried,
-            said,
-            says: says.unwrap_or_default(),
+            translation,
+            execution,
+            message,
+            message_of_small: message_of_small.unwrap_or_default(),
             text,
         })
     }

@@ -6,13 +6,13 @@ use crate::interpreter::{self, Options, Outcome, Printed};
 use crate::sandbox;
 use farfel_lang::syntax::NoIncludes;
 use farfel_tools::dropin;
-use farfel_tools::dropin::options::{Ask, parse};
+use farfel_tools::dropin::options::{Action, parse};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The ways to compile a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum Translation {
     /// Fortran with derivatives, by the compiler.
     Compiled,
     /// Patterns, by the compiler.
@@ -23,17 +23,17 @@ pub enum Made {
     Tapenade(Driver),
 }
 
-impl Made {
+impl Translation {
     /// Returns all ways that apply to programs of a kind.
-    pub fn all(kind: Kind) -> Vec<Made> {
+    pub fn all(kind: Kind) -> Vec<Translation> {
         match kind.flat {
-            false => vec![Made::Compiled, Made::Lowered],
+            false => vec![Translation::Compiled, Translation::Lowered],
             true => Driver::ALL
                 .into_iter()
                 .map(|d| match d {
-                    Driver::Blocks => Made::Compiled,
-                    Driver::Pattern => Made::Pattern,
-                    d => Made::Tapenade(d),
+                    Driver::Blocks => Translation::Compiled,
+                    Driver::Pattern => Translation::Pattern,
+                    d => Translation::Tapenade(d),
                 })
                 .collect(),
         }
@@ -42,10 +42,10 @@ impl Made {
     /// Returns the name for messages.
     pub fn name(self) -> String {
         match self {
-            Made::Compiled => "compiler".into(),
-            Made::Pattern => "pattern".into(),
-            Made::Lowered => "lowering".into(),
-            Made::Tapenade(d) => {
+            Translation::Compiled => "compiler".into(),
+            Translation::Pattern => "pattern".into(),
+            Translation::Lowered => "lowering".into(),
+            Translation::Tapenade(d) => {
                 let all = match d {
                     Driver::TangentOfAll | Driver::AdjointOfAll => " of all",
                     _ => "",
@@ -58,7 +58,7 @@ impl Made {
 
 /// The ways to run Fortran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carried {
+pub enum Execution {
     /// By the interpreter, which checks most.
     Interpreted,
     /// By gfortran without optimization, with all of its checks, and with conspicuous values in
@@ -68,41 +68,41 @@ pub enum Carried {
     Fast,
 }
 
-impl Carried {
+impl Execution {
     /// Returns gfortran's options; none for the interpreter.
     pub fn flags(self) -> &'static [&'static str] {
         match self {
-            Carried::Interpreted => &[],
-            Carried::Checked => &[
+            Execution::Interpreted => &[],
+            Execution::Checked => &[
                 "-O0",
                 "-fcheck=all",
                 "-finit-integer=-99999",
                 "-finit-real=snan",
             ],
-            Carried::Fast => &["-O3", "-march=native"],
+            Execution::Fast => &["-O3", "-march=native"],
         }
     }
 }
 
 /// Returns a case together with the driver that calls it.
-pub fn whole(case: &Case, kind: Kind, made: Made) -> Case {
+pub fn whole(case: &Case, kind: Kind, translation: Translation) -> Case {
     let driven = |driver: Driver| {
         let mut case = case.clone();
         case.units.push(driver.driver(&case, true));
         case
     };
-    match made {
-        Made::Compiled if kind.flat => driven(Driver::Blocks),
-        Made::Compiled => case.clone(),
-        Made::Pattern => driven(Driver::Pattern),
-        Made::Lowered => case.without_blocks(),
-        Made::Tapenade(driver) => driven(driver),
+    match translation {
+        Translation::Compiled if kind.flat => driven(Driver::Blocks),
+        Translation::Compiled => case.clone(),
+        Translation::Pattern => driven(Driver::Pattern),
+        Translation::Lowered => case.without_blocks(),
+        Translation::Tapenade(driver) => driven(driver),
     }
 }
 
 /// Returns the source text of cases, which defines the expected output.
-pub fn source(cases: &[&Case], kind: Kind, made: Made) -> String {
-    let all: Vec<Case> = cases.iter().map(|c| whole(c, kind, made)).collect();
+pub fn source(cases: &[&Case], kind: Kind, translation: Translation) -> String {
+    let all: Vec<Case> = cases.iter().map(|c| whole(c, kind, translation)).collect();
     program(&all)
 }
 
@@ -111,9 +111,9 @@ pub fn source(cases: &[&Case], kind: Kind, made: Made) -> String {
 /// # Errors
 ///
 /// The messages of the compiler.
-pub fn fortran(cases: &[&Case], kind: Kind, made: Made) -> Result<String, String> {
-    let Made::Tapenade(driver) = made else {
-        return read(&source(cases, kind, made)).and_then(expand);
+pub fn fortran(cases: &[&Case], kind: Kind, translation: Translation) -> Result<String, String> {
+    let Translation::Tapenade(driver) = translation else {
+        return read(&source(cases, kind, translation)).and_then(expand);
     };
     // One by one, so that the rejection of one case does not affect others.
     let mut all = String::new();
@@ -166,7 +166,7 @@ pub fn command(case: &Case, driver: Driver) -> Vec<String> {
 
 fn tapenade(case: &Case, driver: Driver, text: &str) -> Result<String, String> {
     let asked = parse(&command(case, driver)).map_err(|e| e.to_string())?;
-    let Ask::Differentiate(options) = asked else {
+    let Action::Differentiate(options) = asked else {
         return Err("options that ask for nothing".into());
     };
     let files = [("p.f".to_owned(), text.into())];
@@ -178,7 +178,7 @@ fn tapenade(case: &Case, driver: Driver, text: &str) -> Result<String, String> {
         let _ = writeln!(errors, "{} line {line}: {}", d.rule.code, d.message);
     }
     // The message says that users must supply a derivative.
-    let ask = made.said.iter().find(|s| s.contains("(AD09)"));
+    let ask = made.general_messages.iter().find(|s| s.contains("(AD09)"));
     if let Some(ask) = ask {
         return Err(format!(
             "AD09: {}",
@@ -205,14 +205,14 @@ pub enum Verdict {
     /// The program should print this.
     Fine(Outcome),
     /// The program takes too long, or is beyond the interpreter or the language.
-    Passed(String),
+    Skipped(String),
     /// The program is not valid.
     Wrong(String),
 }
 
 /// Determines what a program means.
-pub fn examine(case: &Case, kind: Kind, made: Made) -> Verdict {
-    let read = match read(&source(&[case], kind, made)) {
+pub fn examine(case: &Case, kind: Kind, translation: Translation) -> Verdict {
+    let read = match read(&source(&[case], kind, translation)) {
         Ok(read) => read,
         Err(e) => return Verdict::Wrong(format!("not read: {e}")),
     };
@@ -223,12 +223,12 @@ pub fn examine(case: &Case, kind: Kind, made: Made) -> Verdict {
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(e) if e.contains("not interpreted") || e.contains("too long") => {
-            return Verdict::Passed(e);
+            return Verdict::Skipped(e);
         }
         // A dummy procedure that a unit only passes on to itself: nothing shows that it is one.
         Err(e) if e.contains("is no variable") => {
             let why = e.split_once(' ').map_or("", |(_, why)| why);
-            return Verdict::Passed(format!("a name {why}"));
+            return Verdict::Skipped(format!("a name {why}"));
         }
         Err(e) => return Verdict::Wrong(e),
     };
@@ -237,7 +237,7 @@ pub fn examine(case: &Case, kind: Kind, made: Made) -> Verdict {
         return Verdict::Wrong("a number that is none".into());
     }
     match compiled::shares_arguments(&read) {
-        true => Verdict::Passed("one variable under two names, F0204".into()),
+        true => Verdict::Skipped("one variable under two names, F0204".into()),
         false => Verdict::Fine(outcome),
     }
 }
@@ -260,13 +260,13 @@ pub fn prints(
     fortran: &str,
     expected: &Outcome,
     kind: Kind,
-    carried: Carried,
+    execution: Execution,
 ) -> Result<(), String> {
     let agrees = |printed: Result<String, String>| compare(expected, &printed?, tolerance(kind));
-    if carried == Carried::Interpreted {
+    if execution == Execution::Interpreted {
         return agrees(interpreted(fortran, kind));
     }
-    let mut flags = carried.flags().to_vec();
+    let mut flags = execution.flags().to_vec();
     if kind.real {
         flags.extend(["-fdefault-real-8", "-fdefault-double-8"]);
     }
@@ -282,7 +282,7 @@ pub fn prints(
             flags.retain(|f| !f.starts_with("-finit"));
         }
         // It loses statements when it merges calls of a function, and ASSIGN is one of them.
-        Err(_) if carried == Carried::Fast && fortran.contains("ASSIGN ") => {
+        Err(_) if execution == Execution::Fast && fortran.contains("ASSIGN ") => {
             flags.push("-fno-frontend-optimize");
         }
         _ => return first,
@@ -312,14 +312,19 @@ fn interpreted(fortran: &str, kind: Kind) -> Result<String, String> {
 /// # Errors
 ///
 /// The difference. It is correct for the compiler to reject a case.
-pub fn agrees(case: &Case, kind: Kind, made: Made, carried: Carried) -> Result<(), String> {
-    let expected = match examine(case, kind, made) {
+pub fn agrees(
+    case: &Case,
+    kind: Kind,
+    translation: Translation,
+    execution: Execution,
+) -> Result<(), String> {
+    let expected = match examine(case, kind, translation) {
         Verdict::Fine(expected) => expected,
-        Verdict::Passed(_) => return Ok(()),
+        Verdict::Skipped(_) => return Ok(()),
         Verdict::Wrong(e) => return Err(format!("invalid: {e}")),
     };
-    match fortran(&[case], kind, made) {
-        Ok(f) => match prints(&f, &expected, kind, carried) {
+    match fortran(&[case], kind, translation) {
+        Ok(f) => match prints(&f, &expected, kind, execution) {
             // A bug in gfortran itself says nothing about the case.
             Err(e) if e.contains("internal compiler error") => Ok(()),
             printed => printed,
@@ -331,8 +336,8 @@ pub fn agrees(case: &Case, kind: Kind, made: Made, carried: Carried) -> Result<(
 
 /// Whether gfortran alone also gets the program without its blocks wrong, with all its
 /// optimizations. Only plain Fortran can show that.
-pub fn is_gfortrans(case: &Case, kind: Kind, made: Made) -> bool {
-    let plain = whole(case, kind, made).without_blocks();
+pub fn is_gfortrans(case: &Case, kind: Kind, translation: Translation) -> bool {
+    let plain = whole(case, kind, translation).without_blocks();
     let mut text = program(&[plain]);
     if kind.flat {
         // Nothing else has a value without the blocks.
@@ -349,7 +354,7 @@ pub fn is_gfortrans(case: &Case, kind: Kind, made: Made) -> bool {
     let Ok(expected) = interpreter::run(&read.program, &options(kind)) else {
         return false;
     };
-    let said = prints(&text, &expected, kind, Carried::Fast);
+    let said = prints(&text, &expected, kind, Execution::Fast);
     said.is_err_and(|e| !e.starts_with("gfortran"))
 }
 

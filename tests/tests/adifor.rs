@@ -8,7 +8,7 @@ use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Diagnostic, Sources};
 use farfel_tools::adifor::{Adifor, Options, Version, job};
-use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -35,7 +35,7 @@ impl StandIn {
 }
 
 impl Runner for StandIn {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+    fn run(&self, job: &Job) -> Result<RunResult, RunError> {
         self.jobs.lock().unwrap().push(job.clone());
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in &job.inputs {
@@ -69,20 +69,29 @@ impl Runner for StandIn {
         let said = said_text;
         let Some(status) = status else {
             let seconds = self.limit.as_secs();
-            return Err(RunError::TimedOut { seconds, said });
+            return Err(RunError::TimedOut {
+                seconds,
+                output: said,
+            });
         };
         if !status.success() {
             let status = status.to_string();
-            return Err(RunError::Failed { status, said });
+            return Err(RunError::Failed {
+                status,
+                output: said,
+            });
         }
         let mut files = BTreeMap::new();
         gather(dir.path(), dir.path(), &mut files);
         files.retain(|f, _| job.inputs.iter().all(|(i, _)| i != f));
         if let Some(file) = job.outputs.iter().find(|o| !files.contains_key(*o)) {
             let file = file.clone();
-            return Err(RunError::Missing { file, said });
+            return Err(RunError::Missing { file, output: said });
         }
-        Ok(Ran { said, files })
+        Ok(RunResult {
+            output: said,
+            files,
+        })
     }
 }
 
@@ -539,7 +548,7 @@ fn a_file_that_ends_anywhere() {
     let whole = runner
         .run(&job(&program, &requests[0], &Options::default()).unwrap())
         .unwrap();
-    let read = |ran: &Ran| {
+    let read = |ran: &RunResult| {
         farfel_tools::adifor::read(
             &program,
             &requests[0],

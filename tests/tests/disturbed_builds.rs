@@ -7,7 +7,7 @@
 mod script;
 mod support;
 
-use script::{Said, Script, assert_same, built, library, program, sandbox};
+use script::{Script, ScriptOutput, assert_same, built, library, program, sandbox};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -317,7 +317,7 @@ fn builds_at_once() {
             command.spawn().unwrap()
         });
         for run in running {
-            let said = Said::from(run.wait_with_output().unwrap());
+            let said = ScriptOutput::from(run.wait_with_output().unwrap());
             assert!(said.ok, "{:?}\n{}", said.errors, said.stderr);
             assert_eq!(said.warnings, [""; 0]);
         }

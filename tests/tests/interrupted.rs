@@ -58,7 +58,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-enum Whom {
+enum SignalTarget {
     Group,
     Script,
     Command,
@@ -86,12 +86,12 @@ fn however_a_build_ends_its_compilers_end() {
     // The target of the signal: cargo's process group, as from a terminal, the build script, or the command
     // that it runs.
     for (n, (signal, whom)) in [
-        ("INT", Whom::Group),
-        ("KILL", Whom::Group),
-        ("TERM", Whom::Script),
-        ("KILL", Whom::Script),
-        ("TERM", Whom::Command),
-        ("KILL", Whom::Command),
+        ("INT", SignalTarget::Group),
+        ("KILL", SignalTarget::Group),
+        ("TERM", SignalTarget::Script),
+        ("KILL", SignalTarget::Script),
+        ("TERM", SignalTarget::Command),
+        ("KILL", SignalTarget::Command),
     ]
     .into_iter()
     .enumerate()
@@ -113,9 +113,9 @@ fn however_a_build_ends_its_compilers_end() {
         wait_until("the compiler hangs", || running(&sleeper).len() == 2);
         let command = || parent(running(&fc).first().expect("the compiler"));
         let whom = match whom {
-            Whom::Group => format!("-{}", cargo.id()),
-            Whom::Script => parent(&command()),
-            Whom::Command => command(),
+            SignalTarget::Group => format!("-{}", cargo.id()),
+            SignalTarget::Script => parent(&command()),
+            SignalTarget::Command => command(),
         };
         let kill = Command::new("/bin/kill")
             .args(["-s", signal, "--", &whom])

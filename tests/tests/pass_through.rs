@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use farfel_driver::timings::{From, Timings};
+use farfel_driver::timings::{StepOrigin, Timings};
 use farfel_tests::{farfel, fixed, sandbox, write};
 use support::Project;
 
@@ -440,7 +440,7 @@ fn rust_calls_them_and_what_has_not_changed_is_kept() {
         let timings = Timings::read(&p.out()).unwrap().unwrap();
         let steps = timings.steps.into_iter().filter(|s| s.kind == "compile");
         let mut names: Vec<_> = steps
-            .filter(|s| s.from == From::Ran)
+            .filter(|s| s.from == StepOrigin::Ran)
             .map(|s| s.name)
             .collect();
         names.sort();

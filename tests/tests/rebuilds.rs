@@ -1,7 +1,7 @@
 //! When the build script runs, and the messages that people see after an error.
 
 mod support;
-use farfel_driver::timings::{From, StepTime, Timings};
+use farfel_driver::timings::{StepOrigin, StepTime, Timings};
 use std::fs;
 use std::process::Command;
 use support::{Project, Ran};
@@ -69,7 +69,7 @@ fn builds_only_what_changed() {
     // Changed flags are noticed, and gfortran does not run again if its input is the same.
     let compiled = || {
         let timings = Timings::read(&p.out()).unwrap().unwrap();
-        let of_compiler = |s: &&StepTime| s.kind == "compile" && s.from == From::Ran;
+        let of_compiler = |s: &&StepTime| s.kind == "compile" && s.from == StepOrigin::Ran;
         let steps: Vec<StepTime> = timings.steps.iter().filter(of_compiler).cloned().collect();
         steps
     };

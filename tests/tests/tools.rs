@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 /// A folder for one run: the tool under a unique path, by which its processes are identified, and the
 /// directory for temporary files.
-struct Place {
+struct ToolFixture {
     dir: TempDir,
     tool: PathBuf,
 }
 
-impl Place {
-    fn new() -> Place {
+impl ToolFixture {
+    fn new() -> ToolFixture {
         let dir = sandbox();
         let tool = dir.path().join("the tool");
         fs::create_dir(dir.path().join("tmp")).unwrap();
@@ -26,7 +26,7 @@ impl Place {
         fs::hard_link(&original, &tool)
             .or_else(|_| fs::copy(&original, &tool).map(drop))
             .unwrap();
-        Place { dir, tool }
+        ToolFixture { dir, tool }
     }
 
     /// Runs the tool with a limit. `output` is the file that it must create. Returns the runner's message,
@@ -115,9 +115,9 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 
 #[test]
 fn a_good_run_sees_its_directory_and_little_else() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     let said = place.run(&["good", "$(touch x); `ls` 'a b' \"c\" \\ * ~", "-java"]);
-    let expected = r#"Ok(Ran { said: "arguments [\"$(touch x); `ls` 'a b' \\\"c\\\" \\\\ * ~\", \"-java\"]\nvariables "#;
+    let expected = r#"Ok(RunResult { output: "arguments [\"$(touch x); `ls` 'a b' \\\"c\\\" \\\\ * ~\", \"-java\"]\nvariables "#;
     assert!(said.starts_with(expected), "{said}");
     assert!(
         said.contains(r#"files: {"AD_cache/x.aux": "aux", "out.f": "      END\n"} })"#),
@@ -139,10 +139,10 @@ fn a_good_run_sees_its_directory_and_little_else() {
 #[test]
 fn it_fails() {
     assert_eq!(
-        Place::new().run(&["crash"]),
-        "Err(Failed { status: \"exit status: 3\", said: \"something went wrong\\n\" })\n"
+        ToolFixture::new().run(&["crash"]),
+        "Err(Failed { status: \"exit status: 3\", output: \"something went wrong\\n\" })\n"
     );
-    let said = Place::new().run(&["signal"]);
+    let said = ToolFixture::new().run(&["signal"]);
     assert!(
         said.starts_with("Err(Failed { status: \"signal: 6 (SIGABRT)"),
         "{said}"
@@ -151,7 +151,7 @@ fn it_fails() {
 
 #[test]
 fn it_cannot_be_started() {
-    let place = Place::new();
+    let place = ToolFixture::new();
     fs::remove_file(&place.tool).unwrap();
     assert_eq!(
         place.run(&["good"]),
@@ -167,8 +167,8 @@ fn it_hangs_with_its_children() {
     for mode in ["hang", "hang-away"] {
         let start = Instant::now();
         assert_eq!(
-            Place::new().run_with(1, "out.f", &[mode]),
-            "Err(TimedOut { seconds: 1, said: \"working\\n\" })\n"
+            ToolFixture::new().run_with(1, "out.f", &[mode]),
+            "Err(TimedOut { seconds: 1, output: \"working\\n\" })\n"
         );
         assert!(start.elapsed() < Duration::from_secs(9), "{mode}");
     }
@@ -179,8 +179,8 @@ fn it_leaves_something_running() {
     for mode in ["daemon", "daemon-streams", "background"] {
         let start = Instant::now();
         assert_eq!(
-            Place::new().run(&[mode]),
-            "Ok(Ran { said: \"\", files: {\"out.f\": \"fine\"} })\n",
+            ToolFixture::new().run(&[mode]),
+            "Ok(RunResult { output: \"\", files: {\"out.f\": \"fine\"} })\n",
             "{mode}"
         );
         assert!(start.elapsed() < Duration::from_secs(9), "{mode}");
@@ -189,38 +189,38 @@ fn it_leaves_something_running() {
 
 #[test]
 fn it_writes_garbage() {
-    let said = Place::new().run(&["garbage"]);
+    let said = ToolFixture::new().run(&["garbage"]);
     assert!(
-        said.starts_with("Err(Failed { status: \"out.f, which it left, is not text\", said: \""),
+        said.starts_with("Err(Failed { status: \"out.f, which it left, is not text\", output: \""),
         "{said}"
     );
     assert_eq!(
-        Place::new().run(&["garbage-beside"]),
+        ToolFixture::new().run(&["garbage-beside"]),
         // A byte of a file that is not UTF-8 stays that byte, wherever it goes.
-        "Ok(Ran { said: \"\", files: {\"out.f\": \"      END ! \\u{f7e4}\\n\"} })\n"
+        "Ok(RunResult { output: \"\", files: {\"out.f\": \"      END ! \\u{f7e4}\\n\"} })\n"
     );
 }
 
 #[test]
 fn it_writes_nothing() {
     assert_eq!(
-        Place::new().run(&["nothing"]),
-        "Err(Missing { file: \"out.f\", said: \"done\\n\" })\n"
+        ToolFixture::new().run(&["nothing"]),
+        "Err(Missing { file: \"out.f\", output: \"done\\n\" })\n"
     );
 }
 
 #[test]
 fn it_asks_for_input() {
     assert_eq!(
-        Place::new().run(&["asks"]),
-        "Ok(Ran { said: \"\", files: {\"out.f\": \"0 bytes\"} })\n"
+        ToolFixture::new().run(&["asks"]),
+        "Ok(RunResult { output: \"\", files: {\"out.f\": \"0 bytes\"} })\n"
     );
 }
 
 #[test]
 fn it_says_too_much() {
     // 2 · 400 · 64 KiB are 50 MiB.
-    let said = Place::new().run(&["flood", "400"]);
+    let said = ToolFixture::new().run(&["flood", "400"]);
     assert!(said.len() < 17 << 20, "{}", said.len());
     assert!(
         said.ends_with(
@@ -229,30 +229,30 @@ fn it_says_too_much() {
         "{}",
         &said[said.len() - 200..]
     );
-    let said = Place::new().run_with(1, "out.f", &["flood-forever"]);
-    assert!(said.starts_with("Err(TimedOut { seconds: 1, said: \"xxx"));
+    let said = ToolFixture::new().run_with(1, "out.f", &["flood-forever"]);
+    assert!(said.starts_with("Err(TimedOut { seconds: 1, output: \"xxx"));
 }
 
 #[test]
 fn it_leaves_too_much() {
     assert_eq!(
-        Place::new().run(&["many-files"]),
-        "Err(Failed { status: \"it left more than 10000 files\", said: \"\" })\n"
+        ToolFixture::new().run(&["many-files"]),
+        "Err(Failed { status: \"it left more than 10000 files\", output: \"\" })\n"
     );
     assert_eq!(
-        Place::new().run(&["large-files"]),
-        "Err(Failed { status: \"it left more than 256 MiB\", said: \"\" })\n"
+        ToolFixture::new().run(&["large-files"]),
+        "Err(Failed { status: \"it left more than 256 MiB\", output: \"\" })\n"
     );
 }
 
 #[test]
 fn it_spoils_its_directory() {
-    let missing = "Err(Missing { file: \"out.f\", said: \"\" })\n";
+    let missing = "Err(Missing { file: \"out.f\", output: \"\" })\n";
     for mode in ["deletes", "pipe"] {
-        assert_eq!(Place::new().run(&[mode]), missing, "{mode}");
+        assert_eq!(ToolFixture::new().run(&[mode]), missing, "{mode}");
     }
     for mode in ["swaps", "links"] {
-        let place = Place::new();
+        let place = ToolFixture::new();
         let elsewhere = place.dir.path().join("elsewhere");
         write(&elsewhere, "secret", "not for you");
         write(&elsewhere, "out.f", "not this one");
@@ -260,10 +260,11 @@ fn it_spoils_its_directory() {
         assert_eq!(place.run(&[mode, argument]), missing, "{mode}");
         assert!(elsewhere.join("secret").exists() && elsewhere.join("out.f").exists());
     }
-    let said = Place::new().run(&["locks"]);
+    let said = ToolFixture::new().run(&["locks"]);
     // Root looks into everything.
     assert!(
-        said.starts_with("Ok(Ran { said: \"\", files: {") || said.contains("cannot be read"),
+        said.starts_with("Ok(RunResult { output: \"\", files: {")
+            || said.contains("cannot be read"),
         "{said}"
     );
 }
@@ -272,7 +273,7 @@ fn it_spoils_its_directory() {
 fn it_ends_when_its_starter_is_killed() {
     for signal in ["KILL", "TERM", "INT", "HUP"] {
         for mode in ["hang", "hang-away"] {
-            let place = Place::new();
+            let place = ToolFixture::new();
             let mut host = place.start(2, &[mode]);
             assert_eq!(place.temporary().len(), 1);
             kill(signal, &host.id().to_string());
@@ -294,7 +295,7 @@ fn the_real_tapenade_ends_when_its_starter_is_killed() {
         }
         return;
     };
-    let mut place = Place::new();
+    let mut place = ToolFixture::new();
     place.tool = PathBuf::from(home).join("bin/tapenade");
     let temporary = place.dir.path().join("tmp");
     let java = || {
@@ -325,7 +326,7 @@ fn kill(signal: &str, whom: &str) {
 #[test]
 fn its_directory_is_private() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = ToolFixture::new();
     let mut host = place.start(2, &["hang"]);
     let directories = place.temporary();
     let [directory] = &directories[..] else {

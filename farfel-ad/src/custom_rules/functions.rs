@@ -1,11 +1,11 @@
 //! Intrinsic functions that are differentiated as functions written in Fortran.
 
-use super::shipped;
-use farfel_lang::callgraph::{Below, references};
+use super::bundled;
+use farfel_lang::callgraph::{ReachableUnits, references};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::build::zero;
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, Place, Program, SymId, Symbol, Type, Unit, rewrite_exprs,
+    Class, Expr, ExprKind, Name, Program, StorageClass, SymId, Symbol, Type, Unit, rewrite_exprs,
     walk_exprs,
 };
 use farfel_lang::types::{rank, type_of};
@@ -18,7 +18,7 @@ pub(crate) fn has_reductions(program: &Program, heads: &[&str]) -> bool {
 
 /// Returns the units below some heads that have such references.
 fn affected(program: &Program, heads: &[&str]) -> HashSet<Name> {
-    let below = Below::of(program, heads.iter().copied());
+    let below = ReachableUnits::of(program, heads.iter().copied());
     let has = |u: &&&Unit| {
         let mut found = false;
         walk_exprs(&u.body, &mut |e| found |= function(u, e).is_some());
@@ -44,7 +44,7 @@ pub(crate) fn call_functions(program: &mut Program, heads: &[&str]) {
     names.sort();
     let units: Vec<Unit> = names
         .into_iter()
-        .filter_map(|n| shipped::unit(n))
+        .filter_map(|n| bundled::unit(n))
         .cloned()
         .collect();
     program.units.extend(units);
@@ -74,10 +74,10 @@ fn function(unit: &Unit, e: &Expr) -> Option<String> {
         Type::Complex(8) => 'Z',
         _ => return None,
     };
-    let name = format!("{}{letter}{}", shipped::PREFIX, i.name);
+    let name = format!("{}{letter}{}", bundled::PREFIX, i.name);
     let size = unit.symbols.find("SIZE").map(|s| &unit.symbols[s].class);
     let free = size.is_none_or(|c| matches!(c, Class::Intrinsic(_)));
-    (free && shipped::unit(&name).is_some()).then_some(name)
+    (free && bundled::unit(&name).is_some()).then_some(name)
 }
 
 fn replace(unit: &mut Unit) {
@@ -154,7 +154,7 @@ pub(crate) fn symbol(unit: &mut Unit, name: &str, class: Class, ty: Option<Type>
         ty,
         typed: ty.is_some(),
         external: ours,
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         ..Symbol::new(name.into(), farfel_lang::Span::NONE)
     });
     if ours {

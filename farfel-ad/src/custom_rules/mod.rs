@@ -4,9 +4,9 @@
 //! | module | contents |
 //! |---|---|
 //! | `rules` | which procedures have a custom rule |
-//! | [`shipped`] | the bundled Fortran source |
+//! | [`bundled`] | the bundled Fortran source |
 //! | `functions` | intrinsic functions that are differentiated as Fortran functions |
 
+pub mod bundled;
 pub(crate) mod functions;
 pub(crate) mod rules;
-pub mod shipped;

@@ -1,15 +1,17 @@
 //! Procedures whose derivatives are not derived from their source.
 
-use super::shipped;
+use super::bundled;
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::Span;
 use farfel_lang::effects::described;
-use farfel_lang::ir::{Given, Name, Place, Program, Unit, UnitKind, Usage};
+use farfel_lang::ir::{
+    ArgumentUsage, Name, ProcedureDirective, Program, StorageClass, Unit, UnitKind,
+};
 use std::collections::{HashMap, HashSet};
 
 /// A procedure without source, whose derivative the user must supply.
 #[derive(Debug, Clone)]
-pub struct Provide {
+pub struct UserDerivative {
     /// Its name.
     pub procedure: Name,
     /// The name of the derivative that is called.
@@ -48,7 +50,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn of(given: &Given, text: Option<&Unit>, is_function: bool) -> Rule {
+    fn of(given: &ProcedureDirective, text: Option<&Unit>, is_function: bool) -> Rule {
         let arguments = given.arguments.as_deref().unwrap_or_default();
         let positions = |names: &Option<Vec<Name>>| -> Vec<usize> {
             let list = names.as_deref().unwrap_or_default();
@@ -84,8 +86,8 @@ impl Rule {
 
     /// Creates the rule for a procedure of which only the number of arguments and the active ones
     /// are known, and possibly a description of its arguments.
-    pub(crate) fn assumed(args: usize, active: &Set, usage: Option<&[Usage]>) -> Rule {
-        let usage = Described(usage);
+    pub(crate) fn assumed(args: usize, active: &Set, usage: Option<&[ArgumentUsage]>) -> Rule {
+        let usage = ProcedureDescription(usage);
         let writes = |i: &usize| *i == args || usage.writes(*i);
         Rule {
             tangent: None,
@@ -126,10 +128,10 @@ impl Rule {
 
     /// Returns a slot whose derivative a call would need but the rule does not provide.
     pub fn beyond(&self, context: &Context) -> Option<usize> {
-        let told = |o: &usize| self.outputs.contains(o);
+        let is_output = |o: &usize| self.outputs.contains(o);
         let read = |i: &usize| self.inputs.contains(i) || self.outputs.contains(i);
         let mut outputs = context.outputs.ones();
-        let output = outputs.find(|o| !told(o));
+        let output = outputs.find(|o| !is_output(o));
         output.or_else(|| context.inputs.ones().find(|i| !read(i)))
     }
 
@@ -152,28 +154,28 @@ impl Rule {
 
 /// Returns the placeholder name under which linear code calls the derivative of a procedure, until
 /// reverse mode replaces it.
-pub(crate) fn stand_in(procedure: &str) -> Name {
-    format!("{}GIVEN_{procedure}", shipped::PREFIX).into()
+pub(crate) fn placeholder_name(procedure: &str) -> Name {
+    format!("{}GIVEN_{procedure}", bundled::PREFIX).into()
 }
 
 /// The description of the arguments of a procedure without source. Without a description, it may
 /// read and assign all of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Described<'r>(Option<&'r [Usage]>);
+pub struct ProcedureDescription<'r>(Option<&'r [ArgumentUsage]>);
 
-impl Described<'_> {
-    fn at(&self, position: usize) -> Usage {
-        let anything = Usage {
+impl ProcedureDescription<'_> {
+    fn at(&self, position: usize) -> ArgumentUsage {
+        let anything = ArgumentUsage {
             reads: true,
             writes: true,
         };
-        let nothing = Usage {
+        let nothing = ArgumentUsage {
             reads: false,
             writes: false,
         };
         // The procedure does not know of surplus arguments.
-        let told = |u: &[Usage]| u.get(position).copied().unwrap_or(nothing);
-        self.0.map_or(anything, told)
+        let usage_at = |u: &[ArgumentUsage]| u.get(position).copied().unwrap_or(nothing);
+        self.0.map_or(anything, usage_at)
     }
 
     /// Whether it may read the argument at a position.
@@ -192,7 +194,7 @@ impl Described<'_> {
 pub struct Rules {
     by_name: HashMap<Name, Rule>,
     /// Descriptions of procedures without source.
-    usage: HashMap<Name, Vec<Usage>>,
+    usage: HashMap<Name, Vec<ArgumentUsage>>,
 }
 
 impl Rules {
@@ -204,7 +206,7 @@ impl Rules {
             usage,
         } = Rules::without_derivatives(&program.units.iter().collect::<Vec<_>>());
         for unit in &program.units {
-            for given in unit.given.iter().filter(|g| g.usage.is_none()) {
+            for given in unit.directives.iter().filter(|g| g.usage.is_none()) {
                 if rules.contains_key(&given.procedure) {
                     continue;
                 }
@@ -219,12 +221,12 @@ impl Rules {
         let mut seen: HashSet<&Name> = HashSet::new();
         for unit in &program.units {
             for (_, s) in unit.symbols.iter() {
-                if s.place == Place::Global
+                if s.storage_class == StorageClass::Global
                     && s.class.is_procedure()
                     && !text.contains_key(&s.name)
                     && seen.insert(&s.name)
                     && !rules.contains_key(&s.name)
-                    && let Some((given, function)) = shipped::rule(&s.name)
+                    && let Some((given, function)) = bundled::rule(&s.name)
                 {
                     rules.insert(s.name.clone(), Rule::of(given, None, *function));
                 }
@@ -241,10 +243,10 @@ impl Rules {
         let units = || units.iter().copied();
         let mut rules = HashMap::new();
         for unit in units().filter(|u| u.constant) {
-            let given = Given::constant(unit.name.clone(), unit.span);
+            let given = ProcedureDirective::constant(unit.name.clone(), unit.span);
             rules.insert(unit.name.clone(), Rule::of(&given, Some(unit), false));
         }
-        let given = units().flat_map(|u| &u.given);
+        let given = units().flat_map(|u| &u.directives);
         for given in given.filter(|g| g.is_constant()) {
             let text = || units().find(|u| u.name == given.procedure);
             let rule = rules.entry(given.procedure.clone());
@@ -259,12 +261,14 @@ impl Rules {
 
     /// Returns rules for procedures without source whose adjoints the user supplies. `tangents` are
     /// the rules with which the tangents were generated.
-    pub(crate) fn assumed(provide: &[Provide], tangents: &Rules) -> Rules {
-        let rule = |p: &Provide| Rule {
+    pub(crate) fn assumed(user_derivatives: &[UserDerivative], tangents: &Rules) -> Rules {
+        let rule = |p: &UserDerivative| Rule {
             adjoint: Some(p.derivative.clone()),
             ..Rule::assumed(p.args, &p.active, tangents.described(&p.procedure).0)
         };
-        let rules = provide.iter().map(|p| (p.procedure.clone(), rule(p)));
+        let rules = user_derivatives
+            .iter()
+            .map(|p| (p.procedure.clone(), rule(p)));
         Rules {
             by_name: rules.collect(),
             usage: tangents.usage.clone(),
@@ -272,8 +276,8 @@ impl Rules {
     }
 
     /// Returns the description of the arguments of a procedure without source.
-    pub fn described(&self, procedure: &str) -> Described<'_> {
-        Described(self.usage.get(procedure).map(Vec::as_slice))
+    pub fn described(&self, procedure: &str) -> ProcedureDescription<'_> {
+        ProcedureDescription(self.usage.get(procedure).map(Vec::as_slice))
     }
 
     /// Returns the rule of a procedure.
@@ -282,8 +286,8 @@ impl Rules {
     }
 
     /// Returns the rule for a placeholder name, with the name of the procedure.
-    pub(crate) fn stood_in(&self, name: &str) -> Option<(&Name, &Rule)> {
-        let name = name.strip_prefix(shipped::PREFIX)?.strip_prefix("GIVEN_")?;
+    pub(crate) fn by_placeholder(&self, name: &str) -> Option<(&Name, &Rule)> {
+        let name = name.strip_prefix(bundled::PREFIX)?.strip_prefix("GIVEN_")?;
         self.by_name.get_key_value(name)
     }
 
@@ -300,7 +304,7 @@ fn is_function(program: &Program, name: &str) -> bool {
 }
 
 /// Whether the dummy argument at a position has a differentiable type.
-pub(crate) fn carries(unit: &Unit, position: usize) -> bool {
+pub(crate) fn is_differentiable_dummy(unit: &Unit, position: usize) -> bool {
     let dummy = unit.args.get(position).and_then(|a| a.sym());
     dummy.is_some_and(|s| differentiable(&unit.symbols[s]))
 }

@@ -1,10 +1,10 @@
 //! Subprograms of a legalised program that derivatives call.
 
-use farfel_lang::ir::{Name, Place, Program, SymId, Unit, UnitKind, for_each_symbol};
+use farfel_lang::ir::{Name, Program, StorageClass, SymId, Unit, UnitKind, for_each_symbol};
 use std::collections::{BTreeSet, HashSet};
 
 /// The subprograms of a legalised program that differ from those of the original program.
-pub struct Called<'a> {
+pub struct CalledSubprograms<'a> {
     /// The legalised program.
     pub legal: &'a Program,
     /// Whether the original program does not have a subprogram of this name.
@@ -14,7 +14,7 @@ pub struct Called<'a> {
     pub changed: &'a dyn Fn(&Name) -> bool,
 }
 
-impl Called<'_> {
+impl CalledSubprograms<'_> {
     /// Adds the subprograms that derivatives call; the names of copies end in the suffix.
     pub fn add_to(&self, made: &mut Vec<Unit>, suffix: &str) {
         let copied = |of: &str| Name::from(format!("{of}_S{suffix}"));
@@ -66,6 +66,6 @@ pub(crate) fn called(unit: &Unit) -> impl Iterator<Item = Name> + '_ {
     });
     used.into_iter().filter_map(|s| {
         let s = &unit.symbols[s];
-        (s.place == Place::Global && s.class.is_procedure()).then(|| s.name.clone())
+        (s.storage_class == StorageClass::Global && s.class.is_procedure()).then(|| s.name.clone())
     })
 }

@@ -16,7 +16,8 @@
 use crate::activity::is_pop;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block,
+    Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit,
+    walk_block,
 };
 use std::collections::HashSet;
 
@@ -45,7 +46,7 @@ pub(crate) fn clear(program: &mut Program) {
 fn own_tapes(unit: &Unit) -> impl Iterator<Item = SymId> + '_ {
     let own = |s: &Symbol| {
         let differentiable = s.ty.is_some_and(Type::is_differentiable);
-        s.tape && !s.dims.is_empty() && s.place == Place::Local && differentiable
+        s.tape && !s.dims.is_empty() && s.storage_class == StorageClass::Local && differentiable
     };
     unit.symbols
         .iter()
@@ -85,7 +86,7 @@ fn clear_one(program: &Program, unit: &mut Unit, tape: SymId) {
     let span = Span::NONE;
     // If more is pushed later, the whole tape may be used. If the program does not stop when the
     // tape is full, the maximum is not known and omitted.
-    let sets = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(to, _) if to.reads_as(&Expr::var(most, span)));
+    let sets = |s: &Stmt| matches!(&s.kind, StmtKind::Assign(to, _) if to.equals_ignoring_spans(&Expr::var(most, span)));
     let mut used = unit.body.iter().any(sets).then_some(most);
     if !uses.iter().skip(first).any(|u| u.puts) {
         let name = unit.symbols.unused("USED", &|_| false);

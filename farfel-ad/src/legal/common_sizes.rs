@@ -9,7 +9,7 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Dim, Entity, Expr, Name, Place, Program, SpecKind, Symbol, Type, Unit, unused_name,
+    Dim, Entity, Expr, Name, Program, SpecKind, StorageClass, Symbol, Type, Unit, unused_name,
 };
 use farfel_lang::storage::constant::{Constants, bounds};
 use farfel_lang::storage::{Area, UnitStorage};
@@ -165,7 +165,7 @@ fn add(unit: &mut Unit, block: &Name, member: Symbol) {
     let sym = unit.symbols.add(Symbol {
         name,
         typed: true,
-        place: Place::Common(block.clone()),
+        storage_class: StorageClass::Common(block.clone()),
         ..member
     });
     let last = unit.specs.iter_mut().rev().find_map(|s| match &mut s.kind {

@@ -15,8 +15,8 @@ use crate::legal::structure::taken_names;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Arg, Class, Dim, Entity, Expr, ExprKind, Name, Place, Program, Spec, SpecKind, Stmt, SymId,
-    Symbol, Unit, UnitKind, unused_name,
+    Arg, Class, Dim, Entity, Expr, ExprKind, Name, Program, Spec, SpecKind, Stmt, StorageClass,
+    SymId, Symbol, Unit, UnitKind, unused_name,
 };
 use farfel_lang::lower::compact;
 use farfel_lang::storage::UnitStorage;
@@ -46,10 +46,10 @@ pub(crate) fn with_entry_bounds(program: &mut Program, heads: &[&str], suffix: &
         // Variables in COMMON may be changed by any callee.
         let below = || graph.reached(graph.index(&u.name)).into_iter();
         let in_common = |s: SymId| {
-            let Place::Common(block) = &u.symbols[s].place else {
+            let StorageClass::Common(block) = &u.symbols[s].storage_class else {
                 return false;
             };
-            let Some(spot) = storage.spot(s) else {
+            let Some(spot) = storage.range(s) else {
                 return true;
             };
             below().filter_map(|i| program.units.get(i)).any(|v| {
@@ -96,7 +96,7 @@ pub(crate) fn bound_variables(unit: &Unit) -> BTreeSet<SymId> {
 /// Collects the variables whose values an expression depends on.
 fn values_read(unit: &Unit, e: &Expr, found: &mut BTreeSet<SymId>) {
     match &e.kind {
-        ExprKind::Call(f, _) if unit.symbols[*f].class.asks_for_shape() => return,
+        ExprKind::Call(f, _) if unit.symbols[*f].class.is_inquiry() => return,
         ExprKind::Var(s) | ExprKind::Element(s, _) if unit.symbols[*s].is_variable() => {
             found.insert(*s);
         }
@@ -120,7 +120,7 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
         let symbol = Symbol {
             ty: same.ty,
             typed: true,
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             class: Class::Variable,
             ..Symbol::new(inner.symbols.unused(&wanted, &|_| false), same.span)
         };
@@ -187,7 +187,7 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
         ty: unit.result.and_then(|r| unit.symbols[r].ty),
         length: unit.result.and_then(|r| unit.symbols[r].length.clone()),
         typed: unit.kind == UnitKind::Function,
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         ..Symbol::new(name, span)
     });
     let own = unit.args.iter().filter_map(|a| a.sym());
@@ -223,7 +223,7 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
             e.for_each_symbol(&mut |x| found |= changed.contains(&x));
             found
         };
-        if s.place == Place::Dummy && s.length.as_ref().is_some_and(depends) {
+        if s.storage_class == StorageClass::Dummy && s.length.as_ref().is_some_and(depends) {
             s.length = Some(Expr::star(span));
         }
         let mut bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));

@@ -105,7 +105,7 @@ fn in_block(unit: &Unit, growers: &HashSet<Name>, kept: &mut HashSet<SymId>, blo
 /// variable is not known where a reverse sweep allocates the tape again.
 fn largest(size: &mut Expr, kept: &mut HashSet<SymId>, before: &mut [Stmt]) {
     let given = before.iter_mut().rev().find_map(|s| match &mut s.kind {
-        StmtKind::Assign(target, value) if target.reads_as(size) => Some(value),
+        StmtKind::Assign(target, value) if target.equals_ignoring_spans(size) => Some(value),
         _ => None,
     });
     let Some(value) = given else { return };

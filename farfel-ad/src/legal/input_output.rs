@@ -3,12 +3,12 @@
 
 use super::loop_control::{Writer, rewritten};
 use farfel_lang::Span;
-use farfel_lang::access::{self, Access, Kind, Role};
+use farfel_lang::access::{self, Access, AccessKind, Role};
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::flow::Flow;
+use farfel_lang::flow::FlowGraph;
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoEnd, Expr, ExprKind, IfBlock, Io, IoKind, Place, Request, SpecKind,
-    Stmt, StmtId, StmtKind, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
+    BinOp, Block, Class, DoEnd, Expr, ExprKind, IfBlock, Io, IoKind, Request, SpecKind, Stmt,
+    StmtId, StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use farfel_lang::solve::{Graph, May, backward};
 use farfel_lang::storage::UnitStorage;
@@ -16,7 +16,7 @@ use farfel_lang::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
 /// Whether a unit has any input or output.
-pub(crate) fn is_there(unit: &Unit) -> bool {
+pub(crate) fn has_input_output(unit: &Unit) -> bool {
     let mut found = false;
     walk_block(&unit.body, &mut |s| found |= is_input_or_output(unit, s));
     found
@@ -38,7 +38,7 @@ pub(crate) fn without_input_output(
     request: &Request,
     errors: &mut Vec<Diagnostic>,
 ) -> bool {
-    if !is_there(unit) {
+    if !has_input_output(unit) {
         return false;
     }
     unit.number();
@@ -65,22 +65,22 @@ pub(crate) fn without_input_output(
 }
 
 /// The implied DOs and the function calls of an input or output statement.
-struct Rest {
+struct Remainder {
     items: Vec<Expr>,
     /// The variables of its implied DOs that are read afterwards.
     counters: HashSet<SymId>,
 }
 
 /// Returns what has to be kept of each statement, where there is anything.
-fn rests(unit: &Unit) -> HashMap<StmtId, Rest> {
-    let flow = Flow::of(unit);
+fn rests(unit: &Unit) -> HashMap<StmtId, Remainder> {
+    let flow = FlowGraph::of(unit);
     let mut live = None;
     let one = |(i, s): (usize, &&Stmt)| {
         let StmtKind::Io(io) = &s.kind else {
             return None;
         };
         let (mut counters, mut calls) = (HashSet::new(), false);
-        access::own(unit, s, false, &mut |a| match a {
+        access::statement(unit, s, false, &mut |a| match a {
             Access::Call(_) => calls = true,
             // Lowering handles the variables of input.
             Access::Variable {
@@ -98,18 +98,19 @@ fn rests(unit: &Unit) -> HashMap<StmtId, Rest> {
         let live: &Vec<May> = live.get_or_insert_with(|| live_after(unit, &flow));
         counters.retain(|s| live[i].contains(s.0 as usize));
         let items = io.control.iter().chain(&io.items).cloned().collect();
-        (calls || !counters.is_empty()).then_some((s.id, Rest { items, counters }))
+        (calls || !counters.is_empty()).then_some((s.id, Remainder { items, counters }))
     };
     flow.stmts.iter().enumerate().filter_map(one).collect()
 }
 
 /// Returns the variables whose values may be needed after each statement.
-fn live_after(unit: &Unit, flow: &Flow) -> Vec<May> {
+fn live_after(unit: &Unit, flow: &FlowGraph) -> Vec<May> {
     let storage = UnitStorage::of(unit);
     let everything = |k: &SpecKind| matches!(k, SpecKind::Save(l) if l.is_empty());
     let everything = unit.specs.iter().any(|s| everything(&s.kind));
     let stays = |(id, s): (SymId, &Symbol)| {
-        let own = s.place == Place::Local && !s.saved && !everything && storage.is_own(id);
+        let own =
+            s.storage_class == StorageClass::Local && !s.saved && !everything && storage.is_own(id);
         (!own).then_some(id.0 as usize)
     };
     let mut kept = May::with_capacity(unit.symbols.len());
@@ -117,16 +118,16 @@ fn live_after(unit: &Unit, flow: &Flow) -> Vec<May> {
     let transfer = &mut |i: usize, live: &mut May| {
         let Some(s) = flow.stmts.get(i) else { return };
         let mut events: Vec<(SymId, bool)> = Vec::new();
-        access::own(unit, s, flow.masked[i], &mut |a| match a {
+        access::statement(unit, s, flow.masked[i], &mut |a| match a {
             Access::Variable { sym, kind, .. } if kind.reads() => events.push((sym, true)),
             Access::Variable {
                 sym,
-                kind: Kind::Write,
+                kind: AccessKind::Write,
                 ..
             } => events.push((sym, false)),
-            Access::Variable { .. } | Access::Outside(_) => {}
+            Access::Variable { .. } | Access::SideEffect(_) => {}
             Access::Call(call) => {
-                let passed = (0..call.args.len()).filter_map(|k| call.passed(k));
+                let passed = (0..call.args.len()).filter_map(|k| call.passed_variable(k));
                 events.extend(passed.map(|p| (p.sym, true)));
             }
             Access::Closure { captured, .. } => events.extend(captured.iter().map(|s| (*s, true))),
@@ -144,7 +145,7 @@ struct Silencer<'a, 'w, 'u> {
     writer: &'a mut Writer<'u>,
     request: &'a Request,
     errors: &'w mut Vec<Diagnostic>,
-    rests: &'w mut HashMap<StmtId, Rest>,
+    rests: &'w mut HashMap<StmtId, Remainder>,
 }
 
 impl Silencer<'_, '_, '_> {
@@ -229,7 +230,7 @@ impl Silencer<'_, '_, '_> {
     fn calls(&mut self, e: &Expr, span: Span, out: &mut Block) {
         let unit = &*self.writer.unit;
         let mut found = false;
-        access::value(unit, e, &mut |a| found |= matches!(a, Access::Call(_)));
+        access::expression(unit, e, &mut |a| found |= matches!(a, Access::Call(_)));
         if !found {
             return;
         }

@@ -10,14 +10,14 @@ use farfel_lang::callgraph::references;
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::build::choice;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Label, LoopMarkKind, Name, Place,
-    Program, Stmt, StmtKind, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
+    BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Label, LoopDirectiveKind, Name,
+    Program, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use std::collections::HashSet;
 
 /// Which loops to rewrite.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Which {
+pub(crate) enum LoopSelection {
     /// Those with a real counter between bounds that may be varied.
     Counting,
     /// Those whose condition calls a procedure.
@@ -25,18 +25,18 @@ pub(crate) enum Which {
 }
 
 /// Whether there is such a loop.
-pub(crate) fn has_loops(program: &Program, which: Which) -> bool {
+pub(crate) fn has_loops(program: &Program, which: LoopSelection) -> bool {
     program.units.iter().any(|u| has_wanted(u, which))
 }
 
-fn has_wanted(unit: &Unit, which: Which) -> bool {
+fn has_wanted(unit: &Unit, which: LoopSelection) -> bool {
     let mut found = false;
     walk_block(&unit.body, &mut |s| found |= is_wanted(unit, s, which));
     found
 }
 
 /// Rewrites loops. Loops with a directive for their adjoint are left as they are.
-pub(crate) fn written_as_statements(program: &mut Program, which: Which) {
+pub(crate) fn written_as_statements(program: &mut Program, which: LoopSelection) {
     for unit in &mut program.units {
         if !has_wanted(unit, which) {
             continue;
@@ -102,8 +102,8 @@ fn fixed_point(s: &Stmt) -> Option<&Do> {
     let StmtKind::Do(d) = &s.kind else {
         return None;
     };
-    let mark = d.mark.as_ref()?;
-    matches!(mark.kind, LoopMarkKind::FixedPoint { .. }).then_some(d)
+    let mark = d.directive.as_ref()?;
+    matches!(mark.kind, LoopDirectiveKind::FixedPoint { .. }).then_some(d)
 }
 
 /// Returns the position and the condition of a statement that leaves a loop at the end of an
@@ -139,11 +139,11 @@ fn last_exit(d: &Do, behind: Option<Label>) -> Option<(usize, Expr)> {
     (!past).then(|| (at, condition.clone()))
 }
 
-fn is_wanted(unit: &Unit, s: &Stmt, which: Which) -> bool {
+fn is_wanted(unit: &Unit, s: &Stmt, which: LoopSelection) -> bool {
     let StmtKind::Do(d) = &s.kind else {
         return false;
     };
-    if d.mark.is_some() {
+    if d.directive.is_some() {
         return false;
     }
     match &d.control {
@@ -162,7 +162,7 @@ fn is_wanted(unit: &Unit, s: &Stmt, which: Which) -> bool {
                 });
             }
             varies
-                && which == Which::Counting
+                && which == LoopSelection::Counting
                 && unit.symbols[*var].ty.is_some_and(Type::is_differentiable)
         }
         DoControl::While(c) => {
@@ -172,7 +172,7 @@ fn is_wanted(unit: &Unit, s: &Stmt, which: Which) -> bool {
                     calls |= !matches!(unit.symbols[*s].class, Class::Intrinsic(_));
                 }
             });
-            calls && which == Which::Conditions
+            calls && which == LoopSelection::Conditions
         }
         DoControl::Forever => false,
     }
@@ -204,13 +204,13 @@ impl Writer<'_> {
             Some(s) => matches!(self.unit.symbols[s].class, Class::Intrinsic(_)).then_some(s)?,
             None => self.unit.symbols.add(Symbol {
                 class: Class::Intrinsic(Intrinsic::find("INT")?),
-                place: Place::Global,
+                storage_class: StorageClass::Global,
                 ..Symbol::new("INT".into(), Span::NONE)
             }),
         })
     }
 
-    fn block(&mut self, block: &mut Block, which: Which) {
+    fn block(&mut self, block: &mut Block, which: LoopSelection) {
         let mut out = Vec::with_capacity(block.len());
         for mut s in std::mem::take(block) {
             for b in s.blocks_mut() {

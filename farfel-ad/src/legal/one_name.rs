@@ -19,8 +19,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Type, Unit,
-    UnitKind, rewrite_exprs, unused_name, walk_block, walk_block_mut, walk_exprs,
+    Arg, Class, Dim, Expr, ExprKind, Name, Program, StmtKind, StorageClass, SymId, Symbol, Type,
+    Unit, UnitKind, rewrite_exprs, unused_name, walk_block, walk_block_mut, walk_exprs,
 };
 use farfel_lang::lower::compact;
 use std::collections::{HashMap, HashSet};
@@ -127,7 +127,7 @@ fn twice(
 ) -> Option<(Name, Vec<Pair>)> {
     let callee = &caller.symbols[callee];
     let of = program.unit(&callee.name)?;
-    if callee.place != Place::Global
+    if callee.storage_class != StorageClass::Global
         || of.kind != UnitKind::Subroutine
         || of.args.len() != args.len()
     {
@@ -155,7 +155,7 @@ fn with_one_argument(of: &Unit, name: Name, pairs: &[Pair]) -> Option<Unit> {
     let mut copy = of.clone();
     copy.name = name;
     let position = |i: usize| of.args.get(i).and_then(|a| a.sym());
-    let mut places: HashMap<SymId, Where> = HashMap::new();
+    let mut places: HashMap<SymId, ElementTranslation> = HashMap::new();
     let mut firsts: Vec<usize> = pairs.iter().map(|(i, _)| *i).collect();
     firsts.dedup();
     let mut gone = HashSet::new();
@@ -183,7 +183,7 @@ fn with_one_argument(of: &Unit, name: Name, pairs: &[Pair]) -> Option<Unit> {
         });
         for s in all {
             let dims = (!alike).then(|| copy.symbols[s].dims.clone());
-            places.insert(s, Where { one, dims });
+            places.insert(s, ElementTranslation { one, dims });
             gone.insert(s);
         }
         copy.args[first] = Arg::Dummy(one);
@@ -217,7 +217,7 @@ fn with_one_argument(of: &Unit, name: Name, pairs: &[Pair]) -> Option<Unit> {
     copy.body = body;
     copy.undeclare_all(&|s| gone.contains(&s));
     for s in gone {
-        copy.symbols[s].place = Place::Local;
+        copy.symbols[s].storage_class = StorageClass::Local;
     }
     let ones: HashSet<SymId> = places.values().map(|p| p.one).collect();
     ones.into_iter().for_each(|s| copy.declare(s));
@@ -226,13 +226,13 @@ fn with_one_argument(of: &Unit, name: Name, pairs: &[Pair]) -> Option<Unit> {
 }
 
 /// How the elements of an argument are translated.
-struct Where {
+struct ElementTranslation {
     one: SymId,
     /// The dimensions of the argument, if they differ from those of the replacement.
     dims: Option<Vec<Dim>>,
 }
 
-impl Where {
+impl ElementTranslation {
     fn subscripts(&self, subscripts: &[Expr], span: Span) -> Option<Vec<Expr>> {
         let Some(dims) = &self.dims else {
             return Some(subscripts.to_vec());
@@ -250,7 +250,7 @@ impl Where {
 fn same_shape(a: &[Dim], b: &[Dim]) -> bool {
     let same = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
         (None, None) => true,
-        (Some(a), Some(b)) => a.reads_as(b),
+        (Some(a), Some(b)) => a.equals_ignoring_spans(b),
         _ => false,
     };
     let mut pairs = a.iter().zip(b);
@@ -258,7 +258,7 @@ fn same_shape(a: &[Dim], b: &[Dim]) -> bool {
 }
 
 /// Whether some arrays are only used by element or passed as arguments.
-fn by_elements_only(unit: &Unit, arrays: &HashMap<SymId, Where>) -> bool {
+fn by_elements_only(unit: &Unit, arrays: &HashMap<SymId, ElementTranslation>) -> bool {
     let whole = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if arrays.contains_key(&s));
     let count = |all: &[Expr]| all.iter().filter(|e| whole(e)).count();
     let (mut used, mut passed, mut sections) = (0, 0, false);
@@ -288,7 +288,7 @@ fn procedure(unit: &mut Unit, name: &Name) -> SymId {
         Some(s) => s,
         None => unit.symbols.add(Symbol {
             class: Class::Subroutine,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name.clone(), Span::NONE)
         }),
     }

@@ -11,8 +11,8 @@
 use farfel_lang::Span;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Allocation, Arg, Attribute, Attributes, Block, Class, Dim, Expr, ExprKind, Name, Place,
-    Program, SaveItem, SpecKind, Stmt, StmtKind, SymId, Symbol, Type, Unit, UnitKind,
+    Allocation, Arg, Attribute, Attributes, Block, Class, Dim, Expr, ExprKind, Name, Program,
+    SaveItem, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind,
     for_each_symbol, rewrite_exprs, unused_name, walk_block,
 };
 use farfel_lang::storage::UnitStorage;
@@ -38,7 +38,7 @@ pub(crate) fn without_allocations(program: &mut Program, suffix: &str) {
         taken.insert(u.name.clone());
         for (_, s) in u.symbols.iter() {
             taken.insert(s.name.clone());
-            if let Place::Common(block) = &s.place {
+            if let StorageClass::Common(block) = &s.storage_class {
                 taken.insert(block.clone());
             }
         }
@@ -51,14 +51,14 @@ pub(crate) fn without_allocations(program: &mut Program, suffix: &str) {
         }
         let changing = assigned.in_unit(unit);
         let mut body = std::mem::take(&mut unit.body);
-        let mut maker = Maker {
+        let mut maker = RegionOutliner {
             unit,
             changing,
             suffix,
             taken: &mut taken,
             new: Vec::new(),
         };
-        apart(maker.unit, &mut body);
+        split_allocations(maker.unit, &mut body);
         maker.block(&mut body, true);
         let new = maker.new;
         unit.body = body;
@@ -78,11 +78,11 @@ fn allocation<'s>(unit: &Unit, s: &'s Stmt) -> Option<&'s Allocation> {
 
 /// Splits ALLOCATE and DEALLOCATE into a statement for each array. STAT= is set to success: a local
 /// array exists, or the program ends.
-fn apart(unit: &Unit, block: &mut Block) {
+fn split_allocations(unit: &Unit, block: &mut Block) {
     let mut out = Vec::with_capacity(block.len());
     for mut s in std::mem::take(block) {
         for b in s.blocks_mut() {
-            apart(unit, b);
+            split_allocations(unit, b);
         }
         let Some(a) = allocation(unit, &s) else {
             out.push(s);
@@ -115,7 +115,7 @@ fn apart(unit: &Unit, block: &mut Block) {
     *block = out;
 }
 
-struct Maker<'u> {
+struct RegionOutliner<'u> {
     unit: &'u mut Unit,
     /// The variables that the unit assigns.
     changing: HashSet<SymId>,
@@ -170,7 +170,7 @@ fn names(s: &[Stmt], array: SymId) -> bool {
     found
 }
 
-impl Maker<'_> {
+impl RegionOutliner<'_> {
     fn block(&mut self, block: &mut Block, whole: bool) {
         let mut i = 0;
         while i < block.len() {
@@ -197,7 +197,7 @@ impl Maker<'_> {
     /// inside it.
     fn end(&self, block: &[Stmt], from: usize, array: SymId, whole: bool) -> Option<usize> {
         let s = &self.unit.symbols[array];
-        if s.place != Place::Local || !s.has(Attribute::Allocatable) {
+        if s.storage_class != StorageClass::Local || !s.has(Attribute::Allocatable) {
             return None;
         }
         let mut open = vec![array];
@@ -273,7 +273,7 @@ impl Maker<'_> {
         self.new.push(new);
         let symbol = Symbol {
             class: Class::Subroutine,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name, span)
         };
         let callee = self.unit.symbols.add(symbol);
@@ -328,14 +328,16 @@ impl Maker<'_> {
                     });
                     continue;
                 }
-                c if c.is_procedure() && symbol.place == Place::Dummy => {
+                c if c.is_procedure() && symbol.storage_class == StorageClass::Dummy => {
                     found.insert(s);
                     continue;
                 }
                 _ => continue,
             }
-            if matches!(symbol.place, Place::Pointee(_) | Place::Host(_))
-                || symbol.has(Attribute::Allocatable)
+            if matches!(
+                symbol.storage_class,
+                StorageClass::Pointee(_) | StorageClass::Host(_)
+            ) || symbol.has(Attribute::Allocatable)
                 || symbol.has(Attribute::Optional)
                 || symbol.is_assumed_shape()
             {
@@ -355,7 +357,7 @@ impl Maker<'_> {
             if changes {
                 return None;
             }
-            if !matches!(symbol.place, Place::Common(_)) {
+            if !matches!(symbol.storage_class, StorageClass::Common(_)) {
                 found.insert(s);
             }
         }
@@ -381,7 +383,7 @@ impl Maker<'_> {
             let ty = type_of(self.unit, e).unwrap_or(Type::INTEGER);
             let mut symbol = Symbol::variable(name, ty, Span::NONE);
             symbol.typed = true;
-            symbol.place = Place::Dummy;
+            symbol.storage_class = StorageClass::Dummy;
             let s = new.symbols.add(symbol);
             new.declare(s);
             new.args.push(Arg::Dummy(s));
@@ -469,15 +471,15 @@ fn declarations(new: &mut Unit, needed: &BTreeSet<SymId>, array: SymId) {
         }
         let symbol = &mut new.symbols[s];
         let variable = symbol.is_variable();
-        let procedure = symbol.class.is_procedure() && symbol.place == Place::Dummy;
-        if !variable && !procedure || matches!(symbol.place, Place::Common(_)) {
+        let procedure = symbol.class.is_procedure() && symbol.storage_class == StorageClass::Dummy;
+        if !variable && !procedure || matches!(symbol.storage_class, StorageClass::Common(_)) {
             continue;
         }
         symbol.saved = false;
         symbol.init = None;
         if needed.contains(&s) {
-            let result = symbol.place == Place::Result;
-            symbol.place = Place::Dummy;
+            let result = symbol.storage_class == StorageClass::Result;
+            symbol.storage_class = StorageClass::Dummy;
             symbol.attributes = without(symbol.attributes, Attribute::Automatic);
             symbol.attributes = without(symbol.attributes, Attribute::Volatile);
             if result {
@@ -485,9 +487,9 @@ fn declarations(new: &mut Unit, needed: &BTreeSet<SymId>, array: SymId) {
                 new.declare(s);
             }
         } else if parts.contains(&s) {
-            symbol.place = Place::Local;
+            symbol.storage_class = StorageClass::Local;
         } else if !mentioned.contains(&s) {
-            symbol.place = Place::Local;
+            symbol.storage_class = StorageClass::Local;
             new.undeclare(s);
         }
     }

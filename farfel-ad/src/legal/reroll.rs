@@ -37,7 +37,7 @@ fn block(unit: &Unit, stmts: &mut Block) {
             block(unit, b);
         }
         if let StmtKind::Do(d) = &mut s.kind
-            && d.mark.is_none()
+            && d.directive.is_none()
             && let DoControl::Count {
                 var,
                 from,

@@ -18,7 +18,7 @@ use farfel_lang::storage::constant::{Constants, extents};
 use std::collections::{HashMap, HashSet};
 
 /// Whether there are such scalars.
-pub(crate) fn are_there(program: &Program) -> bool {
+pub(crate) fn has_shared_elements(program: &Program) -> bool {
     program.units.iter().any(|u| !scalars(u).is_empty())
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn by_element(program: &mut Program) {
 fn scalars(unit: &Unit) -> HashMap<SymId, (SymId, Vec<i64>)> {
     let storage = UnitStorage::of(unit);
     let mut found = HashMap::new();
-    if !storage.areas().iter().any(|a| a.tangled) {
+    if !storage.areas().iter().any(|a| a.has_overlaps) {
         return found;
     }
     let constants = Constants::of(unit);
@@ -55,7 +55,7 @@ fn scalars(unit: &Unit) -> HashMap<SymId, (SymId, Vec<i64>)> {
             used.insert(s);
         }
     });
-    for area in storage.areas().iter().filter(|a| a.tangled) {
+    for area in storage.areas().iter().filter(|a| a.has_overlaps) {
         let used = || area.members.iter().filter(|m| used.contains(&m.sym));
         for scalar in used().filter(|m| !unit.symbols[m.sym].is_array()) {
             let ty = unit.symbols[scalar.sym].ty;

@@ -14,40 +14,40 @@
 //!
 //! This needs no sizes, so it also works for assumed-size arrays.
 
-use super::made::Made;
-use super::maker::zero;
+use super::generated::GeneratedUnit;
 use super::transpose::is_derivative;
-use super::{Part, World};
+use super::unit_builder::zero;
+use super::{AdjointEngine, Part};
 use crate::subscripts::{extent, lower, minus, paren, plus};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, increment};
 use farfel_lang::ir::{
-    Arg, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId,
-    Symbol, Type, Unit, rewrite_exprs, unused_name,
+    Arg, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass,
+    SymId, Symbol, Type, Unit, rewrite_exprs, unused_name,
 };
 use farfel_lang::storage::constant;
 use farfel_lang::types::rank;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The type of offsets in an array, which may have more elements than a default INTEGER can count.
-const PLACE: Type = Type::Integer(8);
+const OFFSET: Type = Type::Integer(8);
 
 /// The arguments of an adjoint.
-pub(super) struct Passed<'w> {
+pub(super) struct AdjointArguments<'w> {
     /// The units of the request.
-    pub world: &'w World,
+    pub engine: &'w AdjointEngine,
     /// The adjoint.
     pub part: &'w Part,
 }
 
-impl Passed<'_> {
+impl AdjointArguments<'_> {
     /// Whether an argument is the cotangent of a variable that is not assigned. The adjoint only adds to such
     /// a cotangent.
     pub fn is_only_added_to(&self, position: usize) -> bool {
         let args = &self.part.derivative_args;
         let added = self.part.added_args.get(position);
-        let effect = self.world.effects.get(&self.part.name);
+        let effect = self.engine.effects.get(&self.part.name);
         let assigned = |i| effect.is_none_or(|e| e.assigned.contains(i));
         args.get(position).copied().unwrap_or(false)
             && !added.copied().unwrap_or(false)
@@ -84,10 +84,10 @@ pub(super) fn has_offset(unit: &Unit, a: &Expr) -> bool {
 }
 
 /// Redirects calls that pass one cotangent twice to copies of adjoints, and adds these copies.
-pub(super) fn merge(
-    world: &World,
+pub(super) fn redirect_aliased_calls(
+    engine: &AdjointEngine,
     closure: &Program,
-    made: &mut Vec<Made>,
+    made: &mut Vec<GeneratedUnit>,
     errors: &mut Vec<Diagnostic>,
 ) {
     let mut taken: HashSet<Name> = closure.units.iter().map(|u| u.name.clone()).collect();
@@ -102,10 +102,10 @@ pub(super) fn merge(
         .collect();
     let mut copies: BTreeMap<(usize, Vec<usize>), Name> = BTreeMap::new();
     let mut wanted: Vec<(usize, Vec<usize>)> = Vec::new();
-    let pristine: Vec<Made> = made.clone();
+    let pristine: Vec<GeneratedUnit> = made.clone();
     for m in made.iter_mut() {
         let mut pass = Pass {
-            world,
+            engine,
             made: m,
             taken: &mut taken,
             copies: &mut copies,
@@ -118,7 +118,7 @@ pub(super) fn merge(
     let mut next = 0;
     while let Some((part, positions)) = wanted.get(next).cloned() {
         next += 1;
-        let p = &world.parts[part];
+        let p = &engine.parts[part];
         let of = originals
             .get(&p.backward_name)
             .and_then(|i| pristine.get(*i));
@@ -127,9 +127,9 @@ pub(super) fn merge(
         };
         let mut copy = of.clone();
         copy.unit.name = name.clone();
-        as_one(p, &mut copy, &positions, errors);
+        merge_cotangents(p, &mut copy, &positions, errors);
         let mut pass = Pass {
-            world,
+            engine,
             made: &mut copy,
             taken: &mut taken,
             copies: &mut copies,
@@ -143,8 +143,8 @@ pub(super) fn merge(
 }
 
 struct Pass<'a> {
-    world: &'a World,
-    made: &'a mut Made,
+    engine: &'a AdjointEngine,
+    made: &'a mut GeneratedUnit,
     taken: &'a mut HashSet<Name>,
     copies: &'a mut BTreeMap<(usize, Vec<usize>), Name>,
     wanted: &'a mut Vec<(usize, Vec<usize>)>,
@@ -185,14 +185,14 @@ impl Pass<'_> {
         after: &mut Block,
     ) {
         let symbol = &self.made.unit.symbols[*callee];
-        let world = self.world;
-        let part = (symbol.place == Place::Global).then(|| {
+        let engine = self.engine;
+        let part = (symbol.storage_class == StorageClass::Global).then(|| {
             let called = |p: &Part| !p.root && p.backward_name == symbol.name;
-            world.parts.iter().position(called)
+            engine.parts.iter().position(called)
         });
         let Some(part) = part.flatten() else { return };
-        let p = &world.parts[part];
-        let passed = Passed { world, part: p };
+        let p = &engine.parts[part];
+        let passed = AdjointArguments { engine, part: p };
         // The arguments that are added to, by array.
         let mut groups: BTreeMap<SymId, Vec<usize>> = BTreeMap::new();
         for (i, a) in args.iter().take(p.derivative_args.len()).enumerate() {
@@ -224,7 +224,7 @@ impl Pass<'_> {
             }
             let known = |i: &usize| args.get(*i).is_some_and(|a| has_offset(&self.made.unit, a));
             if !arrays.iter().all(known) {
-                self.errors.push(twice(span));
+                self.errors.push(aliased_cotangents(span));
                 continue;
             }
             merged.extend(arrays);
@@ -273,7 +273,7 @@ impl Pass<'_> {
             let place = match self.places.get(used) {
                 Some(s) => *s,
                 None => {
-                    let s = self.variable("PLACE", PLACE, false);
+                    let s = self.variable("PLACE", OFFSET, false);
                     self.places.push(s);
                     s
                 }
@@ -292,7 +292,7 @@ impl Pass<'_> {
         if derivative {
             self.made.derivatives.insert(s);
         }
-        self.made.wanted.insert(s);
+        self.made.live_after.insert(s);
         s
     }
 
@@ -301,7 +301,7 @@ impl Pass<'_> {
             Some(s) => s,
             None => self.made.unit.symbols.add(Symbol {
                 class: Class::Subroutine,
-                place: Place::Global,
+                storage_class: StorageClass::Global,
                 ..Symbol::new(name.clone(), Span::NONE)
             }),
         }
@@ -319,7 +319,7 @@ fn variable(unit: &mut Unit, wanted: &str, ty: Type) -> SymId {
 }
 
 /// The error for cotangents of one array that cannot be told apart.
-pub(super) fn twice(span: Span) -> Diagnostic {
+pub(super) fn aliased_cotangents(span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_ALIAS,
         span,
@@ -352,11 +352,16 @@ fn offset(unit: &Unit, a: &Expr, to: &Expr, out: &mut Block) {
 
 /// Replaces the arguments of each group by one array for the whole group and an offset for each argument.
 /// `key` consists of pairs: the position of an argument and that of the first one of its group.
-fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>) {
+fn merge_cotangents(
+    p: &Part,
+    made: &mut GeneratedUnit,
+    key: &[usize],
+    errors: &mut Vec<Diagnostic>,
+) {
     let span = Span::NONE;
     let mut args = Vec::new();
     let mut wholes: HashMap<usize, SymId> = HashMap::new();
-    let mut places: HashMap<SymId, Where> = HashMap::new();
+    let mut places: HashMap<SymId, ElementMap> = HashMap::new();
     let mut first = Block::new();
     let old = std::mem::take(&mut made.unit.args);
     for (i, a) in old.into_iter().enumerate() {
@@ -372,7 +377,7 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
             None => {
                 let w = made.unit.symbols.add(Symbol {
                     typed: true,
-                    place: Place::Dummy,
+                    storage_class: StorageClass::Dummy,
                     whole: true,
                     dims: vec![Dim {
                         lower: None,
@@ -382,15 +387,15 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
                 });
                 made.unit.declare(w);
                 made.derivatives.insert(w);
-                made.wanted.insert(w);
+                made.live_after.insert(w);
                 args.push(Arg::Dummy(w));
                 wholes.insert(group, w);
                 w
             }
         };
-        let at = variable(&mut made.unit, "PLACE", PLACE);
-        made.unit.symbols[at].place = Place::Dummy;
-        made.wanted.insert(at);
+        let at = variable(&mut made.unit, "PLACE", OFFSET);
+        made.unit.symbols[at].storage_class = StorageClass::Dummy;
+        made.live_after.insert(at);
         args.push(Arg::Dummy(at));
         let mut strides = Vec::new();
         let closed = symbol.dims.len().saturating_sub(1);
@@ -400,7 +405,7 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
             let next = match (stride, constant::integer(&made.unit, &length)) {
                 (None, Some(n)) => Expr::int(n, span),
                 (so_far, _) => {
-                    let to = Expr::var(variable(&mut made.unit, "STRIDE", PLACE), span);
+                    let to = Expr::var(variable(&mut made.unit, "STRIDE", OFFSET), span);
                     match so_far {
                         None => first.push(Stmt::assign(to.clone(), length, span)),
                         Some(so_far) => {
@@ -416,12 +421,12 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
             stride = Some(next);
         }
         made.derivatives.remove(&s);
-        made.wanted.remove(&s);
+        made.live_after.remove(&s);
         made.unit.undeclare(s);
-        made.unit.symbols[s].place = Place::Local;
+        made.unit.symbols[s].storage_class = StorageClass::Local;
         places.insert(
             s,
-            Where {
+            ElementMap {
                 whole,
                 at,
                 dims: symbol.dims,
@@ -471,14 +476,14 @@ fn as_one(p: &Part, made: &mut Made, key: &[usize], errors: &mut Vec<Diagnostic>
         }
     });
     if let Some(at) = lost {
-        errors.push(twice(at));
+        errors.push(aliased_cotangents(at));
     }
     first.append(&mut body);
     made.unit.body = first;
 }
 
 /// Where the elements of an argument are in the whole array.
-struct Where {
+struct ElementMap {
     whole: SymId,
     at: SymId,
     dims: Vec<Dim>,
@@ -486,7 +491,7 @@ struct Where {
     strides: Vec<Expr>,
 }
 
-impl Where {
+impl ElementMap {
     /// The subscript of an element in the whole array.
     fn subscript(&self, subscripts: &[Expr], span: Span) -> Expr {
         let mut sum = Expr::var(self.at, span);

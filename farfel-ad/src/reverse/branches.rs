@@ -1,14 +1,16 @@
 //! IF and SELECT CASE: the reverse sweep takes the arm that the forward sweep took.
 
-use super::known::Sweeps;
 use super::normal::has_calls;
 use super::sweep::Sweeper;
-use super::tape::Kind;
+use super::sweep_data::Sweeps;
+use super::tape::TapeKind;
 use super::tbr::Needs;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, choice};
-use farfel_lang::ir::{BinOp, Block, Case, Expr, IfBlock, Mark, Select, Stmt, SymId, Type};
+use farfel_lang::ir::{
+    BinOp, Block, BlockDelimiter, Case, Expr, IfBlock, Select, Stmt, SymId, Type,
+};
 
 impl Sweeper<'_> {
     pub(super) fn if_block(&mut self, b: &IfBlock, span: Span, needs: &mut Needs) -> Sweeps {
@@ -50,8 +52,8 @@ impl Sweeper<'_> {
                 backward: restore,
             };
         }
-        let changed = self.world.assigned_in(
-            &self.make.unit,
+        let changed = self.engine.assigned_in(
+            &self.builder.unit,
             self.space,
             &bodies.iter().copied().flatten().cloned().collect::<Block>(),
         );
@@ -71,7 +73,7 @@ impl Sweeper<'_> {
                 let number = Expr::int(i as i64 + 1, span);
                 let push = self
                     .tapes
-                    .push(&mut self.make, Kind::Integer(4), number, span);
+                    .push(&mut self.builder, TapeKind::Integer(4), number, span);
                 a.forward.extend(push);
             }
             if i == last {
@@ -94,7 +96,10 @@ impl Sweeper<'_> {
         let mut backward = Vec::new();
         if let Some(v) = branch {
             let to = Expr::var(v, span);
-            backward.extend(self.tapes.pop(&mut self.make, Kind::Integer(4), to, span));
+            backward.extend(
+                self.tapes
+                    .pop(&mut self.builder, TapeKind::Integer(4), to, span),
+            );
         }
         backward.extend(choice(backward_arms, otherwise.1, span));
         backward.extend(restore);
@@ -108,7 +113,7 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> (Block, Block) {
-        if !list.iter().any(|c| has_calls(&self.make, c)) {
+        if !list.iter().any(|c| has_calls(&self.builder, c)) {
             return Default::default();
         }
         let arms = list
@@ -117,8 +122,8 @@ impl Sweeper<'_> {
             .collect::<Vec<_>>();
         let only = Stmt::branches(arms, None, span);
         let touched =
-            self.world
-                .touched_in(&self.make.unit, self.space, std::slice::from_ref(&only));
+            self.engine
+                .touched_in(&self.builder.unit, self.space, std::slice::from_ref(&only));
         let made = self.overwrite_all(&touched.assigned, needs, span);
         self.changed(&touched.assigned, needs);
         made
@@ -128,20 +133,20 @@ impl Sweeper<'_> {
     /// addition. `changed` is what the arms assign: it is not yet restored when the reverse sweep evaluates
     /// the condition.
     fn is_stable(&self, c: &Expr, changed: &Set, needs: &Needs) -> bool {
-        if has_calls(&self.make, c) {
+        if has_calls(&self.builder, c) {
             return false;
         }
         let mut stable = true;
         c.for_each_symbol(&mut |s| {
             let loc = self.space.loc(s);
-            let symbol = &self.make.unit.symbols[s];
+            let symbol = &self.builder.unit.symbols[s];
             if !symbol.is_variable() || !self.assigned.contains(loc) {
                 return;
             }
             let again = self.loop_vars.contains(&s)
-                || self.cheap.contains(&s)
+                || self.recomputable.contains(&s)
                 || !symbol.is_array() && needs.has(loc)
-                || self.root && self.later.iter().all(|l| !l.contains(loc));
+                || self.root && self.assigned_later.iter().all(|l| !l.contains(loc));
             stable &= again && !changed.contains(loc);
         });
         stable
@@ -151,7 +156,7 @@ impl Sweeper<'_> {
         match self.branch {
             Some(b) => b,
             None => {
-                let b = self.make.variable("BRANCH", Type::INTEGER);
+                let b = self.builder.variable("BRANCH", Type::INTEGER);
                 self.branch = Some(b);
                 b
             }
@@ -192,13 +197,15 @@ impl Sweeper<'_> {
                 backward: restore,
             };
         }
-        let changed = self.world.assigned_in(&self.make.unit, self.space, &bodies);
+        let changed = self
+            .engine
+            .assigned_in(&self.builder.unit, self.space, &bodies);
         if self.is_stable(&b.selector, &changed, needs) {
             self.read(&b.selector, needs);
             let mut back = Select {
                 name: None,
                 comments: Vec::new(),
-                end: Mark::default(),
+                end: BlockDelimiter::default(),
                 ..select.clone()
             };
             for (c, made) in b.cases.iter().zip(cases) {
@@ -209,7 +216,7 @@ impl Sweeper<'_> {
                 back.cases.push(Case {
                     values: c.values.clone(),
                     body: made.backward,
-                    mark: Mark::default(),
+                    mark: BlockDelimiter::default(),
                 });
             }
             forward.push(Stmt::select(select, span));
@@ -222,8 +229,8 @@ impl Sweeper<'_> {
         for (i, (c, mut made)) in b.cases.iter().zip(cases).enumerate() {
             let number = Expr::int(i as i64 + 1, span);
             made.forward.extend(self.tapes.push(
-                &mut self.make,
-                Kind::Integer(4),
+                &mut self.builder,
+                TapeKind::Integer(4),
                 number.clone(),
                 span,
             ));
@@ -235,18 +242,23 @@ impl Sweeper<'_> {
             });
         }
         if !complete {
-            let push = self
-                .tapes
-                .push(&mut self.make, Kind::Integer(4), Expr::int(0, span), span);
+            let push = self.tapes.push(
+                &mut self.builder,
+                TapeKind::Integer(4),
+                Expr::int(0, span),
+                span,
+            );
             select.cases.push(Case {
                 values: None,
                 body: push,
-                mark: Mark::default(),
+                mark: BlockDelimiter::default(),
             });
         }
         forward.push(Stmt::select(select, span));
         let to = Expr::var(branch, span);
-        let mut backward = self.tapes.pop(&mut self.make, Kind::Integer(4), to, span);
+        let mut backward = self
+            .tapes
+            .pop(&mut self.builder, TapeKind::Integer(4), to, span);
         backward.extend(choice(arms, Vec::new(), span));
         backward.extend(restore);
         Sweeps { forward, backward }

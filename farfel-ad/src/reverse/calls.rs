@@ -1,11 +1,11 @@
 //! Calls of subprograms that are differentiated as well: of their forward sweeps and of their adjoints.
 
-use super::aliased_arguments::{Passed, has_offset, twice};
-use super::known::Sweeps;
-use super::maker::zero;
+use super::aliased_arguments::{AdjointArguments, aliased_cotangents, has_offset};
 use super::sweep::Sweeper;
+use super::sweep_data::Sweeps;
 use super::tbr::{Elements, Needs};
 use super::transpose::is_derivative;
+use super::unit_builder::zero;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -22,13 +22,13 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
-        if self.world.joint.contains(&part) {
+        if self.engine.joint.contains(&part) {
             return self.joint_call(id, part, args, span, needs);
         }
-        let callee = &self.world.parts[part];
+        let callee = &self.engine.parts[part];
         let facts = &self.facts[part];
         let n = callee.derivative_args.len();
-        let Some(effect) = self.world.effects.get(&callee.name) else {
+        let Some(effect) = self.engine.effects.get(&callee.name) else {
             return Sweeps::default();
         };
         // Values that are needed and will be overwritten are saved by the callee.
@@ -38,7 +38,7 @@ impl Sweeper<'_> {
                 let a = args.get(slot)?;
                 let loc = self.space.loc(a.base()?);
                 let exact = scalar_dummy(slot) && !self.space.tangled.contains(loc);
-                let elements = exact.then(|| Elements::of(&self.make.unit, a)).flatten();
+                let elements = exact.then(|| Elements::of(&self.builder.unit, a)).flatten();
                 Some((loc, elements))
             } else if slot > n {
                 Some((self.space.common(slot - n - 1), None))
@@ -48,22 +48,22 @@ impl Sweeper<'_> {
         };
         let is_derivative_slot = |slot: usize| {
             callee.derivative_args.get(slot).copied().unwrap_or(false)
-                || slot > n && self.world.derivative_commons.contains(slot - n - 1)
+                || slot > n && self.engine.derivative_commons.contains(slot - n - 1)
         };
-        let mut entries = Vec::new();
-        let mut assigned = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
+        let mut needed_on_entry = Vec::new();
+        let mut assigned = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
         for slot in effect.assigned.ones().filter(|s| !is_derivative_slot(*s)) {
             let Some((loc, elements)) = place(slot) else {
                 continue;
             };
             assigned.insert(loc);
-            if needs.has_some(loc, elements.as_ref(), &self.around) {
-                entries.push((part, slot));
+            if needs.has_some(loc, elements.as_ref(), &self.enclosing_loops) {
+                needed_on_entry.push((part, slot));
             }
         }
-        self.entries.append(&mut entries);
+        self.needed_on_entry.append(&mut needed_on_entry);
         let mut after = Needs::default();
-        let exit = (!callee.last).then(|| facts.exit.ones());
+        let exit = (!callee.is_last_call).then(|| facts.exit.ones());
         for slot in exit
             .into_iter()
             .flatten()
@@ -80,7 +80,7 @@ impl Sweeper<'_> {
         self.changed(&assigned, needs);
         needs.union_with(&after);
         self.read_to_pass(callee, args, needs);
-        if callee.last {
+        if callee.is_last_call {
             // Both sweeps are executed when the reverse sweep gets here.
             let backward = self.backward_call(part, args, Vec::new(), span);
             return Sweeps {
@@ -98,7 +98,7 @@ impl Sweeper<'_> {
 
     /// The arguments of a call that are not derivatives.
     pub(super) fn primals(&self, part: usize, args: &[Expr]) -> Vec<Expr> {
-        let derivative = &self.world.parts[part].derivative_args;
+        let derivative = &self.engine.parts[part].derivative_args;
         let args = args.iter().zip(derivative);
         args.filter(|(_, d)| !**d).map(|(a, _)| a.clone()).collect()
     }
@@ -110,18 +110,18 @@ impl Sweeper<'_> {
         args: &[Expr],
         span: Span,
     ) -> (Stmt, Vec<Expr>) {
-        let callee = &self.world.parts[part];
+        let callee = &self.engine.parts[part];
         let facts = &self.facts[part];
         let primals = self.primals(part, args);
         let mut tapes = Vec::new();
         for kind in &facts.tapes {
-            tapes.extend(self.tapes.actuals(&mut self.make, *kind, span));
+            tapes.extend(self.tapes.actuals(&mut self.builder, *kind, span));
         }
         if !facts.forward {
             return (self.primal_call(part, primals, span), tapes);
         }
         let f = self
-            .make
+            .builder
             .procedure(&callee.forward_name, Class::Subroutine, None);
         let actuals = primals.into_iter().chain(tapes.iter().cloned()).collect();
         (Stmt::call(f, actuals, span), tapes)
@@ -129,10 +129,12 @@ impl Sweeper<'_> {
 
     /// Returns the call of the subprogram that a tangent was made from.
     pub(super) fn primal_call(&mut self, part: usize, mut primals: Vec<Expr>, span: Span) -> Stmt {
-        let callee = &self.world.parts[part];
+        let callee = &self.engine.parts[part];
         match callee.result {
             Some(ty) => {
-                let f = self.make.procedure(&callee.of, Class::Function, Some(ty));
+                let f = self
+                    .builder
+                    .procedure(&callee.of, Class::Function, Some(ty));
                 let result = primals.pop();
                 let value = Expr::call(f, primals, span);
                 match result {
@@ -141,7 +143,7 @@ impl Sweeper<'_> {
                 }
             }
             None => {
-                let f = self.make.procedure(&callee.of, Class::Subroutine, None);
+                let f = self.builder.procedure(&callee.of, Class::Subroutine, None);
                 Stmt::call(f, primals, span)
             }
         }
@@ -156,14 +158,14 @@ impl Sweeper<'_> {
         tapes: Vec<Expr>,
         span: Span,
     ) -> Block {
-        let callee = &self.world.parts[part];
+        let callee = &self.engine.parts[part];
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let mut actuals = Vec::with_capacity(args.len());
         let mut passed: Vec<(usize, &Expr)> = Vec::new();
         let touches_common = |loc: usize, space: &Space| {
             space.common_at(loc).is_some_and(|k| {
                 let slot = callee.derivative_args.len() + 1 + k;
-                self.world
+                self.engine
                     .effects
                     .get(&callee.name)
                     .is_some_and(|e| e.assigned.contains(slot) || e.read.contains(slot))
@@ -175,9 +177,9 @@ impl Sweeper<'_> {
                 actuals.push(a.clone());
                 continue;
             }
-            if !is_derivative(&self.make.derivatives, a) {
-                let mut carries = rank(&self.make.unit, a) > 0;
-                a.for_each_symbol(&mut |s| carries |= self.make.derivatives.contains(&s));
+            if !is_derivative(&self.builder.derivatives, a) {
+                let mut carries = rank(&self.builder.unit, a) > 0;
+                a.for_each_symbol(&mut |s| carries |= self.builder.derivatives.contains(&s));
                 if carries && self.trial == 0 {
                     let message = "the adjoint of an array expression as an argument is not known";
                     self.errors.push(
@@ -186,8 +188,8 @@ impl Sweeper<'_> {
                     );
                 }
                 // A constant zero: its cotangent is not used.
-                let ty = type_of(&self.make.unit, a).unwrap_or(Type::REAL);
-                let t = Expr::var(self.make.derivative_temporary(ty), span);
+                let ty = type_of(&self.builder.unit, a).unwrap_or(Type::REAL);
+                let t = Expr::var(self.builder.derivative_temporary(ty), span);
                 before.push(Stmt::assign(t.clone(), zero(ty, span), span));
                 actuals.push(t);
                 continue;
@@ -210,17 +212,23 @@ impl Sweeper<'_> {
                 false => passed.clone(),
             };
             // If two arguments overlap, Fortran does not allow the callee to assign either.
-            let arguments = Passed {
-                world: self.world,
+            let arguments = AdjointArguments {
+                engine: self.engine,
                 part: callee,
             };
             let meets = others.iter().any(|(i, p)| {
                 let added = [*i, actuals.len()].map(|i| arguments.is_only_added_to(i));
                 let added = added == [true, true];
                 // For parts of one array there will be a copy of the callee (`aliased_arguments`).
-                let told = |e: &Expr| has_offset(&self.make.unit, e);
-                let merged = added && !scalar && p.base() == a.base() && told(p) && told(a);
-                p.base().map(|s| self.space.loc(s)) == loc && (p.reads_as(a) || added) && !merged
+                let has_known_offset = |e: &Expr| has_offset(&self.builder.unit, e);
+                let merged = added
+                    && !scalar
+                    && p.base() == a.base()
+                    && has_known_offset(p)
+                    && has_known_offset(a);
+                p.base().map(|s| self.space.loc(s)) == loc
+                    && (p.equals_ignoring_spans(a) || added)
+                    && !merged
             });
             if !meets && !loc.is_some_and(|l| touches_common(l, self.space)) {
                 passed.push((actuals.len(), a));
@@ -235,7 +243,7 @@ impl Sweeper<'_> {
                 }
                 None => {
                     if self.trial == 0 {
-                        self.errors.push(twice(a.span));
+                        self.errors.push(aliased_cotangents(a.span));
                     }
                     actuals.push(a.clone());
                 }
@@ -243,7 +251,7 @@ impl Sweeper<'_> {
         }
         actuals.extend(tapes);
         let f = self
-            .make
+            .builder
             .procedure(&callee.backward_name, Class::Subroutine, None);
         before.push(Stmt::call(f, actuals, span));
         before.append(&mut after);
@@ -259,13 +267,13 @@ impl Sweeper<'_> {
         a: &Expr,
         span: Span,
     ) -> Option<(Expr, Block, Block)> {
-        let callee = &self.world.parts[part];
+        let callee = &self.engine.parts[part];
         let base = a.base()?;
-        let symbol = self.make.unit.symbols[base].clone();
+        let symbol = self.builder.unit.symbols[base].clone();
         let ty = symbol.ty?;
         let scalar = callee.scalar_args.get(position).copied().unwrap_or(false);
         if scalar {
-            let t = Expr::var(self.make.derivative_temporary(ty), span);
+            let t = Expr::var(self.builder.derivative_temporary(ty), span);
             let set = vec![
                 Stmt::assign(t.clone(), a.clone(), span),
                 Stmt::assign(a.clone(), zero(ty, span), span),
@@ -280,12 +288,12 @@ impl Sweeper<'_> {
         {
             return None;
         }
-        let name = self.make.unused("TEMPB");
-        let copy = self.make.declare(farfel_lang::ir::Symbol {
+        let name = self.builder.unused("TEMPB");
+        let copy = self.builder.declare(farfel_lang::ir::Symbol {
             dims: symbol.dims.clone(),
             ..farfel_lang::ir::Symbol::variable(name, ty, span)
         });
-        self.make.derivatives.insert(copy);
+        self.builder.derivatives.insert(copy);
         let whole = Expr::var(copy, span);
         let mut passed = a.clone();
         if let ExprKind::Var(s) | ExprKind::Element(s, _) = &mut passed.kind {

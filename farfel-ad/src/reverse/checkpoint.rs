@@ -8,21 +8,21 @@
 //!
 //! Source: A. Griewank and A. Walther, *Algorithm 799: revolve*, ACM TOMS 26(1), 2000.
 
-use super::known::{Replay, Sweeps};
-use super::recompute::{Control, Storage, when};
+use super::recompute::{Control, SavedStates, when};
 use super::sweep::Sweeper;
-use super::tape::Kind;
+use super::sweep_data::{Replay, Sweeps};
+use super::tape::TapeKind;
 use super::tbr::Needs;
-use crate::affine::{Affine, Span as LoopSpan};
+use crate::affine::{Affine, LoopRange};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, difference, product, sum};
 use farfel_lang::ir::{
-    BinOp, Block, Do, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
+    BinOp, Block, Do, Expr, LoopDirective, LoopDirectiveKind, Stmt, StmtKind, SymId, Type,
 };
 
 /// The variables of a checkpointed loop.
-struct Vars {
+struct CheckpointVars {
     /// The number of iterations.
     steps: SymId,
     /// The maximum number of saved states.
@@ -54,15 +54,15 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Option<Sweeps> {
-        let LoopMark { kind, span: at } = d.mark.as_deref()?;
+        let LoopDirective { kind, span: at } = d.directive.as_deref()?;
         if !self.has_derivatives(&d.body) {
             return None;
         }
         match (kind, control) {
-            (LoopMarkKind::Checkpoint(slots), Some(control)) => {
+            (LoopDirectiveKind::Checkpoint(slots), Some(control)) => {
                 self.checkpointed(d, control, *slots, *at, span, needs)
             }
-            (LoopMarkKind::Checkpoint(_), None) => {
+            (LoopDirectiveKind::Checkpoint(_), None) => {
                 if self.trial == 0 {
                     self.errors.push(
                         Diagnostic::error(
@@ -76,7 +76,7 @@ impl Sweeper<'_> {
                 None
             }
             (
-                LoopMarkKind::FixedPoint {
+                LoopDirectiveKind::FixedPoint {
                     tolerance,
                     iterations,
                 },
@@ -85,10 +85,10 @@ impl Sweeper<'_> {
                 let limits = (tolerance.as_deref(), *iterations);
                 self.fixed_point(d, control, limits, *at, span, needs)
             }
-            (LoopMarkKind::Independent, Some(control)) => {
+            (LoopDirectiveKind::Independent, Some(control)) => {
                 self.independent(d, control, *at, span, needs)
             }
-            (LoopMarkKind::Independent, None) => {
+            (LoopDirectiveKind::Independent, None) => {
                 self.depends(
                     *at,
                     "the condition of DO WHILE decides which iterations there are",
@@ -96,7 +96,7 @@ impl Sweeper<'_> {
                 );
                 None
             }
-            (LoopMarkKind::Replayed, _) => {
+            (LoopDirectiveKind::Replayed, _) => {
                 if self.trial == 0 {
                     self.errors.push(
                         Diagnostic::error(
@@ -124,20 +124,22 @@ impl Sweeper<'_> {
     ) -> Option<Sweeps> {
         // One iteration, with a tape.
         let known = step.map_or(Some(1), |s| {
-            farfel_lang::storage::constant::integer(&self.make.unit, s)
+            farfel_lang::storage::constant::integer(&self.builder.unit, s)
         });
         let ends = (
-            Affine::of(&self.make.unit, from),
-            Affine::of(&self.make.unit, to),
+            Affine::of(&self.builder.unit, from),
+            Affine::of(&self.builder.unit, to),
         );
         let (low, high) = match known {
             Some(k) if k > 0 => ends,
             Some(k) if k < 0 => (ends.1, ends.0),
             _ => (None, None),
         };
-        let (once, _) = self.one_iteration(Some(LoopSpan { var, low, high }), &d.body)?;
-        self.refuse_other(&d.body, at);
-        let touched = self.world.touched_in(&self.make.unit, self.space, &d.body);
+        let (once, _) = self.one_iteration(Some(LoopRange { var, low, high }), &d.body)?;
+        self.refuse_unrepeatable(&d.body, at);
+        let touched = self
+            .engine
+            .touched_in(&self.builder.unit, self.space, &d.body);
         let derivatives = self.derivative_locs();
         let own_loc = self.space.loc(var);
         let mut assigned = touched.assigned;
@@ -172,7 +174,7 @@ impl Sweeper<'_> {
         }
 
         let members = self.members(&state, at);
-        let storage = Storage::of(&mut self.make, members);
+        let storage = SavedStates::of(&mut self.builder, members);
         let vars = self.checkpoint_variables();
         let first = self.setting_out(&vars, (from, to, step), most, span);
         let go = |s: Expr| -> Stmt {
@@ -192,15 +194,15 @@ impl Sweeper<'_> {
         // Forward.
         let mut out = first.clone();
         out.extend(storage.sizes(span));
-        out.extend(storage.reserve(&mut self.make, &mut self.tapes, x(vars.slots), span));
-        let places = Kind::Integer(4);
+        out.extend(storage.reserve(&mut self.builder, &mut self.tapes, x(vars.slots), span));
+        let places = TapeKind::Integer(4);
         out.extend(
             self.tapes
-                .reserve(&mut self.make, places, vars.base, x(vars.slots), span),
+                .reserve(&mut self.builder, places, vars.base, x(vars.slots), span),
         );
-        let numbers = self.tapes.vars(&mut self.make, places).values();
+        let numbers = self.tapes.vars(&mut self.builder, places).values();
         let copy = storage.copy(
-            &mut self.make,
+            &mut self.builder,
             &mut self.tapes,
             x(vars.kept),
             false,
@@ -214,7 +216,7 @@ impl Sweeper<'_> {
             base: vars.base,
             step: vars.step,
         };
-        let keep = keep.block(&self.make.unit.symbols, span);
+        let keep = keep.block(&self.builder.unit.symbols, span);
         let primal = self.primal(&d.body);
         let quoted = Forward {
             kept: vars.kept,
@@ -227,26 +229,32 @@ impl Sweeper<'_> {
             go: vec![go(x(vars.step))],
             primal: primal.clone(),
         };
-        out.extend(quoted.block(&self.make.unit.symbols, span));
+        out.extend(quoted.block(&self.builder.unit.symbols, span));
         out.push(go(sum(x(vars.steps), one())));
-        out.extend(self.tapes.push(&mut self.make, places, x(vars.kept), span));
+        out.extend(
+            self.tapes
+                .push(&mut self.builder, places, x(vars.kept), span),
+        );
         forward.append(&mut out);
 
         // Backward.
         let mut backward = first;
         backward.extend(storage.sizes(span));
-        backward.extend(self.tapes.pop(&mut self.make, places, x(vars.kept), span));
-        let top = x(self.tapes.vars(&mut self.make, places).top());
+        backward.extend(
+            self.tapes
+                .pop(&mut self.builder, places, x(vars.kept), span),
+        );
+        let top = x(self.tapes.vars(&mut self.builder, places).top());
         backward.push(set(vars.base, difference(top, x(vars.slots))));
         backward.extend(storage.find(
-            &mut self.make,
+            &mut self.builder,
             &mut self.tapes,
             x(vars.slots),
             (places, vars.base),
             span,
         ));
         let fetch = storage.copy(
-            &mut self.make,
+            &mut self.builder,
             &mut self.tapes,
             x(vars.kept),
             true,
@@ -270,14 +278,14 @@ impl Sweeper<'_> {
             go_last: vec![go(x(vars.last))],
             once: once.forward.iter().cloned().chain(once.backward).collect(),
         };
-        let mut whole = quoted.block(&self.make.unit.symbols, span);
+        let mut whole = quoted.block(&self.builder.unit.symbols, span);
         if let Some(Stmt {
             kind: StmtKind::Do(made),
             ..
         }) = whole.first_mut()
         {
-            made.mark = Some(Box::new(LoopMark {
-                kind: LoopMarkKind::Replayed,
+            made.directive = Some(Box::new(LoopDirective {
+                kind: LoopDirectiveKind::Replayed,
                 span: at,
             }));
         }
@@ -290,7 +298,7 @@ impl Sweeper<'_> {
                 .filter(|v| wanted.contains(&self.space.loc(*v)))
                 .collect();
             let again = storage.copy(
-                &mut self.make,
+                &mut self.builder,
                 &mut self.tapes,
                 one(),
                 true,
@@ -304,9 +312,9 @@ impl Sweeper<'_> {
                 span,
             ));
         }
-        let top = self.tapes.vars(&mut self.make, places).top();
+        let top = self.tapes.vars(&mut self.builder, places).top();
         backward.push(set(top, x(vars.base)));
-        backward.extend(storage.release(&mut self.make, &mut self.tapes, span));
+        backward.extend(storage.release(&mut self.builder, &mut self.tapes, span));
         backward.extend(pop);
         backward.extend(restore);
         if self.trial == 0 {
@@ -323,13 +331,13 @@ impl Sweeper<'_> {
         Some(Sweeps { forward, backward })
     }
 
-    fn checkpoint_variables(&mut self) -> Vars {
-        let mut plain = |name: &str| self.make.variable(name, Type::INTEGER);
+    fn checkpoint_variables(&mut self) -> CheckpointVars {
+        let mut plain = |name: &str| self.builder.variable(name, Type::INTEGER);
         let (steps, slots, kept) = (plain("STEPS"), plain("SLOTS"), plain("KEPT"));
         let (step, next, last, again) =
             (plain("STEP"), plain("NEXT"), plain("LAST"), plain("AGAIN"));
-        let mut long = |name: &str| self.make.variable(name, Type::Integer(8));
-        Vars {
+        let mut long = |name: &str| self.builder.variable(name, Type::Integer(8));
+        CheckpointVars {
             steps,
             slots,
             kept,
@@ -347,14 +355,14 @@ impl Sweeper<'_> {
     /// Sets the number of iterations and the maximum number of saved states.
     fn setting_out(
         &mut self,
-        vars: &Vars,
+        vars: &CheckpointVars,
         (from, to, step): (&Expr, &Expr, Option<&Expr>),
         most: u32,
         span: Span,
     ) -> Block {
         let trips = self.trips(from, to, step, span);
         let steps = Expr::var(vars.steps, span);
-        let slots = self.make.call(
+        let slots = self.builder.call(
             "MIN",
             vec![Expr::int(i64::from(most), span), steps.clone()],
             span,
@@ -368,7 +376,7 @@ impl Sweeper<'_> {
     /// Finds the iteration at which the next state is saved, between `step`, where the last state was saved,
     /// and `to`. With s states, including that one, and r repetitions, C(s + r, r) iterations can be
     /// reversed.
-    fn binomial(&self, vars: &Vars, to: SymId, span: Span) -> Block {
+    fn binomial(&self, vars: &CheckpointVars, to: SymId, span: Span) -> Block {
         let quoted = Binomial {
             slots: vars.slots,
             kept: vars.kept,
@@ -379,7 +387,7 @@ impl Sweeper<'_> {
             times: vars.times,
             to,
         };
-        quoted.block(&self.make.unit.symbols, span)
+        quoted.block(&self.builder.unit.symbols, span)
     }
 }
 

@@ -10,10 +10,10 @@
 //! calls stay split, unless the user has set a limit (`max-tape`): then an unknown argument or number of
 //! iterations counts as [`GUESS`]. A wrong guess costs time or memory, but never affects the result.
 
-use super::World;
-use super::known::Facts;
-use super::made::Known;
-use super::tape_size::{self, Swept};
+use super::AdjointEngine;
+use super::generated::SweepResults;
+use super::sweep_data::UnitFacts;
+use super::tape_size::{self, SweptUnit};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -43,9 +43,9 @@ struct Peak {
     over: i64,
 }
 
-impl World {
+impl AdjointEngine {
     /// Decides which calls are joint. `most` is the limit for each tape in bytes, if the user has set one.
-    pub(super) fn choose_joint(&mut self, closure: &Program, most: Option<u64>) -> Known {
+    pub(super) fn choose_joint(&mut self, closure: &Program, most: Option<u64>) -> SweepResults {
         if let Some(most) = most {
             self.most_tape = most;
             self.most_growing = most;
@@ -57,7 +57,7 @@ impl World {
                 self.joint.insert(i);
                 self.reasons.insert(i, "it is marked".to_owned());
             } else if marked && !p.root {
-                refused.push(cannot(&p.of, p.make.unit.span));
+                refused.push(not_repeatable(&p.of, p.builder.unit.span));
             }
         }
         let guess = most.map(|_| GUESS);
@@ -69,7 +69,7 @@ impl World {
         if peak.over == 0 {
             return known;
         }
-        let work = Work::of(self);
+        let work = StatementCounts::of(self);
         tried.retain(|i| !self.joint.contains(i) && self.can_be_joint(&self.parts[*i]));
         tried.truncate(MOST_TRIED);
         let before = self.joint.clone();
@@ -80,7 +80,7 @@ impl World {
                 if self.joint.contains(&i) {
                     continue;
                 }
-                let Some((with, _)) = self.with(i, |w| w.peak(guess)) else {
+                let Some((with, _)) = self.with_joint(i, |w| w.peak(guess)) else {
                     continue;
                 };
                 if with.bytes >= peak.bytes {
@@ -123,7 +123,7 @@ impl World {
     }
 
     /// Returns the result of `f` with the calls of one more part joint.
-    fn with<T>(&mut self, i: usize, f: impl FnOnce(&World) -> T) -> T {
+    fn with_joint<T>(&mut self, i: usize, f: impl FnOnce(&AdjointEngine) -> T) -> T {
         self.joint.insert(i);
         let found = f(self);
         self.joint.remove(&i);
@@ -136,7 +136,7 @@ impl World {
         self.peak_and_sweeps(guess).0
     }
 
-    fn peak_and_sweeps(&self, guess: Option<i64>) -> (Option<(Peak, Vec<usize>)>, Known) {
+    fn peak_and_sweeps(&self, guess: Option<i64>) -> (Option<(Peak, Vec<usize>)>, SweepResults) {
         let facts = self.facts();
         let mut errors = Vec::new();
         let swept = self.all_swept(&facts, &mut errors);
@@ -144,7 +144,7 @@ impl World {
             .is_empty()
             .then(|| self.peak_of(&facts, &swept, guess))
             .flatten();
-        let known = Known {
+        let known = SweepResults {
             facts,
             swept,
             errors,
@@ -154,13 +154,13 @@ impl World {
 
     fn peak_of(
         &self,
-        facts: &[Facts],
-        swept: &[Swept],
+        facts: &[UnitFacts],
+        swept: &[SweptUnit],
         guess: Option<i64>,
     ) -> Option<(Peak, Vec<usize>)> {
         let limit = i64::try_from(self.most_tape).unwrap_or(i64::MAX);
-        let bytes = |i: usize, kind: super::tape::Kind| {
-            let terms = tape_size::room(self, swept, i, kind, guess, 0)?.most();
+        let bytes = |i: usize, kind: super::tape::TapeKind| {
+            let terms = tape_size::tape_usage(self, swept, i, kind, guess, 0)?.peak();
             Some(tape_size::estimate(&terms, guess)?.saturating_mul(kind.bytes()))
         };
         let mut peak = Peak { bytes: 0, over: 0 };
@@ -190,7 +190,7 @@ impl World {
     }
 }
 
-fn cannot(of: &Name, span: Span) -> Diagnostic {
+fn not_repeatable(of: &Name, span: Span) -> Diagnostic {
     Diagnostic::error(
         &rules::AD_LOOP,
         span,
@@ -200,23 +200,23 @@ fn cannot(of: &Name, span: Span) -> Diagnostic {
 }
 
 /// The estimated number of executed statements.
-struct Work {
+struct StatementCounts {
     /// For one call of each part.
     once: HashMap<usize, f64>,
     /// The number of calls of each part.
     calls: HashMap<usize, f64>,
 }
 
-impl Work {
-    fn of(world: &World) -> Work {
-        let mut work = Work {
+impl StatementCounts {
+    fn of(engine: &AdjointEngine) -> StatementCounts {
+        let mut work = StatementCounts {
             once: HashMap::new(),
             calls: HashMap::new(),
         };
-        for (i, p) in world.parts.iter().enumerate() {
+        for (i, p) in engine.parts.iter().enumerate() {
             if p.root {
                 let known = BTreeMap::new();
-                work.part(world, i, &known, 1.0, &mut Vec::new());
+                work.part(engine, i, &known, 1.0, &mut Vec::new());
             }
         }
         work
@@ -231,7 +231,7 @@ impl Work {
     /// Counts the statements of a part that is called `times` times.
     fn part(
         &mut self,
-        world: &World,
+        engine: &AdjointEngine,
         i: usize,
         known: &BTreeMap<SymId, i64>,
         times: f64,
@@ -242,52 +242,64 @@ impl Work {
         }
         above.push(i);
         *self.calls.entry(i).or_default() += times;
-        let p = &world.parts[i];
-        let mut walk = Walk {
-            world,
-            unit: &p.make.unit,
+        let p = &engine.parts[i];
+        let mut context = CallContext {
+            engine,
+            unit: &p.builder.unit,
             known,
-            assigned: world.assigned_in(&p.make.unit, &p.space, &p.body),
+            assigned: engine.assigned_in(&p.builder.unit, &p.space, &p.body),
             part: i,
         };
-        let once = self.block(&mut walk, &p.body, times, above);
+        let once = self.block(&mut context, &p.body, times, above);
         above.pop();
         let most = self.once.entry(i).or_default();
         *most = most.max(once);
         once
     }
 
-    fn block(&mut self, walk: &mut Walk, block: &Block, times: f64, above: &mut Vec<usize>) -> f64 {
+    fn block(
+        &mut self,
+        context: &mut CallContext,
+        block: &Block,
+        times: f64,
+        above: &mut Vec<usize>,
+    ) -> f64 {
         let mut sum = 0.0;
         for s in block {
             sum += match &s.kind {
                 StmtKind::Do(d) => {
-                    let trips = walk.trips(&d.control);
-                    trips * self.block(walk, &d.body, times * trips, above)
+                    let trips = context.trips(&d.control);
+                    trips * self.block(context, &d.body, times * trips, above)
                 }
                 StmtKind::Call(callee, args) => {
-                    match walk.world.part_of(&walk.unit.symbols[*callee].name) {
+                    match context.engine.part_of(&context.unit.symbols[*callee].name) {
                         Some(part) => {
-                            let known = walk.passed(part, args);
-                            self.part(walk.world, part, &known, times, above)
+                            let known = context.known_arguments(part, args);
+                            self.part(context.engine, part, &known, times, above)
                         }
                         None => 1.0,
                     }
                 }
-                _ => 1.0 + self.inner(walk, s, times, above),
+                _ => 1.0 + self.inner(context, s, times, above),
             };
         }
         sum
     }
 
-    fn inner(&mut self, walk: &mut Walk, s: &Stmt, times: f64, above: &mut Vec<usize>) -> f64 {
+    fn inner(
+        &mut self,
+        context: &mut CallContext,
+        s: &Stmt,
+        times: f64,
+        above: &mut Vec<usize>,
+    ) -> f64 {
         let blocks = s.blocks().into_iter();
-        blocks.fold(0.0, |sum, b| sum + self.block(walk, b, times, above))
+        blocks.fold(0.0, |sum, b| sum + self.block(context, b, times, above))
     }
 }
 
-struct Walk<'a> {
-    world: &'a World,
+struct CallContext<'a> {
+    engine: &'a AdjointEngine,
     unit: &'a Unit,
     /// Arguments whose values are known.
     known: &'a BTreeMap<SymId, i64>,
@@ -295,7 +307,7 @@ struct Walk<'a> {
     part: usize,
 }
 
-impl Walk<'_> {
+impl CallContext<'_> {
     fn value(&self, e: &Expr) -> Option<i64> {
         constant::integer(self.unit, e).or_else(|| match e.kind {
             ExprKind::Var(s) => self.known.get(&s).copied(),
@@ -318,9 +330,9 @@ impl Walk<'_> {
     }
 
     /// The known values of the arguments of a call.
-    fn passed(&self, part: usize, args: &[Expr]) -> BTreeMap<SymId, i64> {
-        let callee = &self.world.parts[part].make.unit;
-        let space = &self.world.parts[self.part].space;
+    fn known_arguments(&self, part: usize, args: &[Expr]) -> BTreeMap<SymId, i64> {
+        let callee = &self.engine.parts[part].builder.unit;
+        let space = &self.engine.parts[self.part].space;
         let fixed = |e: &Expr| {
             e.base()
                 .is_none_or(|s| !self.assigned.contains(space.loc(s)))

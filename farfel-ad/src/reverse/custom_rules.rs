@@ -5,13 +5,13 @@
 //! are also inputs are saved for the adjoint, and values that are needed from before the call are saved in
 //! addition.
 
-use super::known::Sweeps;
-use super::maker::zero;
 use super::sweep::Sweeper;
+use super::sweep_data::Sweeps;
 use super::tbr::Needs;
 use super::transpose::is_derivative;
+use super::unit_builder::zero;
+use crate::custom_rules::bundled;
 use crate::custom_rules::rules::Rule;
-use crate::custom_rules::shipped;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -49,19 +49,19 @@ impl<'w> Sweeper<'w> {
 
     /// The procedure whose derivative the callee stands for, and its rule.
     fn provided(&self, callee: SymId) -> Option<(Procedure<'w>, Cow<'w, Rule>)> {
-        let world = self.world;
-        if let Some(dummy) = world.parts[self.part].dummies.get(&callee) {
+        let engine = self.engine;
+        if let Some(dummy) = engine.parts[self.part].dummies.get(&callee) {
             let rule = Rule::assumed(dummy.args, &dummy.active, None);
             return Some((Procedure::Dummy(dummy.procedure), Cow::Owned(rule)));
         }
-        let name = &self.make.unit.symbols[callee].name;
-        let (procedure, rule) = world.order.rules.stood_in(name)?;
+        let name = &self.builder.unit.symbols[callee].name;
+        let (procedure, rule) = engine.goal.rules.by_placeholder(name)?;
         Some((Procedure::Named(procedure), Cow::Borrowed(rule)))
     }
 
     /// Whether the procedure is a function. Its value is then an argument, with or without a derivative.
     fn is_function(&self, procedure: Procedure, rule: &Rule) -> bool {
-        let unit = &self.make.unit;
+        let unit = &self.builder.unit;
         let symbol = match procedure {
             Procedure::Named(name) => unit.symbols.find(name),
             Procedure::Dummy(s) => Some(s),
@@ -81,10 +81,10 @@ impl<'w> Sweeper<'w> {
             return Sweeps::default();
         };
         let effect = match procedure {
-            Procedure::Named(name) => self.world.effects.get(name).cloned(),
+            Procedure::Named(name) => self.engine.effects.get(name).cloned(),
             Procedure::Dummy(s) => {
-                let unit = &self.make.unit;
-                self.world
+                let unit = &self.builder.unit;
+                self.engine
                     .effects
                     .of_dummy(&unit.name, &unit.symbols[s].name)
             }
@@ -119,8 +119,8 @@ impl<'w> Sweeper<'w> {
                         },
             });
         }
-        let mut written = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
-        written.grow(self.space.len + self.make.unit.symbols.len());
+        let mut written = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
+        written.grow(self.space.len + self.builder.unit.symbols.len());
         let assigned = given.iter().filter(|a| a.assigned);
         let bases = assigned.filter_map(|a| a.primal.base());
         written.extend(bases.map(|s| self.space.loc(s)));
@@ -137,7 +137,7 @@ impl<'w> Sweeper<'w> {
             let base = a
                 .primal
                 .base()
-                .filter(|s| self.make.unit.symbols[*s].is_variable());
+                .filter(|s| self.builder.unit.symbols[*s].is_variable());
             for s in a.primal.selectors() {
                 self.read(s, needs);
             }
@@ -148,7 +148,7 @@ impl<'w> Sweeper<'w> {
                         kept.push(s);
                         // The whole variable, since it is not known what the adjoint reads.
                         let all = Needs::default();
-                        let (push, pop) = self.keep(&Expr::var(s, span), &all, span);
+                        let (push, pop) = self.save(&Expr::var(s, span), &all, span);
                         forward.extend(push);
                         pops.push(pop);
                     }
@@ -179,12 +179,12 @@ impl<'w> Sweeper<'w> {
         forward.push(self.call_itself(procedure, primals, function, span));
         let mut backward: Block = pops.into_iter().rev().flatten().collect();
         let f = match (&rule.adjoint, procedure) {
-            (Some(adjoint), _) => Some(self.make.procedure(adjoint, Class::Subroutine, None)),
+            (Some(adjoint), _) => Some(self.builder.procedure(adjoint, Class::Subroutine, None)),
             (None, Procedure::Dummy(_)) => Some(callee),
             _ => None,
         };
         if let Some(f) = f {
-            let ours = |a: &Name| a.starts_with(shipped::PREFIX);
+            let ours = |a: &Name| a.starts_with(bundled::PREFIX);
             let ours = rule.adjoint.as_ref().is_some_and(ours);
             if rule.assumed
                 && function
@@ -251,7 +251,7 @@ impl<'w> Sweeper<'w> {
     ) -> Stmt {
         if !function {
             let f = match procedure {
-                Procedure::Named(name) => self.make.procedure(name, Class::Subroutine, None),
+                Procedure::Named(name) => self.builder.procedure(name, Class::Subroutine, None),
                 Procedure::Dummy(s) => s,
             };
             return Stmt::call(f, primals, span);
@@ -259,9 +259,9 @@ impl<'w> Sweeper<'w> {
         let Some(result) = primals.pop() else {
             return Stmt::continues(span);
         };
-        let ty = type_of(&self.make.unit, &result);
+        let ty = type_of(&self.builder.unit, &result);
         let f = match procedure {
-            Procedure::Named(name) => self.make.procedure(name, Class::Function, ty),
+            Procedure::Named(name) => self.builder.procedure(name, Class::Function, ty),
             Procedure::Dummy(s) => s,
         };
         let value = Expr::call(f, primals, span);
@@ -287,12 +287,12 @@ impl<'w> Sweeper<'w> {
                 actuals.push(a.primal.clone());
             }
             let Some(d) = &a.derivative else { continue };
-            let ty = type_of(&self.make.unit, d).unwrap_or(Type::REAL);
+            let ty = type_of(&self.builder.unit, d).unwrap_or(Type::REAL);
             let base = d
                 .base()
-                .filter(|_| is_derivative(&self.make.derivatives, d));
+                .filter(|_| is_derivative(&self.builder.derivatives, d));
             let Some(base) = base else {
-                if rank(&self.make.unit, d) > 0 || rank(&self.make.unit, &a.primal) > 0 {
+                if rank(&self.builder.unit, d) > 0 || rank(&self.builder.unit, &a.primal) > 0 {
                     self.refuse(
                         d.span.or(span),
                         "the adjoint of an array expression as an argument is not known",
@@ -300,7 +300,7 @@ impl<'w> Sweeper<'w> {
                     );
                 }
                 // A constant zero: its cotangent is not used.
-                let t = Expr::var(self.make.derivative_temporary(ty), span);
+                let t = Expr::var(self.builder.derivative_temporary(ty), span);
                 before.push(Stmt::assign(t.clone(), zero(ty, span), span));
                 actuals.push(t);
                 continue;
@@ -310,7 +310,7 @@ impl<'w> Sweeper<'w> {
                 actuals.push(d.clone());
                 continue;
             }
-            let symbol = self.make.unit.symbols[base].clone();
+            let symbol = self.builder.unit.symbols[base].clone();
             let open = |e: &Option<Expr>| !e.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
             if symbol.dims.iter().any(|d| open(&d.upper)) {
                 self.refuse(
@@ -320,12 +320,12 @@ impl<'w> Sweeper<'w> {
                 );
             }
             // The copy is added back after the call.
-            let name = self.make.unused("TEMPB");
-            let copy = self.make.declare(Symbol {
+            let name = self.builder.unused("TEMPB");
+            let copy = self.builder.declare(Symbol {
                 dims: symbol.dims,
                 ..Symbol::variable(name, ty, span)
             });
-            self.make.derivatives.insert(copy);
+            self.builder.derivatives.insert(copy);
             let (whole, own) = (Expr::var(copy, span), Expr::var(base, span));
             before.push(Stmt::assign(whole.clone(), zero(ty, span), span));
             after.push(increment(own, whole, span));

@@ -7,20 +7,21 @@
 //! respect to program transformations*, GI 1981).
 //! transformations*, GI 1981).
 
-use super::World;
-use super::effects::{Besides, Effects, Touched};
-use super::made::Made;
-use crate::flow::Flow;
+use super::AdjointEngine;
+use super::effects::{Effects, SideEffects, StatementEffects};
+use super::generated::GeneratedUnit;
+use crate::flow::FlowGraph;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{
-    Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtId, StmtKind, SymId, Unit,
+    Block, Class, DoControl, Expr, ExprKind, Name, Stmt, StmtId, StmtKind, StorageClass, SymId,
+    Unit,
 };
 use farfel_lang::solve::{Graph, backward_each};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What is read after calls of a unit, at any call site.
 #[derive(Debug, Clone, Default)]
-pub(super) struct After {
+pub(super) struct LiveAfterCalls {
     /// Positions of arguments.
     pub args: HashSet<usize>,
     /// COMMON variables.
@@ -29,7 +30,7 @@ pub(super) struct After {
 
 /// Removes dead statements from all units. Callers are processed before the forward sweeps that they call:
 /// these need not compute what no caller reads afterwards.
-pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
+pub(super) fn remove_all(engine: &AdjointEngine, made: &mut [GeneratedUnit], effects: &Effects) {
     let index: HashMap<Name, usize> = made
         .iter()
         .enumerate()
@@ -49,7 +50,7 @@ pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
         called.iter().for_each(|c| waits[*c] += 1);
         callees[i].extend(called);
     }
-    let mut after: HashMap<Name, After> = HashMap::new();
+    let mut after: HashMap<Name, LiveAfterCalls> = HashMap::new();
     let mut left: Vec<usize> = (0..made.len()).rev().collect();
     while !left.is_empty() {
         // Among units that call each other, none comes first.
@@ -63,12 +64,18 @@ pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
             let args = after.args.iter().filter_map(|a| m.unit.args.get(*a)?.sym());
             let read: HashSet<SymId> = args.collect();
             let tape = |s: &SymId| m.tapes.contains(s);
-            m.wanted.retain(|s| read.contains(s) || tape(s));
-            m.commons = Set::with_capacity(world.commons.vars.len());
+            m.live_after.retain(|s| read.contains(s) || tape(s));
+            m.commons = Set::with_capacity(engine.commons.vars.len());
             m.commons.extend(after.commons.iter().copied());
         }
-        let wanted = |s: SymId| m.wanted.contains(&s);
-        let calls = remove(&mut m.unit, &world.commons, effects, &wanted, &m.commons);
+        let live_after = |s: SymId| m.live_after.contains(&s);
+        let calls = remove(
+            &mut m.unit,
+            &engine.commons,
+            effects,
+            &live_after,
+            &m.commons,
+        );
         for (name, more) in calls {
             let all = after.entry(name).or_default();
             all.args.extend(more.args);
@@ -80,23 +87,25 @@ pub(super) fn remove_all(world: &World, made: &mut [Made], effects: &Effects) {
     }
 }
 
-/// Removes dead statements from a unit. `wanted` says which arguments and COMMON variables are read after the
-/// unit; `commons_wanted` has those COMMON variables that the unit does not declare. Returns what is read
+/// Removes dead statements from a unit. `live_after` says which arguments and COMMON variables are read after
+/// the unit; `commons_wanted` has those COMMON variables that the unit does not declare. Returns what is read
 /// after the calls in it.
 pub(super) fn remove(
     unit: &mut Unit,
     commons: &Commons,
     effects: &Effects,
-    wanted: &dyn Fn(SymId) -> bool,
+    live_after: &dyn Fn(SymId) -> bool,
     commons_wanted: &Set,
-) -> HashMap<Name, After> {
+) -> HashMap<Name, LiveAfterCalls> {
     loop {
         unit.number();
         let space = Space::of(unit, commons);
         let mut exit = Set::with_capacity(space.len);
         for (id, s) in unit.symbols.iter() {
-            let local = s.place == Place::Local && !space.saved.contains(space.loc(id));
-            if s.is_variable() && !local && (space.saved.contains(space.loc(id)) || wanted(id)) {
+            let local =
+                s.storage_class == StorageClass::Local && !space.saved.contains(space.loc(id));
+            if s.is_variable() && !local && (space.saved.contains(space.loc(id)) || live_after(id))
+            {
                 exit.insert(space.loc(id));
             }
         }
@@ -119,7 +128,8 @@ fn pure_calls(unit: &Unit, e: &Expr, effects: &Effects) -> bool {
             pure &= match &unit.symbols[*s].class {
                 Class::Intrinsic(_) => true,
                 _ => effects.get(&unit.symbols[*s].name).is_some_and(|f| {
-                    f.besides == Besides::Nothing && f.assigned.ones().all(|slot| slot == f.args)
+                    f.side_effects == SideEffects::Nothing
+                        && f.assigned.ones().all(|slot| slot == f.args)
                 }),
             };
         }
@@ -133,12 +143,14 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
         return None;
     };
     let effect = effects.get(&unit.symbols[*callee].name)?;
-    if effect.besides != Besides::Nothing || !args.iter().all(|a| pure_calls(unit, a, effects)) {
+    if effect.side_effects != SideEffects::Nothing
+        || !args.iter().all(|a| pure_calls(unit, a, effects))
+    {
         return None;
     }
-    let mut touched = Touched::nothing(space.len);
+    let mut touched = StatementEffects::nothing(space.len);
     effects.own(unit, space, s, &mut touched);
-    (touched.besides == Besides::Nothing).then_some(touched.assigned)
+    (touched.side_effects == SideEffects::Nothing).then_some(touched.assigned)
 }
 
 /// The statements whose results are not read.
@@ -147,9 +159,9 @@ fn dead(
     space: &Space,
     effects: &Effects,
     exit: Set,
-    calls: &mut HashMap<Name, After>,
+    calls: &mut HashMap<Name, LiveAfterCalls>,
 ) -> HashSet<StmtId> {
-    let flow = Flow::of(unit);
+    let flow = FlowGraph::of(unit);
     let reads = |e: &Expr, live: &mut Set| effects.value(unit, space, e, live);
     let before = |i: usize, after: &Set| -> Set {
         let mut live = after.clone();
@@ -186,14 +198,14 @@ fn dead(
                 {
                     return live;
                 }
-                let mut touched = Touched::nothing(space.len);
+                let mut touched = StatementEffects::nothing(space.len);
                 effects.own(unit, space, s, &mut touched);
                 effects.reads(unit, space, s, &mut live);
                 // It may assign only a part, or nothing.
                 live.union_with(&touched.assigned);
             }
             _ => {
-                let mut touched = Touched::nothing(space.len);
+                let mut touched = StatementEffects::nothing(space.len);
                 effects.own(unit, space, s, &mut touched);
                 if let StmtKind::Do(d) = &s.kind
                     && let DoControl::Count { var, .. } = d.control

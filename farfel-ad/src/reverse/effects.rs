@@ -1,12 +1,12 @@
 //! What statements and units assign, of any type: the reverse sweep may have to restore it. Based on
 //! [`farfel_lang::effects`], with additions that only reverse mode needs.
 
-use crate::custom_rules::rules::{Rules, stand_in};
+use crate::custom_rules::rules::{Rules, placeholder_name};
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::access::{self, Access};
-use farfel_lang::callgraph::Below;
-use farfel_lang::effects::{self, Dummies, Locations, Question};
-pub(super) use farfel_lang::effects::{Besides, Effect, Touched};
+use farfel_lang::callgraph::ReachableUnits;
+use farfel_lang::effects::{self, DummyAssumptions, EffectsOptions, Locations};
+pub(super) use farfel_lang::effects::{Effect, SideEffects, StatementEffects};
 use farfel_lang::ir::{Expr, Name, Stmt, Unit};
 use std::collections::{HashMap, HashSet};
 
@@ -61,7 +61,7 @@ fn with_derivatives(
     let result = result || active(args);
     let total = args + (0..=args).map(has).sum::<usize>() + usize::from(result);
     let mut made = Effect::nothing(total, own.read.len().saturating_sub(args + 1));
-    made.besides = own.besides;
+    made.side_effects = own.side_effects;
     let mut at = 0;
     for i in 0..=args {
         let derivative = active(i);
@@ -108,7 +108,7 @@ fn given_effects<'r, 'k>(
             own = nothing;
         }
         let mut effect = with_derivatives(&own, &active, false, &assigned);
-        effect.besides = Besides::Nothing;
+        effect.side_effects = SideEffects::Nothing;
         (procedure, effect)
     });
     effects.collect()
@@ -116,14 +116,14 @@ fn given_effects<'r, 'k>(
 
 impl Effects {
     /// Analyses all units of a call graph.
-    pub fn of(graph: &Below, commons: &Commons) -> Self {
+    pub fn of(graph: &ReachableUnits, commons: &Commons) -> Self {
         Self::with_dummies(graph, commons, Vec::new(), &Rules::default())
     }
 
     /// Like [`Effects::of`], with known dummy procedures, and with the effects of procedures without source
     /// text.
     pub fn with_dummies(
-        graph: &Below,
+        graph: &ReachableUnits,
         commons: &Commons,
         dummies: Vec<KnownDummy>,
         rules: &Rules,
@@ -133,24 +133,28 @@ impl Effects {
             (place, Box::new(d) as Box<dyn effects::KnownDummy>)
         });
         let text: HashSet<&Name> = graph.units.iter().map(|u| &u.name).collect();
-        let said = effects::described(graph.units.iter().copied());
-        let mut without_text: HashMap<Name, Effect> = said
+        let descriptions = effects::described(graph.units.iter().copied());
+        let mut without_source: HashMap<Name, Effect> = descriptions
             .map(|(name, usage)| (name.clone(), Effect::described(usage, commons.vars.len())))
             .collect();
-        let mut given = given_effects(rules, commons.vars.len(), &|n| without_text.get(n));
+        let mut given = given_effects(rules, commons.vars.len(), &|n| without_source.get(n));
         given.retain(|(procedure, _)| !text.contains(procedure));
-        without_text.extend(given.into_iter().map(|(n, effect)| (stand_in(n), effect)));
+        without_source.extend(
+            given
+                .into_iter()
+                .map(|(n, effect)| (placeholder_name(n), effect)),
+        );
         // Callees last.
         let units: Vec<&Unit> = graph.units.iter().rev().copied().collect();
         let spaces: Vec<Space> = units.iter().map(|u| Space::of(u, commons)).collect();
         let spaces = spaces.iter().map(|s| s as &dyn Locations);
         let units: Vec<(&Unit, &dyn Locations)> = units.into_iter().zip(spaces).collect();
-        let question = Question {
+        let question = EffectsOptions {
             commons: commons.vars.len(),
             reads: true,
-            dummies: Dummies::Known(known.collect()),
-            without_text,
-            own,
+            dummies: DummyAssumptions::Known(known.collect()),
+            without_source,
+            find_effects: own,
         };
         Effects(effects::Effects::of(&units, question))
     }
@@ -158,7 +162,7 @@ impl Effects {
     /// Adds the effects of calls of given derivatives, which include those of the procedures themselves.
     pub fn add_given(&mut self, rules: &Rules, commons: usize) {
         for (procedure, effect) in given_effects(rules, commons, &|n| self.get(n)) {
-            self.0.insert(stand_in(procedure), effect);
+            self.0.insert(placeholder_name(procedure), effect);
         }
     }
 
@@ -173,20 +177,20 @@ impl Effects {
     }
 
     /// Adds what a statement itself touches, without the statements nested in it.
-    pub fn own(&self, unit: &Unit, space: &Space, s: &Stmt, touched: &mut Touched) {
+    pub fn own(&self, unit: &Unit, space: &Space, s: &Stmt, touched: &mut StatementEffects) {
         own(&self.0, unit, space, s, touched);
     }
 
     /// Adds what a statement itself reads; of the arguments of a call, only those that the callee reads.
     pub fn reads(&self, unit: &Unit, space: &Space, s: &Stmt, read: &mut Set) {
-        let mut touched = Touched::nothing(space.len + unit.symbols.len());
-        self.0.own(unit, space, s, &mut touched);
+        let mut touched = StatementEffects::nothing(space.len + unit.symbols.len());
+        self.0.statement(unit, space, s, &mut touched);
         read.union_with(&touched.read);
     }
 
     /// Adds what the value of an expression depends on.
     pub fn value(&self, unit: &Unit, space: &Space, e: &Expr, read: &mut Set) {
-        let mut touched = Touched::nothing(space.len + unit.symbols.len());
+        let mut touched = StatementEffects::nothing(space.len + unit.symbols.len());
         self.0.value(unit, space, e, &mut touched);
         read.union_with(&touched.read);
     }
@@ -199,11 +203,11 @@ fn own(
     unit: &Unit,
     at: &dyn Locations,
     s: &Stmt,
-    touched: &mut Touched,
+    touched: &mut StatementEffects,
 ) {
-    access::own(unit, s, false, &mut |a| {
+    access::statement(unit, s, false, &mut |a| {
         if let Access::Call(call) = &a {
-            let passed = (0..call.args.len()).filter_map(|i| call.passed(i));
+            let passed = (0..call.args.len()).filter_map(|i| call.passed_variable(i));
             touched.read.extend(passed.filter_map(|p| at.loc(p.sym)));
         }
         effects.access(unit, at, a, touched);

@@ -1,27 +1,27 @@
 //! Finds what units must preserve for each other: from the head down, what callers need; from the bottom up,
 //! what is needed after a call.
 
-use super::known::{Facts, Sweeps};
 use super::sweep::{Sweeper, is_tape, twice_reversed};
+use super::sweep_data::{Sweeps, UnitFacts};
 use super::tbr::Needs;
-use super::{Part, World};
+use super::{AdjointEngine, Part};
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, Place, StmtKind, SymId};
+use farfel_lang::ir::{Block, Expr, StmtKind, StorageClass, SymId};
 use std::collections::BTreeSet;
 
-impl World {
+impl AdjointEngine {
     /// Finds what units must preserve for each other, by iteration to a fixed point: from the head down, what
     /// callers need; from the bottom up, what is needed after a call.
-    pub(super) fn facts(&self) -> Vec<Facts> {
-        let mut facts: Vec<Facts> = self
+    pub(super) fn facts(&self) -> Vec<UnitFacts> {
+        let mut facts: Vec<UnitFacts> = self
             .parts
             .iter()
-            .map(|p| Facts {
+            .map(|p| UnitFacts {
                 exit: Set::with_capacity(p.space.slots),
                 entry: Set::with_capacity(p.space.slots),
-                ..Facts::default()
+                ..UnitFacts::default()
             })
             .collect();
         let callees: Vec<BTreeSet<usize>> = self.parts.iter().map(|p| self.called_by(p)).collect();
@@ -44,7 +44,7 @@ impl World {
             let space = &self.parts[at].space;
             let read = |slot: &usize| space.slot(*slot).is_some_and(|l| needs.is_own(l));
             let exits: Vec<usize> = (0..space.slots).filter(read).collect();
-            let (entries, tapes) = (sweeper.entries, sweeper.tapes.used);
+            let (needed_on_entry, tapes) = (sweeper.needed_on_entry, sweeper.tapes.used);
             let own = &mut facts[at];
             let mut changed = false;
             for slot in exits {
@@ -60,7 +60,7 @@ impl World {
                     again[caller] |= callees.contains(&at);
                 }
             }
-            for (part, slot) in entries {
+            for (part, slot) in needed_on_entry {
                 if !facts[part].entry.contains(slot) {
                     facts[part].entry.insert(slot);
                     again[part] = true;
@@ -76,7 +76,7 @@ impl World {
         for s in &p.body {
             s.walk(&mut |s| {
                 if let StmtKind::Call(callee, _) = &s.kind {
-                    found.extend(self.part_of(&p.make.unit.symbols[*callee].name));
+                    found.extend(self.part_of(&p.builder.unit.symbols[*callee].name));
                 }
             });
         }
@@ -86,13 +86,13 @@ impl World {
     /// Sweeps a unit: with what callers need, and with its local variables saved at the end.
     pub(super) fn sweep<'w>(
         &'w self,
-        facts: &'w [Facts],
+        facts: &'w [UnitFacts],
         i: usize,
     ) -> (Sweeper<'w>, Sweeps, Needs) {
         let p = &self.parts[i];
         let mut sweeper = Sweeper::new(self, facts, i);
         let mut needs = Needs::default();
-        if !p.root || p.last {
+        if !p.root || p.is_last_call {
             for slot in facts[i].entry.ones() {
                 let loc = p.space.slot(slot);
                 loc.into_iter().for_each(|l| needs.add_for_callers(l));
@@ -101,7 +101,7 @@ impl World {
         let mut made = sweeper.block(&p.body, &mut needs);
         if !p.root {
             // The bounds of arrays are evaluated again when the reverse sweep begins.
-            for s in bound_variables(&p.make.unit) {
+            for s in bound_variables(&p.builder.unit) {
                 needs.add_all(p.space.loc(s));
             }
         }
@@ -111,7 +111,7 @@ impl World {
         if !p.root {
             self.keep_own(&mut sweeper, &mut made, &needs);
         }
-        sweeper.make.write_declarations();
+        sweeper.builder.write_declarations();
         (sweeper, made, needs)
     }
 
@@ -120,29 +120,29 @@ impl World {
     fn keep_own(&self, sweeper: &mut Sweeper, made: &mut Sweeps, needs: &Needs) {
         let mut first = Vec::new();
         let own: Vec<SymId> = sweeper
-            .make
+            .builder
             .unit
             .symbols
             .iter()
             .filter(|(id, s)| {
                 let loc = sweeper.space.loc(*id);
                 s.is_variable()
-                    && s.place == Place::Local
-                    && !sweeper.make.derivatives.contains(id)
+                    && s.storage_class == StorageClass::Local
+                    && !sweeper.builder.derivatives.contains(id)
                     && needs.has(loc)
                     && sweeper.assigned.contains(loc)
             })
             .map(|(id, _)| id)
             .collect();
         for s in own {
-            if is_tape(&sweeper.make.unit.symbols[s]) {
+            if is_tape(&sweeper.builder.unit.symbols[s]) {
                 // The adjoint of a tape is refused where its values are overwritten.
-                let span = sweeper.make.unit.span;
+                let span = sweeper.builder.unit.span;
                 sweeper.errors.push(twice_reversed(span));
                 continue;
             }
             let e = Expr::var(s, Span::NONE);
-            let (push, pop) = sweeper.keep(&e, needs, Span::NONE);
+            let (push, pop) = sweeper.save(&e, needs, Span::NONE);
             made.forward.extend(push);
             first.push(pop);
         }

@@ -9,18 +9,18 @@
 //! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
 //! Methods and Software 3(4), 1994.
 
-use super::known::{Member, Replay, Sweeps};
-use super::recompute::{Control, Storage, when};
+use super::recompute::{Control, SavedStates, when};
 use super::sweep::Sweeper;
-use super::tape::Kind;
+use super::sweep_data::{Replay, StateVariable, Sweeps};
+use super::tape::TapeKind;
 use super::tbr::Needs;
-use crate::affine::{Affine, Span as LoopSpan};
+use crate::affine::{Affine, LoopRange};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    BinOp, Block, Do, Expr, LoopMark, LoopMarkKind, Stmt, StmtKind, SymId, Type,
+    BinOp, Block, Do, Expr, LoopDirective, LoopDirectiveKind, Stmt, StmtKind, SymId, Type,
 };
 
 /// The default tolerance: smaller changes, relative to the largest one, count as none.
@@ -39,7 +39,7 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Option<Sweeps> {
-        let around = control.map(|(var, ..)| LoopSpan {
+        let around = control.map(|(var, ..)| LoopRange {
             var,
             low: None::<Affine>,
             high: None,
@@ -47,8 +47,10 @@ impl Sweeper<'_> {
         let (once, own) = self.one_iteration(around, &d.body)?;
         let whole = Stmt::repeat(d.clone(), span);
         let whole = std::slice::from_ref(&whole);
-        self.refuse_other(whole, at);
-        let touched = self.world.touched_in(&self.make.unit, self.space, whole);
+        self.refuse_unrepeatable(whole, at);
+        let touched = self
+            .engine
+            .touched_in(&self.builder.unit, self.space, whole);
         let derivatives = self.derivative_locs();
         let var_loc = control.map(|(v, ..)| self.space.loc(v));
         let mut assigned = touched.assigned.clone();
@@ -85,11 +87,11 @@ impl Sweeper<'_> {
         end = end.ones().filter(|l| own.has(*l)).collect();
         let values = self.members(&end, at);
         let cotangents = self.cotangents(&changing, at);
-        let values = Storage::of(&mut self.make, values);
-        let cotangents = Storage::of(&mut self.make, cotangents);
-        let rounds = self.make.variable("ROUNDS", Type::INTEGER);
-        let change = self.make.variable("CHANGE", Type::Real(8));
-        let largest = self.make.variable("LARGEST", Type::Real(8));
+        let values = SavedStates::of(&mut self.builder, values);
+        let cotangents = SavedStates::of(&mut self.builder, cotangents);
+        let rounds = self.builder.variable("ROUNDS", Type::INTEGER);
+        let change = self.builder.variable("CHANGE", Type::Real(8));
+        let largest = self.builder.variable("LARGEST", Type::Real(8));
         let x = |s: SymId| Expr::var(s, span);
         let set = |s: SymId, e: Expr| Stmt::assign(Expr::var(s, span), e, span);
         let one = || Expr::int(1, span);
@@ -100,7 +102,7 @@ impl Sweeper<'_> {
         forward.push(Stmt::repeat(
             Do {
                 body: self.primal(&d.body),
-                mark: None,
+                directive: None,
                 ..d.clone()
             },
             span,
@@ -113,22 +115,22 @@ impl Sweeper<'_> {
         }
         for storage in [&values, &cotangents] {
             back.extend(storage.sizes(span));
-            back.extend(storage.reserve(&mut self.make, &mut self.tapes, one(), span));
+            back.extend(storage.reserve(&mut self.builder, &mut self.tapes, one(), span));
         }
         back.extend(once.forward.iter().cloned());
-        back.extend(values.copy(&mut self.make, &mut self.tapes, one(), false, &all, span));
-        back.extend(cotangents.copy(&mut self.make, &mut self.tapes, one(), false, &all, span));
-        let kinds: Vec<Kind> = self.tapes.used.keys().copied().collect();
+        back.extend(values.copy(&mut self.builder, &mut self.tapes, one(), false, &all, span));
+        back.extend(cotangents.copy(&mut self.builder, &mut self.tapes, one(), false, &all, span));
+        let kinds: Vec<TapeKind> = self.tapes.used.keys().copied().collect();
         let mut begin = Vec::new();
         for kind in kinds {
-            let top = self.tapes.vars(&mut self.make, kind).top();
-            let end = self.make.variable("END", Type::Integer(8));
+            let top = self.tapes.vars(&mut self.builder, kind).top();
+            let end = self.builder.variable("END", Type::Integer(8));
             back.push(set(end, x(top)));
             begin.push(set(top, x(end)));
         }
-        begin.extend(values.copy(&mut self.make, &mut self.tapes, one(), true, &all, span));
+        begin.extend(values.copy(&mut self.builder, &mut self.tapes, one(), true, &all, span));
         begin.extend(once.backward);
-        let compare = cotangents.compare(&mut self.make, &mut self.tapes, change, span);
+        let compare = cotangents.compare(&mut self.builder, &mut self.tapes, change, span);
         let quoted = Rounds {
             rounds,
             change,
@@ -138,20 +140,20 @@ impl Sweeper<'_> {
             back: begin,
             compare,
         };
-        let mut loops = quoted.block(&self.make.unit.symbols, span);
+        let mut loops = quoted.block(&self.builder.unit.symbols, span);
         if let Some(Stmt {
             kind: StmtKind::Do(made),
             ..
         }) = loops.last_mut()
         {
-            made.mark = Some(Box::new(LoopMark {
-                kind: LoopMarkKind::Replayed,
+            made.directive = Some(Box::new(LoopDirective {
+                kind: LoopDirectiveKind::Replayed,
                 span: at,
             }));
         }
         back.append(&mut loops);
-        back.extend(cotangents.release(&mut self.make, &mut self.tapes, span));
-        back.extend(values.release(&mut self.make, &mut self.tapes, span));
+        back.extend(cotangents.release(&mut self.builder, &mut self.tapes, span));
+        back.extend(values.release(&mut self.builder, &mut self.tapes, span));
         let mut backward = match control {
             None => back,
             // Without any iteration, z keeps its value.
@@ -184,27 +186,27 @@ impl Sweeper<'_> {
     }
 
     /// The cotangents at some locations, to be saved.
-    fn cotangents(&mut self, locs: &Set, at: Span) -> Vec<Member> {
+    fn cotangents(&mut self, locs: &Set, at: Span) -> Vec<StateVariable> {
         let mut found = Vec::new();
         let mut errors = Vec::new();
         let mut missing = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
-            for id in self.make.unit.symbols.ids() {
-                let s = &self.make.unit.symbols[id];
+            for id in self.builder.unit.symbols.ids() {
+                let s = &self.builder.unit.symbols[id];
                 if !s.is_variable()
-                    || !self.make.derivatives.contains(&id)
+                    || !self.builder.derivatives.contains(&id)
                     || self.space.loc(id) != loc
                 {
                     continue;
                 }
                 any = true;
-                let Some(kind) = s.ty.map(Kind::of) else {
+                let Some(kind) = s.ty.map(TapeKind::of) else {
                     continue;
                 };
-                let open = format!("{} has {}", s.name, s.openness());
-                match super::keep::bounds(&mut self.make, id, at) {
-                    Some(bounds) => found.push(Member {
+                let open = format!("{} has {}", s.name, s.missing_bounds());
+                match super::save::bounds(&mut self.builder, id, at) {
+                    Some(bounds) => found.push(StateVariable {
                         var: id,
                         kind,
                         bounds,

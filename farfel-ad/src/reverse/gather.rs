@@ -25,15 +25,15 @@
 //! Source: A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, section 10.2
 //! (statement-level preaccumulation).
 
-use super::maker::{Maker, literal};
 use super::normal::has_calls;
 use super::sweep::mentions;
 use super::transpose::{is_derivative, leaves};
+use super::unit_builder::{UnitBuilder, literal};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::build::{binary, negative};
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoControl, Expr, ExprKind, Place, Stmt, StmtKind, SymId, Type, UnOp,
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Type, UnOp,
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::BTreeSet;
@@ -42,16 +42,16 @@ use std::collections::BTreeSet;
 /// original subprogram has a variable of some name. `direction` is the variable of loops over directions.
 /// Factors of linear statements in such loops are the same in all directions and move in front of the loop.
 pub(super) fn gather(
-    make: &mut Maker,
+    builder: &mut UnitBuilder,
     block: Block,
     source: &dyn Fn(&str) -> bool,
     direction: Option<SymId>,
 ) -> Block {
-    gather_in(make, block, source, direction, false)
+    gather_in(builder, block, source, direction, false)
 }
 
 fn gather_in(
-    make: &mut Maker,
+    builder: &mut UnitBuilder,
     block: Block,
     source: &dyn Fn(&str) -> bool,
     direction: Option<SymId>,
@@ -61,26 +61,26 @@ fn gather_in(
     for mut s in block {
         let in_loop = in_loop || matches!(s.kind, StmtKind::Do(_));
         for inner in s.blocks_mut() {
-            *inner = gather_in(make, std::mem::take(inner), source, direction, in_loop);
+            *inner = gather_in(builder, std::mem::take(inner), source, direction, in_loop);
         }
         if let (StmtKind::Do(d), Some(direction)) = (&mut s.kind, direction)
             && matches!(d.control, DoControl::Count { var, .. } if var == direction)
         {
             let is_number = |s: &mut Stmt| match &s.kind {
                 StmtKind::Assign(target, value) => {
-                    !is_derivative(&make.derivatives, target) && !mentions(value, direction)
+                    !is_derivative(&builder.derivatives, target) && !mentions(value, direction)
                 }
                 _ => false,
             };
             out.extend(d.body.extract_if(.., is_number));
         }
         if let StmtKind::Assign(target, value) = &mut s.kind
-            && is_derivative(&make.derivatives, target)
-            && rank(&make.unit, target) == 0
-            && !has_calls(make, value)
+            && is_derivative(&builder.derivatives, target)
+            && rank(&builder.unit, target) == 0
+            && !has_calls(builder, value)
         {
             let mut g = Gatherer {
-                make,
+                builder,
                 target,
                 source,
                 before: Vec::new(),
@@ -91,7 +91,7 @@ fn gather_in(
                 out.append(&mut g.before);
             }
             if !in_loop {
-                beside(make, &mut out, value, s.span);
+                beside(builder, &mut out, value, s.span);
             }
         }
         out.push(s);
@@ -101,10 +101,10 @@ fn gather_in(
 
 /// Moves the sine or cosine in a factor to a variable, if the other function of the same argument is in a
 /// variable that the statement reads as well.
-fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
-    let trigonometric = |make: &Maker, e: &Expr| match &e.kind {
-        ExprKind::Call(s, args) if args.len() == 1 && rank(&make.unit, e) == 0 => {
-            match (&make.unit.symbols[*s].class, type_of(&make.unit, e)) {
+fn beside(builder: &mut UnitBuilder, out: &mut Block, value: &mut Expr, span: Span) {
+    let trigonometric = |builder: &UnitBuilder, e: &Expr| match &e.kind {
+        ExprKind::Call(s, args) if args.len() == 1 && rank(&builder.unit, e) == 0 => {
+            match (&builder.unit.symbols[*s].class, type_of(&builder.unit, e)) {
                 (Class::Intrinsic(i), Some(ty @ Type::Real(_))) => {
                     let known = matches!(i.op, Op::Sin | Op::Cos);
                     known.then(|| (i.op, args[0].clone(), ty))
@@ -115,11 +115,13 @@ fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
         _ => None,
     };
     let mut wanted = Vec::new();
-    value.walk(&mut |e| wanted.extend(trigonometric(make, e)));
+    value.walk(&mut |e| wanted.extend(trigonometric(builder, e)));
     for (op, argument, ty) in wanted {
         let is_other = |s: &Stmt| match &s.kind {
-            StmtKind::Assign(t, v) => trigonometric(make, v).is_some_and(|(o, a, _)| {
-                o != op && a.reads_as(&argument) && t.base().is_some_and(|t| mentions(value, t))
+            StmtKind::Assign(t, v) => trigonometric(builder, v).is_some_and(|(o, a, _)| {
+                o != op
+                    && a.equals_ignoring_spans(&argument)
+                    && t.base().is_some_and(|t| mentions(value, t))
             }),
             _ => false,
         };
@@ -128,9 +130,11 @@ fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
             continue;
         }
         let mut call = None;
-        let t = Expr::var(make.temporary(ty), span);
+        let t = Expr::var(builder.temporary(ty), span);
         value.rewrite(&mut |e| {
-            if trigonometric(make, e).is_some_and(|(o, a, _)| o == op && a.reads_as(&argument)) {
+            if trigonometric(builder, e)
+                .is_some_and(|(o, a, _)| o == op && a.equals_ignoring_spans(&argument))
+            {
                 call = Some(std::mem::replace(e, t.clone()));
             }
         });
@@ -139,7 +143,7 @@ fn beside(make: &mut Maker, out: &mut Block, value: &mut Expr, span: Span) {
 }
 
 struct Gatherer<'a> {
-    make: &'a mut Maker,
+    builder: &'a mut UnitBuilder,
     target: &'a Expr,
     source: &'a dyn Fn(&str) -> bool,
     /// The statements that compute factors.
@@ -163,7 +167,7 @@ enum Factor {
 impl Gatherer<'_> {
     fn leaves<'e>(&self, e: &'e Expr) -> Vec<&'e Expr> {
         let mut found = Vec::new();
-        leaves(&self.make.derivatives, e, &mut found);
+        leaves(&self.builder.derivatives, e, &mut found);
         found
     }
 
@@ -171,9 +175,9 @@ impl Gatherer<'_> {
     fn only(&self, e: &Expr) -> Option<(Expr, usize)> {
         let found = self.leaves(e);
         let first = *found.first()?;
-        let alone = found.iter().all(|l| l.reads_as(first))
-            && rank(&self.make.unit, first) == 0
-            && !first.reads_as(self.target);
+        let alone = found.iter().all(|l| l.equals_ignoring_spans(first))
+            && rank(&self.builder.unit, first) == 0
+            && !first.equals_ignoring_spans(self.target);
         alone.then(|| (first.clone(), found.len()))
     }
 
@@ -191,7 +195,12 @@ impl Gatherer<'_> {
             let t = &terms[i];
             let alike: Vec<usize> = match &t.only {
                 Some(d) => (i..terms.len())
-                    .filter(|j| terms[*j].only.as_ref().is_some_and(|o| o.reads_as(d)))
+                    .filter(|j| {
+                        terms[*j]
+                            .only
+                            .as_ref()
+                            .is_some_and(|o| o.equals_ignoring_spans(d))
+                    })
                     .collect(),
                 None => vec![i],
             };
@@ -261,7 +270,7 @@ impl Gatherer<'_> {
 
     /// Combines terms in the same derivative into one.
     fn one<'t>(&mut self, d: &Expr, terms: impl Iterator<Item = &'t Term>) -> Option<Expr> {
-        let ty = type_of(&self.make.unit, d).filter(|t| t.is_differentiable())?;
+        let ty = type_of(&self.builder.unit, d).filter(|t| t.is_differentiable())?;
         let mut factor: Option<Factor> = None;
         let mut count = 0;
         for t in terms {
@@ -282,7 +291,7 @@ impl Gatherer<'_> {
         };
         let factor = match self.is_worth_keeping(&factor) {
             true => {
-                let t = Expr::var(self.make.temporary(ty), self.span);
+                let t = Expr::var(self.builder.temporary(ty), self.span);
                 self.before.push(Stmt::assign(t.clone(), factor, self.span));
                 t
             }
@@ -295,8 +304,10 @@ impl Gatherer<'_> {
     fn is_worth_keeping(&self, factor: &Expr) -> bool {
         let mut found: BTreeSet<SymId> = BTreeSet::new();
         factor.for_each_symbol(&mut |s| {
-            let symbol = &self.make.unit.symbols[s];
-            if symbol.is_variable() && symbol.place == Place::Local && !(self.source)(&symbol.name)
+            let symbol = &self.builder.unit.symbols[s];
+            if symbol.is_variable()
+                && symbol.storage_class == StorageClass::Local
+                && !(self.source)(&symbol.name)
             {
                 found.insert(s);
             }
@@ -321,12 +332,12 @@ impl Gatherer<'_> {
     /// have this type: otherwise products would be rounded differently from those of the program.
     fn factor(&self, e: &Expr, ty: Type) -> Option<Factor> {
         let is_number = |e: &Expr| {
-            type_of(&self.make.unit, e) == Some(ty)
-                && rank(&self.make.unit, e) == 0
+            type_of(&self.builder.unit, e) == Some(ty)
+                && rank(&self.builder.unit, e) == 0
                 && self.leaves(e).is_empty()
         };
         Some(match &e.kind {
-            _ if is_derivative(&self.make.derivatives, e) => Factor::One,
+            _ if is_derivative(&self.builder.derivatives, e) => Factor::One,
             ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => self.factor(a, ty)?,
             ExprKind::Unary(UnOp::Minus, a) => {
                 let a = self.factor(a, ty)?;

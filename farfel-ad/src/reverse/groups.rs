@@ -11,7 +11,7 @@
 //! Pushes or pops belong to one group if nothing else is done with the tape between them: no call that has it
 //! as an argument, and no IF or DO that records something.
 
-use super::tape::{Kind, Op, Tapes, Vars};
+use super::tape::{TapeKind, TapeOp, TapeVars, Tapes};
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, difference, sum};
 use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, for_each_symbol};
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A group of pushes or pops.
 struct Group {
-    op: Op,
+    op: TapeOp,
     members: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn group(tapes: &Tapes, block: &mut Block) {
     }
     let mut edits = Edits::default();
     for g in groups(tapes, block) {
-        if let (Op::Push(kind) | Op::Pop(kind), 2..) = (g.op, g.members.len())
+        if let (TapeOp::Push(kind) | TapeOp::Pop(kind), 2..) = (g.op, g.members.len())
             && let Some(vars) = tapes.used.get(&kind)
         {
             edits.add(&g, vars);
@@ -58,14 +58,14 @@ pub(super) fn group(tapes: &Tapes, block: &mut Block) {
 
 /// Finds the groups of pushes and pops in a block.
 fn groups(tapes: &Tapes, block: &[Stmt]) -> Vec<Group> {
-    let mut open: BTreeMap<Kind, Group> = BTreeMap::new();
+    let mut open: BTreeMap<TapeKind, Group> = BTreeMap::new();
     let mut done = Vec::new();
     let mut at = 0;
     while let Some(s) = block.get(at) {
         let op = tapes.op(s);
         // Values whose place follows from a loop variable are not counted.
         let counted = op.filter(|_| block.get(at + 1).is_some_and(|s| counts(tapes, s)));
-        let Some(op @ (Op::Push(kind) | Op::Pop(kind))) = counted else {
+        let Some(op @ (TapeOp::Push(kind) | TapeOp::Pop(kind))) = counted else {
             let mut named = Vec::new();
             for_each_symbol(std::slice::from_ref(s), &mut |x| {
                 named.extend(tapes.kind_of(x));
@@ -82,7 +82,7 @@ fn groups(tapes: &Tapes, block: &[Stmt]) -> Vec<Group> {
             }
         }
         at += match op {
-            Op::Push(_) => 3,
+            TapeOp::Push(_) => 3,
             _ => 2,
         };
     }
@@ -99,7 +99,7 @@ fn counts(tapes: &Tapes, s: &Stmt) -> bool {
 }
 
 /// The new part of a statement.
-enum New {
+enum Replacement {
     /// The condition of a check for room.
     Full(Expr),
     /// The place where a push stores its value.
@@ -112,30 +112,31 @@ enum New {
 
 /// New parts of statements, by index in the block; `None` if a statement is removed.
 #[derive(Default)]
-struct Edits(HashMap<usize, Option<New>>);
+struct Edits(HashMap<usize, Option<Replacement>>);
 
 impl Edits {
-    fn add(&mut self, g: &Group, vars: &Vars) {
+    fn add(&mut self, g: &Group, vars: &TapeVars) {
         let top = || Expr::var(vars.top(), Span::NONE);
         let int = |n: usize| Expr::int(i64::try_from(n).unwrap_or(0), Span::NONE);
         let all = g.members.len();
-        let push = matches!(g.op, Op::Push(_));
+        let push = matches!(g.op, TapeOp::Push(_));
         for (j, m) in g.members.iter().enumerate() {
             let last = j + 1 == all;
             let mut at = *m;
             if push {
-                let most = Expr::var(vars.most(), Span::NONE);
+                let most = Expr::var(vars.capacity(), Span::NONE);
                 let full = || binary(BinOp::Gt, sum(top(), int(all)), most);
-                self.0.insert(at, (j == 0).then(|| New::Full(full())));
+                self.0
+                    .insert(at, (j == 0).then(|| Replacement::Full(full())));
                 at += 1;
                 if !last {
                     let place = sum(top(), int(j + 1));
-                    self.0.insert(at + 1, Some(New::Pushed(place)));
+                    self.0.insert(at + 1, Some(Replacement::Pushed(place)));
                 }
             } else {
                 if j > 0 {
                     let place = difference(top(), int(j));
-                    self.0.insert(at, Some(New::Popped(place)));
+                    self.0.insert(at, Some(Replacement::Popped(place)));
                 }
                 at += 1;
             }
@@ -144,14 +145,14 @@ impl Edits {
                     true => sum(top(), int(all)),
                     false => difference(top(), int(all)),
                 };
-                New::Count(StmtKind::Assign(top(), counted))
+                Replacement::Count(StmtKind::Assign(top(), counted))
             };
             self.0.insert(at, last.then(count));
         }
     }
 }
 
-impl New {
+impl Replacement {
     fn put_into(self, s: &mut Stmt) {
         let place = |of: &mut Expr, place: Expr| {
             if let ExprKind::Element(_, subscripts) = &mut of.kind {
@@ -159,10 +160,10 @@ impl New {
             }
         };
         match (self, &mut s.kind) {
-            (New::Full(full), StmtKind::LogicalIf(condition, _)) => *condition = full,
-            (New::Pushed(e), StmtKind::Assign(to, _)) => place(to, e),
-            (New::Popped(e), StmtKind::Assign(_, value)) => place(value, e),
-            (New::Count(kind), old) => *old = kind,
+            (Replacement::Full(full), StmtKind::LogicalIf(condition, _)) => *condition = full,
+            (Replacement::Pushed(e), StmtKind::Assign(to, _)) => place(to, e),
+            (Replacement::Popped(e), StmtKind::Assign(_, value)) => place(value, e),
+            (Replacement::Count(kind), old) => *old = kind,
             _ => {}
         }
     }

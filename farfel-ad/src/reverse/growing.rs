@@ -28,18 +28,18 @@
 //!
 //! Adjoints that are differentiated again have tapes that do not grow: `legal/fixed_tapes.rs`.
 
+use super::AdjointEngine;
 use super::Part;
-use super::World;
-use super::made::Rooms;
-use super::maker::Maker;
-use super::tape::{Kind, Op, Tapes, Vars};
+use super::generated::TapeSizes;
+use super::tape::{TapeKind, TapeOp, TapeVars, Tapes};
 use super::tape_size;
+use super::unit_builder::UnitBuilder;
 use crate::legal::fixed_tapes::full_tape;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, sum};
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind,
-    SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
+    Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Program, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -47,14 +47,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 const FIRST: i64 = 64;
 
 /// The names of the subprograms that enlarge tapes.
-pub(super) type Growers = BTreeMap<Kind, Name>;
+pub(super) type Growers = BTreeMap<TapeKind, Name>;
 
-impl World {
+impl AdjointEngine {
     /// For each part, the tapes that have to grow: those whose size the head does not know, and the
     /// corresponding tapes of other heads that call the same subprograms.
-    pub(super) fn growers(&self, closure: &Program, rooms: &Rooms) -> Vec<Growers> {
+    pub(super) fn growers(&self, closure: &Program, tape_sizes: &TapeSizes) -> Vec<Growers> {
         let mut together: Vec<BTreeSet<usize>> = Vec::new();
-        for root in rooms.keys() {
+        for root in tape_sizes.keys() {
             let mut with = self.below(*root);
             together.retain(|other| {
                 let shares = !other.is_disjoint(&with);
@@ -67,9 +67,9 @@ impl World {
         }
         let mut out = vec![Growers::new(); self.parts.len()];
         for parts in together {
-            let roots = rooms.iter().filter(|(root, _)| parts.contains(root));
-            let tapes = roots.flat_map(|(_, (kinds, rooms))| kinds.iter().zip(rooms));
-            let unknown = tapes.filter(|(_, room)| room.is_none());
+            let roots = tape_sizes.iter().filter(|(root, _)| parts.contains(root));
+            let tapes = roots.flat_map(|(_, (kinds, tape_sizes))| kinds.iter().zip(tape_sizes));
+            let unknown = tapes.filter(|(_, size)| size.is_none());
             let grow: Growers = unknown
                 .map(|(kind, _)| (*kind, self.grower_name(closure, *kind)))
                 .collect();
@@ -87,7 +87,7 @@ impl World {
         while let Some(p) = open.pop().map(|i| &self.parts[i]) {
             walk_block(&p.body, &mut |s| {
                 if let StmtKind::Call(callee, _) = &s.kind
-                    && let Some(i) = self.part_of(&p.make.unit.symbols[*callee].name)
+                    && let Some(i) = self.part_of(&p.builder.unit.symbols[*callee].name)
                     && !self.parts[i].root
                     && found.insert(i)
                 {
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// A name for the subprogram that enlarges a tape, which nothing else has.
-    fn grower_name(&self, closure: &Program, kind: Kind) -> Name {
+    fn grower_name(&self, closure: &Program, kind: TapeKind) -> Name {
         let head = self.parts.iter().find(|p| p.root);
         let head = head.map_or("", |p| p.backward_name.as_str());
         let taken = |n: &str| {
@@ -112,18 +112,18 @@ impl World {
 
 impl Tapes {
     /// Makes the tapes local variables of the unit. Returns the statements for the beginning, and those for
-    /// the turn between the sweeps. `rooms` has the number of values of each tape, where that is known. The
-    /// tapes in `growers` can grow up to `most.1` bytes; the others have at most `most.0` bytes.
-    pub fn be_local(
+    /// the turn between the sweeps. `tape_sizes` has the number of values of each tape, where that is
+    /// known. The tapes in `growers` can grow up to `most.1` bytes; the others have at most `most.0` bytes.
+    pub fn declare_local(
         &self,
-        make: &mut Maker,
-        rooms: Vec<Option<Vec<tape_size::Term>>>,
+        builder: &mut UnitBuilder,
+        tape_sizes: Vec<Option<Vec<tape_size::Term>>>,
         most: (u64, u64),
         growers: &Growers,
     ) -> [Block; 2] {
         let span = Span::NONE;
         let (mut out, mut turn) = (Vec::new(), Vec::new());
-        for ((kind, v), terms) in self.used.iter().zip(rooms) {
+        for ((kind, v), terms) in self.used.iter().zip(tape_sizes) {
             let grows = growers.contains_key(kind);
             let limit = kind.limit(if grows { most.1 } else { most.0 });
             let set = |s, n| Stmt::assign(Expr::var(s, span), Expr::int(n, span), span);
@@ -134,7 +134,7 @@ impl Tapes {
             let small =
                 |n: &i64| !grows && n.saturating_mul(kind.bytes()) <= tape_size::SMALL_BYTES;
             let small = fixed.filter(small);
-            let symbol = &mut make.unit.symbols[v.values()];
+            let symbol = &mut builder.unit.symbols[v.values()];
             symbol.dims = vec![Dim {
                 lower: None,
                 upper: small.map(|n| Expr::int(n, span)),
@@ -142,23 +142,27 @@ impl Tapes {
             if small.is_none() {
                 symbol.attributes.insert(Attribute::Allocatable);
             }
-            make.unit.declare(v.values());
+            builder.unit.declare(v.values());
             out.push(set(v.top(), 0));
             let size = match (fixed, terms) {
                 (Some(n), _) => {
-                    out.push(set(v.most(), n));
+                    out.push(set(v.capacity(), n));
                     Expr::int(n, span)
                 }
                 (None, Some(terms)) => {
-                    let total = tape_size::total(make, &terms, limit);
-                    out.push(Stmt::assign(Expr::var(v.most(), span), total.clone(), span));
+                    let total = tape_size::total(builder, &terms, limit);
+                    out.push(Stmt::assign(
+                        Expr::var(v.capacity(), span),
+                        total.clone(),
+                        span,
+                    ));
                     total
                 }
                 (None, None) => {
-                    let [first, last] = begin(make, *kind, v, limit);
+                    let [first, last] = begin(builder, *kind, v, limit);
                     out.push(first);
                     turn.push(last);
-                    Expr::var(v.most(), span)
+                    Expr::var(v.capacity(), span)
                 }
             };
             if small.is_some() {
@@ -173,24 +177,24 @@ impl Tapes {
     }
 
     /// Makes the tapes that have to grow do so in a unit.
-    pub fn grow(&self, make: &mut Maker, growers: &Growers, blocks: [&mut Block; 2]) {
+    pub fn grow(&self, builder: &mut UnitBuilder, growers: &Growers, blocks: [&mut Block; 2]) {
         for (kind, vars) in &self.used {
             if growers.contains_key(kind) {
-                let symbol = &mut make.unit.symbols[vars.values()];
+                let symbol = &mut builder.unit.symbols[vars.values()];
                 symbol.attributes.insert(Attribute::Growing);
             }
         }
         for block in blocks {
-            self.grow_in(make, growers, block);
+            self.grow_in(builder, growers, block);
         }
     }
 
-    fn grow_in(&self, make: &mut Maker, growers: &Growers, block: &mut Block) {
+    fn grow_in(&self, builder: &mut UnitBuilder, growers: &Growers, block: &mut Block) {
         for s in block {
             for b in s.blocks_mut() {
-                self.grow_in(make, growers, b);
+                self.grow_in(builder, growers, b);
             }
-            let Some(Op::Push(kind) | Op::Room(kind)) = self.op(s) else {
+            let Some(TapeOp::Push(kind) | TapeOp::CapacityCheck(kind)) = self.op(s) else {
                 continue;
             };
             let (Some(name), Some(vars)) = (growers.get(&kind), self.used.get(&kind)) else {
@@ -204,8 +208,13 @@ impl Tapes {
                 ExprKind::Binary(BinOp::Gt, need, _) => (**need).clone(),
                 _ => sum(var(vars.top()), Expr::int(1, Span::NONE)),
             };
-            let grower = make.procedure(name, Class::Subroutine, None);
-            let args = vec![var(vars.values()), var(vars.top()), need, var(vars.most())];
+            let grower = builder.procedure(name, Class::Subroutine, None);
+            let args = vec![
+                var(vars.values()),
+                var(vars.top()),
+                need,
+                var(vars.capacity()),
+            ];
             **action = Stmt::call(grower, args, action.span);
         }
     }
@@ -213,67 +222,73 @@ impl Tapes {
 
 /// Determines the size of a head's tape of which nothing else is known. Returns the statement for the
 /// beginning, and that for the turn between the sweeps.
-pub(super) fn begin(make: &mut Maker, kind: Kind, vars: &Vars, limit: i64) -> [Stmt; 2] {
+pub(super) fn begin(
+    builder: &mut UnitBuilder,
+    kind: TapeKind,
+    vars: &TapeVars,
+    limit: i64,
+) -> [Stmt; 2] {
     let span = Span::NONE;
     let letter = kind.letter();
-    let last = make.declare(Symbol {
+    let last = builder.declare(Symbol {
         tape: true,
         saved: true,
         init: Some(Box::new(Expr::int(FIRST, span))),
         ..Symbol::variable(
-            make.unit
+            builder
+                .unit
                 .symbols
                 .unused(&format!("LAST_{letter}"), &|_| false),
             Type::Integer(8),
             span,
         )
     });
-    let size = make.call("MIN", vec![var(last), Expr::long(limit, span)], span);
+    let size = builder.call("MIN", vec![var(last), Expr::long(limit, span)], span);
     // Reverse sweeps push additional values if calls are joint.
     let twice = binary(BinOp::Mul, Expr::long(2, span), var(vars.top()));
-    let wanted = make.call("MAX", vec![var(last), twice], span);
-    let wanted = make.call("MIN", vec![var(vars.most()), wanted], span);
+    let wanted = builder.call("MAX", vec![var(last), twice], span);
+    let wanted = builder.call("MIN", vec![var(vars.capacity()), wanted], span);
     [
-        Stmt::assign(var(vars.most()), size, span),
+        Stmt::assign(var(vars.capacity()), size, span),
         Stmt::assign(var(last), wanted, span),
     ]
 }
 
 /// Returns the subprogram that enlarges a tape.
-pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
+pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     let span = Span::NONE;
     let unit = Unit::new(UnitKind::Subroutine, name.clone(), span);
-    let mut make = Maker::new(unit, Name::default(), HashSet::new());
+    let mut builder = UnitBuilder::new(unit, Name::default(), HashSet::new());
     let deferred = |upper: Option<Expr>| vec![Dim { lower: None, upper }];
     let mut tape = Symbol {
         dims: deferred(Some(Expr::star(span))),
-        place: Place::Dummy,
+        storage_class: StorageClass::Dummy,
         tape: true,
         ..Symbol::variable(format!("TAPE_{}", kind.letter()).into(), kind.ty(), span)
     };
     tape.attributes.insert(Attribute::Growing);
-    let long = |name: &str, place: Place| Symbol {
-        place,
+    let long = |name: &str, place: StorageClass| Symbol {
+        storage_class: place,
         ..Symbol::variable(name.into(), Type::Integer(8), span)
     };
-    let tape = make.declare(tape);
-    let top = make.declare(long("TOP", Place::Dummy));
-    let need = make.declare(long("NEED", Place::Dummy));
-    let most = make.declare(long("MOST", Place::Dummy));
-    let larger = make.declare(long("LARGER", Place::Local));
-    let times = make.declare(long("TIMES", Place::Local));
-    let status = make.declare(Symbol::variable("STATUS".into(), Type::INTEGER, span));
+    let tape = builder.declare(tape);
+    let top = builder.declare(long("TOP", StorageClass::Dummy));
+    let need = builder.declare(long("NEED", StorageClass::Dummy));
+    let most = builder.declare(long("MOST", StorageClass::Dummy));
+    let larger = builder.declare(long("LARGER", StorageClass::Local));
+    let times = builder.declare(long("TIMES", StorageClass::Local));
+    let status = builder.declare(Symbol::variable("STATUS".into(), Type::INTEGER, span));
     let mut kept = Symbol {
         dims: deferred(None),
         tape: true,
         ..Symbol::variable("KEPT".into(), kind.ty(), span)
     };
     kept.attributes.insert(Attribute::Allocatable);
-    let kept = make.declare(kept);
-    make.unit.args = [tape, top, need, most].map(Arg::Dummy).to_vec();
+    let kept = builder.declare(kept);
+    builder.unit.args = [tape, top, need, most].map(Arg::Dummy).to_vec();
     let most_of_all = Expr::long(limit, span);
     let wanted = binary(BinOp::Mul, var(times), var(most));
-    let wanted = make.call("MAX", vec![var(need), wanted], span);
+    let wanted = builder.call("MAX", vec![var(need), wanted], span);
     let full = binary(BinOp::Gt, var(need), most_of_all.clone());
     let failed = binary(BinOp::Ne, var(status), Expr::int(0, span));
     let text = "Farfel: no memory for the tape of an ADR block";
@@ -286,14 +301,14 @@ pub(super) fn grower(name: &Name, kind: Kind, limit: i64) -> Unit {
         times,
         larger,
         status,
-        size: make.call("MIN", vec![wanted, most_of_all], span),
+        size: builder.call("MIN", vec![wanted, most_of_all], span),
         full: vec![Stmt::logical_if(full, full_tape(span), span)],
         failed: vec![Stmt::logical_if(failed, stop, span)],
     };
-    make.unit.body = quoted.block(&make.unit.symbols, span);
-    make.unit.comments =
+    builder.unit.body = quoted.block(&builder.unit.symbols, span);
+    builder.unit.comments =
         vec![" Makes a tape with TOP values larger, so that it has room for NEED".into()];
-    make.unit
+    builder.unit
 }
 
 farfel_lang::quote! {

@@ -5,25 +5,25 @@
 //! original subprogram is called, and the reverse sweep is FOO_B. A head that is also called by other
 //! subprograms gets both forms.
 
-use super::known::Facts;
-use super::made::Known;
-use super::{Part, World, prepare, state};
+use super::generated::SweepResults;
+use super::sweep_data::UnitFacts;
+use super::{AdjointEngine, Part, prepare, state};
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
 use crate::layout::{GROWING, MOST_TAPE};
 use crate::locations::{Commons, Context, Set, common_members};
-use crate::tangent::{self, Head, Provide, Tangent, Tangents};
+use crate::tangent::{self, Head, Tangent, Tangents, UserDerivative};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Expr, Name, Place, Program, Request, StmtKind, SymId, Unit, for_each_reference, unused_name,
-    walk_block,
+    Expr, Name, Program, Request, StmtKind, StorageClass, SymId, Unit, for_each_reference,
+    unused_name, walk_block,
 };
 use farfel_lang::verify::Primals;
 use std::collections::{HashMap, HashSet};
 
 /// What the adjoints of one run are made for: a request or heads.
-pub(super) struct Order {
+pub(super) struct AdjointGoal {
     /// The AD block that requests them, or [`Span::NONE`].
     pub span: Span,
     /// The derivatives that are called from outside, or passed as arguments.
@@ -36,10 +36,10 @@ pub(super) struct Order {
     pub rules: Rules,
 }
 
-impl Order {
-    /// The order for a request of the compiler.
+impl AdjointGoal {
+    /// The goal for a request of the compiler.
     pub fn of(request: &Request, closure: &Program) -> Self {
-        Order {
+        AdjointGoal {
             span: request.span,
             roots: HashSet::from([request.derivative.clone()]),
             suffix: request.suffix.clone(),
@@ -75,7 +75,7 @@ pub struct Adjoints {
     /// The derivatives.
     pub units: Vec<Adjoint>,
     /// Procedures without source text whose derivatives are called.
-    pub provide: Vec<Provide>,
+    pub user_derivatives: Vec<UserDerivative>,
     /// The dependence analysis that slots are numbered by.
     pub dependence: crate::depend::Dependence,
 }
@@ -94,33 +94,36 @@ pub fn differentiate_heads(
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
     let closure = prepare::prepare_heads(program, &names)?;
     let heads = &tangent::renumbered(heads, program, &closure.program)?[..];
-    let mut undone = HashSet::new();
+    let mut self_restoring = HashSet::new();
     let (
-        Begun {
-            world,
+        PreparedHeads {
+            engine,
             contexts,
-            provide,
+            user_derivatives,
             dependence,
         },
         known,
     ) = loop {
         let mut found = Vec::new();
-        let made = tangent::linear_heads(&closure.program, heads, layout, &undone, &mut found)?;
-        let mut begun = Begun::of(&closure.program, heads, layout, made)?;
-        let known = begun.world.known_with_declarations(&closure.program);
-        if !World::undo(&closure.program, &known, &mut undone) {
+        let made =
+            tangent::linear_heads(&closure.program, heads, layout, &self_restoring, &mut found)?;
+        let mut prepared = PreparedHeads::of(&closure.program, heads, layout, made)?;
+        let known = prepared
+            .engine
+            .facts_and_sweeps_with_declarations(&closure.program);
+        if !AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {
             warnings.extend(closure.warnings.iter().cloned());
             warnings.append(&mut found);
-            break (begun, known);
+            break (prepared, known);
         }
     };
-    let made_units = world.units(&closure.program, known, warnings)?;
+    let made_units = engine.units(&closure.program, known, warnings)?;
     let (mut of, mut units): (Vec<Name>, Vec<Unit>) =
         made_units.into_iter().map(|m| (m.of, m.unit)).unzip();
     closure.finish(&mut units, &Name::default());
     units.iter_mut().for_each(Unit::number);
     let legal = Some(&closure.program);
-    crate::verify::made_of("reverse", program, legal, &units, &Primals::default())?;
+    crate::verify::generated_units_of("reverse", program, legal, &units, &Primals::default())?;
     // Added units are not the derivative of anything.
     of.extend(units[of.len()..].iter().map(|u| u.name.clone()));
     let adjoints = of.into_iter().zip(units).map(|(of, unit)| {
@@ -133,20 +136,20 @@ pub fn differentiate_heads(
     });
     Ok(Adjoints {
         units: adjoints.collect(),
-        provide,
+        user_derivatives,
         dependence,
     })
 }
 
 /// The state from which the adjoints of heads are generated.
-struct Begun {
-    world: World,
+struct PreparedHeads {
+    engine: AdjointEngine,
     contexts: Vec<(Name, Context)>,
-    provide: Vec<Provide>,
+    user_derivatives: Vec<UserDerivative>,
     dependence: crate::depend::Dependence,
 }
 
-impl Begun {
+impl PreparedHeads {
     fn of(
         closure: &Program,
         heads: &[Head],
@@ -155,50 +158,50 @@ impl Begun {
     ) -> Result<Self, Vec<Diagnostic>> {
         let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
         let is_head = |t: &Tangent| heads.iter().any(|h| h.unit == t.of);
-        let passed = passed(&made.units);
+        let passed = passed_as_arguments(&made.units);
         let is_root = |t: &&Tangent| is_head(t) || passed.contains(&t.unit.name);
-        let order = Order {
+        let goal = AdjointGoal {
             span: Span::NONE,
             roots: (made.units.iter().filter(is_root))
                 .map(|t| t.unit.name.clone())
                 .collect(),
             suffix: Name::default(),
             heads: true,
-            rules: Rules::assumed(&made.provide, &made.dependence.rules),
+            rules: Rules::assumed(&made.user_derivatives, &made.dependence.rules),
         };
         let contexts = (made.units.iter().filter(|t| is_head(t)))
             .map(|t| (t.unit.name.clone(), t.context.clone()))
             .collect();
-        let mut world = World::of(closure, made.units, order)?;
-        world.most_growing = MOST_TAPE * GROWING;
-        world.state = state::of(closure, &names, &world.commons, layout.real);
-        Ok(Begun {
-            world,
+        let mut engine = AdjointEngine::of(closure, made.units, goal)?;
+        engine.most_growing = MOST_TAPE * GROWING;
+        engine.state = state::of(closure, &names, &engine.commons, layout.real);
+        Ok(PreparedHeads {
+            engine,
             contexts,
-            provide: made.provide,
+            user_derivatives: made.user_derivatives,
             dependence: made.dependence,
         })
     }
 }
 
-impl World {
-    /// Like [`World::known`], after declaring in the units all COMMON blocks whose variables the sweeps must
-    /// name.
-    fn known_with_declarations(&mut self, closure: &Program) -> Known {
-        let mut known = self.known();
+impl AdjointEngine {
+    /// Like [`AdjointEngine::facts_and_sweeps`], after declaring in the units all COMMON blocks whose
+    /// variables the sweeps must name.
+    fn facts_and_sweeps_with_declarations(&mut self, closure: &Program) -> SweepResults {
+        let mut known = self.facts_and_sweeps();
         while self.declare(closure, &known.swept) {
-            known = self.known();
+            known = self.facts_and_sweeps();
         }
         known
     }
 
     /// Returns what the units must preserve for each other, and their sweeps.
-    fn known(&mut self) -> Known {
+    fn facts_and_sweeps(&mut self) -> SweepResults {
         let facts = self.facts();
         name_backward(self, &facts);
         let mut errors = Vec::new();
         let swept = self.all_swept(&facts, &mut errors);
-        Known {
+        SweepResults {
             facts,
             swept,
             errors,
@@ -209,11 +212,11 @@ impl World {
 /// Names the reverse sweeps. The plain name of a derivative is reserved for the unit that has the
 /// derivative's arguments, so a reverse sweep gets another name if it takes a tape, or if the complete
 /// adjoint exists as well.
-fn name_backward(world: &mut World, facts: &[Facts]) {
-    let mut taken: HashSet<Name> = (world.parts.iter())
+fn name_backward(engine: &mut AdjointEngine, facts: &[UnitFacts]) {
+    let mut taken: HashSet<Name> = (engine.parts.iter())
         .flat_map(|p| [p.name.clone(), p.forward_name.clone()])
         .collect();
-    for (p, facts) in world.parts.iter_mut().zip(facts) {
+    for (p, facts) in engine.parts.iter_mut().zip(facts) {
         p.backward_name = p.name.clone();
         let own = !p.is_called_from_outside && !facts.forward && facts.tapes.is_empty();
         if !p.root && !own {
@@ -224,19 +227,23 @@ fn name_backward(world: &mut World, facts: &[Facts]) {
 }
 
 /// Members of COMMON blocks: the block, and the zero-based position in it.
-pub(super) type Members = HashSet<(Name, usize)>;
+pub(super) type CommonMembers = HashSet<(Name, usize)>;
 
 /// The COMMON derivatives that are set when a head's adjoint is called: those of its dependent variables. If
 /// a block is a single location, all of its members.
-pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent, commons: &Commons) -> Members {
+pub(super) fn given_in_common(
+    tangents: &[Tangent],
+    root: &Tangent,
+    commons: &Commons,
+) -> CommonMembers {
     let numbers: Set = (root.context.outputs.ones())
         .filter_map(|slot| slot.checked_sub(root.args + 1))
         .collect();
-    let mut found = Members::new();
+    let mut found = CommonMembers::new();
     for t in tangents {
         let members = common_members(&t.unit);
         for (slot, d) in &t.by_slot {
-            let Place::Common(block) = &t.unit.symbols[*d].place else {
+            let StorageClass::Common(block) = &t.unit.symbols[*d].storage_class else {
                 continue;
             };
             let number = slot.checked_sub(t.args + 1);
@@ -265,7 +272,7 @@ pub(super) fn given_in_common(tangents: &[Tangent], root: &Tangent, commons: &Co
 pub(super) fn hide_result(unit: &mut Unit, value: Option<SymId>) {
     let Some(value) = value else { return };
     unit.args.retain(|a| a.sym() != Some(value));
-    unit.symbols[value].place = Place::Local;
+    unit.symbols[value].storage_class = StorageClass::Local;
 }
 
 /// The names of all procedures that the tangents call.
@@ -283,7 +290,7 @@ pub(super) fn called(tangents: &[Tangent]) -> HashSet<Name> {
 
 /// The names of tangents that are passed as arguments. The procedures that receive them call their adjoints
 /// like those of heads, with both sweeps in one unit.
-fn passed(tangents: &[Tangent]) -> HashSet<Name> {
+fn passed_as_arguments(tangents: &[Tangent]) -> HashSet<Name> {
     let mut found = HashSet::new();
     for t in tangents {
         for_each_reference(&t.unit.body, &mut |call| {
@@ -308,7 +315,7 @@ pub(super) fn reached<'p>(
     while let Some(p) = found.get(at).copied() {
         walk_block(&p.body, &mut |s| {
             if let StmtKind::Call(callee, _) = &s.kind
-                && let Some(i) = index.get(&p.make.unit.symbols[*callee].name)
+                && let Some(i) = index.get(&p.builder.unit.symbols[*callee].name)
                 && seen.insert(*i)
             {
                 found.extend(parts.get(*i));

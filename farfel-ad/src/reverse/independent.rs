@@ -4,17 +4,17 @@
 //! tape for this iteration only, and immediately goes back over it. That no value goes from one iteration to
 //! another is proven here. Sums that nothing else in the loop reads are allowed.
 
-use super::known::{Replay, Sweeps};
 use super::loops::backwards;
 use super::recompute::Control;
 use super::sweep::Sweeper;
+use super::sweep_data::{Replay, Sweeps};
 use super::tbr::Needs;
 use super::transpose::is_derivative;
-use crate::affine::{Affine, Span as LoopSpan};
+use crate::affine::{Affine, LoopRange};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::count;
-use farfel_lang::ir::{Do, Expr, Place, Stmt, StmtKind, SymId, Type};
+use farfel_lang::ir::{Do, Expr, Stmt, StmtKind, StorageClass, SymId, Type};
 
 impl Sweeper<'_> {
     pub(super) fn independent(
@@ -26,24 +26,26 @@ impl Sweeper<'_> {
         needs: &mut Needs,
     ) -> Option<Sweeps> {
         let known = step.map_or(Some(1), |s| {
-            farfel_lang::storage::constant::integer(&self.make.unit, s)
+            farfel_lang::storage::constant::integer(&self.builder.unit, s)
         });
-        let around = LoopSpan {
+        let around = LoopRange {
             var,
             low: None::<Affine>,
             high: None,
         };
         let (once, _) = self.one_iteration(Some(around), &d.body)?;
-        self.refuse_other(&d.body, at);
-        let touched = self.world.touched_in(&self.make.unit, self.space, &d.body);
+        self.refuse_unrepeatable(&d.body, at);
+        let touched = self
+            .engine
+            .touched_in(&self.builder.unit, self.space, &d.body);
         let derivatives = self.derivative_locs();
         let own_loc = self.space.loc(var);
         let mut assigned = touched.assigned;
         assigned.difference_with(&derivatives);
         assigned.set(own_loc, false);
         for loc in self.dependences(d, var) {
-            let ids: Vec<SymId> = self.make.unit.symbols.ids().collect();
-            let symbols = &self.make.unit.symbols;
+            let ids: Vec<SymId> = self.builder.unit.symbols.ids().collect();
+            let symbols = &self.builder.unit.symbols;
             let found = ids
                 .into_iter()
                 .map(|id| (id, &symbols[id]))
@@ -70,13 +72,13 @@ impl Sweeper<'_> {
             self.read(e, needs);
         }
         // Tells `tape_size` where the loop is.
-        let mark = self.make.variable("AGAIN", Type::INTEGER);
+        let mark = self.builder.variable("AGAIN", Type::INTEGER);
         let zero = Expr::int(0, span);
         forward.push(Stmt::assign(Expr::var(mark, span), zero, span));
         forward.push(Stmt::repeat(
             Do {
                 body: self.primal(&d.body),
-                mark: None,
+                directive: None,
                 ..d.clone()
             },
             span,
@@ -105,7 +107,9 @@ impl Sweeper<'_> {
 
     /// The locations whose values from another iteration an iteration may read.
     pub(super) fn dependences(&self, d: &Do, var: SymId) -> Vec<usize> {
-        let mut assigned = self.world.assigned_in(&self.make.unit, self.space, &d.body);
+        let mut assigned = self
+            .engine
+            .assigned_in(&self.builder.unit, self.space, &d.body);
         assigned.difference_with(&self.derivative_locs());
         assigned.set(self.space.loc(var), false);
         let mut state = self.exposed(&d.body);
@@ -117,15 +121,16 @@ impl Sweeper<'_> {
     /// Whether a location is used only to compute its own new values.
     fn is_sum(&self, loc: usize, body: &[Stmt]) -> bool {
         let is = |s: SymId| self.space.loc(s) == loc;
-        let mut symbols = self.make.unit.symbols.iter();
-        let plain = symbols
-            .all(|(id, s)| !is(id) || s.is_variable() && !matches!(s.place, Place::Common(_)));
+        let mut symbols = self.builder.unit.symbols.iter();
+        let plain = symbols.all(|(id, s)| {
+            !is(id) || s.is_variable() && !matches!(s.storage_class, StorageClass::Common(_))
+        });
         let mut only = plain && !self.space.tangled.contains(loc);
         for s in body {
             s.walk(&mut |x| match &x.kind {
                 StmtKind::Assign(target, _)
                     if target.base().is_some_and(is)
-                        && !is_derivative(&self.make.derivatives, target) =>
+                        && !is_derivative(&self.builder.derivatives, target) =>
                 {
                     for c in target.children() {
                         c.for_each_symbol(&mut |s| only &= !is(s));

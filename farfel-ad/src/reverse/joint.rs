@@ -11,21 +11,21 @@
 //!
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
-use super::effects::{Besides, Touched};
-use super::known::{Replay, Sweeps};
+use super::effects::{SideEffects, StatementEffects};
 use super::sweep::Sweeper;
+use super::sweep_data::{Replay, Sweeps};
 use super::tbr::{Elements, Needs};
-use super::{Part, World};
-use crate::flow::Flow;
+use super::{AdjointEngine, Part};
+use crate::flow::FlowGraph;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, Place as Storage, Stmt, StmtId, Type, Unit};
+use farfel_lang::ir::{Block, Expr, Stmt, StmtId, StorageClass as Storage, Type, Unit};
 use farfel_lang::solve::{Graph, forward};
 use std::collections::HashMap;
 
 /// A variable that a call reads or changes.
-struct Place {
+struct AccessedVariable {
     target: Expr,
     loc: usize,
     /// The element, or `None` for the whole variable.
@@ -36,12 +36,12 @@ struct Place {
 
 /// The statements that save some variables, and those that restore them.
 #[derive(Default)]
-struct Kept {
+struct SavedVariables {
     push: Block,
     pops: Vec<Block>,
 }
 
-impl Kept {
+impl SavedVariables {
     fn add(&mut self, (push, pop): (Block, Block)) {
         self.push.extend(push);
         self.pops.push(pop);
@@ -53,11 +53,13 @@ impl Kept {
     }
 }
 
-impl World {
+impl AdjointEngine {
     /// Whether calls of a part can be executed again.
     pub(super) fn can_be_joint(&self, p: &Part) -> bool {
         let effect = self.effects.get(&p.name);
-        !p.root && !self.keeps_state && effect.is_some_and(|e| e.besides == Besides::Nothing)
+        !p.root
+            && !self.keeps_state
+            && effect.is_some_and(|e| e.side_effects == SideEffects::Nothing)
     }
 }
 
@@ -70,41 +72,47 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
-        let callee = &self.world.parts[part];
-        let set = self.set_before(id);
-        let mut places = self.places_of(part, args, needs, span);
+        let callee = &self.engine.parts[part];
+        let set = self.defined_before(id);
+        let mut accessed = self.accessed_variables(part, args, needs, span);
         // An undefined variable need not be saved, whatever the call would do with it.
         if let Some(set) = set {
-            places
+            accessed
                 .iter_mut()
                 .for_each(|p| p.read &= set.contains(p.loc));
         }
         // `needed`: values from before the call that are needed anyway. `state`: values that the second
         // execution starts from. `both`: both.
-        let (mut needed, mut state, mut both) = (Kept::default(), Kept::default(), Kept::default());
-        let mut assigned = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
+        let (mut needed, mut state, mut both) = (
+            SavedVariables::default(),
+            SavedVariables::default(),
+            SavedVariables::default(),
+        );
+        let mut assigned = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
         let mut done: Vec<&Expr> = Vec::new();
-        for p in places.iter().filter(|p| p.assigned) {
+        for p in accessed.iter().filter(|p| p.assigned) {
             assigned.insert(p.loc);
-            if done.iter().any(|d| d.reads_as(&p.target)) {
+            if done.iter().any(|d| d.equals_ignoring_spans(&p.target)) {
                 continue;
             }
             done.push(&p.target);
             // It is read under another name for the same storage, or both as an argument and in COMMON.
-            let again = |q: &Place| {
-                q.read && (q.target.reads_as(&p.target) || self.space.tangled.contains(p.loc))
+            let also_read = |q: &AccessedVariable| {
+                q.read
+                    && (q.target.equals_ignoring_spans(&p.target)
+                        || self.space.tangled.contains(p.loc))
             };
-            let read = places.iter().any(|q| q.loc == p.loc && again(q));
+            let read = accessed.iter().any(|q| q.loc == p.loc && also_read(q));
             let own = self.overwrite(&p.target, needs, span);
             match (own.0.is_empty(), read) {
                 (true, true) => {
-                    let made = self.keep(&p.target, &Needs::default(), span);
+                    let made = self.save(&p.target, &Needs::default(), span);
                     state.add(made);
                 }
                 (false, true) => {
                     both.add(own);
                     // The whole variable, even if only a section of it is needed.
-                    let made = self.keep(&p.target, &Needs::default(), span);
+                    let made = self.save(&p.target, &Needs::default(), span);
                     state.add(made);
                 }
                 (false, false) => needed.add(own),
@@ -112,7 +120,7 @@ impl Sweeper<'_> {
             }
         }
         self.changed(&assigned, needs);
-        for p in places.iter().filter(|p| p.read && !p.assigned) {
+        for p in accessed.iter().filter(|p| p.read && !p.assigned) {
             match p.element.clone() {
                 Some(e) => needs.add(p.loc, e),
                 None => {
@@ -123,7 +131,7 @@ impl Sweeper<'_> {
         self.read_to_pass(callee, args, needs);
         let (sweep, tapes) = self.forward_call(part, args, span);
         let primals = self.primals(part, args);
-        let mark = self.make.variable("AGAIN", Type::INTEGER);
+        let mark = self.builder.variable("AGAIN", Type::INTEGER);
         let mut forward = needed.push.clone();
         forward.extend(state.push.iter().cloned());
         // Tells `tape_size` that the reverse sweep records something later.
@@ -133,10 +141,10 @@ impl Sweeper<'_> {
             span,
         ));
         forward.push(self.primal_call(part, primals, span));
-        let mut again = both.push.clone();
-        again.push(sweep);
+        let mut rerun = both.push.clone();
+        rerun.push(sweep);
         let mut backward = state.pop();
-        backward.extend(again.iter().cloned());
+        backward.extend(rerun.iter().cloned());
         backward.extend(self.backward_call(part, args, tapes, span));
         backward.extend(both.pop());
         backward.extend(needed.pop());
@@ -146,7 +154,7 @@ impl Sweeper<'_> {
                 slots: 0,
                 steps: [one(), one(), one()],
                 state: Vec::new(),
-                body: again,
+                body: rerun,
             };
             self.replays.insert(mark, replay);
         }
@@ -155,40 +163,46 @@ impl Sweeper<'_> {
 
     /// The locations whose values on entry a part reads; other locations are set before they are read. The
     /// result has no value on entry.
-    fn read_before(&mut self, part: usize) -> Set {
-        if let Some(known) = self.read_before.get(&part) {
+    fn read_on_entry(&mut self, part: usize) -> Set {
+        if let Some(known) = self.read_on_entry.get(&part) {
             return known.clone();
         }
-        let callee = &self.world.parts[part];
-        let mut found = Sweeper::new(self.world, self.facts, part).exposed(&callee.body);
+        let callee = &self.engine.parts[part];
+        let mut found = Sweeper::new(self.engine, self.facts, part).exposed(&callee.body);
         if let Some(result) = callee.value {
             found.set(callee.space.loc(result), false);
         }
         // Bounds in declarations are read before all statements.
-        let bounds = bound_variables(&callee.make.unit);
+        let bounds = bound_variables(&callee.builder.unit);
         found.extend(bounds.into_iter().map(|s| callee.space.loc(s)));
-        self.read_before.insert(part, found.clone());
+        self.read_on_entry.insert(part, found.clone());
         found
     }
 
     /// The locations that may be defined when a statement begins; `None` if that is not known.
-    fn set_before(&mut self, id: StmtId) -> Option<Set> {
-        let all = self.set_before.take();
-        let all = all.unwrap_or_else(|| set_before(self.world, self.part));
+    fn defined_before(&mut self, id: StmtId) -> Option<Set> {
+        let all = self.defined_before.take();
+        let all = all.unwrap_or_else(|| defined_before(self.engine, self.part));
         let set = all.get(&id).cloned();
-        self.set_before = Some(all);
+        self.defined_before = Some(all);
         set
     }
 
     /// The variables that a call reads or assigns, in the order of the callee's slots.
-    fn places_of(&mut self, part: usize, args: &[Expr], needs: &Needs, span: Span) -> Vec<Place> {
-        let callee = &self.world.parts[part];
+    fn accessed_variables(
+        &mut self,
+        part: usize,
+        args: &[Expr],
+        needs: &Needs,
+        span: Span,
+    ) -> Vec<AccessedVariable> {
+        let callee = &self.engine.parts[part];
         let n = callee.derivative_args.len();
-        let mut places = Vec::new();
-        let Some(effect) = self.world.effects.get(&callee.name) else {
-            return places;
+        let mut accessed = Vec::new();
+        let Some(effect) = self.engine.effects.get(&callee.name) else {
+            return accessed;
         };
-        let before = self.read_before(part);
+        let before = self.read_on_entry(part);
         let is_read = |slot: usize| {
             let within = callee.space.slot(slot);
             effect.read.contains(slot) && within.is_none_or(|l| before.contains(l))
@@ -201,10 +215,10 @@ impl Sweeper<'_> {
             let loc = self.space.loc(base);
             let scalar = callee.scalar_args.get(i).copied().unwrap_or(false);
             let element = match scalar && !self.space.tangled.contains(loc) {
-                true => Elements::of(&self.make.unit, a),
+                true => Elements::of(&self.builder.unit, a),
                 false => None,
             };
-            places.push(Place {
+            accessed.push(AccessedVariable {
                 target: match &element {
                     Some(_) => a.clone(),
                     None => Expr::var(base, span),
@@ -215,19 +229,19 @@ impl Sweeper<'_> {
                 read: is_read(i),
             });
         }
-        for k in 0..self.world.commons.vars.len() {
+        for k in 0..self.engine.commons.vars.len() {
             let slot = n + 1 + k;
             let (assigned, read) = (effect.assigned.contains(slot), is_read(slot));
-            if !assigned && !read || self.world.derivative_commons.contains(k) {
+            if !assigned && !read || self.engine.derivative_commons.contains(k) {
                 continue;
             }
             let loc = self.space.common(k);
-            let symbols = self.make.unit.symbols.iter();
+            let symbols = self.builder.unit.symbols.iter();
             let here: Vec<_> = symbols
                 .filter(|(id, s)| {
                     s.is_variable()
                         && self.space.loc(*id) == loc
-                        && !self.make.derivatives.contains(id)
+                        && !self.builder.derivatives.contains(id)
                 })
                 .map(|(id, _)| id)
                 .collect();
@@ -238,7 +252,7 @@ impl Sweeper<'_> {
                 );
                 self.undeclared(loc, &why, span);
             }
-            let place = |target: Expr| Place {
+            let place = |target: Expr| AccessedVariable {
                 target,
                 loc,
                 element: None,
@@ -246,40 +260,40 @@ impl Sweeper<'_> {
                 read,
             };
             if here.is_empty() {
-                places.push(place(Expr::int(0, span)));
+                accessed.push(place(Expr::int(0, span)));
             }
             // A block that units divide differently is one location with several variables.
-            places.extend(here.into_iter().map(|s| place(Expr::var(s, span))));
+            accessed.extend(here.into_iter().map(|s| place(Expr::var(s, span))));
         }
-        places
+        accessed
     }
 }
 
 /// For each statement of a part, the locations that may be defined when it begins.
-fn set_before(world: &World, part: usize) -> HashMap<StmtId, Set> {
-    let p = &world.parts[part];
+fn defined_before(engine: &AdjointEngine, part: usize) -> HashMap<StmtId, Set> {
+    let p = &engine.parts[part];
     let unit = Unit {
         body: p.body.clone(),
-        ..p.make.unit.clone()
+        ..p.builder.unit.clone()
     };
     let space = &p.space;
-    let flow = Flow::of(&unit);
+    let flow = FlowGraph::of(&unit);
     // If variables share a location, any of them may be defined on entry.
     let mut entry = Set::with_capacity(space.len);
     for (id, s) in unit.symbols.iter().filter(|(_, s)| s.is_variable()) {
-        if s.place != Storage::Local || space.saved.contains(space.loc(id)) {
+        if s.storage_class != Storage::Local || space.saved.contains(space.loc(id)) {
             entry.insert(space.loc(id));
         }
     }
-    entry.extend((0..world.commons.vars.len()).map(|k| space.common(k)));
+    entry.extend((0..engine.commons.vars.len()).map(|k| space.common(k)));
     let found = forward(
         &Graph::of(&flow),
         flow.entry,
         entry,
         &mut |n, set: &mut Set| {
             if let Some(s) = flow.stmts.get(n) {
-                let mut touched = Touched::nothing(space.len);
-                world.effects.own(&unit, space, s, &mut touched);
+                let mut touched = StatementEffects::nothing(space.len);
+                engine.effects.own(&unit, space, s, &mut touched);
                 set.union_with(&touched.assigned);
             }
         },

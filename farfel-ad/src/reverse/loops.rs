@@ -1,11 +1,11 @@
 //! DO and DO WHILE: the reverse sweep executes the iterations in reverse order.
 
-use super::known::Sweeps;
-use super::stretch::{Counted, give_places};
+use super::direct_addressing::{ConstantStepLoop, address_directly};
 use super::sweep::Sweeper;
-use super::tape::Kind;
+use super::sweep_data::Sweeps;
+use super::tape::TapeKind;
 use super::tbr::Needs;
-use crate::affine::{Affine, Span as LoopSpan};
+use crate::affine::{Affine, LoopRange};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, count};
@@ -13,7 +13,7 @@ use farfel_lang::ir::{BinOp, Block, Do, Expr, ExprKind, Stmt, StmtId, SymId, Typ
 
 impl Sweeper<'_> {
     /// Computes the fixed point of what is needed at the start of each iteration of a loop.
-    pub(super) fn settle(
+    pub(super) fn needs_of_iteration(
         &mut self,
         id: StmtId,
         body: &[Stmt],
@@ -22,7 +22,7 @@ impl Sweeper<'_> {
     ) -> Needs {
         let mut state = needs.clone();
         // Enclosing loops ask many times, mostly with the same needs.
-        if let Some((asked, found)) = self.settled.get(&id) {
+        if let Some((asked, found)) = self.loop_needs.get(&id) {
             if asked == needs {
                 return found.clone();
             }
@@ -42,14 +42,14 @@ impl Sweeper<'_> {
             }
             state.union_with(&s);
         }
-        self.settled.insert(id, (needs.clone(), state.clone()));
+        self.loop_needs.insert(id, (needs.clone(), state.clone()));
         state
     }
 
     /// Determines the needs after some statements, without generating anything.
     fn try_block(&mut self, body: &[Stmt], needs: &mut Needs) {
         let saved = (
-            self.make.point(),
+            self.builder.state(),
             self.tapes.state(),
             self.branch,
             self.errors.len(),
@@ -59,15 +59,17 @@ impl Sweeper<'_> {
         self.trial -= 1;
         // Undo everything that the trial run has made.
         self.errors.truncate(saved.3);
-        self.make.back_to(&saved.0);
-        self.tapes.put_back(&saved.1);
+        self.builder.roll_back(&saved.0);
+        self.tapes.roll_back(&saved.1);
         self.branch = saved.2;
     }
 
     /// Enters a loop: whatever its body assigns, a later iteration may assign.
     fn enter(&mut self, body: &[Stmt]) {
-        let assigned = self.world.assigned_in(&self.make.unit, self.space, body);
-        self.later.push(assigned);
+        let assigned = self
+            .engine
+            .assigned_in(&self.builder.unit, self.space, body);
+        self.assigned_later.push(assigned);
     }
 
     pub(super) fn count_loop(
@@ -84,7 +86,7 @@ impl Sweeper<'_> {
         let v = Expr::var(var, span);
         let (mut forward, restore) = self.overwrite(&v, needs, span);
         needs.changed(var);
-        let unit = &self.make.unit;
+        let unit = &self.builder.unit;
         let known = step.map_or(Some(1), |s| {
             farfel_lang::storage::constant::integer(unit, s)
         });
@@ -97,39 +99,40 @@ impl Sweeper<'_> {
             Some(k) if k < 0 => (end.clone(), first.clone()),
             _ => (None, None),
         };
-        self.around.push(LoopSpan { var, low, high });
+        self.enclosing_loops.push(LoopRange { var, low, high });
         self.loop_vars.push(var);
-        self.loops += 1;
+        self.loop_depth += 1;
         let loc = self.space.loc(var);
         let next = |n: &mut Needs| {
             n.remove(loc);
             n.next_iteration(var, &first, unit_step);
         };
         self.enter(&d.body);
-        let mut state = self.settle(s.id, &d.body, needs, &next);
+        let mut state = self.needs_of_iteration(s.id, &d.body, needs, &next);
         let mut made = self.block(&d.body, &mut state);
         let mut moved = Vec::new();
         if let Some(step) = known.filter(|_| self.trial == 0) {
-            let l = Counted {
+            let l = ConstantStepLoop {
                 var,
                 from,
                 to,
                 step,
             };
-            let kinds: Vec<Kind> = self.tapes.used.keys().copied().collect();
+            let kinds: Vec<TapeKind> = self.tapes.used.keys().copied().collect();
             for kind in kinds {
                 let blocks = [&mut made.forward, &mut made.backward];
-                let placed = give_places(&mut self.make, &mut self.tapes, kind, &l, blocks, span);
+                let placed =
+                    address_directly(&mut self.builder, &mut self.tapes, kind, &l, blocks, span);
                 if let Some((before, after)) = placed {
                     forward.extend(before);
                     moved.extend(after);
                 }
             }
         }
-        self.later.pop();
-        self.loops -= 1;
+        self.assigned_later.pop();
+        self.loop_depth -= 1;
         self.loop_vars.pop();
-        self.around.pop();
+        self.enclosing_loops.pop();
         state.remove(loc);
         state.after_loop(var, &first, &end, unit_step);
         state.changed(var);
@@ -137,7 +140,7 @@ impl Sweeper<'_> {
         forward.push(Stmt::repeat(
             Do {
                 body: made.forward,
-                mark: None,
+                directive: None,
                 ..d.clone()
             },
             span,
@@ -175,12 +178,12 @@ impl Sweeper<'_> {
                 .help("assign the function's value to a variable, before the loop and at its end"),
             );
         }
-        self.loops += 1;
+        self.loop_depth += 1;
         self.enter(body);
-        let mut state = self.settle(id, body, needs, &|_| {});
+        let mut state = self.needs_of_iteration(id, body, needs, &|_| {});
         let made = self.block(body, &mut state);
-        self.later.pop();
-        self.loops -= 1;
+        self.assigned_later.pop();
+        self.loop_depth -= 1;
         needs.union_with(&state);
         if made.backward.is_empty() {
             forward.push(Stmt::do_while(c.clone(), made.forward, span));
@@ -189,17 +192,22 @@ impl Sweeper<'_> {
                 backward: restore,
             };
         }
-        let number = self.make.variable("TRIPS", Type::INTEGER);
-        let counter = self.make.variable("TRIP", Type::INTEGER);
+        let number = self.builder.variable("TRIPS", Type::INTEGER);
+        let counter = self.builder.variable("TRIP", Type::INTEGER);
         let n = || Expr::var(number, span);
         let quoted = Counting {
             number,
             condition: c.clone(),
             body: made.forward,
         };
-        forward.extend(quoted.block(&self.make.unit.symbols, span));
-        forward.extend(self.tapes.push(&mut self.make, Kind::Integer(4), n(), span));
-        let mut backward = self.tapes.pop(&mut self.make, Kind::Integer(4), n(), span);
+        forward.extend(quoted.block(&self.builder.unit.symbols, span));
+        forward.extend(
+            self.tapes
+                .push(&mut self.builder, TapeKind::Integer(4), n(), span),
+        );
+        let mut backward = self
+            .tapes
+            .pop(&mut self.builder, TapeKind::Integer(4), n(), span);
         let one = Expr::int(1, span);
         backward.extend(count(counter, one, n(), None, made.backward, span));
         backward.extend(restore);

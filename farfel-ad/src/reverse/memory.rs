@@ -1,8 +1,8 @@
 //! Reports how much memory the tapes of an adjoint take.
 
-use super::World;
-use super::made::Known;
-use super::tape::Kind;
+use super::AdjointEngine;
+use super::generated::SweepResults;
+use super::tape::TapeKind;
 use super::tape_size::{self, Bound, Term};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, Symbols, Type};
@@ -26,7 +26,7 @@ pub struct Tape {
 
 /// A subprogram whose calls have no tape until the reverse sweep reaches them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joint {
+pub struct JointUnit {
     /// Its name.
     pub unit: Name,
     /// Why its calls are joint.
@@ -42,28 +42,28 @@ pub(crate) fn tapes(
     program: &Program,
     request: &Request,
     most: Option<u64>,
-) -> Result<(Vec<Tape>, Vec<Joint>), Vec<Diagnostic>> {
-    let (_, world, known) = World::ready(program, request, most, &mut Vec::new())?;
-    let Known { facts, swept, .. } = known;
+) -> Result<(Vec<Tape>, Vec<JointUnit>), Vec<Diagnostic>> {
+    let (_, engine, known) = AdjointEngine::prepare(program, request, most, &mut Vec::new())?;
+    let SweepResults { facts, swept, .. } = known;
     let mut found = Vec::new();
-    for (i, _) in world.parts.iter().enumerate().filter(|(_, p)| p.root) {
+    for (i, _) in engine.parts.iter().enumerate().filter(|(_, p)| p.root) {
         let mut kinds = facts[i].tapes.clone();
         kinds.extend(swept[i].tapes.used.keys());
-        for (kind, terms) in kinds.iter().zip(world.rooms(&swept, &kinds, i)) {
-            let told = terms.and_then(|t| tape_size::seen_from_head(&world, &swept, i, t));
-            let (head, terms) = told.unzip();
-            let symbols = &world.parts[head.unwrap_or(i)].make.unit.symbols;
-            found.push(tape(*kind, terms.as_deref(), symbols, world.most_tape));
+        for (kind, terms) in kinds.iter().zip(engine.tape_sizes(&swept, &kinds, i)) {
+            let in_head = terms.and_then(|t| tape_size::seen_from_head(&engine, &swept, i, t));
+            let (head, terms) = in_head.unzip();
+            let symbols = &engine.parts[head.unwrap_or(i)].builder.unit.symbols;
+            found.push(tape(*kind, terms.as_deref(), symbols, engine.most_tape));
         }
     }
-    let joint = world.reasons.iter().map(|(i, why)| Joint {
-        unit: world.parts[*i].of.clone(),
+    let joint = engine.reasons.iter().map(|(i, why)| JointUnit {
+        unit: engine.parts[*i].of.clone(),
         why: why.clone(),
     });
     Ok((found, joint.collect()))
 }
 
-fn tape(kind: Kind, terms: Option<&[Term]>, symbols: &Symbols, most: u64) -> Tape {
+fn tape(kind: TapeKind, terms: Option<&[Term]>, symbols: &Symbols, most: u64) -> Tape {
     let bytes = u64::try_from(kind.bytes()).unwrap_or(1);
     let sum = terms.map(|t| Sum::of(t, symbols));
     Tape {

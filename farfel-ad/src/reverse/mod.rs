@@ -13,7 +13,7 @@
 //! | the head | one subroutine with both sweeps and the arguments of its tangent |
 //! | a subprogram below it, with suffix `_G1` | `NAME_F_G1`, the forward sweep, if it records anything; otherwise the original is called |
 //! | | `NAME_G1`, the reverse sweep, with the arguments of its tangent |
-//! | the subprogram that the head calls last (`last`) | `NAME_G1`, both sweeps, with tapes of its own |
+//! | the subprogram that the head calls last (`last_call`) | `NAME_G1`, both sweeps, with tapes of its own |
 //!
 //! `NAME_F_G1` and `NAME_G1` get the tapes as additional arguments at the end.
 //!
@@ -38,59 +38,59 @@ mod checkpoint;
 mod cost;
 mod custom_rules;
 mod dead_code;
+mod direct_addressing;
 mod effects;
 mod facts;
 mod fixed_point;
 mod gather;
+mod generated;
 mod groups;
 mod growing;
 mod heads;
 mod independent;
 mod joint;
-mod keep;
-mod known;
-mod last;
+mod last_call;
 mod loops;
-mod made;
-mod maker;
 pub mod memory;
 mod normal;
 mod prepare;
 mod proven_independent;
 mod recompute;
 mod recorded;
+mod save;
 mod state;
-mod stretch;
 mod sweep;
+mod sweep_data;
 mod tape;
 mod tape_size;
 mod tbr;
 mod transpose;
+mod unit_builder;
 mod units;
 
-use crate::custom_rules::shipped;
+use crate::custom_rules::bundled;
 use crate::layout::MOST_TAPE;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, DummyProcedure, Tangent};
-use effects::{Effects, KnownDummy, Touched};
+use effects::{Effects, KnownDummy, StatementEffects};
 use farfel_lang::Span;
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Arg, Attribute, Block, Name, Place, Program, Request, Stmt, StmtKind, SymId, Type, Unit,
+    Arg, Attribute, Block, Name, Program, Request, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
     UnitKind, unused_name, walk_block,
 };
-use farfel_lang::targets::Targets;
+use farfel_lang::targets::CallTargets;
 use farfel_lang::verify::Primals;
+use generated::SweepResults;
 pub use heads::{Adjoint, Adjoints, differentiate_heads};
-use heads::{Members, Order};
-use made::Known;
-use maker::Maker;
+use heads::{AdjointGoal, CommonMembers};
 use normal::Normalizer;
 pub use prepare::without_unused_below;
 pub(crate) use recorded::{Recorded, recorded};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use unit_builder::UnitBuilder;
 
 /// Returns the adjoint of a request's head and of the active subprograms below it. `most_tape` is the limit
 /// for the size of one tape in bytes, if the user has set one.
@@ -105,15 +105,15 @@ pub(crate) fn differentiate(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     warnings.extend(tangent::warnings_of_output(program, request));
-    let (closure, world, known) = World::ready(program, request, most_tape, warnings)?;
-    let made = world.units(&closure.program, known, warnings)?;
+    let (closure, engine, known) = AdjointEngine::prepare(program, request, most_tape, warnings)?;
+    let made = engine.units(&closure.program, known, warnings)?;
     let mut made: Vec<Unit> = made.into_iter().map(|m| m.unit).collect();
     closure.finish(&mut made, &request.suffix);
-    let shipped = shipped::needed(program, &made);
-    made.extend(shipped);
+    let bundled = bundled::needed(program, &made);
+    made.extend(bundled);
     made.iter_mut().for_each(Unit::number);
     let legal = Some(&closure.program);
-    crate::verify::made_of("reverse", program, legal, &made, &Primals::default())?;
+    crate::verify::generated_units_of("reverse", program, legal, &made, &Primals::default())?;
     Ok(made)
 }
 
@@ -142,7 +142,7 @@ struct Part {
     /// The argument that holds the function's value.
     value: Option<SymId>,
     /// The unit without its body.
-    make: Maker,
+    builder: UnitBuilder,
     body: Block,
     /// Pairs of a derivative and its variable.
     primals: Vec<(SymId, SymId)>,
@@ -156,26 +156,26 @@ struct Part {
     /// The statements that the adjoint of a head begins with.
     zero: Block,
     /// Derivatives in COMMON that are already set when the adjoint is called.
-    given_in_common: Members,
+    given_in_common: CommonMembers,
     /// Which arguments are scalars.
     scalar_args: Vec<bool>,
     /// Both sweeps are in one unit, which has its own tapes.
     root: bool,
     /// Both sweeps are in one unit because it is the last call of another such unit.
-    last: bool,
+    is_last_call: bool,
     /// Its head is called from outside. This holds for both parts of a head that is also called from inside.
     is_called_from_outside: bool,
 }
 
 /// Everything that the units of one request share.
-struct World {
+struct AdjointEngine {
     parts: Vec<Part>,
     index: HashMap<Name, usize>,
     /// Which arguments of tangents are scalars.
     scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
     /// The request or heads that the adjoints are made for, with the derivatives that are given.
-    order: Order,
+    goal: AdjointGoal,
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
@@ -196,18 +196,18 @@ struct World {
 
 /// The dummy procedures whose possible targets are all known from the program. There are none if a head takes
 /// a procedure argument: that comes from outside and may be passed on.
-fn known_dummies(closure: &Program, tangents: &[Tangent], order: &Order) -> Vec<KnownDummy> {
+fn known_dummies(closure: &Program, tangents: &[Tangent], goal: &AdjointGoal) -> Vec<KnownDummy> {
     let procedure = |u: &Unit, a: &Arg| {
         let symbol = &u.symbols[a.sym()?];
         symbol.class.is_procedure().then(|| symbol.name.clone())
     };
     let takes = |u: &Unit| u.args.iter().any(|a| procedure(u, a).is_some());
-    let head = |t: &&Tangent| order.roots.contains(&t.unit.name);
+    let head = |t: &&Tangent| goal.roots.contains(&t.unit.name);
     let heads = tangents.iter().filter(head);
     if heads.filter_map(|t| closure.unit(&t.of)).any(takes) {
         return Vec::new();
     }
-    let targets = Targets::of(closure);
+    let targets = CallTargets::of(closure);
     let mut found = Vec::new();
     for u in &closure.units {
         for (position, a) in u.args.iter().enumerate() {
@@ -248,29 +248,29 @@ fn scalar_args(unit: &Unit) -> Vec<bool> {
         .collect()
 }
 
-impl World {
+impl AdjointEngine {
     /// Collects everything that must be known before units are generated.
-    fn ready(
+    fn prepare(
         program: &Program,
         request: &Request,
         most_tape: Option<u64>,
         warnings: &mut Vec<Diagnostic>,
-    ) -> Result<(prepare::Closure, Self, Known), Vec<Diagnostic>> {
+    ) -> Result<(prepare::Closure, Self, SweepResults), Vec<Diagnostic>> {
         let closure = prepare::prepare(program, request)?;
-        let mut undone = HashSet::new();
+        let mut self_restoring = HashSet::new();
         loop {
             let mut found = Vec::new();
-            let tangents = tangent::linear(&closure.program, request, &undone, &mut found)?;
-            let order = Order::of(request, &closure.program);
-            let mut world = World::of(&closure.program, tangents, order)?;
-            let mut known = world.choose_joint(&closure.program, most_tape);
-            while world.declare(&closure.program, &known.swept) {
-                known = world.choose_joint(&closure.program, most_tape);
+            let tangents = tangent::linear(&closure.program, request, &self_restoring, &mut found)?;
+            let goal = AdjointGoal::of(request, &closure.program);
+            let mut engine = AdjointEngine::of(&closure.program, tangents, goal)?;
+            let mut known = engine.choose_joint(&closure.program, most_tape);
+            while engine.declare(&closure.program, &known.swept) {
+                known = engine.choose_joint(&closure.program, most_tape);
             }
-            if !World::undo(&closure.program, &known, &mut undone) {
+            if !AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {
                 warnings.extend(closure.warnings.iter().cloned());
                 warnings.append(&mut found);
-                return Ok((closure, world, known));
+                return Ok((closure, engine, known));
             }
         }
     }
@@ -278,16 +278,16 @@ impl World {
     fn of(
         closure: &Program,
         tangents: Vec<Tangent>,
-        order: Order,
+        goal: AdjointGoal,
     ) -> Result<Self, Vec<Diagnostic>> {
         let mut all = closure.clone();
         all.units.extend(tangents.iter().map(|t| t.unit.clone()));
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
-        let graph = Below::of(&all, names.iter().map(Name::as_str));
+        let graph = ReachableUnits::of(&all, names.iter().map(Name::as_str));
         let commons = Commons::of(&graph.units);
-        let dummies = known_dummies(closure, &tangents, &order);
-        let mut effects = Effects::with_dummies(&graph, &commons, dummies, &order.rules);
-        effects.add_given(&order.rules, commons.vars.len());
+        let dummies = known_dummies(closure, &tangents, &goal);
+        let mut effects = Effects::with_dummies(&graph, &commons, dummies, &goal.rules);
+        effects.add_given(&goal.rules, commons.vars.len());
         let mut derivative_commons = Set::with_capacity(commons.vars.len());
         for t in &tangents {
             for (block, members) in crate::locations::common_members(&t.unit) {
@@ -300,7 +300,7 @@ impl World {
                 }
             }
         }
-        let mut world = World {
+        let mut engine = AdjointEngine {
             parts: Vec::new(),
             index: tangents
                 .iter()
@@ -311,7 +311,7 @@ impl World {
                 .map(|t| (t.unit.name.clone(), scalar_args(&t.unit)))
                 .collect(),
             effects,
-            order,
+            goal,
             commons,
             derivative_commons,
             keeps_state: false,
@@ -321,14 +321,14 @@ impl World {
             joint: BTreeSet::new(),
             reasons: BTreeMap::new(),
         };
-        world.keeps_state = state::keeps_state(&world, &graph.units);
+        engine.keeps_state = state::keeps_state(&engine, &graph.units);
         let mut errors = Vec::new();
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();
         let called = heads::called(&tangents);
         let both = |t: &Tangent| {
             let name = &t.unit.name;
-            let root = world.order.roots.contains(name);
+            let root = engine.goal.roots.contains(name);
             (root, !root || called.contains(name))
         };
         let mut places: Vec<(&Tangent, bool)> = Vec::new();
@@ -339,7 +339,7 @@ impl World {
         }
         let mut index = HashMap::new();
         for (t, root) in places {
-            let mut part = world.part(closure, t.clone(), root, &mut errors);
+            let mut part = engine.part(closure, t.clone(), root, &mut errors);
             // The adjoint of a function X_F has the name that X's forward sweep would get.
             if !root {
                 part.forward_name = unused_name(&part.forward_name, &|n| taken.contains(n));
@@ -347,18 +347,18 @@ impl World {
             }
             if root {
                 part.forward_name = Name::default();
-                part.given_in_common = heads::given_in_common(&tangents, t, &world.commons);
+                part.given_in_common = heads::given_in_common(&tangents, t, &engine.commons);
             }
             part.is_called_from_outside = both(t).0;
             index.insert(part.name.clone(), parts.len());
             parts.push(part);
         }
-        world.index = index;
-        world.parts = parts;
-        last::join(&mut world, closure);
+        engine.index = index;
+        engine.parts = parts;
+        last_call::join_last_calls(&mut engine, closure);
         match errors.is_empty() {
-            true => Ok(world),
-            false => Err(world.errors(errors)),
+            true => Ok(engine),
+            false => Err(engine.errors(errors)),
         }
     }
 
@@ -387,38 +387,38 @@ impl World {
         let added = |a: &Arg| a.sym().is_some_and(|s| t.added.contains(&s));
         let added_args = unit.args.iter().map(added).collect();
         let scalar_args = scalar_args(&unit);
-        let mut make = Maker::new(unit, self.order.suffix.clone(), t.derivatives);
-        let space = Space::of(&make.unit, &self.commons);
+        let mut builder = UnitBuilder::new(unit, self.goal.suffix.clone(), t.derivatives);
+        let space = Space::of(&builder.unit, &self.commons);
         let body = Normalizer {
-            world: self,
-            make: &mut make,
+            engine: self,
+            builder: &mut builder,
             space: &space,
             errors,
         }
         .block(body);
         let of_source = |name: &str| source.is_some_and(|u| u.symbols.find(name).is_some());
-        let mut body = gather::gather(&mut make, body, &of_source, t.direction);
-        make.unit.stmt_ids.number(&mut body);
+        let mut body = gather::gather(&mut builder, body, &of_source, t.direction);
+        builder.unit.stmt_ids.number(&mut body);
         // The normal form has additional symbols.
-        let space = Space::of(&make.unit, &self.commons);
-        for d in &make.derivatives {
+        let space = Space::of(&builder.unit, &self.commons);
+        for d in &builder.derivatives {
             if space.saved.contains(space.loc(*d)) {
-                let s = &make.unit.symbols[*d];
+                let s = &builder.unit.symbols[*d];
                 errors.push(
                     Diagnostic::error(
                         &rules::AD_STORAGE,
-                        make.unit.span,
+                        builder.unit.span,
                         format!("{} would keep its cotangent from call to call", s.name),
                     )
                     .help("put the variable into a COMMON block"),
                 );
             }
         }
-        errors.extend(allocated_by_assignments(&make, &body));
-        let assigned = self.assigned_in(&make.unit, &space, &body);
-        for s in bound_variables(&make.unit) {
+        errors.extend(allocated_by_assignments(&builder, &body));
+        let assigned = self.assigned_in(&builder.unit, &space, &body);
+        for s in bound_variables(&builder.unit) {
             if !root && assigned.contains(space.loc(s)) {
-                let s = &make.unit.symbols[s];
+                let s = &builder.unit.symbols[s];
                 errors.push(
                     Diagnostic::error(
                         &rules::AD_SIZE,
@@ -433,23 +433,23 @@ impl World {
             }
         }
         Part {
-            forward_name: self.order.forward_name(&t.of, &name),
+            forward_name: self.goal.forward_name(&t.of, &name),
             backward_name: name.clone(),
             value: source
                 .filter(|u| u.kind == UnitKind::Function)
                 .and_then(|u| u.result),
             root,
-            last: false,
+            is_last_call: false,
             is_called_from_outside: root,
             added_args,
             dummies: t.dummies,
             primals: t.primals,
             zero: t.zero,
-            given_in_common: Members::new(),
+            given_in_common: CommonMembers::new(),
             name,
             of: t.of,
             result,
-            make,
+            builder,
             body,
             space,
             derivative_args,
@@ -466,7 +466,7 @@ impl World {
         errors.dedup();
         errors
             .into_iter()
-            .map(|d| match self.order.span {
+            .map(|d| match self.goal.span {
                 Span::NONE => d,
                 span => d.related(span, "for this AD block"),
             })
@@ -478,9 +478,9 @@ impl World {
         self.index.get(name).copied()
     }
 
-    fn touched_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> Touched {
+    fn touched_in(&self, unit: &Unit, space: &Space, block: &[Stmt]) -> StatementEffects {
         // Symbols that were added later have no locations yet.
-        let mut touched = Touched::nothing(space.len + unit.symbols.len());
+        let mut touched = StatementEffects::nothing(space.len + unit.symbols.len());
         for s in block {
             s.walk(&mut |s| self.effects.own(unit, space, s, &mut touched));
         }
@@ -495,15 +495,16 @@ impl World {
 
 /// Reports allocatable arrays that are used without ALLOCATE: assignments give them bounds that a backward
 /// sweep would not know.
-fn allocated_by_assignments(make: &Maker, body: &[Stmt]) -> Vec<Diagnostic> {
-    let unit = &make.unit;
+fn allocated_by_assignments(builder: &UnitBuilder, body: &[Stmt]) -> Vec<Diagnostic> {
+    let unit = &builder.unit;
     let mut places: BTreeMap<SymId, Option<Span>> = BTreeMap::new();
     walk_block(body, &mut |stmt| {
         let allocates = matches!(stmt.kind, StmtKind::Allocation(_));
         let mut named = |s: SymId| {
             let symbol = &unit.symbols[s];
-            let allocatable = symbol.has(Attribute::Allocatable) && symbol.place == Place::Local;
-            if allocatable && !symbol.tape && !make.derivatives.contains(&s) {
+            let allocatable =
+                symbol.has(Attribute::Allocatable) && symbol.storage_class == StorageClass::Local;
+            if allocatable && !symbol.tape && !builder.derivatives.contains(&s) {
                 let first = places.entry(s).or_insert(Some(stmt.span));
                 // These get another message.
                 if allocates {

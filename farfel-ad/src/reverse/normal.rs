@@ -4,9 +4,9 @@
 //! - Values that the reverse sweep evaluates again must not have changed: loop bounds that the body changes,
 //!   functions in linear statements, and arguments that a call changes are assigned to temporaries first.
 
-use super::World;
-use super::maker::Maker;
+use super::AdjointEngine;
 use super::transpose::is_derivative;
+use super::unit_builder::UnitBuilder;
 use crate::locations::{Set, Space};
 use crate::subscripts::{begin_alike, begins};
 use farfel_lang::Span;
@@ -20,19 +20,19 @@ use farfel_lang::storage::constant::{Constants, integer};
 use farfel_lang::types::{rank, type_of};
 
 /// Whether an expression calls anything but intrinsic functions.
-pub(super) fn has_calls(make: &Maker, e: &Expr) -> bool {
+pub(super) fn has_calls(builder: &UnitBuilder, e: &Expr) -> bool {
     let mut found = false;
     e.walk(&mut |x| {
         if let ExprKind::Call(s, _) = &x.kind {
-            found |= !matches!(make.unit.symbols[*s].class, Class::Intrinsic(_));
+            found |= !matches!(builder.unit.symbols[*s].class, Class::Intrinsic(_));
         }
     });
     found
 }
 
 pub(super) struct Normalizer<'w> {
-    pub world: &'w World,
-    pub make: &'w mut Maker,
+    pub engine: &'w AdjointEngine,
+    pub builder: &'w mut UnitBuilder,
     pub space: &'w Space,
     pub errors: &'w mut Vec<Diagnostic>,
 }
@@ -85,7 +85,7 @@ impl Normalizer<'_> {
             }
             StmtKind::Do(d) => self.do_loop(*d, span, out),
             StmtKind::Assign(target, value) => {
-                let linear = is_derivative(&self.make.derivatives, &target);
+                let linear = is_derivative(&self.builder.derivatives, &target);
                 let value = if linear {
                     self.without_calls(value, out)
                 } else {
@@ -129,7 +129,7 @@ impl Normalizer<'_> {
     /// Reports statements that compute something else from a derivative: they would silently have no adjoint.
     fn refuse_derivatives(&mut self, value: &Expr, span: Span) {
         let mut found = false;
-        value.for_each_symbol(&mut |s| found |= self.make.derivatives.contains(&s));
+        value.for_each_symbol(&mut |s| found |= self.builder.derivatives.contains(&s));
         if found {
             self.errors.push(
                 Diagnostic::error(
@@ -143,9 +143,9 @@ impl Normalizer<'_> {
     }
 
     fn store(&mut self, e: Expr, out: &mut Block) -> Expr {
-        let ty = type_of(&self.make.unit, &e).unwrap_or(Type::REAL);
+        let ty = type_of(&self.builder.unit, &e).unwrap_or(Type::REAL);
         let span = e.span;
-        let t = Expr::var(self.make.temporary(ty), span);
+        let t = Expr::var(self.builder.temporary(ty), span);
         out.push(Stmt::assign(t.clone(), e, span));
         t
     }
@@ -153,32 +153,34 @@ impl Normalizer<'_> {
     /// The length of a text, if it follows from declarations.
     fn length(&mut self, e: &Expr) -> Option<Expr> {
         let span = e.span;
-        let known = |make: &Maker, e: &Expr| integer(&make.unit, e);
+        let known = |builder: &UnitBuilder, e: &Expr| integer(&builder.unit, e);
         Some(match &e.kind {
             ExprKind::Char(text) => Expr::int(i64::try_from(text.chars().count()).ok()?, span),
             ExprKind::Paren(a) => self.length(a)?,
             ExprKind::Binary(BinOp::Concat, a, b) => {
                 let both = sum(self.length(a)?, self.length(b)?);
-                known(self.make, &both).map_or(both, |n| Expr::int(n, span))
+                known(self.builder, &both).map_or(both, |n| Expr::int(n, span))
             }
             ExprKind::Substring(_, from, to) => {
-                let from = from.as_deref().map_or(Some(1), |e| known(self.make, e))?;
-                let to = known(self.make, to.as_deref()?)?;
+                let from = from
+                    .as_deref()
+                    .map_or(Some(1), |e| known(self.builder, e))?;
+                let to = known(self.builder, to.as_deref()?)?;
                 Expr::int(to.checked_sub(from)?.checked_add(1)?.max(0), span)
             }
             ExprKind::Var(s) | ExprKind::Element(s, _) => {
-                match Constants::of(&self.make.unit).element_size(*s) {
+                match Constants::of(&self.builder.unit).element_size(*s) {
                     Some(n) => Expr::int(n, span),
-                    None => self.make.call("LEN", vec![Expr::var(*s, span)], span),
+                    None => self.builder.call("LEN", vec![Expr::var(*s, span)], span),
                 }
             }
             ExprKind::Call(f, _) => {
-                let symbol = &self.make.unit.symbols[*f];
+                let symbol = &self.builder.unit.symbols[*f];
                 match (&symbol.class, &symbol.length) {
                     (Class::Intrinsic(_), _) if symbol.name == "CHAR" => Expr::int(1, span),
                     (Class::Intrinsic(_), _) => return None,
                     (_, None) => Expr::int(1, span),
-                    (_, Some(length)) => Expr::int(known(self.make, length)?, span),
+                    (_, Some(length)) => Expr::int(known(self.builder, length)?, span),
                 }
             }
             _ => return None,
@@ -187,8 +189,8 @@ impl Normalizer<'_> {
 
     fn store_text(&mut self, e: Expr, length: Expr, out: &mut Block) -> Expr {
         let span = e.span;
-        let name = self.make.unused("TEMP");
-        let t = self.make.declare(Symbol {
+        let name = self.builder.unused("TEMP");
+        let t = self.builder.declare(Symbol {
             length: Some(length),
             ..Symbol::variable(name, Type::Character, span)
         });
@@ -198,11 +200,11 @@ impl Normalizer<'_> {
 
     /// Moves function calls to temporaries, since the reverse sweep needs their values and must not call them again.
     fn without_calls(&mut self, mut e: Expr, out: &mut Block) -> Expr {
-        if !has_calls(self.make, &e) {
+        if !has_calls(self.builder, &e) {
             return e;
         }
         if let ExprKind::Call(s, _) = &e.kind
-            && !matches!(self.make.unit.symbols[*s].class, Class::Intrinsic(_))
+            && !matches!(self.builder.unit.symbols[*s].class, Class::Intrinsic(_))
         {
             return self.store(e, out);
         }
@@ -214,7 +216,7 @@ impl Normalizer<'_> {
     }
 
     fn plain_designator(&mut self, mut e: Expr, out: &mut Block) -> Expr {
-        if has_calls(self.make, &e) {
+        if has_calls(self.builder, &e) {
             for s in e.selectors_mut() {
                 let inner = std::mem::replace(s, Expr::int(0, Span::NONE));
                 *s = self.without_calls(inner, out);
@@ -241,26 +243,28 @@ impl Normalizer<'_> {
                 to,
                 step,
             } => {
-                let assigned = self.world.assigned_in(&self.make.unit, self.space, &body);
+                let assigned = self
+                    .engine
+                    .assigned_in(&self.builder.unit, self.space, &body);
                 for e in [&mut *from, &mut *to].into_iter().chain(step.iter_mut()) {
                     let mut own = assigned.clone();
                     own.insert(self.space.loc(*var));
-                    if self.reads_any(e, &own) || has_calls(self.make, e) {
+                    if self.reads_any(e, &own) || has_calls(self.builder, e) {
                         let value = e.clone();
-                        let ty = self.make.unit.symbols[*var].ty.unwrap_or(Type::INTEGER);
-                        let t = Expr::var(self.make.temporary(ty), span);
+                        let ty = self.builder.unit.symbols[*var].ty.unwrap_or(Type::INTEGER);
+                        let t = Expr::var(self.builder.temporary(ty), span);
                         out.push(Stmt::assign(t.clone(), value, span));
                         *e = t;
                     }
                 }
                 let real = !matches!(
-                    self.make.unit.symbols[*var].ty,
+                    self.builder.unit.symbols[*var].ty,
                     Some(Type::Integer(_)) | None
                 );
                 if real {
                     // The number of iterations by ANSI X3.9-1978, 11.10.3.
                     let step = step.take().unwrap_or_else(|| Expr::int(1, span));
-                    let n = Expr::var(self.make.temporary(Type::INTEGER), span);
+                    let n = Expr::var(self.builder.temporary(Type::INTEGER), span);
                     let bin = |op, a, b| Expr::binary(op, a, b);
                     let paren = |e: Expr| Expr::parens(e, span);
                     let length = paren(bin(
@@ -269,7 +273,7 @@ impl Normalizer<'_> {
                         paren(step.clone()),
                     ));
                     let trips = bin(BinOp::Div, length, paren(step.clone()));
-                    let trips = self.make.call("INT", vec![trips], span);
+                    let trips = self.builder.call("INT", vec![trips], span);
                     out.push(Stmt::assign(n.clone(), trips, span));
                     let v = Expr::var(*var, span);
                     out.push(Stmt::assign(v.clone(), from.clone(), span));
@@ -278,7 +282,7 @@ impl Normalizer<'_> {
                         bin(BinOp::Add, v, paren(step)),
                         span,
                     ));
-                    let counter = self.make.temporary(Type::INTEGER);
+                    let counter = self.builder.temporary(Type::INTEGER);
                     control = DoControl::Count {
                         var: counter,
                         from: Expr::int(1, span),
@@ -306,7 +310,7 @@ impl Normalizer<'_> {
                 body: first,
                 end: DoEnd::EndDo(None),
                 end_span: d.end_span,
-                mark: d.mark,
+                directive: d.directive,
             },
             span,
         ));
@@ -322,8 +326,8 @@ impl Normalizer<'_> {
         out: &mut Block,
     ) -> Vec<Expr> {
         if self
-            .world
-            .part_of(&self.make.unit.symbols[callee].name)
+            .engine
+            .part_of(&self.builder.unit.symbols[callee].name)
             .is_none()
         {
             return args;
@@ -331,25 +335,28 @@ impl Normalizer<'_> {
         self.inputs_of_their_own(callee, &mut args, span, out);
         let call = Stmt::call(callee, args.clone(), span);
         let assigned =
-            self.world
-                .assigned_in(&self.make.unit, self.space, std::slice::from_ref(&call));
+            self.engine
+                .assigned_in(&self.builder.unit, self.space, std::slice::from_ref(&call));
         let mut kept: Vec<(Expr, Expr)> = Vec::new();
-        let effect = self.world.effects.get(&self.make.unit.symbols[callee].name);
+        let effect = self
+            .engine
+            .effects
+            .get(&self.builder.unit.symbols[callee].name);
         // The callee's reverse sweep starts from what its forward sweep has left in its copy of a value.
         let changes = |i: usize| effect.is_none_or(|e| e.assigned.contains(i));
         for (i, a) in args.iter_mut().enumerate() {
             let changed = self.reads_any(a, &assigned);
-            let stored = rank(&self.make.unit, a) == 0
-                && type_of(&self.make.unit, a).is_some()
-                && (changed || has_calls(self.make, a) || changes(i));
+            let stored = rank(&self.builder.unit, a) == 0
+                && type_of(&self.builder.unit, a).is_some()
+                && (changed || has_calls(self.builder, a) || changes(i));
             match &a.kind {
                 ExprKind::Element(..) | ExprKind::Substring(..) => {
                     for s in a.selectors_mut() {
                         if matches!(s.kind, ExprKind::Range(..)) {
                             continue;
                         }
-                        if self.reads_any(s, &assigned) || has_calls(self.make, s) {
-                            let known = kept.iter().find(|(e, _)| e.reads_as(s));
+                        if self.reads_any(s, &assigned) || has_calls(self.builder, s) {
+                            let known = kept.iter().find(|(e, _)| e.equals_ignoring_spans(s));
                             let t = match known {
                                 Some((_, t)) => t.clone(),
                                 None => {
@@ -368,7 +375,7 @@ impl Normalizer<'_> {
                     if let ExprKind::Paren(inner) = value.kind {
                         value = *inner;
                     }
-                    let text = type_of(&self.make.unit, &value) == Some(Type::Character);
+                    let text = type_of(&self.builder.unit, &value) == Some(Type::Character);
                     *a = match text.then(|| self.length(&value)) {
                         None => self.store(value, out),
                         Some(Some(length)) => self.store_text(value, length, out),
@@ -396,9 +403,9 @@ impl Normalizer<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let name = &self.make.unit.symbols[callee].name;
+        let name = &self.builder.unit.symbols[callee].name;
         let (Some(scalars), Some(effect)) =
-            (self.world.scalars.get(name), self.world.effects.get(name))
+            (self.engine.scalars.get(name), self.engine.effects.get(name))
         else {
             return;
         };
@@ -406,9 +413,9 @@ impl Normalizer<'_> {
         let differentiable = |t: Type| t.is_differentiable();
         // A value that is overwritten under one name is saved for this name only, whatever its type.
         let is_array = |e: &Expr| {
-            let of = e.base().map(|s| (s, &self.make.unit.symbols[s]));
+            let of = e.base().map(|s| (s, &self.builder.unit.symbols[s]));
             of.is_some_and(|(s, of)| {
-                let own = of.origin == Origin::Written && !self.make.derivatives.contains(&s);
+                let own = of.origin == Origin::Written && !self.builder.derivatives.contains(&s);
                 own && of.is_array()
             })
         };
@@ -418,7 +425,7 @@ impl Normalizer<'_> {
         for (n, j) in arrays.iter().enumerate() {
             let same = |i: &&usize| {
                 let set = assigned(**i) || assigned(*j);
-                set && begin_alike(&self.make.unit, &args[**i], &args[*j])
+                set && begin_alike(&self.builder.unit, &args[**i], &args[*j])
             };
             let Some(i) = arrays[..n].iter().find(same) else {
                 continue;
@@ -447,19 +454,19 @@ impl Normalizer<'_> {
         for i in 0..args.len() {
             if !matches!(args[i].kind, ExprKind::Var(_) | ExprKind::Element(..))
                 || effect.assigned.contains(i)
-                || !type_of(&self.make.unit, &args[i]).is_some_and(differentiable)
+                || !type_of(&self.builder.unit, &args[i]).is_some_and(differentiable)
             {
                 continue;
             }
             let written = |j: usize| {
                 let array = scalar(i) && !scalar(j);
-                let within = || array && is_within(&self.make.unit, &args[i], &args[j]);
-                effect.assigned.contains(j) && (args[i].reads_as(&args[j]) || within())
+                let within = || array && is_within(&self.builder.unit, &args[i], &args[j]);
+                effect.assigned.contains(j) && (args[i].equals_ignoring_spans(&args[j]) || within())
             };
             if !(0..args.len()).any(written) {
                 continue;
             }
-            if !scalar(i) || rank(&self.make.unit, &args[i]) > 0 {
+            if !scalar(i) || rank(&self.builder.unit, &args[i]) > 0 {
                 self.errors.push(
                     Diagnostic::error(
                         &rules::AD_ALIAS,
@@ -471,10 +478,10 @@ impl Normalizer<'_> {
                 return;
             }
             let value = args[i].clone();
-            args[i] = match is_derivative(&self.make.derivatives, &value) {
+            args[i] = match is_derivative(&self.builder.derivatives, &value) {
                 true => {
-                    let ty = type_of(&self.make.unit, &value).unwrap_or(Type::REAL);
-                    let t = Expr::var(self.make.derivative_temporary(ty), span);
+                    let ty = type_of(&self.builder.unit, &value).unwrap_or(Type::REAL);
+                    let t = Expr::var(self.builder.derivative_temporary(ty), span);
                     out.push(Stmt::assign(t.clone(), value, span));
                     t
                 }

@@ -1,11 +1,11 @@
 //! Prepares the program that an adjoint is made from.
 
-use crate::legal::called::{Called, called};
+use crate::legal::called::{CalledSubprograms, called};
 use crate::passes::{self, Form, Forms, Goal};
 use crate::simplify::loops::drop_directives;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Name, Place, Program, Request, Unit, UnitKind, for_each_symbol};
+use farfel_lang::ir::{Name, Program, Request, StorageClass, Unit, UnitKind, for_each_symbol};
 use farfel_lang::lower::{compact, without_unused};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -53,7 +53,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     let below = graph.callees_first(graph.index(&request.head));
     let units = below.iter().filter_map(|u| program.units.get(*u));
     let units = without_unused_declarations(&units.collect::<Vec<_>>(), &|_| false);
-    let forms = FORMS.and(Forms::of(&[Form::Silent]));
+    let forms = FORMS.union(Forms::of(&[Form::Silent]));
     closure(program, units, &goal, forms)
 }
 
@@ -131,12 +131,12 @@ fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -
         let (mut own, mut called, mut any) = (HashSet::new(), HashSet::new(), false);
         for_each_symbol(&unit.body, &mut |s| {
             let s = &unit.symbols[s];
-            match &s.place {
-                Place::Common(block) => {
+            match &s.storage_class {
+                StorageClass::Common(block) => {
                     own.insert(block.clone());
                 }
                 _ if s.class.is_procedure() => match index.get(&s.name) {
-                    Some(i) if s.place == Place::Global => {
+                    Some(i) if s.storage_class == StorageClass::Global => {
                         called.insert(*i);
                     }
                     _ => any = true,
@@ -178,7 +178,7 @@ impl Closure {
     /// Adds copies of the changed units that the generated ones call.
     pub fn finish(&self, made: &mut Vec<Unit>, suffix: &Name) {
         let own = made.len();
-        let called = Called {
+        let called = CalledSubprograms {
             legal: &self.program,
             added: &|n| self.added.contains(n),
             changed: &|n| self.changed.contains(n),

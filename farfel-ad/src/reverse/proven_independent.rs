@@ -6,14 +6,14 @@
 //! must not need a tape. Then the adjoint can be differentiated in reverse mode again, which requires that
 //! tapes are written only once.
 
-use super::known::{Replay, Sweeps};
-use super::maker;
 use super::normal::has_calls;
 use super::recompute::Control;
 use super::sweep::Sweeper;
+use super::sweep_data::{Replay, Sweeps};
 use super::tape::{self, Tapes};
 use super::tbr::Needs;
 use super::transpose::is_derivative;
+use super::unit_builder;
 use farfel_lang::ir::{
     BinOp, Block, Class, Do, DoControl, Expr, ExprKind, Stmt, StmtId, StmtKind, SymId, walk_block,
 };
@@ -30,20 +30,20 @@ const OPERATIONS: f64 = 25.0;
 const TRIPS: f64 = 100.0;
 
 /// The state of a sweeper at some point.
-struct State {
-    make: maker::Point,
-    tapes: tape::State,
+struct SweeperState {
+    builder: unit_builder::BuilderState,
+    tapes: tape::TapesState,
     branch: Option<SymId>,
     replays: HashMap<SymId, Replay>,
     errors: usize,
-    entries: usize,
+    needed_on_entry: usize,
     first_backward: usize,
 }
 
 /// What a sweeper has made after that point, and has undone.
-struct Added {
-    make: maker::Added,
-    tapes: tape::Added,
+struct UndoneSweeps {
+    builder: unit_builder::UndoneSymbols,
+    tapes: tape::UndoneOperations,
     branch: Option<SymId>,
     replays: HashMap<SymId, Replay>,
 }
@@ -57,11 +57,11 @@ impl Sweeper<'_> {
         control: Control,
         needs: &mut Needs,
     ) -> Sweeps {
-        if d.mark.is_some() || !self.is_apart(s.id, d, control.0) {
+        if d.directive.is_some() || !self.is_proven_independent(s.id, d, control.0) {
             return self.count_loop(s, d, control, needs);
         }
         // Enclosing loops ask several times, the last time to get the statements: these must fit the needs.
-        let decided = self.decided.get(&s.id).into_iter().flatten();
+        let decided = self.replay_decisions.get(&s.id).into_iter().flatten();
         let decided = decided.rev().find(|(asked, _)| asked == needs);
         let decided = decided.map(|(_, apart)| *apart);
         if decided == Some(false) {
@@ -70,75 +70,84 @@ impl Sweeper<'_> {
         let start = self.state();
         let before = needs.clone();
         let usual = self.count_loop(s, d, control, needs);
-        let dear = || self.is_dear(d, control.0, &usual, &before, needs);
+        let dear = || self.is_costly_to_record(d, control.0, &usual, &before, needs);
         if self.errors.len() > start.errors || !decided.unwrap_or_else(dear) {
-            self.decided.entry(s.id).or_default().push((before, false));
+            self.replay_decisions
+                .entry(s.id)
+                .or_default()
+                .push((before, false));
             return usual;
         }
         let after = std::mem::replace(needs, before.clone());
-        let first = self.put_back(&start);
+        let first = self.roll_back(&start);
         // Results for inner loops were found with this one around them.
-        self.settled.clear();
+        self.loop_needs.clear();
         let errors = self.errors.len();
         match self.independent(d, control, s.span, s.span, needs) {
             Some(made) if self.errors.len() == errors && !pushes(&made.backward, &self.tapes) => {
-                self.decided.entry(s.id).or_default().push((before, true));
+                self.replay_decisions
+                    .entry(s.id)
+                    .or_default()
+                    .push((before, true));
                 made
             }
             _ => {
-                self.put_back(&start);
-                self.again(first);
-                self.settled.clear();
+                self.roll_back(&start);
+                self.redo(first);
+                self.loop_needs.clear();
                 *needs = after;
-                self.decided.entry(s.id).or_default().push((before, false));
+                self.replay_decisions
+                    .entry(s.id)
+                    .or_default()
+                    .push((before, false));
                 usual
             }
         }
     }
 
-    fn state(&self) -> State {
-        State {
-            make: self.make.point(),
+    fn state(&self) -> SweeperState {
+        SweeperState {
+            builder: self.builder.state(),
             tapes: self.tapes.state(),
             branch: self.branch,
             replays: self.replays.clone(),
             errors: self.errors.len(),
-            entries: self.entries.len(),
+            needed_on_entry: self.needed_on_entry.len(),
             first_backward: self.first_backward.len(),
         }
     }
 
     /// Undoes what was made since `state`. Calls and statements at the beginning of the reverse sweep do not
     /// occur in these loops.
-    fn put_back(&mut self, state: &State) -> Added {
+    fn roll_back(&mut self, state: &SweeperState) -> UndoneSweeps {
         self.errors.truncate(state.errors);
-        self.entries.truncate(state.entries);
+        self.needed_on_entry.truncate(state.needed_on_entry);
         self.first_backward.truncate(state.first_backward);
-        Added {
-            make: self.make.back_to(&state.make),
-            tapes: self.tapes.put_back(&state.tapes),
+        UndoneSweeps {
+            builder: self.builder.roll_back(&state.builder),
+            tapes: self.tapes.roll_back(&state.tapes),
             branch: std::mem::replace(&mut self.branch, state.branch),
             replays: std::mem::replace(&mut self.replays, state.replays.clone()),
         }
     }
 
     /// Redoes what was undone.
-    fn again(&mut self, added: Added) {
-        self.make.again(added.make);
-        self.tapes.again(added.tapes);
+    fn redo(&mut self, added: UndoneSweeps) {
+        self.builder.redo(added.builder);
+        self.tapes.redo(added.tapes);
         self.branch = added.branch;
         self.replays = added.replays;
     }
 
     /// Whether the iterations of a loop are proven to be independent and consist of known statements only.
-    fn is_apart(&mut self, id: StmtId, d: &Do, var: SymId) -> bool {
-        if let Some(known) = self.apart.get(&id) {
+    fn is_proven_independent(&mut self, id: StmtId, d: &Do, var: SymId) -> bool {
+        if let Some(known) = self.independent_loops.get(&id) {
             return *known;
         }
         let found = self.is_plain(&d.body)
             && self.has_derivatives(&d.body)
             && self.dependences(d, var).is_empty();
-        self.apart.insert(id, found);
+        self.independent_loops.insert(id, found);
         found
     }
 
@@ -153,16 +162,25 @@ impl Sweeper<'_> {
                 | StmtKind::Select(_)
                 | StmtKind::Comment(_)
                 | StmtKind::Continue => true,
-                StmtKind::Do(d) => d.mark.is_none() && matches!(d.control, DoControl::Count { .. }),
+                StmtKind::Do(d) => {
+                    d.directive.is_none() && matches!(d.control, DoControl::Count { .. })
+                }
                 _ => false,
             };
-            s.for_each_own_expr(&mut |e| plain &= !has_calls(&self.make, e));
+            s.for_each_own_expr(&mut |e| plain &= !has_calls(&self.builder, e));
         });
         plain
     }
 
     /// Whether the tape of a loop costs more than executing its iterations again.
-    fn is_dear(&self, d: &Do, var: SymId, usual: &Sweeps, before: &Needs, after: &Needs) -> bool {
+    fn is_costly_to_record(
+        &self,
+        d: &Do,
+        var: SymId,
+        usual: &Sweeps,
+        before: &Needs,
+        after: &Needs,
+    ) -> bool {
         let loops = usual.forward.iter().filter_map(|s| match &s.kind {
             StmtKind::Do(d) => Some(&d.body),
             _ => None,
@@ -171,10 +189,12 @@ impl Sweeper<'_> {
         if kept == 0.0 || self.operations(&d.body) > OPERATIONS * kept {
             return false;
         }
-        let touched = self.world.touched_in(&self.make.unit, self.space, &d.body);
+        let touched = self
+            .engine
+            .touched_in(&self.builder.unit, self.space, &d.body);
         let derivatives = self.derivative_locs();
         let is_array = |loc: usize| {
-            let mut symbols = self.make.unit.symbols.iter();
+            let mut symbols = self.builder.unit.symbols.iter();
             self.space.tangled.contains(loc)
                 || symbols.any(|(id, s)| s.is_array() && self.space.loc(id) == loc)
                 || self.space.common_at(loc).is_some()
@@ -216,7 +236,7 @@ impl Sweeper<'_> {
     fn operations(&self, block: &[Stmt]) -> f64 {
         let mut sum = 0.0;
         for s in block {
-            if matches!(&s.kind, StmtKind::Assign(t, _) if is_derivative(&self.make.derivatives, t))
+            if matches!(&s.kind, StmtKind::Assign(t, _) if is_derivative(&self.builder.derivatives, t))
             {
                 continue;
             }
@@ -235,7 +255,7 @@ impl Sweeper<'_> {
         let DoControl::Count { from, to, step, .. } = &d.control else {
             return TRIPS;
         };
-        let number = |e: &Expr| constant::integer(&self.make.unit, e);
+        let number = |e: &Expr| constant::integer(&self.builder.unit, e);
         match (number(from), number(to), step) {
             (Some(from), Some(to), None) => to.saturating_sub(from).saturating_add(1).max(0) as f64,
             _ => TRIPS,
@@ -251,7 +271,7 @@ impl Sweeper<'_> {
                 _ => 40.0,
             },
             ExprKind::Binary(..) => 1.0,
-            ExprKind::Call(f, _) => match &self.make.unit.symbols[*f].class {
+            ExprKind::Call(f, _) => match &self.builder.unit.symbols[*f].class {
                 Class::Intrinsic(_) if self.is_cheap_call(e) => 2.0,
                 _ => 20.0,
             },

@@ -1,12 +1,12 @@
 //! Support for loops whose iterations are executed again: which values they begin with, how these are saved
 //! on a tape and restored, and the iterations themselves without derivatives.
 
-use super::effects::Besides;
-use super::keep;
-use super::known::Member;
-use super::maker::Maker;
+use super::effects::SideEffects;
+use super::save;
 use super::sweep::Sweeper;
-use super::tape::{Kind, Tapes};
+use super::sweep_data::StateVariable;
+use super::tape::{TapeKind, Tapes};
+use super::unit_builder::UnitBuilder;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -22,24 +22,28 @@ pub(super) type Control<'a> = (SymId, &'a Expr, &'a Expr, Option<&'a Expr>);
 
 /// Locations and elements that have been assigned.
 #[derive(Clone)]
-struct Done {
+struct AssignedSoFar {
     locs: Set,
     elements: Vec<Expr>,
 }
 
-impl Done {
+impl AssignedSoFar {
     fn add(&mut self, element: &Expr) {
-        if !self.elements.iter().any(|e| e.reads_as(element)) {
+        if !self
+            .elements
+            .iter()
+            .any(|e| e.equals_ignoring_spans(element))
+        {
             self.elements.push(element.clone());
         }
     }
 }
 
 /// The storage of saved states on the tapes.
-pub(super) struct Storage {
-    pub members: Vec<Member>,
+pub(super) struct SavedStates {
+    pub members: Vec<StateVariable>,
     /// For each tape, the variables for the place where the states begin, and for the size of one state.
-    places: BTreeMap<Kind, (SymId, SymId)>,
+    places: BTreeMap<TapeKind, (SymId, SymId)>,
     /// The variable for the place of a value.
     at: SymId,
 }
@@ -47,18 +51,18 @@ pub(super) struct Storage {
 impl Sweeper<'_> {
     /// The locations that hold cotangents.
     pub(super) fn derivative_locs(&self) -> Set {
-        let mut found = Set::with_capacity(self.space.len + self.make.unit.symbols.len());
-        found.extend(self.make.derivatives.iter().map(|d| self.space.loc(*d)));
-        let commons = self.world.derivative_commons.ones();
+        let mut found = Set::with_capacity(self.space.len + self.builder.unit.symbols.len());
+        found.extend(self.builder.derivatives.iter().map(|d| self.space.loc(*d)));
+        let commons = self.engine.derivative_commons.ones();
         found.extend(commons.map(|k| self.space.common(k)));
         found
     }
 
     /// The locations that a block reads with their values from before it.
     pub(super) fn exposed(&self, block: &[Stmt]) -> Set {
-        let n = self.space.len + self.make.unit.symbols.len();
+        let n = self.space.len + self.builder.unit.symbols.len();
         let mut found = Set::with_capacity(n);
-        let mut done = Done {
+        let mut done = AssignedSoFar {
             locs: Set::with_capacity(n),
             elements: Vec::new(),
         };
@@ -66,12 +70,12 @@ impl Sweeper<'_> {
         found
     }
 
-    fn expose(&self, block: &[Stmt], done: &mut Done, found: &mut Set) {
+    fn expose(&self, block: &[Stmt], done: &mut AssignedSoFar, found: &mut Set) {
         for s in block {
-            let mut touched = super::Touched::nothing(found.len());
-            self.world
+            let mut touched = super::StatementEffects::nothing(found.len());
+            self.engine
                 .effects
-                .own(&self.make.unit, self.space, s, &mut touched);
+                .own(&self.builder.unit, self.space, s, &mut touched);
             if let StmtKind::Call(callee, args) = &s.kind {
                 self.arguments_read(*callee, args, &mut touched.read);
             }
@@ -80,8 +84,8 @@ impl Sweeper<'_> {
             // Whatever changes in a loop changes before its next iteration.
             let changed = match &s.kind {
                 StmtKind::Do(_) => {
-                    self.world
-                        .assigned_in(&self.make.unit, self.space, std::slice::from_ref(s))
+                    self.engine
+                        .assigned_in(&self.builder.unit, self.space, std::slice::from_ref(s))
                 }
                 _ => touched.assigned,
             };
@@ -95,7 +99,7 @@ impl Sweeper<'_> {
                     }
                     match target.kind {
                         ExprKind::Var(v) => {
-                            let whole = self.make.unit.symbols[v].is_array();
+                            let whole = self.builder.unit.symbols[v].is_array();
                             if whole || !self.space.weak.contains(loc) {
                                 done.locs.insert(loc);
                             }
@@ -138,18 +142,19 @@ impl Sweeper<'_> {
                         StmtKind::Select(b) => b.cases.iter().any(|c| c.values.is_none()),
                         _ => false,
                     };
-                    let mut after: Option<Done> = None;
+                    let mut after: Option<AssignedSoFar> = None;
                     for b in s.blocks() {
                         let mut inner = done.clone();
                         self.expose(b, &mut inner, found);
-                        let inside = self.world.assigned_in(&self.make.unit, self.space, b);
+                        let inside = self.engine.assigned_in(&self.builder.unit, self.space, b);
                         self.forget(done, &inside);
                         match &mut after {
                             None => after = Some(inner),
                             Some(all) => {
                                 all.locs.intersect_with(&inner.locs);
-                                all.elements
-                                    .retain(|e| inner.elements.iter().any(|o| e.reads_as(o)));
+                                all.elements.retain(|e| {
+                                    inner.elements.iter().any(|o| e.equals_ignoring_spans(o))
+                                });
                             }
                         }
                     }
@@ -162,7 +167,7 @@ impl Sweeper<'_> {
     }
 
     /// Whether a statement reads only those elements of an array that have been assigned.
-    fn reads_done_elements(&self, s: &Stmt, loc: usize, done: &Done) -> bool {
+    fn reads_done_elements(&self, s: &Stmt, loc: usize, done: &AssignedSoFar) -> bool {
         if done.elements.is_empty() || matches!(s.kind, StmtKind::Call(..)) {
             return false;
         }
@@ -171,10 +176,10 @@ impl Sweeper<'_> {
             e.walk(&mut |x| match &x.kind {
                 ExprKind::Var(v) => all &= self.space.loc(*v) != loc,
                 ExprKind::Element(v, _) if self.space.loc(*v) == loc => {
-                    all &= done.elements.iter().any(|d| d.reads_as(x));
+                    all &= done.elements.iter().any(|d| d.equals_ignoring_spans(x));
                 }
                 ExprKind::Call(f, _) => {
-                    let class = &self.make.unit.symbols[*f].class;
+                    let class = &self.builder.unit.symbols[*f].class;
                     all &= matches!(class, Class::Intrinsic(_));
                 }
                 _ => {}
@@ -192,14 +197,16 @@ impl Sweeper<'_> {
 
     /// The position of the argument that gets the result, if the callee is the tangent of a function.
     fn result_of(&self, callee: SymId) -> Option<usize> {
-        let part = self.world.part_of(&self.make.unit.symbols[callee].name)?;
-        let part = &self.world.parts[part];
+        let part = self
+            .engine
+            .part_of(&self.builder.unit.symbols[callee].name)?;
+        let part = &self.engine.parts[part];
         part.result?;
         part.derivative_args.iter().rposition(|d| !d)
     }
 
     /// Removes elements whose subscripts change: they now denote other elements.
-    fn forget(&self, done: &mut Done, changed: &Set) {
+    fn forget(&self, done: &mut AssignedSoFar, changed: &Set) {
         done.elements.retain(|e| {
             let mut stays = true;
             for c in e.children() {
@@ -211,7 +218,11 @@ impl Sweeper<'_> {
 
     /// Restricts what a call reads to the arguments that the callee reads, where that is known.
     fn arguments_read(&self, callee: SymId, args: &[Expr], read: &mut Set) {
-        let Some(effect) = self.world.effects.get(&self.make.unit.symbols[callee].name) else {
+        let Some(effect) = self
+            .engine
+            .effects
+            .get(&self.builder.unit.symbols[callee].name)
+        else {
             return;
         };
         let mut none = Set::with_capacity(read.len());
@@ -235,31 +246,31 @@ impl Sweeper<'_> {
     }
 
     /// The variables at some locations, to be saved.
-    pub(super) fn members(&mut self, locs: &Set, span: Span) -> Vec<Member> {
+    pub(super) fn members(&mut self, locs: &Set, span: Span) -> Vec<StateVariable> {
         let mut members = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
-            for id in self.make.unit.symbols.ids() {
-                let s = &self.make.unit.symbols[id];
+            for id in self.builder.unit.symbols.ids() {
+                let s = &self.builder.unit.symbols[id];
                 let here = s.is_variable()
-                    && !self.make.derivatives.contains(&id)
+                    && !self.builder.derivatives.contains(&id)
                     && self.space.loc(id) == loc;
                 let Some(ty) = s.ty.filter(|_| here) else {
                     continue;
                 };
                 any = true;
-                match keep::bounds(&mut self.make, id, span) {
-                    Some(bounds) => members.push(Member {
+                match save::bounds(&mut self.builder, id, span) {
+                    Some(bounds) => members.push(StateVariable {
                         var: id,
-                        kind: Kind::of(ty),
+                        kind: TapeKind::of(ty),
                         bounds,
                     }),
                     None if self.trial == 0 => {
-                        let s = &self.make.unit.symbols[id];
+                        let s = &self.builder.unit.symbols[id];
                         let message = format!(
                             "iterations of this loop cannot be carried out again: {} goes from one to the next, and has {}",
                             s.name,
-                            s.openness()
+                            s.missing_bounds()
                         );
                         self.errors.push(
                             Diagnostic::error(&rules::AD_LOOP, span, message)
@@ -279,13 +290,13 @@ impl Sweeper<'_> {
     }
 
     /// Reports iterations that do something that must not be done twice.
-    pub(super) fn refuse_other(&mut self, body: &[Stmt], span: Span) {
-        let touched = self.world.touched_in(&self.make.unit, self.space, body);
+    pub(super) fn refuse_unrepeatable(&mut self, body: &[Stmt], span: Span) {
+        let touched = self.engine.touched_in(&self.builder.unit, self.space, body);
         let mut allocates = false;
         for s in body {
             s.walk(&mut |x| allocates |= matches!(x.kind, StmtKind::Allocation(_)));
         }
-        if (touched.besides == Besides::Once || allocates) && self.trial == 0 {
+        if (touched.side_effects == SideEffects::Once || allocates) && self.trial == 0 {
             self.errors.push(
                 Diagnostic::error(
                     &rules::AD_LOOP,
@@ -315,7 +326,8 @@ impl Sweeper<'_> {
                 paren(step.clone()),
             ),
         };
-        self.make.call("MAX", vec![trips, Expr::int(0, span)], span)
+        self.builder
+            .call("MAX", vec![trips, Expr::int(0, span)], span)
     }
 
     /// The last value of the variable of a counted loop, if it has any iterations.
@@ -341,11 +353,11 @@ impl Sweeper<'_> {
         for s in block {
             s.walk(&mut |x| match &x.kind {
                 StmtKind::Assign(t, _) => {
-                    found |= super::transpose::is_derivative(&self.make.derivatives, t);
+                    found |= super::transpose::is_derivative(&self.builder.derivatives, t);
                 }
                 StmtKind::Call(f, _) => {
-                    let name = &self.make.unit.symbols[*f].name;
-                    found |= self.world.part_of(name).is_some() || self.is_given(*f);
+                    let name = &self.builder.unit.symbols[*f].name;
+                    found |= self.engine.part_of(name).is_some() || self.is_given(*f);
                 }
                 _ => {}
             });
@@ -361,7 +373,7 @@ impl Sweeper<'_> {
             let kind = match &s.kind {
                 StmtKind::Comment(_) | StmtKind::Format(_) => continue,
                 StmtKind::Assign(t, _)
-                    if super::transpose::is_derivative(&self.make.derivatives, t) =>
+                    if super::transpose::is_derivative(&self.builder.derivatives, t) =>
                 {
                     continue;
                 }
@@ -385,15 +397,15 @@ impl Sweeper<'_> {
                     let body = self.primal(&d.body);
                     StmtKind::Do(Box::new(Do {
                         body,
-                        mark: None,
+                        directive: None,
                         ..Do::clone(d)
                     }))
                 }
                 StmtKind::Call(callee, args) => {
-                    let name = self.make.unit.symbols[*callee].name.clone();
-                    match self.world.part_of(&name) {
+                    let name = self.builder.unit.symbols[*callee].name.clone();
+                    match self.engine.part_of(&name) {
                         Some(part) => {
-                            let callee = &self.world.parts[part];
+                            let callee = &self.engine.parts[part];
                             let primals = args
                                 .iter()
                                 .zip(&callee.derivative_args)
@@ -419,7 +431,7 @@ impl Sweeper<'_> {
 }
 
 /// The number of values of a variable.
-fn size(member: &Member, span: Span) -> Expr {
+fn size(member: &StateVariable, span: Span) -> Expr {
     let mut all = Expr::long(1, span);
     for (low, high) in &member.bounds {
         let extent = match low.kind {
@@ -436,20 +448,20 @@ fn size(member: &Member, span: Span) -> Expr {
     all
 }
 
-impl Storage {
+impl SavedStates {
     /// Declares the variables that tell where states are.
-    pub fn of(make: &mut Maker, members: Vec<Member>) -> Storage {
+    pub fn of(builder: &mut UnitBuilder, members: Vec<StateVariable>) -> SavedStates {
         let mut places = BTreeMap::new();
         for m in &members {
             places.entry(m.kind).or_insert_with(|| {
                 let counter = Type::Integer(8);
-                let base = make.variable("BASE", counter);
-                let size = make.variable("SIZE", counter);
+                let base = builder.variable("BASE", counter);
+                let size = builder.variable("SIZE", counter);
                 (base, size)
             });
         }
-        let at = make.variable("AT", Type::Integer(8));
-        Storage {
+        let at = builder.variable("AT", Type::Integer(8));
+        SavedStates {
             members,
             places,
             at,
@@ -471,11 +483,17 @@ impl Storage {
     }
 
     /// Reserves room for `slots` states.
-    pub fn reserve(&self, make: &mut Maker, tapes: &mut Tapes, slots: Expr, span: Span) -> Block {
+    pub fn reserve(
+        &self,
+        builder: &mut UnitBuilder,
+        tapes: &mut Tapes,
+        slots: Expr,
+        span: Span,
+    ) -> Block {
         let mut out = Vec::new();
         for (kind, (base, size)) in &self.places {
             let need = product(slots.clone(), Expr::var(*size, span));
-            out.extend(tapes.reserve(make, *kind, *base, need, span));
+            out.extend(tapes.reserve(builder, *kind, *base, need, span));
         }
         out
     }
@@ -483,10 +501,10 @@ impl Storage {
     /// Finds the room again, from the end of each tape. For one of the tapes, `other`, the end is given.
     pub fn find(
         &self,
-        make: &mut Maker,
+        builder: &mut UnitBuilder,
         tapes: &mut Tapes,
         slots: Expr,
-        (other, its_end): (Kind, SymId),
+        (other, its_end): (TapeKind, SymId),
         span: Span,
     ) -> Block {
         let mut out = Vec::new();
@@ -494,7 +512,7 @@ impl Storage {
             let need = product(slots.clone(), Expr::var(*size, span));
             let end = match *kind == other {
                 true => its_end,
-                false => tapes.vars(make, *kind).top(),
+                false => tapes.vars(builder, *kind).top(),
             };
             let begin = difference(Expr::var(end, span), need);
             out.push(Stmt::assign(Expr::var(*base, span), begin, span));
@@ -503,66 +521,73 @@ impl Storage {
     }
 
     /// Releases the room.
-    pub fn release(&self, make: &mut Maker, tapes: &mut Tapes, span: Span) -> Block {
+    pub fn release(&self, builder: &mut UnitBuilder, tapes: &mut Tapes, span: Span) -> Block {
         let mut out = Vec::new();
         for (kind, (base, _)) in &self.places {
-            let top = Expr::var(tapes.vars(make, *kind).top(), span);
+            let top = Expr::var(tapes.vars(builder, *kind).top(), span);
             out.push(Stmt::assign(top, Expr::var(*base, span), span));
         }
         out
     }
 
     /// Adds to `change` the difference between the members and their saved values, and saves the current values.
-    pub fn compare(&self, make: &mut Maker, tapes: &mut Tapes, change: SymId, span: Span) -> Block {
-        let one = |make: &mut Maker, value: Expr, place: Expr| {
+    pub fn compare(
+        &self,
+        builder: &mut UnitBuilder,
+        tapes: &mut Tapes,
+        change: SymId,
+        span: Span,
+    ) -> Block {
+        let one = |builder: &mut UnitBuilder, value: Expr, place: Expr| {
             let by = binary(BinOp::Sub, value.clone(), place.clone());
-            let by = make.call("ABS", vec![by], span);
+            let by = builder.call("ABS", vec![by], span);
             let sum = binary(BinOp::Add, Expr::var(change, span), by);
             vec![
                 Stmt::assign(Expr::var(change, span), sum, span),
                 Stmt::assign(place, value, span),
             ]
         };
-        self.each(make, tapes, Expr::int(1, span), &|_| true, &one, span)
+        self.for_each_value(builder, tapes, Expr::int(1, span), &|_| true, &one, span)
     }
 
     /// Copies the members that `which` selects to the state with number `slot`, or back.
     pub fn copy(
         &self,
-        make: &mut Maker,
+        builder: &mut UnitBuilder,
         tapes: &mut Tapes,
         slot: Expr,
         back: bool,
         which: &dyn Fn(SymId) -> bool,
         span: Span,
     ) -> Block {
-        let one = |_: &mut Maker, value: Expr, place: Expr| {
+        let one = |_: &mut UnitBuilder, value: Expr, place: Expr| {
             let (to, from) = match back {
                 true => (value, place),
                 false => (place, value),
             };
             vec![Stmt::assign(to, from, span)]
         };
-        self.each(make, tapes, slot, which, &one, span)
+        self.for_each_value(builder, tapes, slot, which, &one, span)
     }
 
     /// Applies `one` to each value of the members that `which` selects and its place in the state with number `slot`.
-    fn each(
+    fn for_each_value(
         &self,
-        make: &mut Maker,
+        builder: &mut UnitBuilder,
         tapes: &mut Tapes,
         slot: Expr,
         which: &dyn Fn(SymId) -> bool,
-        one: &dyn Fn(&mut Maker, Expr, Expr) -> Block,
+        one: &dyn Fn(&mut UnitBuilder, Expr, Expr) -> Block,
         span: Span,
     ) -> Block {
         let mut out = Vec::new();
         for (kind, (base, size)) in &self.places {
-            let own: Vec<&Member> = self.members.iter().filter(|m| m.kind == *kind).collect();
+            let own: Vec<&StateVariable> =
+                self.members.iter().filter(|m| m.kind == *kind).collect();
             if !own.iter().any(|m| which(m.var)) {
                 continue;
             }
-            let values = tapes.vars(make, *kind).values();
+            let values = tapes.vars(builder, *kind).values();
             let at = self.at;
             let before = difference(slot.clone(), Expr::int(1, span));
             let begin = sum(
@@ -576,13 +601,13 @@ impl Storage {
                     out.push(Stmt::assign(Expr::var(at, span), next, span));
                     continue;
                 }
-                let counters = make.take_counters(m.bounds.len());
-                let element = keep::value(make, m.var, &counters, span);
+                let counters = builder.take_counters(m.bounds.len());
+                let element = save::value(builder, m.var, &counters, span);
                 let next = binary(BinOp::Add, Expr::var(at, span), Expr::int(1, span));
                 let place = Expr::element(values, vec![Expr::var(at, span)], span);
                 let mut copied = vec![Stmt::assign(Expr::var(at, span), next, span)];
-                copied.append(&mut one(make, element, place));
-                make.free_counters(m.bounds.len());
+                copied.append(&mut one(builder, element, place));
+                builder.free_counters(m.bounds.len());
                 for (c, (low, high)) in counters.iter().zip(&m.bounds) {
                     copied = count(*c, low.clone(), high.clone(), None, copied, span)
                         .into_iter()

@@ -1,6 +1,6 @@
 //! What adjoints record and what they omit, for reports.
 
-use super::World;
+use super::AdjointEngine;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -30,20 +30,20 @@ pub(crate) fn recorded(
     request: &Request,
     most: Option<u64>,
 ) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
-    let (closure, world, known) = World::ready(program, request, most, &mut Vec::new())?;
+    let (closure, engine, known) = AdjointEngine::prepare(program, request, most, &mut Vec::new())?;
     let facts = known.facts.clone();
-    let units = world.units(&closure.program, known, &mut Vec::new())?;
+    let units = engine.units(&closure.program, known, &mut Vec::new())?;
     let mut found = Vec::new();
-    for (i, p) in world.parts.iter().enumerate() {
-        let (sweeper, made, _) = world.sweep(&facts, i);
+    for (i, p) in engine.parts.iter().enumerate() {
+        let (sweeper, made, _) = engine.sweep(&facts, i);
         let mut kept = Vec::new();
-        pushes(&sweeper.make.unit, &made.forward, &mut kept);
+        pushes(&sweeper.builder.unit, &made.forward, &mut kept);
         let named = |slots: &crate::locations::Set| {
             let locs: Vec<usize> = slots.ones().filter_map(|s| p.space.slot(s)).collect();
-            let symbols = p.make.unit.symbols.iter();
+            let symbols = p.builder.unit.symbols.iter();
             let here = symbols.filter(|(id, s)| {
                 s.is_variable()
-                    && !p.make.derivatives.contains(id)
+                    && !p.builder.derivatives.contains(id)
                     && locs.contains(&p.space.loc(*id))
             });
             here.map(|(_, s)| s.name.clone()).collect()
@@ -58,7 +58,7 @@ pub(crate) fn recorded(
             kept,
             before: named(&facts[i].entry),
             after: named(&facts[i].exit),
-            carried_out: forward.map(|u| spans(&u.unit, &p.make.derivatives)),
+            carried_out: forward.map(|u| spans(&u.unit, &p.builder.derivatives)),
         });
     }
     Ok(found)

@@ -16,15 +16,15 @@
 //!
 //! AD blocks handle this themselves: they do not call the same subprograms as the program.
 
-use super::World;
-use super::effects::{Effects, Touched};
-use super::made::Made;
-use super::maker::Maker;
+use super::AdjointEngine;
+use super::effects::{Effects, StatementEffects};
+use super::generated::GeneratedUnit;
+use super::unit_builder::UnitBuilder;
 use crate::locations::{Commons, Set, Space, common_members};
 use farfel_lang::Span;
 use farfel_lang::dataflow::procedures;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Expr, Name, Place, Program, Stmt, SymId, Symbol, Type, Unit};
+use farfel_lang::ir::{Expr, Name, Program, Stmt, StorageClass, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::storage::constant::{extents, integer};
 use std::collections::HashMap;
@@ -69,72 +69,79 @@ pub(super) fn of(
 
 /// Restores at the end of heads the state that their reverse sweeps change. `effects` are those of the
 /// generated units. Returns warnings for variables that cannot be restored.
-pub(super) fn put_back(
-    world: &World,
+pub(super) fn restore(
+    engine: &AdjointEngine,
     closure: &Program,
-    made: &mut [Made],
+    made: &mut [GeneratedUnit],
     effects: &Effects,
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     for m in made {
-        let Some(turn) = m.turn.filter(|_| world.order.heads) else {
+        let Some(reverse_start) = m.reverse_start.filter(|_| engine.goal.heads) else {
             continue;
         };
-        let space = Space::of(&m.unit, &world.commons);
-        let mut touched = Touched::nothing(space.len);
-        for s in m.unit.body.iter().skip(turn) {
+        let space = Space::of(&m.unit, &engine.commons);
+        let mut touched = StatementEffects::nothing(space.len);
+        for s in m.unit.body.iter().skip(reverse_start) {
             s.walk(&mut |s| effects.own(&m.unit, &space, s, &mut touched));
         }
-        let (suffix, derivatives) = (world.order.suffix.clone(), m.derivatives.clone());
-        let mut make = Maker::new(m.unit.clone(), suffix, derivatives);
+        let (suffix, derivatives) = (engine.goal.suffix.clone(), m.derivatives.clone());
+        let mut builder = UnitBuilder::new(m.unit.clone(), suffix, derivatives);
         let mut vars: Vec<SymId> = Vec::new();
-        for (id, s) in make.unit.symbols.iter() {
+        for (id, s) in builder.unit.symbols.iter() {
             let loc = space.loc(id);
-            let own = s.is_variable() && s.place == Place::Local && !make.derivatives.contains(&id);
+            let own = s.is_variable()
+                && s.storage_class == StorageClass::Local
+                && !builder.derivatives.contains(&id);
             if own && !s.tape && space.saved.contains(loc) && touched.assigned.contains(loc) {
                 vars.push(id);
             }
         }
-        let state = world.state.get(&m.of);
+        let state = engine.state.get(&m.of);
         for k in state.into_iter().flat_map(Set::ones) {
             if touched.assigned.contains(space.common(k)) {
-                vars.extend(shared(world, closure, &mut make, k));
+                vars.extend(shared(engine, closure, &mut builder, k));
             }
         }
         vars.sort_unstable();
         vars.dedup();
         let mut keep = Vec::new();
         for s in vars {
-            let (unit, symbol) = (&make.unit, &make.unit.symbols[s]);
+            let (unit, symbol) = (&builder.unit, &builder.unit.symbols[s]);
             if !can_be_kept(unit, symbol) || extents(unit, &symbol.dims).is_none() {
                 warnings.push(left(unit, &symbol.name));
                 continue;
             }
-            let copied = Copied::of(&mut make, s);
+            let copied = Copied::of(&mut builder, s);
             keep.push(copied.keep);
-            make.unit.body.push(copied.put_back);
+            builder.unit.body.push(copied.restore);
         }
-        make.unit.body.splice(turn..turn, keep);
-        m.unit = make.unit;
+        builder.unit.body.splice(reverse_start..reverse_start, keep);
+        m.unit = builder.unit;
     }
     warnings
 }
 
 /// The symbols of a unit for a COMMON variable. The unit declares the block if it does not yet.
-fn shared(world: &World, closure: &Program, make: &mut Maker, k: usize) -> Vec<SymId> {
-    let v = &world.commons.vars[k];
-    let irregular = world.commons.irregular.contains(&v.block);
+fn shared(
+    engine: &AdjointEngine,
+    closure: &Program,
+    builder: &mut UnitBuilder,
+    k: usize,
+) -> Vec<SymId> {
+    let v = &engine.commons.vars[k];
+    let irregular = engine.commons.irregular.contains(&v.block);
     let at = |mut members: Vec<SymId>| match irregular {
         // The block is one location: all of its members.
         true => members,
         false if v.position < members.len() => vec![members.swap_remove(v.position)],
         false => Vec::new(),
     };
-    if let Some(own) = common_members(&make.unit).remove(&v.block) {
+    if let Some(own) = common_members(&builder.unit).remove(&v.block) {
         return at(own);
     }
-    match declaration(world, closure, &v.block) {
-        Some((from, members)) => at(make.import(from, &v.block, &members)),
+    match declaration(engine, closure, &v.block) {
+        Some((from, members)) => at(builder.import(from, &v.block, &members)),
         None => Vec::new(),
     }
 }
@@ -142,11 +149,11 @@ fn shared(world: &World, closure: &Program, make: &mut Maker, k: usize) -> Vec<S
 /// The unit that declares the largest part of a COMMON block, and the members there; `None` if other units
 /// could not declare them.
 pub(super) fn declaration<'a>(
-    world: &'a World,
+    engine: &'a AdjointEngine,
     closure: &'a Program,
     block: &Name,
 ) -> Option<(&'a Unit, Vec<SymId>)> {
-    let tangents = world.parts.iter().map(|p| &p.make.unit);
+    let tangents = engine.parts.iter().map(|p| &p.builder.unit);
     let declares = |u: &&Unit| common_members(u).contains_key(block);
     let units = closure.units.iter().chain(tangents).filter(declares);
     let from = units.max_by_key(|u| (size(u, block), std::cmp::Reverse(&u.name)))?;
@@ -188,31 +195,31 @@ struct Copied {
     /// Saves the value.
     keep: Stmt,
     /// Restores it.
-    put_back: Stmt,
+    restore: Stmt,
 }
 
 impl Copied {
     /// Declares the variable that takes the copy.
-    fn of(make: &mut Maker, s: SymId) -> Self {
-        let of = &make.unit.symbols[s];
+    fn of(builder: &mut UnitBuilder, s: SymId) -> Self {
+        let of = &builder.unit.symbols[s];
         let copy = Symbol {
             dims: of.dims.clone(),
             length: of.length.clone(),
             tape: of.dims.is_empty(),
             ..Symbol::variable(
-                make.unused(&format!("{}_COPY", of.name)),
+                builder.unused(&format!("{}_COPY", of.name)),
                 of.ty.unwrap_or(Type::REAL),
                 Span::NONE,
             )
         };
-        let copy = make.declare(copy);
+        let copy = builder.declare(copy);
         Copied {
             keep: Stmt::assign(
                 Expr::var(copy, Span::NONE),
                 Expr::var(s, Span::NONE),
                 Span::NONE,
             ),
-            put_back: Stmt::assign(
+            restore: Stmt::assign(
                 Expr::var(s, Span::NONE),
                 Expr::var(copy, Span::NONE),
                 Span::NONE,
@@ -222,16 +229,18 @@ impl Copied {
 }
 
 /// Whether any unit assigns local variables that are saved between calls.
-pub(super) fn keeps_state(world: &World, units: &[&Unit]) -> bool {
+pub(super) fn keeps_state(engine: &AdjointEngine, units: &[&Unit]) -> bool {
     units.iter().any(|u| {
-        let space = Space::of(u, &world.commons);
+        let space = Space::of(u, &engine.commons);
         if space.saved.is_clear() {
             return false;
         }
-        let touched = world.touched_in(u, &space, &u.body);
+        let touched = engine.touched_in(u, &space, &u.body);
         let saved = |(id, s): (SymId, &Symbol)| {
             let loc = space.loc(id);
-            s.place == Place::Local && space.saved.contains(loc) && touched.assigned.contains(loc)
+            s.storage_class == StorageClass::Local
+                && space.saved.contains(loc)
+                && touched.assigned.contains(loc)
         };
         u.symbols.iter().any(saved)
     })

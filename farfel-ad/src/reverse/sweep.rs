@@ -4,15 +4,15 @@
 //! overwrite them. The reverse sweep executes the transposes of the linear statements in reverse order and
 //! restores the saved values, so that at each of them every needed variable has the value that it had there.
 
-use super::World;
-use super::keep::keep;
-use super::known::{Facts, Replay, Sweeps};
-use super::maker::Maker;
+use super::AdjointEngine;
 use super::normal::has_calls;
+use super::save::save;
+use super::sweep_data::{Replay, Sweeps, UnitFacts};
 use super::tape::Tapes;
 use super::tbr::{Elements, Needs};
 use super::transpose::{is_derivative, transpose};
-use crate::affine::Span as LoopSpan;
+use super::unit_builder::UnitBuilder;
+use crate::affine::LoopRange;
 use crate::locations::{Set, Space};
 use farfel_lang::Span;
 use farfel_lang::access;
@@ -20,37 +20,37 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtId,
-    StmtKind, SymId, Symbol, Type,
+    Allocation, BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Stmt, StmtId, StmtKind,
+    StorageClass, SymId, Symbol, Type,
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::{BTreeSet, HashMap};
 
 pub(super) struct Sweeper<'w> {
-    pub world: &'w World,
-    /// The index of the unit in the world's parts.
+    pub engine: &'w AdjointEngine,
+    /// The index of the unit in the engine's parts.
     pub part: usize,
-    pub facts: &'w [Facts],
+    pub facts: &'w [UnitFacts],
     /// The slots of callees whose values from before a call are needed: pairs of a part and a slot.
-    pub entries: Vec<(usize, usize)>,
-    pub make: Maker,
+    pub needed_on_entry: Vec<(usize, usize)>,
+    pub builder: UnitBuilder,
     pub space: &'w Space,
     pub tapes: Tapes,
     pub errors: Vec<Diagnostic>,
     /// The COMMON variables, by number, that must be named but are not declared.
     pub undeclared: BTreeSet<usize>,
     /// The subprograms whose calls overwrite values that this unit cannot save.
-    pub unkept: BTreeSet<Name>,
+    pub unsavable_calls: BTreeSet<Name>,
     /// Locations that the unit assigns somewhere.
     pub assigned: Set,
     /// The unit is the head: both sweeps are in one unit.
     pub root: bool,
     /// The enclosing counted loops.
-    pub around: Vec<LoopSpan>,
+    pub enclosing_loops: Vec<LoopRange>,
     /// Their variables.
     pub loop_vars: Vec<SymId>,
     /// The number of enclosing loops of any kind.
-    pub loops: usize,
+    pub loop_depth: usize,
     /// The variable that holds the number of the arm that was taken.
     pub branch: Option<SymId>,
     /// Greater than zero in trial runs, which only determine needs and whose symbols are removed again.
@@ -58,24 +58,24 @@ pub(super) struct Sweeper<'w> {
     /// The statements that the reverse sweep begins with.
     pub first_backward: Block,
     /// Whether the iterations of loops are independent, where this is known already.
-    pub apart: HashMap<StmtId, bool>,
+    pub independent_loops: HashMap<StmtId, bool>,
     /// For each loop, what is needed at the start of an iteration: the needs before the loop that this was
     /// determined for, and the result.
-    pub settled: HashMap<StmtId, (Needs, Needs)>,
+    pub loop_needs: HashMap<StmtId, (Needs, Needs)>,
     /// Whether the iterations of independent loops are executed again: the needs before the loop that this
     /// was decided for, and the decision.
-    pub decided: HashMap<StmtId, Vec<(Needs, bool)>>,
+    pub replay_decisions: HashMap<StmtId, Vec<(Needs, bool)>>,
     /// The loops whose iterations are executed again, each by a variable that marks it in the forward sweep.
     pub replays: HashMap<SymId, Replay>,
     /// The locations that later statements assign, one set for each enclosing block (in the head only) and
     /// each enclosing loop.
-    pub later: Vec<Set>,
+    pub assigned_later: Vec<Set>,
     /// The variables that the reverse sweep would recompute at the current statement.
-    pub cheap: Vec<SymId>,
+    pub recomputable: Vec<SymId>,
     /// For each part with joint calls, the locations whose values on entry it reads.
-    pub read_before: HashMap<usize, Set>,
+    pub read_on_entry: HashMap<usize, Set>,
     /// The locations that may be defined when each statement begins, once this has been determined.
-    pub set_before: Option<HashMap<StmtId, Set>>,
+    pub defined_before: Option<HashMap<StmtId, Set>>,
 }
 
 /// A variable that the reverse sweep computes again instead of keeping it.
@@ -90,35 +90,35 @@ struct Recomputed {
 }
 
 impl<'w> Sweeper<'w> {
-    pub fn new(world: &'w World, facts: &'w [Facts], part: usize) -> Self {
-        let p = &world.parts[part];
+    pub fn new(engine: &'w AdjointEngine, facts: &'w [UnitFacts], part: usize) -> Self {
+        let p = &engine.parts[part];
         Sweeper {
-            world,
+            engine,
             part,
             facts,
-            entries: Vec::new(),
-            make: p.make.for_sweeps(),
+            needed_on_entry: Vec::new(),
+            builder: p.builder.for_sweeps(),
             space: &p.space,
             tapes: Tapes::default(),
             errors: Vec::new(),
             undeclared: BTreeSet::new(),
-            unkept: BTreeSet::new(),
-            assigned: world.assigned_in(&p.make.unit, &p.space, &p.body),
+            unsavable_calls: BTreeSet::new(),
+            assigned: engine.assigned_in(&p.builder.unit, &p.space, &p.body),
             root: p.root,
-            around: Vec::new(),
+            enclosing_loops: Vec::new(),
             loop_vars: Vec::new(),
-            loops: 0,
+            loop_depth: 0,
             branch: None,
             trial: 0,
             first_backward: Vec::new(),
-            apart: HashMap::new(),
-            decided: HashMap::new(),
-            settled: HashMap::new(),
+            independent_loops: HashMap::new(),
+            replay_decisions: HashMap::new(),
+            loop_needs: HashMap::new(),
             replays: HashMap::new(),
-            later: Vec::new(),
-            cheap: Vec::new(),
-            read_before: HashMap::new(),
-            set_before: None,
+            assigned_later: Vec::new(),
+            recomputable: Vec::new(),
+            read_on_entry: HashMap::new(),
+            defined_before: None,
         }
     }
 
@@ -126,20 +126,20 @@ impl<'w> Sweeper<'w> {
     /// sweep needs when it starts, or `None` if its reverse sweep is empty.
     pub(super) fn one_iteration(
         &mut self,
-        around: Option<LoopSpan>,
+        around: Option<LoopRange>,
         body: &[Stmt],
     ) -> Option<(Sweeps, Needs)> {
         let counted = around.is_some();
         self.loop_vars.extend(around.as_ref().map(|a| a.var));
-        self.around.extend(around);
-        self.loops += 1;
+        self.enclosing_loops.extend(around);
+        self.loop_depth += 1;
         let before = self.errors.len();
         let mut needs = Needs::default();
         let once = self.block(body, &mut needs);
-        self.loops -= 1;
+        self.loop_depth -= 1;
         if counted {
             self.loop_vars.pop();
-            self.around.pop();
+            self.enclosing_loops.pop();
         }
         if once.backward.is_empty() {
             self.errors.truncate(before);
@@ -163,14 +163,14 @@ impl<'w> Sweeper<'w> {
         let mut later = self.later_in(block);
         for (i, s) in block.iter().enumerate() {
             open.retain(|r| i <= r.last);
-            let known = self.cheap.len();
-            self.cheap.extend(open.iter().map(|r| r.var));
+            let known = self.recomputable.len();
+            self.recomputable.extend(open.iter().map(|r| r.var));
             let behind = later.pop();
-            let depth = self.later.len();
-            self.later.extend(behind);
+            let depth = self.assigned_later.len();
+            self.assigned_later.extend(behind);
             let mut made = self.stmt(s, needs);
-            self.later.truncate(depth);
-            self.cheap.truncate(known);
+            self.assigned_later.truncate(depth);
+            self.recomputable.truncate(known);
             forward.append(&mut made.forward);
             backward.push(made.backward);
             let mut again = Vec::new();
@@ -206,12 +206,12 @@ impl<'w> Sweeper<'w> {
         if !self.root || !block.iter().any(chooses) {
             return Vec::new();
         }
-        let mut behind = self.world.assigned_in(&self.make.unit, self.space, &[]);
+        let mut behind = self.engine.assigned_in(&self.builder.unit, self.space, &[]);
         let mut all = Vec::with_capacity(block.len());
         for s in block.iter().rev() {
             all.push(behind.clone());
             let one = std::slice::from_ref(s);
-            behind.union_with(&self.world.assigned_in(&self.make.unit, self.space, one));
+            behind.union_with(&self.engine.assigned_in(&self.builder.unit, self.space, one));
         }
         all
     }
@@ -220,7 +220,7 @@ impl<'w> Sweeper<'w> {
     /// needed.
     fn recomputed(&self, block: &[Stmt]) -> Vec<Recomputed> {
         let mut found: Vec<Recomputed> = Vec::new();
-        if self.loops == 0 && self.root {
+        if self.loop_depth == 0 && self.root {
             // Nothing overwrites them.
             return found;
         }
@@ -230,7 +230,7 @@ impl<'w> Sweeper<'w> {
         let mut readers: HashMap<SymId, Vec<usize>> = HashMap::new();
         for (i, s) in block.iter().enumerate() {
             let one = std::slice::from_ref(s);
-            let touched = self.world.touched_in(&self.make.unit, self.space, one);
+            let touched = self.engine.touched_in(&self.builder.unit, self.space, one);
             for loc in touched.assigned.ones() {
                 assigned.entry(loc).or_default().push(i);
             }
@@ -255,13 +255,13 @@ impl<'w> Sweeper<'w> {
             let ExprKind::Var(var) = target.kind else {
                 continue;
             };
-            let symbol = &self.make.unit.symbols[var];
+            let symbol = &self.builder.unit.symbols[var];
             let loc = self.space.loc(var);
-            let plain = !self.make.derivatives.contains(&var)
+            let plain = !self.builder.derivatives.contains(&var)
                 && !symbol.is_array()
-                && symbol.place == Place::Local
+                && symbol.storage_class == StorageClass::Local
                 && !self.space.tangled.contains(loc)
-                && type_of(&self.make.unit, value) == symbol.ty
+                && type_of(&self.builder.unit, value) == symbol.ty
                 && self.is_cheap(value)
                 && !mentions(value, var);
             if !plain {
@@ -299,7 +299,7 @@ impl<'w> Sweeper<'w> {
     fn for_each_reader(&self, s: &Stmt, f: &mut dyn FnMut(SymId)) {
         match &s.kind {
             StmtKind::Assign(target, value) => {
-                if is_derivative(&self.make.derivatives, target) {
+                if is_derivative(&self.builder.derivatives, target) {
                     target.for_each_symbol(f);
                     value.for_each_symbol(f);
                 } else {
@@ -318,7 +318,7 @@ impl<'w> Sweeper<'w> {
             return false;
         };
         matches!(
-            self.make.unit.symbols[*s].class,
+            self.builder.unit.symbols[*s].class,
             Class::Intrinsic(i) if matches!(
                 i.op,
                 Op::Convert | Op::Abs | Op::Sign | Op::Max | Op::Min | Op::Dim | Op::Mod
@@ -336,7 +336,7 @@ impl<'w> Sweeper<'w> {
             },
             ExprKind::Call(..) => self.is_cheap_call(e),
             // A value that reads a tape would require the whole tape.
-            ExprKind::Element(s, _) if self.make.unit.symbols[*s].tape => false,
+            ExprKind::Element(s, _) if self.builder.unit.symbols[*s].tape => false,
             ExprKind::Int(_)
             | ExprKind::Real(_)
             | ExprKind::Logical(_)
@@ -348,7 +348,8 @@ impl<'w> Sweeper<'w> {
             | ExprKind::Unary(..) => true,
             _ => false,
         };
-        own && rank(&self.make.unit, e) == 0 && e.children().into_iter().all(|c| self.is_cheap(c))
+        own && rank(&self.builder.unit, e) == 0
+            && e.children().into_iter().all(|c| self.is_cheap(c))
     }
 
     /// Adds to the needs what is read to pass arguments: subscripts, and expressions that are not variables.
@@ -373,11 +374,12 @@ impl<'w> Sweeper<'w> {
             let (ExprKind::Var(s) | ExprKind::Element(s, _)) = &e.kind else {
                 return;
             };
-            if !self.make.unit.symbols[*s].is_variable() || self.make.derivatives.contains(s) {
+            if !self.builder.unit.symbols[*s].is_variable() || self.builder.derivatives.contains(s)
+            {
                 return;
             }
             let loc = self.space.loc(*s);
-            match Elements::of(&self.make.unit, e) {
+            match Elements::of(&self.builder.unit, e) {
                 Some(elements) if !self.space.tangled.contains(loc) => needs.add(loc, elements),
                 _ => {
                     needs.add_all(loc);
@@ -400,17 +402,17 @@ impl<'w> Sweeper<'w> {
         let tangled = self.space.tangled.contains(loc);
         let elements = match tangled {
             true => None,
-            false => Elements::of(&self.make.unit, target),
+            false => Elements::of(&self.builder.unit, target),
         };
-        if !needs.has_some(loc, elements.as_ref(), &self.around) {
+        if !needs.has_some(loc, elements.as_ref(), &self.enclosing_loops) {
             return Default::default();
         }
-        let scalar = rank(&self.make.unit, target) == 0;
+        let scalar = rank(&self.builder.unit, target) == 0;
         let kept = match &target.kind {
             ExprKind::Element(..) | ExprKind::Substring(..) if scalar => target.clone(),
             _ => Expr::var(s, span),
         };
-        let made = self.keep(&kept, needs, span);
+        let made = self.save(&kept, needs, span);
         for s in kept.selectors() {
             self.read(s, needs);
         }
@@ -427,25 +429,31 @@ impl<'w> Sweeper<'w> {
 
     /// Returns the statements that save and restore a variable; for an array, only the needed section, if it
     /// is known.
-    pub(super) fn keep(&mut self, e: &Expr, needs: &Needs, span: Span) -> (Block, Block) {
-        if matches!(e.kind, ExprKind::Var(s) if is_tape(&self.make.unit.symbols[s])) {
+    pub(super) fn save(&mut self, e: &Expr, needs: &Needs, span: Span) -> (Block, Block) {
+        if matches!(e.kind, ExprKind::Var(s) if is_tape(&self.builder.unit.symbols[s])) {
             if self.trial == 0 {
                 self.errors.push(twice_reversed(span));
             }
             return Default::default();
         }
         let array = match e.kind {
-            ExprKind::Var(s) if self.make.unit.symbols[s].is_array() => Some(s),
+            ExprKind::Var(s) if self.builder.unit.symbols[s].is_array() => Some(s),
             _ => None,
         };
         // The bounds must be the same when the values are restored.
         let fixed = |s: SymId| !self.assigned.contains(self.space.loc(s));
         let section = array.and_then(|s| {
-            let dims = &self.make.unit.symbols[s].dims;
+            let dims = &self.builder.unit.symbols[s].dims;
             let section = needs.section(self.space.loc(s), s, &fixed)?;
             (section.len() == dims.len()).then_some(section)
         });
-        match keep(&mut self.make, &mut self.tapes, e, section.as_deref(), span) {
+        match save(
+            &mut self.builder,
+            &mut self.tapes,
+            e,
+            section.as_deref(),
+            span,
+        ) {
             Ok(made) => made,
             Err(d) => {
                 if self.trial == 0 {
@@ -472,13 +480,13 @@ impl<'w> Sweeper<'w> {
                 continue;
             }
             let here: Vec<SymId> = self
-                .make
+                .builder
                 .unit
                 .symbols
                 .iter()
                 .filter(|(id, s)| {
                     s.is_variable()
-                        && !self.make.derivatives.contains(id)
+                        && !self.builder.derivatives.contains(id)
                         && self.space.loc(*id) == loc
                 })
                 .map(|(id, _)| id)
@@ -488,7 +496,7 @@ impl<'w> Sweeper<'w> {
                 self.undeclared(loc, why, span);
             }
             for s in here {
-                let (mut a, b) = self.keep(&Expr::var(s, span), needs, span);
+                let (mut a, b) = self.save(&Expr::var(s, span), needs, span);
                 push.append(&mut a);
                 pops.push(b);
             }
@@ -514,7 +522,7 @@ impl<'w> Sweeper<'w> {
     }
 
     pub(super) fn changed(&self, locs: &Set, needs: &mut Needs) {
-        for (id, s) in self.make.unit.symbols.iter() {
+        for (id, s) in self.builder.unit.symbols.iter() {
             if s.is_variable() && !s.is_array() && locs.contains(self.space.loc(id)) {
                 needs.changed(id);
             }
@@ -541,7 +549,10 @@ impl<'w> Sweeper<'w> {
                 DoControl::Forever => Sweeps::default(),
             },
             StmtKind::Call(callee, args) => {
-                match self.world.part_of(&self.make.unit.symbols[*callee].name) {
+                match self
+                    .engine
+                    .part_of(&self.builder.unit.symbols[*callee].name)
+                {
                     Some(part) => self.tangent_call(s.id, part, args, span, needs),
                     None if self.is_given(*callee) => self.given_call(*callee, args, span, needs),
                     None => self.passive(s, needs),
@@ -551,7 +562,7 @@ impl<'w> Sweeper<'w> {
                 let mut active = false;
                 s.walk(&mut |x| {
                     if let StmtKind::Assign(t, _) = &x.kind {
-                        active |= is_derivative(&self.make.derivatives, t);
+                        active |= is_derivative(&self.builder.derivatives, t);
                     }
                 });
                 if active {
@@ -592,7 +603,7 @@ impl<'w> Sweeper<'w> {
     /// Whether the statement is an ALLOCATE of tapes.
     fn is_of_tapes(&self, a: &Allocation) -> bool {
         let mut objects = a.objects.iter();
-        !a.free && objects.all(|o| o.base().is_some_and(|s| self.make.unit.symbols[s].tape))
+        !a.free && objects.all(|o| o.base().is_some_and(|s| self.builder.unit.symbols[s].tape))
     }
 
     /// Allocates tapes at this place in the forward sweep, and their derivatives at the beginning of the
@@ -602,7 +613,7 @@ impl<'w> Sweeper<'w> {
             .objects
             .iter()
             .cloned()
-            .partition(|o| is_derivative(&self.make.derivatives, o));
+            .partition(|o| is_derivative(&self.builder.derivatives, o));
         let of = |objects: Vec<Expr>| {
             let made = Allocation {
                 objects,
@@ -629,17 +640,18 @@ impl<'w> Sweeper<'w> {
 
     /// A statement without derivatives.
     fn passive(&mut self, s: &Stmt, needs: &mut Needs) -> Sweeps {
-        let touched = self
-            .world
-            .touched_in(&self.make.unit, self.space, std::slice::from_ref(s));
+        let touched =
+            self.engine
+                .touched_in(&self.builder.unit, self.space, std::slice::from_ref(s));
         let errors = self.errors.len();
         let (mut forward, backward) = self.overwrite_all(&touched.assigned, needs, s.span);
         if let StmtKind::Call(callee, _) = &s.kind
             && self.errors.len() > errors
         {
-            let callee = &self.make.unit.symbols[*callee];
-            let global = callee.place == Place::Global;
-            self.unkept.extend(global.then(|| callee.name.clone()));
+            let callee = &self.builder.unit.symbols[*callee];
+            let global = callee.storage_class == StorageClass::Global;
+            self.unsavable_calls
+                .extend(global.then(|| callee.name.clone()));
         }
         self.changed(&touched.assigned, needs);
         forward.push(s.clone());
@@ -647,19 +659,19 @@ impl<'w> Sweeper<'w> {
     }
 
     fn assign(&mut self, s: &Stmt, target: &Expr, value: &Expr, needs: &mut Needs) -> Sweeps {
-        if is_derivative(&self.make.derivatives, target) {
+        if is_derivative(&self.builder.derivatives, target) {
             return self.linear(target, value, s.span, needs);
         }
-        if let Some(made) = self.undone(s, needs) {
+        if let Some(made) = self.inverse_assignment(s, needs) {
             return made;
         }
         // Functions in the statement may have side effects.
         let mut forward = Vec::new();
         let mut backward = Vec::new();
-        if has_calls(&self.make, value) || has_calls(&self.make, target) {
+        if has_calls(&self.builder, value) || has_calls(&self.builder, target) {
             let mut touched =
-                self.world
-                    .touched_in(&self.make.unit, self.space, std::slice::from_ref(s));
+                self.engine
+                    .touched_in(&self.builder.unit, self.space, std::slice::from_ref(s));
             let own = target.base().map(|s| self.space.loc(s));
             own.into_iter().for_each(|l| touched.assigned.set(l, false));
             (forward, backward) = self.overwrite_all(&touched.assigned, needs, s.span);
@@ -670,7 +682,7 @@ impl<'w> Sweeper<'w> {
         pop.append(&mut backward);
         // Only integers occur in subscripts.
         if let Some(v) = target.base()
-            && matches!(self.make.unit.symbols[v].ty, Some(Type::Integer(_)))
+            && matches!(self.builder.unit.symbols[v].ty, Some(Type::Integer(_)))
         {
             needs.changed(v);
         }
@@ -682,8 +694,8 @@ impl<'w> Sweeper<'w> {
     }
 
     /// `I = I + K` is undone by `I = I - K`.
-    fn undone(&mut self, s: &Stmt, needs: &mut Needs) -> Option<Sweeps> {
-        let increment = access::increment(&self.make.unit, s)?;
+    fn inverse_assignment(&mut self, s: &Stmt, needs: &mut Needs) -> Option<Sweeps> {
+        let increment = access::increment(&self.builder.unit, s)?;
         let loc = self.space.loc(increment.var);
         if !needs.has(loc) || self.space.tangled.contains(loc) {
             return None;
@@ -704,7 +716,7 @@ impl<'w> Sweeper<'w> {
         self.read(target, needs);
         let space = self.space;
         let same_place = |a: SymId, b: SymId| space.loc(a) == space.loc(b);
-        let backward = match transpose(&mut self.make, target, value, span, &same_place) {
+        let backward = match transpose(&mut self.builder, target, value, span, &same_place) {
             Ok(b) => b,
             Err(d) => {
                 if self.trial == 0 {

@@ -4,16 +4,16 @@
 //! everything takes address space from the system and gives it back, which takes longer than a small
 //! subprogram altogether.
 
-use super::World;
-use super::known::{Replay, Sweeps};
-use super::maker::Maker;
-use super::tape::{Kind, Tapes};
+use super::AdjointEngine;
+use super::sweep_data::{Replay, Sweeps};
+use super::tape::{TapeKind, Tapes};
+use super::unit_builder::UnitBuilder;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build;
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Place, Stmt, StmtKind, SymId, Type, UnOp,
-    Unit,
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId,
+    Type, UnOp, Unit,
 };
 use farfel_lang::storage::constant;
 use std::cell::RefCell;
@@ -51,35 +51,35 @@ pub(super) struct Term {
 }
 
 /// The sweeps of a unit, with facts that the text of its forward sweep does not show.
-pub(super) struct Swept {
-    pub make: Maker,
+pub(super) struct SweptUnit {
+    pub builder: UnitBuilder,
     pub tapes: Tapes,
     pub made: Sweeps,
     pub replays: HashMap<SymId, Replay>,
     /// The COMMON variables, by number, that the unit must name but does not declare.
     pub undeclared: BTreeSet<usize>,
     /// The subprograms whose calls overwrite values that the unit cannot save.
-    pub unkept: BTreeSet<Name>,
-    /// Results of [`room`] for its tapes.
-    pub rooms: RefCell<HashMap<(Kind, Option<i64>), Room>>,
+    pub unsavable_calls: BTreeSet<Name>,
+    /// Results of [`tape_usage`] for its tapes.
+    pub usage_cache: RefCell<HashMap<(TapeKind, Option<i64>), TapeUsage>>,
 }
 
 /// The values that are on one tape at the same time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Room {
+pub(super) struct TapeUsage {
     /// Those that the forward sweep records.
-    pub kept: Vec<Term>,
+    pub recorded: Vec<Term>,
     /// Those that the reverse sweep records in addition when it executes something again. Only one of these
     /// lists applies at a time.
-    pub late: Vec<Vec<Term>>,
+    pub replayed: Vec<Vec<Term>>,
 }
 
-impl Room {
+impl TapeUsage {
     /// The maximum number of values at any time.
-    pub fn most(self) -> Vec<Term> {
-        let mut all = self.kept;
+    pub fn peak(self) -> Vec<Term> {
+        let mut all = self.recorded;
         let mut most = 0;
-        for terms in self.late {
+        for terms in self.replayed {
             match number(&terms) {
                 Some(n) => most = most.max(n),
                 // It is not known which of them is the largest.
@@ -98,34 +98,34 @@ impl Room {
 
 /// The number of values that a unit records on one tape, in terms of its own arguments. `guess`, if given,
 /// replaces unknown quantities.
-pub(super) fn room(
-    world: &World,
-    sweeps: &[Swept],
+pub(super) fn tape_usage(
+    engine: &AdjointEngine,
+    sweeps: &[SweptUnit],
     part: usize,
-    kind: Kind,
+    kind: TapeKind,
     guess: Option<i64>,
     depth: usize,
-) -> Option<Room> {
+) -> Option<TapeUsage> {
     if depth > MOST_CALLS {
         return None;
     }
-    let Swept {
-        make,
+    let SweptUnit {
+        builder,
         tapes,
         made,
         replays,
-        rooms,
+        usage_cache,
         ..
     } = sweeps.get(part)?;
-    if let Some(known) = rooms.borrow().get(&(kind, guess)) {
+    if let Some(known) = usage_cache.borrow().get(&(kind, guess)) {
         return Some(known.clone());
     }
-    let p = &world.parts[part];
-    let assigned = world.assigned_in(&make.unit, &p.space, &p.body);
+    let p = &engine.parts[part];
+    let assigned = engine.assigned_in(&builder.unit, &p.space, &p.body);
     let mut counter = Counter {
-        world,
+        engine,
         sweeps,
-        make,
+        builder,
         values: tapes.used.get(&kind).map(|v| v.values()),
         kind,
         assigned,
@@ -134,52 +134,54 @@ pub(super) fn room(
         replays,
         loops: Vec::new(),
         asked: Vec::new(),
-        late: Vec::new(),
+        replayed: Vec::new(),
         guess,
         depth,
     };
-    let mut kept = Vec::new();
-    counter.block(&made.forward, &mut kept)?;
-    let late = counter.late;
-    let found = Room { kept, late };
-    rooms.borrow_mut().insert((kind, guess), found.clone());
+    let mut recorded = Vec::new();
+    counter.block(&made.forward, &mut recorded)?;
+    let replayed = counter.replayed;
+    let found = TapeUsage { recorded, replayed };
+    usage_cache
+        .borrow_mut()
+        .insert((kind, guess), found.clone());
     Some(found)
 }
 
 /// Expresses such numbers in terms of the head's arguments, if a unit is the last call of a head (`last`).
 /// Returns `None` if the arguments do not determine them.
 pub(super) fn seen_from_head(
-    world: &World,
-    sweeps: &[Swept],
+    engine: &AdjointEngine,
+    sweeps: &[SweptUnit],
     mut part: usize,
     mut terms: Vec<Term>,
 ) -> Option<(usize, Vec<Term>)> {
-    while world.parts[part].last {
-        let (caller, args) = world.place_of(part)?;
-        let Swept {
-            make,
+    while engine.parts[part].is_last_call {
+        let (caller, args) = engine.only_call_of(part)?;
+        let SweptUnit {
+            builder,
             replays,
             made,
             ..
         } = sweeps.get(caller)?;
-        let p = &world.parts[caller];
+        let p = &engine.parts[caller];
         let counter = Counter {
-            world,
+            engine,
             sweeps,
-            make,
+            builder,
             values: None,
-            kind: Kind::Integer(4),
-            assigned: world.assigned_in(&make.unit, &p.space, &p.body),
+            kind: TapeKind::Integer(4),
+            assigned: engine.assigned_in(&builder.unit, &p.space, &p.body),
             part: caller,
             body: &made.forward,
             replays,
             loops: Vec::new(),
             asked: Vec::new(),
-            late: Vec::new(),
+            replayed: Vec::new(),
             guess: None,
             depth: 0,
         };
-        let dummies = world.parts[part].make.unit.args.iter();
+        let dummies = engine.parts[part].builder.unit.args.iter();
         let dummies = dummies.zip(args).filter_map(|(d, a)| Some((d.sym()?, a)));
         let (dummies, args): (Vec<SymId>, Vec<Expr>) = dummies.map(|(d, a)| (d, a.clone())).unzip();
         for t in &mut terms {
@@ -257,12 +259,12 @@ fn add_product(out: &mut Vec<Term>, mut number: i64, mut trips: Vec<Bound>) {
 }
 
 struct Counter<'a> {
-    world: &'a World,
-    sweeps: &'a [Swept],
-    make: &'a Maker,
+    engine: &'a AdjointEngine,
+    sweeps: &'a [SweptUnit],
+    builder: &'a UnitBuilder,
     /// The array of the tape.
     values: Option<SymId>,
-    kind: Kind,
+    kind: TapeKind,
     /// Locations that the unit assigns.
     assigned: Set,
     part: usize,
@@ -273,7 +275,7 @@ struct Counter<'a> {
     /// The variables whose values are being determined.
     asked: Vec<SymId>,
     /// What the reverse sweep records in addition.
-    late: Vec<Vec<Term>>,
+    replayed: Vec<Vec<Term>>,
     /// The value to use for unknown quantities.
     guess: Option<i64>,
     depth: usize,
@@ -281,7 +283,7 @@ struct Counter<'a> {
 
 impl Counter<'_> {
     fn unit(&self) -> &Unit {
-        &self.make.unit
+        &self.builder.unit
     }
 
     fn block(&mut self, block: &[Stmt], out: &mut Vec<Term>) -> Option<()> {
@@ -369,16 +371,16 @@ impl Counter<'_> {
     /// Counts what a loop with repeated iterations records: the states, and one iteration. The latter is
     /// recorded in the reverse sweep only.
     fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
-        let others = std::mem::take(&mut self.late);
+        let others = std::mem::take(&mut self.replayed);
         let mut once = Vec::new();
         self.block(&replay.body, &mut once)?;
-        let inner = Room {
-            kept: once,
-            late: std::mem::replace(&mut self.late, others),
+        let inner = TapeUsage {
+            recorded: once,
+            replayed: std::mem::replace(&mut self.replayed, others),
         };
-        let most = inner.most();
-        if !most.is_empty() && !self.late.contains(&most) {
-            self.late.push(most);
+        let most = inner.peak();
+        if !most.is_empty() && !self.replayed.contains(&most) {
+            self.replayed.push(most);
         }
         let [from, to, step] = &replay.steps;
         if replay.slots == 0 {
@@ -390,7 +392,7 @@ impl Counter<'_> {
             Some(trips) => Bound::Least(vec![most, trips]),
             None => most,
         };
-        if self.kind == Kind::Integer(4) {
+        if self.kind == TapeKind::Integer(4) {
             add_product(out, 1, vec![slots.clone()]);
         }
         let kind = self.kind;
@@ -407,13 +409,13 @@ impl Counter<'_> {
 
     fn call(&mut self, callee: SymId, args: &[Expr], out: &mut Vec<Term>) -> Option<()> {
         let name = &self.unit().symbols[callee].name;
-        let parts = &self.world.parts;
+        let parts = &self.engine.parts;
         let Some(part) = parts.iter().position(|p| p.forward_name == *name) else {
             let tape = |a: &Expr| a.base().is_some() && a.base() == self.values;
             return (!args.iter().any(tape)).then_some(());
         };
         let dummies: Vec<SymId> = parts[part]
-            .make
+            .builder
             .unit
             .args
             .iter()
@@ -421,21 +423,21 @@ impl Counter<'_> {
             .filter(|(_, derivative)| !**derivative)
             .filter_map(|(a, _)| a.sym())
             .collect();
-        let of = room(
-            self.world,
+        let of = tape_usage(
+            self.engine,
             self.sweeps,
             part,
             self.kind,
             self.guess,
             self.depth + 1,
         )?;
-        for t in self.in_caller(of.kept, &dummies, args)? {
+        for t in self.in_caller(of.recorded, &dummies, args)? {
             add_product(out, t.number, t.trips);
         }
-        for terms in of.late {
+        for terms in of.replayed {
             let terms = self.in_caller(terms, &dummies, args)?;
-            if !self.late.contains(&terms) {
-                self.late.push(terms);
+            if !self.replayed.contains(&terms) {
+                self.replayed.push(terms);
             }
         }
         Some(())
@@ -486,11 +488,11 @@ impl Counter<'_> {
         let symbol = &self.unit().symbols[s];
         symbol.is_variable()
             && !symbol.is_array()
-            && symbol.place == Place::Dummy
+            && symbol.storage_class == StorageClass::Dummy
             && matches!(symbol.ty, Some(Type::Integer(_)))
             && !self
                 .assigned
-                .contains(self.world.parts[self.part].space.loc(s))
+                .contains(self.engine.parts[self.part].space.loc(s))
     }
 
     /// The minimum and maximum values of a loop's variable, and the maximum number of iterations.
@@ -566,10 +568,10 @@ impl Counter<'_> {
     /// only.
     fn values_of(&self, s: SymId) -> Option<Vec<Expr>> {
         let symbol = &self.unit().symbols[s];
-        if symbol.is_array() || symbol.place != Place::Local || symbol.saved {
+        if symbol.is_array() || symbol.storage_class != StorageClass::Local || symbol.saved {
             return None;
         }
-        let space = &self.world.parts[self.part].space;
+        let space = &self.engine.parts[self.part].space;
         if space.tangled.contains(space.loc(s)) {
             return None;
         }
@@ -720,7 +722,7 @@ pub(super) fn number(terms: &[Term]) -> Option<i64> {
 
 /// Returns the sum, or `limit` if that is less, as an expression of arguments only, since a reverse sweep
 /// may have to allocate the tape again where nothing else is known.
-pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
+pub(super) fn total(builder: &mut UnitBuilder, terms: &[Term], limit: i64) -> Expr {
     let span = Span::NONE;
     let long = |n| Expr::long(n, span);
     let fixed = terms.iter().find(|t| t.trips.is_empty());
@@ -728,34 +730,34 @@ pub(super) fn total(make: &mut Maker, terms: &[Term], limit: i64) -> Expr {
     for t in terms.iter().filter(|t| !t.trips.is_empty()) {
         let mut product = long(t.number);
         for trips in &t.trips {
-            let trips = expr(make, trips);
-            let trips = make.call("MAX", vec![trips, Expr::int(0, span)], span);
+            let trips = expr(builder, trips);
+            let trips = builder.call("MAX", vec![trips, Expr::int(0, span)], span);
             product = Expr::binary(BinOp::Mul, product, trips);
         }
         sum = Expr::binary(BinOp::Add, sum, product);
     }
-    make.call("MIN", vec![sum, long(limit)], span)
+    builder.call("MIN", vec![sum, long(limit)], span)
 }
 
-fn expr(make: &mut Maker, b: &Bound) -> Expr {
+fn expr(builder: &mut UnitBuilder, b: &Bound) -> Expr {
     let span = Span::NONE;
     match b {
         Bound::Number(n) => Expr::int(*n, span),
         Bound::Argument(s) => Expr::var(*s, span),
         Bound::Sum(a, b) => {
-            let (a, b) = (expr(make, a), expr(make, b));
+            let (a, b) = (expr(builder, a), expr(builder, b));
             build::sum(a, b)
         }
         Bound::Difference(a, b) => {
-            let (a, b) = (expr(make, a), expr(make, b));
+            let (a, b) = (expr(builder, a), expr(builder, b));
             build::difference(a, b)
         }
         Bound::Multiple(k, a) => {
-            let a = expr(make, a);
+            let a = expr(builder, a);
             build::product(Expr::int(*k, span), a)
         }
         Bound::Quotient(a, k) => {
-            let a = expr(make, a);
+            let a = expr(builder, a);
             Expr::binary(BinOp::Div, build::paren(a), Expr::int(*k, span))
         }
         Bound::Most(list) | Bound::Least(list) => {
@@ -763,10 +765,10 @@ fn expr(make: &mut Maker, b: &Bound) -> Expr {
                 Bound::Most(_) => "MAX",
                 _ => "MIN",
             };
-            let mut args: Vec<Expr> = list.iter().map(|b| expr(make, b)).collect();
+            let mut args: Vec<Expr> = list.iter().map(|b| expr(builder, b)).collect();
             match args.len() {
                 1 => args.remove(0),
-                _ => make.call(name, args, span),
+                _ => builder.call(name, args, span),
             }
         }
     }

@@ -4,7 +4,7 @@
 //! where the variable gets another value. There it must be saved, so that the reverse sweep finds it again.
 //! Of arrays, ranges of elements are needed, as far as subscripts tell.
 
-use crate::affine::{Affine, Span, is_positive};
+use crate::affine::{Affine, LoopRange, is_positive};
 use farfel_lang::ir::{Expr, ExprKind, SymId, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +91,7 @@ impl Elements {
                 .all(|(a, b)| inside(&a.low, &b.low, 1) && inside(&a.high, &b.high, -1))
     }
 
-    fn are_apart(&self, other: &Self, around: &[Span]) -> bool {
+    fn are_disjoint(&self, other: &Self, around: &[LoopRange]) -> bool {
         let before = |a: &Range, b: &Range| match (&a.high, &b.low) {
             (Some(a), Some(b)) => b
                 .clone()
@@ -182,12 +182,12 @@ impl Needs {
     }
 
     /// Whether some of these elements may be needed.
-    pub fn has_some(&self, loc: usize, elements: Option<&Elements>, around: &[Span]) -> bool {
+    pub fn has_some(&self, loc: usize, elements: Option<&Elements>, around: &[LoopRange]) -> bool {
         match (self.by_loc.get(&loc), elements) {
             (None, _) => false,
             (Some(Needed::All), _) | (Some(_), None) => true,
             (Some(Needed::Some(list)), Some(e)) => {
-                list.iter().any(|needed| !needed.are_apart(e, around))
+                list.iter().any(|needed| !needed.are_disjoint(e, around))
             }
         }
     }

@@ -8,7 +8,7 @@
 //! Cotangents of complex numbers are defined by the real inner product Re(conj(a)*b), so factors become their
 //! conjugates.
 
-use super::maker::{Maker, zero};
+use super::unit_builder::{UnitBuilder, zero};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Op;
@@ -39,28 +39,28 @@ pub(super) fn leaves<'e>(derivatives: &HashSet<SymId>, e: &'e Expr, out: &mut Ve
 /// Returns the transpose of `target = value`. `same_place` says whether two derivatives with different names
 /// may share storage.
 pub(super) fn transpose(
-    make: &mut Maker,
+    builder: &mut UnitBuilder,
     target: &Expr,
     value: &Expr,
     span: Span,
     same_place: &dyn Fn(SymId, SymId) -> bool,
 ) -> Result<Block, Diagnostic> {
-    let ty = type_of(&make.unit, target).unwrap_or(Type::REAL);
+    let ty = type_of(&builder.unit, target).unwrap_or(Type::REAL);
     let reset = || Stmt::assign(target.clone(), zero(ty, span), span);
     let mut found = Vec::new();
-    leaves(&make.derivatives, value, &mut found);
+    leaves(&builder.derivatives, value, &mut found);
     let Some(base) = target.base() else {
         return Ok(Vec::new());
     };
     if found.is_empty() {
         return Ok(vec![reset()]);
     }
-    let is_self = |e: &Expr| e.reads_as(target);
+    let is_self = |e: &Expr| e.equals_ignoring_spans(target);
     let selfs = found.iter().filter(|e| is_self(e)).count();
     let overlaps = |e: &Expr| e.base().is_some_and(|s| s == base || same_place(s, base));
     let overlapping = found.iter().filter(|e| !is_self(e) && overlaps(e)).count();
     let mut t = Transposer {
-        make,
+        builder,
         span,
         target,
         own: None,
@@ -68,12 +68,12 @@ pub(super) fn transpose(
         keep_self: true,
     };
     let kept = selfs == 1 && keeps_itself(value, target);
-    let is_array = rank(&t.make.unit, target) > 0;
+    let is_array = rank(&t.builder.unit, target) > 0;
     if is_array && overlapping > usize::from(kept) {
         return Err(overlap(span));
     }
     if !is_array && (overlapping > usize::from(kept) || selfs > 1) {
-        let seed = Expr::var(t.make.derivative_temporary(ty), span);
+        let seed = Expr::var(t.builder.derivative_temporary(ty), span);
         let mut out = vec![Stmt::assign(seed.clone(), target.clone(), span)];
         if kept {
             // The element keeps its cotangent, and contributions to overlapping elements are added.
@@ -119,12 +119,12 @@ fn keeps_itself(e: &Expr, target: &Expr) -> bool {
         ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => keeps_itself(a, target),
         ExprKind::Binary(BinOp::Add, a, b) => keeps_itself(a, target) || keeps_itself(b, target),
         ExprKind::Binary(BinOp::Sub, a, _) => keeps_itself(a, target),
-        _ => e.reads_as(target),
+        _ => e.equals_ignoring_spans(target),
     }
 }
 
 struct Transposer<'m> {
-    make: &'m mut Maker,
+    builder: &'m mut UnitBuilder,
     span: Span,
     target: &'m Expr,
     /// The new value of the cotangent of the target itself.
@@ -136,12 +136,12 @@ struct Transposer<'m> {
 impl Transposer<'_> {
     fn depends(&self, e: &Expr) -> bool {
         let mut found = Vec::new();
-        leaves(&self.make.derivatives, e, &mut found);
+        leaves(&self.builder.derivatives, e, &mut found);
         !found.is_empty()
     }
 
     fn unit(&self) -> &Unit {
-        &self.make.unit
+        &self.builder.unit
     }
 
     /// For each derivative in `e`, adds `seed` times its factor in `e` to its cotangent.
@@ -149,7 +149,7 @@ impl Transposer<'_> {
         let seed = self.fit(e, seed);
         match &e.kind {
             ExprKind::Var(_) | ExprKind::Element(..) => {
-                if is_derivative(&self.make.derivatives, e) {
+                if is_derivative(&self.builder.derivatives, e) {
                     self.leaf(e, seed);
                 }
                 Ok(())
@@ -226,7 +226,7 @@ impl Transposer<'_> {
 
     fn conjugate(&mut self, factor: Expr) -> Expr {
         match type_of(self.unit(), &factor) {
-            Some(Type::Complex(_)) => self.make.call("CONJG", vec![factor], self.span),
+            Some(Type::Complex(_)) => self.builder.call("CONJG", vec![factor], self.span),
             _ => factor,
         }
     }
@@ -234,12 +234,12 @@ impl Transposer<'_> {
     /// Assigns a seed that several derivatives get to a temporary, so that it is computed only once.
     fn shared(&mut self, e: &Expr, seed: Expr) -> Expr {
         let mut found = Vec::new();
-        leaves(&self.make.derivatives, e, &mut found);
+        leaves(&self.builder.derivatives, e, &mut found);
         if found.len() < 2 || rank(self.unit(), &seed) > 0 {
             return seed;
         }
         let ty = type_of(self.unit(), &seed).unwrap_or(Type::REAL);
-        let t = Expr::var(self.make.derivative_temporary(ty), self.span);
+        let t = Expr::var(self.builder.derivative_temporary(ty), self.span);
         self.out.push(Stmt::assign(t.clone(), seed, self.span));
         t
     }
@@ -248,7 +248,7 @@ impl Transposer<'_> {
     fn fit(&mut self, e: &Expr, mut seed: Expr) -> Expr {
         let (of, is) = (type_of(self.unit(), e), type_of(self.unit(), &seed));
         if rank(self.unit(), e) == 0 && rank(self.unit(), &seed) > 0 {
-            seed = self.make.call("SUM", vec![seed], self.span);
+            seed = self.builder.call("SUM", vec![seed], self.span);
         }
         match (of, is) {
             (Some(Type::Real(_)), Some(Type::Complex(kind))) => self.real_part(seed, kind),
@@ -258,16 +258,16 @@ impl Transposer<'_> {
 
     fn real_part(&mut self, e: Expr, kind: u8) -> Expr {
         let name = if kind == 8 { "DBLE" } else { "REAL" };
-        self.make.call(name, vec![e], self.span)
+        self.builder.call(name, vec![e], self.span)
     }
 
     fn imaginary_part(&mut self, e: Expr, kind: u8) -> Expr {
         let name = if kind == 8 { "DIMAG" } else { "AIMAG" };
-        self.make.call(name, vec![e], self.span)
+        self.builder.call(name, vec![e], self.span)
     }
 
     fn leaf(&mut self, e: &Expr, seed: Expr) {
-        if self.keep_self && e.reads_as(self.target) {
+        if self.keep_self && e.equals_ignoring_spans(self.target) {
             self.own = Some(match (self.own.take(), seed.kind) {
                 (Some(own), _) if own.kind == ExprKind::Star => own,
                 // It occurs several times in the value.
@@ -328,7 +328,7 @@ impl Transposer<'_> {
                     Type::Real(8) => "DCMPLX",
                     _ => "CMPLX",
                 };
-                let seed = self.make.call(name, vec![zero(ty, span), seed], span);
+                let seed = self.builder.call(name, vec![zero(ty, span), seed], span);
                 self.expr(a, seed)
             }
             Op::Conjg => {
@@ -336,7 +336,7 @@ impl Transposer<'_> {
                     return Err(self.unknown(e));
                 };
                 let seed = match seed_type {
-                    Some(Type::Complex(_)) => self.make.call("CONJG", vec![seed], span),
+                    Some(Type::Complex(_)) => self.builder.call("CONJG", vec![seed], span),
                     _ => seed,
                 };
                 self.expr(a, seed)

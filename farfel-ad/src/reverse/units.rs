@@ -1,20 +1,21 @@
 //! Generates subprograms from sweeps.
 
 use super::effects::Effects;
+use super::generated::{GeneratedUnit, SweepResults};
 use super::growing::{self, Growers};
-use super::known::{Facts, Sweeps};
-use super::made::{Known, Made};
-use super::maker::{Maker, zero};
-use super::tape::{Kind, Tapes};
-use super::tape_size::{self, Swept};
-use super::{Part, World, aliased_arguments, dead_code, groups, heads, state};
+use super::sweep_data::{Sweeps, UnitFacts};
+use super::tape::{TapeKind, Tapes};
+use super::tape_size::{self, SweptUnit};
+use super::unit_builder::{UnitBuilder, zero};
+use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, state};
 use crate::locations::{Set, Space, common_members};
 use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Block, Expr, Name, Place, Program, SpecKind, Stmt, SymId, Type, Unit, UnitKind, for_each_symbol,
+    Block, Expr, Name, Program, SpecKind, Stmt, StorageClass, SymId, Type, Unit, UnitKind,
+    for_each_symbol,
 };
 use farfel_lang::lower::{join_declarations, without_unused};
 use farfel_lang::verify::{Primals, is_on};
@@ -22,7 +23,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Numbers and verifies what has been made so far.
-fn verified(pass: &str, closure: &Program, made: &mut [Made]) -> Result<(), Vec<Diagnostic>> {
+fn verified(
+    pass: &str,
+    closure: &Program,
+    made: &mut [GeneratedUnit],
+) -> Result<(), Vec<Diagnostic>> {
     made.iter_mut().for_each(|m| m.unit.number());
     if !is_on() {
         return Ok(());
@@ -31,60 +36,62 @@ fn verified(pass: &str, closure: &Program, made: &mut [Made]) -> Result<(), Vec<
     let primals = made
         .iter()
         .map(|m| (m.unit.name.clone(), m.primals.clone()));
-    crate::verify::made(pass, closure, &units, &Primals::of_adjoints(primals))
+    crate::verify::generated_units(pass, closure, &units, &Primals::of_adjoints(primals))
 }
 
-impl World {
+impl AdjointEngine {
     /// Returns the units of all parts.
     pub(super) fn units(
         &self,
         closure: &Program,
-        known: Known,
+        known: SweepResults,
         warnings: &mut Vec<Diagnostic>,
-    ) -> Result<Vec<Made>, Vec<Diagnostic>> {
-        let mut out: Vec<Made> = Vec::new();
-        let Known {
+    ) -> Result<Vec<GeneratedUnit>, Vec<Diagnostic>> {
+        let mut out: Vec<GeneratedUnit> = Vec::new();
+        let SweepResults {
             facts,
             swept,
             mut errors,
         } = known;
         // For each head, its tapes and their sizes.
-        let mut all_rooms = BTreeMap::new();
+        let mut all_tape_sizes = BTreeMap::new();
         for (i, _) in self.parts.iter().enumerate().filter(|(_, p)| p.root) {
             let mut kinds = facts[i].tapes.clone();
             kinds.extend(swept[i].tapes.used.keys());
-            let rooms = self.rooms(&swept, &kinds, i);
-            all_rooms.insert(i, (kinds, rooms));
+            let tape_sizes = self.tape_sizes(&swept, &kinds, i);
+            all_tape_sizes.insert(i, (kinds, tape_sizes));
         }
-        let growers = self.growers(closure, &all_rooms);
+        let growers = self.growers(closure, &all_tape_sizes);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
-            let (mut make, mut tapes, mut made) = (s.make, s.tapes, s.made);
+            let (mut builder, mut tapes, mut made) = (s.builder, s.tapes, s.made);
             // Include tapes that only its callees use.
-            let used = all_rooms
+            let used = all_tape_sizes
                 .get(&i)
                 .map_or(&facts[i].tapes, |(kinds, _)| kinds);
             for kind in used {
-                tapes.vars(&mut make, *kind);
+                tapes.vars(&mut builder, *kind);
             }
             groups::group(&tapes, &mut made.forward);
             groups::group(&tapes, &mut made.backward);
             let grow = &growers[i];
-            tapes.grow(&mut make, grow, [&mut made.forward, &mut made.backward]);
-            let derivatives = make.derivatives.clone();
+            tapes.grow(&mut builder, grow, [&mut made.forward, &mut made.backward]);
+            let derivatives = builder.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
             all.insert_range(..);
             if p.root {
-                let rooms = all_rooms.get(&i).map(|(_, rooms)| rooms.clone());
-                let rooms = rooms.unwrap_or_default();
-                let (wanted, commons) = self.wanted(p, &facts[i], derivatives.clone());
-                let (unit, turn) = self.root(p, make, tapes, made, rooms, grow);
-                out.push(Made {
+                let tape_sizes = all_tape_sizes
+                    .get(&i)
+                    .map(|(_, tape_sizes)| tape_sizes.clone());
+                let tape_sizes = tape_sizes.unwrap_or_default();
+                let (live_after, commons) = self.live_after(p, &facts[i], derivatives.clone());
+                let (unit, reverse_start) = self.root(p, builder, tapes, made, tape_sizes, grow);
+                out.push(GeneratedUnit {
                     unit,
-                    turn: Some(turn),
+                    reverse_start: Some(reverse_start),
                     of: p.of.clone(),
                     derivatives,
                     primals: p.primals.clone(),
-                    wanted,
+                    live_after,
                     commons,
                     forward: false,
                     tapes: HashSet::new(),
@@ -92,49 +99,49 @@ impl World {
                 continue;
             }
             if facts[i].forward {
-                out.push(Made {
+                out.push(GeneratedUnit {
                     of: p.of.clone(),
                     derivatives: HashSet::new(),
                     primals: Vec::new(),
-                    unit: self.forward(p, make.clone(), &tapes, made.forward),
-                    wanted: make.unit.symbols.ids().collect(),
+                    unit: self.forward(p, builder.clone(), &tapes, made.forward),
+                    live_after: builder.unit.symbols.ids().collect(),
                     commons: all,
                     forward: true,
-                    turn: None,
+                    reverse_start: None,
                     tapes: tapes.symbols().collect(),
                 });
             }
-            let mut wanted = derivatives;
-            wanted.extend(tapes.symbols());
-            let (wanted, commons) = self.wanted(p, &facts[i], wanted);
-            out.push(Made {
+            let mut live_after = derivatives;
+            live_after.extend(tapes.symbols());
+            let (live_after, commons) = self.live_after(p, &facts[i], live_after);
+            out.push(GeneratedUnit {
                 of: p.of.clone(),
-                derivatives: make.derivatives.clone(),
+                derivatives: builder.derivatives.clone(),
                 primals: p.primals.clone(),
-                unit: self.backward(p, make, &tapes, made.backward),
-                wanted,
+                unit: self.backward(p, builder, &tapes, made.backward),
+                live_after,
                 commons,
                 forward: false,
-                turn: None,
+                reverse_start: None,
                 tapes: HashSet::new(),
             });
         }
         let growers: Growers = growers.into_iter().flatten().collect();
         out.extend(growers.iter().map(|(kind, name)| {
             let unit = growing::grower(name, *kind, kind.limit(self.most_growing));
-            Made {
+            GeneratedUnit {
                 of: name.clone(),
-                wanted: unit.symbols.ids().collect(),
+                live_after: unit.symbols.ids().collect(),
                 unit,
                 derivatives: HashSet::new(),
                 primals: Vec::new(),
                 commons: Set::with_capacity(self.commons.vars.len()),
                 forward: true,
-                turn: None,
+                reverse_start: None,
                 tapes: HashSet::new(),
             }
         }));
-        aliased_arguments::merge(self, closure, &mut out, &mut errors);
+        aliased_arguments::redirect_aliased_calls(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
             return Err(self.errors(errors));
         }
@@ -142,9 +149,9 @@ impl World {
         let mut all = closure.clone();
         all.units.extend(out.iter().map(|m| m.unit.clone()));
         let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
-        let graph = Below::of(&all, names.iter().map(Name::as_str));
+        let graph = ReachableUnits::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
-        warnings.extend(state::put_back(self, closure, &mut out, &effects));
+        warnings.extend(state::restore(self, closure, &mut out, &effects));
         dead_code::remove_all(self, &mut out, &effects);
         verified("dead code", closure, &mut out)?;
         for m in &mut out {
@@ -165,7 +172,12 @@ impl World {
 
     /// The variables and COMMON variables that are read after a unit: its derivatives, and values that
     /// callers need again. Other primal values are not used.
-    fn wanted(&self, p: &Part, facts: &Facts, mut wanted: HashSet<SymId>) -> (HashSet<SymId>, Set) {
+    fn live_after(
+        &self,
+        p: &Part,
+        facts: &UnitFacts,
+        mut live_after: HashSet<SymId>,
+    ) -> (HashSet<SymId>, Set) {
         let n = p.derivative_args.len();
         let mut commons = self.derivative_commons.clone();
         commons.extend(
@@ -177,69 +189,79 @@ impl World {
         );
         for slot in facts.entry.ones() {
             if slot < n {
-                wanted.extend(p.make.unit.args.get(slot).and_then(|a| a.sym()));
+                live_after.extend(p.builder.unit.args.get(slot).and_then(|a| a.sym()));
             } else if slot > n {
                 commons.insert(slot - n - 1);
             }
         }
-        let locs: HashSet<usize> = wanted.iter().map(|s| p.space.loc(*s)).collect();
-        let ids = p.make.unit.symbols.ids();
-        wanted.extend(ids.filter(|s| locs.contains(&p.space.loc(*s))));
-        (wanted, commons)
+        let locs: HashSet<usize> = live_after.iter().map(|s| p.space.loc(*s)).collect();
+        let ids = p.builder.unit.symbols.ids();
+        live_after.extend(ids.filter(|s| locs.contains(&p.space.loc(*s))));
+        (live_after, commons)
     }
 
     /// How many values a unit and its callees put on each tape, where that is known.
-    pub(super) fn rooms(
+    pub(super) fn tape_sizes(
         &self,
-        swept: &[Swept],
-        kinds: &BTreeSet<Kind>,
+        swept: &[SweptUnit],
+        kinds: &BTreeSet<TapeKind>,
         i: usize,
     ) -> Vec<Option<Vec<tape_size::Term>>> {
         kinds
             .iter()
-            .map(|k| tape_size::room(self, swept, i, *k, None, 0).map(tape_size::Room::most))
+            .map(|k| {
+                tape_size::tape_usage(self, swept, i, *k, None, 0).map(tape_size::TapeUsage::peak)
+            })
             .collect()
     }
 
     /// Sweeps all units with the final facts.
-    pub(super) fn all_swept(&self, facts: &[Facts], errors: &mut Vec<Diagnostic>) -> Vec<Swept> {
+    pub(super) fn all_swept(
+        &self,
+        facts: &[UnitFacts],
+        errors: &mut Vec<Diagnostic>,
+    ) -> Vec<SweptUnit> {
         let one = |i| {
             let (mut sweeper, made, _) = self.sweep(facts, i);
             errors.append(&mut sweeper.errors);
-            Swept {
-                make: sweeper.make,
+            SweptUnit {
+                builder: sweeper.builder,
                 tapes: sweeper.tapes,
                 made,
                 replays: sweeper.replays,
                 undeclared: sweeper.undeclared,
-                unkept: sweeper.unkept,
-                rooms: RefCell::default(),
+                unsavable_calls: sweeper.unsavable_calls,
+                usage_cache: RefCell::default(),
             }
         };
         (0..self.parts.len()).map(one).collect()
     }
 
-    /// Adds to `undone` the subroutines that have to save what they overwrite themselves, since their callers
-    /// cannot. Returns true if there are new ones, so that the tangents must be made again.
-    pub(super) fn undo(closure: &Program, known: &Known, undone: &mut HashSet<Name>) -> bool {
-        let before = undone.len();
-        let unkept = known.swept.iter().flat_map(|s| &s.unkept);
+    /// Adds to `self_restoring` the subroutines that have to save what they overwrite themselves, since their
+    /// callers cannot. Returns true if there are new ones, so that the tangents must be made again.
+    pub(super) fn find_self_restoring(
+        closure: &Program,
+        known: &SweepResults,
+        self_restoring: &mut HashSet<Name>,
+    ) -> bool {
+        let before = self_restoring.len();
+        let unsavable_calls = known.swept.iter().flat_map(|s| &s.unsavable_calls);
         let is_subroutine = |n: &&Name| {
             let unit = closure.unit(n);
             unit.is_some_and(|u| u.kind == UnitKind::Subroutine)
         };
-        undone.extend(unkept.filter(is_subroutine).cloned());
-        undone.len() > before
+        self_restoring.extend(unsavable_calls.filter(is_subroutine).cloned());
+        self_restoring.len() > before
     }
 
     /// Declares the COMMON blocks whose variables sweeps must name, where that is possible. Returns true if
     /// any was declared, so that the sweeps must be made again.
-    pub(super) fn declare(&mut self, closure: &Program, swept: &[Swept]) -> bool {
+    pub(super) fn declare(&mut self, closure: &Program, swept: &[SweptUnit]) -> bool {
         let mut declared = false;
         for (i, s) in swept.iter().enumerate() {
             for k in &s.undeclared {
                 let v = &self.commons.vars[*k];
-                let own = common_members(&self.parts[i].make.unit);
+                let own = common_members(&self.parts[i].builder.unit);
                 let Some((from, members)) = state::declaration(self, closure, &v.block) else {
                     continue;
                 };
@@ -248,14 +270,14 @@ impl World {
                 }
                 let of_tangent = self.parts.iter().find(|p| p.name == from.name);
                 let derivatives: Vec<bool> = (members.iter())
-                    .map(|m| of_tangent.is_some_and(|p| p.make.derivatives.contains(m)))
+                    .map(|m| of_tangent.is_some_and(|p| p.builder.derivatives.contains(m)))
                     .collect();
                 let (from, block) = (from.clone(), v.block.clone());
                 let part = &mut self.parts[i];
-                let made = part.make.import(&from, &block, &members);
+                let made = part.builder.import(&from, &block, &members);
                 let found = made.into_iter().zip(derivatives).filter(|(_, d)| *d);
-                part.make.derivatives.extend(found.map(|(s, _)| s));
-                part.space = Space::of(&part.make.unit, &self.commons);
+                part.builder.derivatives.extend(found.map(|(s, _)| s));
+                part.space = Space::of(&part.builder.unit, &self.commons);
                 declared = true;
             }
         }
@@ -265,8 +287,8 @@ impl World {
     /// Returns statements that set the cotangents of local variables to zero. In a head, this includes
     /// variables that EQUIVALENCE ties to COMMON, unless they are given there; below the head, those hold
     /// what callers have added.
-    fn zeros(&self, make: &Maker, backward: &Block, head: Option<&Part>) -> Block {
-        let mut tied = tied_to_common(&make.unit);
+    fn zeros(&self, builder: &UnitBuilder, backward: &Block, head: Option<&Part>) -> Block {
+        let mut tied = tied_to_common(&builder.unit);
         if let Some(head) = head {
             let given = |block: &Name| head.given_in_common.iter().any(|(b, _)| b == block);
             tied.retain(|_, block| given(block));
@@ -276,11 +298,11 @@ impl World {
             used.insert(s);
         });
         let mut out = Vec::new();
-        for (id, s) in make.unit.symbols.iter() {
-            let own = s.place == Place::Local && !tied.contains_key(&id);
+        for (id, s) in builder.unit.symbols.iter() {
+            let own = s.storage_class == StorageClass::Local && !tied.contains_key(&id);
             // The cotangents of tapes are assigned where values are popped.
             let zeroed = own && !s.tape && used.contains(&id);
-            if make.derivatives.contains(&id) && zeroed {
+            if builder.derivatives.contains(&id) && zeroed {
                 let ty = s.ty.unwrap_or(Type::REAL);
                 out.push(Stmt::assign(
                     Expr::var(id, Span::NONE),
@@ -295,62 +317,66 @@ impl World {
     fn root(
         &self,
         p: &Part,
-        mut make: Maker,
+        mut builder: UnitBuilder,
         tapes: Tapes,
         made: Sweeps,
-        rooms: Vec<Option<Vec<tape_size::Term>>>,
+        tape_sizes: Vec<Option<Vec<tape_size::Term>>>,
         growers: &Growers,
     ) -> (Unit, usize) {
         let [mut body, at_turn] = {
             let most = (self.most_tape, self.most_growing);
-            tapes.be_local(&mut make, rooms, most, growers)
+            tapes.declare_local(&mut builder, tape_sizes, most, growers)
         };
         body.extend(made.forward);
         body.extend(at_turn);
-        let turn = body.len();
-        if !p.last {
+        let reverse_start = body.len();
+        if !p.is_last_call {
             body.extend(p.zero.iter().cloned());
-            body.extend(self.zero_commons(&mut make, p));
+            body.extend(self.zero_commons(&mut builder, p));
         }
-        body.extend(self.zeros(&make, &made.backward, Some(p).filter(|p| !p.last)));
+        body.extend(self.zeros(
+            &builder,
+            &made.backward,
+            Some(p).filter(|p| !p.is_last_call),
+        ));
         body.extend(made.backward);
-        make.unit.name = p.backward_name.clone();
-        make.unit.body = body;
-        make.unit.comments = vec![title("Adjoint", &make.unit.comments)];
-        if self.order.heads {
-            heads::hide_result(&mut make.unit, p.value);
+        builder.unit.name = p.backward_name.clone();
+        builder.unit.body = body;
+        builder.unit.comments = vec![title("Adjoint", &builder.unit.comments)];
+        if self.goal.heads {
+            heads::hide_result(&mut builder.unit, p.value);
         }
-        (make.unit, turn)
+        (builder.unit, reverse_start)
     }
 
-    fn forward(&self, p: &Part, mut make: Maker, tapes: &Tapes, body: Block) -> Unit {
-        make.unit.name = p.forward_name.clone();
-        let args = std::mem::take(&mut make.unit.args);
-        make.unit.args = args
+    fn forward(&self, p: &Part, mut builder: UnitBuilder, tapes: &Tapes, body: Block) -> Unit {
+        builder.unit.name = p.forward_name.clone();
+        let args = std::mem::take(&mut builder.unit.args);
+        builder.unit.args = args
             .into_iter()
             .zip(&p.derivative_args)
             .filter(|(_, d)| !**d)
             .map(|(a, _)| a)
             .collect();
-        tapes.be_arguments(&mut make);
-        make.unit.body = body;
-        make.unit.comments = vec![format!(
+        tapes.add_arguments(&mut builder);
+        builder.unit.body = body;
+        builder.unit.comments = vec![format!(
             " {} with what its adjoint will need on the tape",
             p.of
         )];
         // Derivatives do not occur in it.
-        let added = p.added_args.iter().zip(&p.make.unit.args);
+        let added = p.added_args.iter().zip(&p.builder.unit.args);
         let added: Vec<SymId> = added
             .filter(|(a, _)| **a)
             .filter_map(|(_, a)| a.sym())
             .collect();
-        let gone: HashSet<SymId> = make.derivatives.iter().chain(&added).copied().collect();
-        make.unit.undeclare_all(&|s| gone.contains(&s));
+        let gone: HashSet<SymId> = builder.derivatives.iter().chain(&added).copied().collect();
+        builder.unit.undeclare_all(&|s| gone.contains(&s));
         for d in gone {
-            make.unit.symbols[d].place = Place::Local;
+            builder.unit.symbols[d].storage_class = StorageClass::Local;
         }
-        let derivatives = make.derivatives.clone();
-        for spec in &mut make.unit.specs {
+        let derivatives = builder.derivatives.clone();
+        for spec in &mut builder.unit.specs {
             match &mut spec.kind {
                 SpecKind::Common(blocks) => {
                     for (_, members) in blocks.iter_mut() {
@@ -368,55 +394,55 @@ impl World {
                 _ => {}
             }
         }
-        make.unit.specs.retain(|s| match &s.kind {
+        builder.unit.specs.retain(|s| match &s.kind {
             SpecKind::Common(blocks) => !blocks.is_empty(),
             SpecKind::Equivalence(groups) => !groups.is_empty(),
             _ => true,
         });
-        make.unit
+        builder.unit
     }
 
-    fn backward(&self, p: &Part, mut make: Maker, tapes: &Tapes, backward: Block) -> Unit {
-        tapes.be_arguments(&mut make);
-        let mut body = self.zeros(&make, &backward, None);
+    fn backward(&self, p: &Part, mut builder: UnitBuilder, tapes: &Tapes, backward: Block) -> Unit {
+        tapes.add_arguments(&mut builder);
+        let mut body = self.zeros(&builder, &backward, None);
         body.extend(backward);
-        make.unit.name = p.backward_name.clone();
-        make.unit.body = body;
-        make.unit.comments =
-            match p.derivative_args.contains(&true) || !p.make.derivatives.is_empty() {
-                true => vec![title("Adjoint", &make.unit.comments)],
+        builder.unit.name = p.backward_name.clone();
+        builder.unit.body = body;
+        builder.unit.comments =
+            match p.derivative_args.contains(&true) || !p.builder.derivatives.is_empty() {
+                true => vec![title("Adjoint", &builder.unit.comments)],
                 false => vec![format!(" Puts back what {} has overwritten", p.of)],
             };
-        make.unit
+        builder.unit
     }
 
     /// Returns statements that set the cotangents of COMMON variables to zero: at the beginning nothing has
     /// been added to them.
-    fn zero_commons(&self, make: &mut Maker, root: &Part) -> Block {
+    fn zero_commons(&self, builder: &mut UnitBuilder, root: &Part) -> Block {
         let mut out = Vec::new();
         let mut done: HashSet<Name> = HashSet::new();
         for p in heads::reached(&self.parts, root, &self.index) {
-            for (block, members) in crate::locations::common_members(&p.make.unit) {
+            for (block, members) in crate::locations::common_members(&p.builder.unit) {
                 let theirs: Vec<SymId> = members
                     .iter()
                     .copied()
-                    .filter(|s| p.make.derivatives.contains(s))
+                    .filter(|s| p.builder.derivatives.contains(s))
                     .collect();
                 if theirs.is_empty() || !done.insert(block.clone()) {
                     continue;
                 }
-                let own = crate::locations::common_members(&make.unit)
+                let own = crate::locations::common_members(&builder.unit)
                     .remove(&block)
                     .unwrap_or_else(|| {
-                        let own = make.import(&p.make.unit, &block, &members);
-                        make.derivatives.extend(own.iter().copied());
+                        let own = builder.import(&p.builder.unit, &block, &members);
+                        builder.derivatives.extend(own.iter().copied());
                         own
                     });
                 for (position, s) in own.into_iter().enumerate() {
                     if root.given_in_common.contains(&(block.clone(), position)) {
                         continue;
                     }
-                    let ty = make.unit.symbols[s].ty.unwrap_or(Type::REAL);
+                    let ty = builder.unit.symbols[s].ty.unwrap_or(Type::REAL);
                     let to = Expr::var(s, Span::NONE);
                     out.push(Stmt::assign(to, zero(ty, Span::NONE), Span::NONE));
                 }
@@ -440,10 +466,12 @@ fn tied_to_common(unit: &Unit) -> HashMap<SymId, Name> {
     loop {
         let before = tied.len();
         for group in &groups {
-            let block = group.iter().find_map(|s| match &unit.symbols[*s].place {
-                Place::Common(block) => Some(block.clone()),
-                _ => tied.get(s).cloned(),
-            });
+            let block = group
+                .iter()
+                .find_map(|s| match &unit.symbols[*s].storage_class {
+                    StorageClass::Common(block) => Some(block.clone()),
+                    _ => tied.get(s).cloned(),
+                });
             if let Some(block) = block {
                 tied.extend(group.iter().map(|s| (*s, block.clone())));
             }

@@ -1,17 +1,18 @@
 //! ALLOCATE and DEALLOCATE of arrays with derivatives, which are allocated and deallocated with them.
 
-use super::generator::Gen;
+use super::generator::Generator;
 use farfel_lang::ir::{
-    Allocation, Attribute, Block, Expr, ExprKind, IfBlock, Place, Stmt, StmtKind, SymId, Symbol,
-    walk_block_mut,
+    Allocation, Attribute, Block, Expr, ExprKind, IfBlock, Stmt, StmtKind, StorageClass, SymId,
+    Symbol, walk_block_mut,
 };
 
 /// Whether a symbol is an array whose derivative the unit itself can allocate.
 pub(super) fn is_allocated_here(s: &Symbol) -> bool {
-    s.has(Attribute::Allocatable) && s.place == Place::Local || s.has(Attribute::Growing)
+    s.has(Attribute::Allocatable) && s.storage_class == StorageClass::Local
+        || s.has(Attribute::Growing)
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Adds the derivatives to the statements of a generated body, which allocate only the arrays so far.
     pub(super) fn allocate_derivatives(&mut self, body: &mut Block) {
         let found: Vec<(SymId, SymId)> = self

@@ -1,12 +1,12 @@
 //! Array constructors and their derivatives.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::is_constant;
 use farfel_lang::ir::{ArrayConstructor, Expr, ExprKind, ImpliedDo, Stmt, Type};
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// An array constructor: the elements of its derivative are the derivatives of its elements.
     pub(super) fn constructor(&mut self, e: &Expr, a: &ArrayConstructor) -> Value {
         let ty = self.ty(e);

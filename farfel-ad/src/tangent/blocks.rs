@@ -1,6 +1,6 @@
 //! Statements that contain others, with their derivatives.
 
-use super::generator::Gen;
+use super::generator::Generator;
 use super::stmt::simple_statement;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -10,7 +10,7 @@ use farfel_lang::ir::{
 };
 use std::collections::HashSet;
 
-impl Gen<'_> {
+impl Generator<'_> {
     pub(super) fn if_block(&mut self, arms: &[(Expr, Block)], b: &IfBlock, span: Span) -> Block {
         let Some(((first, body), rest)) = arms.split_first() else {
             return Vec::new();
@@ -65,8 +65,8 @@ impl Gen<'_> {
                 to,
                 step,
             } => {
-                if self.here().is_live_counter(&d.control) {
-                    if self.here().counts_active(&d.control) {
+                if self.statement_activity().is_live_counter(&d.control) {
+                    if self.statement_activity().counts_active(&d.control) {
                         self.errors.push(
                             Diagnostic::error(
                                 &rules::AD_CONTROL,
@@ -87,7 +87,7 @@ impl Gen<'_> {
                 }
             }
             DoControl::While(c) => {
-                let active = self.here().calls_active(c);
+                let active = self.statement_activity().calls_active(c);
                 let c = self.primal(c);
                 if active {
                     self.errors.push(
@@ -122,7 +122,7 @@ impl Gen<'_> {
                 body,
                 end,
                 end_span: d.end_span,
-                mark: d.mark.clone(),
+                directive: d.directive.clone(),
             },
             span,
         )]

@@ -1,9 +1,9 @@
 //! Derivatives of storage that is seen in different ways: COMMON blocks that units divide differently, and
 //! variables that share storage by EQUIVALENCE.
 //!
-//! If all units see the same [`Numbers`] in a block, its derivatives are in a block that has a place for each
-//! of these numbers in every unit. For numbers that have no name in a unit, because it has INTEGERs there,
-//! for instance, or ends its block before them, an array is declared as a placeholder.
+//! If all units see the same [`NumberLayout`] in a block, its derivatives are in a block that has a place for
+//! each of these numbers in every unit. For numbers that have no name in a unit, because it has INTEGERs
+//! there, for instance, or ends its block before them, an array is declared as a placeholder.
 //!
 //! Otherwise a COMPLEX variable overlaps two REAL variables, or an array is used in turn with one type and
 //! with another. Then the derivatives are in a block that is divided like the original block in the same
@@ -11,14 +11,16 @@
 //! derivatives are represented by something of the same size. This works for one direction only: several
 //! would be laid out differently for different types.
 
-use super::generator::Gen;
+use super::generator::Generator;
 use crate::locations::{common_members, differentiable};
-use crate::numbers::Numbers;
-use farfel_lang::ir::{Class, Dim, Entity, Expr, Name, Place, SpecKind, SymId, Symbol, Type, Unit};
+use crate::numbers::NumberLayout;
+use farfel_lang::ir::{
+    Class, Dim, Entity, Expr, Name, SpecKind, StorageClass, SymId, Symbol, Type, Unit,
+};
 use farfel_lang::storage::constant::{self, Constants};
 use farfel_lang::storage::{Member, UnitStorage};
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Declares the derivatives of everything at a location that is in COMMON and shared.
     pub(super) fn tangled_blocks(&mut self, loc: usize) {
         for (block, members) in common_members(self.source) {
@@ -34,7 +36,7 @@ impl Gen<'_> {
     }
 
     /// The placeholder for a variable that has no derivative.
-    pub(super) fn placeholder(&mut self, of: SymId, place: Place) -> SymId {
+    pub(super) fn placeholder(&mut self, of: SymId, place: StorageClass) -> SymId {
         if let Some(p) = self.placeholders.get(&of) {
             return *p;
         }
@@ -45,7 +47,7 @@ impl Gen<'_> {
         p
     }
 
-    /// Whether the derivatives of shared storage are laid out by [`Numbers`].
+    /// Whether the derivatives of shared storage are laid out by [`NumberLayout`].
     pub(super) fn by_numbers(&self, loc: usize) -> bool {
         self.engine.layout.vector || !self.space.uneven.contains(loc)
     }
@@ -83,7 +85,7 @@ impl Gen<'_> {
             return Vec::new();
         };
         let members = common_members(owner).remove(&var.block).unwrap_or_default();
-        let block = self.engine.names.borrow_mut().block(&var.block);
+        let block = self.engine.registry.borrow_mut().block(&var.block);
         let mut all = Vec::new();
         for m in members {
             let of = &owner.symbols[m];
@@ -93,7 +95,7 @@ impl Gen<'_> {
                 dims,
                 ..Symbol::variable(of.name.clone(), of.ty.unwrap_or(Type::REAL), self.span)
             };
-            let d = self.declare_new(like(symbol, name, Place::Common(block.clone())));
+            let d = self.declare_new(like(symbol, name, StorageClass::Common(block.clone())));
             all.push(d);
         }
         let entities = all.iter().map(|sym| Entity {
@@ -109,11 +111,11 @@ impl Gen<'_> {
     pub(super) fn block_of_numbers(&mut self, block: &Name) -> Vec<SymId> {
         let commons = &self.engine.dependence.commons;
         let numbers = commons.numbers.get(block).cloned().unwrap_or_default();
-        let name = self.engine.names.borrow_mut().block(block);
+        let name = self.engine.registry.borrow_mut().block(block);
         let mut made = Pieces {
             numbers,
             pieces: Vec::new(),
-            place: Place::Common(name.clone()),
+            storage_class: StorageClass::Common(name.clone()),
         };
         let storage = UnitStorage::of(self.source);
         let mut members = storage
@@ -132,7 +134,7 @@ impl Gen<'_> {
             let of = self.unit.symbols[m.sym].clone();
             if differentiable(&of) {
                 let name = self.derivative_name(&of.name);
-                let d = self.declare_new(like(of, name, made.place.clone()));
+                let d = self.declare_new(like(of, name, made.storage_class.clone()));
                 self.pair(m.sym, d);
                 made.pieces.push(Piece::of(&m, d));
             } else {
@@ -157,7 +159,7 @@ impl Gen<'_> {
     fn stand_ins(&mut self, made: &mut Pieces, of: &str, from: i64, to: i64) {
         for s in made.numbers.between(from, to) {
             let symbol = Symbol {
-                place: made.place.clone(),
+                storage_class: made.storage_class.clone(),
                 dims: vec![Dim {
                     lower: None,
                     upper: Some(Expr::int(s.count, self.span)),
@@ -186,9 +188,9 @@ impl Gen<'_> {
             };
             let mut members: Vec<Member> = area.members.iter().filter(here).copied().collect();
             let mut made = Pieces {
-                numbers: Numbers::of(self.source, &members),
+                numbers: NumberLayout::of(self.source, &members),
                 pieces: Vec::new(),
-                place: Place::Local,
+                storage_class: StorageClass::Local,
             };
             // Members of COMMON are in order already.
             if area.block.is_some() && self.shares(loc) {
@@ -213,7 +215,7 @@ impl Gen<'_> {
                 Some(d) => *d,
                 None => {
                     let name = self.derivative_name(&of.name);
-                    let d = self.declare_new(like(of, name, Place::Local));
+                    let d = self.declare_new(like(of, name, StorageClass::Local));
                     self.pair(m.sym, d);
                     d
                 }
@@ -251,10 +253,10 @@ impl Gen<'_> {
 
 /// Derivatives that are laid out by numbers.
 struct Pieces {
-    numbers: Numbers,
+    numbers: NumberLayout,
     pieces: Vec<Piece>,
     /// The place of their symbols: a COMMON block, or local.
-    place: Place,
+    storage_class: StorageClass,
 }
 
 /// One of these derivatives, with the range of bytes of the numbers that it belongs to.
@@ -275,7 +277,7 @@ impl Piece {
 }
 
 /// A variable of the same size that can be set to zero.
-fn like(of: Symbol, name: Name, place: Place) -> Symbol {
+fn like(of: Symbol, name: Name, place: StorageClass) -> Symbol {
     let ty = match of.ty {
         Some(Type::Logical(kind)) => Some(Type::Integer(kind)),
         ty => ty,
@@ -283,7 +285,7 @@ fn like(of: Symbol, name: Name, place: Place) -> Symbol {
     Symbol {
         name,
         ty,
-        place,
+        storage_class: place,
         class: Class::Variable,
         external: false,
         saved: false,

@@ -1,16 +1,16 @@
 //! Calls of procedures with custom rules: their derivatives are given, or they are constant.
 
-use super::generator::Gen;
+use super::generator::Generator;
 use crate::calls::calls;
-use crate::custom_rules::rules::{carries, stand_in};
-use crate::custom_rules::shipped;
+use crate::custom_rules::bundled;
+use crate::custom_rules::rules::{is_differentiable_dummy, placeholder_name};
 use crate::layout::Unknown;
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type};
 use farfel_lang::types::type_of;
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Returns the tangent that is given for a procedure. Reports an error if it lacks something that the call needs.
     pub(super) fn given_derivative(&mut self, callee: SymId, context: &Context) -> Option<Name> {
         let rule = self.engine.dependence.rule(self.source, callee)?.clone();
@@ -21,7 +21,7 @@ impl Gen<'_> {
                 true => d,
                 false => d.related(rule.span, "given here"),
             };
-            self.errors.push(self.engine.asked_by(d));
+            self.errors.push(self.engine.with_ad_block(d));
         };
         if let Some(slot) = rule.beyond(context) {
             let text = self.engine.find(&name);
@@ -45,8 +45,8 @@ impl Gen<'_> {
             );
         }
         let gone = rule.tangent.iter().chain(&rule.adjoint).find(|n| {
-            let ours = n.starts_with(shipped::PREFIX) && self.engine.find(n).is_none();
-            ours && shipped::unit(n).is_none()
+            let ours = n.starts_with(bundled::PREFIX) && self.engine.find(n).is_none();
+            ours && bundled::unit(n).is_none()
         });
         if gone.is_some() {
             error(
@@ -65,7 +65,7 @@ impl Gen<'_> {
             );
         }
         match self.engine.linear {
-            true => Some(stand_in(&name)),
+            true => Some(placeholder_name(&name)),
             false => derivative,
         }
     }
@@ -79,7 +79,7 @@ impl Gen<'_> {
         if self.engine.find(name).is_some() {
             return;
         }
-        let Some(unit) = tangent.and_then(|t| self.engine.find(&t).or_else(|| shipped::unit(&t)))
+        let Some(unit) = tangent.and_then(|t| self.engine.find(&t).or_else(|| bundled::unit(&t)))
         else {
             return;
         };
@@ -88,7 +88,7 @@ impl Gen<'_> {
         for (i, a) in args.iter().enumerate() {
             let dummy = unit.args.get(at).and_then(|d| d.sym());
             at += 1 + usize::from(context.active(i));
-            if !context.active(i) || !carries(unit, at - 1) {
+            if !context.active(i) || !is_differentiable_dummy(unit, at - 1) {
                 continue;
             }
             let wanted = dummy.and_then(|s| unit.symbols[s].ty);
@@ -101,7 +101,7 @@ impl Gen<'_> {
                 );
                 let d = Diagnostic::error(&rules::AD_ARGUMENT, a.span, message)
                     .help("declare both with the same type");
-                self.errors.push(self.engine.asked_by(d));
+                self.errors.push(self.engine.with_ad_block(d));
             }
         }
     }
@@ -128,7 +128,7 @@ impl Gen<'_> {
             );
             let d = Diagnostic::error(&rules::AD_ARGUMENT, a.span, message)
                 .help("pass an array that is not constant, and copy it");
-            self.errors.push(self.engine.asked_by(d));
+            self.errors.push(self.engine.with_ad_block(d));
         }
     }
 
@@ -177,13 +177,13 @@ impl Gen<'_> {
                     if !constant && self.engine.layout.unknown == Unknown::Provided {
                         let d = Diagnostic::warning(&rules::AD_ARGUMENT, args[i].span, message)
                             .label("their derivatives are left as they are");
-                        let d = self.engine.asked_by(d);
+                        let d = self.engine.with_ad_block(d);
                         self.engine.warnings.borrow_mut().push(d);
                         continue;
                     }
                     let d = Diagnostic::error(&rules::AD_ARGUMENT, args[i].span, message)
                         .help("pass a whole array");
-                    self.errors.push(self.engine.asked_by(d));
+                    self.errors.push(self.engine.with_ad_block(d));
                 }
                 _ => {
                     let target = self.designator(&args[i]);
@@ -270,7 +270,7 @@ impl Gen<'_> {
                     false => "let a subroutine do that",
                 };
                 let d = Diagnostic::error(&rules::AD_GIVEN, self.span, message).help(help);
-                self.errors.push(self.engine.asked_by(d));
+                self.errors.push(self.engine.with_ad_block(d));
             }
         }
     }

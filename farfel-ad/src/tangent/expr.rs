@@ -1,14 +1,16 @@
 //! Expressions and their derivatives.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use crate::activity::Site;
 use crate::calls::{CallSite, calls_in};
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, IfBlock, Place, Stmt, SymId, Type, UnOp};
+use farfel_lang::ir::{
+    BinOp, Class, Expr, ExprKind, IfBlock, Stmt, StorageClass, SymId, Type, UnOp,
+};
 use farfel_lang::types::{rank, type_of};
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// The type of an expression; REAL if it has none.
     pub(super) fn ty(&self, e: &Expr) -> Type {
         type_of(&self.unit, e).unwrap_or(Type::REAL)
@@ -579,7 +581,7 @@ impl Gen<'_> {
         };
         let symbol = &self.source.symbols[*t];
         let mut elsewhere = symbol.is_array()
-            || matches!(symbol.place, Place::Common(_))
+            || matches!(symbol.storage_class, StorageClass::Common(_))
             || self.space.tangled.contains(self.space.loc(*t))
             || symbol.ty != self.source.symbols[*callee].ty
             || !self.source.symbols[*callee].class.is_procedure();
@@ -773,7 +775,7 @@ impl Gen<'_> {
             }
             (Some(ad), Some(bd)) => {
                 let (a, b) = (self.share(a.p), self.share(b.p));
-                let d = if a.reads_as(&b) {
+                let d = if a.equals_ignoring_spans(&b) {
                     let ty = self.ty(&a);
                     let twice = self.scale("2.0", ty, a.clone());
                     self.mul(twice, ad)

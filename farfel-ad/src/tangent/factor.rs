@@ -11,12 +11,12 @@
 //!
 //! Statements that reverse mode transposes keep the form that the rules give.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Type};
 use farfel_lang::types::rank;
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Returns the value of an expression, and its derivative as a factor times a tangent, if that is cheaper
     /// than the step-by-step result of the rules.
     pub(super) fn by_factor(&mut self, e: &Expr) -> Option<Value> {
@@ -57,7 +57,7 @@ impl Gen<'_> {
                 match only {
                     Some((variable, times)) => {
                         *times += 1;
-                        variable.reads_as(e)
+                        variable.equals_ignoring_spans(e)
                     }
                     None => {
                         *only = Some((e.clone(), 1));

@@ -1,12 +1,12 @@
 //! The derivatives of intrinsic functions of whole arrays, and errors for functions without a derivative.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use super::possible::Obstacle;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{Expr, ExprKind, Type};
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// The value and the derivative of an actual argument, which may have a keyword.
     pub(super) fn actual_tangent(&mut self, a: &Expr) -> Value {
         let ExprKind::Keyword(name, value) = &a.kind else {
@@ -104,7 +104,7 @@ impl Gen<'_> {
         )
         .label(why)
         .help(help);
-        self.errors.push(self.engine.asked_by(error));
+        self.errors.push(self.engine.with_ad_block(error));
         Value {
             p: e.clone(),
             d: None,

@@ -1,7 +1,7 @@
 //! The state that the parts of the generator share while they generate one derivative unit.
 
 use super::Engine;
-use super::possible::Here;
+use super::possible::StatementActivity;
 use crate::activity::{Activity, Problem};
 use crate::depend::Moves;
 use crate::locations::{Set, Space};
@@ -18,7 +18,7 @@ pub(super) struct Value {
 }
 
 /// The generator of one derivative unit.
-pub(super) struct Gen<'a> {
+pub(super) struct Generator<'a> {
     pub engine: &'a Engine<'a>,
     pub source: &'a Unit,
     pub space: &'a Space,
@@ -28,7 +28,7 @@ pub(super) struct Gen<'a> {
     /// handles.
     pub unit: Unit,
     pub derivatives: HashMap<SymId, SymId>,
-    /// All pairs given to [`Gen::pair`], for the verifier.
+    /// All pairs given to [`Generator::pair`], for the verifier.
     pub pairs: Vec<(SymId, SymId)>,
     pub imported: HashMap<usize, SymId>,
     /// Placeholders for variables without derivatives, in blocks of derivatives and in EQUIVALENCE.
@@ -79,10 +79,10 @@ pub(super) struct Gen<'a> {
     pub direction: Option<SymId>,
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// The current statement, and what is active there.
-    pub fn here(&self) -> Here<'_> {
-        Here {
+    pub fn statement_activity(&self) -> StatementActivity<'_> {
+        StatementActivity {
             problem: self.problem,
             varied: &self.varied,
             after: &self.activity.live[self.node],

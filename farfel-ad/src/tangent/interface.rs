@@ -1,17 +1,18 @@
 //! The interface of a derivative unit: its arguments, and the state on entry.
 
 use super::allocate::is_allocated_here;
-use super::generator::Gen;
-use super::{DummyProcedure, Engine, Wanted};
+use super::generator::Generator;
+use super::{DummyProcedure, Engine, TangentRequest};
 use crate::activity::dummy_key;
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Origin, Place, StmtKind, SymId, Symbol, Unit, UnitKind,
+    Arg, Block, Class, Expr, ExprKind, Name, Origin, StmtKind, StorageClass, SymId, Symbol, Unit,
+    UnitKind,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The title comment of the generated unit: what a reader wants to know first.
-pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
+pub(super) fn title(engine: &Engine, source: &Unit, wanted: &TangentRequest) -> String {
     let list = |slots: &Set| {
         let names: Vec<String> = slots
             .ones()
@@ -41,9 +42,9 @@ pub(super) fn title(engine: &Engine, source: &Unit, wanted: &Wanted) -> String {
     )
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Sets up the arguments of the derivative.
-    pub(super) fn header(&mut self, wanted: &Wanted, root: Option<&[usize]>) {
+    pub(super) fn header(&mut self, wanted: &TangentRequest, root: Option<&[usize]>) {
         let mut args = Vec::new();
         let active = |i: usize| match root {
             Some(paired) => paired.contains(&i),
@@ -60,7 +61,7 @@ impl Gen<'_> {
         }
         if let Some(result) = self.unit.result.take() {
             self.unit.typed_header = false;
-            self.unit.symbols[result].place = Place::Dummy;
+            self.unit.symbols[result].storage_class = StorageClass::Dummy;
             self.unit.symbols[result].typed = true;
             self.unit.declare(result);
             args.push(Arg::Dummy(result));
@@ -84,7 +85,7 @@ impl Gen<'_> {
         }
         let d = self.unit.symbols.add(Symbol {
             name: name.clone(),
-            place: Place::Result,
+            storage_class: StorageClass::Result,
             typed: true,
             external: false,
             origin: Origin::Derivative,
@@ -100,10 +101,10 @@ impl Gen<'_> {
     fn dummy_procedure(&mut self, s: SymId) -> Option<SymId> {
         let of = self.source.symbols[s].clone();
         let key = dummy_key(&self.source.name, &of.name);
-        self.engine.names.borrow().dummy(&key)?;
+        self.engine.registry.borrow().dummy(&key)?;
         let name = self.unused(&self.engine.layout.units.of(&of.name));
         let d = self.passed_procedure(name, &key, &of);
-        self.unit.symbols[d].place = Place::Dummy;
+        self.unit.symbols[d].storage_class = StorageClass::Dummy;
         self.procedures.insert(s, d);
         Some(d)
     }
@@ -113,7 +114,7 @@ impl Gen<'_> {
         let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
             name,
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             ..of
         });
         self.pair(s, d);
@@ -121,7 +122,11 @@ impl Gen<'_> {
     }
 
     /// Sets derivatives to zero that are live on entry and that nothing else has set.
-    pub(super) fn zero_on_entry(&mut self, wanted: &Wanted, root: Option<&[usize]>) -> Block {
+    pub(super) fn zero_on_entry(
+        &mut self,
+        wanted: &TangentRequest,
+        root: Option<&[usize]>,
+    ) -> Block {
         self.span = self.source.span;
         let given = self.space.locs(&wanted.context.inputs);
         let mut out = Vec::new();
@@ -154,7 +159,7 @@ impl Gen<'_> {
                             self.space.loc(*id) == loc
                                 && differentiable(s)
                                 // The caller has set the arrays among the head's arguments.
-                                && !(root.is_some() && s.place == Place::Dummy && s.is_array())
+                                && !(root.is_some() && s.storage_class == StorageClass::Dummy && s.is_array())
                         })
                         .map(|(id, _)| id)
                         .collect();
@@ -178,7 +183,7 @@ impl Gen<'_> {
     /// Whether the derivative of a COMMON variable must keep the value that callers have given it, though it
     /// is not one of the inputs. A callee that has one derivative for all of its calls may read it here as
     /// well. Then either nothing that is wanted depends on it, or it becomes an input.
-    fn is_callers(&self, wanted: &Wanted, k: usize) -> bool {
+    fn is_callers(&self, wanted: &TangentRequest, k: usize) -> bool {
         let name = &self.source.name;
         let Some(summary) = self.engine.dependence.summary(name) else {
             return false;
@@ -194,7 +199,7 @@ impl Gen<'_> {
         }
         let one = self.engine.layout.has_one_context();
         if one {
-            self.engine.names.borrow_mut().request_input(name, slot);
+            self.engine.registry.borrow_mut().request_input(name, slot);
         }
         one
     }
@@ -209,7 +214,7 @@ impl Gen<'_> {
         for (id, s) in self.source.symbols.iter() {
             let loc = self.space.loc(id);
             let own = s.is_array()
-                && s.place == Place::Local
+                && s.storage_class == StorageClass::Local
                 && !s.tape
                 && !is_allocated_here(s)
                 && !self.space.saved.contains(loc)
@@ -254,10 +259,10 @@ impl Gen<'_> {
 
     /// Sets the derivatives of those arguments to zero that are only results of an adjoint. Those in COMMON
     /// are set where all units are known.
-    pub(super) fn zero_before_adjoint(&mut self, wanted: &Wanted) -> Block {
+    pub(super) fn zero_before_adjoint(&mut self, wanted: &TangentRequest) -> Block {
         self.span = self.source.span;
         let Context { inputs, outputs } = &wanted.context;
-        let sized = self.engine.names.borrow().sized(&wanted.unit);
+        let sized = self.engine.registry.borrow().sized(&wanted.unit);
         let only = inputs.difference(outputs).chain(sized.ones());
         let only: BTreeSet<usize> = only.collect();
         let mut out = Vec::new();
@@ -272,7 +277,7 @@ impl Gen<'_> {
 
     /// The dummy procedures whose derivatives are called.
     pub(super) fn dummies(&self) -> HashMap<SymId, DummyProcedure> {
-        let names = self.engine.names.borrow();
+        let names = self.engine.registry.borrow();
         let calls = self.dummy_calls.iter().map(|(d, (procedure, args))| {
             let key = dummy_key(&self.source.name, &self.source.symbols[*procedure].name);
             let active = names.dummy(&key).cloned().unwrap_or_default();
@@ -294,7 +299,7 @@ impl Gen<'_> {
             if let Some(i) = self.source.arg_position(*s) {
                 found.push((i, *d));
             } else if let Some(k) = self.space.common_at(self.space.loc(*s))
-                && matches!(self.unit.symbols[*d].place, Place::Common(_))
+                && matches!(self.unit.symbols[*d].storage_class, StorageClass::Common(_))
             {
                 found.push((args + 1 + k, *d));
             }
@@ -322,7 +327,9 @@ impl Gen<'_> {
             .symbols
             .iter()
             .filter(|(id, s)| {
-                s.class.is_procedure() && s.place == Place::Global && !used.contains(id)
+                s.class.is_procedure()
+                    && s.storage_class == StorageClass::Global
+                    && !used.contains(id)
             })
             .map(|(id, _)| id)
             .collect();

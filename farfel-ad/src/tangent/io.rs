@@ -1,10 +1,10 @@
 //! Input and output statements: they read and write values without derivatives.
 
-use super::generator::Gen;
+use super::generator::Generator;
 use crate::calls::read_targets;
 use crate::locations::differentiable;
 use farfel_lang::Span;
-use farfel_lang::access::{self, Access, Source};
+use farfel_lang::access::{self, Access, NewValue};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Block, Class, Expr, ExprKind, Io, IoKind, Stmt, StmtKind, SymId, Unit, walk_block,
@@ -47,7 +47,7 @@ fn groups<'u>(unit: &'u Unit, io: &'u Io) -> impl Iterator<Item = (&'u Expr, &'u
     })
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Warns of values with derivatives that are written to where they may be read back without these.
     fn warn_of_output(&mut self, io: &Io) {
         if !may_come_back(io) {
@@ -71,7 +71,7 @@ impl Gen<'_> {
             )
             .label("has derivative zero when it is read back")
             .help("keep it in a variable, if it is used again");
-            let warning = self.engine.asked_by(warning);
+            let warning = self.engine.with_ad_block(warning);
             self.engine.warnings.borrow_mut().push(warning);
         }
     }
@@ -97,10 +97,10 @@ impl Gen<'_> {
     /// Sets the derivatives of real variables to zero that are variables of implied DOs.
     fn counted(&mut self, s: &Stmt, node: usize) -> Block {
         let mut counters = Vec::new();
-        access::own(self.source, s, false, &mut |a| {
+        access::statement(self.source, s, false, &mut |a| {
             if let Access::Variable {
                 sym,
-                value: Source::Count { from, step },
+                value: NewValue::Count { from, step },
                 ..
             } = a
             {
@@ -121,7 +121,7 @@ impl Gen<'_> {
                 )
                 .label("varies with the independents")
                 .help("count with an INTEGER and compute the value in a DO loop");
-                self.errors.push(self.engine.asked_by(error));
+                self.errors.push(self.engine.with_ad_block(error));
             }
             out.extend(self.zero_after(&Expr::var(var, self.span), true, node));
         }
@@ -149,7 +149,7 @@ impl Gen<'_> {
         )
         .label("NAMELIST")
         .help("read into a variable that is not differentiated, and assign that");
-        self.errors.push(self.engine.asked_by(error));
+        self.errors.push(self.engine.with_ad_block(error));
     }
 
     /// Sets the derivatives of what an item of READ assigns to zero.

@@ -26,11 +26,11 @@ mod functions;
 mod generator;
 mod interface;
 mod io;
-mod names;
 mod needs;
 mod pattern;
 mod possible;
 mod powers;
+mod registry;
 mod rules;
 mod special;
 mod stmt;
@@ -38,20 +38,20 @@ mod symbols;
 mod values;
 mod vector;
 
-pub use crate::custom_rules::rules::Provide;
-use crate::custom_rules::{rules::Rules, shipped};
+pub use crate::custom_rules::rules::UserDerivative;
+use crate::custom_rules::{bundled, rules::Rules};
 use crate::depend::Dependence;
-use crate::flow::Flow;
+use crate::flow::FlowGraph;
 use crate::layout::Layout;
-use crate::legal::called::Called;
+use crate::legal::called::CalledSubprograms;
 use crate::locations::{Commons, Context, Set, Space};
 use crate::passes::{self, Form, Forms, Goal};
 use farfel_lang::Span;
-use farfel_lang::callgraph::{Below, CallGraph, UnitIndex, references};
+use farfel_lang::callgraph::{CallGraph, ReachableUnits, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Block, Name, Program, Request, SymId, Unit};
 use farfel_lang::verify::Primals;
-use names::Names;
+use registry::DerivativeRegistry;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -86,17 +86,17 @@ pub(crate) fn differentiate(
     let (legal, resized) = legal(program, request)?;
     let made = run(&legal, request, None, warnings, &mut |_, _| ())?;
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
-    let called = Called {
+    let called = CalledSubprograms {
         legal: &legal,
-        added: &|n| !n.starts_with(shipped::PREFIX) && program.unit(n).is_none(),
+        added: &|n| !n.starts_with(bundled::PREFIX) && program.unit(n).is_none(),
         changed: &|n| resized.contains(n),
     };
     called.add_to(&mut units, &request.suffix);
-    let shipped = shipped::needed(program, &units);
-    units.extend(shipped);
+    let bundled = bundled::needed(program, &units);
+    units.extend(bundled);
     // The forms are not those of the program, whose units are called as well: verify again against it.
     if !resized.is_empty() {
-        crate::verify::made("tangent", program, &units, &Primals::default())?;
+        crate::verify::generated_units("tangent", program, &units, &Primals::default())?;
     }
     Ok(units)
 }
@@ -117,11 +117,11 @@ fn legal<'p>(
         (false, true) => FORMS_OF_SEVERAL,
         (false, false) => FORMS,
     };
-    let at_need = AT_NEED.and(Forms::of(&[Form::NoEntries]));
+    let at_need = AT_NEED.union(Forms::of(&[Form::NoEntries]));
     let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?;
     let resized = legal.notes.resized;
     let legal = with_needed(legal.program, at_need, &goal, &|program, lacks| {
-        let graph = Below::of(program, goal.heads.iter().copied());
+        let graph = ReachableUnits::of(program, goal.heads.iter().copied());
         let dependence = Dependence::with(&graph, Rules::of(program));
         let engine = Engine::new(program, &layout, dependence, request.span);
         let head = program.unit(&request.head);
@@ -150,42 +150,50 @@ fn with_needed<'p>(
             return Ok(legal);
         }
         legal = passes::legalise(legal, wanted, goal)?.program;
-        left = left.without(wanted);
+        left = left.difference(wanted);
     }
 }
 
-/// Lets `look` inspect the engine after all tangents of a request have been made.
-pub(crate) fn look_into(
+/// Lets `inspect` inspect the engine after all tangents of a request have been made.
+pub(crate) fn inspect_tangents(
     program: &Program,
     request: &Request,
-    look: Look,
+    inspect: Inspect,
 ) -> Result<(), Vec<Diagnostic>> {
     let (legal, _) = legal(program, request)?;
-    run(&legal, request, None, &mut Vec::new(), look).map(|_| ())
+    run(&legal, request, None, &mut Vec::new(), inspect).map(|_| ())
 }
 
-/// Like [`look_into`], for the tangents that an adjoint is made from, of a program in the required forms.
-pub(crate) fn look_into_linear(
+/// Like [`inspect_tangents`], for the tangents that an adjoint is made from, of a program in the required
+/// forms.
+pub(crate) fn inspect_linear_tangents(
     program: &Program,
     request: &Request,
-    look: Look,
+    inspect: Inspect,
 ) -> Result<(), Vec<Diagnostic>> {
-    let undone = HashSet::new();
-    run(program, request, Some(&undone), &mut Vec::new(), look).map(|_| ())
+    let self_restoring = HashSet::new();
+    run(
+        program,
+        request,
+        Some(&self_restoring),
+        &mut Vec::new(),
+        inspect,
+    )
+    .map(|_| ())
 }
 
 /// A function that inspects a run and its results.
-type Look<'l> = &'l mut dyn FnMut(&Engine, &[Tangent]);
+type Inspect<'l> = &'l mut dyn FnMut(&Engine, &[Tangent]);
 
 fn run(
     program: &Program,
     request: &Request,
     linear: Option<&HashSet<Name>>,
     warnings: &mut Vec<Diagnostic>,
-    look: Look,
+    inspect: Inspect,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
     let layout = Layout::of_request(request);
-    let graph = Below::of(program, [request.head.as_str()]);
+    let graph = ReachableUnits::of(program, [request.head.as_str()]);
     let mut engine = Engine::new(
         program,
         &layout,
@@ -194,23 +202,23 @@ fn run(
     );
     engine.head = request.head.clone();
     engine.linear = linear.is_some();
-    engine.dependence.undone = linear.cloned().unwrap_or_default();
-    engine.names.borrow_mut().reserve(&request.derivative);
+    engine.dependence.self_restoring = linear.cloned().unwrap_or_default();
+    engine.registry.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
     };
-    let mut made = Made {
-        errors: engine.hidden(&graph),
-        ..Made::default()
+    let mut made = GeneratedTangents {
+        errors: engine.unsupported_constructs(&graph),
+        ..GeneratedTangents::default()
     };
     let root = engine.root(head, request);
     made.add(engine.unit(head, &root, Some(&request.paired)));
-    engine.below(&mut made);
+    engine.generate_requested(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
     let mut tangents = made.tangents()?;
     tangents.iter_mut().for_each(|t| t.unit.number());
     verified(program, &tangents)?;
-    look(&engine, &tangents);
+    inspect(&engine, &tangents);
     Ok(tangents)
 }
 
@@ -223,26 +231,32 @@ fn verified(program: &Program, made: &[Tangent]) -> Result<(), Vec<Diagnostic>> 
     let primals = made
         .iter()
         .map(|t| (t.unit.name.clone(), t.primals.clone()));
-    crate::verify::made("tangent", program, &units, &Primals::of_tangents(primals))
+    crate::verify::generated_units("tangent", program, &units, &Primals::of_tangents(primals))
 }
 
 /// Returns the tangents of a request's head and of the active subprograms below it, in the form that reverse
 /// mode transposes: each statement is either without derivatives or linear in them.
 ///
-/// `undone` has subroutines that get a tangent even if none of their arguments has a derivative.
+/// `self_restoring` has subroutines that get a tangent even if none of their arguments has a derivative.
 pub(crate) fn linear(
     program: &Program,
     request: &Request,
-    undone: &HashSet<Name>,
+    self_restoring: &HashSet<Name>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
-    run(program, request, Some(undone), warnings, &mut |_, _| ())
+    run(
+        program,
+        request,
+        Some(self_restoring),
+        warnings,
+        &mut |_, _| (),
+    )
 }
 
 /// Returns the warnings about input and output in what a request reaches. Adjoints are made from a program
 /// without these statements.
 pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Diagnostic> {
-    let below = Below::of(program, [request.head.as_str()]);
+    let below = ReachableUnits::of(program, [request.head.as_str()]);
     if !below.units.iter().any(|u| io::writes_to_files(u)) {
         return Vec::new();
     }
@@ -272,7 +286,7 @@ pub struct Tangents {
     /// The derivatives, heads first.
     pub units: Vec<Tangent>,
     /// Procedures without source text whose derivatives are called.
-    pub provide: Vec<Provide>,
+    pub user_derivatives: Vec<UserDerivative>,
     /// The dependence analysis that slots are numbered by.
     pub dependence: Dependence,
 }
@@ -333,12 +347,13 @@ pub fn differentiate_heads(
     linear_heads(program, heads, layout, &HashSet::new(), warnings)
 }
 
-/// Like [`differentiate_heads`]; for adjoints, if [`Layout::adjoint`] says so. `undone` is as for [`linear`].
+/// Like [`differentiate_heads`]; for adjoints, if [`Layout::adjoint`] says so. `self_restoring` is as for
+/// [`linear`].
 pub(crate) fn linear_heads(
     program: &Program,
     heads: &[Head],
     layout: &Layout,
-    undone: &HashSet<Name>,
+    self_restoring: &HashSet<Name>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
@@ -353,14 +368,14 @@ pub(crate) fn linear_heads(
     };
     let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?.program;
     let legal = with_needed(legal, at_need, &goal, &|program, lacks| {
-        let graph = Below::of(program, names.iter().copied());
+        let graph = ReachableUnits::of(program, names.iter().copied());
         let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
         let root = |h: &Head| (h.unit.clone(), h.context.clone());
         let roots: Vec<(Name, Context)> = heads.iter().map(root).collect();
         needs::needed(&engine, &roots, lacks)
     })?;
     let heads = renumbered(heads, program, &legal)?;
-    of_heads(&legal, &heads, layout, undone, warnings)
+    of_heads(&legal, &heads, layout, self_restoring, warnings)
 }
 
 /// Converts the heads of a program to those of the same program in other forms. This may have other COMMON
@@ -377,7 +392,7 @@ pub(crate) fn renumbered(
     legal: &Program,
 ) -> Result<Vec<Head>, Vec<Diagnostic>> {
     let commons = |program: &Program| {
-        let below = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
+        let below = ReachableUnits::of(program, heads.iter().map(|h| h.unit.as_str()));
         Commons::of(&below.units)
     };
     let (from, to) = (commons(program), commons(legal));
@@ -428,13 +443,13 @@ fn of_heads(
     program: &Program,
     heads: &[Head],
     layout: &Layout,
-    undone: &HashSet<Name>,
+    self_restoring: &HashSet<Name>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
-    let graph = Below::of(program, heads.iter().map(|h| h.unit.as_str()));
+    let graph = ReachableUnits::of(program, heads.iter().map(|h| h.unit.as_str()));
     let mut engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
     engine.linear = layout.adjoint;
-    engine.dependence.undone.clone_from(undone);
+    engine.dependence.self_restoring.clone_from(self_restoring);
     engine.outermost = heads.iter().map(|h| h.unit.clone()).collect();
     let called = graph.units.iter().flat_map(|u| references(u));
     called.for_each(|name| {
@@ -444,46 +459,46 @@ fn of_heads(
         engine.adjoint_of = heads.iter().map(|h| h.unit.clone()).collect();
         engine.begun_anew.clone_from(&engine.outermost);
     }
-    let hidden = engine.hidden(&graph);
+    let hidden = engine.unsupported_constructs(&graph);
     if !hidden.is_empty() {
         return Err(hidden);
     }
     for h in heads {
         let args = program.unit(&h.unit).map_or(0, |u| u.args.len());
-        let mut names = engine.names.borrow_mut();
+        let mut names = engine.registry.borrow_mut();
         names.request(&h.unit, args, &h.context);
     }
     // The contexts in which units are called result from generating the units. Repeat this until no context
     // grows any more; they cannot grow forever.
     loop {
-        engine.names.borrow_mut().settled();
+        engine.registry.borrow_mut().settled();
         engine.warnings.borrow_mut().clear();
-        let mut made = Made::default();
-        engine.below(&mut made);
-        let settled = engine.names.borrow_mut().settled();
+        let mut made = GeneratedTangents::default();
+        engine.generate_requested(&mut made);
+        let settled = engine.registry.borrow_mut().settled();
         if settled || !made.errors.is_empty() {
             warnings.append(&mut engine.warnings.borrow_mut());
             let units = made.tangents()?;
             verified(program, &units)?;
-            let names = engine.names.into_inner();
+            let names = engine.registry.into_inner();
             return Ok(Tangents {
                 units,
-                provide: names.unknown(),
+                user_derivatives: names.unknown(),
                 dependence: engine.dependence,
             });
         }
-        engine.settle();
+        engine.grow_contexts();
     }
 }
 
 /// The results of one run so far.
 #[derive(Default)]
-struct Made {
+struct GeneratedTangents {
     units: Vec<Tangent>,
     errors: Vec<Diagnostic>,
 }
 
-impl Made {
+impl GeneratedTangents {
     fn add(&mut self, unit: Result<Tangent, Vec<Diagnostic>>) {
         match unit {
             Ok(made) => self.units.push(made),
@@ -503,7 +518,7 @@ impl Made {
 
 /// A derivative unit to generate.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct TangentRequest {
     /// The unit to differentiate.
     pub unit: Name,
     /// The number of its arguments.
@@ -532,7 +547,7 @@ pub(crate) struct Engine<'a> {
     /// Separate statements without derivatives from linear ones, for reverse mode.
     pub linear: bool,
     pub dependence: Dependence,
-    pub names: RefCell<Names>,
+    pub registry: RefCell<DerivativeRegistry>,
     pub warnings: RefCell<Vec<Diagnostic>>,
 }
 
@@ -548,17 +563,17 @@ impl<'a> Engine<'a> {
             outermost: HashSet::new(),
             begun_anew: HashSet::new(),
             linear: false,
-            names: RefCell::new(Names::new(program, layout, &dependence)),
+            registry: RefCell::new(DerivativeRegistry::new(program, layout, &dependence)),
             dependence,
             warnings: RefCell::new(Vec::new()),
         }
     }
 
     /// Reports constructs in the units below the heads that derivatives could not follow.
-    fn hidden(&self, graph: &Below) -> Vec<Diagnostic> {
+    fn unsupported_constructs(&self, graph: &ReachableUnits) -> Vec<Diagnostic> {
         let units = graph.units.iter();
         let found = units.flat_map(|u| crate::refuse::refuse(u));
-        found.map(|d| self.asked_by(d)).collect()
+        found.map(|d| self.with_ad_block(d)).collect()
     }
 
     /// The unit with a given name.
@@ -567,7 +582,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Adds to an error for which AD block the derivative is needed.
-    pub fn asked_by(&self, error: Diagnostic) -> Diagnostic {
+    pub fn with_ad_block(&self, error: Diagnostic) -> Diagnostic {
         if self.block == Span::NONE {
             error
         } else {
@@ -576,14 +591,14 @@ impl<'a> Engine<'a> {
     }
 
     /// The derivative of the head, in the context that the request says.
-    fn root(&self, head: &Unit, request: &Request) -> Wanted {
+    fn root(&self, head: &Unit, request: &Request) -> TangentRequest {
         let slots = Space::of(head, &self.dependence.commons).slots;
         let set = |positions: &[usize]| {
             let mut s = Set::with_capacity(slots);
             s.extend(positions.iter().copied());
             s
         };
-        Wanted {
+        TangentRequest {
             unit: head.name.clone(),
             args: head.args.len(),
             context: Context {
@@ -595,14 +610,14 @@ impl<'a> Engine<'a> {
     }
 
     /// Generates the requested derivatives, and those that they request.
-    fn below(&self, made: &mut Made) {
+    fn generate_requested(&self, made: &mut GeneratedTangents) {
         for i in 0.. {
-            let Some(wanted) = self.names.borrow().wanted(i) else {
+            let Some(wanted) = self.registry.borrow().wanted(i) else {
                 break;
             };
             if let Some(source) = self.find(&wanted.unit) {
                 made.add(self.unit(source, &wanted, None));
-                self.names.borrow_mut().set_generated(i);
+                self.registry.borrow_mut().set_generated(i);
             }
         }
     }
@@ -610,7 +625,7 @@ impl<'a> Engine<'a> {
     /// Lets contexts grow to a fixed point: generates derivatives again, callers first, that were generated
     /// before their context or that of something they call has grown. Growth of other kinds is left to the
     /// next run.
-    fn settle(&self) {
+    fn grow_contexts(&self) {
         let graph = CallGraph::of(self.program);
         let callers = graph.callers();
         let mut places = vec![0; graph.len()];
@@ -621,7 +636,7 @@ impl<'a> Engine<'a> {
         // Adds derivatives whose contexts have grown and their callers, as far as this has made them
         // outdated, in the order of their units.
         let outdated = |larger: Vec<usize>, open: &mut BTreeSet<(usize, usize)>| {
-            let names = self.names.borrow();
+            let names = self.registry.borrow();
             for i in larger {
                 let unit = names.wanted(i).and_then(|w| graph.index(&w.unit));
                 let calling = unit.into_iter().flat_map(|u| &callers[u]);
@@ -633,17 +648,17 @@ impl<'a> Engine<'a> {
             }
         };
         let mut open = BTreeSet::new();
-        let larger = self.names.borrow_mut().take_larger();
+        let larger = self.registry.borrow_mut().take_larger();
         outdated(larger, &mut open);
         while let Some((_, i)) = open.pop_first() {
-            let wanted = self.names.borrow().wanted(i);
+            let wanted = self.registry.borrow().wanted(i);
             let found = wanted.and_then(|w| Some((self.find(&w.unit)?, w)));
             if let Some((source, wanted)) = found {
                 // It is generated once more later, and reports its errors then.
                 let _ = self.unit(source, &wanted, None);
-                self.names.borrow_mut().set_generated(i);
+                self.registry.borrow_mut().set_generated(i);
             }
-            let larger = self.names.borrow_mut().take_larger();
+            let larger = self.registry.borrow_mut().take_larger();
             outdated(larger, &mut open);
         }
     }
@@ -653,12 +668,12 @@ impl<'a> Engine<'a> {
     fn unit(
         &self,
         source: &Unit,
-        wanted: &Wanted,
+        wanted: &TangentRequest,
         root: Option<&[usize]>,
     ) -> Result<Tangent, Vec<Diagnostic>> {
         let space = Space::of(source, &self.dependence.commons);
-        let flow = Flow::of(source);
-        self.names.borrow_mut().freeze();
+        let flow = FlowGraph::of(source);
+        self.registry.borrow_mut().freeze();
         stmt::generate(self, source, &space, &flow, wanted, root)
     }
 }

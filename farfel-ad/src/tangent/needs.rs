@@ -11,10 +11,10 @@
 //! contains nothing of the kind, nothing is analysed.
 
 use super::Engine;
-use super::possible::{Here, Operand, lacks_variable, obstacle};
+use super::possible::{Operand, StatementActivity, lacks_variable, obstacle};
 use crate::activity::{Activity, Problem, Site};
 use crate::calls::{CallSite, calls};
-use crate::flow::Flow;
+use crate::flow::FlowGraph;
 use crate::layout::{Layout, Unknown};
 use crate::legal::scalarize::is_wanted;
 use crate::locations::{Context, Set, Space, differentiable};
@@ -22,8 +22,8 @@ use crate::passes::{Form, Forms};
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Place, Program, Stmt, StmtKind, SymId,
-    Type, Unit, for_each_symbol, walk_block,
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass,
+    SymId, Type, Unit, for_each_symbol, walk_block,
 };
 use farfel_lang::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
@@ -47,7 +47,7 @@ pub(super) fn needed(engine: &Engine, heads: &[(Name, Context)], lacks: Forms) -
             survey.unit(unit);
         }
     }
-    survey.found.but_only(lacks)
+    survey.found.intersection(lacks)
 }
 
 /// Whether some ENTRY point, or something that it calls, may have an effect on COMMON variables that another
@@ -57,7 +57,7 @@ fn entries_may_change_common(program: &Program) -> bool {
     let shared = |u: &Unit, block: &Name| {
         let mut named = false;
         for_each_symbol(&u.body, &mut |s| {
-            named |= matches!(&u.symbols[s].place, Place::Common(b) if b == block);
+            named |= matches!(&u.symbols[s].storage_class, StorageClass::Common(b) if b == block);
         });
         named
     };
@@ -68,8 +68,8 @@ fn entries_may_change_common(program: &Program) -> bool {
     }
     let reached = CallGraph::of(program).reached(roots);
     reached.into_iter().map(|i| &program.units[i]).any(|u| {
-        u.symbols.iter().any(|(_, s)| match &s.place {
-            Place::Common(block) if s.ty.is_some_and(Type::is_differentiable) => {
+        u.symbols.iter().any(|(_, s)| match &s.storage_class {
+            StorageClass::Common(block) if s.ty.is_some_and(Type::is_differentiable) => {
                 let others = program.units.iter().filter(|o| o.name != u.name);
                 others.into_iter().any(|o| shared(o, block))
             }
@@ -120,7 +120,7 @@ impl Survey<'_> {
             return;
         };
         let space = Space::of(unit, &engine.dependence.commons);
-        let flow = Flow::of(unit);
+        let flow = FlowGraph::of(unit);
         let admit = |name: &str, c: Context| match engine.dependence.rules.get(name) {
             Some(rule) => rule.context(&c),
             None => c,
@@ -143,39 +143,42 @@ impl Survey<'_> {
             self.need(Form::EqualBlocks);
         }
         for (node, s) in flow.stmts.iter().enumerate() {
-            let look = Look::at(&problem, &activity, node, s, [several, pattern]);
-            self.statement(&look, s);
+            let surveyed = SurveyedStatement::at(&problem, &activity, node, s, [several, pattern]);
+            self.statement(&surveyed, s);
         }
     }
 
     fn need(&mut self, form: Form) {
-        self.found = self.found.and(Forms::of(&[form]));
+        self.found = self.found.union(Forms::of(&[form]));
     }
 
-    fn statement(&mut self, look: &Look, s: &Stmt) {
-        let unit = look.problem.unit;
+    fn statement(&mut self, surveyed: &SurveyedStatement, s: &Stmt) {
+        let unit = surveyed.problem.unit;
         if let StmtKind::Do(d) = &s.kind {
-            if look.here().counts_active(&d.control) {
+            if surveyed.statement_activity().counts_active(&d.control) {
                 self.need(Form::PlainCounters);
             }
-            if matches!(&d.control, DoControl::While(c) if look.here().calls_active(c)) {
+            if matches!(&d.control, DoControl::While(c) if surveyed.statement_activity().calls_active(c))
+            {
                 self.need(Form::PlainConditions);
             }
         }
-        if look.needs_elements(s) {
+        if surveyed.needs_elements(s) {
             self.need(Form::Elements);
         }
         // In a statement without derivatives, the derivatives of function results are not used.
         let wanted = match &s.kind {
-            StmtKind::Assign(target, value) => look.here().is_active(target, value),
+            StmtKind::Assign(target, value) => {
+                surveyed.statement_activity().is_active(target, value)
+            }
             StmtKind::Call(..) => true,
             _ => false,
         };
         for (call, _) in calls(unit, s) {
             let callee = &unit.symbols[call.callee].name;
-            match look.here().site(call, wanted) {
+            match surveyed.statement_activity().site(call, wanted) {
                 Some(Site::Known(context)) => {
-                    if look.passes_expressions(call, &context) {
+                    if surveyed.passes_expressions(call, &context) {
                         self.need(Form::Elements);
                     }
                     self.ask(callee, context);
@@ -190,7 +193,7 @@ impl Survey<'_> {
 }
 
 /// A statement of a unit, and what is active there.
-struct Look<'a> {
+struct SurveyedStatement<'a> {
     problem: &'a Problem<'a>,
     activity: &'a Activity,
     /// The locations that are varied while it is executed.
@@ -205,7 +208,7 @@ struct Look<'a> {
     pattern: bool,
 }
 
-impl<'a> Look<'a> {
+impl<'a> SurveyedStatement<'a> {
     fn at(
         problem: &'a Problem<'a>,
         activity: &'a Activity,
@@ -224,7 +227,7 @@ impl<'a> Look<'a> {
         }
         let after = &activity.live[node];
         let live = problem.live_within(node, activity, &moves);
-        Look {
+        SurveyedStatement {
             problem,
             activity,
             varied,
@@ -239,8 +242,8 @@ impl<'a> Look<'a> {
         self.problem.unit
     }
 
-    fn here(&self) -> Here<'_> {
-        Here {
+    fn statement_activity(&self) -> StatementActivity<'_> {
+        StatementActivity {
             problem: self.problem,
             varied: &self.varied,
             after: self.after,
@@ -249,7 +252,7 @@ impl<'a> Look<'a> {
     }
 
     fn is_varied(&self, e: &Expr) -> bool {
-        self.here().is_varied(e)
+        self.statement_activity().is_varied(e)
     }
 
     /// Whether a statement is an array statement whose tangent is not one.
@@ -259,8 +262,8 @@ impl<'a> Look<'a> {
                 let calls = || {
                     let mut found = false;
                     value.walk(&mut |e| {
-                        found |=
-                            matches!(e.kind, ExprKind::ImpliedDo(_)) && self.here().calls_active(e);
+                        found |= matches!(e.kind, ExprKind::ImpliedDo(_))
+                            && self.statement_activity().calls_active(e);
                     });
                     found
                 };
@@ -268,7 +271,7 @@ impl<'a> Look<'a> {
                 value.walk(&mut |e| listed |= matches!(e.kind, ExprKind::Array(_)));
                 is_wanted(self.unit(), s)
                     && (calls()
-                        || self.here().is_active(target, value)
+                        || self.statement_activity().is_active(target, value)
                             && (self.pattern && listed || self.has_no_tangent(value)))
             }
             StmtKind::Where(w) => {
@@ -280,7 +283,7 @@ impl<'a> Look<'a> {
                 });
                 let mut masks = w.block.arms.iter().skip(1).map(|(mask, _)| mask);
                 let bodies = w.block.arms.iter().map(|(_, body)| body);
-                masks.any(|m| self.here().calls_active(m))
+                masks.any(|m| self.statement_activity().calls_active(m))
                     || bodies
                         .chain(&w.block.otherwise)
                         .any(|b| self.leaves_where(b, &assigned))

@@ -6,7 +6,7 @@
 //! intrinsic functions count as if all were taken, and a sum of an array that comes from a single number
 //! counts as if the array had elements.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     BinOp, Class, Expr, ExprKind, Spec, SpecKind, StmtKind, SymId, Type, walk_block,
@@ -22,7 +22,7 @@ pub(super) struct Patterns<'a> {
     pub is_tangent: &'a dyn Fn(SymId) -> bool,
     /// Whether a tangent, or a part of one, is an array apart from the directions.
     pub is_array: &'a dyn Fn(&Expr) -> bool,
-    /// The function ANY, as [`Gen::pattern_of_arrays`] writes it.
+    /// The function ANY, as [`Generator::pattern_of_arrays`] writes it.
     pub any: Option<SymId>,
 }
 
@@ -75,7 +75,7 @@ impl Patterns<'_> {
     }
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// The pattern of a function of whole arrays that is not elemental: a scalar depends on all elements.
     pub(super) fn pattern_of_arrays(
         &mut self,
@@ -136,7 +136,7 @@ impl Gen<'_> {
                     "patterns do not go through array constructors and the like",
                 );
                 let error = error.help("assign the elements one by one");
-                errors.push(self.engine.asked_by(error));
+                errors.push(self.engine.with_ad_block(error));
             }
         });
         match errors.is_empty() {

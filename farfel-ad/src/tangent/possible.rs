@@ -13,7 +13,7 @@ use farfel_lang::ir::{DoControl, Expr, ExprKind, SymId, Type};
 
 /// A statement, and what is active there.
 #[derive(Clone, Copy)]
-pub(super) struct Here<'a> {
+pub(super) struct StatementActivity<'a> {
     pub problem: &'a Problem<'a>,
     /// The locations that are varied while it is executed.
     pub varied: &'a Set,
@@ -23,7 +23,7 @@ pub(super) struct Here<'a> {
     pub live: &'a Set,
 }
 
-impl Here<'_> {
+impl StatementActivity<'_> {
     /// Whether the value of an expression varies with the independent variables.
     pub fn is_varied(&self, e: &Expr) -> bool {
         let Problem { unit, space, .. } = self.problem;

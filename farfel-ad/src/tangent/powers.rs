@@ -2,11 +2,11 @@
 //!
 //! `docs/derivatives.md` describes their values at zero.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use farfel_lang::ir::{BinOp, Expr, Type};
 use farfel_lang::storage::constant;
 
-impl Gen<'_> {
+impl Generator<'_> {
     pub(super) fn pow(&mut self, e: &Expr, base: &Expr, exponent: &Expr) -> Value {
         let ty = self.ty(e);
         let exponent_type = self.ty(exponent);

@@ -13,12 +13,12 @@
 //! | MOD(x, y) | jumps | that of x - AINT(x/y)*y with AINT held |
 //! | MODULO(x, y) | jumps | that of x - FLOOR(x/y)*y with FLOOR held |
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use super::possible::{Obstacle, Operand, linear_in, obstacle, special};
 use farfel_lang::intrinsics::{Intrinsic, Op, Shape};
 use farfel_lang::ir::{BinOp, Expr, ExprKind, IfBlock, Stmt, SymId, Type};
 
-impl Gen<'_> {
+impl Generator<'_> {
     pub(super) fn intrinsic_tangent(
         &mut self,
         e: &Expr,

@@ -1,7 +1,7 @@
 //! Functions of later standards and of compilers that have special rules: hyperbolic inverses, Bessel
 //! functions, trigonometry in degrees.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type};
 
@@ -10,7 +10,7 @@ const DEGREE: &str = "0.0174532925199432957692369076848861271";
 /// One radian in degrees.
 const RADIAN: &str = "57.2957795130823208767981548141051703";
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Applies a rule by the name that [`possible::special`](super::possible::special) gives it.
     pub(super) fn special(
         &mut self,
@@ -244,7 +244,7 @@ impl Gen<'_> {
             }
         };
         let x = self.share(v.p);
-        let Some(psi) = self.shipped(function, ty) else {
+        let Some(psi) = self.bundled(function, ty) else {
             return self.not_known(
                 e,
                 i,
@@ -268,10 +268,10 @@ impl Gen<'_> {
         }
     }
 
-    /// The symbol of a shipped function; `None` if the user has to provide everything that is called.
-    fn shipped(&mut self, name: &str, ty: Type) -> Option<SymId> {
-        let known = crate::custom_rules::shipped::unit(name).is_some();
-        (known && self.engine.layout.shipped).then(|| {
+    /// The symbol of a bundled function; `None` if the user has to provide everything that is called.
+    fn bundled(&mut self, name: &str, ty: Type) -> Option<SymId> {
+        let known = crate::custom_rules::bundled::unit(name).is_some();
+        (known && self.engine.layout.bundled).then(|| {
             crate::custom_rules::functions::symbol(&mut self.unit, name, Class::Function, Some(ty))
         })
     }

@@ -1,21 +1,21 @@
 //! Generates the statements of a unit with their derivatives.
 
 use super::allocate::is_allocated_here;
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use super::interface::title;
 use super::possible::lacks_variable;
-use super::{Engine, Tangent, Wanted};
+use super::{Engine, Tangent, TangentRequest};
 use crate::activity::{Problem, Site};
 use crate::calls::{CallSite, calls};
-use crate::flow::Flow;
+use crate::flow::FlowGraph;
 use crate::layout::Unknown;
 use crate::locations::{Context, Set, Space, differentiable};
 use crate::passes::{Derivative, simplify_derivative, simplify_tangent};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Place, Stmt, StmtKind, SymId, Type,
-    Unit, walk_block,
+    Block, Class, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Stmt, StmtKind, StorageClass,
+    SymId, Type, Unit, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -26,13 +26,13 @@ pub(super) fn generate(
     engine: &Engine,
     source: &Unit,
     space: &Space,
-    flow: &Flow,
-    wanted: &Wanted,
+    flow: &FlowGraph,
+    wanted: &TangentRequest,
     root: Option<&[usize]>,
 ) -> Result<Tangent, Vec<Diagnostic>> {
     let admit = |unit: &str, c| match engine.dependence.rules.get(unit) {
         Some(rule) => rule.context(&c),
-        None => engine.names.borrow().admit(unit, c),
+        None => engine.registry.borrow().admit(unit, c),
     };
     let problem = Problem {
         unit: source,
@@ -44,7 +44,10 @@ pub(super) fn generate(
     };
     let refused = crate::refuse::refuse_arguments(source);
     if !refused.is_empty() {
-        return Err(refused.into_iter().map(|d| engine.asked_by(d)).collect());
+        return Err(refused
+            .into_iter()
+            .map(|d| engine.with_ad_block(d))
+            .collect());
     }
     let activity = problem.solve(
         &space.locs(&wanted.context.inputs),
@@ -66,7 +69,7 @@ pub(super) fn generate(
         )
         .label(way)
         .help("give the variable storage of its own, or declare the COMMON block alike everywhere");
-        return Err(vec![engine.asked_by(error)]);
+        return Err(vec![engine.with_ad_block(error)]);
     }
     let mut unit = source.clone();
     unit.name = wanted.name.clone();
@@ -96,7 +99,7 @@ pub(super) fn generate(
             _ => {}
         }
     });
-    let mut g = Gen {
+    let mut g = Generator {
         engine,
         source,
         space,
@@ -147,7 +150,7 @@ pub(super) fn generate(
         g.derivatives.contains_key(&s) && !is_allocated_here(&source.symbols[s])
     });
     for d in refused {
-        g.errors.push(engine.asked_by(d));
+        g.errors.push(engine.with_ad_block(d));
     }
     let mut body = std::mem::take(&mut g.unit.body);
     g.allocate_derivatives(&mut body);
@@ -167,8 +170,10 @@ pub(super) fn generate(
             .collect();
         // The dummy arguments of ENTRY points, which the copy does not have.
         for s in g.unit.symbols.ids() {
-            if g.unit.symbols[s].place == Place::Dummy && g.unit.arg_position(s).is_none() {
-                g.unit.symbols[s].place = Place::Local;
+            if g.unit.symbols[s].storage_class == StorageClass::Dummy
+                && g.unit.arg_position(s).is_none()
+            {
+                g.unit.symbols[s].storage_class = StorageClass::Local;
             }
         }
         let primals: HashMap<SymId, SymId> = g.derivatives.iter().map(|(p, d)| (*d, *p)).collect();
@@ -214,7 +219,7 @@ pub(super) fn generate(
     }
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     pub(super) fn block(&mut self, block: &[Stmt]) -> Block {
         let mut out = Vec::with_capacity(block.len());
         for s in block {
@@ -328,7 +333,7 @@ impl Gen<'_> {
 
     fn assign(&mut self, target: &Expr, value: &Expr) -> Block {
         let span = self.span;
-        let active = self.here().is_active(target, value);
+        let active = self.statement_activity().is_active(target, value);
         let active_target = target.base().filter(|_| active);
         self.warn_of_integer_functions(value);
         let Some(s) = active_target else {
@@ -381,13 +386,13 @@ impl Gen<'_> {
         let symbol = &self.source.symbols[s];
         if matches!(symbol.ty, Some(Type::Integer(_))) && self.is_varied(value) {
             let warning = lost_derivative(&symbol.name, target.span);
-            let warning = self.engine.asked_by(warning);
+            let warning = self.engine.with_ad_block(warning);
             self.engine.warnings.borrow_mut().push(warning);
         }
     }
 
     /// Warns of functions that return a REAL value as an INTEGER, perhaps because their names begin with I to
-    /// N: like [`Gen::warn_of_lost_derivative`], at the place of the conversion.
+    /// N: like [`Generator::warn_of_lost_derivative`], at the place of the conversion.
     fn warn_of_integer_functions(&mut self, value: &Expr) {
         match &value.kind {
             ExprKind::Paren(a) | ExprKind::Unary(_, a) => self.warn_of_integer_functions(a),
@@ -399,7 +404,7 @@ impl Gen<'_> {
                 let symbol = &self.source.symbols[*s];
                 let gives_integer = matches!(symbol.ty, Some(Type::Integer(_)))
                     && symbol.class == Class::Function
-                    && symbol.place == Place::Global;
+                    && symbol.storage_class == StorageClass::Global;
                 if !gives_integer || !args.iter().any(|a| self.is_varied(a)) {
                     return;
                 }
@@ -417,7 +422,7 @@ impl Gen<'_> {
                         && type_of(unit, value).is_some_and(Type::is_differentiable)
                     {
                         let warning = lost_derivative(&unit.name, target.span);
-                        let warning = self.engine.asked_by(warning);
+                        let warning = self.engine.with_ad_block(warning);
                         self.engine.warnings.borrow_mut().push(warning);
                     }
                 });
@@ -492,7 +497,7 @@ impl Gen<'_> {
                 ),
             )
             .help("make a subprogram of its own of the entry")
-        } else if s.place == Place::Dummy {
+        } else if s.storage_class == StorageClass::Dummy {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
                 span,
@@ -511,7 +516,7 @@ impl Gen<'_> {
             .help(format!("add the source of {} to the project", s.name))
         };
         let find = |name: &str| self.engine.find(name);
-        let d = self.engine.asked_by(d);
+        let d = self.engine.with_ad_block(d);
         let own = &self.source.name;
         let d = crate::path::with_path(d, &find, &self.engine.head, own, callee);
         self.errors.push(d);
@@ -526,7 +531,7 @@ impl Gen<'_> {
                 let passed = &self.source.symbols[v];
                 let dependence = &self.engine.dependence;
                 if !passed.class.is_procedure()
-                    || passed.place != Place::Global
+                    || passed.storage_class != StorageClass::Global
                     || dependence.rule(self.source, v).is_some()
                 {
                     continue;
@@ -650,7 +655,7 @@ impl Gen<'_> {
                     .base()
                     .and_then(|s| self.space.common_at(self.space.loc(s)))
                 {
-                    self.engine.names.borrow_mut().share(k);
+                    self.engine.registry.borrow_mut().share(k);
                 }
                 let p = self.designator(a);
                 let d = self.derivative_designator(&p);

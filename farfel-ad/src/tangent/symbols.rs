@@ -1,9 +1,9 @@
 //! The symbols that a derivative unit adds: derivatives, temporaries, intrinsic functions.
 
 use super::allocate::is_allocated_here;
-use super::generator::Gen;
+use super::generator::Generator;
 use crate::activity::dummy_key;
-use crate::custom_rules::rules::stand_in;
+use crate::custom_rules::rules::placeholder_name;
 use crate::layout::SIZES_FILE;
 use crate::locations::{Context, common_members, differentiable};
 use farfel_lang::Span;
@@ -11,8 +11,8 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::build;
 use farfel_lang::ir::{
-    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Origin, Place, SaveItem, Spec, SpecKind,
-    Stmt, SymId, Symbol, Type,
+    Class, DataSet, Dim, Entity, Expr, ExprKind, Name, Origin, SaveItem, Spec, SpecKind, Stmt,
+    StorageClass, SymId, Symbol, Type,
 };
 use farfel_lang::storage::constant;
 
@@ -24,7 +24,7 @@ fn made_by_differentiation(like: Origin) -> Origin {
     }
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Adds a symbol and writes its declaration, even if implicit typing would give it the same type.
     pub(super) fn declare_new(&mut self, symbol: Symbol) -> SymId {
         let id = self.unit.symbols.add(Symbol {
@@ -38,7 +38,7 @@ impl Gen<'_> {
 
     /// A name that is used neither in this unit nor for any unit or COMMON block.
     pub(super) fn unused(&self, wanted: &str) -> Name {
-        let names = self.engine.names.borrow();
+        let names = self.engine.registry.borrow();
         let numbering = self.engine.layout.numbering;
         numbering.unused_in(&self.unit.symbols, wanted, &|n| names.is_taken(n))
     }
@@ -69,7 +69,7 @@ impl Gen<'_> {
                 return *d;
             }
         }
-        if let Place::Common(block) = self.unit.symbols[s].place.clone()
+        if let StorageClass::Common(block) = self.unit.symbols[s].storage_class.clone()
             && self.shares(self.space.loc(s))
         {
             self.derivative_block(&block);
@@ -79,10 +79,10 @@ impl Gen<'_> {
         }
         let of = self.unit.symbols[s].clone();
         let elsewhere = self.engine.layout.fortran_77
-            && of.place == Place::Dummy
+            && of.storage_class == StorageClass::Dummy
             && constant::extents(&self.unit, &of.dims).is_none();
         if elsewhere && let Some(slot) = self.source.arg_position(s) {
-            let mut names = self.engine.names.borrow_mut();
+            let mut names = self.engine.registry.borrow_mut();
             names.request_argument(&self.source.name, slot);
         }
         let open = |u: &Option<Expr>| !u.as_ref().is_some_and(|u| u.kind != ExprKind::Star);
@@ -96,7 +96,7 @@ impl Gen<'_> {
                     format!(
                         "{} has {}, so that its tangent cannot be stored",
                         of.name,
-                        of.openness()
+                        of.missing_bounds()
                     ),
                 )
                 .help(format!("declare its bounds, for instance {}(N)", of.name)),
@@ -109,12 +109,14 @@ impl Gen<'_> {
         let shared = keeps && self.engine.layout.adjoint && !self.space.tangled.contains(loc);
         let name = self.derivative_name(&of.name);
         let block = shared.then(|| {
-            let mut names = self.engine.names.borrow_mut();
+            let mut names = self.engine.registry.borrow_mut();
             names.block_of_kept(&self.source.name, &of.name)
         });
         let d = self.declare_new(Symbol {
             name,
-            place: block.clone().map_or(Place::Local, Place::Common),
+            storage_class: block
+                .clone()
+                .map_or(StorageClass::Local, StorageClass::Common),
             saved: keeps && !shared,
             init: None,
             external: false,
@@ -171,7 +173,7 @@ impl Gen<'_> {
                 // It ties other variables to each other.
                 let names = |g: &&Vec<Expr>| g.iter().any(|e| e.base() == Some(s));
                 if groups.iter().filter(names).count() > 1 {
-                    self.placeholder(s, Place::Local);
+                    self.placeholder(s, StorageClass::Local);
                 }
                 continue;
             }
@@ -257,7 +259,7 @@ impl Gen<'_> {
     /// divide differently it always is: variables that overlap several members need them to be contiguous.
     pub(super) fn shares(&self, loc: usize) -> bool {
         let k = self.space.common_at(loc);
-        k.is_none_or(|k| self.is_one_location(k) || self.engine.names.borrow().shares(k))
+        k.is_none_or(|k| self.is_one_location(k) || self.engine.registry.borrow().shares(k))
     }
 
     /// Declares the block of derivatives that belongs to a COMMON block of this unit.
@@ -269,7 +271,7 @@ impl Gen<'_> {
             return;
         }
         let members: Vec<SymId> = common_members(&self.unit).remove(block).unwrap_or_default();
-        let name = self.engine.names.borrow_mut().block(block);
+        let name = self.engine.registry.borrow_mut().block(block);
         let mut entities = Vec::new();
         for m in members {
             let of = self.unit.symbols[m].clone();
@@ -279,7 +281,7 @@ impl Gen<'_> {
             }
             if !differentiable(&of) {
                 if self.space.tangled.contains(loc) {
-                    let sym = self.placeholder(m, Place::Common(name.clone()));
+                    let sym = self.placeholder(m, StorageClass::Common(name.clone()));
                     entities.push(Entity { sym, dims: false });
                 }
                 continue;
@@ -287,7 +289,7 @@ impl Gen<'_> {
             let d = self.derivative_name(&of.name);
             let d = self.declare_new(Symbol {
                 name: d,
-                place: Place::Common(name.clone()),
+                storage_class: StorageClass::Common(name.clone()),
                 saved: false,
                 init: None,
                 ..of
@@ -341,12 +343,12 @@ impl Gen<'_> {
         }
         let owner = self.engine.find(&var.unit)?;
         let members = common_members(owner).remove(&var.block)?;
-        let name = self.engine.names.borrow_mut().block(&var.block);
+        let name = self.engine.registry.borrow_mut().block(&var.block);
         let mut entities = Vec::new();
         for (position, m) in members.iter().enumerate() {
             let of = &owner.symbols[*m];
             let number = self.engine.dependence.commons.find(&var.block, position);
-            let shared = number.is_none_or(|n| self.engine.names.borrow().shares(n));
+            let shared = number.is_none_or(|n| self.engine.registry.borrow().shares(n));
             if !differentiable(of) || !shared {
                 continue;
             }
@@ -371,7 +373,7 @@ impl Gen<'_> {
                 dims: dims?,
                 ty: of.ty,
                 class: Class::Variable,
-                place: Place::Common(name.clone()),
+                storage_class: StorageClass::Common(name.clone()),
                 ..Symbol::new(d, span)
             });
             if let Some(n) = number {
@@ -394,13 +396,13 @@ impl Gen<'_> {
         context: &Context,
     ) -> SymId {
         let of = self.source.symbols[callee].clone();
-        if of.place == Place::Dummy {
+        if of.storage_class == StorageClass::Dummy {
             let key = dummy_key(&self.source.name, &of.name);
             let mut active = context.inputs.clone();
             active.union_with(&context.outputs);
-            let mut names = self.engine.names.borrow_mut();
+            let mut names = self.engine.registry.borrow_mut();
             names.request_dummy(&key, &active);
-            names.tell_args(&key, args);
+            names.set_argument_count(&key, args);
             drop(names);
             if let Some(s) = self.procedures.get(&callee) {
                 self.called.insert(*s);
@@ -412,17 +414,19 @@ impl Gen<'_> {
         let known = self.engine.dependence.callee(self.source, callee).is_some();
         let given = self.given_derivative(callee, context);
         let name = {
-            let mut names = self.engine.names.borrow_mut();
+            let mut names = self.engine.registry.borrow_mut();
             match (known, given) {
                 (_, Some(given)) => given,
-                _ if of.place == Place::Dummy => self.engine.layout.units.of(&of.name).into(),
+                _ if of.storage_class == StorageClass::Dummy => {
+                    self.engine.layout.units.of(&of.name).into()
+                }
                 (true, _) => names.request(&of.name, args, context),
                 (false, _) => {
                     let mut active = context.inputs.clone();
                     active.union_with(&context.outputs);
                     let name = names.request_unknown(&of.name, args, &active);
                     match self.engine.linear {
-                        true => stand_in(&of.name),
+                        true => placeholder_name(&of.name),
                         false => name,
                     }
                 }
@@ -448,7 +452,7 @@ impl Gen<'_> {
         }
         let symbol = Symbol {
             class,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name, self.span)
         };
         let s = match function {
@@ -478,30 +482,30 @@ impl Gen<'_> {
         let unit = self.engine.find(callee)?;
         let dummy = unit.args.get(position)?.sym()?;
         let key = dummy_key(callee, &unit.symbols[dummy].name);
-        let wanted = self.engine.names.borrow().dummy(&key).cloned()?;
+        let wanted = self.engine.registry.borrow().dummy(&key).cloned()?;
         let of = self.source.symbols[actual].clone();
-        if of.place == Place::Dummy {
+        if of.storage_class == StorageClass::Dummy {
             let own = dummy_key(&self.source.name, &of.name);
-            let mut names = self.engine.names.borrow_mut();
+            let mut names = self.engine.registry.borrow_mut();
             names.request_dummy(&own, &wanted);
             // It must also suit the active arguments that it is called with here.
             if let Some(more) = names.dummy(&own).cloned() {
                 names.request_dummy(&key, &more);
             }
-            names.tell_args_of(&own, &key);
-            names.tell_args_of(&key, &own);
+            names.copy_argument_count(&own, &key);
+            names.copy_argument_count(&key, &own);
             return self.procedures.get(&actual).copied();
         }
         let name = self
             .engine
-            .names
+            .registry
             .borrow_mut()
             .request_passed(&of.name, &key);
         // A unit that only passes a function on may not know its type.
-        let told = self.engine.find(&of.name);
-        let told = told.and_then(|u| u.symbols[u.result?].ty);
+        let declared = self.engine.find(&of.name);
+        let declared = declared.and_then(|u| u.symbols[u.result?].ty);
         let of = Symbol {
-            ty: told.or(of.ty),
+            ty: declared.or(of.ty),
             ..of
         };
         if let Some(s) = self.unit.symbols.find(&name) {
@@ -519,7 +523,7 @@ impl Gen<'_> {
     /// Adds a symbol for the derivative of a procedure that is passed for a dummy procedure, or for that of
     /// the dummy procedure itself.
     pub(super) fn passed_procedure(&mut self, name: Name, dummy: &str, of: &Symbol) -> SymId {
-        let passive = self.engine.names.borrow().has_passive_result(dummy);
+        let passive = self.engine.registry.borrow().has_passive_result(dummy);
         match passive && of.class == Class::Function {
             true => self.procedure(
                 name,
@@ -542,7 +546,7 @@ impl Gen<'_> {
                 true => Class::Function,
                 false => Class::Subroutine,
             },
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             external: true,
             ..Symbol::new(name, self.span)
         })
@@ -671,7 +675,7 @@ impl Gen<'_> {
             if matches!(symbol.class, Class::Intrinsic(_)) {
                 return s;
             }
-            if symbol.place == Place::Global {
+            if symbol.storage_class == StorageClass::Global {
                 self.errors.push(
                     Diagnostic::error(
                         &rules::AD_UNSUPPORTED,
@@ -693,7 +697,7 @@ impl Gen<'_> {
         };
         self.unit.symbols.add(Symbol {
             class,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name.into(), Span::NONE)
         })
     }

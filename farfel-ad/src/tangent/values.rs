@@ -4,14 +4,14 @@
 //! derivative of the call does the same with the value and with its tangent: no two arguments share a
 //! variable if one of them is assigned, and none that is assigned gets a constant.
 
-use super::generator::{Gen, Value};
+use super::generator::{Generator, Value};
 use crate::calls::CallSite;
 use crate::locations::Context;
 use farfel_lang::effects::is_constant;
 use farfel_lang::ir::{Class, Expr, ExprKind, Stmt, SymId, Type};
 use farfel_lang::types::type_of;
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Whether an actual argument is a variable that the callee can assign.
     pub(super) fn is_designator(&self, a: &Expr) -> bool {
         match &a.kind {

@@ -8,13 +8,13 @@
 //! The additional dimension is the first. What a caller passes from some element on is then the tangent of
 //! the same elements, direction by direction.
 
-use super::generator::Gen;
+use super::generator::Generator;
 use super::pattern::Patterns;
 use crate::layout::Extent;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoEnd, Entity, Expr, ExprKind, IfBlock,
-    Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol, Type,
+    Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type,
 };
 use std::collections::HashSet;
 
@@ -37,7 +37,7 @@ struct Directions<'a> {
     arrays: HashSet<SymId>,
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Makes the unit compute the tangents of several directions, and `more` as well.
     pub(super) fn vectorize(
         &mut self,
@@ -51,7 +51,7 @@ impl Gen<'_> {
         }
         let count = self.unused("NBDIRS");
         let count = self.unit.symbols.add(Symbol {
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             typed: true,
             ..Symbol::variable(count, Type::INTEGER, span)
         });
@@ -128,13 +128,13 @@ impl Gen<'_> {
     pub(super) fn all_derivatives(&self, tangents: &HashSet<SymId>) -> HashSet<SymId> {
         let mut tangents = tangents.clone();
         tangents.extend(self.imported.values());
-        let blocks: Vec<&Place> = tangents
+        let blocks: Vec<&StorageClass> = tangents
             .iter()
-            .map(|t| &self.unit.symbols[*t].place)
-            .filter(|p| matches!(p, Place::Common(_)))
+            .map(|t| &self.unit.symbols[*t].storage_class)
+            .filter(|p| matches!(p, StorageClass::Common(_)))
             .collect();
         let all = self.unit.symbols.iter();
-        let shared = all.filter(|(_, s)| blocks.iter().any(|b| **b == s.place));
+        let shared = all.filter(|(_, s)| blocks.iter().any(|b| **b == s.storage_class));
         let shared: Vec<SymId> = shared.map(|(id, _)| id).collect();
         tangents.extend(shared);
         tangents
@@ -161,7 +161,7 @@ impl Gen<'_> {
             .filter(|(_, d)| tangents.contains(d))
             .filter(|(of, at)| {
                 let d = &self.unit.symbols[**at];
-                matches!(d.place, Place::Common(_))
+                matches!(d.storage_class, StorageClass::Common(_))
                     || d.saved
                     || equivalent.contains(at)
                     || self.space.saved.contains(self.space.loc(**of))
@@ -190,7 +190,7 @@ impl Gen<'_> {
             format!("derivatives in several directions would go through {name}, which is in COMMON or EQUIVALENCE or keeps its value between calls"),
         )
         .help("let the number of directions be a constant, as in `DIRECTIONS = 8`, or pass it as an argument");
-        Err(vec![self.engine.asked_by(error)])
+        Err(vec![self.engine.with_ad_block(error)])
     }
 
     /// Adds the dimension for the directions to the declarations of tangents.
@@ -460,7 +460,7 @@ impl Directions<'_> {
     }
 }
 
-impl Gen<'_> {
+impl Generator<'_> {
     /// Returns `n` times an extent in a form that DATA accepts, and the number of declarations that this has added.
     fn multiple(&mut self, extent: &Expr, n: i64) -> (usize, Expr) {
         let span = self.source.span;

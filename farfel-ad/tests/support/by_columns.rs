@@ -8,8 +8,8 @@ use farfel_ad::{AdTool, Builtin};
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    AdMode, Arg, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Name, Place, Program, Request,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit,
+    AdMode, Arg, BinOp, Class, Do, DoControl, DoEnd, Expr, ExprKind, Name, Program, Request, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::source::Span;
 use std::collections::BTreeMap;
@@ -64,22 +64,22 @@ fn adjoint(program: &Program, request: &Request, tangent: &Name) -> Unit {
     for (p, s) in symbols.iter().enumerate() {
         args.push(Arg::Dummy(*s));
         if request.paired.contains(&p) {
-            let bar = b.like(*s, "BAR", Place::Dummy);
+            let bar = b.like(*s, "BAR", StorageClass::Dummy);
             args.push(Arg::Dummy(bar));
             bars.insert(p, bar);
-            dots.insert(p, b.like(*s, "DOT", Place::Local));
+            dots.insert(p, b.like(*s, "DOT", StorageClass::Local));
         }
         if request.independents.contains(&p) {
-            sums.insert(p, b.like(*s, "SUM", Place::Local));
+            sums.insert(p, b.like(*s, "SUM", StorageClass::Local));
         }
         if variable(p) && assigned.argument(&request.head, p) {
-            copies.insert(p, b.like(*s, "COPY", Place::Local));
+            copies.insert(p, b.like(*s, "COPY", StorageClass::Local));
         }
     }
     b.unit.args = args;
     let called = b.unit.symbols.add(Symbol {
         class: Class::Subroutine,
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         ..Symbol::new(tangent.clone(), AT)
     });
     let mut actuals = Vec::new();
@@ -134,13 +134,13 @@ struct Builder {
 
 impl Builder {
     /// Adds a variable of the type and shape of another one.
-    fn like(&mut self, of: SymId, what: &str, place: Place) -> SymId {
+    fn like(&mut self, of: SymId, what: &str, place: StorageClass) -> SymId {
         let s = self.unit.symbols[of].clone();
         let name = format!("{}_{what}", s.name);
         let name = self.unit.symbols.unused(&name, &|_| false);
         let id = self.unit.symbols.add(Symbol {
             name,
-            place,
+            storage_class: place,
             typed: false,
             ..s
         });
@@ -183,7 +183,7 @@ impl Builder {
                     body,
                     end,
                     end_span: Span::NONE,
-                    mark: None,
+                    directive: None,
                 })),
                 AT,
             )];

@@ -3,30 +3,30 @@
 use super::{Intents, Summary};
 use farfel_ir::ir::{Arg, Name, Program, SymId, Unit};
 use farfel_ir::source::Span;
-use farfel_ir::storage::Layout;
-use farfel_ir::targets::Targets;
+use farfel_ir::storage::StorageLayout;
+use farfel_ir::targets::CallTargets;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 /// The COMMON blocks of a program, cut at every byte where a variable of any unit begins or ends.
 pub(super) struct Commons {
-    pub blocks: BTreeMap<Name, Block>,
+    pub blocks: BTreeMap<Name, CommonPieces>,
     /// For each unit, including nested ones, identified by name and position: its variables and
     /// their pieces.
-    variables: HashMap<(Name, Span), Vec<Spread>>,
+    variables: HashMap<(Name, Span), Vec<VariablePieces>>,
 }
 
 /// A variable, its block, and the pieces that it covers.
-pub(super) type Spread = (SymId, Name, Range<u32>);
+pub(super) type VariablePieces = (SymId, Name, Range<u32>);
 
-pub(super) struct Block {
+pub(super) struct CommonPieces {
     /// The number of the block's first piece.
     first: u32,
     /// The first byte of each piece, and the end of the last one.
     cuts: Vec<i64>,
 }
 
-impl Block {
+impl CommonPieces {
     pub fn pieces(&self) -> Range<u32> {
         self.first..self.first + self.cuts.len().saturating_sub(1) as u32
     }
@@ -40,16 +40,16 @@ impl Block {
 
 impl Commons {
     pub fn of(program: &Program, real: u8) -> Self {
-        let layout = Layout::with_real(program, real);
+        let layout = StorageLayout::with_real(program, real);
         let mut units = Vec::new();
         program.units.iter().for_each(|u| flatten(u, &mut units));
         let mut blocks = BTreeMap::new();
         let mut next = 0;
         for (name, block) in layout.blocks() {
-            let parts = block.shapes.iter().flat_map(|s| &s.parts);
+            let parts = block.layouts.iter().flat_map(|s| &s.members);
             let ends = parts.flat_map(|p| [p.start, p.start.saturating_add(p.size)]);
             let cuts: BTreeSet<i64> = ends.collect();
-            let block = Block {
+            let block = CommonPieces {
                 first: next,
                 cuts: cuts.into_iter().collect(),
             };
@@ -74,7 +74,7 @@ impl Commons {
         Commons { blocks, variables }
     }
 
-    pub fn declared(&self, unit: &Unit) -> &[Spread] {
+    pub fn declared(&self, unit: &Unit) -> &[VariablePieces] {
         let list = self.variables.get(&(unit.name.clone(), unit.span));
         list.map_or(&[], Vec::as_slice)
     }
@@ -87,14 +87,14 @@ impl Commons {
 }
 
 /// Information about the whole program, needed to follow everything that procedures do.
-pub(super) struct Whole<'a> {
+pub(super) struct WholeProgram<'a> {
     pub commons: &'a Commons,
-    pub targets: &'a Targets,
+    pub targets: &'a CallTargets,
     /// Whether all procedures that are passed as arguments are known.
     pub closed: bool,
 }
 
-impl Whole<'_> {
+impl WholeProgram<'_> {
     /// Returns the combined summary of all procedures that a dummy procedure of a unit can be, if
     /// it is known.
     pub fn dummy(
@@ -118,7 +118,7 @@ impl Whole<'_> {
     }
 }
 
-/// Appends a unit and its nested units, in the order of a [`Layout`].
+/// Appends a unit and its nested units, in the order of a [`StorageLayout`].
 pub(super) fn flatten<'p>(unit: &'p Unit, found: &mut Vec<&'p Unit>) {
     found.push(unit);
     unit.nested.iter().for_each(|n| flatten(n, found));

@@ -1,10 +1,11 @@
 //! What statements do to variables: reads and writes, in the order in which they happen.
 
-use super::commons::{Commons, Whole};
-use super::{Intents, Use};
+use super::commons::{Commons, WholeProgram};
+use super::{Intents, VariableUse};
 use crate::access::{self, Access, Call};
 use farfel_ir::ir::{
-    AdBlock, Arg, Attribute, Class, Expr, Place, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
+    AdBlock, Arg, Attribute, Class, Expr, SpecKind, Stmt, StmtKind, StorageClass, SymId, Unit,
+    walk_block,
 };
 use farfel_ir::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +13,7 @@ use std::ops::Range;
 
 /// What happens to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     /// Its value is needed.
     Read,
     /// Its value may be needed, by a procedure.
@@ -34,7 +35,7 @@ pub(super) enum Kind {
 pub(super) struct Event {
     /// The variable, by its number among those that are tracked.
     pub bit: u32,
-    pub kind: Kind,
+    pub kind: EventKind,
     pub span: Span,
 }
 
@@ -43,7 +44,7 @@ const NONE: u32 = u32::MAX;
 /// The variables of a unit whose values can be tracked: only the unit's own statements and the
 /// procedures that it calls can access them.
 #[derive(Default)]
-pub(super) struct Followed {
+pub(super) struct TrackedVariables {
     bits: Vec<u32>,
     pub symbols: Vec<SymId>,
     /// Pieces of COMMON blocks. Their numbers follow those of the symbols.
@@ -51,10 +52,10 @@ pub(super) struct Followed {
     /// The pieces of variables in COMMON blocks, as indices into `pieces`.
     ranges: HashMap<SymId, Range<u32>>,
     /// Whether procedures are assumed to set everything that they may set.
-    pub trusting: bool,
+    pub assume_set: bool,
 }
 
-impl Followed {
+impl TrackedVariables {
     /// Also tracks COMMON variables and variables of the enclosing unit, for summaries of what a
     /// procedure does, independent of when. `pieces`: the pieces that the unit and its callees may
     /// access. `around`: what is tracked in the enclosing unit.
@@ -62,33 +63,33 @@ impl Followed {
         unit: &Unit,
         commons: &Commons,
         pieces: Vec<u32>,
-        around: Option<&Followed>,
+        around: Option<&TrackedVariables>,
     ) -> Self {
-        let mut followed = Followed {
+        let mut tracked = TrackedVariables {
             bits: vec![NONE; unit.symbols.len()],
             pieces,
-            ..Followed::default()
+            ..TrackedVariables::default()
         };
-        let place = |piece: u32| followed.pieces.partition_point(|p| *p < piece) as u32;
+        let place = |piece: u32| tracked.pieces.partition_point(|p| *p < piece) as u32;
         for (s, range) in commons.variables(unit) {
             let range = place(range.start)..place(range.end);
-            followed.ranges.insert(s, range);
+            tracked.ranges.insert(s, range);
         }
         for (id, s) in unit.symbols.iter() {
-            match s.place {
-                Place::Dummy | Place::Result if s.class == Class::Variable => {}
-                Place::Host(outer) if s.class == Class::Variable => {
+            match s.storage_class {
+                StorageClass::Dummy | StorageClass::Result if s.class == Class::Variable => {}
+                StorageClass::Host(outer) if s.class == Class::Variable => {
                     if let Some(range) = around.and_then(|a| a.ranges.get(&outer)) {
-                        followed.ranges.insert(id, range.clone());
+                        tracked.ranges.insert(id, range.clone());
                         continue;
                     }
                 }
                 _ => continue,
             }
-            followed.bits[id.0 as usize] = followed.symbols.len() as u32;
-            followed.symbols.push(id);
+            tracked.bits[id.0 as usize] = tracked.symbols.len() as u32;
+            tracked.symbols.push(id);
         }
-        followed
+        tracked
     }
 
     /// Returns the number of tracked variables and pieces.
@@ -113,7 +114,10 @@ impl Followed {
                 SpecKind::Pointer(list) => list.iter().for_each(|(p, _)| close(*p)),
                 // All local variables keep their values.
                 SpecKind::Save(list) if list.is_empty() => {
-                    let locals = unit.symbols.iter().filter(|(_, s)| s.place == Place::Local);
+                    let locals = unit
+                        .symbols
+                        .iter()
+                        .filter(|(_, s)| s.storage_class == StorageClass::Local);
                     locals.for_each(|(id, _)| close(id));
                 }
                 _ => {}
@@ -126,7 +130,7 @@ impl Followed {
         }
         for nested in &unit.nested {
             for (_, s) in nested.symbols.iter() {
-                if let Place::Host(outer) = s.place {
+                if let StorageClass::Host(outer) = s.storage_class {
                     close(outer);
                 }
             }
@@ -134,9 +138,9 @@ impl Followed {
         let mut bits = vec![NONE; unit.symbols.len()];
         let mut symbols = Vec::new();
         for (id, s) in unit.symbols.iter() {
-            let own = match s.place {
-                Place::Local => !s.saved && s.init.is_none(),
-                Place::Dummy | Place::Result => true,
+            let own = match s.storage_class {
+                StorageClass::Local => !s.saved && s.init.is_none(),
+                StorageClass::Dummy | StorageClass::Result => true,
                 _ => false,
             };
             let fixed = s.has(Attribute::Allocatable) || s.has(Attribute::Volatile);
@@ -145,10 +149,10 @@ impl Followed {
                 symbols.push(id);
             }
         }
-        Followed {
+        TrackedVariables {
             bits,
             symbols,
-            ..Followed::default()
+            ..TrackedVariables::default()
         }
     }
 
@@ -161,21 +165,21 @@ impl Followed {
 }
 
 /// Collects the events of the statements of a unit.
-pub(super) struct Finder<'a> {
+pub(super) struct EventFinder<'a> {
     pub unit: &'a Unit,
-    pub followed: &'a Followed,
+    pub tracked: &'a TrackedVariables,
     pub intents: &'a Intents,
     /// Set if everything that procedures do is tracked.
-    pub whole: Option<&'a Whole<'a>>,
+    pub whole: Option<&'a WholeProgram<'a>>,
     pub events: Vec<Event>,
 }
 
-impl<'a> Finder<'a> {
-    fn add(&mut self, s: SymId, kind: Kind, span: Span) {
-        if let Some(bit) = self.followed.bit(s) {
+impl<'a> EventFinder<'a> {
+    fn add(&mut self, s: SymId, kind: EventKind, span: Span) {
+        if let Some(bit) = self.tracked.bit(s) {
             self.events.push(Event { bit, kind, span });
-        } else if let Some(range) = self.followed.ranges.get(&s) {
-            let first = self.followed.symbols.len() as u32;
+        } else if let Some(range) = self.tracked.ranges.get(&s) {
+            let first = self.tracked.symbols.len() as u32;
             let bits = range.clone().map(|p| first + p);
             self.events
                 .extend(bits.map(|bit| Event { bit, kind, span }));
@@ -190,10 +194,10 @@ impl<'a> Finder<'a> {
         match &stmt.kind {
             StmtKind::Ad(block) => {
                 let first = self.events.len();
-                access::block(unit, block, &mut |a| self.access(a));
+                access::ad_block(unit, block, &mut |a| self.access(a));
                 self.plain_reads(block, first);
             }
-            _ => access::own(unit, stmt, masked, &mut |a| self.access(a)),
+            _ => access::statement(unit, stmt, masked, &mut |a| self.access(a)),
         }
     }
 
@@ -202,14 +206,14 @@ impl<'a> Finder<'a> {
     /// block's first event.
     fn plain_reads(&mut self, block: &'a AdBlock, first: usize) {
         let unit = self.unit;
-        let read = |k| matches!(k, Kind::Read | Kind::MayRead | Kind::Passed);
+        let read = |k| matches!(k, EventKind::Read | EventKind::MayRead | EventKind::Passed);
         let set = self.events[first..].iter().filter(|e| !read(e.kind));
         let set: HashSet<u32> = set.map(|e| e.bit).collect();
         let mut reads = Vec::new();
         let mut look = |a: Access<'a>| {
             if let Access::Variable {
                 sym,
-                kind: access::Kind::Read,
+                kind: access::AccessKind::Read,
                 span,
                 ..
             } = a
@@ -218,16 +222,16 @@ impl<'a> Finder<'a> {
             }
         };
         for item in &block.opening {
-            item.for_each_assign(&mut |a| access::value(unit, &a.other, &mut look));
+            item.for_each_assign(&mut |a| access::expression(unit, &a.other, &mut look));
         }
         walk_block(&block.body, &mut |s| {
             if !matches!(s.kind, StmtKind::Ad(_)) {
-                access::own(unit, s, true, &mut look);
+                access::statement(unit, s, true, &mut look);
             }
         });
         for (sym, span) in reads {
-            if let Some(bit) = self.followed.bit(sym).filter(|b| !set.contains(b)) {
-                let kind = Kind::Read;
+            if let Some(bit) = self.tracked.bit(sym).filter(|b| !set.contains(b)) {
+                let kind = EventKind::Read;
                 self.events.push(Event { bit, kind, span });
             }
         }
@@ -240,7 +244,7 @@ impl<'a> Finder<'a> {
         access::at_entry(unit, args, &mut |a| match a {
             // One entry point needs them, but it is not known which.
             Access::Variable { sym, span, .. } if args.is_none() => {
-                self.add(sym, Kind::MayRead, span);
+                self.add(sym, EventKind::MayRead, span);
             }
             other => self.access(other),
         });
@@ -252,22 +256,24 @@ impl<'a> Finder<'a> {
                 sym, kind, span, ..
             } => {
                 let kind = match kind {
-                    access::Kind::Read => Kind::Read,
-                    access::Kind::MayRead => Kind::MayRead,
-                    access::Kind::Write => Kind::Write,
-                    access::Kind::Part | access::Kind::Allocate | access::Kind::Free => Kind::Part,
-                    access::Kind::MayWrite => Kind::Unknown,
+                    access::AccessKind::Read => EventKind::Read,
+                    access::AccessKind::MayRead => EventKind::MayRead,
+                    access::AccessKind::Write => EventKind::Write,
+                    access::AccessKind::Part
+                    | access::AccessKind::Allocate
+                    | access::AccessKind::Free => EventKind::Part,
+                    access::AccessKind::MayWrite => EventKind::Unknown,
                 };
                 self.add(sym, kind, span);
             }
             Access::Call(call) => self.call(&call),
             Access::Closure { captured, span, .. } => {
                 for s in captured {
-                    self.add(*s, Kind::MayRead, span);
-                    self.add(*s, Kind::Unknown, span);
+                    self.add(*s, EventKind::MayRead, span);
+                    self.add(*s, EventKind::Unknown, span);
                 }
             }
-            Access::Outside(_) => {}
+            Access::SideEffect(_) => {}
         }
     }
 
@@ -275,10 +281,10 @@ impl<'a> Finder<'a> {
         let (callee, args) = (call.callee, call.args);
         let symbol = &self.unit.symbols[callee];
         let joined;
-        let known = match (symbol.place.clone(), self.whole) {
-            (Place::Global, _) => self.intents.known(&symbol.name, args.len()),
-            (Place::Result, Some(_)) => self.intents.known(&self.unit.name, args.len()),
-            (Place::Dummy, Some(whole)) => {
+        let known = match (symbol.storage_class.clone(), self.whole) {
+            (StorageClass::Global, _) => self.intents.known(&symbol.name, args.len()),
+            (StorageClass::Result, Some(_)) => self.intents.known(&self.unit.name, args.len()),
+            (StorageClass::Dummy, Some(whole)) => {
                 joined = whole.dummy(self.unit, callee, self.intents, args.len());
                 joined.as_ref()
             }
@@ -287,10 +293,10 @@ impl<'a> Finder<'a> {
         let pieces = known.map_or(&[][..], |k| &k.pieces);
         let known = known.map(|k| k.args.as_slice());
         let place = |piece: u32| {
-            let at = self.followed.pieces.binary_search(&piece).ok()?;
-            Some((self.followed.symbols.len() + at) as u32)
+            let at = self.tracked.pieces.binary_search(&piece).ok()?;
+            Some((self.tracked.symbols.len() + at) as u32)
         };
-        let pieces: Vec<(u32, Use)> = pieces
+        let pieces: Vec<(u32, VariableUse)> = pieces
             .iter()
             .filter_map(|(piece, used)| Some((place(*piece)?, *used)))
             .collect();
@@ -300,37 +306,37 @@ impl<'a> Finder<'a> {
             if used.reads {
                 self.events.push(Event {
                     bit: *bit,
-                    kind: Kind::MayRead,
+                    kind: EventKind::MayRead,
                     span,
                 });
             }
         }
         let mut sets = Vec::new();
         for i in 0..args.len() {
-            let Some(passed) = call.passed(i) else {
+            let Some(passed) = call.passed_variable(i) else {
                 continue;
             };
             // A procedure without source may do anything.
             let used = known.map_or(
-                Use {
+                VariableUse {
                     reads: true,
                     writes: true,
-                    ..Use::default()
+                    ..VariableUse::default()
                 },
                 |k| k[i],
             );
             if used.reads {
                 let kind = match known {
-                    Some(_) => Kind::MayRead,
-                    None => Kind::Passed,
+                    Some(_) => EventKind::MayRead,
+                    None => EventKind::Passed,
                 };
                 self.add(passed.sym, kind, passed.span);
             }
             let whole = passed.whole && !self.unit.symbols[passed.sym].is_array();
-            let set = used.writes && whole && self.followed.trusting;
+            let set = used.writes && whole && self.tracked.assume_set;
             if let Some(kind) = written(used, whole && call.certain) {
                 sets.push((passed, kind));
-                sets.extend(set.then_some((passed, Kind::Set)));
+                sets.extend(set.then_some((passed, EventKind::Set)));
             }
         }
         for (passed, kind) in sets {
@@ -346,12 +352,12 @@ impl<'a> Finder<'a> {
 
 /// Returns the event for a use by a callee. `all`: whether a variable that the callee always sets
 /// gets a value completely.
-fn written(used: Use, all: bool) -> Option<Kind> {
+fn written(used: VariableUse, all: bool) -> Option<EventKind> {
     match (used.always && all, used.assigned, used.writes) {
-        (true, true, _) => Some(Kind::Write),
-        (true, false, _) => Some(Kind::Set),
-        (false, true, _) => Some(Kind::Part),
-        (false, false, true) => Some(Kind::Unknown),
+        (true, true, _) => Some(EventKind::Write),
+        (true, false, _) => Some(EventKind::Set),
+        (false, true, _) => Some(EventKind::Part),
+        (false, false, true) => Some(EventKind::Unknown),
         _ => None,
     }
 }

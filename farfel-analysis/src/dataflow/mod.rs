@@ -17,11 +17,11 @@ use farfel_ir::ir::{Name, Program, SymId, Unit};
 use farfel_ir::source::Span;
 pub use procedures::{Argument, CommonUse, Procedure, procedures};
 use std::collections::HashMap;
-pub use unit::{Doubtful, Findings};
+pub use unit::{DoubtfulRead, Findings};
 
 /// What a procedure does with a dummy argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Use {
+pub struct VariableUse {
     /// Whether it may need the value that the caller passes.
     pub reads: bool,
     /// Whether it may assign it.
@@ -34,7 +34,7 @@ pub struct Use {
     pub always: bool,
 }
 
-impl Use {
+impl VariableUse {
     /// Returns the INTENT that corresponds to this use, or `unused`.
     pub fn intent(self) -> &'static str {
         match (self.reads, self.writes) {
@@ -46,9 +46,9 @@ impl Use {
     }
 }
 
-impl Use {
+impl VariableUse {
     /// Adds uses that may happen in addition, at any time.
-    fn also(&mut self, other: Use) {
+    fn also(&mut self, other: VariableUse) {
         self.reads |= other.reads;
         self.writes |= other.writes;
         self.assigned |= other.assigned;
@@ -58,9 +58,9 @@ impl Use {
 /// What a procedure does with its arguments and with pieces of COMMON blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Summary {
-    args: Vec<Use>,
+    args: Vec<VariableUse>,
     /// Sorted by piece.
-    pieces: Vec<(u32, Use)>,
+    pieces: Vec<(u32, VariableUse)>,
 }
 
 impl Summary {
@@ -70,13 +70,14 @@ impl Summary {
             ours.always &= theirs.always;
             ours.also(*theirs);
         }
-        let mut pieces: std::collections::BTreeMap<u32, Use> = self.pieces.drain(..).collect();
-        let theirs: HashMap<u32, Use> = other.pieces.iter().copied().collect();
+        let mut pieces: std::collections::BTreeMap<u32, VariableUse> =
+            self.pieces.drain(..).collect();
+        let theirs: HashMap<u32, VariableUse> = other.pieces.iter().copied().collect();
         for (piece, ours) in &mut pieces {
             ours.always &= theirs.get(piece).is_some_and(|t| t.always);
         }
         for (piece, used) in theirs {
-            let fresh = Use {
+            let fresh = VariableUse {
                 always: false,
                 ..used
             };
@@ -107,7 +108,7 @@ impl Intents {
 
     /// Returns what the procedure does with its arguments, in order; `None` if its source is not
     /// available.
-    pub fn get(&self, procedure: &str) -> Option<&[Use]> {
+    pub fn get(&self, procedure: &str) -> Option<&[VariableUse]> {
         self.by_name.get(procedure).map(|s| s.args.as_slice())
     }
 
@@ -120,7 +121,7 @@ impl Intents {
 
 /// A variable that is read where nothing can have given it a value.
 #[derive(Debug, Clone, Copy)]
-pub struct Unset {
+pub struct UnsetRead {
     /// The variable.
     pub sym: farfel_ir::ir::SymId,
     /// The position of the read.
@@ -156,9 +157,9 @@ pub fn analyse<'p>(
 
 /// Calls `found` with the doubtful reads of each top-level unit, assuming that procedures set
 /// everything that they may set.
-pub fn doubts<'p>(
+pub fn doubtful_reads<'p>(
     program: &'p Program,
-    found: &mut dyn FnMut(usize, &'p Unit, Vec<Doubtful>),
+    found: &mut dyn FnMut(usize, &'p Unit, Vec<DoubtfulRead>),
 ) -> Intents {
     let graph = CallGraph::of(program);
     let mut intents = Intents::default();
@@ -169,13 +170,13 @@ pub fn doubts<'p>(
         for callee in graph.callees(i).iter().filter(|c| !done[**c]) {
             let name = &program.units[*callee].name;
             let all = recursive.get_or_insert_with(|| Intents::of(program));
-            let args = all.get(name).map(<[Use]>::to_vec);
+            let args = all.get(name).map(<[VariableUse]>::to_vec);
             let pieces = Vec::new();
             let known = args.map(|args| (name.clone(), Summary { args, pieces }));
             intents.by_name.extend(known);
         }
         let unit = &program.units[i];
-        let findings = unit::follow_trusting(unit, &intents);
+        let findings = unit::follow_assuming_set(unit, &intents);
         found(i, unit, findings.doubtful);
         let summary = Summary {
             args: findings.args,

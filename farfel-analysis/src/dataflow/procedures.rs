@@ -1,15 +1,15 @@
 //! Interprocedural analysis of what procedures do with their arguments and with COMMON blocks.
 
-use super::commons::{Block, Commons, Whole, flatten};
-use super::events::Followed;
+use super::commons::{CommonPieces, Commons, WholeProgram, flatten};
+use super::events::TrackedVariables;
 use super::unit::follow_from;
-use super::{Intents, Summary, Use};
+use super::{Intents, Summary, VariableUse};
 use crate::solve::fixed_point;
 use farfel_ir::callgraph::{CallGraph, callees_first};
 use farfel_ir::ir::{
-    Arg, Class, Entry, EntryPoint, Name, Place, Program, SymId, Unit, UnitKind, walk_block,
+    Arg, Class, Entry, EntryPoint, Name, Program, StorageClass, SymId, Unit, UnitKind, walk_block,
 };
-use farfel_ir::targets::Targets;
+use farfel_ir::targets::CallTargets;
 use std::collections::{BTreeSet, HashMap};
 
 /// What one procedure does with its arguments and with COMMON blocks.
@@ -38,7 +38,7 @@ pub struct Argument {
     /// Whether it is a procedure.
     pub procedure: bool,
     /// What is done with it.
-    pub used: Use,
+    pub used: VariableUse,
 }
 
 /// A COMMON block that a [`Procedure`] uses or declares.
@@ -50,14 +50,14 @@ pub struct CommonUse {
     /// declares the block.
     pub declared_in: Name,
     /// The variables of the block, and what is done with them.
-    pub variables: Vec<(Name, Use)>,
+    pub variables: Vec<(Name, VariableUse)>,
 }
 
 /// Analyses all procedures of a resolved program, across calls, with a fixed point for recursion.
 /// `real` is the size of a default REAL in bytes.
 pub fn procedures(program: &Program, real: u8) -> Vec<Procedure<'_>> {
     let commons = Commons::of(program, real);
-    let targets = Targets::of(program);
+    let targets = CallTargets::of(program);
     let graph = CallGraph::of(program);
     let search = solved(program, &commons, &targets, &graph);
     let mut found = Vec::new();
@@ -73,19 +73,19 @@ pub fn procedures(program: &Program, real: u8) -> Vec<Procedure<'_>> {
 /// Computes only the uses of arguments.
 pub(super) fn intents(program: &Program) -> Intents {
     let commons = Commons::of(program, 4);
-    let targets = Targets::of(program);
+    let targets = CallTargets::of(program);
     solved(program, &commons, &targets, &CallGraph::of(program)).intents
 }
 
 fn solved<'p, 'a>(
     program: &'p Program,
     commons: &'a Commons,
-    targets: &'a Targets,
+    targets: &'a CallTargets,
     graph: &CallGraph,
 ) -> Search<'p, 'a> {
     let mut search = Search {
         program,
-        whole: Whole {
+        whole: WholeProgram {
             commons,
             targets,
             closed: program.units.iter().all(|u| u.nested.is_empty()),
@@ -114,7 +114,7 @@ fn solved<'p, 'a>(
 
 struct Search<'p, 'a> {
     program: &'p Program,
-    whole: Whole<'a>,
+    whole: WholeProgram<'a>,
     intents: Intents,
     /// For each unit, the pieces that it and its callees may touch.
     reach: Vec<Vec<u32>>,
@@ -146,11 +146,11 @@ impl<'p> Search<'p, '_> {
         });
         for (unit, blocks) in self.program.units.iter().zip(blocks) {
             let pieces = blocks.iter().filter_map(|b| commons.blocks.get(*b));
-            let mut pieces: Vec<u32> = pieces.flat_map(Block::pieces).collect();
+            let mut pieces: Vec<u32> = pieces.flat_map(CommonPieces::pieces).collect();
             pieces.sort_unstable();
-            let nothing = Use {
+            let nothing = VariableUse {
                 always: true,
-                ..Use::default()
+                ..VariableUse::default()
             };
             for EntryPoint { name, args, .. } in unit.entry_points() {
                 self.intents
@@ -189,8 +189,8 @@ impl<'p> Search<'p, '_> {
     fn summary(&self, at: usize, entry: Option<&Entry>) -> Summary {
         let unit = &self.program.units[at];
         let pieces = self.reach[at].clone();
-        let followed = Followed::whole(unit, self.whole.commons, pieces, None);
-        self.follow(unit, entry, &followed, &mut |_, _, _| ()).0
+        let tracked = TrackedVariables::whole(unit, self.whole.commons, pieces, None);
+        self.follow(unit, entry, &tracked, &mut |_, _, _| ()).0
     }
 
     /// Returns what a unit does with arguments and COMMON, and with variables of the enclosing
@@ -199,11 +199,11 @@ impl<'p> Search<'p, '_> {
         &self,
         unit: &'p Unit,
         entry: Option<&Entry>,
-        followed: &Followed,
+        tracked: &TrackedVariables,
         found: &mut dyn FnMut(&'p Unit, Option<&Entry>, &Summary),
-    ) -> (Summary, Vec<(SymId, Use)>) {
+    ) -> (Summary, Vec<(SymId, VariableUse)>) {
         let whole = Some(&self.whole);
-        let findings = follow_from(unit, Some(entry), &self.intents, followed, whole);
+        let findings = follow_from(unit, Some(entry), &self.intents, tracked, whole);
         let mut summary = Summary {
             args: findings.args,
             pieces: findings.pieces,
@@ -211,8 +211,8 @@ impl<'p> Search<'p, '_> {
         let mut outer = findings.outer;
         let args = entry.map_or(&unit.args, |e| &e.args);
         for nested in &unit.nested {
-            let pieces = followed.pieces.clone();
-            let inner = Followed::whole(nested, self.whole.commons, pieces, Some(followed));
+            let pieces = tracked.pieces.clone();
+            let inner = TrackedVariables::whole(nested, self.whole.commons, pieces, Some(tracked));
             for way in nested.entry_points().map(|e| e.statement) {
                 let (theirs, reached) = self.follow(nested, way, &inner, found);
                 found(nested, way, &theirs);
@@ -222,7 +222,7 @@ impl<'p> Search<'p, '_> {
                 for (s, used) in reached {
                     if let Some(i) = args.iter().position(|a| a.sym() == Some(s)) {
                         summary.args[i].also(used);
-                    } else if let Place::Host(further) = unit.symbols[s].place {
+                    } else if let StorageClass::Host(further) = unit.symbols[s].storage_class {
                         match outer.iter_mut().find(|(o, _)| *o == further) {
                             Some((_, ours)) => ours.also(used),
                             None => outer.push((further, used)),
@@ -243,9 +243,9 @@ impl<'p> Search<'p, '_> {
         }
         if !unit.nested.is_empty() {
             let pieces = self.reach[at].clone();
-            let followed = Followed::whole(unit, self.whole.commons, pieces, None);
+            let tracked = TrackedVariables::whole(unit, self.whole.commons, pieces, None);
             let first = found.len();
-            self.follow(unit, None, &followed, &mut |nested, entry, summary| {
+            self.follow(unit, None, &tracked, &mut |nested, entry, summary| {
                 found.push(self.procedure(nested, Some(unit), entry, summary));
             });
             found[first..].sort_by_key(|p| p.unit.span.start);
@@ -268,7 +268,7 @@ impl<'p> Search<'p, '_> {
                 used: *used,
             })
         });
-        let used: HashMap<u32, Use> = summary.pieces.iter().copied().collect();
+        let used: HashMap<u32, VariableUse> = summary.pieces.iter().copied().collect();
         let mut commons = Vec::new();
         for (name, block) in &self.whole.commons.blocks {
             let declares = |u: &Unit| {
@@ -294,7 +294,7 @@ impl<'p> Search<'p, '_> {
                     let next = next.unwrap_or_default();
                     let always = all.always && next.always;
                     all.also(next);
-                    Use { always, ..all }
+                    VariableUse { always, ..all }
                 });
                 (namer.symbols[*s].name.clone(), all)
             });
@@ -319,10 +319,10 @@ impl<'p> Search<'p, '_> {
         let mut found = BTreeSet::new();
         let mut look = |s: SymId| {
             let symbol = &unit.symbols[s];
-            let unknown = match symbol.place {
+            let unknown = match symbol.storage_class {
                 _ if !symbol.class.is_procedure() => false,
-                Place::Global => !self.intents.by_name.contains_key(&symbol.name),
-                Place::Dummy => {
+                StorageClass::Global => !self.intents.by_name.contains_key(&symbol.name),
+                StorageClass::Dummy => {
                     let position = unit.args.iter().position(|a| *a == Arg::Dummy(s));
                     let targets = position.map(|p| self.whole.targets.of_dummy(&unit.name, p));
                     let known = |n: &Name| self.intents.by_name.contains_key(n);

@@ -1,11 +1,11 @@
 //! Dataflow analysis of the variables of one unit.
 
-use super::commons::Whole;
-use super::events::{Event, Finder, Followed, Kind};
-use super::{Intents, Unset, Use};
-use crate::solve::{Blocks, Graph, May, Must, forward};
-use farfel_ir::flow::Flow;
-use farfel_ir::ir::{Entry, Origin, Place, Stmt, StmtKind, SymId, Unit};
+use super::commons::WholeProgram;
+use super::events::{Event, EventFinder, EventKind, TrackedVariables};
+use super::{Intents, UnsetRead, VariableUse};
+use crate::solve::{BasicBlocks, Graph, May, Must, forward};
+use farfel_ir::flow::FlowGraph;
+use farfel_ir::ir::{Entry, Origin, Stmt, StmtKind, StorageClass, SymId, Unit};
 use farfel_ir::source::Span;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,16 +14,16 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Findings<'p> {
     /// What it does with its arguments.
-    pub args: Vec<Use>,
+    pub args: Vec<VariableUse>,
     /// What it does with each tracked variable. Reads of its own variables are reads before they
     /// have a value.
-    pub used: HashMap<SymId, Use>,
+    pub used: HashMap<SymId, VariableUse>,
     /// What it does with pieces of COMMON blocks.
-    pub(super) pieces: Vec<(u32, Use)>,
+    pub(super) pieces: Vec<(u32, VariableUse)>,
     /// What it does with variables of the enclosing unit.
-    pub(super) outer: Vec<(SymId, Use)>,
+    pub(super) outer: Vec<(SymId, VariableUse)>,
     /// Variables that are read before anything can have set them, with the first such read.
-    pub unset: Vec<Unset>,
+    pub unset: Vec<UnsetRead>,
     /// The first statements of unreachable pieces of code.
     pub unreachable: Vec<&'p Stmt>,
     /// Whether the function returns but its result is never assigned.
@@ -31,7 +31,7 @@ pub struct Findings<'p> {
     /// Reads of local variables without an assignment on any path to the read, and for generated
     /// variables and derivatives, also without one on some path. Empty for units so large that
     /// their variables are processed in groups.
-    pub doubtful: Vec<Doubtful>,
+    pub doubtful: Vec<DoubtfulRead>,
     /// Assignments to dummy arguments: the argument, the position, and whether the statement is a
     /// CALL.
     pub writes: Vec<(SymId, Span, bool)>,
@@ -42,7 +42,7 @@ type Values = (May, Must);
 
 /// A read of a variable that has no value on some path to it.
 #[derive(Debug)]
-pub struct Doubtful {
+pub struct DoubtfulRead {
     /// The variable.
     pub sym: SymId,
     /// Whether it has no value on any path.
@@ -59,14 +59,14 @@ pub struct Doubtful {
 
 /// Follows the values through a unit.
 pub(super) fn follow<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
-    follow_from(unit, None, intents, &Followed::of(unit), None)
+    follow_from(unit, None, intents, &TrackedVariables::of(unit), None)
 }
 
 /// Like [`follow`], assuming that procedures set everything that they may set.
-pub(super) fn follow_trusting<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
-    let mut followed = Followed::of(unit);
-    followed.trusting = true;
-    follow_from(unit, None, intents, &followed, None)
+pub(super) fn follow_assuming_set<'p>(unit: &'p Unit, intents: &Intents) -> Findings<'p> {
+    let mut tracked = TrackedVariables::of(unit);
+    tracked.assume_set = true;
+    follow_from(unit, None, intents, &tracked, None)
 }
 
 /// Like [`follow`], entered at the beginning (`Some(None)`) or at an ENTRY; `None` means at all of
@@ -75,10 +75,10 @@ pub(super) fn follow_from<'p>(
     unit: &'p Unit,
     enter: Option<Option<&Entry>>,
     intents: &Intents,
-    followed: &Followed,
-    whole: Option<&Whole>,
+    tracked: &TrackedVariables,
+    whole: Option<&WholeProgram>,
 ) -> Findings<'p> {
-    let mut flow = Flow::of(unit);
+    let mut flow = FlowGraph::of(unit);
     let dummies = match enter {
         Some(at) => {
             flow.enter_at(at.map(|e| e.name));
@@ -86,9 +86,9 @@ pub(super) fn follow_from<'p>(
         }
         None => &unit.args,
     };
-    let mut finder = Finder {
+    let mut finder = EventFinder {
         unit,
-        followed,
+        tracked,
         intents,
         whole,
         events: Vec::new(),
@@ -115,31 +115,32 @@ pub(super) fn follow_from<'p>(
     let events = finder.events;
 
     // Facts are only needed for basic blocks.
-    let blocks = Blocks::of(&Graph::of(&flow), flow.entry);
+    let blocks = BasicBlocks::of(&Graph::of(&flow), flow.entry);
     let graph = Graph::new(&blocks.successors);
     let is_dummy = |bit: usize| {
-        let sym = followed.symbols.get(bit);
-        sym.is_some_and(|s| unit.symbols[*s].place == Place::Dummy)
+        let sym = tracked.symbols.get(bit);
+        sym.is_some_and(|s| unit.symbols[*s].storage_class == StorageClass::Dummy)
     };
     let mut reached = vec![false; flow.len()];
-    let mut uses = vec![Use::default(); followed.len()];
+    let mut uses = vec![VariableUse::default(); tracked.len()];
     let mut writes = Vec::new();
     // For each variable, the first event that reads it before anything can have set it.
-    let mut first_unset: Vec<Option<usize>> = vec![None; followed.len()];
-    let mut set_at_exit = vec![true; followed.len()];
+    let mut first_unset: Vec<Option<usize>> = vec![None; tracked.len()];
+    let mut set_at_exit = vec![true; tracked.len()];
     let mut returns = false;
-    let mut doubtful: Vec<Doubtful> = Vec::new();
+    let mut doubtful: Vec<DoubtfulRead> = Vec::new();
     let is_generated = |sym: SymId| {
         unit.origin == Origin::Derivative || unit.symbols[sym].origin != Origin::Written
     };
     // The variables that are not in the set, except arguments.
     let without = |set: &May| {
-        let all = followed.symbols.iter().enumerate();
-        let open =
-            all.filter(|(v, s)| !set.contains(*v) && unit.symbols[**s].place != Place::Dummy);
+        let all = tracked.symbols.iter().enumerate();
+        let open = all.filter(|(v, s)| {
+            !set.contains(*v) && unit.symbols[**s].storage_class != StorageClass::Dummy
+        });
         open.map(|(_, s)| *s).collect::<Vec<_>>()
     };
-    let groups = groups(&blocks, &ranges, &events, followed.len());
+    let groups = groups(&blocks, &ranges, &events, tracked.len());
     let in_one = groups.len() == 1;
     for group in groups {
         let of_block = |b: usize| {
@@ -166,40 +167,40 @@ pub(super) fn follow_from<'p>(
                 let bit = e.bit as usize;
                 let used = &mut uses[bit];
                 match e.kind {
-                    Kind::Read | Kind::MayRead | Kind::Passed => {
+                    EventKind::Read | EventKind::MayRead | EventKind::Passed => {
                         used.reads |= !fact.1.0.contains(bit - base);
                         if in_one
-                            && let Some(sym) = followed.symbols.get(bit).copied()
+                            && let Some(sym) = tracked.symbols.get(bit).copied()
                             && !fact.1.0.contains(bit)
                             // A write of a part of an array counts as a write of all of it.
                             && !(unit.symbols[sym].is_array() && fact.0.contains(bit))
-                            && unit.symbols[sym].place == Place::Local
+                            && unit.symbols[sym].storage_class == StorageClass::Local
                             && (is_generated(sym) || !fact.0.contains(bit))
                         {
-                            doubtful.push(Doubtful {
+                            doubtful.push(DoubtfulRead {
                                 sym,
                                 never: !fact.0.contains(bit),
-                                certain: e.kind == Kind::Read,
-                                known: e.kind != Kind::Passed,
+                                certain: e.kind == EventKind::Read,
+                                known: e.kind != EventKind::Passed,
                                 others: without(&fact.1.0),
                                 others_never: without(&fact.0),
                             });
                         }
-                        let unset = e.kind == Kind::Read && !fact.0.contains(bit - base);
-                        if unset && bit < followed.symbols.len() {
+                        let unset = e.kind == EventKind::Read && !fact.0.contains(bit - base);
+                        if unset && bit < tracked.symbols.len() {
                             let first = &mut first_unset[bit];
                             *first = Some(first.map_or(at, |other| other.min(at)));
                         }
                     }
-                    Kind::Write | Kind::Part => {
+                    EventKind::Write | EventKind::Part => {
                         used.writes = true;
                         used.assigned = true;
                         if is_dummy(bit) {
-                            writes.push((at, followed.symbols[bit]));
+                            writes.push((at, tracked.symbols[bit]));
                         }
                     }
-                    Kind::Unknown => used.writes = true,
-                    Kind::Set => {}
+                    EventKind::Unknown => used.writes = true,
+                    EventKind::Set => {}
                 }
                 step(e, base, &mut fact);
             }
@@ -224,8 +225,8 @@ pub(super) fn follow_from<'p>(
     first_unset.sort_unstable();
     let unset = first_unset.into_iter().map(|at| {
         let bit = events[at].bit as usize;
-        Unset {
-            sym: followed.symbols[bit],
+        UnsetRead {
+            sym: tracked.symbols[bit],
             span: events[at].span,
             set_elsewhere: uses[bit].writes,
         }
@@ -233,7 +234,7 @@ pub(super) fn follow_from<'p>(
     let (unset, writes) = (unset.collect(), writes.collect());
     let no_result = returns
         && unit.result.is_some_and(|r| {
-            let bit = followed.bit(r);
+            let bit = tracked.bit(r);
             let mut stmts = flow.stmts.iter();
             let has_entries = stmts.any(|s| matches!(s.kind, StmtKind::Entry(_)));
             !has_entries && bit.is_some_and(|b| !set_at_exit[b as usize])
@@ -244,27 +245,27 @@ pub(super) fn follow_from<'p>(
         .iter()
         .map(|a| {
             let Some(s) = a.sym() else {
-                return Use::default();
+                return VariableUse::default();
             };
-            match followed.bit(s) {
+            match tracked.bit(s) {
                 Some(bit) => uses[bit as usize],
                 // A procedure, or a variable that nested subprograms access.
-                None => Use {
+                None => VariableUse {
                     reads: true,
                     writes: !unit.symbols[s].class.is_procedure(),
-                    ..Use::default()
+                    ..VariableUse::default()
                 },
             }
         })
         .collect();
-    let first = followed.symbols.len();
-    let pieces = followed.pieces.iter().zip(&uses[first..]);
-    let outer = followed.symbols.iter().zip(&uses);
-    let outer = outer.filter_map(|(s, u)| match unit.symbols[*s].place {
-        Place::Host(outer) if u.reads || u.writes => Some((outer, *u)),
+    let first = tracked.symbols.len();
+    let pieces = tracked.pieces.iter().zip(&uses[first..]);
+    let outer = tracked.symbols.iter().zip(&uses);
+    let outer = outer.filter_map(|(s, u)| match unit.symbols[*s].storage_class {
+        StorageClass::Host(outer) if u.reads || u.writes => Some((outer, *u)),
         _ => None,
     });
-    let used = followed.symbols.iter().copied().zip(uses.iter().copied());
+    let used = tracked.symbols.iter().copied().zip(uses.iter().copied());
     Findings {
         args,
         used: used.collect(),
@@ -282,12 +283,12 @@ pub(super) fn follow_from<'p>(
 fn step(e: &Event, base: usize, (any, all): &mut Values) {
     let bit = e.bit as usize - base;
     match e.kind {
-        Kind::Read | Kind::MayRead | Kind::Passed => {}
-        Kind::Write | Kind::Set => {
+        EventKind::Read | EventKind::MayRead | EventKind::Passed => {}
+        EventKind::Write | EventKind::Set => {
             any.insert(bit);
             all.0.insert(bit);
         }
-        Kind::Part | Kind::Unknown => any.insert(bit),
+        EventKind::Part | EventKind::Unknown => any.insert(bit),
     }
 }
 
@@ -304,7 +305,12 @@ struct Group {
 const MOST_BITS: usize = 1 << 28;
 
 /// Divides the variables into groups. There is at least one.
-fn groups(blocks: &Blocks, ranges: &[usize], events: &[Event], variables: usize) -> Vec<Group> {
+fn groups(
+    blocks: &BasicBlocks,
+    ranges: &[usize],
+    events: &[Event],
+    variables: usize,
+) -> Vec<Group> {
     let most = (MOST_BITS / blocks.nodes.len().max(1)).clamp(64, variables.max(64));
     let mut list: Vec<Group> = (0..variables.div_ceil(most).max(1))
         .map(|g| Group {
@@ -325,7 +331,7 @@ fn groups(blocks: &Blocks, ranges: &[usize], events: &[Event], variables: usize)
 
 /// Returns the first statements of unreachable pieces of code. Pieces that consist of jumps, RETURN
 /// or STOP are common after calls that do not return, and harmless.
-fn unreachable<'p>(flow: &Flow<'p>, reached: &[bool], apart: &[bool]) -> Vec<&'p Stmt> {
+fn unreachable<'p>(flow: &FlowGraph<'p>, reached: &[bool], apart: &[bool]) -> Vec<&'p Stmt> {
     let mut found = Vec::new();
     let mut in_piece = false;
     for (i, s) in flow.stmts.iter().enumerate() {

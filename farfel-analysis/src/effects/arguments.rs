@@ -1,7 +1,7 @@
 //! Properties of individual arguments that can be determined without following calls.
 
 use farfel_ir::ir::{
-    Arg, Class, DoControl, Expr, ExprKind, Intent, Place, SpecKind, StmtKind, SymId, Unit,
+    Arg, Class, DoControl, Expr, ExprKind, Intent, SpecKind, StmtKind, StorageClass, SymId, Unit,
     walk_block,
 };
 
@@ -63,7 +63,7 @@ pub(super) fn passes_procedure(unit: &Unit, actual: &Expr) -> bool {
         ExprKind::Closure(..) => true,
         ExprKind::Var(s) => {
             let s = &unit.symbols[s];
-            s.class.is_procedure() && s.place != Place::Dummy
+            s.class.is_procedure() && s.storage_class != StorageClass::Dummy
         }
         _ => false,
     }

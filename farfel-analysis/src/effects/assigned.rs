@@ -1,6 +1,6 @@
 //! The most common query: which variables may be assigned.
 
-use super::{Dummies, Effects, Locations, Question, Symbols, Touched};
+use super::{DummyAssumptions, EachSymbol, Effects, EffectsOptions, Locations, StatementEffects};
 use farfel_ir::ir::{Program, Stmt, SymId, Unit, walk_block};
 use std::collections::HashSet;
 
@@ -13,25 +13,25 @@ pub struct Assigned(Effects);
 impl Assigned {
     /// Analyses a program whose names are resolved. Dummy procedures may assign anything.
     pub fn of(program: &Program) -> Self {
-        Self::with(program, Dummies::Anything)
+        Self::with(program, DummyAssumptions::Anything)
     }
 
     /// Like [`Self::of`], with other assumptions about dummy procedures.
-    pub fn with(program: &Program, dummies: Dummies) -> Self {
+    pub fn with(program: &Program, dummies: DummyAssumptions) -> Self {
         let units = program.units.iter();
-        let units: Vec<_> = units.map(|u| (u, &Symbols as &dyn Locations)).collect();
-        let question = Question {
+        let units: Vec<_> = units.map(|u| (u, &EachSymbol as &dyn Locations)).collect();
+        let options = EffectsOptions {
             dummies,
-            ..Question::default()
+            ..EffectsOptions::default()
         };
-        Assigned(Effects::of(&units, question))
+        Assigned(Effects::of(&units, options))
     }
 
     /// Adds a unit that is new in the program and that no known unit calls yet.
     pub fn add(&mut self, unit: &Unit) {
-        let touched = self.0.unit(unit, &Symbols, Effects::own);
+        let touched = self.0.unit(unit, &EachSymbol, Effects::statement);
         for entry in unit.entry_points() {
-            let effect = self.0.of_entry(&entry, &Symbols, 0, &touched);
+            let effect = self.0.of_entry(&entry, &EachSymbol, 0, &touched);
             self.0.insert(entry.name.clone(), effect);
         }
     }
@@ -51,17 +51,19 @@ impl Assigned {
     /// Returns the variables that the statements of a unit, or of the subprograms nested in it, may
     /// assign.
     pub fn in_unit(&self, unit: &Unit) -> HashSet<SymId> {
-        symbols(&self.0.unit(unit, &Symbols, Effects::own))
+        symbols(&self.0.unit(unit, &EachSymbol, Effects::statement))
     }
 
     /// Returns the variables that some statements of a unit may assign.
     pub fn in_block(&self, unit: &Unit, block: &[Stmt]) -> HashSet<SymId> {
-        let mut touched = Touched::nothing(unit.symbols.len());
-        walk_block(block, &mut |s| self.0.own(unit, &Symbols, s, &mut touched));
+        let mut touched = StatementEffects::nothing(unit.symbols.len());
+        walk_block(block, &mut |s| {
+            self.0.statement(unit, &EachSymbol, s, &mut touched)
+        });
         symbols(&touched)
     }
 }
 
-fn symbols(touched: &Touched) -> HashSet<SymId> {
+fn symbols(touched: &StatementEffects) -> HashSet<SymId> {
     touched.assigned.ones().map(|s| SymId(s as u32)).collect()
 }

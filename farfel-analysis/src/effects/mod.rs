@@ -15,7 +15,8 @@ pub use assigned::Assigned;
 use crate::access::{self, Access, Call, callee_name};
 use arguments::passes_procedure;
 use farfel_ir::ir::{
-    EntryPoint, Expr, ExprKind, Name, Place, SpecKind, Stmt, SymId, Unit, Usage, walk_block,
+    ArgumentUsage, EntryPoint, Expr, ExprKind, Name, SpecKind, Stmt, StorageClass, SymId, Unit,
+    walk_block,
 };
 use fixedbitset::FixedBitSet as Set;
 use std::borrow::Cow;
@@ -24,7 +25,7 @@ use std::fmt;
 
 /// Side effects other than reading and assigning variables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Besides {
+pub enum SideEffects {
     /// No other side effects.
     #[default]
     Nothing,
@@ -49,7 +50,7 @@ pub struct Effect {
     /// The slots that it may read.
     pub read: Set,
     /// Its other side effects.
-    pub besides: Besides,
+    pub side_effects: SideEffects,
 }
 
 impl Effect {
@@ -60,20 +61,20 @@ impl Effect {
             args,
             assigned: Set::with_capacity(args + 1 + commons),
             read: Set::with_capacity(args + 1 + commons),
-            besides: Besides::Nothing,
+            side_effects: SideEffects::Nothing,
         }
     }
 
     /// Returns the effect of a procedure without source, from a description of what it does with
     /// its arguments.
-    pub fn described(usage: &[Usage], commons: usize) -> Self {
+    pub fn described(usage: &[ArgumentUsage], commons: usize) -> Self {
         let mut effect = Effect::nothing(usage.len(), commons);
         for (i, u) in usage.iter().enumerate() {
             effect.assigned.set(i, u.writes);
             effect.read.set(i, u.reads);
         }
         // The description is complete, so the procedure may be executed again.
-        effect.besides = Besides::Repeatable;
+        effect.side_effects = SideEffects::Repeatable;
         effect
     }
 
@@ -83,32 +84,32 @@ impl Effect {
         let seen = |old: &Set, new: &Set| new.difference(old).any(|slot| slot != self.args);
         let more = seen(&self.assigned, &other.assigned)
             || seen(&self.read, &other.read)
-            || other.besides > self.besides;
+            || other.side_effects > self.side_effects;
         self.assigned.union_with(&other.assigned);
         self.read.union_with(&other.read);
-        self.besides = self.besides.max(other.besides);
+        self.side_effects = self.side_effects.max(other.side_effects);
         more
     }
 }
 
 /// What some statements of a unit may do, in terms of the unit's locations.
 #[derive(Debug, Clone)]
-pub struct Touched {
+pub struct StatementEffects {
     /// The locations that they may assign.
     pub assigned: Set,
     /// The locations that they may read.
     pub read: Set,
     /// Their other side effects.
-    pub besides: Besides,
+    pub side_effects: SideEffects,
 }
 
-impl Touched {
+impl StatementEffects {
     /// Returns an empty set of effects, for a unit with this number of locations.
     pub fn nothing(locations: usize) -> Self {
-        Touched {
+        StatementEffects {
             assigned: Set::with_capacity(locations),
             read: Set::with_capacity(locations),
-            besides: Besides::Nothing,
+            side_effects: SideEffects::Nothing,
         }
     }
 
@@ -136,9 +137,9 @@ pub trait Locations {
 }
 
 /// Treats all variables as distinct, without COMMON.
-struct Symbols;
+struct EachSymbol;
 
-impl Locations for Symbols {
+impl Locations for EachSymbol {
     fn loc(&self, s: SymId) -> Option<usize> {
         Some(s.0 as usize)
     }
@@ -150,7 +151,7 @@ impl Locations for Symbols {
 
 /// Assumptions about dummy procedures.
 #[derive(Debug, Default)]
-pub enum Dummies {
+pub enum DummyAssumptions {
     /// They may do anything to their arguments.
     #[default]
     Anything,
@@ -174,30 +175,30 @@ pub trait KnownDummy: fmt::Debug {
 }
 
 /// Adds the effects of a statement of a unit itself.
-pub type Own = fn(&Effects, &Unit, &dyn Locations, &Stmt, &mut Touched);
+pub type FindStatementEffects = fn(&Effects, &Unit, &dyn Locations, &Stmt, &mut StatementEffects);
 
 /// What to compute.
-pub struct Question {
+pub struct EffectsOptions {
     /// The number of COMMON variables in the program.
     pub commons: usize,
     /// Whether to compute reads, too.
     pub reads: bool,
     /// Assumptions about dummy procedures.
-    pub dummies: Dummies,
+    pub dummies: DummyAssumptions,
     /// Effects of procedures without source. The source takes precedence if there is one.
-    pub without_text: HashMap<Name, Effect>,
-    /// Determines the effects of statements: [`Effects::own`], or a function that adds to it.
-    pub own: Own,
+    pub without_source: HashMap<Name, Effect>,
+    /// Determines the effects of statements: [`Effects::statement`], or a function that adds to it.
+    pub find_effects: FindStatementEffects,
 }
 
-impl Default for Question {
+impl Default for EffectsOptions {
     fn default() -> Self {
-        Question {
+        EffectsOptions {
             commons: 0,
             reads: false,
-            dummies: Dummies::default(),
-            without_text: HashMap::new(),
-            own: Effects::own,
+            dummies: DummyAssumptions::default(),
+            without_source: HashMap::new(),
+            find_effects: Effects::statement,
         }
     }
 }
@@ -218,28 +219,29 @@ enum Callee<'e> {
 #[derive(Debug, Default)]
 pub struct Effects {
     by_name: HashMap<Name, Effect>,
-    dummies: Dummies,
+    dummies: DummyAssumptions,
     /// Whether reads are computed, too.
     reads: bool,
 }
 
 impl Effects {
     /// Analyses top-level units. This is fastest if callees come last.
-    pub fn of(units: &[(&Unit, &dyn Locations)], question: Question) -> Self {
-        let Question {
+    pub fn of(units: &[(&Unit, &dyn Locations)], options: EffectsOptions) -> Self {
+        let EffectsOptions {
             commons,
             reads,
             dummies,
-            without_text,
-            own,
-        } = question;
+            without_source,
+            find_effects,
+        } = options;
         let entries = units.iter().flat_map(|(u, _)| u.entry_points());
         let nothing = |e: EntryPoint| (e.name.clone(), Effect::nothing(e.args.len(), commons));
-        let said = described(units.iter().map(|(u, _)| *u));
-        let said = said.map(|(name, usage)| (name.clone(), Effect::described(usage, commons)));
+        let described_effects = described(units.iter().map(|(u, _)| *u));
+        let described_effects = described_effects
+            .map(|(name, usage)| (name.clone(), Effect::described(usage, commons)));
         let mut all = Effects {
-            by_name: said
-                .chain(without_text)
+            by_name: described_effects
+                .chain(without_source)
                 .chain(entries.map(nothing))
                 .collect(),
             dummies,
@@ -251,7 +253,7 @@ impl Effects {
         while let Some(i) = open.pop() {
             waiting[i] = false;
             let (unit, locations) = units[i];
-            let touched = all.unit(unit, locations, own);
+            let touched = all.unit(unit, locations, find_effects);
             for entry in unit.entry_points() {
                 let new = all.of_entry(&entry, locations, commons, &touched);
                 // Effects only grow: otherwise two units with the same name (a reported error)
@@ -276,7 +278,7 @@ impl Effects {
         entry: &EntryPoint,
         locations: &dyn Locations,
         commons: usize,
-        touched: &Touched,
+        touched: &StatementEffects,
     ) -> Effect {
         let mut effect = Effect::nothing(entry.args.len(), commons);
         let mut slot = |slot: usize, loc: Option<usize>| {
@@ -298,14 +300,14 @@ impl Effects {
         for k in 0..commons {
             slot(entry.args.len() + 1 + k, locations.common(k));
         }
-        effect.besides = touched.besides;
+        effect.side_effects = touched.side_effects;
         effect
     }
 
     /// Whether the effects on this argument matter to callers. If dummy procedures are known, the
     /// variables that a procedure captures have been counted where it is passed.
     fn has_effects(&self, unit: &Unit, arg: SymId) -> bool {
-        let known = matches!(self.dummies, Dummies::Known(_));
+        let known = matches!(self.dummies, DummyAssumptions::Known(_));
         !known || unit.symbols[arg].is_variable()
     }
 
@@ -321,7 +323,7 @@ impl Effects {
 
     /// Returns the effect of a dummy procedure of a unit, if it is known.
     pub fn of_dummy(&self, unit: &Name, dummy: &Name) -> Option<Effect> {
-        let Dummies::Known(all) = &self.dummies else {
+        let DummyAssumptions::Known(all) = &self.dummies else {
             return None;
         };
         let known = all.get(&(unit.clone(), dummy.clone()))?;
@@ -336,10 +338,10 @@ impl Effects {
 
     fn callee(&self, unit: &Unit, callee: SymId) -> Callee<'_> {
         let symbol = &unit.symbols[callee];
-        let effect = match (&symbol.place, &self.dummies) {
-            (Place::Dummy, Dummies::Harmless) => return Callee::Harmless,
-            (Place::Dummy, Dummies::Closures) => return Callee::Closure,
-            (Place::Dummy, _) => self.of_dummy(&unit.name, &symbol.name).map(Cow::Owned),
+        let effect = match (&symbol.storage_class, &self.dummies) {
+            (StorageClass::Dummy, DummyAssumptions::Harmless) => return Callee::Harmless,
+            (StorageClass::Dummy, DummyAssumptions::Closures) => return Callee::Closure,
+            (StorageClass::Dummy, _) => self.of_dummy(&unit.name, &symbol.name).map(Cow::Owned),
             // Nothing is known about subprograms nested here.
             _ => callee_name(unit, callee)
                 .and_then(|name| self.get(name))
@@ -350,10 +352,15 @@ impl Effects {
 
     /// Returns the effects of all statements of a unit, including nested subprograms, and of
     /// evaluating its bounds.
-    fn unit(&self, unit: &Unit, locations: &dyn Locations, own: Own) -> Touched {
-        let mut touched = Touched::nothing(unit.symbols.len());
+    fn unit(
+        &self,
+        unit: &Unit,
+        locations: &dyn Locations,
+        find_effects: FindStatementEffects,
+    ) -> StatementEffects {
+        let mut touched = StatementEffects::nothing(unit.symbols.len());
         walk_block(&unit.body, &mut |s| {
-            own(self, unit, locations, s, &mut touched)
+            find_effects(self, unit, locations, s, &mut touched)
         });
         if self.reads {
             access::at_entry(unit, None, &mut |a| {
@@ -361,12 +368,12 @@ impl Effects {
             });
         }
         for nested in &unit.nested {
-            let inside = self.unit(nested, &Symbols, own);
-            touched.besides = touched.besides.max(inside.besides);
+            let inside = self.unit(nested, &EachSymbol, find_effects);
+            touched.side_effects = touched.side_effects.max(inside.side_effects);
             // In a program with errors, the variables may belong to another host, which does not
             // exist.
             for (s, symbol) in nested.symbols.iter() {
-                if let Place::Host(outer) = symbol.place {
+                if let StorageClass::Host(outer) = symbol.storage_class {
                     let s = s.0 as usize;
                     let (assigned, read) = (inside.assigned.contains(s), inside.read.contains(s));
                     touched.add(locations.loc(outer), assigned, read);
@@ -377,17 +384,29 @@ impl Effects {
     }
 
     /// Adds the effects of a statement itself, without those of the statements in it.
-    pub fn own(&self, unit: &Unit, at: &dyn Locations, s: &Stmt, touched: &mut Touched) {
-        access::own(unit, s, false, &mut |a| self.access(unit, at, a, touched));
+    pub fn statement(
+        &self,
+        unit: &Unit,
+        at: &dyn Locations,
+        s: &Stmt,
+        touched: &mut StatementEffects,
+    ) {
+        access::statement(unit, s, false, &mut |a| self.access(unit, at, a, touched));
     }
 
     /// Adds the effects of evaluating an expression.
-    pub fn value(&self, unit: &Unit, at: &dyn Locations, e: &Expr, touched: &mut Touched) {
-        access::value(unit, e, &mut |a| self.access(unit, at, a, touched));
+    pub fn value(&self, unit: &Unit, at: &dyn Locations, e: &Expr, touched: &mut StatementEffects) {
+        access::expression(unit, e, &mut |a| self.access(unit, at, a, touched));
     }
 
     /// Adds the effect of a single access.
-    pub fn access(&self, unit: &Unit, at: &dyn Locations, a: Access, touched: &mut Touched) {
+    pub fn access(
+        &self,
+        unit: &Unit,
+        at: &dyn Locations,
+        a: Access,
+        touched: &mut StatementEffects,
+    ) {
         match a {
             Access::Variable { sym, kind, .. } => {
                 touched.add(at.loc(sym), kind.changes(), kind.reads());
@@ -395,30 +414,34 @@ impl Effects {
             Access::Call(call) => self.call(unit, at, &call, touched),
             // In other cases the effects of a closure are seen in the copy of the procedure that
             // `specialize` creates for it.
-            Access::Closure { captured, .. } if matches!(self.dummies, Dummies::Known(_)) => {
+            Access::Closure { captured, .. }
+                if matches!(self.dummies, DummyAssumptions::Known(_)) =>
+            {
                 for s in captured {
                     touched.add(at.loc(*s), true, true);
                 }
             }
             Access::Closure { .. } => {}
-            Access::Outside(what) => {
-                let besides = match what {
-                    access::Outside::Stop | access::Outside::Internal => Besides::Repeatable,
-                    access::Outside::File | access::Outside::Storage | access::Outside::Pause => {
-                        Besides::Once
+            Access::SideEffect(what) => {
+                let side_effects = match what {
+                    access::SideEffect::Stop | access::SideEffect::Internal => {
+                        SideEffects::Repeatable
                     }
+                    access::SideEffect::File
+                    | access::SideEffect::Storage
+                    | access::SideEffect::Pause => SideEffects::Once,
                 };
-                touched.besides = touched.besides.max(besides);
+                touched.side_effects = touched.side_effects.max(side_effects);
             }
         }
     }
 
     /// Adds the effects of a call on the caller's variables.
-    fn call(&self, unit: &Unit, at: &dyn Locations, call: &Call, touched: &mut Touched) {
+    fn call(&self, unit: &Unit, at: &dyn Locations, call: &Call, touched: &mut StatementEffects) {
         let callee = self.callee(unit, call.callee);
         // A procedure that is passed may assign the other arguments, if the callee passes them to
         // it.
-        let harmless = matches!(self.dummies, Dummies::Harmless);
+        let harmless = matches!(self.dummies, DummyAssumptions::Harmless);
         let sends = harmless && call.args.iter().any(|a| passes_procedure(unit, a));
         for (i, a) in call.args.iter().enumerate() {
             let (assigned, read) = match &callee {
@@ -433,13 +456,13 @@ impl Effects {
             match &a.kind {
                 ExprKind::Closure(_, captured) => captured.iter().copied().for_each(add),
                 _ => {
-                    if let Some(passed) = call.passed(i) {
+                    if let Some(passed) = call.passed_variable(i) {
                         add(passed.sym);
                     }
                 }
             }
         }
-        let besides = match &callee {
+        let side_effects = match &callee {
             Callee::Effect(effect) => {
                 let common = |slot: usize| at.common(slot.checked_sub(effect.args + 1)?);
                 for slot in effect.assigned.ones() {
@@ -448,20 +471,20 @@ impl Effects {
                 for slot in effect.read.ones() {
                     touched.add(common(slot), false, true);
                 }
-                effect.besides
+                effect.side_effects
             }
-            _ if ends(unit, call.callee) => Besides::Repeatable,
-            _ => Besides::Once,
+            _ if ends(unit, call.callee) => SideEffects::Repeatable,
+            _ => SideEffects::Once,
         };
-        touched.besides = touched.besides.max(besides);
+        touched.side_effects = touched.side_effects.max(side_effects);
     }
 }
 
 /// Returns the descriptions of arguments of procedures without source, from all units of a program.
 pub fn described<'p>(
     units: impl Iterator<Item = &'p Unit>,
-) -> impl Iterator<Item = (&'p Name, &'p [Usage])> {
-    let given = units.flat_map(|u| &u.given);
+) -> impl Iterator<Item = (&'p Name, &'p [ArgumentUsage])> {
+    let given = units.flat_map(|u| &u.directives);
     given.filter_map(|g| Some((&g.procedure, g.usage.as_deref()?)))
 }
 
@@ -469,7 +492,7 @@ pub fn described<'p>(
 /// the procedure's effect changes.
 fn callers<'p>(
     units: &[(&'p Unit, &dyn Locations)],
-    dummies: &'p Dummies,
+    dummies: &'p DummyAssumptions,
 ) -> HashMap<&'p Name, Vec<usize>> {
     let mut callers: HashMap<&Name, Vec<usize>> = HashMap::new();
     for (i, (unit, _)) in units.iter().enumerate() {
@@ -477,7 +500,7 @@ fn callers<'p>(
             callers.entry(callee).or_default().push(i)
         });
     }
-    if let Dummies::Known(all) = dummies {
+    if let DummyAssumptions::Known(all) = dummies {
         let places = units.iter().enumerate();
         let places: HashMap<&Name, usize> = places.map(|(i, (u, _))| (&u.name, i)).collect();
         for ((unit, _), dummy) in all {
@@ -493,10 +516,10 @@ fn callers<'p>(
 /// Calls `f` with the name of every procedure that a unit, or one nested in it, refers to.
 fn each_callee<'p>(unit: &'p Unit, f: &mut dyn FnMut(&'p Name)) {
     for (_, s) in unit.symbols.iter() {
-        match s.place {
-            Place::Global => f(&s.name),
+        match s.storage_class {
+            StorageClass::Global => f(&s.name),
             // A function may call itself by the name of its result.
-            Place::Result => f(&unit.name),
+            StorageClass::Result => f(&unit.name),
             _ => {}
         }
     }
@@ -508,6 +531,6 @@ fn ends(unit: &Unit, callee: SymId) -> bool {
     let written = |k: &SpecKind| matches!(k, SpecKind::External(l) if l.contains(&callee));
     let symbol = &unit.symbols[callee];
     matches!(symbol.name.as_str(), "EXIT" | "ABORT")
-        && symbol.place == Place::Global
+        && symbol.storage_class == StorageClass::Global
         && !unit.specs.iter().any(|s| written(&s.kind))
 }

@@ -10,7 +10,7 @@ use crate::args::{Build, CargoOptions};
 use crate::error::{EXIT_ERRORS, Error, Result};
 use crate::programs::Project;
 use crate::shell::Shell;
-use crate::timings::{self as timings_page, Built};
+use crate::timings::{self as timings_page, BuildRecord};
 use crate::{cargo, compiler, files, programs, project, watched};
 
 /// Compiles a project with cargo, or single files to one executable.
@@ -19,7 +19,7 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         if let Some(project) = Project::find(&args.cargo, &args.targets)? {
             if args.timings {
                 let help = "`farfel build --timings FILES` measures the build of a program";
-                return Err(Error::cannot(
+                return Err(Error::invalid(
                     "`--timings` is for cargo, and there is no Rust in this project",
                 )
                 .help(help));
@@ -59,15 +59,15 @@ pub fn run(args: &Build, shell: &mut Shell) -> Result {
         None => executable_for(&args.files[0])?,
     };
     let session = Session::of_files(&args.files, &config)?;
-    let built = watched::build(&session, files::shown(&args.files), shell, |s| {
+    let built = watched::build(&session, files::file_list(&args.files), shell, |s| {
         s.build_program(&out)
     })?;
     files::show_built(&built, shell);
     if args.timings {
         let mut name = out.file_name().unwrap_or_default().to_owned();
         name.push("-timings.html");
-        let built = Built {
-            name: files::shown(&args.files),
+        let built = BuildRecord {
+            name: files::file_list(&args.files),
             timings: built.timings,
             fresh: false,
         };
@@ -101,7 +101,7 @@ fn project_timings(
         };
         let written = std::fs::metadata(out_dir.join(timings::FILE)).and_then(|m| m.modified());
         let fresh = written.is_ok_and(|time| time < started);
-        built.push(Built {
+        built.push(BuildRecord {
             name,
             timings,
             fresh,
@@ -127,7 +127,7 @@ fn project_timings(
     write_page(&page, &title, &built, shell)
 }
 
-fn write_page(path: &Path, title: &str, built: &[Built], shell: &mut Shell) -> Result {
+fn write_page(path: &Path, title: &str, built: &[BuildRecord], shell: &mut Shell) -> Result {
     let page = timings_page::page(title, built)?;
     let dir = path.parent().unwrap_or(path);
     if !dir.as_os_str().is_empty() {
@@ -153,10 +153,10 @@ pub fn errors(status: std::process::ExitStatus) -> Result {
 fn executable_for(source: &Path) -> Result<PathBuf> {
     let stem = source
         .file_stem()
-        .ok_or_else(|| Error::cannot(format!("`{}` is not a source file", source.display())))?;
+        .ok_or_else(|| Error::invalid(format!("`{}` is not a source file", source.display())))?;
     let out = files::executable(Path::new(""), stem);
     if out == source {
-        return Err(Error::cannot(format!(
+        return Err(Error::invalid(format!(
             "the executable would replace its source `{}`",
             source.display()
         ))

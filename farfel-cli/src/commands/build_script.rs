@@ -3,18 +3,18 @@
 use std::io::{BufRead, Read, stdin};
 use std::sync::mpsc::channel;
 
-use farfel_driver::progress::Now;
+use farfel_driver::progress::ProgressSnapshot;
 use farfel_driver::script;
 
 use crate::args::BuildScript;
-use crate::error::{EXIT_CANNOT, Error, Result};
+use crate::error::{EXIT_INVALID, Error, Result};
 use crate::progress::ScriptLine;
 use crate::shell::Shell;
 
 /// Serves the request on standard input, in the protocol of [`farfel_driver::script`].
 pub fn run(args: &BuildScript, shell: &mut Shell) -> Result {
     if args.protocol != script::PROTOCOL {
-        return Err(Error::cannot(format!(
+        return Err(Error::invalid(format!(
             "this farfel has version {} of the protocol for build scripts",
             script::PROTOCOL
         )));
@@ -30,13 +30,13 @@ pub fn run(args: &BuildScript, shell: &mut Shell) -> Result {
             let _ = input.read_to_end(&mut Vec::new());
         }
         // The client has gone. Child processes end with this one.
-        std::process::exit(i32::from(EXIT_CANNOT));
+        std::process::exit(i32::from(EXIT_INVALID));
     });
     let Ok(request) = receiver.recv() else {
-        return Err(Error::Exit(EXIT_CANNOT));
+        return Err(Error::Exit(EXIT_INVALID));
     };
     let line = ScriptLine::of_environment();
-    let show = |now: &Now| line.iter().for_each(|line| line.show(now));
+    let show = |now: &ProgressSnapshot| line.iter().for_each(|line| line.show(now));
     let code = script::serve(&request, &mut |line| shell.line(line), &show);
     line.iter().for_each(ScriptLine::erase);
     match code {

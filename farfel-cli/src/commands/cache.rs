@@ -18,7 +18,7 @@ pub fn run(action: &CacheAction, shell: &mut Shell) -> Result {
             let stats = cache::stats(&settings)?;
             shell
                 .out(&table(&stats))
-                .map_err(|e| Error::cannot(format!("cannot write to standard output: {e}")))
+                .map_err(|e| Error::invalid(format!("cannot write to standard output: {e}")))
         }
         CacheAction::Verify => {
             let found = cache::verify(&settings)?;

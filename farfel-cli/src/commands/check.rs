@@ -21,7 +21,7 @@ pub fn run(args: &Check, shell: &mut Shell) -> Result {
         shell.report(&report);
         files::show_note(&session, shell);
         files::show_passed(&session, shell);
-        shell.status("Checked", files::shown(&args.files));
+        shell.status("Checked", files::file_list(&args.files));
         return Ok(());
     }
     if let Some(project) = Project::find(&args.cargo, &args.targets)? {

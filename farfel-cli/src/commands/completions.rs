@@ -12,5 +12,5 @@ pub fn run(kind: clap_complete::Shell, shell: &mut Shell) -> Result {
     clap_complete::generate(kind, &mut Cli::command(), "farfel", &mut script);
     shell
         .out(&String::from_utf8_lossy(&script))
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")))
 }

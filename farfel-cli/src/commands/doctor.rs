@@ -43,7 +43,7 @@ pub fn run(args: &Doctor, shell: &mut Shell) -> Result {
     }
     shell
         .out(&table(&findings))
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))?;
+        .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")))?;
     let mut missing = findings.iter().filter_map(|finding| match &finding.state {
         State::Missing { fix, .. } => Some((&finding.name, fix)),
         _ => None,
@@ -123,9 +123,9 @@ fn libraries(config: &Config) -> Vec<(&String, State)> {
     let Ok(compiler) = toolchain::find(config) else {
         return Vec::new();
     };
-    let state = |name: &String| match link::look(&compiler, name, &config.flags) {
-        Some(link::Place::Linker(file)) => State::There(file.display().to_string()),
-        Some(link::Place::PkgConfig { folders, libraries }) => {
+    let state = |name: &String| match link::locate(&compiler, name, &config.flags) {
+        Some(link::LibraryLocation::Linker(file)) => State::There(file.display().to_string()),
+        Some(link::LibraryLocation::PkgConfig { folders, libraries }) => {
             let folders = folders.iter().map(|f| format!("-L{}", f.display()));
             let words = folders.chain(libraries.iter().map(|l| format!("-l{l}")));
             let words: Vec<String> = words.collect();

@@ -39,7 +39,7 @@ pub fn run(args: &Expand, shell: &mut Shell) -> Result {
         shell.report(&report);
         let title = match args.files.is_empty() {
             true => config.name.clone(),
-            false => files::shown(&args.files),
+            false => files::file_list(&args.files),
         };
         let text = derivatives::page(&title, &both)?;
         return std::fs::write(page, text).map_err(|e| Error::io("write", page, &e));

@@ -25,12 +25,12 @@ const GROUPS: &[(&str, &str)] = &[
 /// Prints the page of a rule, or the list of all rules.
 pub fn run(args: &Explain, shell: &mut Shell) -> Result {
     let text = match &args.name {
-        Some(name) => error_pages::shown(lints::rule(name).map_err(Error::cannot)?),
+        Some(name) => error_pages::render(lints::rule(name).map_err(Error::invalid)?),
         None => list(),
     };
     shell
         .out(&text)
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")))
 }
 
 /// Formats the list of all rules, by group.

@@ -163,5 +163,5 @@ fn difference(formatted: &Formatted) -> String {
 fn out(text: &str, shell: &mut Shell) -> Result {
     shell
         .out(text)
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")))
 }

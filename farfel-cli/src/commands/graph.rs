@@ -19,7 +19,11 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
     } else {
         files::readable(&args.files)?;
         let config = files::config(&args.files, &args.file_options, false)?;
-        (Some(args.files.clone()), config, files::shown(&args.files))
+        (
+            Some(args.files.clone()),
+            config,
+            files::file_list(&args.files),
+        )
     };
     let named = program.as_deref();
     let (mut graph, report) = match args.plan {
@@ -62,7 +66,7 @@ pub fn run(args: &Graph, shell: &mut Shell) -> Result {
         }
         None => shell
             .out(&written)
-            .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}"))),
+            .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}"))),
     }
 }
 

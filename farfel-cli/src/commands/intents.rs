@@ -33,5 +33,5 @@ pub(super) fn program(view: &View) -> Result<(Option<Vec<PathBuf>>, Config)> {
 pub(super) fn print(text: &str, shell: &mut Shell) -> Result {
     shell
         .out(text)
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")))
 }

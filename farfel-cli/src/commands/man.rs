@@ -14,10 +14,10 @@ use crate::shell::Shell;
 pub fn run(args: &args::Man, shell: &mut Shell) -> Result {
     let cli = Cli::command();
     let Some(dir) = &args.output else {
-        let page = page(cli).map_err(|e| Error::cannot(e.to_string()))?;
+        let page = page(cli).map_err(|e| Error::invalid(e.to_string()))?;
         return shell
             .out(&String::from_utf8_lossy(&page))
-            .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")));
+            .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")));
     };
     std::fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, &e))?;
     let mut written = 1;

@@ -50,7 +50,7 @@ pub fn new(args: &New, shell: &mut Shell) -> Result {
     let cannot = |source: std::io::Error| Error::io("make a project in", existing, &source);
     let inside = path.strip_prefix(existing).unwrap_or(&path);
     let Some(first) = inside.iter().next() else {
-        return Err(Error::cannot(format!(
+        return Err(Error::invalid(format!(
             "`{}` names no directory",
             args.path.display()
         )));
@@ -183,7 +183,7 @@ fn take_over(path: &Path, found: &Existing, args: &Init, shell: &mut Shell) -> R
     let mut manifest: DocumentMut =
         format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n")
             .parse()
-            .map_err(|error| Error::cannot(format!("cannot write the manifest: {error}")))?;
+            .map_err(|error| Error::invalid(format!("cannot write the manifest: {error}")))?;
     found.write_settings(&mut manifest);
     let mut files: Files = Vec::new();
     if with_rust {
@@ -311,7 +311,7 @@ fn source_for(template: Template, options: &NewOptions) -> Result<Option<Source>
 /// Adds the dependencies, the build script and a folder for sources to a Rust package.
 fn adopt(path: &Path, options: &NewOptions, source: &Source, shell: &mut Shell) -> Result {
     if options.lib || options.bin || options.template.is_some() || options.name.is_some() {
-        return Err(Error::cannot(
+        return Err(Error::invalid(
             "this directory is a Rust package already, so there is nothing to choose",
         )
         .help("`farfel init` alone adds what it lacks for Farfel sources"));
@@ -367,7 +367,7 @@ fn depend(document: &mut DocumentMut, source: &Source, path: &Path, shell: &mut 
             .or_insert(Item::Table(Table::new()))
             .as_table_like_mut()
             .ok_or_else(|| {
-                Error::cannot(format!(
+                Error::invalid(format!(
                     "`{section}` in `{}` is not a table",
                     manifest.display()
                 ))
@@ -379,7 +379,7 @@ fn depend(document: &mut DocumentMut, source: &Source, path: &Path, shell: &mut 
         let requirement = source
             .requirement(package)
             .parse::<toml_edit::Value>()
-            .map_err(|error| Error::cannot(format!("cannot write the dependency: {error}")))?;
+            .map_err(|error| Error::invalid(format!("cannot write the dependency: {error}")))?;
         table.insert(package, value(requirement));
     }
     Ok(())
@@ -417,7 +417,7 @@ fn name_of(path: &Path, options: &NewOptions) -> Result<String> {
         Some(name) => name.clone(),
         None => {
             let last = path.file_name().ok_or_else(|| {
-                Error::cannot(format!("`{}` names no directory", path.display()))
+                Error::invalid(format!("`{}` names no directory", path.display()))
                     .help("give the project's name with `--name NAME`")
             })?;
             last.to_string_lossy().into_owned()

@@ -37,14 +37,14 @@ pub fn run(args: &Run, shell: &mut Shell) -> Result {
         .join("program")
         .with_extension(std::env::consts::EXE_EXTENSION);
     let session = Session::of_files(&args.files, &config)?;
-    let built = watched::build(&session, files::shown(&args.files), shell, |s| {
+    let built = watched::build(&session, files::file_list(&args.files), shell, |s| {
         s.build_program(&program)
     })?;
     files::show_built(&built, shell);
 
     let mut command = Command::new(&program);
     command.args(&args.arguments);
-    shell.verbose("Running", cargo::shown(&command));
+    shell.verbose("Running", cargo::command_line(&command));
     watched::leave_to_children();
     let mut running = command
         .spawn()

@@ -11,7 +11,7 @@ use farfel_driver::render::render;
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::encoding::{decode, encode};
 use farfel_lang::syntax::Loader;
-use farfel_tools::dropin::options::{Ask, Options, parse};
+use farfel_tools::dropin::options::{Action, Options, parse};
 use farfel_tools::dropin::{self, File};
 
 use crate::args::Tapenade;
@@ -70,11 +70,11 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
         .map(|a| a.to_string_lossy().into_owned())
         .collect();
     let options = match parse(&words).map_err(|e| {
-        Error::cannot(e.to_string()).help("`farfel tapenade -help` shows what there is")
+        Error::invalid(e.to_string()).help("`farfel tapenade -help` shows what there is")
     })? {
-        Ask::Help => return out(shell, HELP),
-        Ask::Version => return out(shell, VERSION),
-        Ask::Differentiate(options) => options,
+        Action::Help => return out(shell, HELP),
+        Action::Version => return out(shell, VERSION),
+        Action::Differentiate(options) => options,
     };
     for note in &options.notes {
         shell.note(note);
@@ -94,7 +94,7 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
         let text = render(&report, shell.colors_err());
         shell.rendered(&text);
     }
-    for message in &outcome.said {
+    for message in &outcome.general_messages {
         shell.note(message);
     }
     let mut created = String::new();
@@ -122,7 +122,7 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
 fn out(shell: &mut Shell, text: &str) -> Result {
     shell
         .out(text)
-        .map_err(|error| Error::cannot(format!("cannot write to standard output: {error}")))
+        .map_err(|error| Error::invalid(format!("cannot write to standard output: {error}")))
 }
 
 fn read_all(files: &[PathBuf]) -> Result<Vec<(String, Arc<str>)>> {

@@ -114,7 +114,7 @@ pub fn clean(args: &Clean, shell: &mut Shell) -> Result {
 
 /// `farfel watch`, which points to other tools.
 pub fn watch() -> Result {
-    Err(Error::cannot("farfel does not watch files").help(
+    Err(Error::invalid("farfel does not watch files").help(
         "`cargo install cargo-watch`, and then `cargo watch -s \"farfel check\"`, with any other command in its place",
     ))
 }
@@ -124,7 +124,7 @@ fn not_without_rust(subcommand: &str, help: &str) -> Result {
     let dir = manifest::manifest_dir(None)?;
     match Project::in_directory(&dir)? {
         None => Ok(()),
-        Some(_) => Err(Error::cannot(format!(
+        Some(_) => Err(Error::invalid(format!(
             "`farfel {subcommand}` is for cargo, and there is no Rust in this project"
         ))
         .help(help)),

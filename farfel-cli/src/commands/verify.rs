@@ -19,7 +19,7 @@ use crate::{cargo, compiler, files, programs, project, watched};
 /// Checks the derivatives of all AD blocks that a program or tests execute, and prints a table.
 pub fn run(args: &Verify, shell: &mut Shell) -> Result {
     if !cfg!(unix) {
-        return Err(Error::cannot(
+        return Err(Error::invalid(
             "checks of derivatives run in processes that are forked, which this system has not",
         ));
     }
@@ -55,7 +55,7 @@ pub fn run(args: &Verify, shell: &mut Shell) -> Result {
 }
 
 /// The blocks that were checked, and how the program ended if it failed.
-type Done = (Vec<Block>, Option<String>);
+type VerifiedRun = (Vec<Block>, Option<String>);
 
 struct Checks {
     /// The folder with the results.
@@ -93,7 +93,7 @@ impl Checks {
     fn run(&self, mut command: Command, shell: &mut Shell) -> Result<Option<String>> {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.stdout(Stdio::from(stderr()));
-        let shown = cargo::shown(&command);
+        let shown = cargo::command_line(&command);
         let status = cargo::status(command, shell)?;
         Ok((!status.success()).then(|| {
             let code = cargo::code(status);
@@ -108,7 +108,7 @@ impl Checks {
         config: &Config,
         args: &Verify,
         shell: &mut Shell,
-    ) -> Result<Done> {
+    ) -> Result<VerifiedRun> {
         compiler::ensure(config, shell)?;
         let what = programs::near(&sources[0]).display().to_string();
         let session = Session::of_main(sources, config)?;
@@ -120,7 +120,12 @@ impl Checks {
     }
 
     /// Checks a project without Rust: its tests, or else its programs.
-    fn without_rust(&self, project: &Project, args: &Verify, shell: &mut Shell) -> Result<Done> {
+    fn without_rust(
+        &self,
+        project: &Project,
+        args: &Verify,
+        shell: &mut Shell,
+    ) -> Result<VerifiedRun> {
         let mut blocks = Vec::new();
         let mut ended = None;
         for (name, sources) in programs::to_verify(project, &args.cargo.bin)? {
@@ -137,9 +142,9 @@ impl Checks {
         Ok((blocks, ended))
     }
 
-    fn with_cargo(&self, args: &Verify, shell: &mut Shell) -> Result<Done> {
+    fn with_cargo(&self, args: &Verify, shell: &mut Shell) -> Result<VerifiedRun> {
         if args.double {
-            return Err(Error::cannot(
+            return Err(Error::invalid(
                 "`--double` would change what Rust calls, and is for programs in Farfel alone",
             ));
         }

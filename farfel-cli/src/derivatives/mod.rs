@@ -58,13 +58,13 @@ struct GeneratedEntry {
 #[derive(Serialize)]
 struct Lines {
     text: Vec<String>,
-    from: Vec<From>,
+    from: Vec<LineOrigin>,
 }
 
 /// The source line from which a line is generated, counted from 1; 0 is no line.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum From {
+enum LineOrigin {
     /// A line of the source from which most of the unit is generated.
     Home(usize),
     /// A line of another source.
@@ -163,9 +163,9 @@ fn used(both: &ByUnits) -> Vec<Vec<Vec<usize>>> {
 fn lines(unit: &Generated) -> Lines {
     let home = unit.home.map(|(source, _)| source);
     let from = |line: &Line| match line.from {
-        None => From::Home(0),
-        Some((source, line)) if Some(source) == home => From::Home(line),
-        Some((source, line)) => From::Other(source, line),
+        None => LineOrigin::Home(0),
+        Some((source, line)) if Some(source) == home => LineOrigin::Home(line),
+        Some((source, line)) => LineOrigin::Other(source, line),
     };
     Lines {
         text: unit.lines.iter().map(|l| clean(&l.text)).collect(),

@@ -6,7 +6,7 @@ pub mod page;
 use std::fmt::Write as _;
 
 use farfel_driver::graph::text::{shown, xml};
-use farfel_driver::graph::{EdgeKind, Graph, Node, NodeKind, Place};
+use farfel_driver::graph::{EdgeKind, Graph, Node, NodeKind, SourceLine};
 
 /// The width of a character, which is that of any monospaced font of this size.
 const LETTER: f64 = 7.8;
@@ -154,7 +154,7 @@ fn box_of(out: &mut String, node: &Node, (x, y): (f64, f64), (w, h): (f64, f64))
         .chain(&node.notes)
         .map(String::as_str)
         .collect();
-    let link = node.place.as_ref().and_then(Place::address);
+    let link = node.place.as_ref().and_then(SourceLine::address);
     if let Some(link) = &link {
         let _ = write!(out, "<a href=\"{}\">", xml(link));
     }
@@ -224,11 +224,11 @@ fn round_about((x, y): (f64, f64), (w, h): (f64, f64)) -> String {
 }
 
 fn legend_width(kind: NodeKind) -> f64 {
-    letters(said(kind)) * SMALL_LETTER + 40.0
+    letters(describe_kind(kind)) * SMALL_LETTER + 40.0
 }
 
 /// Returns the text for the legend.
-fn said(kind: NodeKind) -> &'static str {
+fn describe_kind(kind: NodeKind) -> &'static str {
     match kind {
         NodeKind::MainProgram => "main program",
         NodeKind::Subprogram => "subprogram",
@@ -250,7 +250,7 @@ fn key(out: &mut String, kinds: &[NodeKind], edges: &[farfel_driver::graph::Edge
             y - 10.0,
             x + 22.0,
             y,
-            said(*kind)
+            describe_kind(*kind)
         );
         x += legend_width(*kind);
     }

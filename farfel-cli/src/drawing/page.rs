@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use farfel_driver::graph::groups::{self, Member};
 use farfel_driver::graph::text::shown;
-use farfel_driver::graph::{Edge, EdgeKind, Graph, NodeKind, Place};
+use farfel_driver::graph::{Edge, EdgeKind, Graph, NodeKind, SourceLine};
 use minijinja::{Value, context};
 use serde::Serialize;
 
-use super::said;
+use super::describe_kind;
 use crate::error::Result;
 use crate::pages;
 
@@ -93,7 +93,7 @@ impl Data {
         };
         Data {
             plan: all.iter().any(|e| e.kind.points_at_user()),
-            kinds: NodeKind::ALL.map(|k| (k.name(), said(k))).to_vec(),
+            kinds: NodeKind::ALL.map(|k| (k.name(), describe_kind(k))).to_vec(),
             files: files.all,
             nodes,
             edges: ends(false),
@@ -111,7 +111,7 @@ struct Files {
 }
 
 impl Files {
-    fn number(&mut self, place: &Place) -> usize {
+    fn number(&mut self, place: &SourceLine) -> usize {
         if let Some(number) = self.numbers.get(&place.file) {
             return *number;
         }
@@ -157,7 +157,7 @@ mod tests {
             label: (*name).to_owned(),
             kind: NodeKind::Subprogram,
             notes: vec![(*name).to_owned()],
-            place: Some(Place {
+            place: Some(SourceLine {
                 file: (*name).to_owned(),
                 line: 1,
                 link: None,

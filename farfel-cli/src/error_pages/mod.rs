@@ -22,7 +22,7 @@ use farfel_lang::diagnostic::Rule;
 use include_dir::{Dir, include_dir};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-pub use terminal::shown;
+pub use terminal::render;
 
 // A link to `docs/errors`, so that the published package contains the pages, too.
 static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/errors");

@@ -18,16 +18,16 @@ const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
 const WARNING: Style = AnsiColor::BrightYellow.on_default().bold();
 
 /// Renders the page of `rule`, with colours, and with instructions for setting its level.
-pub fn shown(rule: &Rule) -> String {
+pub fn render(rule: &Rule) -> String {
     let blocks = blocks(page(rule));
-    let mut said = blocks
+    let mut message_blocks = blocks
         .iter()
         .filter(|b| b.kind == Kind::Code("text".into()));
     let level = match rule.level {
         None => "error",
         Some(Level::Allow) => "warning, off by default",
         // Some are errors in certain places, or in Farfel sources.
-        Some(_) if said.any(|b| b.text.starts_with("error[")) => "error or warning",
+        Some(_) if message_blocks.any(|b| b.text.starts_with("error[")) => "error or warning",
         Some(_) => "warning",
     };
     let mut parts = blocks.into_iter();
@@ -37,7 +37,7 @@ pub fn shown(rule: &Rule) -> String {
     }
     for part in parts {
         shown.push('\n');
-        shown += &one(&part);
+        shown += &render_block(&part);
     }
     if rule.level.is_some() {
         let name = rule.name;
@@ -51,7 +51,7 @@ pub fn shown(rule: &Rule) -> String {
     shown
 }
 
-fn one(part: &Block) -> String {
+fn render_block(part: &Block) -> String {
     match &part.kind {
         Kind::Heading => {
             let line = "-".repeat(part.text.chars().count());
@@ -59,14 +59,14 @@ fn one(part: &Block) -> String {
         }
         Kind::Paragraph => wrapped(&part.text, "", "") + "\n",
         Kind::Item => wrapped(&part.text, "- ", "  ") + "\n",
-        Kind::Code(info) if info == "text" => part.text.lines().map(said).collect(),
+        Kind::Code(info) if info == "text" => part.text.lines().map(render_message_line).collect(),
         Kind::Code(_) => part.text.lines().map(|l| line(l) + "\n").collect(),
     }
 }
 
 /// Renders a line of a message. Text that is too long continues below its beginning: that of a sentence after
 /// its colon, that of a label after its mark.
-fn said(text: &str) -> String {
+fn render_message_line(text: &str) -> String {
     let marked = text.trim_start();
     let head = |word: &str| marked.starts_with(word);
     let begins = match () {
@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn long_lines_of_messages_go_on_where_they_begin() {
-        let plain = |text: &str| anstream::adapter::strip_str(&said(text)).to_string();
+        let plain =
+            |text: &str| anstream::adapter::strip_str(&render_message_line(text)).to_string();
         let many = "word ".repeat(20);
         let title = plain(&format!("error[F0001]: {many}"));
         let lines: Vec<&str> = title.lines().collect();

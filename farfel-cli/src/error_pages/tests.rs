@@ -55,7 +55,7 @@ type Program = Vec<(String, String)>;
 struct Example {
     fails: Program,
     /// The byte range of the message on the page.
-    said: Option<Range<usize>>,
+    message: Option<Range<usize>>,
     works: Vec<Program>,
 }
 
@@ -85,8 +85,8 @@ fn examples(page: &str) -> Vec<Example> {
                 }
             }
             ["text"] => {
-                let said = &mut examples.last_mut().unwrap().said;
-                assert!(said.replace(block.range).is_none(), "a second message");
+                let message = &mut examples.last_mut().unwrap().message;
+                assert!(message.replace(block.range).is_none(), "a second message");
             }
             _ => {}
         }
@@ -155,8 +155,12 @@ fn every_rule_has_a_page() {
             let is_program =
                 |p: &Block| matches!(&p.kind, Kind::Code(i) if i.starts_with("fortran"));
             if is_program(&pair[1]) && !is_program(&pair[0]) {
-                let said = pair[0].kind == Kind::Paragraph && pair[0].text.ends_with(':');
-                assert!(said, "{}: nothing introduces\n{}", rule.code, pair[1].text);
+                let is_introduced = pair[0].kind == Kind::Paragraph && pair[0].text.ends_with(':');
+                assert!(
+                    is_introduced,
+                    "{}: nothing introduces\n{}",
+                    rule.code, pair[1].text
+                );
             }
         }
         // The programs come first; further explanations follow.
@@ -186,9 +190,9 @@ fn programs_do_what_their_pages_say() {
         let page = fs::read_to_string(&path).unwrap();
         let mut now = page.clone();
         for example in examples(&page).iter().rev() {
-            let said = messages::messages(&checked(&example.fails, rule));
-            let codes: BTreeSet<&str> = said.iter().map(|m| m.code).collect();
-            let rendered: Vec<&str> = said.iter().map(|m| m.rendered.trim_end()).collect();
+            let messages = messages::messages(&checked(&example.fails, rule));
+            let codes: BTreeSet<&str> = messages.iter().map(|m| m.code).collect();
+            let rendered: Vec<&str> = messages.iter().map(|m| m.rendered.trim_end()).collect();
             let rendered = rendered.join("\n\n") + "\n";
             let program = &example.fails.last().unwrap().1;
             if codes.iter().ne([&rule.code]) {
@@ -198,7 +202,7 @@ fn programs_do_what_their_pages_say() {
             if lines > 15 {
                 wrong += &format!("{code}: {lines} lines\n{program}\n");
             }
-            match &example.said {
+            match &example.message {
                 None => wrong += &format!("{code}: no message\n{program}\n"),
                 Some(range) => {
                     now.replace_range(range.clone(), &format!("```text\n{rendered}```"));
@@ -229,7 +233,7 @@ fn pages_fit_a_terminal() {
     // The example of one rule is a line that is too long.
     let of_long_lines = |rule: &&&Rule| rule.code == rules::TEXT_CUT_OFF.code;
     for rule in rules::ALL.iter().filter(|r| !of_long_lines(r)) {
-        let text = anstream::adapter::strip_str(&shown(rule)).to_string();
+        let text = anstream::adapter::strip_str(&render(rule)).to_string();
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{}: {line}", rule.code);
         }

@@ -210,7 +210,7 @@ fn entries(all: &[PathBuf], chosen: &BTreeSet<PathBuf>) -> Option<Vec<PathBuf>> 
 
 /// A build target of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Build {
+enum BuildTarget {
     Library,
     /// A main program, by its source file.
     Program(PathBuf),
@@ -467,7 +467,7 @@ impl Existing {
     /// Why a file is passed on that Farfel could read.
     fn why_passed(&self, file: &Path) -> Option<String> {
         let build_file = self.build_file.unwrap_or_default();
-        let said = |flags: &Vec<String>| {
+        let own_flags = |flags: &Vec<String>| {
             let flags = flags.join(" ");
             format!("{build_file} has flags for it: {flags}")
         };
@@ -476,7 +476,7 @@ impl Existing {
             format!("{build_file} has {flags}, and Farfel's INTEGER has 4 bytes")
         };
         let of = &self.settings.file_flags;
-        let own = of.get(file).map(said);
+        let own = of.get(file).map(own_flags);
         own.or_else(|| of.get(Path::new(ALL)).map(wide))
     }
 
@@ -681,10 +681,11 @@ impl Existing {
             self.programs.retain(|p| !excluded.contains(p));
             self.tests.retain(|p| !excluded.contains(p));
             self.test_sources.retain(|p| !excluded.contains(p));
-            let is_listed = open.contains(&Build::Library) || clean.contains(&Build::Library);
+            let is_listed =
+                open.contains(&BuildTarget::Library) || clean.contains(&BuildTarget::Library);
             if self.programs.is_empty() && !is_listed {
                 // Without a program, the folder is a library.
-                open.push_back(Build::Library);
+                open.push_back(BuildTarget::Library);
             }
         }
         let kept = |s: &&PathBuf| !self.settings.exclude.contains(*s);
@@ -709,11 +710,11 @@ impl Existing {
             }
             _ => {
                 // Farfel's message says more.
-                let said = first.and_then(|at| self.passed.remove(at).1);
+                let reason = first.and_then(|at| self.passed.remove(at).1);
                 if let Some(at) = named {
                     self.settings.pass_through.remove(at);
                 }
-                self.left_out.push((file.clone(), said.unwrap_or(why)));
+                self.left_out.push((file.clone(), reason.unwrap_or(why)));
                 self.settings.exclude.push(file);
             }
         }
@@ -722,19 +723,26 @@ impl Existing {
 
     /// Returns the build targets of the folder: each program with all sources that have none, or the library;
     /// and the tests.
-    fn builds(&self, as_library: bool) -> Vec<Build> {
+    fn builds(&self, as_library: bool) -> Vec<BuildTarget> {
         let mut builds = match as_library || self.programs.is_empty() {
-            true => vec![Build::Library],
-            false => self.programs.iter().cloned().map(Build::Program).collect(),
+            true => vec![BuildTarget::Library],
+            false => self
+                .programs
+                .iter()
+                .cloned()
+                .map(BuildTarget::Program)
+                .collect(),
         };
-        builds.extend(self.tests.iter().cloned().map(Build::Test));
+        builds.extend(self.tests.iter().cloned().map(BuildTarget::Test));
         builds
     }
 
-    fn is_left_out(&self, build: &Build) -> bool {
+    fn is_left_out(&self, build: &BuildTarget) -> bool {
         match build {
-            Build::Library => false,
-            Build::Program(file) | Build::Test(file) => self.settings.exclude.contains(file),
+            BuildTarget::Library => false,
+            BuildTarget::Program(file) | BuildTarget::Test(file) => {
+                self.settings.exclude.contains(file)
+            }
         }
     }
 
@@ -767,7 +775,7 @@ impl Existing {
     }
 
     /// Returns the errors in a build target, without those in files that are left out.
-    fn errors(&self, dir: &Path, chosen: &BTreeSet<PathBuf>, build: &Build) -> Vec<Message> {
+    fn errors(&self, dir: &Path, chosen: &BTreeSet<PathBuf>, build: &BuildTarget) -> Vec<Message> {
         let config = self.config(dir);
         let common = chosen
             .iter()
@@ -779,9 +787,11 @@ impl Existing {
             Session::of_main(&files, &config)
         };
         let session = match build {
-            Build::Library => Session::of_project(&config),
-            Build::Program(program) => with(program, common.collect()),
-            Build::Test(test) => with(test, common.chain(helpers.map(|s| dir.join(s))).collect()),
+            BuildTarget::Library => Session::of_project(&config),
+            BuildTarget::Program(program) => with(program, common.collect()),
+            BuildTarget::Test(test) => {
+                with(test, common.chain(helpers.map(|s| dir.join(s))).collect())
+            }
         };
         let checked = session.and_then(|session| {
             session.check()?;

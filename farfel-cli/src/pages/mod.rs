@@ -40,5 +40,5 @@ pub fn json(value: &impl Serialize) -> Result<String> {
 }
 
 fn cannot(error: impl std::fmt::Display) -> Error {
-    Error::cannot(format!("cannot write the page: {error}"))
+    Error::invalid(format!("cannot write the page: {error}"))
 }

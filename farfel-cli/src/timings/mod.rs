@@ -1,7 +1,7 @@
 //! The page of `farfel build --timings`.
 
 use farfel_driver::graph::text::shown;
-use farfel_driver::timings::{From, PassTime, StepTime, Timings};
+use farfel_driver::timings::{PassTime, StepOrigin, StepTime, Timings};
 use minijinja::context;
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::pages;
 
 /// A build for the page.
-pub struct Built {
+pub struct BuildRecord {
     /// The package, or the files.
     pub name: String,
     /// The records of the build.
@@ -23,7 +23,7 @@ pub struct Built {
 /// # Errors
 ///
 /// None that depend on the build.
-pub fn page(title: &str, built: &[Built]) -> Result<String> {
+pub fn page(title: &str, built: &[BuildRecord]) -> Result<String> {
     let sections: Vec<Section> = built.iter().map(Section::of).collect();
     let values = context! {
         name => shown(title),
@@ -139,7 +139,7 @@ struct Row {
 }
 
 impl Section {
-    fn of(built: &Built) -> Section {
+    fn of(built: &BuildRecord) -> Section {
         let timings = &built.timings;
         let count = |from| timings.count(from);
         let knows_savings = timings.steps.iter().any(|s| s.saved_ms.is_some());
@@ -151,11 +151,11 @@ impl Section {
             total: time(timings.total_ms),
             jobs: timings.jobs,
             steps: timings.steps.len(),
-            ran: count(From::Ran),
-            kept: timings.steps.len() - count(From::Ran),
-            cache: count(From::Cache),
-            remote: count(From::Remote),
-            there: count(From::Fresh),
+            ran: count(StepOrigin::Ran),
+            kept: timings.steps.len() - count(StepOrigin::Ran),
+            cache: count(StepOrigin::Cache),
+            remote: count(StepOrigin::Remote),
+            there: count(StepOrigin::Fresh),
             saved: match knows_savings {
                 true => time(timings.saved_ms()),
                 false => "–".into(),
@@ -204,7 +204,7 @@ fn kinds(timings: &Timings) -> Vec<Kind> {
             name: shown(name),
             class: class(name),
             steps: steps.len(),
-            ran: steps.iter().filter(|s| s.from == From::Ran).count(),
+            ran: steps.iter().filter(|s| s.from == StepOrigin::Ran).count(),
             time: time(busy),
             percent: rounded(100.0 * busy / all),
         })
@@ -250,8 +250,8 @@ fn chart(timings: &Timings) -> Chart {
     let bars = timings.steps.iter().filter(|s| s.worker < lanes).map(|s| {
         let (from, to) = (x(s.start_ms), x(s.end_ms.max(s.start_ms)));
         let kept = match s.from {
-            From::Ran => "",
-            From::Cache | From::Remote | From::Fresh => " kept",
+            StepOrigin::Ran => "",
+            StepOrigin::Cache | StepOrigin::Remote | StepOrigin::Fresh => " kept",
         };
         let name = shown(&s.name);
         let fits = ((to - from - 8.0) / 6.2).max(0.0) as usize;
@@ -264,7 +264,7 @@ fn chart(timings: &Timings) -> Chart {
             "{} {name}: {}, {}",
             shown(&s.kind),
             time(s.duration_ms()),
-            said(s.from)
+            describe_origin(s.from)
         );
         if let Some(reason) = &s.reason {
             title += &format!(" ({})", shown(reason));
@@ -313,7 +313,7 @@ fn row(step: &StepTime) -> Row {
     Row {
         name: shown(&step.name),
         kind: shown(&step.kind),
-        from: said(step.from),
+        from: describe_origin(step.from),
         start_ms: step.start_ms,
         start: time(step.start_ms),
         took_ms: step.duration_ms(),
@@ -325,12 +325,12 @@ fn row(step: &StepTime) -> Row {
     }
 }
 
-fn said(from: From) -> &'static str {
+fn describe_origin(from: StepOrigin) -> &'static str {
     match from {
-        From::Ran => "ran",
-        From::Cache => "from the cache",
-        From::Remote => "from the remote cache",
-        From::Fresh => "from the previous build",
+        StepOrigin::Ran => "ran",
+        StepOrigin::Cache => "from the cache",
+        StepOrigin::Remote => "from the remote cache",
+        StepOrigin::Fresh => "from the previous build",
     }
 }
 
@@ -372,15 +372,15 @@ mod tests {
             kind: kind.into(),
             start_ms,
             end_ms,
-            from: From::Ran,
+            from: StepOrigin::Ran,
             worker,
             reason: None,
             saved_ms: None,
         }
     }
 
-    fn built(steps: Vec<StepTime>, total_ms: f64) -> Built {
-        Built {
+    fn built(steps: Vec<StepTime>, total_ms: f64) -> BuildRecord {
+        BuildRecord {
             name: "demo".into(),
             timings: Timings {
                 steps,
@@ -417,7 +417,7 @@ mod tests {
             step("sources", "parse", 0.0, 20.0, 0),
             step("farfel.f", "compile", 20.0, 1020.0, 0),
             StepTime {
-                from: From::Remote,
+                from: StepOrigin::Remote,
                 saved_ms: Some(750.0),
                 ..step("other.f", "compile", 20.0, 50.0, 1)
             },

@@ -8,11 +8,11 @@
 
 use super::{border_type, identifier, rust_type};
 use crate::Config;
+use crate::bounds_checks::BoundsCheckPlan;
+use crate::bounds_checks::dummy_procedures::{Shape, counted, is_procedure, shape};
 use crate::calls::for_each_call;
-use crate::guard::Plan;
-use crate::guard::given::{Shape, counted, is_procedure, shape};
 use farfel_lang::effects::{closure_may_assign, procedure_dummies};
-use farfel_lang::ir::{Class, Expr, ExprKind, Name, Place, Program, SymId, Type, Unit};
+use farfel_lang::ir::{Class, Expr, ExprKind, Name, Program, StorageClass, SymId, Type, Unit};
 use farfel_lang::print::print_expr;
 use farfel_lang::types::type_of;
 use std::collections::BTreeSet;
@@ -22,15 +22,15 @@ use std::fmt::Write as _;
 #[derive(Debug)]
 pub(super) struct Interface {
     result: Option<Type>,
-    args: Vec<Given>,
+    args: Vec<ClosureArgument>,
     /// The first call, for people; `None` where there is none, so that nobody need give the procedure.
     call: Option<String>,
 }
 
 /// An argument of a closure.
 #[derive(Debug)]
-enum Given {
-    Data(Data),
+enum ClosureArgument {
+    Data(DataArgument),
     /// What stands for a procedure of the same call, which the closure may call in its turn: the name of
     /// the slot that it is found by.
     Procedure(String, Interface),
@@ -38,7 +38,7 @@ enum Given {
 
 /// Numbers, or an array of them.
 #[derive(Debug, Clone, Copy)]
-struct Data {
+struct DataArgument {
     ty: Type,
     /// It may assign it.
     assigns: bool,
@@ -54,7 +54,7 @@ struct Data {
 type Reached = BTreeSet<(Name, usize)>;
 
 /// A call of the procedure.
-struct Site<'p> {
+struct CallSite<'p> {
     unit: &'p Unit,
     callee: SymId,
     args: &'p [Expr],
@@ -70,9 +70,9 @@ pub(super) fn interface(
     unit: &Unit,
     position: usize,
     config: &Config,
-    plan: &Plan,
+    plan: &BoundsCheckPlan,
 ) -> Result<Interface, String> {
-    let library = Library {
+    let library = ProcedureSearch {
         program,
         unit,
         config,
@@ -82,15 +82,15 @@ pub(super) fn interface(
 }
 
 /// Where procedures are looked for.
-struct Library<'p> {
+struct ProcedureSearch<'p> {
     program: &'p Program,
     /// The exported unit.
     unit: &'p Unit,
     config: &'p Config,
-    plan: &'p Plan,
+    plan: &'p BoundsCheckPlan,
 }
 
-impl<'p> Library<'p> {
+impl<'p> ProcedureSearch<'p> {
     fn interface(&self, position: usize, depth: usize) -> Result<Interface, String> {
         let (program, unit) = (self.program, self.unit);
         let name = unit.args[position]
@@ -102,14 +102,14 @@ impl<'p> Library<'p> {
         let mut names: Vec<&(Name, usize)> = reached.iter().collect();
         // The exported unit first, the others in a fixed order.
         names.sort_by_key(|(n, p)| (*n != unit.name, n.clone(), *p));
-        let mut sites: Vec<Site> = Vec::new();
+        let mut sites: Vec<CallSite> = Vec::new();
         for at in names {
             let Some((u, s)) = dummy(program, at) else {
                 continue;
             };
             for_each_call(u, &mut |callee, args| {
                 if callee == s {
-                    sites.push(Site {
+                    sites.push(CallSite {
                         unit: u,
                         callee,
                         args,
@@ -128,11 +128,11 @@ impl<'p> Library<'p> {
             });
         };
         let class = &first.unit.symbols[first.callee].class;
-        let result = |s: &Site| match s.unit.symbols[s.callee].class {
+        let result = |s: &CallSite| match s.unit.symbols[s.callee].class {
             Class::Function => s.unit.symbols[s.callee].ty,
             _ => None,
         };
-        let same = |s: &Site| {
+        let same = |s: &CallSite| {
             s.unit.symbols[s.callee].class == *class
                 && result(s) == result(first)
                 && s.args.len() == first.args.len()
@@ -144,7 +144,7 @@ impl<'p> Library<'p> {
             rust_type(result(first), self.config)
                 .map_err(|ty| error(format!("whose result is {ty}")))?;
         }
-        let args: Result<Vec<Given>, String> = (0..first.args.len())
+        let args: Result<Vec<ClosureArgument>, String> = (0..first.args.len())
             .map(|k| {
                 let why = |e| format!("whose argument {} {e}", k + 1);
                 self.given(&sites, k, depth).map_err(why)
@@ -165,17 +165,22 @@ impl<'p> Library<'p> {
     }
 
     /// What the closure gets at a position.
-    fn given(&self, sites: &[Site], k: usize, depth: usize) -> Result<Given, String> {
-        let procedure = |site: &&Site| is_procedure(site.unit, &site.args[k]);
+    fn given(&self, sites: &[CallSite], k: usize, depth: usize) -> Result<ClosureArgument, String> {
+        let procedure = |site: &&CallSite| is_procedure(site.unit, &site.args[k]);
         match sites.iter().filter(procedure).count() {
-            0 => data(sites, k, self.config, self.plan).map(Given::Data),
+            0 => data(sites, k, self.config, self.plan).map(ClosureArgument::Data),
             n if n == sites.len() => self.procedure(sites, k, depth),
             _ => Err("is a procedure in some of its calls".into()),
         }
     }
 
     /// The procedure of the exported unit that a closure gets at a position.
-    fn procedure(&self, sites: &[Site], k: usize, depth: usize) -> Result<Given, String> {
+    fn procedure(
+        &self,
+        sites: &[CallSite],
+        k: usize,
+        depth: usize,
+    ) -> Result<ClosureArgument, String> {
         if depth > 0 {
             return Err("is a third one".into());
         }
@@ -199,7 +204,7 @@ impl<'p> Library<'p> {
                 let inner = inner.map_err(|why| format!("is one, too, and {why}"))?;
                 let name = self.unit.args[p].sym().map(|s| &self.unit.symbols[s].name);
                 let slot = name.map(|n| slot(&identifier(n))).unwrap_or_default();
-                Ok(Given::Procedure(slot, inner))
+                Ok(ClosureArgument::Procedure(slot, inner))
             }
             _ => Err("is not always the same procedure".into()),
         }
@@ -232,14 +237,14 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, 
             let passed = args.iter().enumerate();
             for (i, _) in passed.filter(|(_, a)| a.kind == ExprKind::Var(s)) {
                 let target = &u.symbols[callee];
-                if target.place == Place::Dummy {
+                if target.storage_class == StorageClass::Dummy {
                     lent = true;
                     continue;
                 }
                 let found = program.unit(&target.name);
-                let Some(found) =
-                    found.filter(|t| target.place == Place::Global && t.args.len() == args.len())
-                else {
+                let Some(found) = found.filter(|t| {
+                    target.storage_class == StorageClass::Global && t.args.len() == args.len()
+                }) else {
                     error = Some(format!(
                         "that is handed on to {}, of which nothing is known",
                         target.name
@@ -260,8 +265,13 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, 
 }
 
 /// The data that the closure gets at a position.
-fn data(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Data, String> {
-    let mut found: Option<Data> = None;
+fn data(
+    sites: &[CallSite],
+    k: usize,
+    config: &Config,
+    plan: &BoundsCheckPlan,
+) -> Result<DataArgument, String> {
+    let mut found: Option<DataArgument> = None;
     for site in sites {
         let (unit, actual) = (site.unit, &site.args[k]);
         let Some(ty) = type_of(unit, actual) else {
@@ -272,7 +282,7 @@ fn data(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Data, 
         if shape == Shape::Unnamed {
             return Err("is an array without a name".into());
         }
-        let ours = |s: SymId| unit.symbols[s].place == Place::Dummy;
+        let ours = |s: SymId| unit.symbols[s].storage_class == StorageClass::Dummy;
         if shape == Shape::Rest && actual.base().is_some_and(ours) && !plan.is_measured(&unit.name)
         {
             return Err("is an array of which it is not known how long it is".into());
@@ -285,19 +295,19 @@ fn data(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Data, 
             }
             _ => false,
         };
-        let here = Data {
+        let here = DataArgument {
             ty,
             assigns: !twice && closure_may_assign(unit, site.callee, actual),
             array: shape != Shape::One,
             open: shape == Shape::Rest,
-            lasting: plan.lasting.is_passed(unit, actual),
+            lasting: plan.program_variables.is_passed(unit, actual),
         };
         found = Some(match found {
             None => here,
             Some(given) if given.ty != ty => {
                 return Err(format!("is {} here and {ty} there", given.ty));
             }
-            Some(given) => Data {
+            Some(given) => DataArgument {
                 ty,
                 assigns: given.assigns && here.assigns,
                 array: given.array || here.array,
@@ -310,7 +320,7 @@ fn data(sites: &[Site], k: usize, config: &Config, plan: &Plan) -> Result<Data, 
 }
 
 /// What a closure adds to the function that takes it.
-pub(super) struct Code {
+pub(super) struct ClosureCode {
     /// The type of the argument in Rust.
     pub rust: String,
     /// At the border.
@@ -322,10 +332,10 @@ pub(super) struct Code {
     /// Statements before the call.
     pub before: String,
     /// What the documentation says of it.
-    pub said: String,
+    pub note: String,
 }
 
-impl Data {
+impl DataArgument {
     fn rust(self, config: &Config) -> String {
         let ty = rust_type(Some(self.ty), config).unwrap_or("()");
         match (self.array, self.assigns) {
@@ -343,18 +353,20 @@ impl Data {
     }
 }
 
-impl Given {
+impl ClosureArgument {
     fn rust(&self, config: &Config) -> String {
         match self {
-            Given::Data(data) => data.rust(config),
-            Given::Procedure(_, procedure) => format!("&mut dyn {}", procedure.rust(config)),
+            ClosureArgument::Data(data) => data.rust(config),
+            ClosureArgument::Procedure(_, procedure) => {
+                format!("&mut dyn {}", procedure.rust(config))
+            }
         }
     }
 
     fn border(&self, config: &Config) -> String {
         match self {
-            Given::Data(data) => data.border(config),
-            Given::Procedure(_, procedure) => procedure.border(config),
+            ClosureArgument::Data(data) => data.border(config),
+            ClosureArgument::Procedure(_, procedure) => procedure.border(config),
         }
     }
 }
@@ -372,7 +384,10 @@ impl Interface {
     /// The type of what Fortran gets.
     fn border(&self, config: &Config) -> String {
         let mut types: Vec<String> = self.args.iter().map(|a| a.border(config)).collect();
-        let data = self.args.iter().filter(|a| matches!(a, Given::Data(_)));
+        let data = self
+            .args
+            .iter()
+            .filter(|a| matches!(a, ClosureArgument::Data(_)));
         types.extend(data.map(|_| "*const i64".to_owned()));
         let result = self.border_result(config);
         format!(
@@ -393,7 +408,7 @@ impl Interface {
         let (mut before, mut after) = (String::new(), String::new());
         let (mut actual, mut lengths) = (Vec::new(), Vec::new());
         for (k, a) in (1..).zip(&self.args) {
-            let Given::Data(a) = a else {
+            let ClosureArgument::Data(a) = a else {
                 continue;
             };
             let x = format!("farfel_x{k}");
@@ -448,11 +463,11 @@ impl Interface {
     }
 
     /// The code for the argument `name` of the function of `unit`.
-    pub(super) fn code(&self, unit: &Unit, name: &str, config: &Config) -> Code {
+    pub(super) fn code(&self, unit: &Unit, name: &str, config: &Config) -> ClosureCode {
         let plain = name.trim_start_matches("r#");
         let Some(call) = &self.call else {
             let function = format!("farfel_unused_{plain}");
-            return Code {
+            return ClosureCode {
                 rust: String::new(),
                 border: self.border(config),
                 items: format!(
@@ -460,14 +475,14 @@ impl Interface {
                 ),
                 actual: function,
                 before: String::new(),
-                said: format!(
+                note: format!(
                     "The procedure {} is not called, and is not an argument here.",
                     plain.to_ascii_uppercase()
                 ),
             };
         };
-        let is_array = |a: &Given| matches!(a, Given::Data(d) if d.array);
-        let is_data = |a: &Given| matches!(a, Given::Data(_));
+        let is_array = |a: &ClosureArgument| matches!(a, ClosureArgument::Data(d) if d.array);
+        let is_data = |a: &ClosureArgument| matches!(a, ClosureArgument::Data(_));
         let numbered = || (1..).zip(&self.args);
         let arguments: Vec<String> = numbered().map(|(i, _)| format!("a{i}")).collect();
         let declared: Vec<String> = numbered()
@@ -507,7 +522,7 @@ impl Interface {
             handed.join(", "),
         );
         let before = self.adapter(unit, name, &own, config);
-        Code {
+        ClosureCode {
             rust: format!("impl {}", self.rust(config)),
             border: function,
             actual: format!("farfel_code_{plain}"),
@@ -516,7 +531,7 @@ impl Interface {
                 "{before}    let farfel_code_{plain} = farfel_entry_{plain}(&farfel_{plain});\n    \
                  let _farfel_given_{plain} = ::farfel_runtime::Given::new(&{slot}, &mut farfel_{plain});\n"
             ),
-            said: format!("`{plain}` is called as `{call}`."),
+            note: format!("`{plain}` is called as `{call}`."),
         }
     }
 
@@ -540,8 +555,8 @@ impl Interface {
         let mut after = String::new();
         for (i, a) in (1..).zip(&self.args) {
             let a = match a {
-                Given::Data(data) => data,
-                Given::Procedure(slot, procedure) => {
+                ClosureArgument::Data(data) => data,
+                ClosureArgument::Procedure(slot, procedure) => {
                     procedure.caller(&mut slices, i, slot, config);
                     actual.push(format!("&mut farfel_a{i}"));
                     continue;
@@ -637,7 +652,7 @@ impl Interface {
                 .iter()
                 .map(|a| format!("::farfel_runtime::Area::{a}"))
                 .collect();
-            let assigns = |a: &Given| matches!(a, Given::Data(d) if d.assigns);
+            let assigns = |a: &ClosureArgument| matches!(a, ClosureArgument::Data(d) if d.assigns);
             let writes = self.args.iter().any(assigns) && areas.len() > 1;
             let mutable = if writes { "mut " } else { "" };
             let _ = writeln!(

@@ -1,7 +1,7 @@
 //! Generates the text of short functions; see [`signature`](super::signature).
 
-use super::signature::{Role, Signature, Source, Status, What};
-use super::{Argument, Raw};
+use super::signature::{Measure, Role, Signature, SizeSource, Status};
+use super::{Argument, RawFunction};
 use farfel_lang::ir::Unit;
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ struct Returned {
 pub(super) fn function(
     unit: &Unit,
     signature: &Signature,
-    raw: &Raw,
+    raw: &RawFunction,
     document: Document,
 ) -> String {
     let function = &raw.function;
@@ -33,7 +33,7 @@ pub(super) fn function(
         };
         return format!("#[doc(inline)]\n#[allow(unused_imports)]\npub use self::raw::{with};\n");
     }
-    let short = Short {
+    let short = ShortFunction {
         unit,
         signature,
         raw,
@@ -41,15 +41,15 @@ pub(super) fn function(
     short.text(document)
 }
 
-struct Short<'a> {
+struct ShortFunction<'a> {
     unit: &'a Unit,
     signature: &'a Signature,
-    raw: &'a Raw,
+    raw: &'a RawFunction,
 }
 
-impl Short<'_> {
+impl ShortFunction<'_> {
     fn text(&self, document: Document) -> String {
-        let Raw {
+        let RawFunction {
             function,
             args: _,
             value,
@@ -163,20 +163,20 @@ impl Short<'_> {
     }
 
     /// How much an array has of something.
-    fn measure(&self, source: Source) -> Option<(&Argument, String)> {
+    fn measure(&self, source: SizeSource) -> Option<(&Argument, String)> {
         let a = self.argument(source.position)?;
         let method = match source.what {
-            What::Elements => "len()",
-            What::Rows => "rows()",
-            What::Columns => "columns()",
+            Measure::Elements => "len()",
+            Measure::Rows => "rows()",
+            Measure::Columns => "columns()",
             // Fortran asks for 1 at least.
-            What::Leading => "leading_dimension().max(1)",
+            Measure::Leading => "leading_dimension().max(1)",
         };
         Some((a, format!("{}.{method}", a.name)))
     }
 
     /// A check that an array has as much of something as another one of something.
-    fn agree(&self, one: Source, other: Source) -> String {
+    fn agree(&self, one: SizeSource, other: SizeSource) -> String {
         let (Some((a, got)), Some((b, wanted))) = (self.measure(one), self.measure(other)) else {
             return String::new();
         };
@@ -197,7 +197,7 @@ impl Short<'_> {
             let Some(view) = self.signature.views.get(&position) else {
                 continue;
             };
-            let source = |what| Source { position, what };
+            let source = |what| SizeSource { position, what };
             for extent in &view.extents {
                 let is = |a: &Argument| {
                     let whole = extent.whole.as_ref();
@@ -484,7 +484,7 @@ impl Returned {
     }
 
     /// Names, types and documentation of the fields.
-    fn fields(&self, short: &Short) -> Vec<(String, String, Vec<String>)> {
+    fn fields(&self, short: &ShortFunction) -> Vec<(String, String, Vec<String>)> {
         let outputs = self.outputs.iter().filter_map(|(p, ty)| {
             let a = short.argument(*p)?;
             let symbol = &short.unit.symbols[short.unit.args.get(*p)?.sym()?];
@@ -494,8 +494,8 @@ impl Returned {
             };
             let declared = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
             let mut about = vec![format!("`{declared} {bounds}`")];
-            let said = short.signature.about.get(*p).filter(|l| !l.is_empty());
-            if let Some(lines) = said {
+            let comment_lines = short.signature.about.get(*p).filter(|l| !l.is_empty());
+            if let Some(lines) = comment_lines {
                 about.push(String::new());
                 about.extend(crate::rustdoc::comments(lines));
             }
@@ -519,7 +519,7 @@ impl Returned {
     }
 
     /// The result of the function's body.
-    fn expression(&self, short: &Short) -> Option<String> {
+    fn expression(&self, short: &ShortFunction) -> Option<String> {
         match (&self.value, &self.outputs[..]) {
             (None, []) => None,
             (Some(_), []) => Some("farfel_value".into()),

@@ -9,28 +9,28 @@
 //! |---|---|---|
 //! | INTEGER N | it is only read, and the bound of an array that is given, `X(N)` | the length of the slice; slices that share it must agree |
 //! | a number that is set | its value is never read before, and every way through the subprogram sets it | a result |
-//! | an array that is set | the same, of each element ([`covered`]), and its bounds follow from what is given | a `Vec` |
+//! | an array that is set | the same, of each element ([`full_assignment`](super::full_assignment)), and its bounds follow from what is given | a `Vec` |
 //! | an array of rank 2 | it is given | a `Matrix`, whose shape gives LDA, M and N |
 //! | an array to work in | its name says so and its values are never read before, or a comment says so | allocated |
 //! | INFO | a comment says that all but 0 are errors | [`Err`] |
 //!
 //! The settings, INTENT(OUT), and comments in the styles of LAPACK and MINPACK
-//! ([`said`](super::said)) count as well as the results of the analysis. Anything that cannot be
-//! established remains an argument. A derivative that the settings request (`derive`) treats the
-//! arguments as its original subprogram does.
+//! ([`argument_comments`](super::argument_comments)) count as well as the results of the analysis. Anything that cannot
+//! be established remains an argument. A derivative that the settings request (`derive`) treats the arguments as its
+//! original subprogram does.
 
-use super::covered::is_covered;
-use super::said::{Meaning, Said, comments, meanings, said};
+use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
+use super::full_assignment::is_fully_assigned;
 use super::value::value;
 use super::{Exports, identifier};
 use crate::calls::entered;
 use crate::config::{SignatureSettings, Signatures};
-use crate::derive::{Derived, Variable};
+use crate::derive::{DerivedSubprogram, Variable};
 use crate::{Config, Error};
-use farfel_lang::dataflow::{Intents, Use};
+use farfel_lang::dataflow::{Intents, VariableUse};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Class, Dim, ExprKind, Intent, Name, Place, Program, SpecKind, SymId, Type, Unit,
+    Class, Dim, ExprKind, Intent, Name, Program, SpecKind, StorageClass, SymId, Type, Unit,
 };
 use farfel_lang::resolve::resolve;
 use farfel_lang::spelling::closest;
@@ -39,7 +39,7 @@ use farfel_lang::{Sources, diagnostic};
 use std::collections::{BTreeMap, HashMap};
 
 /// The signatures of exported subprograms, by their names.
-pub(crate) type All = HashMap<Name, Signature>;
+pub(crate) type SignatureMap = HashMap<Name, Signature>;
 
 /// What becomes of the arguments of a subprogram.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub(crate) struct Signature {
     /// By their positions; of alternate returns nothing.
     pub(super) roles: Vec<Role>,
     /// Those that are matrices, by position.
-    pub(super) views: HashMap<usize, View>,
+    pub(super) views: HashMap<usize, MatrixView>,
     /// What comments say of them.
     pub(super) about: Vec<Vec<String>>,
     /// The arguments that say how it went.
@@ -60,7 +60,7 @@ pub(super) enum Role {
     /// It stays as it is.
     Given,
     /// A size: what each of these arrays has.
-    Size(Vec<Source>),
+    Size(Vec<SizeSource>),
     /// How long an array is that is allocated.
     Length(Bounds),
     /// A result. An array has bounds.
@@ -73,14 +73,14 @@ pub(super) enum Role {
 
 /// Where a size comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct SizeSource {
     pub position: usize,
-    pub what: What,
+    pub what: Measure,
 }
 
 /// What an array has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Measure {
     Elements,
     Rows,
     Columns,
@@ -88,21 +88,21 @@ pub(super) enum What {
     Leading,
 }
 
-impl What {
+impl Measure {
     /// For messages.
     pub(super) fn words(self) -> &'static str {
         match self {
-            What::Elements => "elements",
-            What::Rows => "rows",
-            What::Columns => "columns",
-            What::Leading => "elements from column to column",
+            Measure::Elements => "elements",
+            Measure::Rows => "rows",
+            Measure::Columns => "columns",
+            Measure::Leading => "elements from column to column",
         }
     }
 }
 
 /// An array of rank 2 that is given as a matrix.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct MatrixView {
     pub(super) extents: Vec<Extent>,
     /// Columns must follow one another.
     pub(super) dense: bool,
@@ -111,7 +111,7 @@ pub(crate) struct View {
 /// What a matrix must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extent {
-    pub what: What,
+    pub what: Measure,
     /// In Rust: a pair of `i64`, the bounds.
     pub rust: String,
     /// In Fortran.
@@ -155,7 +155,7 @@ pub(crate) fn signatures(
     exports: &Exports,
     config: &Config,
     assigned: &Assigned,
-) -> Result<Option<All>, Error> {
+) -> Result<Option<SignatureMap>, Error> {
     if config.signatures == Signatures::Fortran {
         return Ok(None);
     }
@@ -171,7 +171,7 @@ pub(crate) fn signatures(
         }
     }
     let intents = Intents::of(program);
-    let mut all = All::new();
+    let mut all = SignatureMap::new();
     for name in &exports.names {
         let Some(unit) = entered(program, name) else {
             continue;
@@ -179,21 +179,21 @@ pub(crate) fn signatures(
         let table = tables.get(name.as_str());
         let nothing = SignatureSettings::default();
         let settings = |name: &str| tables.get(name).map_or(&nothing, |t| t.1);
-        let mut maker = Maker::new(&unit, settings(name), assigned, &intents);
-        let is_this = |d: &&Derived| d.name.eq_ignore_ascii_case(name);
+        let mut builder = SignatureBuilder::new(&unit, settings(name), assigned, &intents);
+        let is_this = |d: &&DerivedSubprogram| d.name.eq_ignore_ascii_case(name);
         if let Some(derived) = config.derive.iter().find(is_this) {
             let of = derived.subprogram();
             if let Some(unit) = program.unit(&of) {
-                let roles = Maker::new(unit, settings(&of), assigned, &intents)
+                let roles = SignatureBuilder::new(unit, settings(&of), assigned, &intents)
                     .signature()
                     .roles;
-                maker.take_over(unit, &roles);
+                builder.take_over(unit, &roles);
             }
-            maker.take_results(derived);
+            builder.take_results(derived);
         }
-        let signature = maker.signature();
+        let signature = builder.signature();
         if let Some((name, _)) = table {
-            let own = maker.errors.into_iter();
+            let own = builder.errors.into_iter();
             errors.extend(own.map(|error| ((*name).clone(), error)));
         }
         all.insert(name.clone(), signature);
@@ -241,31 +241,31 @@ fn faulty(errors: Vec<(String, String)>) -> Option<Error> {
 
 /// What a setting says of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum RequestedRole {
     Keep,
     Output,
     Workspace,
 }
 
-struct Maker<'u> {
+struct SignatureBuilder<'u> {
     unit: &'u Unit,
     table: &'u SignatureSettings,
     assigned: &'u Assigned,
-    intents: &'u [Use],
+    intents: &'u [VariableUse],
     /// What comments say, by position.
-    said: Vec<Said>,
+    argument_comments: Vec<ArgumentComment>,
     /// What settings say, by position.
-    asked: Vec<Option<Asked>>,
+    requested: Vec<Option<RequestedRole>>,
     /// The bounds in settings, by position.
-    given: HashMap<usize, String>,
+    requested_bounds: HashMap<usize, String>,
     /// What is known from elsewhere: that an argument is an output, or room to work in.
-    known: Vec<Option<Asked>>,
+    known: Vec<Option<RequestedRole>>,
     errors: Vec<String>,
     roles: Vec<Role>,
-    views: HashMap<usize, View>,
+    views: HashMap<usize, MatrixView>,
 }
 
-impl<'u> Maker<'u> {
+impl<'u> SignatureBuilder<'u> {
     fn new(
         unit: &'u Unit,
         table: &'u SignatureSettings,
@@ -274,18 +274,18 @@ impl<'u> Maker<'u> {
     ) -> Self {
         let comments = comments(unit);
         let named = |a: &farfel_lang::ir::Arg| a.sym().map(|s| &unit.symbols[s].name);
-        let said = unit.args.iter().map(|a| match named(a) {
-            Some(name) => said(&comments, name),
-            None => Said::default(),
+        let comments_of_arguments = unit.args.iter().map(|a| match named(a) {
+            Some(name) => argument_comment(&comments, name),
+            None => ArgumentComment::default(),
         });
-        Maker {
+        SignatureBuilder {
             unit,
             table,
             assigned,
             intents: intents.get(&unit.name).unwrap_or(&[]),
-            said: said.collect(),
-            asked: vec![None; unit.args.len()],
-            given: HashMap::new(),
+            argument_comments: comments_of_arguments.collect(),
+            requested: vec![None; unit.args.len()],
+            requested_bounds: HashMap::new(),
             known: vec![None; unit.args.len()],
             errors: Vec::new(),
             roles: vec![Role::Given; unit.args.len()],
@@ -297,8 +297,8 @@ impl<'u> Maker<'u> {
     fn take_over(&mut self, of: &Unit, roles: &[Role]) {
         for (a, role) in of.args.iter().zip(roles) {
             let known = match role {
-                Role::Output(_) | Role::Status => Asked::Output,
-                Role::Workspace(_) => Asked::Workspace,
+                Role::Output(_) | Role::Status => RequestedRole::Output,
+                Role::Workspace(_) => RequestedRole::Workspace,
                 Role::Given | Role::Size(_) | Role::Length(_) => continue,
             };
             let name = a.sym().map(|s| of.symbols[s].name.as_str());
@@ -310,10 +310,10 @@ impl<'u> Maker<'u> {
     }
 
     /// What is computed is an output.
-    fn take_results(&mut self, derived: &Derived) {
+    fn take_results(&mut self, derived: &DerivedSubprogram) {
         for position in 0..self.roles.len() {
             if derived.computes(self.name(position)) {
-                self.known[position] = Some(Asked::Output);
+                self.known[position] = Some(RequestedRole::Output);
             }
         }
     }
@@ -324,9 +324,9 @@ impl<'u> Maker<'u> {
         let statuses = self.statuses();
         for position in 0..self.roles.len() {
             if self.is_number(position) && self.roles[position] == Role::Given {
-                let output = match self.asked[position] {
-                    Some(Asked::Keep) => false,
-                    Some(Asked::Output) => true,
+                let output = match self.requested[position] {
+                    Some(RequestedRole::Keep) => false,
+                    Some(RequestedRole::Output) => true,
                     _ => self.is_set(position),
                 };
                 if output {
@@ -351,7 +351,11 @@ impl<'u> Maker<'u> {
         Signature {
             roles: self.roles.clone(),
             views: self.views.clone(),
-            about: self.said.iter().map(|s| s.lines.clone()).collect(),
+            about: self
+                .argument_comments
+                .iter()
+                .map(|s| s.lines.clone())
+                .collect(),
             statuses,
         }
     }
@@ -405,11 +409,11 @@ impl<'u> Maker<'u> {
         let always = self.intents.get(position).is_some_and(|u| u.always);
         let found = match self.unit.symbols[s].is_array() {
             false => always && !self.is_read(position),
-            true => self.has_firm_bounds(s) && is_covered(self.unit, s),
+            true => self.has_firm_bounds(s) && is_fully_assigned(self.unit, s),
         };
         found
-            || self.known[position] == Some(Asked::Output)
-            || self.said[position].output
+            || self.known[position] == Some(RequestedRole::Output)
+            || self.argument_comments[position].output
             || declared(self.unit, s) == Some(Intent::Out)
     }
 
@@ -429,10 +433,10 @@ impl<'u> Maker<'u> {
     fn read_table(&mut self) {
         let table = self.table;
         for (list, asked) in [
-            (&table.keep, Some(Asked::Keep)),
+            (&table.keep, Some(RequestedRole::Keep)),
             (&table.shapes, None),
-            (&table.outputs, Some(Asked::Output)),
-            (&table.workspaces, Some(Asked::Workspace)),
+            (&table.outputs, Some(RequestedRole::Output)),
+            (&table.workspaces, Some(RequestedRole::Workspace)),
         ] {
             for text in list {
                 let variable = match Variable::read(text) {
@@ -447,19 +451,19 @@ impl<'u> Maker<'u> {
                 };
                 let name = &variable.name;
                 if let Some(asked) = asked
-                    && self.asked[position].replace(asked).is_some()
+                    && self.requested[position].replace(asked).is_some()
                 {
                     self.errors
                         .push(format!("{name} is named for more than one purpose"));
                 }
-                if asked == Some(Asked::Workspace) && !self.is_array(position) {
+                if asked == Some(RequestedRole::Workspace) && !self.is_array(position) {
                     self.errors.push(format!("{name} is not an array"));
                 }
-                if asked == Some(Asked::Output) && !self.may_assign(position) {
+                if asked == Some(RequestedRole::Output) && !self.may_assign(position) {
                     self.errors
                         .push(format!("{name} is no output: nothing assigns it"));
                 }
-                if asked == Some(Asked::Output)
+                if asked == Some(RequestedRole::Output)
                     && !self.is_array(position)
                     && !self.is_number(position)
                 {
@@ -471,7 +475,7 @@ impl<'u> Maker<'u> {
                         self.errors.push(format!("{name} is not an array"));
                     }
                     Some(bounds) => {
-                        self.given.insert(position, bounds);
+                        self.requested_bounds.insert(position, bounds);
                     }
                     None => {}
                 }
@@ -546,17 +550,17 @@ impl<'u> Maker<'u> {
             if !self.is_integer(position) || !self.may_assign(position) {
                 continue;
             }
-            let meanings = meanings(self.name(position), &self.said[position].lines);
+            let meanings = meanings(self.name(position), &self.argument_comments[position].lines);
             let success =
                 |m: &Meaning| m.relation == "=" && m.value == 0 && m.text.contains("success");
             let wrong = match asked.remove(&position) {
                 Some(wrong) => wrong,
-                None if self.asked[position] == Some(Asked::Keep) => continue,
+                None if self.requested[position] == Some(RequestedRole::Keep) => continue,
                 None if meanings.iter().any(success) => vec![("!=", 0)],
                 None => continue,
             };
             // With one good value, there is nothing more to say.
-            if self.is_set(position) && self.asked[position].is_none() {
+            if self.is_set(position) && self.requested[position].is_none() {
                 self.roles[position] = match wrong[..] {
                     [("!=", _)] => Role::Status,
                     _ => Role::Output(None),
@@ -572,24 +576,24 @@ impl<'u> Maker<'u> {
     }
 
     fn array(&mut self, position: usize) {
-        if self.asked[position] == Some(Asked::Keep) {
+        if self.requested[position] == Some(RequestedRole::Keep) {
             return;
         }
-        let said = &self.said[position];
-        let workspace = match self.asked[position] {
-            Some(asked) => asked == Asked::Workspace,
+        let comment = &self.argument_comments[position];
+        let workspace = match self.requested[position] {
+            Some(asked) => asked == RequestedRole::Workspace,
             None => {
-                said.workspace
-                    || self.known[position] == Some(Asked::Workspace)
+                comment.workspace
+                    || self.known[position] == Some(RequestedRole::Workspace)
                     || names_workspace(self.name(position))
-                        && (said.output || !self.is_read(position))
+                        && (comment.output || !self.is_read(position))
             }
         };
-        let output =
-            !workspace && (self.asked[position] == Some(Asked::Output) || self.is_set(position));
+        let output = !workspace
+            && (self.requested[position] == Some(RequestedRole::Output) || self.is_set(position));
         if !workspace && !output {
             // What is wrong with bounds in the settings is said.
-            if self.given.contains_key(&position) {
+            if self.requested_bounds.contains_key(&position) {
                 self.bounds(position);
             }
             return;
@@ -600,7 +604,9 @@ impl<'u> Maker<'u> {
                 self.roles[position] = Role::Workspace(bounds);
             }
             Some(bounds) => self.roles[position] = Role::Output(Some(bounds)),
-            None if self.asked[position].is_some() && !self.given.contains_key(&position) => {
+            None if self.requested[position].is_some()
+                && !self.requested_bounds.contains_key(&position) =>
+            {
                 let name = self.name(position).to_owned();
                 let lower = name.to_ascii_lowercase();
                 self.errors.push(format!(
@@ -627,7 +633,7 @@ impl<'u> Maker<'u> {
         let Some(bound) = bound.filter(|b| self.is_integer(*b) && !self.may_assign(*b)) else {
             return;
         };
-        let free = self.roles[bound] == Role::Given && self.asked[bound].is_none();
+        let free = self.roles[bound] == Role::Given && self.requested[bound].is_none();
         if free && !bounds.mentions.iter().any(|n| n == self.name(bound)) {
             self.roles[bound] = Role::Length(bounds.clone());
         }
@@ -635,9 +641,9 @@ impl<'u> Maker<'u> {
 
     /// The shape of an array of rank 2 that is given. Its first bound in the declaration is how far apart columns begin; where
     /// that is called LDA and the like, or something else is said of the rows, there may be fewer of them.
-    fn view(&mut self, position: usize) -> Option<View> {
+    fn view(&mut self, position: usize) -> Option<MatrixView> {
         let symbol = &self.unit.symbols[self.sym(position)?];
-        let keeps = self.asked[position] == Some(Asked::Keep);
+        let keeps = self.requested[position] == Some(RequestedRole::Keep);
         let given = self.is_array(position) && self.roles[position] == Role::Given;
         if !given || keeps || symbol.dims.len() != 2 {
             return None;
@@ -650,31 +656,31 @@ impl<'u> Maker<'u> {
             whole: of.whole[dimension].clone(),
         };
         let all = self.bounds(position);
-        let mut view = View::default();
+        let mut view = MatrixView::default();
         let apart = leading.whole[0].as_ref();
         let others = |b: &&Bounds| apart.is_some() && b.pairs[0] != leading.pairs[0];
         match all.as_ref().filter(others) {
             Some(all) => {
-                view.extents.push(extent(What::Rows, all, 0));
-                view.extents.push(extent(What::Leading, &leading, 0));
+                view.extents.push(extent(Measure::Rows, all, 0));
+                view.extents.push(extent(Measure::Leading, &leading, 0));
             }
             None if apart.is_some_and(|n| n.starts_with("LD")) => {
-                view.extents.push(extent(What::Leading, &leading, 0));
+                view.extents.push(extent(Measure::Leading, &leading, 0));
             }
             None => {
-                view.extents.push(extent(What::Rows, &leading, 0));
+                view.extents.push(extent(Measure::Rows, &leading, 0));
                 view.dense = true;
             }
         }
         if let Some(all) = &all {
-            view.extents.push(extent(What::Columns, all, 1));
+            view.extents.push(extent(Measure::Columns, all, 1));
         }
         Some(view)
     }
 
     /// An INTEGER that is only read: is it the size of something?
     fn size(&mut self, position: usize) {
-        if self.may_assign(position) || self.asked[position].is_some() {
+        if self.may_assign(position) || self.requested[position].is_some() {
             return;
         }
         let name = self.name(position).to_owned();
@@ -686,7 +692,7 @@ impl<'u> Maker<'u> {
             if let Some(view) = self.views.get(&array) {
                 let of_this = view.extents.iter();
                 let of_this = of_this.filter(|e| e.whole.as_ref().is_some_and(|w| **w == *name));
-                sources.extend(of_this.map(|e| Source {
+                sources.extend(of_this.map(|e| SizeSource {
                     position: array,
                     what: e.what,
                 }));
@@ -696,9 +702,9 @@ impl<'u> Maker<'u> {
                 && let [Some(whole)] = &bounds.whole[..]
                 && *whole == *name
             {
-                sources.push(Source {
+                sources.push(SizeSource {
                     position: array,
-                    what: What::Elements,
+                    what: Measure::Elements,
                 });
             }
         }
@@ -712,7 +718,7 @@ impl<'u> Maker<'u> {
         let symbol = &self.unit.symbols[self.sym(position)?];
         let name = symbol.name.clone();
         let rank = symbol.dims.len();
-        if let Some(text) = self.given.get(&position).cloned() {
+        if let Some(text) = self.requested_bounds.get(&position).cloned() {
             return match self.read_bounds(&name, &text) {
                 Ok(bounds) if bounds.whole.len() != rank => {
                     let of = bounds.whole.len();
@@ -729,7 +735,7 @@ impl<'u> Maker<'u> {
         if let Some(declared) = self.of_dims(self.unit, &name, &symbol.dims) {
             return Some(declared);
         }
-        let text = self.said[position].dimension.clone()?;
+        let text = self.argument_comments[position].dimension.clone()?;
         let bounds = self.read_bounds(&name, &text).ok()?;
         (bounds.whole.len() == rank).then_some(bounds)
     }
@@ -771,7 +777,7 @@ impl<'u> Maker<'u> {
         let (unit, array) = found.ok_or("they cannot be read")?;
         let mut unknown = None;
         for (_, symbol) in unit.symbols.iter() {
-            let other = symbol.is_variable() && symbol.place != Place::Dummy;
+            let other = symbol.is_variable() && symbol.storage_class != StorageClass::Dummy;
             if other || matches!(symbol.class, Class::Function) {
                 unknown = Some(symbol.name.clone());
             }
@@ -812,7 +818,7 @@ impl<'u> Maker<'u> {
             whole.push(match last.kind {
                 ExprKind::Var(s) if matches!(lower.as_str(), "1" | "1_i64") => {
                     let symbol = &unit.symbols[s];
-                    (symbol.place == Place::Dummy).then(|| symbol.name.clone())
+                    (symbol.storage_class == StorageClass::Dummy).then(|| symbol.name.clone())
                 }
                 _ => None,
             });

@@ -1,7 +1,7 @@
 //! Translates integer expressions of Fortran declarations to Rust.
 
 use farfel_lang::intrinsics::Op;
-use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Place, SymId, Type, UnOp, Unit};
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, StorageClass, SymId, Type, UnOp, Unit};
 
 /// An integer expression as a Rust expression of type `i64`, where `variable` has its dummy
 /// arguments; `None` where it depends on something else.
@@ -25,9 +25,9 @@ pub(super) fn value(
             if !matches!(symbol.ty, Some(Type::Integer(1 | 2 | 4 | 8))) || symbol.is_array() {
                 return None;
             }
-            match (&symbol.class, &symbol.place) {
+            match (&symbol.class, &symbol.storage_class) {
                 (Class::Parameter(v), _) => value(v)?,
-                (Class::Variable, Place::Dummy) => variable(*s)?,
+                (Class::Variable, StorageClass::Dummy) => variable(*s)?,
                 _ => return None,
             }
         }

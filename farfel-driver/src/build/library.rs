@@ -1,18 +1,18 @@
 //! Builds libraries with their bindings.
 
 use crate::archive;
-use crate::c_sources::{self, Compiled, Workshop};
+use crate::c_sources::{self, CTools, ForeignObjects};
 use crate::cache::Key;
 use crate::gfortran::{self, Profile};
 use crate::library;
-use crate::link::Linked;
-use crate::lowered::{Context, Lowered};
+use crate::link::LinkedLibraries;
+use crate::lowered::{LibraryContext, Lowered};
 use crate::names::Names;
-use crate::partitions::{self, Memo, Notes, Planning, Ready};
-use crate::plan::objects::{self, Kept, Means, Object, Objects};
-use crate::plan::shelf::Shelf;
+use crate::partitions::{self, LibraryPlan, Memo, NextMemo, PlannedPart};
+use crate::plan::object_store::ObjectStore;
+use crate::plan::objects::{self, BuildTools, KeyedObject, Object, Objects};
 use crate::session::Session;
-use crate::timings::From;
+use crate::timings::StepOrigin;
 use crate::{Error, Report, files, toolchain, verify};
 use farfel_ad::AdTool;
 use farfel_lang::ir::Name;
@@ -53,7 +53,7 @@ pub struct Link {
 }
 
 /// The files to which a library is written.
-struct Place {
+struct OutputFiles {
     library: PathBuf,
     bindings: PathBuf,
 }
@@ -68,7 +68,7 @@ impl Session {
     ///
     /// [`Error::Io`].
     pub fn describe(&self, out: &Path) -> Result<PathBuf, Error> {
-        let passed = self.passed()?;
+        let passed = self.pass_through_files()?;
         let files = self.sources.files.iter().filter(|f| !passed.has(f));
         let files: Vec<PathBuf> = files.cloned().collect();
         library::describe(&self.config, &files, &passed.own(), out)
@@ -96,22 +96,22 @@ impl Session {
         })
     }
 
-    /// Writes the bindings of a project unless `look` finds errors.
+    /// Writes the bindings of a project unless `check` finds errors.
     fn bindings(
         &self,
         out: &Path,
-        look: &dyn Fn(&Lowered, &dyn AdTool) -> Result<Report, Error>,
+        check: &dyn Fn(&Lowered, &dyn AdTool) -> Result<Report, Error>,
     ) -> Result<Built, Error> {
         let names = self.names();
         let ad = self.ad()?;
         let (lowered, notices) = self.whole(&BTreeSet::new(), &names, ad.adjoints_share_state)?;
-        let report = look(&lowered, &*ad.tool)?;
-        let place = Place::new(out, &names);
+        let report = check(&lowered, &*ad.tool)?;
+        let output_files = OutputFiles::new(out, &names);
         let text = lowered.part.text(&self.config);
-        files::write_if_changed(&place.bindings, text.as_bytes())?;
+        files::write_if_changed(&output_files.bindings, text.as_bytes())?;
         Ok(Built {
-            library: place.library,
-            bindings: place.bindings,
+            library: output_files.library,
+            bindings: output_files.bindings,
             report,
             link: None,
             notices,
@@ -133,16 +133,16 @@ impl Session {
     ) -> Result<Built, Error> {
         let config = &self.config;
         let names = self.names();
-        let place = Place::new(out, &names);
+        let output_files = OutputFiles::new(out, &names);
         let memo = Memo::open(out);
-        let shelf = Shelf::open(out)?;
+        let object_store = ObjectStore::open(out)?;
         self.estimate_from(out);
 
         // Read the sources; then prepare what does not change: the tools to compile with, and the C objects.
         let read = self.read_partitions(&memo)?;
         let ad = self.ad();
         let compiler = toolchain::find_or_install(config);
-        let c = self.compile_c(profile, &shelf);
+        let c = self.compile_c(profile, &object_store);
         let (ad, compiler, mut c) = match (ad, compiler, c) {
             (Ok(ad), Ok(compiler), Ok(c)) => (ad, compiler, c),
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
@@ -153,12 +153,13 @@ impl Session {
         };
         self.add_reached(c.headers.iter().cloned());
         let mut flags = compiler.target_flags()?;
-        let mut as_it_is = flags.clone();
-        as_it_is.extend(gfortran::flags_as_it_is(config, profile));
+        let mut pass_through_flags = flags.clone();
+        pass_through_flags.extend(gfortran::pass_through_flags(config, profile));
         flags.extend(gfortran::flags(config, profile));
         flags.push("-c".into());
         let mut warned = Report::default();
-        match self.compile_passed(&compiler, &shelf, &as_it_is, &mut warned) {
+        match self.compile_pass_through(&compiler, &object_store, &pass_through_flags, &mut warned)
+        {
             Ok(passed) => c.join(passed),
             Err(error) => {
                 // Here, too.
@@ -167,7 +168,7 @@ impl Session {
             }
         }
         self.add_reached(toolchain::files_of(&flags).map(|(_, file)| file));
-        let means = Means {
+        let tools = BuildTools {
             tool: &*ad.tool,
             tool_identity: &ad.identity,
             compiler: &compiler,
@@ -177,37 +178,37 @@ impl Session {
             cache: self.cache(),
             workers: &self.workers,
             recorder: &self.recorder,
-            shelf: &shelf,
-            beside: &[],
+            object_store: &object_store,
+            foreign_objects: &[],
         };
-        let context = Context {
+        let context = LibraryContext {
             config,
             names: &names,
-            means: &means,
+            tools: &tools,
             adjoints_share_state: ad.adjoints_share_state,
         };
 
         // Lower the library and determine its objects.
         let (planning, mut notices) = self.plan_library(read, &c.calls(), &memo, &context)?;
-        let Planning {
+        let LibraryPlan {
             sources,
             mut diagnostics,
             left_out,
             bindings,
             parts,
-            notes,
+            next_memo,
         } = planning;
-        notices.extend(said_of(&left_out));
+        notices.extend(left_out_notices(&left_out));
         notices.extend(bindings.notices());
 
         // Compute derivatives and compile objects.
-        let mut order: Vec<Result<Kept, usize>> = Vec::new();
+        let mut order: Vec<Result<KeyedObject, usize>> = Vec::new();
         let mut lowered = Vec::new();
         let mut layouts = Vec::new();
         for part in parts {
             match part {
-                Ready::Kept(objects) => order.extend(objects.into_iter().map(Ok)),
-                Ready::Lowered(part) => {
+                PlannedPart::UpToDate(objects) => order.extend(objects.into_iter().map(Ok)),
+                PlannedPart::Lowered(part) => {
                     let (program, layout, keys) = *part;
                     order.push(Err(keys.len()));
                     lowered.push(program);
@@ -220,7 +221,7 @@ impl Session {
             .zip(layouts)
             .map(|(program, (layout, keys))| (program.objects_with(&names, layout), keys))
             .collect();
-        let made = objects::make(&to_make, &means, &mut diagnostics)?;
+        let made = objects::make(&to_make, &tools, &mut diagnostics)?;
         let mut objects = in_order(order, made, &to_make);
         objects.extend(c.objects);
         let mut arguments = Vec::new();
@@ -236,12 +237,12 @@ impl Session {
         }
 
         // Write the files: the library, notes for the next build, the bindings.
-        self.write_library(&objects, &means, &names, &place, target, out)?;
+        self.write_library(&objects, &tools, &names, &output_files, target, out)?;
         if config.verify {
             verify::write(out, to_make.iter().filter_map(|(o, _)| o.plan()))?;
         }
-        notes.write(out)?;
-        files::write_if_changed(&place.bindings, bindings.text(config).as_bytes())?;
+        next_memo.write(out)?;
+        files::write_if_changed(&output_files.bindings, bindings.text(config).as_bytes())?;
         self.cache().finish();
         notices.extend(self.cache().notices());
         self.recorder.timings(self.workers.count()).write(out)?;
@@ -250,15 +251,15 @@ impl Session {
         std::mem::forget(to_make);
         std::mem::forget(lowered);
         let (directories, libraries) = compiler.runtime_libraries();
-        let called = Linked::of(config.link.iter(), &compiler, &config.flags);
+        let called = LinkedLibraries::of(config.link.iter(), &compiler, &config.flags);
         let mut report = Report {
             sources,
             diagnostics,
         };
         report.extend(warned);
         Ok(Built {
-            library: place.library,
-            bindings: place.bindings,
+            library: output_files.library,
+            bindings: output_files.bindings,
             report,
             link: Some(Link {
                 library: names.library(),
@@ -283,26 +284,30 @@ impl Session {
             || config.verify
             || config.verify_passes
             || !self.sources.c_files.is_empty();
-        if one || !self.passed()?.files.is_empty() {
+        if one || !self.pass_through_files()?.files.is_empty() {
             return Ok(None);
         }
         let step = self.recorder.begin("parse", "sources", 0);
         let mut included = Vec::new();
         let read = partitions::read(&self.sources.files, config, memo, &mut included)?;
         self.add_reached(included);
-        self.recorder.end(step, From::Ran);
+        self.recorder.end(step, StepOrigin::Ran);
         Ok(read)
     }
 
-    fn compile_c(&self, profile: &Profile, shelf: &Shelf) -> Result<Compiled, Error> {
+    fn compile_c(
+        &self,
+        profile: &Profile,
+        object_store: &ObjectStore,
+    ) -> Result<ForeignObjects, Error> {
         c_sources::compile(
             &self.sources.c_files,
-            &Workshop {
+            &CTools {
                 config: &self.config,
                 profile,
                 in_build_script: true,
                 cache: self.cache(),
-                shelf,
+                object_store,
                 workers: &self.workers,
                 recorder: &self.recorder,
             },
@@ -316,33 +321,33 @@ impl Session {
         read: Option<partitions::Library>,
         called_from_c: &BTreeSet<Name>,
         memo: &Memo,
-        context: &Context,
-    ) -> Result<(Planning, Vec<String>), Error> {
+        context: &LibraryContext,
+    ) -> Result<(LibraryPlan, Vec<String>), Error> {
         if let Some(read) = read {
             let step = self.recorder.begin("lower", "partitions", 0);
             if let Some(planning) = partitions::plan(read, memo, context)? {
-                self.recorder.end(step, From::Ran);
+                self.recorder.end(step, StepOrigin::Ran);
                 return Ok((planning, Vec::new()));
             }
         }
-        let Context {
+        let LibraryContext {
             names,
-            means,
+            tools,
             adjoints_share_state,
             ..
         } = context;
         let (mut lowered, notices) = self.whole(called_from_c, names, *adjoints_share_state)?;
         let objects = lowered.objects(names);
-        let keys = objects.keys(means);
+        let keys = objects.keys(tools);
         let layout = objects.into_layout();
         let report = &mut lowered.staged.report;
-        let planning = Planning {
+        let planning = LibraryPlan {
             sources: report.sources.clone(),
             diagnostics: std::mem::take(&mut report.diagnostics),
             left_out: Vec::new(),
             bindings: lowered.part.clone(),
-            parts: vec![Ready::Lowered(Box::new((lowered, layout, keys)))],
-            notes: Notes::default(),
+            parts: vec![PlannedPart::Lowered(Box::new((lowered, layout, keys)))],
+            next_memo: NextMemo::default(),
         };
         Ok((planning, notices))
     }
@@ -357,14 +362,14 @@ impl Session {
         let mut read = self.read()?;
         read.call_from_c(called_from_c);
         let mut notices = Vec::new();
-        if read.written.is_empty() && self.passed()?.files.is_empty() {
+        if read.written.is_empty() && self.pass_through_files()?.files.is_empty() {
             notices.push("no Fortran subprogram was found, so the library is empty".into());
         }
-        notices.extend(said_of(&read.left_out));
+        notices.extend(left_out_notices(&read.left_out));
         notices.extend(self.note()?);
         let step = self.recorder.begin("lower", "program", 0);
         let lowered = Lowered::new(read, None, &self.config, names, adjoints_share_state)?;
-        self.recorder.end(step, From::Ran);
+        self.recorder.end(step, StepOrigin::Ran);
         Ok((lowered, notices))
     }
 
@@ -372,35 +377,40 @@ impl Session {
     /// next build.
     fn write_library(
         &self,
-        objects: &[Kept],
-        means: &Means,
+        objects: &[KeyedObject],
+        tools: &BuildTools,
         names: &Names,
-        place: &Place,
+        output_files: &OutputFiles,
         target: &str,
         out: &Path,
     ) -> Result<(), Error> {
-        let shelf = means.shelf;
+        let object_store = tools.object_store;
         let wanted: Vec<(&str, &str)> = objects
             .iter()
             .map(|k| (k.object.name.as_str(), k.key.as_str()))
             .collect();
         let mut archived = None;
-        if !shelf.has_library(&place.library, wanted) {
+        if !object_store.has_library(&output_files.library, wanted) {
             let step = self.recorder.begin("archive", names.library(), 0);
             let members: Vec<&Object> = objects.iter().map(|k| &k.object).collect();
-            archived = Some(archive::write(&members, means, &place.library, target)?);
-            self.recorder.end(step, From::Ran);
+            archived = Some(archive::write(
+                &members,
+                tools,
+                &output_files.library,
+                target,
+            )?);
+            self.recorder.end(step, StepOrigin::Ran);
         }
         // Even if the library stays the same, messages about an object may refer to other lines now.
         let about: Vec<_> = objects
             .iter()
             .map(|k| (k.object.name.as_str(), &k.object.about))
             .collect();
-        if archived.is_some() || !shelf.is_about(&about) {
+        if archived.is_some() || !object_store.has_infos(&about) {
             let known = objects
                 .iter()
                 .map(|k| {
-                    let Kept {
+                    let KeyedObject {
                         object,
                         key,
                         recipe,
@@ -409,15 +419,15 @@ impl Session {
                     (name, key.clone(), recipe.clone(), about)
                 })
                 .collect();
-            shelf.close(out, archived.as_deref(), known)?;
+            object_store.close(out, archived.as_deref(), known)?;
         }
         Ok(())
     }
 }
 
-impl Place {
-    fn new(out: &Path, names: &Names) -> Place {
-        Place {
+impl OutputFiles {
+    fn new(out: &Path, names: &Names) -> OutputFiles {
+        OutputFiles {
             library: out.join(format!("lib{}.a", names.library())),
             bindings: out.join("farfel_bindings.rs"),
         }
@@ -426,14 +436,18 @@ impl Place {
 
 /// Returns all objects of the library in order. `order` has kept objects and, for each part that was made,
 /// the number of its objects; these are taken from `made`.
-fn in_order(order: Vec<Result<Kept, usize>>, made: Vec<Object>, of: &ToMake) -> Vec<Kept> {
+fn in_order(
+    order: Vec<Result<KeyedObject, usize>>,
+    made: Vec<Object>,
+    of: &ToMake,
+) -> Vec<KeyedObject> {
     let keys = of.iter().flat_map(|(_, keys)| keys);
-    let mut made = made.into_iter().zip(keys).map(|(object, key)| Kept {
+    let mut made = made.into_iter().zip(keys).map(|(object, key)| KeyedObject {
         object,
         key: key.hex(),
         recipe: key.recipe().to_owned(),
     });
-    let mut all: Vec<Kept> = Vec::new();
+    let mut all: Vec<KeyedObject> = Vec::new();
     for next in order {
         match next {
             Ok(kept) => all.push(kept),
@@ -443,7 +457,7 @@ fn in_order(order: Vec<Result<Kept, usize>>, made: Vec<Object>, of: &ToMake) -> 
     all
 }
 
-fn said_of(left_out: &[Name]) -> impl Iterator<Item = String> {
-    let said = |name: &Name| format!("the main program {name} is not a part of the library");
-    left_out.iter().map(said)
+fn left_out_notices(left_out: &[Name]) -> impl Iterator<Item = String> {
+    let notice = |name: &Name| format!("the main program {name} is not a part of the library");
+    left_out.iter().map(notice)
 }

@@ -1,11 +1,11 @@
 //! Builds executable programs.
 
-use crate::c_sources::{self, Workshop};
-use crate::checks::Block;
+use crate::c_sources::{self, CTools};
+use crate::derivative_checks::Block;
 use crate::gfortran::{self, Profile};
-use crate::link::Linked;
-use crate::plan::objects::{self, Means, Objects, Target};
-use crate::plan::shelf::Shelf;
+use crate::link::LinkedLibraries;
+use crate::plan::object_store::ObjectStore;
+use crate::plan::objects::{self, BuildTools, Objects, Target};
 use crate::read::has_main;
 use crate::session::Session;
 use crate::timings::Timings;
@@ -50,24 +50,29 @@ impl Session {
             opt_level: "2".into(),
             debug: false,
         };
-        let mut beside = c_sources::compile(
+        let mut foreign_objects = c_sources::compile(
             &self.sources.all(),
-            &Workshop {
+            &CTools {
                 config,
                 profile: &profile,
                 in_build_script: false,
                 cache: self.cache(),
-                shelf: &Shelf::default(),
+                object_store: &ObjectStore::default(),
                 workers,
                 recorder,
             },
         )?;
         let compiler = toolchain::find_or_install(config)?;
         let mut warned = Report::default();
-        let as_it_is = gfortran::flags_as_it_is(config, &profile);
-        beside.join(self.compile_passed(&compiler, &Shelf::default(), &as_it_is, &mut warned)?);
-        read.call_from_c(&beside.calls());
-        if !has_main(&read.program) && !beside.has_main() {
+        let pass_through_flags = gfortran::pass_through_flags(config, &profile);
+        foreign_objects.join(self.compile_pass_through(
+            &compiler,
+            &ObjectStore::default(),
+            &pass_through_flags,
+            &mut warned,
+        )?);
+        read.call_from_c(&foreign_objects.calls());
+        if !has_main(&read.program) && !foreign_objects.has_main() {
             return Err(Error::NoMainProgram);
         }
         let mut staged = self.stage(read, None)?;
@@ -78,20 +83,20 @@ impl Session {
         let mut flags = gfortran::flags(config, &profile);
         let linked = config.libraries.iter().flat_map(|l| &l.config.link);
         let linked = config.link.iter().chain(linked);
-        let linked = Linked::of(linked, &compiler, &config.flags);
+        let linked = LinkedLibraries::of(linked, &compiler, &config.flags);
         flags.extend(linked.flags());
-        let beside: Vec<(String, Vec<u8>)> = beside
+        let foreign_objects: Vec<(String, Vec<u8>)> = foreign_objects
             .objects
             .into_iter()
             .map(|k| (k.object.name, k.object.code))
             .collect();
-        if beside.is_empty() {
+        if foreign_objects.is_empty() {
             // The whole program is in this one file, so that gfortran may inline everything.
             flags.push("-fwhole-program".into());
         }
         let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
         let objects = Objects::new(&staged, Target::Program);
-        let means = Means {
+        let tools = BuildTools {
             tool: &*ad.tool,
             tool_identity: &ad.identity,
             compiler: &compiler,
@@ -101,11 +106,11 @@ impl Session {
             cache: self.cache(),
             workers,
             recorder,
-            shelf: &Shelf::default(),
-            beside: &beside,
+            object_store: &ObjectStore::default(),
+            foreign_objects: &foreign_objects,
         };
-        let keys = objects.keys(&means);
-        let made = objects::make(&[(objects, keys)], &means, &mut diagnostics);
+        let keys = objects.keys(&tools);
+        let made = objects::make(&[(objects, keys)], &tools, &mut diagnostics);
         let made = made.map_err(|error| with_left_out(error, config))?;
         if let Some(program) = made.first() {
             files::write_program(out, &program.code)?;

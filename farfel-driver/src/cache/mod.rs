@@ -35,16 +35,16 @@
 //! | `usage` | the size, hits and misses |
 //! | `gc` | enforcement of the size limit |
 //! | `remote` | the second tier |
-//! | `flight` | concurrent requests for the same entry |
+//! | `pending` | concurrent requests for the same entry |
 //! | `maintain` | the operations of `farfel cache` |
 
 mod entry;
-mod flight;
 mod gc;
 mod home;
 mod key;
 mod maintain;
 mod notices;
+mod pending;
 mod remote;
 mod store;
 mod usage;
@@ -62,8 +62,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::CacheSettings;
-use flight::Flights;
 use notices::{Notices, Topic};
+use pending::PendingEntries;
 use remote::Remote;
 use store::{Store, reason};
 
@@ -76,7 +76,7 @@ pub struct Cache {
     remote: Option<Remote>,
     bound: u64,
     notices: Arc<Notices>,
-    flights: Flights,
+    pending: PendingEntries,
     /// Set when a write has failed, since the next one would fail, too.
     full: AtomicBool,
     /// By how many bytes the cache has grown since the usage file was last updated.
@@ -134,7 +134,7 @@ impl Cache {
             remote: None,
             bound: 0,
             notices: Arc::default(),
-            flights: Flights::default(),
+            pending: PendingEntries::default(),
             full: AtomicBool::new(false),
             grown: AtomicI64::new(0),
             counts: Mutex::default(),
@@ -148,13 +148,13 @@ impl Cache {
 
     /// Like [`Cache::get`], and also returns where the entry was.
     pub fn find(&self, key: &Key) -> Option<(Entry, Origin)> {
-        let found = self.look(key);
+        let found = self.find_uncounted(key);
         self.count(key, found.is_some());
         found
     }
 
-    fn look(&self, key: &Key) -> Option<(Entry, Origin)> {
-        if let Some(found) = self.look_here(key) {
+    fn find_uncounted(&self, key: &Key) -> Option<(Entry, Origin)> {
+        if let Some(found) = self.find_local(key) {
             return Some((found, Origin::Here));
         }
         let (entry, bytes) = self.remote.as_ref()?.get(key.digest())?;
@@ -162,7 +162,7 @@ impl Cache {
         Some((entry, Origin::Remote))
     }
 
-    fn look_here(&self, key: &Key) -> Option<Entry> {
+    fn find_local(&self, key: &Key) -> Option<Entry> {
         let read = self.store.as_ref()?.read(key.digest());
         read.unwrap_or_else(|e| {
             self.notice(Topic::Read, "cannot be read", &e);
@@ -222,9 +222,9 @@ impl Cache {
         if let Some(found) = self.find(key) {
             return Ok(found);
         }
-        let _turn = self.flights.enter(self.store.as_ref(), key);
+        let _permit = self.pending.enter(self.store.as_ref(), key);
         // Another process may have made it while we waited.
-        if let Some(found) = self.look_here(key) {
+        if let Some(found) = self.find_local(key) {
             return Ok((found, Origin::Here));
         }
         let entry = make()?;

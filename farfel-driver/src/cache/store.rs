@@ -59,7 +59,7 @@ impl Store {
     ///
     /// The reason why it cannot be used: it cannot be created, or others can write to it.
     pub(super) fn open(directory: &Path) -> Result<Store, String> {
-        let store = Store::made(directory)?;
+        let store = Store::create(directory)?;
         let tag = store.root.join("CACHEDIR.TAG");
         if !tag.exists() {
             // Errors do not matter, since the file is only for backup programs.
@@ -68,7 +68,7 @@ impl Store {
         Ok(store)
     }
 
-    fn made(directory: &Path) -> Result<Store, String> {
+    fn create(directory: &Path) -> Result<Store, String> {
         let root = directory.join(ROOT);
         let mut reason_of_last = "other processes remove it again and again".to_owned();
         // Another process may clear the cache between creation and opening.
@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// Returns the path of a file of the cache that is not an entry.
-    pub(super) fn beside(&self, name: &str) -> PathBuf {
+    pub(super) fn extra_file(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 

@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Reads the file, if it exists and is intact.
 pub(super) fn read(store: &Store) -> Option<Usage> {
-    parse(&fs::read_to_string(store.beside(NAME)).ok()?)
+    parse(&fs::read_to_string(store.extra_file(NAME)).ok()?)
 }
 
 /// Updates the file and returns its new contents. Returns `None` if another process holds the lock for long:
@@ -69,7 +69,7 @@ pub(super) fn update(store: &Store, change: impl FnOnce(&mut Usage)) -> io::Resu
         }
     };
     usage.kinds.retain(|kind, _| is_name(kind));
-    store.replace(&store.beside(NAME), text(&usage).as_bytes())?;
+    store.replace(&store.extra_file(NAME), text(&usage).as_bytes())?;
     Ok(Some(usage))
 }
 

@@ -1,6 +1,6 @@
 //! INTEGER operations without a result, for which processors end the process.
 
-use super::Work;
+use super::EndReplacer;
 use crate::support::{Operation, Support, shortened};
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Type, Unit};
@@ -39,7 +39,7 @@ pub(super) fn may_fail(unit: &Unit, e: &Expr) -> Option<Support> {
     Some(Support::Integers(operation, bytes(a)?, bytes(b)?))
 }
 
-impl Work<'_> {
+impl EndReplacer<'_> {
     /// Rewrites an expression with everything in it.
     pub(super) fn expr(&mut self, e: &mut Expr) {
         let found = may_fail(&self.unit, e).map(|s| (s, shown(&self.unit, e)));

@@ -6,12 +6,12 @@
 //! value that the statement itself has read stays where it is; `farfel-runtime` is notified of such a
 //! statement, and thus knows which files are lost if a call ends in it. It is asked before other statements.
 
-use super::Work;
+use super::EndReplacer;
 use crate::support::{Ending, Support};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Class, Expr, ExprKind, Io, IoKind, Label, Name, Place, Stmt,
-    StmtKind, SymId, Type, Unit,
+    Allocation, BinOp, Block, Class, Expr, ExprKind, Io, IoKind, Label, Name, Stmt, StmtKind,
+    StorageClass, SymId, Type, Unit,
 };
 use farfel_lang::storage::constant;
 use farfel_lang::types::{rank, type_of};
@@ -20,7 +20,7 @@ use std::collections::HashSet;
 /// A loop around an item: variable, bounds and step.
 type Loop = (SymId, [Expr; 2], Option<Expr>);
 
-impl Work<'_> {
+impl EndReplacer<'_> {
     /// Rewrites an input or output statement, and adds the statements that must follow it.
     pub(super) fn input_output(&mut self, mut s: Stmt) -> Block {
         let span = s.span;
@@ -108,7 +108,7 @@ impl Work<'_> {
                 let text = self.variable("FARFEL_M", Type::Character, Some(Expr::int(200, span)));
                 let text = Expr::var(text, span);
                 io.control.push(Expr::keyword("IOMSG", text.clone(), span));
-                behind.push(self.asked(Ending::InputOutput, status, text, span));
+                behind.push(self.end_if_failed(Ending::InputOutput, status, text, span));
             }
         }
         std::iter::once(s).chain(behind).collect()
@@ -182,7 +182,7 @@ impl Work<'_> {
         let status = self.status("STAT", &mut control, span);
         self.before.push(allocation(false, room, control));
         let shown = Expr::text("the output list", span);
-        let end = self.asked(Ending::Memory, status, shown, span);
+        let end = self.end_if_failed(Ending::Memory, status, shown, span);
         self.before.extend([end, none()]);
         self.before.push(nest(loops, vec![more, set]));
         self.before.push(none());
@@ -328,7 +328,7 @@ fn calls_functions(unit: &Unit, e: &Expr) -> bool {
 
 fn is_check(unit: &Unit, function: SymId) -> bool {
     let symbol = &unit.symbols[function];
-    symbol.place == Place::Global && Support::is_name(&symbol.name)
+    symbol.storage_class == StorageClass::Global && Support::is_name(&symbol.name)
 }
 
 fn has(io: &Io, key: &str) -> bool {

@@ -1,7 +1,8 @@
 //! In a library, makes statements that would end the process end the current call from Rust instead.
 //!
-//! This is a pass over the final program of a library, after [`guard`](crate::guard). In each of these cases
-//! the program calls `farfel-runtime`, which unwinds to the Rust function, with the place in the source:
+//! This is a pass over the final program of a library, after [`bounds_checks`](crate::bounds_checks). In
+//! each of these cases the program calls `farfel-runtime`, which unwinds to the Rust function, with the
+//! place in the source:
 //!
 //! | | what is done |
 //! |---|---|
@@ -15,11 +16,11 @@
 mod arithmetic;
 mod io;
 
-use crate::guard::{place_of, under, unlabel_loops};
+use crate::bounds_checks::{place_of, under, unlabel_loops};
 use crate::support::{END, Ending, Support, has_another, intrinsic};
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Origin, Place, Program, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit,
+    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Origin, Program, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant::{self, extents};
@@ -41,18 +42,18 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// Determines how a unit may end a call, apart from its callees.
-    pub(crate) fn of(unit: &Unit, own: Own) -> Ends {
-        let mut work = Work::new(unit.clone(), own, None);
-        work.run();
-        work.ends
+    pub(crate) fn of(unit: &Unit, own: IsOwnProcedure) -> Ends {
+        let mut replacer = EndReplacer::new(unit.clone(), own, None);
+        replacer.run();
+        replacer.ends
     }
 }
 
 /// Whether the library has a procedure with this name.
-pub(crate) type Own<'a> = &'a dyn Fn(&str) -> bool;
+pub(crate) type IsOwnProcedure<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Returns the reason why a unit's declarations may end the process, if this cannot be prevented.
-pub(crate) fn bar(unit: &Unit) -> Option<String> {
+pub(crate) fn obstacle(unit: &Unit) -> Option<String> {
     let divides = |e: &Expr| {
         let mut found = false;
         e.walk(&mut |e| found |= arithmetic::may_fail(unit, e).is_some());
@@ -64,7 +65,7 @@ pub(crate) fn bar(unit: &Unit) -> Option<String> {
             .length
             .as_ref()
             .is_some_and(|e| e.kind != ExprKind::Star && constant::integer(unit, e).is_none());
-        s.place == Place::Local && !s.is_array() && open
+        s.storage_class == StorageClass::Local && !s.is_array() && open
     };
     let variables = || unit.symbols.iter().filter(|(_, s)| s.is_variable());
     let sizes = |s: &Symbol| {
@@ -88,7 +89,7 @@ pub(crate) fn bar(unit: &Unit) -> Option<String> {
 
 /// Whether a variable is an array whose size depends on the call.
 fn is_automatic(unit: &Unit, s: &Symbol) -> bool {
-    let own = s.place == Place::Local && s.is_variable() && s.is_array();
+    let own = s.storage_class == StorageClass::Local && s.is_variable() && s.is_array();
     own && s.dims.iter().all(|d| d.upper.is_some()) && extents(unit, &s.dims).is_none()
 }
 
@@ -100,16 +101,16 @@ pub(crate) fn replace(program: &mut Program, library: &Program, sources: &Source
         points.any(|e| e.name == name)
     };
     for unit in std::mem::take(&mut program.units) {
-        let mut work = Work::new(unit, &own, Some(sources));
-        work.run();
-        program.units.push(work.unit);
+        let mut replacer = EndReplacer::new(unit, &own, Some(sources));
+        replacer.run();
+        program.units.push(replacer.unit);
     }
 }
 
 /// A unit being rewritten. Its body has been taken out.
-struct Work<'a> {
+struct EndReplacer<'a> {
     unit: Unit,
-    own: Own<'a>,
+    own: IsOwnProcedure<'a>,
     sources: Option<&'a Sources>,
     ends: Ends,
     /// Statements to be inserted before the current one.
@@ -118,9 +119,9 @@ struct Work<'a> {
     reports: HashMap<&'static str, SymId>,
 }
 
-impl<'a> Work<'a> {
-    fn new(unit: Unit, own: Own<'a>, sources: Option<&'a Sources>) -> Work<'a> {
-        Work {
+impl<'a> EndReplacer<'a> {
+    fn new(unit: Unit, own: IsOwnProcedure<'a>, sources: Option<&'a Sources>) -> EndReplacer<'a> {
+        EndReplacer {
             unit,
             own,
             sources,
@@ -235,7 +236,7 @@ impl<'a> Work<'a> {
                     let shown = Expr::text(format!("{word} ({})", shown.join(", ")), span);
                     let status = self.status("STAT", &mut a.control, span);
                     self.ends.expected = true;
-                    return vec![s, self.asked(Ending::Memory, status, shown, span)];
+                    return vec![s, self.end_if_failed(Ending::Memory, status, shown, span)];
                 }
             }
             StmtKind::LogicalIf(condition, inner) => {
@@ -296,7 +297,7 @@ impl<'a> Work<'a> {
     }
 
     /// Returns a statement that ends the current call if a status is not zero.
-    fn asked(&mut self, ending: Ending, status: Expr, text: Expr, span: Span) -> Stmt {
+    fn end_if_failed(&mut self, ending: Ending, status: Expr, text: Expr, span: Span) -> Stmt {
         let failed = Expr::binary(BinOp::Ne, status.clone(), Expr::int(0, span));
         let end = self.end(ending, status, text, span);
         Stmt::logical_if(failed, end, span)
@@ -349,7 +350,7 @@ impl<'a> Work<'a> {
         let symbol = Symbol {
             class,
             ty,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             origin: Origin::Generated,
             ..Symbol::new(name.into(), Span::NONE)
         };
@@ -371,7 +372,7 @@ impl<'a> Work<'a> {
     /// Whether a callee is this subroutine of gfortran.
     fn is_gnu(&self, callee: SymId, name: &str) -> bool {
         let symbol = &self.unit.symbols[callee];
-        let global = symbol.place == Place::Global && !symbol.external;
+        let global = symbol.storage_class == StorageClass::Global && !symbol.external;
         symbol.name == name && global && !(self.own)(name)
     }
 }

@@ -8,7 +8,7 @@
 //! A closure may take another lock while its caller holds one. Therefore all subprograms that call closures
 //! have one lock, so that there can be no deadlock.
 
-use super::{Memory, state};
+use super::{MemoryModel, state};
 use farfel_lang::ir::{Name, Origin, Program, Unit};
 use farfel_lang::storage::common_blocks;
 use std::collections::{HashMap, HashSet};
@@ -30,7 +30,7 @@ enum State {
 
 /// What the units of a program do that concerns others, apart from their variables.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct SharedUses {
     /// Units with input or output.
     pub files: HashSet<Name>,
     /// Units that call closures, themselves or in their callees.
@@ -44,8 +44,8 @@ pub(super) fn locks(
     program: &Program,
     shares: &HashSet<Name>,
     callees: &HashMap<Name, HashSet<Name>>,
-    shared: &Shared,
-    memory: Memory,
+    shared: &SharedUses,
+    memory: MemoryModel,
 ) -> HashMap<Name, usize> {
     let sharing = || program.units.iter().filter(|u| shares.contains(&u.name));
     let one = memory.part
@@ -55,7 +55,7 @@ pub(super) fn locks(
     if one {
         return sharing().map(|u| (u.name.clone(), 0)).collect();
     }
-    let mut sets = Sets::default();
+    let mut sets = LockSets::default();
     for unit in sharing() {
         let own = State::Unit(unit.name.clone());
         for other in uses(unit, shared) {
@@ -79,7 +79,7 @@ pub(super) fn locks(
 }
 
 /// Returns the state that a unit itself shares with others.
-fn uses(unit: &Unit, shared: &Shared) -> Vec<State> {
+fn uses(unit: &Unit, shared: &SharedUses) -> Vec<State> {
     let blocks = common_blocks(unit).into_iter();
     let mut found: Vec<State> = blocks.map(State::Block).collect();
     if shared.files.contains(&unit.name) {
@@ -96,11 +96,11 @@ fn uses(unit: &Unit, shared: &Shared) -> Vec<State> {
 
 /// Disjoint sets, each with a root.
 #[derive(Default)]
-struct Sets {
+struct LockSets {
     above: HashMap<State, State>,
 }
 
-impl Sets {
+impl LockSets {
     fn root(&self, of: &State) -> State {
         let mut at = of;
         while let Some(above) = self.above.get(at) {

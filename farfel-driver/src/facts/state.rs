@@ -4,17 +4,21 @@
 //! arrays, COMMON. This is harmful only if something may assign them: tables and constants in DATA can be
 //! read by any number of threads.
 
-use super::{Memory, is_large};
+use super::{MemoryModel, is_large};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Attribute, Class, Expr, ExprKind, Name, Origin, Place, Program, SaveItem, SpecKind, SymId,
-    Symbol, Unit,
+    Attribute, Class, Expr, ExprKind, Name, Origin, Program, SaveItem, SpecKind, StorageClass,
+    SymId, Symbol, Unit,
 };
 use farfel_lang::storage::{UnitStorage, common_blocks};
 use std::collections::HashSet;
 
 /// Returns the names of the units with shared variables of which some may be assigned.
-pub(super) fn changing(program: &Program, assigned: &Assigned, memory: Memory) -> HashSet<Name> {
+pub(super) fn changing(
+    program: &Program,
+    assigned: &Assigned,
+    memory: MemoryModel,
+) -> HashSet<Name> {
     let units = &program.units;
     let named = |units: Vec<&Unit>| units.into_iter().map(|u| u.name.clone()).collect();
     // With the options for static memory, the border subroutines and the compiler's own checks have variables
@@ -22,21 +26,24 @@ pub(super) fn changing(program: &Program, assigned: &Assigned, memory: Memory) -
     if memory.all_static || units.iter().any(is_opaque) {
         return named(units.iter().filter(|u| has_any(u, memory)).collect());
     }
-    let own: Vec<Own> = units.iter().map(|u| Own::of(u, assigned)).collect();
-    let assigned: HashSet<&Name> = own.iter().flat_map(|o| &o.assigned_blocks).collect();
+    let unit_states: Vec<UnitState> = units.iter().map(|u| UnitState::of(u, assigned)).collect();
+    let assigned: HashSet<&Name> = unit_states
+        .iter()
+        .flat_map(|o| &o.assigned_blocks)
+        .collect();
     // Derivatives of COMMON variables are in COMMON, too, and do not exist yet.
     let unknown = units.iter().any(|u| u.origin == Origin::Derivative);
-    let is_shared = |o: &Own| {
+    let is_shared = |o: &UnitState| {
         let changes = |b: &Name| unknown || memory.known_to_c.contains(b) || assigned.contains(b);
         o.changes || o.blocks.iter().any(changes)
     };
-    let shared = units.iter().zip(&own).filter(|(_, o)| is_shared(o));
+    let shared = units.iter().zip(&unit_states).filter(|(_, o)| is_shared(o));
     named(shared.map(|(u, _)| u).collect())
 }
 
 /// Returns the names of the units with variables that do not belong to instances: those that C knows, and
 /// those in files that are not available.
-pub(super) fn of_others(program: &Program, memory: Memory) -> HashSet<Name> {
+pub(super) fn of_others(program: &Program, memory: MemoryModel) -> HashSet<Name> {
     let unknown = |u: &Unit| {
         let mut specs = u.specs.iter();
         specs.any(|s| matches!(s.kind, SpecKind::Use(_) | SpecKind::Include(_)))
@@ -50,14 +57,14 @@ pub(super) fn of_others(program: &Program, memory: Memory) -> HashSet<Name> {
 }
 
 /// Whether a unit has shared variables, assigned or not.
-pub(super) fn has_any(unit: &Unit, memory: Memory) -> bool {
+pub(super) fn has_any(unit: &Unit, memory: MemoryModel) -> bool {
     let declares = unit.specs.iter().any(|s| {
         matches!(
             s.kind,
             SpecKind::Common(_) | SpecKind::Data(_) | SpecKind::Save(_)
         )
     });
-    let shares = |s: &Symbol| s.saved || matches!(s.place, Place::Common(_));
+    let shares = |s: &Symbol| s.saved || matches!(s.storage_class, StorageClass::Common(_));
     memory.all_static
         || declares
         || unit.symbols.iter().any(|(_, s)| shares(s))
@@ -75,7 +82,7 @@ pub(super) fn has_tied(unit: &Unit) -> bool {
 /// Whether variables of any unit may be changed without a visible statement.
 pub(crate) fn is_opaque(unit: &Unit) -> bool {
     let is_hidden = |s: &Symbol| {
-        matches!(s.place, Place::Pointee(_))
+        matches!(s.storage_class, StorageClass::Pointee(_))
             || s.has(Attribute::Volatile)
             || matches!(s.class, Class::Intrinsic(i) if i.name == "LOC")
     };
@@ -91,7 +98,7 @@ pub(crate) fn is_opaque(unit: &Unit) -> bool {
 }
 
 /// What is known about one unit without the others.
-struct Own {
+struct UnitState {
     /// Whether it has static variables that it, or a callee, may assign.
     changes: bool,
     /// The COMMON blocks that it declares.
@@ -100,16 +107,16 @@ struct Own {
     assigned_blocks: HashSet<Name>,
 }
 
-impl Own {
-    fn of(unit: &Unit, assigned: &Assigned) -> Own {
+impl UnitState {
+    fn of(unit: &Unit, assigned: &Assigned) -> UnitState {
         let storage = UnitStorage::of(unit);
         let assigned = assigned.in_unit(unit);
-        let block = |s: &SymId| match &unit.symbols[*s].place {
-            Place::Common(name) => Some(name.clone()),
+        let block = |s: &SymId| match &unit.symbols[*s].storage_class {
+            StorageClass::Common(name) => Some(name.clone()),
             _ => storage.common_block(*s).cloned(),
         };
         let named = unit.symbols.ids().filter_map(|s| block(&s));
-        Own {
+        UnitState {
             changes: !kept(unit, &storage).is_disjoint(&assigned),
             blocks: named.chain(common_blocks(unit)).collect(),
             assigned_blocks: assigned.iter().filter_map(block).collect(),
@@ -125,11 +132,11 @@ pub(crate) fn kept(unit: &Unit, storage: &UnitStorage) -> HashSet<SymId> {
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(items) if items.is_empty()));
     let is_kept = |id: SymId, s: &Symbol| {
-        let own = match s.place {
-            Place::Local => true,
+        let own = match s.storage_class {
+            StorageClass::Local => true,
             // A function does not keep its result; with RESULT, the function's name may be an ordinary
             // variable.
-            Place::Result => s.name != unit.name,
+            StorageClass::Result => s.name != unit.name,
             _ => false,
         };
         let keeps = everything || s.saved || s.init.is_some() || declared.contains(&id);

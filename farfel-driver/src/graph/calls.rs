@@ -1,6 +1,6 @@
 //! The call graph of a lowered program with the derivatives that it requests.
 
-use super::{Edge, EdgeKind, Graph, Node, NodeKind, Place};
+use super::{Edge, EdgeKind, Graph, Node, NodeKind, SourceLine};
 use farfel_lang::Sources;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::ir::{AdMode, Name, Program, Request, UnitKind};
@@ -31,7 +31,7 @@ impl Graph {
                     UnitKind::BlockData if !unit.name.is_empty() => vec!["block data".to_owned()],
                     _ => Vec::new(),
                 },
-                Place::of(unit.span, sources),
+                SourceLine::of(unit.span, sources),
             ));
         }
         for (i, request) in requests.iter().enumerate() {
@@ -40,7 +40,7 @@ impl Graph {
                 format!("run {} of {}", i + 1, requests.len()),
                 derivative_of(program, request),
             ];
-            let place = Place::of(request.span, sources);
+            let place = SourceLine::of(request.span, sources);
             graph.nodes.push(node(
                 &request.derivative,
                 NodeKind::Derivative,
@@ -73,7 +73,7 @@ impl Graph {
     }
 }
 
-fn node(name: &Name, kind: NodeKind, notes: Vec<String>, place: Option<Place>) -> Node {
+fn node(name: &Name, kind: NodeKind, notes: Vec<String>, place: Option<SourceLine>) -> Node {
     Node {
         id: name.to_string(),
         // Only BLOCK DATA may have no name.

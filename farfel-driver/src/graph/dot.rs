@@ -1,7 +1,7 @@
 //! Renders graphs in DOT, for Graphviz.
 
 use super::text::shown;
-use super::{EdgeKind, Graph, NodeKind, Place};
+use super::{EdgeKind, Graph, NodeKind, SourceLine};
 
 /// Renders the graph in the language of Graphviz: `farfel graph --format dot | dot -Tpdf`.
 pub fn render(graph: &Graph) -> String {
@@ -17,7 +17,7 @@ pub fn render(graph: &Graph) -> String {
             .chain(&node.notes)
             .map(String::as_str)
             .collect();
-        let link = node.place.as_ref().and_then(Place::address);
+        let link = node.place.as_ref().and_then(SourceLine::address);
         let link = link.map(|link| format!(", URL={}", quoted(&link)));
         text += &format!(
             "  n{i} [label={}, fillcolor=\"{}\"{}];\n",

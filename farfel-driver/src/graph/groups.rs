@@ -2,7 +2,7 @@
 //! prefix.
 
 use super::text::shown;
-use super::{EdgeKind, Graph, NodeKind, Place};
+use super::{EdgeKind, Graph, NodeKind, SourceLine};
 use std::collections::BTreeMap;
 
 /// Graphs with at most this many nodes are shown whole.
@@ -178,7 +178,7 @@ fn by_place(graph: &Graph, parts: Vec<Part>, depth: usize) -> Vec<Part> {
     let mut files: BTreeMap<String, Vec<Part>> = BTreeMap::new();
     let mut alone = Vec::new();
     for part in parts {
-        let place: Option<&Place> = graph.nodes[part.first].place.as_ref();
+        let place: Option<&SourceLine> = graph.nodes[part.first].place.as_ref();
         let mut names = place.map_or("", |p| &p.file).split('/').skip(depth);
         match (names.next(), names.next()) {
             (Some(folder), Some(_)) => folders.entry(folder.into()).or_default().push(part),
@@ -343,7 +343,7 @@ mod tests {
             label: label.clone(),
             kind: NodeKind::Subprogram,
             notes: Vec::new(),
-            place: (!file.is_empty()).then(|| Place {
+            place: (!file.is_empty()).then(|| SourceLine {
                 file: file.clone(),
                 line: 1,
                 link: None,
@@ -361,13 +361,13 @@ mod tests {
     }
 
     /// Returns lines like a table of contents, with the number of members for each group of nodes only.
-    fn told(members: &[Member]) -> Vec<String> {
+    fn described(members: &[Member]) -> Vec<String> {
         let mut lines = Vec::new();
         for member in members {
             if let Member::Group(g) = member {
                 let kind = g.kind.name();
                 lines.push(format!("{} ({kind}, {})", g.label, g.members.len()));
-                lines.extend(told(&g.members).into_iter().map(|l| format!("  {l}")));
+                lines.extend(described(&g.members).into_iter().map(|l| format!("  {l}")));
             }
         }
         lines
@@ -419,7 +419,7 @@ mod tests {
         }
         let graph = graph(&nodes);
         depth_of_sound(&graph);
-        let lines = told(&members(&graph));
+        let lines = described(&members(&graph));
         assert_eq!(lines[0], "lib/ (folder, 31)");
         assert_eq!(lines[1], "  many.f (file, 10)");
         assert_eq!(lines[2], "    D1… (names, 11)");
@@ -434,7 +434,7 @@ mod tests {
         let in_file = |i: usize| (format!("A{i}"), format!("a/b/c/{}.f", i / 40));
         let mut nodes: Vec<_> = (0..80).map(in_file).collect();
         nodes.push(("X".into(), "x.f".into()));
-        let lines = told(&members(&graph(&nodes)));
+        let lines = described(&members(&graph(&nodes)));
         assert_eq!(lines[0], "a/b/c/ (folder, 2)");
     }
 
@@ -451,7 +451,7 @@ mod tests {
         names.push("XERBLA".into());
         let graph = named(names);
         depth_of_sound(&graph);
-        let lines = told(&members(&graph));
+        let lines = described(&members(&graph));
         assert_eq!(lines[0], "C… (names, 4)");
         assert_eq!(lines[1], "  CG… (names, 30)");
         // Two names that begin with I are left open.
@@ -491,7 +491,7 @@ mod tests {
         graph.nodes[99].kind = NodeKind::Lower;
         let members = members(&graph);
         assert_eq!(members.len(), 2);
-        assert_eq!(told(&members)[0], "parse (kind, 10)");
+        assert_eq!(described(&members)[0], "parse (kind, 10)");
     }
 
     /// Names that prefixes do not divide well.

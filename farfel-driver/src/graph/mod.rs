@@ -65,12 +65,12 @@ pub struct Node {
     /// Further information: `run 3 of 5`, the short hash of a step.
     pub notes: Vec<String>,
     /// Its place in the sources; `None` if there is no corresponding line.
-    pub place: Option<Place>,
+    pub place: Option<SourceLine>,
 }
 
 /// A line of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLine {
     /// The file's name as shown to people.
     pub file: String,
     /// The line, from 1.
@@ -79,11 +79,11 @@ pub struct Place {
     pub link: Option<String>,
 }
 
-impl Place {
+impl SourceLine {
     /// Returns the beginning of a span; `None` for [`Span::NONE`].
-    pub(crate) fn of(span: Span, sources: &Sources) -> Option<Place> {
+    pub(crate) fn of(span: Span, sources: &Sources) -> Option<SourceLine> {
         let file = sources.get(span.file)?;
-        Some(Place {
+        Some(SourceLine {
             file: file.name.clone(),
             line: file.line_column(span.start).line,
             link: None,

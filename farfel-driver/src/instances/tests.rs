@@ -1,9 +1,9 @@
 //! Programs print the same if their main program becomes a subprogram with instances.
 
-use super::{BYTES, START, Settled, convert};
+use super::{BYTES, START, StateSignatures, convert};
 use crate::assemble::{Library, Links};
 use crate::border::fixed_form;
-use crate::guard::number_labels;
+use crate::bounds_checks::number_labels;
 use crate::names::Names;
 use farfel_lang::Sources;
 use farfel_lang::ir::{Program, UnitKind};
@@ -27,11 +27,11 @@ fn with_instance(fortran: &str) -> Result<String, String> {
         unit.body = body;
     }
     let exports = [main.clone(), BYTES.into(), START.into()];
-    let settled = Settled {
+    let signatures = StateSignatures {
         with: HashSet::from([&main]),
-        ..Settled::default()
+        ..StateSignatures::default()
     };
-    convert(&mut program, &settled, &[], &BTreeSet::new(), 4);
+    convert(&mut program, &signatures, &[], &BTreeSet::new(), 4);
     let names = Names::new("test", "1");
     let library = Library::new(program, names.clone(), &Links::default());
     let mut text = library.text(&exports, &[], &Sources::new(), false);
@@ -136,7 +136,7 @@ fn random_programs_print_the_same() {
             .map(|i| Case::new(seed, bundle * 25 + i, FLAT))
             .collect();
         let fine: Vec<&Case> = cases.iter().filter(|c| made(c).is_ok()).collect();
-        let Ok(fortran) = trial::fortran(&fine, FLAT, trial::Made::Compiled) else {
+        let Ok(fortran) = trial::fortran(&fine, FLAT, trial::Translation::Compiled) else {
             continue;
         };
         if let Err(all) = compare(&fortran, &["-O1"]) {
@@ -157,5 +157,5 @@ fn random_programs_print_the_same() {
 }
 
 fn made(case: &Case) -> Result<String, String> {
-    trial::fortran(&[case], FLAT, trial::Made::Compiled)
+    trial::fortran(&[case], FLAT, trial::Translation::Compiled)
 }

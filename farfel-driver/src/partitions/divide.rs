@@ -13,7 +13,7 @@
 //! light.
 
 use super::summary::{Dummy, Summary};
-use crate::plan::groups::Together;
+use crate::plan::groups::UnionFind;
 use farfel_lang::intrinsics::Intrinsic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -188,7 +188,7 @@ fn light(units: &[Summary], refers: &[Vec<usize>]) -> Vec<bool> {
 }
 
 fn partitions(units: &[Summary], refers: &[Vec<usize>], light: &[bool]) -> Vec<Partition> {
-    let mut together = Together::new(units.len());
+    let mut together = UnionFind::new(units.len());
     let mut first_user: HashMap<&str, usize, Quick> = HashMap::default();
     for (i, unit) in units.iter().enumerate() {
         for other in refers[i].iter().filter(|o| !light[**o]) {

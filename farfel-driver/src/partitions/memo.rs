@@ -1,7 +1,7 @@
 //! The records that are kept between builds, in OUT_DIR.
 
 use super::summary::Summary;
-use crate::bind::Part;
+use crate::bind::BindingsPart;
 use crate::codec::{Reader, Writer, unsealed};
 use crate::{Error, files};
 use std::collections::{BTreeMap, HashMap};
@@ -16,15 +16,15 @@ pub(super) type Digest = [u8; 32];
 /// The results of a partition, apart from its object files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub objects: Vec<Planned>,
-    pub part: Part,
+    pub objects: Vec<PlannedObject>,
+    pub part: BindingsPart,
     /// The warnings; see `plan::messages`.
     pub warnings: String,
 }
 
 /// An object of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Planned {
+pub(super) struct PlannedObject {
     pub name: String,
     /// Its key in hexadecimal.
     pub key: String,
@@ -41,7 +41,7 @@ pub(crate) struct Memo {
 
 /// The records of the current build: only those that it uses are kept.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct NextMemo {
     files: BTreeMap<Digest, Vec<u8>>,
     partitions: BTreeMap<Digest, Vec<u8>>,
 }
@@ -81,13 +81,13 @@ impl Memo {
         let pair = |from: &mut Reader| Some((from.text()?.to_owned(), from.text()?.to_owned()));
         Some(Outcome {
             objects: from.list(|from| {
-                Some(Planned {
+                Some(PlannedObject {
                     name: text(from)?,
                     key: text(from)?,
                     shared: from.list(text)?,
                 })
             })?,
-            part: Part {
+            part: BindingsPart {
                 skipped: from.list(pair)?,
                 functions: from.list(pair)?,
                 raw: from.list(pair)?,
@@ -100,7 +100,7 @@ impl Memo {
     }
 }
 
-impl Notes {
+impl NextMemo {
     pub(super) fn note_file(&mut self, digest: Digest, units: &[Summary]) {
         let mut to = Writer::default();
         to.list(units, |to, unit| unit.write(to));
@@ -111,7 +111,7 @@ impl Notes {
         let Outcome {
             objects,
             part:
-                Part {
+                BindingsPart {
                     skipped,
                     functions,
                     raw,
@@ -123,7 +123,7 @@ impl Notes {
             warnings,
         } = outcome;
         let mut to = Writer::default();
-        to.list(objects, |to, Planned { name, key, shared }| {
+        to.list(objects, |to, PlannedObject { name, key, shared }| {
             to.text(name);
             to.text(key);
             to.list(shared, |to, name| to.text(name));
@@ -191,12 +191,12 @@ mod tests {
         );
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         let outcome = Outcome {
-            objects: vec![Planned {
+            objects: vec![PlannedObject {
                 name: "a".into(),
                 key: "0a".into(),
                 shared: vec!["B".into(), "C".into()],
             }],
-            part: Part {
+            part: BindingsPart {
                 skipped: vec![pair("B", "why")],
                 functions: vec![pair("A", "fn a() {}\n")],
                 raw: vec![pair("A", "fn a(n: i32) {}\n")],
@@ -206,16 +206,16 @@ mod tests {
             },
             warnings: "[]".into(),
         };
-        let mut notes = Notes::default();
-        notes.note_file([1; 32], &units);
-        notes.note_partition([2; 32], &outcome);
-        notes.write(dir.path()).unwrap();
+        let mut next_memo = NextMemo::default();
+        next_memo.note_file([1; 32], &units);
+        next_memo.note_partition([2; 32], &outcome);
+        next_memo.write(dir.path()).unwrap();
         let memo = Memo::open(dir.path());
         assert_eq!(memo.file(&[1; 32]).unwrap(), units);
         assert_eq!(memo.partition(&[2; 32]).unwrap(), outcome);
         assert!(memo.file(&[2; 32]).is_none() && memo.partition(&[1; 32]).is_none());
         // Records that are kept are unchanged; the others are gone.
-        let mut next = Notes::default();
+        let mut next = NextMemo::default();
         next.keep_partition(&[2; 32], &memo);
         next.keep_partition(&[3; 32], &memo);
         next.write(dir.path()).unwrap();

@@ -19,7 +19,7 @@
 //! reading, and the version of this crate. The key of a record about a partition is a hash of the text and
 //! place of each of its units, with what they include, of whether each unit is at home there, and of all
 //! settings and identities. The division into partitions is computed anew in each build. Objects are looked
-//! up on the shelf by their keys, as in a build without records.
+//! up in the object store by their keys, as in a build without records.
 //!
 //! If anything is wrong, such as an error anywhere, all this is abandoned and the library is built as one
 //! program: the messages are then those of `farfel check`.
@@ -28,26 +28,26 @@ mod divide;
 mod memo;
 mod summary;
 
-pub(crate) use memo::{Memo, Notes};
+pub(crate) use memo::{Memo, NextMemo};
 
-use crate::bind::{self, Part};
+use crate::bind::{self, BindingsPart};
 use crate::cache::Key;
-use crate::lowered::{Context, Lowered};
+use crate::lowered::{LibraryContext, Lowered};
 use crate::parse::parse_noting;
 use crate::plan::groups::SMALL_LIBRARY;
 use crate::plan::messages;
-use crate::plan::objects::{Kept, Layout, Means, Object};
+use crate::plan::objects::{BuildTools, KeyedObject, Layout, Object};
 use crate::preprocess::{self, Outcome as Preprocessed};
 use crate::read::{resolve, strict};
 use crate::sources::{self, Includes};
-use crate::timings::From;
+use crate::timings::StepOrigin;
 use crate::{CacheSettings, Config, Error};
 use divide::Partition;
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::ir::{Name, Program, Unit};
 use farfel_lang::syntax::{Form, ReadOptions};
 use farfel_lang::{Diagnostic, FileId, Sources};
-use memo::{Digest, Outcome, Planned};
+use memo::{Digest, Outcome, PlannedObject};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -64,7 +64,7 @@ pub(crate) struct Library {
     units: Vec<Summary>,
     /// The place of each unit: the file, and the position in it.
     places: Vec<(usize, usize)>,
-    notes: Notes,
+    next_memo: NextMemo,
 }
 
 struct File {
@@ -94,7 +94,7 @@ pub(crate) fn read(
         files: Vec::new(),
         units: Vec::new(),
         places: Vec::new(),
-        notes: Notes::default(),
+        next_memo: NextMemo::default(),
     };
     if !config.derivatives.is_empty() || !config.derive.is_empty() {
         return Ok(None);
@@ -126,7 +126,7 @@ pub(crate) fn read(
             parsed: None,
         };
         if let Some(units) = memo.file(&digest) {
-            library.notes.keep_file(&digest, memo);
+            library.next_memo.keep_file(&digest, memo);
             file.units = units;
         } else {
             let options = options(path, &text, config);
@@ -158,7 +158,7 @@ pub(crate) fn read(
         library.note(f, digest, &how, before, parsed.program.units, &more);
         if !parsed.diagnostics.is_empty() {
             // These warnings appear again only if the file is parsed again.
-            library.notes.forget_file(&digest);
+            library.next_memo.forget_file(&digest);
         }
         library.diagnostics.extend(parsed.diagnostics);
     }
@@ -186,7 +186,7 @@ pub(crate) fn read(
 }
 
 fn says_of_derivatives(unit: &Unit) -> bool {
-    !unit.given.is_empty() || unit.nested.iter().any(says_of_derivatives)
+    !unit.directives.is_empty() || unit.nested.iter().any(says_of_derivatives)
 }
 
 /// Returns the options for reading a file.
@@ -215,7 +215,7 @@ impl Library {
         };
         // Layout options in a comment at the beginning apply to the whole file.
         let options = self.files[f].options.map(|options| ReadOptions {
-            layout: options.layout.asked_by(&file.text),
+            layout: options.layout.with_settings_in(&file.text),
             ..options
         });
         let mut how = format!("{how}\n{options:?}").into_bytes();
@@ -251,7 +251,7 @@ impl Library {
             })
             .collect();
         if alone {
-            self.notes.note_file(digest, &summaries);
+            self.next_memo.note_file(digest, &summaries);
         }
         self.files[f].units = summaries;
         self.files[f].parsed = Some(units);
@@ -327,21 +327,21 @@ impl State {
 }
 
 /// A library that is ready to be compiled.
-pub(crate) struct Planning {
+pub(crate) struct LibraryPlan {
     pub sources: Sources,
     pub diagnostics: Vec<Diagnostic>,
     pub left_out: Vec<Name>,
-    pub bindings: Part,
+    pub bindings: BindingsPart,
     /// The existing objects and the parts whose objects are still to be looked up or made, in the order of
     /// the library.
-    pub parts: Vec<Ready>,
-    pub notes: Notes,
+    pub parts: Vec<PlannedPart>,
+    pub next_memo: NextMemo,
 }
 
-/// See [`Planning::parts`].
-pub(crate) enum Ready {
+/// See [`LibraryPlan::parts`].
+pub(crate) enum PlannedPart {
     /// All objects exist.
-    Kept(Vec<Kept>),
+    UpToDate(Vec<KeyedObject>),
     /// Missing objects must be made.
     Lowered(Box<(Lowered, Layout, Vec<Key>)>),
 }
@@ -354,12 +354,12 @@ pub(crate) enum Ready {
 pub(crate) fn plan(
     mut library: Library,
     memo: &Memo,
-    context: &Context,
-) -> Result<Option<Planning>, Error> {
+    context: &LibraryContext,
+) -> Result<Option<LibraryPlan>, Error> {
     let written = library.units.iter().filter(|u| u.subprogram);
     let defined = written.flat_map(|u| &u.defines);
     bind::exist(&mut defined.map(String::as_str), context.config)?;
-    let surroundings = surroundings(context);
+    let context_digest = context_digest(context);
     let mut partitions = divide::divide(&library.units);
     let mut states: BTreeMap<Partition, State> = BTreeMap::new();
     loop {
@@ -368,7 +368,7 @@ pub(crate) fn plan(
             if states.contains_key(partition) {
                 continue;
             }
-            match memo.partition(&library.key(partition, &surroundings)) {
+            match memo.partition(&library.key(partition, &context_digest)) {
                 Some(outcome) => {
                     states.insert(partition.clone(), State::Noted(outcome));
                 }
@@ -378,15 +378,15 @@ pub(crate) fn plan(
         if !lower(&mut library, &missing, context, &mut states) {
             return Ok(None);
         }
-        let together = meeting(&partitions, &states);
+        let together = sharing_locks(&partitions, &states);
         if together.is_empty() {
             break;
         }
         partitions = divide::joined(partitions, &together);
     }
-    // Objects that are not on the shelf are made again, and so are those with warnings of compiler and tool,
-    // since only the parsed units tell on which lines they are allowed.
-    let mut kept: BTreeMap<&Partition, Vec<Kept>> = BTreeMap::new();
+    // Objects that are not in the object store are made again, and so are those with warnings of compiler and
+    // tool, since only the parsed units tell on which lines they are allowed.
+    let mut kept: BTreeMap<&Partition, Vec<KeyedObject>> = BTreeMap::new();
     let mut lost = Vec::new();
     for partition in &partitions {
         if let Some(State::Noted(outcome)) = states.get(partition) {
@@ -405,13 +405,13 @@ pub(crate) fn plan(
     }
 
     for (partition, state) in &states {
-        let key = library.key(partition, &surroundings);
+        let key = library.key(partition, &context_digest);
         match state {
-            State::Noted(_) => library.notes.keep_partition(&key, memo),
-            State::Lowered(_, outcome) => library.notes.note_partition(key, outcome),
+            State::Noted(_) => library.next_memo.keep_partition(&key, memo),
+            State::Lowered(_, outcome) => library.next_memo.note_partition(key, outcome),
         }
     }
-    let mut bindings = Part::default();
+    let mut bindings = BindingsPart::default();
     let mut diagnostics = std::mem::take(&mut library.diagnostics);
     let mut parts = Vec::new();
     let mut order: Vec<(usize, (String, String))> = Vec::new();
@@ -462,18 +462,18 @@ pub(crate) fn plan(
     diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     for partition in &partitions {
         parts.push(match (kept.remove(partition), states.remove(partition)) {
-            (Some(objects), _) => Ready::Kept(objects),
-            (None, Some(State::Lowered(lowered, _))) => Ready::Lowered(lowered),
+            (Some(objects), _) => PlannedPart::UpToDate(objects),
+            (None, Some(State::Lowered(lowered, _))) => PlannedPart::Lowered(lowered),
             _ => return Ok(None),
         });
     }
-    Ok(Some(Planning {
+    Ok(Some(LibraryPlan {
         sources: library.sources,
         diagnostics,
         left_out: library.left_out,
         bindings,
         parts,
-        notes: library.notes,
+        next_memo: library.next_memo,
     }))
 }
 
@@ -481,7 +481,7 @@ pub(crate) fn plan(
 fn lower(
     library: &mut Library,
     partitions: &[&Partition],
-    context: &Context,
+    context: &LibraryContext,
     states: &mut BTreeMap<Partition, State>,
 ) -> bool {
     if partitions.is_empty() {
@@ -493,11 +493,11 @@ fn lower(
     let library = &*library;
     let done: Vec<OnceLock<Option<State>>> = partitions.iter().map(|_| OnceLock::new()).collect();
     let needs = vec![Vec::new(); partitions.len()];
-    let progress = &context.means.recorder.progress;
+    let progress = &context.tools.recorder.progress;
     progress.announce(partitions.len());
-    context.means.workers.run(&needs, &|s, _| {
+    context.tools.workers.run(&needs, &|s, _| {
         done[s].get_or_init(|| lower_one(library, partitions[s], context));
-        progress.done(From::Ran);
+        progress.done(StepOrigin::Ran);
         true
     });
     for (partition, state) in partitions.iter().zip(done) {
@@ -509,7 +509,7 @@ fn lower(
     true
 }
 
-fn lower_one(library: &Library, partition: &Partition, context: &Context) -> Option<State> {
+fn lower_one(library: &Library, partition: &Partition, context: &LibraryContext) -> Option<State> {
     let units = partition.units().map(|u| library.unit(u).cloned());
     let program = Program {
         units: units.collect::<Option<_>>()?,
@@ -530,22 +530,22 @@ fn lower_one(library: &Library, partition: &Partition, context: &Context) -> Opt
         &BTreeSet::new(),
     )
     .ok()?;
-    let Context {
+    let LibraryContext {
         config,
         names,
-        means,
+        tools,
         adjoints_share_state,
         ..
     } = context;
     let lowered = Lowered::new(read, Some(&home), config, names, *adjoints_share_state).ok()?;
     let objects = lowered.objects(names);
-    let keys = objects.keys(means);
+    let keys = objects.keys(tools);
     let units = &lowered.staged.program.units;
     let planned = objects
         .groups()
         .iter()
         .zip(&keys)
-        .map(|(group, key)| Planned {
+        .map(|(group, key)| PlannedObject {
             name: group.name.clone(),
             key: key.hex(),
             shared: group
@@ -565,7 +565,7 @@ fn lower_one(library: &Library, partition: &Partition, context: &Context) -> Opt
 
 /// Returns the partitions between which names clash, in the linker or in the directory of objects, because
 /// lowering has used the same name in several of them.
-fn meeting(partitions: &[Partition], states: &BTreeMap<Partition, State>) -> BTreeSet<usize> {
+fn sharing_locks(partitions: &[Partition], states: &BTreeMap<Partition, State>) -> BTreeSet<usize> {
     let mut first: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     let mut together = BTreeSet::new();
     for (s, partition) in partitions.iter().enumerate() {
@@ -585,40 +585,42 @@ fn meeting(partitions: &[Partition], states: &BTreeMap<Partition, State>) -> BTr
     together
 }
 
-/// Returns the recorded objects, if all of them are on the shelf and have no diagnostics.
-fn keep(outcome: &Outcome, context: &Context) -> Option<Vec<Kept>> {
-    let Means {
-        shelf, recorder, ..
-    } = context.means;
+/// Returns the recorded objects, if all of them are in the object store and have no diagnostics.
+fn keep(outcome: &Outcome, context: &LibraryContext) -> Option<Vec<KeyedObject>> {
+    let BuildTools {
+        object_store,
+        recorder,
+        ..
+    } = context.tools;
     let mut kept = Vec::new();
-    for Planned { name, key, .. } in &outcome.objects {
+    for PlannedObject { name, key, .. } in &outcome.objects {
         let mut step = recorder.begin("compile", name, 0);
-        let (about, code) = shelf.find(name, key)?;
+        let (about, code) = object_store.find(name, key)?;
         if about.places.is_some() {
             return None;
         }
         step.saved_ms = Some(about.took_ms);
         recorder.progress.announce(1);
-        recorder.end(step, From::Fresh);
-        kept.push(Kept {
+        recorder.end(step, StepOrigin::Fresh);
+        kept.push(KeyedObject {
             object: Object {
                 name: name.clone(),
                 about: about.clone(),
                 code,
             },
             key: key.clone(),
-            recipe: shelf.recipe(name)?.to_owned(),
+            recipe: object_store.recipe(name)?.to_owned(),
         });
     }
     Some(kept)
 }
 
 /// Returns a hash of everything besides its text that determines the results of a partition.
-fn surroundings(context: &Context) -> Digest {
-    let Context {
+fn context_digest(context: &LibraryContext) -> Digest {
+    let LibraryContext {
         config,
         names,
-        means,
+        tools,
         adjoints_share_state,
     } = context;
     // The location of the cache has no influence on the results.
@@ -631,9 +633,9 @@ fn surroundings(context: &Context) -> Digest {
         crate::identity::identity().as_bytes(),
         format!("{config:?}").as_bytes(),
         names.module.as_bytes(),
-        means.tool_identity.as_bytes(),
-        means.compiler_identity.as_bytes(),
-        means.flags.join("\n").as_bytes(),
+        tools.tool_identity.as_bytes(),
+        tools.compiler_identity.as_bytes(),
+        tools.flags.join("\n").as_bytes(),
         &[u8::from(*adjoints_share_state)],
     ])
 }

@@ -20,7 +20,7 @@ pub(super) struct Summary {
     /// The names under which others know it: its own name and those of its ENTRY statements.
     pub defines: Vec<String>,
     /// All names that it or a nested unit mentions: whatever it can refer to is among them.
-    pub mentions: Words,
+    pub mentions: WordList,
     /// Its COMMON blocks; the blank one has an empty name.
     pub commons: Vec<String>,
     /// Whether each user may have a copy: it keeps no state, and is short or takes procedures.
@@ -46,12 +46,12 @@ pub(super) enum Dummy {
 
 /// Words without blanks, stored as one text: there are many, and each is looked at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Words(String);
+pub(super) struct WordList(String);
 
-impl Words {
-    fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Words {
+impl WordList {
+    fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> WordList {
         let words: Vec<&str> = words.into_iter().collect();
-        Words(words.join(" "))
+        WordList(words.join(" "))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
@@ -62,7 +62,7 @@ impl Words {
 impl Summary {
     pub(super) fn of(unit: &Unit, digest: [u8; 32]) -> Summary {
         let defines: Vec<String> = unit.entry_points().map(|e| e.name.to_string()).collect();
-        let mut seen = Seen::default();
+        let mut seen = UnitContents::default();
         seen.unit(unit);
         let dummies = dummies(unit);
         let takes_procedures = dummies.contains(&Dummy::Procedure);
@@ -77,7 +77,7 @@ impl Summary {
                 && defines.len() == 1
                 && (takes_procedures || seen.statements <= SMALL_UNIT as u64),
             defines,
-            mentions: Words::of(seen.names),
+            mentions: WordList::of(seen.names),
             commons: seen.commons.into_iter().map(str::to_owned).collect(),
             dummies,
             statements: seen.statements,
@@ -129,7 +129,7 @@ impl Summary {
             light: flags & 2 != 0,
             subprogram: flags & 4 != 0,
             name: text(from)?,
-            mentions: Words(text(from)?),
+            mentions: WordList(text(from)?),
             defines: from.list(text)?,
             commons: from.list(text)?,
             dummies: from.list(|from| match from.number()? {
@@ -149,14 +149,14 @@ impl Summary {
 
 /// What was found in a unit and the units nested in it.
 #[derive(Default)]
-struct Seen<'a> {
+struct UnitContents<'a> {
     names: BTreeSet<&'a str>,
     commons: BTreeSet<&'a str>,
     state: bool,
     statements: u64,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> UnitContents<'a> {
     fn unit(&mut self, unit: &'a Unit) {
         self.names.insert(&unit.name);
         for (_, s) in unit.symbols.iter() {

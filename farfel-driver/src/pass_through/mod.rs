@@ -1,5 +1,5 @@
 //! Pass-through files, which gfortran compiles as they are: those that the setting `pass-through` names, and
-//! modern Fortran, which the front end does not accept. [`crate::passed`] compiles them.
+//! modern Fortran, which the front end does not accept. [`crate::pass_through_objects`] compiles them.
 //!
 //! | module | what |
 //! |---|---|
@@ -29,7 +29,7 @@ use crate::sources::{self, Includes};
 use crate::{Config, Error, Library, Report, gfortran, is_c_source_name};
 use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::Name;
-use farfel_lang::syntax::{Form, Layout, ReadOptions, parse_with};
+use farfel_lang::syntax::{FixedFormLayout, Form, ReadOptions, parse_with};
 use farfel_lang::{Diagnostic, Sources, Span};
 use scan::{Scan, scan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,8 +38,8 @@ use text::Text;
 
 /// The pass-through files.
 #[derive(Default)]
-pub(crate) struct Passed {
-    pub files: Vec<File>,
+pub(crate) struct PassThroughFiles {
+    pub files: Vec<PassThroughFile>,
     /// Their texts, and those of their INCLUDE files.
     pub sources: Sources,
     /// Their INCLUDE files.
@@ -51,7 +51,7 @@ pub(crate) struct Passed {
 }
 
 /// A pass-through file.
-pub(crate) struct File {
+pub(crate) struct PassThroughFile {
     pub path: PathBuf,
     /// Its name as shown in messages.
     pub name: String,
@@ -72,21 +72,21 @@ pub(crate) struct File {
     why: Option<String>,
 }
 
-impl File {
+impl PassThroughFile {
     /// Whether it has a main program.
     pub(crate) fn has_main(&self) -> bool {
         self.scan.main.is_some()
     }
 }
 
-impl Passed {
+impl PassThroughFiles {
     /// Finds the pass-through files among the sources of a program or library.
     ///
     /// # Errors
     ///
     /// [`Error::Io`] if a file cannot be read; [`Error::Config`] if flags are set for a file that is not
     /// among them.
-    pub(crate) fn among(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
+    pub(crate) fn among(files: &[PathBuf], config: &Config) -> Result<PassThroughFiles, Error> {
         let mut passed = choose(files, config)?;
         for (named, flags) in &config.file_flags {
             let other = files.iter().find(|f| {
@@ -128,7 +128,7 @@ impl Passed {
     ///
     /// # Errors
     ///
-    /// Same as [`Passed::among`].
+    /// Same as [`PassThroughFiles::among`].
     pub(crate) fn add_library(&mut self, library: &Library, user: &Config) -> Result<(), Error> {
         let config = Config {
             pass_through: library.passed.clone(),
@@ -137,7 +137,7 @@ impl Passed {
             install: user.install,
             ..library.config.clone()
         };
-        let mut other = Passed::among(&library.passed, &config)?;
+        let mut other = PassThroughFiles::among(&library.passed, &config)?;
         other.leave_out_mains(|_| false);
         for mut file in other.files {
             // COMMON blocks read by the front end have other names there.
@@ -155,15 +155,15 @@ impl Passed {
             file.of_library = true;
             self.files.push(file);
         }
-        let mut said = Report {
+        let mut merged = Report {
             sources: std::mem::take(&mut self.sources),
             diagnostics: std::mem::take(&mut self.errors),
         };
-        said.extend(Report {
+        merged.extend(Report {
             sources: other.sources,
             diagnostics: other.errors,
         });
-        (self.sources, self.errors) = (said.sources, said.diagnostics);
+        (self.sources, self.errors) = (merged.sources, merged.diagnostics);
         self.reached.extend(other.reached);
         self.reached.extend(library.passed.iter().cloned());
         Ok(())
@@ -176,7 +176,7 @@ impl Passed {
     }
 
     /// Finds errors in the use of modules.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn check_modules(&mut self) {
         self.errors
             .extend(order::errors(&self.files, &self.sources));
     }
@@ -203,7 +203,7 @@ impl Passed {
 
     /// Returns the subprograms that others can call by name, each with its file.
     pub(crate) fn externals(&self) -> BTreeMap<Name, String> {
-        let of = |f: &File| {
+        let of = |f: &PassThroughFile| {
             let names = f.scan.externals.iter();
             let each = names.map(|n| (n.name.as_str().into(), f.name.clone()));
             each.collect::<Vec<_>>()
@@ -289,8 +289,8 @@ pub fn passed_through(files: &[PathBuf], config: &Config) -> Result<Vec<PathBuf>
     Ok(passed.files.into_iter().map(|f| f.path).collect())
 }
 
-fn choose(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
-    let mut passed = Passed::default();
+fn choose(files: &[PathBuf], config: &Config) -> Result<PassThroughFiles, Error> {
+    let mut passed = PassThroughFiles::default();
     let mut includes = Includes::new(config);
     let mut left: Vec<&PathBuf> = Vec::new();
     for path in files.iter().filter(|f| !is_c_source_name(f)) {
@@ -334,16 +334,16 @@ fn choose(files: &[PathBuf], config: &Config) -> Result<Passed, Error> {
     Ok(passed)
 }
 
-impl Passed {
+impl PassThroughFiles {
     fn add(&mut self, path: &Path, text: Text, scan: Scan, why: Option<String>, config: &Config) {
         self.errors.extend(text.errors);
-        self.files.push(File {
+        self.files.push(PassThroughFile {
             path: path.to_owned(),
             name: sources::shown(config, path),
             form: text.form,
             text: text.whole,
             scan,
-            language: gfortran::language_as_it_is(config, text.form),
+            language: gfortran::pass_through_language_flags(config, text.form),
             flags: Vec::new(),
             include: config.include.iter().map(|d| config.root.join(d)).collect(),
             of_library: false,
@@ -386,7 +386,7 @@ fn line(place: &str) -> &str {
 }
 
 fn scanned(text: &Text, config: &Config) -> Scan {
-    let layout = Layout {
+    let layout = FixedFormLayout {
         line_length: config.line_length,
         debug_lines: config.debug_lines,
     };
@@ -426,8 +426,8 @@ fn refused(
         form: Some(text.form),
         ..config.read_options()
     };
-    let said = parse_with(sources, text.id, &options, includes).diagnostics;
-    let mut errors = said.iter().filter(|d| d.is_error());
+    let diagnostics = parse_with(sources, text.id, &options, includes).diagnostics;
+    let mut errors = diagnostics.iter().filter(|d| d.is_error());
     // gfortran does not accept preprocessor lines either.
     let foreign =
         |d: &&Diagnostic| d.rule == &rules::UNSUPPORTED && !sources.text(d.span).starts_with('#');

@@ -1,17 +1,17 @@
 //! The order of compilation: modules before the files that use them.
 
-use super::File;
-use super::scan::Named;
+use super::PassThroughFile;
+use super::scan::ModuleReference;
 use crate::gfortran;
 use farfel_lang::diagnostic::rules;
 use farfel_lang::{Diagnostic, Sources, Span};
 use std::collections::HashMap;
 
 /// Returns for each file the other files whose modules it uses, each with one place where it does.
-pub(crate) fn needs(files: &[File]) -> Vec<Vec<(usize, &Named)>> {
+pub(crate) fn needs(files: &[PassThroughFile]) -> Vec<Vec<(usize, &ModuleReference)>> {
     let owners = owners(files);
-    let of = |(at, file): (usize, &'_ File)| {
-        let mut needs: Vec<(usize, &Named)> = Vec::new();
+    let of = |(at, file): (usize, &'_ PassThroughFile)| {
+        let mut needs: Vec<(usize, &ModuleReference)> = Vec::new();
         for used in files[at].scan.uses.iter().chain(&files[at].scan.parents) {
             let owner = owners.get(used.name.as_str()).copied();
             // Within a file, gfortran uses the order as written.
@@ -28,7 +28,7 @@ pub(crate) fn needs(files: &[File]) -> Vec<Vec<(usize, &Named)>> {
 }
 
 /// Returns the file of each module.
-fn owners(files: &[File]) -> HashMap<&str, usize> {
+fn owners(files: &[PassThroughFile]) -> HashMap<&str, usize> {
     let mut owners = HashMap::new();
     for (at, file) in files.iter().enumerate() {
         for module in &file.scan.defines {
@@ -39,10 +39,11 @@ fn owners(files: &[File]) -> HashMap<&str, usize> {
 }
 
 /// Reports modules and subprograms that two files define, and files that use each other's modules in a cycle.
-pub(super) fn errors(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
-    let span = |named: &Named| gfortran::span(&named.place, sources).unwrap_or(Span::NONE);
+pub(super) fn errors(files: &[PassThroughFile], sources: &Sources) -> Vec<Diagnostic> {
+    let span =
+        |named: &ModuleReference| gfortran::span(&named.place, sources).unwrap_or(Span::NONE);
     let mut errors = Vec::new();
-    let mut first: HashMap<&str, (usize, &Named)> = HashMap::new();
+    let mut first: HashMap<&str, (usize, &ModuleReference)> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
         for module in &file.scan.defines {
             let (owner, before) = *first.entry(&module.name).or_insert((at, module));
@@ -59,7 +60,7 @@ pub(super) fn errors(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
             }
         }
     }
-    let mut first: HashMap<&str, &Named> = HashMap::new();
+    let mut first: HashMap<&str, &ModuleReference> = HashMap::new();
     for external in files.iter().flat_map(|f| &f.scan.externals) {
         let before = *first.entry(&external.name).or_insert(external);
         if before != external {
@@ -70,8 +71,9 @@ pub(super) fn errors(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
     }
     if errors.is_empty() {
         errors.extend(circle(&needs(files)).map(|circle| {
-            let uses =
-                |(at, used): &(usize, &Named)| format!("{} uses {}", files[*at].name, used.name);
+            let uses = |(at, used): &(usize, &ModuleReference)| {
+                format!("{} uses {}", files[*at].name, used.name)
+            };
             let all: Vec<String> = circle.iter().map(uses).collect();
             let message = format!("modules use each other in a circle: {}", all.join(", "));
             let error = Diagnostic::error(&rules::COMPILER, span(circle[0].1), message)
@@ -84,7 +86,9 @@ pub(super) fn errors(files: &[File], sources: &Sources) -> Vec<Diagnostic> {
 }
 
 /// Finds a cycle of files, each of which needs the next.
-fn circle<'f>(needs: &[Vec<(usize, &'f Named)>]) -> Option<Vec<(usize, &'f Named)>> {
+fn circle<'f>(
+    needs: &[Vec<(usize, &'f ModuleReference)>],
+) -> Option<Vec<(usize, &'f ModuleReference)>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         New,

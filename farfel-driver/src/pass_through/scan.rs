@@ -5,7 +5,7 @@ use super::statements::Statement;
 /// A module, by its name in lower case, and the place where it is named: `src/grid.f90:3:`. A submodule is
 /// `ancestor@name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct ModuleReference {
     pub name: String,
     pub place: String,
 }
@@ -14,15 +14,15 @@ pub(crate) struct Named {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Scan {
     /// The modules and submodules that it defines.
-    pub defines: Vec<Named>,
+    pub defines: Vec<ModuleReference>,
     /// The modules that it uses.
-    pub uses: Vec<Named>,
+    pub uses: Vec<ModuleReference>,
     /// The parent modules and submodules of its submodules.
-    pub parents: Vec<Named>,
+    pub parents: Vec<ModuleReference>,
     /// Subprograms outside modules, in upper case.
-    pub externals: Vec<Named>,
+    pub externals: Vec<ModuleReference>,
     /// Its first COMMON statement.
-    pub common: Option<Named>,
+    pub common: Option<ModuleReference>,
     /// The name of its main program, if there is one, in upper case.
     pub main: Option<String>,
     /// Whether it has AD blocks.
@@ -90,7 +90,7 @@ pub(crate) fn scan(statements: &[Statement]) -> Scan {
     let mut scan = Scan::default();
     let mut open: Vec<Block> = Vec::new();
     for Statement { text, place } in statements {
-        let named = |name: &str| Named {
+        let named = |name: &str| ModuleReference {
             name: name.to_owned(),
             place: place.clone(),
         };
@@ -315,14 +315,14 @@ fn assigns(text: &str) -> bool {
 mod tests {
     use super::super::statements::statements;
     use super::*;
-    use farfel_lang::syntax::{Form, Layout};
+    use farfel_lang::syntax::{FixedFormLayout, Form};
 
     fn of(text: &str) -> Scan {
         let text = format!("# 1 \"f\"\n{text}");
-        scan(&statements(&text, Form::Free, Layout::default()))
+        scan(&statements(&text, Form::Free, FixedFormLayout::default()))
     }
 
-    fn names(list: &[Named]) -> Vec<&str> {
+    fn names(list: &[ModuleReference]) -> Vec<&str> {
         list.iter().map(|n| n.name.as_str()).collect()
     }
 

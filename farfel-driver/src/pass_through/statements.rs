@@ -1,6 +1,6 @@
 //! Splits a text in any Fortran into statements, as precisely as their first words require.
 
-use farfel_lang::syntax::{Form, Layout};
+use farfel_lang::syntax::{FixedFormLayout, Form};
 
 /// A statement in lower case with single blanks, without label, comments and the contents of quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) struct Statement {
 }
 
 /// Returns all statements. Line markers of a preprocessor determine the places.
-pub(crate) fn statements(text: &str, form: Form, layout: Layout) -> Vec<Statement> {
+pub(crate) fn statements(text: &str, form: Form, layout: FixedFormLayout) -> Vec<Statement> {
     let mut reader = Reader::default();
     let (mut file, mut number) = (String::new(), 0usize);
     for line in text.lines() {
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    fn fixed(&mut self, line: &str, layout: Layout, place: &dyn Fn() -> String) {
+    fn fixed(&mut self, line: &str, layout: FixedFormLayout, place: &dyn Fn() -> String) {
         let comment = match line.chars().next() {
             None | Some('C' | 'c' | '*' | '!') => true,
             Some('D' | 'd') => !layout.debug_lines,
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn texts(text: &str, form: Form) -> Vec<String> {
-        let found = statements(text, form, Layout::default()).into_iter();
+        let found = statements(text, form, FixedFormLayout::default()).into_iter();
         found.map(|s| format!("{} {}", s.place, s.text)).collect()
     }
 

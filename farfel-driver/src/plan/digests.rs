@@ -1,7 +1,7 @@
 //! Hashes of units.
 
 use farfel_lang::ir::{
-    Attribute, Given, Program, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
+    Attribute, ProcedureDirective, Program, SpecKind, Stmt, StmtKind, SymId, Unit, walk_block,
 };
 use farfel_lang::print::{Options, print_unit};
 use farfel_lang::{Sources, Span};
@@ -128,9 +128,9 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
     if unit.leaves_derivatives {
         text.push_str("leaves derivatives\n");
     }
-    for given in &unit.given {
+    for given in &unit.directives {
         // The position of this directive does not matter.
-        let given = Given {
+        let given = ProcedureDirective {
             span: Span::NONE,
             ..given.clone()
         };
@@ -138,7 +138,7 @@ fn digest(unit: &Unit, sources: &Sources) -> Digest {
     }
     walk_block(&unit.body, &mut |s| {
         if let StmtKind::Do(d) = &s.kind
-            && let Some(mark) = &d.mark
+            && let Some(mark) = &d.directive
         {
             let _ = writeln!(text, "{}", mark.kind);
         }

@@ -134,7 +134,7 @@ pub(crate) fn groups(
     // A BLOCK DATA unit is linked only together with something that is called, so it is put where its COMMON
     // is used, and all users of that COMMON stay together.
     let keys: Vec<&[usize]> = clusters.keys().copied().collect();
-    let mut together = Together::new(keys.len());
+    let mut together = UnionFind::new(keys.len());
     let mut first_user: HashMap<usize, usize> = HashMap::new();
     for (c, members) in clusters.values().enumerate() {
         for name in members.iter().flat_map(|i| commons(&units[*i])) {
@@ -253,12 +253,12 @@ fn group(
 }
 
 /// A partition of several things into those that belong together (union-find).
-pub(crate) struct Together(Vec<usize>);
+pub(crate) struct UnionFind(Vec<usize>);
 
-impl Together {
+impl UnionFind {
     /// Each thing is on its own.
-    pub(crate) fn new(count: usize) -> Together {
-        Together((0..count).collect())
+    pub(crate) fn new(count: usize) -> UnionFind {
+        UnionFind((0..count).collect())
     }
 
     /// Returns the first of those that belong together with this one.

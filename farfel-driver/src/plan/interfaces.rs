@@ -7,7 +7,7 @@
 
 use crate::staged::Staged;
 use farfel_lang::ir::{
-    AdMode, Arg, Class, Expr, Origin, Place, Request, Stmt, Symbol, Type, Unit, UnitKind,
+    AdMode, Arg, Class, Expr, Origin, Request, Stmt, StorageClass, Symbol, Type, Unit, UnitKind,
 };
 
 /// Returns a stand-in for each derivative, to be added to the staged program. `adjoints_share_state` means
@@ -32,7 +32,7 @@ fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
     let mut procedure = |name: &str| {
         let callee = Symbol {
             class: Class::Subroutine,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name.into(), span)
         };
         unit.symbols.add(callee)
@@ -52,7 +52,7 @@ fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
             let id = unit.symbols.add(Symbol {
                 ty: symbol.ty,
                 class: symbol.class.clone(),
-                place: Place::Dummy,
+                storage_class: StorageClass::Dummy,
                 ..Symbol::new(name, span)
             });
             unit.args.push(Arg::Dummy(id));
@@ -66,7 +66,7 @@ fn stand_in(request: &Request, head: &Unit, hidden_state: bool) -> Unit {
     if request.vector {
         let count = unit.symbols.unused("NBDIRS", &|_| false);
         let count = Symbol {
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             ..Symbol::variable(count, Type::INTEGER, span)
         };
         unit.args.push(Arg::Dummy(unit.symbols.add(count)));

@@ -10,15 +10,15 @@ struct Message {
     code: String,
     error: bool,
     message: String,
-    at: Option<Place>,
+    at: Option<StoredLocation>,
     label: String,
-    related: Vec<(Option<Place>, String)>,
+    related: Vec<(Option<StoredLocation>, String)>,
     help: Option<String>,
 }
 
 /// A place: the file, and the line and the byte within the line for the start and for the end.
 #[derive(Serialize, Deserialize)]
-struct Place(String, [usize; 2], [usize; 2]);
+struct StoredLocation(String, [usize; 2], [usize; 2]);
 
 /// Serializes diagnostics.
 pub(crate) fn to_text(diagnostics: &[Diagnostic], sources: &Sources) -> String {
@@ -69,18 +69,22 @@ pub(crate) fn from_text(text: &str, sources: &Sources) -> Option<Vec<Diagnostic>
         .collect()
 }
 
-fn place(span: Span, sources: &Sources) -> Option<Place> {
+fn place(span: Span, sources: &Sources) -> Option<StoredLocation> {
     let file = sources.get(span.file)?;
     let place = |offset: u32| {
         let line = file.line_column(offset).line;
         let start = file.line_start(line).unwrap_or_default();
         [line, (offset - start) as usize]
     };
-    Some(Place(file.name.clone(), place(span.start), place(span.end)))
+    Some(StoredLocation(
+        file.name.clone(),
+        place(span.start),
+        place(span.end),
+    ))
 }
 
-fn span(place: Option<&Place>, sources: &Sources) -> Option<Span> {
-    let Some(Place(name, start, end)) = place else {
+fn span(place: Option<&StoredLocation>, sources: &Sources) -> Option<Span> {
+    let Some(StoredLocation(name, start, end)) = place else {
         return Some(Span::NONE);
     };
     let (id, file) = sources.iter().find(|(_, f)| f.name == *name)?;

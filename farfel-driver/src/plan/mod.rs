@@ -6,7 +6,7 @@
 //! | `digests` | hashes of units |
 //! | `interfaces` | what is known about derivatives before they are computed |
 //! | `objects` | the object files: their inputs, and making those that are not cached |
-//! | `shelf` | the objects of the last build |
+//! | `object_store` | the objects of the last build |
 //! | `messages` | diagnostics that are stored with objects |
 //! | `recorder` | the timings of steps |
 //! | `view` | the steps as a graph for people |
@@ -18,7 +18,7 @@ mod digests;
 pub(crate) mod groups;
 pub(crate) mod interfaces;
 pub(crate) mod messages;
+pub(crate) mod object_store;
 pub(crate) mod objects;
 pub(crate) mod recorder;
-pub(crate) mod shelf;
 pub(crate) mod view;

@@ -4,21 +4,21 @@
 use super::digests::{Digest, digests};
 use super::groups::{Group, groups, whole};
 use super::messages;
+use super::object_store::{ObjectInfo, ObjectStore};
 use super::recorder::Recorder;
-use super::shelf::{About, Shelf};
 use crate::assemble::{self, Library, Links};
 use crate::cache::{Cache, Entry, Key, Origin};
 use crate::calls::entries;
-use crate::checks::Plan;
 use crate::config::Trap;
+use crate::derivative_checks::DerivativeChecks;
 use crate::ends;
 use crate::facts::Facts;
 use crate::gfortran::{self, Failure};
-use crate::instances::{self, Settled};
+use crate::instances::{self, StateSignatures};
 use crate::locals;
 use crate::names::Names;
 use crate::staged::{References, Staged};
-use crate::timings::From;
+use crate::timings::StepOrigin;
 use crate::toolchain::Compiler;
 use crate::verify::instrument::instrument;
 use crate::workers::Workers;
@@ -66,7 +66,7 @@ pub(crate) enum Target<'a> {
 }
 
 /// The tools and caches used by a build.
-pub(crate) struct Means<'a> {
+pub(crate) struct BuildTools<'a> {
     pub tool: &'a dyn AdTool,
     /// The identity of the AD tool: name, version, options.
     pub tool_identity: &'a str,
@@ -80,15 +80,15 @@ pub(crate) struct Means<'a> {
     pub workers: &'a Workers,
     pub recorder: &'a Recorder,
     /// The objects of the last build.
-    pub shelf: &'a Shelf,
+    pub object_store: &'a ObjectStore,
     /// The objects of C sources that are also linked to a program, with their names.
-    pub beside: &'a [(String, Vec<u8>)],
+    pub foreign_objects: &'a [(String, Vec<u8>)],
 }
 
 /// A finished object or program.
 pub(crate) struct Object {
     pub name: String,
-    pub about: About,
+    pub about: ObjectInfo,
     /// The contents of the file.
     pub code: Vec<u8>,
 }
@@ -175,7 +175,7 @@ impl<'a> Objects<'a> {
     }
 
     /// Returns the checks to be made while the program runs.
-    pub(crate) fn plan(&self) -> Option<&Plan> {
+    pub(crate) fn plan(&self) -> Option<&DerivativeChecks> {
         self.staged.verify.as_ref()
     }
 
@@ -185,25 +185,25 @@ impl<'a> Objects<'a> {
     }
 
     /// Returns the keys of all objects, in their order.
-    pub(crate) fn keys(&self, means: &Means) -> Vec<Key> {
-        self.groups().iter().map(|g| self.key(g, means)).collect()
+    pub(crate) fn keys(&self, tools: &BuildTools) -> Vec<Key> {
+        self.groups().iter().map(|g| self.key(g, tools)).collect()
     }
 
     /// Returns the key of an object: a hash of everything that determines it.
-    fn key(&self, group: &Group, means: &Means) -> Key {
+    fn key(&self, group: &Group, tools: &BuildTools) -> Key {
         let units = &self.staged.program.units;
         let names = |positions: &[usize]| {
             let names: Vec<&str> = positions.iter().map(|i| units[*i].name.as_str()).collect();
             names.join(" ")
         };
-        let flags = self.flags(group, means);
+        let flags = self.flags(group, tools);
         let kind = match self.target {
             Target::Library { .. } => "object",
             Target::Program => "program",
         };
         let mut key = Key::builder(kind)
             .field("farfel", crate::identity::identity())
-            .field("compiler", means.compiler_identity)
+            .field("compiler", tools.compiler_identity)
             .field("flags", flags.join("\n"));
         if let Target::Library {
             names,
@@ -232,14 +232,14 @@ impl<'a> Objects<'a> {
             let names: Vec<&str> = self.staged.by_name.iter().map(Name::as_str).collect();
             key = key.field("known to C", names.join(" "));
         }
-        for (name, code) in means.beside {
+        for (name, code) in tools.foreign_objects {
             key = key.field(&format!("object {name}"), blake3::hash(code).as_bytes());
         }
         if let Some(plan) = &self.staged.verify {
             key = key.field("checks", format!("{plan:?}"));
         }
         if !group.requests.is_empty() {
-            key = key.field("tool", means.tool_identity);
+            key = key.field("tool", tools.tool_identity);
         }
         for r in &group.requests {
             let Request {
@@ -314,8 +314,8 @@ impl<'a> Objects<'a> {
         units.chain(derivatives).any(|n| facts.fails.contains(n))
     }
 
-    fn flags(&self, group: &Group, means: &Means) -> Vec<String> {
-        let mut flags = means.flags.to_vec();
+    fn flags(&self, group: &Group, tools: &BuildTools) -> Vec<String> {
+        let mut flags = tools.flags.to_vec();
         let unwinds = match &self.target {
             Target::Library { facts, .. } => {
                 let units = group.reads.iter();
@@ -371,15 +371,15 @@ impl<'a> Objects<'a> {
         flags
     }
 
-    /// Returns the object with a key from the shelf or the cache, provided that its diagnostics still refer
-    /// to the right places.
-    fn kept(
+    /// Returns the object with a key from the object store or the cache, provided that its diagnostics still
+    /// refer to the right places.
+    fn find_existing(
         &self,
         group: &Group,
         key: &Key,
-        means: &Means,
-    ) -> Result<Option<(Object, Vec<Diagnostic>, From)>, Error> {
-        let said = |about: &About| {
+        tools: &BuildTools,
+    ) -> Result<Option<(Object, Vec<Diagnostic>, StepOrigin)>, Error> {
+        let valid_warnings = |about: &ObjectInfo| {
             if let Some(places) = &about.places
                 && *places != self.places(group).to_hex().as_str()
             {
@@ -387,22 +387,26 @@ impl<'a> Objects<'a> {
             }
             messages::from_text(&about.messages, &self.staged.report.sources)
         };
-        let object = |about: About, code: Vec<u8>| Object {
+        let object = |about: ObjectInfo, code: Vec<u8>| Object {
             name: group.name.clone(),
             about,
             code,
         };
-        if let Some((about, code)) = means.shelf.find(&group.name, &key.hex())
-            && let Some(warnings) = said(about)
+        if let Some((about, code)) = tools.object_store.find(&group.name, &key.hex())
+            && let Some(warnings) = valid_warnings(about)
         {
-            return Ok(Some((object(about.clone(), code), warnings, From::Fresh)));
+            return Ok(Some((
+                object(about.clone(), code),
+                warnings,
+                StepOrigin::Fresh,
+            )));
         }
-        let Some((Entry { files }, origin)) = means.cache.find(key) else {
+        let Some((Entry { files }, origin)) = tools.cache.find(key) else {
             return Ok(None);
         };
         let from = match origin {
-            Origin::Remote => From::Remote,
-            _ => From::Cache,
+            Origin::Remote => StepOrigin::Remote,
+            _ => StepOrigin::Cache,
         };
         let mut files: HashMap<String, Vec<u8>> = files.into_iter().collect();
         let (Some(about), Some(code), Some(text)) = (
@@ -412,13 +416,13 @@ impl<'a> Objects<'a> {
         ) else {
             return Ok(None);
         };
-        let Some((about, warnings)) = serde_json::from_slice::<About>(&about)
+        let Some((about, warnings)) = serde_json::from_slice::<ObjectInfo>(&about)
             .ok()
-            .and_then(|about| said(&about).map(|w| (about, w)))
+            .and_then(|about| valid_warnings(&about).map(|w| (about, w)))
         else {
             return Ok(None);
         };
-        means.shelf.put(&group.name, &code, &text)?;
+        tools.object_store.put(&group.name, &code, &text)?;
         Ok(Some((object(about, code), warnings, from)))
     }
 
@@ -428,37 +432,43 @@ impl<'a> Objects<'a> {
         group: &Group,
         key: &Key,
         derivatives: &Derivatives,
-        means: &Means,
+        tools: &BuildTools,
         worker: usize,
     ) -> Result<(Object, Vec<Diagnostic>), Failure> {
         let sources = &self.staged.report.sources;
-        let step = means.recorder.begin("generate", &group.name, worker);
+        let step = tools.recorder.begin("generate", &group.name, worker);
         let (text, needs_stack) = self.text(group, derivatives, false);
-        let mut took_ms = means.recorder.end(step, From::Ran);
+        let mut took_ms = tools.recorder.end(step, StepOrigin::Ran);
 
-        let mut step = means.recorder.begin("compile", &group.name, worker);
-        let why = reason(means.shelf.recipe(&group.name), key.recipe());
-        means.recorder.works(&mut step, why);
-        let mut others: Vec<Vec<u8>> = means.beside.iter().map(|(_, code)| code.clone()).collect();
+        let mut step = tools.recorder.begin("compile", &group.name, worker);
+        let why = reason(tools.object_store.recipe(&group.name), key.recipe());
+        tools.recorder.works(&mut step, why);
+        let mut others: Vec<Vec<u8>> = tools
+            .foreign_objects
+            .iter()
+            .map(|(_, code)| code.clone())
+            .collect();
         if needs_stack && matches!(self.target, Target::Program) {
-            others.extend((means.stack)()?);
+            others.extend((tools.stack)()?);
         }
-        let flags = self.flags(group, means);
-        let compiled = gfortran::compile(means.compiler, &flags, &text, &others, sources);
-        took_ms += means.recorder.end(step, From::Ran);
+        let flags = self.flags(group, tools);
+        let compiled = gfortran::compile(tools.compiler, &flags, &text, &others, sources);
+        took_ms += tools.recorder.end(step, StepOrigin::Ran);
         let compiled = compiled?;
 
         // The AD tool's diagnostics are stored with the object, so that they can be repeated.
-        let mut warnings = derivatives.said(group.requests.iter().copied());
+        let mut warnings = derivatives.diagnostics(group.requests.iter().copied());
         warnings.extend(compiled.warnings);
-        let about = About {
+        let about = ObjectInfo {
             needs_stack,
             messages: messages::to_text(&warnings, sources),
             places: (!warnings.is_empty()).then(|| self.places(group).to_hex().to_string()),
             took_ms,
         };
         let text = encode(&text);
-        means.shelf.put(&group.name, &compiled.output, &text)?;
+        tools
+            .object_store
+            .put(&group.name, &compiled.output, &text)?;
         let entry = Entry {
             files: vec![
                 (
@@ -469,7 +479,7 @@ impl<'a> Objects<'a> {
                 ("text".into(), text.into_owned()),
             ],
         };
-        means.cache.put(key, &entry);
+        tools.cache.put(key, &entry);
         let object = Object {
             name: group.name.clone(),
             about,
@@ -536,14 +546,14 @@ impl<'a> Objects<'a> {
                 if *by_instance {
                     let of_instance = |n: &&Name| facts.of_instance.contains(*n);
                     let known = self.staged.program.units.iter().map(|u| &u.name);
-                    let settled = Settled {
+                    let signatures = StateSignatures {
                         with: exports.iter().filter(of_instance).collect(),
                         without: known.filter(|n| !of_instance(n)).collect(),
                     };
                     let lent = instances::lent_blocks(&self.staged.program, &links.by_name);
                     instances::convert(
                         &mut program,
-                        &settled,
+                        &signatures,
                         &lent,
                         &links.by_name,
                         facts.plan.real(),
@@ -559,15 +569,16 @@ impl<'a> Objects<'a> {
 }
 
 /// An object of the last build, with its key and recipe.
-pub(crate) struct Kept {
+pub(crate) struct KeyedObject {
     pub object: Object,
     pub key: String,
     pub recipe: String,
 }
 
-/// Makes the objects that are neither on the shelf nor in the cache, and stores them there. `parts` are those
-/// of a library, or a single one, each with the keys of its objects. Returns the objects of all parts in the
-/// order of their groups, and adds the AD tool's and the compiler's diagnostics to `diagnostics`.
+/// Makes the objects that are neither in the object store nor in the cache, and stores them there. `parts`
+/// are those of a library, or a single one, each with the keys of its objects. Returns the objects of all
+/// parts in the order of their groups, and adds the AD tool's and the compiler's diagnostics to
+/// `diagnostics`.
 ///
 /// # Errors
 ///
@@ -575,7 +586,7 @@ pub(crate) struct Kept {
 /// error.
 pub(crate) fn make(
     parts: &[(Objects, Vec<Key>)],
-    means: &Means,
+    tools: &BuildTools,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Object>, Error> {
     // All objects, as pairs of part and group.
@@ -587,21 +598,21 @@ pub(crate) fn make(
     let found: Vec<OnceLock<(Object, Vec<Diagnostic>)>> =
         all.iter().map(|_| OnceLock::new()).collect();
     let failures: Vec<OnceLock<Failure>> = all.iter().map(|_| OnceLock::new()).collect();
-    means.recorder.progress.announce(all.len());
-    means
+    tools.recorder.progress.announce(all.len());
+    tools
         .workers
         .run(&vec![Vec::new(); all.len()], &|o, worker| {
             let (part, group, key) = object_of(parts, all[o]);
-            let mut step = means.recorder.begin("compile", &group.name, worker);
-            match part.kept(group, key, means) {
+            let mut step = tools.recorder.begin("compile", &group.name, worker);
+            match part.find_existing(group, key, tools) {
                 Ok(Some((object, warnings, from))) => {
                     step.saved_ms = Some(object.about.took_ms);
                     found[o].get_or_init(|| (object, warnings));
-                    means.recorder.end(step, from);
+                    tools.recorder.end(step, from);
                 }
-                Ok(None) => means.recorder.progress.end(worker),
+                Ok(None) => tools.recorder.progress.end(worker),
                 Err(error) => {
-                    means.recorder.progress.end(worker);
+                    tools.recorder.progress.end(worker);
                     failures[o].get_or_init(|| error.into());
                 }
             }
@@ -621,7 +632,7 @@ pub(crate) fn make(
         .map(|o| all[*o].0)
         .collect::<BTreeSet<_>>()
         .into_iter()
-        .map(|p| (p, parts[p].0.staged.derivatives(means.tool)))
+        .map(|p| (p, parts[p].0.staged.derivatives(tools.tool)))
         .collect();
     let mut tasks: Vec<Task> = Vec::new();
     let mut needs: Vec<Vec<usize>> = Vec::new();
@@ -640,7 +651,7 @@ pub(crate) fn make(
                     .collect(),
             );
             request_task.insert((p, *r), tasks.len());
-            means.recorder.progress.announce(1);
+            tools.recorder.progress.announce(1);
             tasks.push(Task::Request(p, *r));
         }
         tasks.push(Task::Object(o));
@@ -652,19 +663,19 @@ pub(crate) fn make(
                 .collect(),
         );
     }
-    means
+    tools
         .workers
         .run(&needs, &|task, worker| match tasks[task] {
             Task::Request(p, r) => {
                 let name = parts[p].0.staged.requests[r].derivative.as_str();
-                let step = means.recorder.begin("request", name, worker);
+                let step = tools.recorder.begin("request", name, worker);
                 let good = derivatives[&p].make(r);
-                means.recorder.end(step, From::Ran);
+                tools.recorder.end(step, StepOrigin::Ran);
                 good
             }
             Task::Object(o) => {
                 let (part, group, key) = object_of(parts, all[o]);
-                match part.object(group, key, &derivatives[&all[o].0], means, worker) {
+                match part.object(group, key, &derivatives[&all[o].0], tools, worker) {
                     Ok(object) => {
                         found[o].get_or_init(|| object);
                         true
@@ -681,16 +692,16 @@ pub(crate) fn make(
     let mut errors = Vec::new();
     // Diagnostics stored with objects come first, so that the order is the same in a build that makes
     // nothing.
-    let mut said: Vec<(usize, Diagnostic)> = Vec::new();
+    let mut repeated: Vec<(usize, Diagnostic)> = Vec::new();
     let mut refused: Vec<(usize, Diagnostic)> = Vec::new();
     for (p, made) in derivatives.iter().collect::<BTreeMap<_, _>>() {
         let asked = request_task.keys().filter(|(part, _)| part == p);
         let asked: BTreeSet<usize> = asked.map(|(_, r)| *r).collect();
-        refused.extend(made.said(asked).into_iter().map(|d| (*p, d)));
+        refused.extend(made.diagnostics(asked).into_iter().map(|d| (*p, d)));
     }
     for (((p, _), object), failure) in all.iter().zip(found).zip(failures) {
         if let Some((object, warnings)) = object.into_inner() {
-            said.extend(warnings.into_iter().map(|d| (*p, d)));
+            repeated.extend(warnings.into_iter().map(|d| (*p, d)));
             objects.push(object);
         }
         match failure.into_inner() {
@@ -699,7 +710,7 @@ pub(crate) fn make(
             None => {}
         }
     }
-    for (p, d) in said.into_iter().chain(refused) {
+    for (p, d) in repeated.into_iter().chain(refused) {
         // Comments allow warnings in some units, which only their part knows.
         let mut one = vec![d];
         parts[p].0.staged.explain(&mut one);

@@ -2,7 +2,7 @@
 
 use super::groups::WHOLE;
 use crate::progress::Progress;
-use crate::timings::{From, PassTime, StepTime, Timings};
+use crate::timings::{PassTime, StepOrigin, StepTime, Timings};
 use farfel_lang::timing;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,7 +12,7 @@ pub(crate) struct Recorder {
     start: Instant,
     steps: Mutex<Vec<StepTime>>,
     /// The times of the passes when it began.
-    passes: timing::Table,
+    passes: timing::PassTimes,
     /// The progress of the build.
     pub progress: Arc<Progress>,
 }
@@ -59,7 +59,7 @@ impl Recorder {
     }
 
     /// Ends a step. Returns its duration in milliseconds.
-    pub(crate) fn end(&self, step: Step, from: From) -> f64 {
+    pub(crate) fn end(&self, step: Step, from: StepOrigin) -> f64 {
         self.progress.end(step.worker);
         self.progress.over(step.kind, &step.name);
         if counts(step.kind) {

@@ -3,8 +3,8 @@
 use super::digests::digests;
 use super::groups::{groups, whole};
 use crate::graph::calls::derivative_of;
-use crate::graph::{Edge, EdgeKind, Graph, Node, NodeKind, Place};
-use crate::pass_through::{Passed, order};
+use crate::graph::{Edge, EdgeKind, Graph, Node, NodeKind, SourceLine};
+use crate::pass_through::{PassThroughFiles, order};
 use crate::staged::Staged;
 use farfel_lang::ir::Name;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 ///
 /// The note of a step has the beginning of a hash of the sources that the step depends on. Compiler and flags
 /// are not part of it, so that it is the same on every machine and in every profile.
-pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) -> Graph {
+pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &PassThroughFiles) -> Graph {
     let Staged {
         program,
         requests,
@@ -70,7 +70,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) 
         ];
         let label = format!("differentiate {}", request.derivative);
         let step = steps.add(NodeKind::Request, label, notes, &needs);
-        steps.stands_at(step, Place::of(request.span, &report.sources));
+        steps.stands_at(step, SourceLine::of(request.span, &report.sources));
         made.push(step);
     }
 
@@ -105,7 +105,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) 
         let label = format!("compile {name}.f");
         objects.push(steps.add(NodeKind::Compile, label, vec![hash], &[text]));
     }
-    objects.extend(as_they_are(passed, &mut steps));
+    objects.extend(pass_through_steps(passed, &mut steps));
     if exports.is_some() {
         let notes = vec![count(objects.len(), "object")];
         steps.add(
@@ -121,7 +121,7 @@ pub(crate) fn graph(staged: &Staged, exports: Option<&[Name]>, passed: &Passed) 
 }
 
 /// Adds the pass-through files, each after those whose modules it uses.
-fn as_they_are(passed: &Passed, steps: &mut Steps) -> Vec<usize> {
+fn pass_through_steps(passed: &PassThroughFiles, steps: &mut Steps) -> Vec<usize> {
     let needs = order::needs(&passed.files);
     let first = steps.0.nodes.len();
     let mut added = Vec::new();
@@ -188,13 +188,13 @@ impl Steps {
         from
     }
 
-    fn stands_at(&mut self, step: usize, place: Option<Place>) {
+    fn stands_at(&mut self, step: usize, place: Option<SourceLine>) {
         self.0.nodes[step].place = place;
     }
 }
 
-fn beginning(file: &str) -> Option<Place> {
-    Some(Place {
+fn beginning(file: &str) -> Option<SourceLine> {
+    Some(SourceLine {
         file: file.to_owned(),
         line: 1,
         link: None,

@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use watch::Watch;
+use watch::Watchdog;
 
 /// The limits of a program.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ pub(crate) enum ProcessError {
         /// The time limit.
         limit: Duration,
         /// Its output so far, from both streams.
-        said: Vec<u8>,
+        output: Vec<u8>,
     },
     /// It cannot be killed, or the system cannot report how it ended.
     #[error("its exit status is not available: {0}")]
@@ -90,14 +90,14 @@ pub(crate) enum ProcessError {
 ///
 /// Any [`ProcessError`]. A program that fails is not an error here.
 pub(crate) fn run(command: &mut Command, limits: &Limits) -> Result<Output, ProcessError> {
-    run_watched(command, limits, &mut Watch::new(None))
+    run_watched(command, limits, &mut Watchdog::new(None))
 }
 
 /// Like [`run`], with a watch that also guards something else.
 pub(crate) fn run_watched(
     command: &mut Command,
     limits: &Limits,
-    watch: &mut Watch,
+    watch: &mut Watchdog,
 ) -> Result<Output, ProcessError> {
     let deadline = Instant::now() + limits.time;
     let (mut running, streams) = Running::start(command, limits, watch)?;
@@ -140,7 +140,7 @@ pub(crate) fn run_watched(
     } else {
         Err(ProcessError::TimedOut {
             limit: limits.time,
-            said: [stdout, stderr].concat(),
+            output: [stdout, stderr].concat(),
         })
     }
 }
@@ -179,7 +179,7 @@ impl Running {
     fn start(
         command: &mut Command,
         limits: &Limits,
-        watch: &mut Watch,
+        watch: &mut Watchdog,
     ) -> Result<(Running, Vec<Stream>), ProcessError> {
         command.stdin(Stdio::null());
         command.env(watch::VARIABLE, watch.mark());
@@ -216,8 +216,12 @@ impl Running {
     }
 
     /// Reads a stream to its end in a thread, so that the program is never blocked by us.
-    fn keep(&self, stream: Stream, bound: usize) -> Result<Arc<Mutex<Kept>>, ProcessError> {
-        let kept = Arc::new(Mutex::new(Kept::default()));
+    fn keep(
+        &self,
+        stream: Stream,
+        bound: usize,
+    ) -> Result<Arc<Mutex<BoundedOutput>>, ProcessError> {
+        let kept = Arc::new(Mutex::new(BoundedOutput::default()));
         let ours = Arc::clone(&kept);
         let events = self.sender.clone();
         thread::Builder::new().spawn(move || {
@@ -305,12 +309,12 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
 
 /// The part of a stream that is kept.
 #[derive(Default)]
-struct Kept {
+struct BoundedOutput {
     bytes: Vec<u8>,
     dropped: u64,
 }
 
-impl Kept {
+impl BoundedOutput {
     fn take(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.bytes);
         if self.dropped > 0 {
@@ -321,7 +325,7 @@ impl Kept {
     }
 }
 
-fn read(mut stream: Stream, bound: usize, kept: &Mutex<Kept>) {
+fn read(mut stream: Stream, bound: usize, kept: &Mutex<BoundedOutput>) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         let n = match stream.read(&mut buffer) {
@@ -385,7 +389,7 @@ mod tests {
         // A background process that holds the stream, and one that waits for it.
         let error = shell("echo on; sleep 60 & sleep 60; wait", &short).unwrap_err();
         assert_eq!(error.to_string(), "timed out after 0.3 s");
-        assert!(matches!(error, ProcessError::TimedOut { said, .. } if said == b"on\n"));
+        assert!(matches!(error, ProcessError::TimedOut { output, .. } if output == b"on\n"));
         assert!(start.elapsed() < Duration::from_secs(30));
     }
 

@@ -19,19 +19,19 @@ use std::path::Path;
 pub(crate) const VARIABLE: &str = "FARFEL_RUN";
 
 /// Guards one program at a time, and optionally a directory. Dropping it ends the guard.
-pub(crate) struct Watch {
+pub(crate) struct Watchdog {
     mark: String,
     #[cfg(unix)]
     watcher: Option<std::process::Child>,
 }
 
-impl Watch {
+impl Watchdog {
     /// Starts a watch that removes `directory` if this process ends before the watch is dropped.
-    pub(crate) fn new(directory: Option<&Path>) -> Watch {
-        let mark = unforeseeable();
+    pub(crate) fn new(directory: Option<&Path>) -> Watchdog {
+        let mark = unpredictable_name();
         #[cfg(not(unix))]
         let _ = directory;
-        Watch {
+        Watchdog {
             #[cfg(unix)]
             watcher: watcher(&mark, directory),
             mark,
@@ -67,7 +67,7 @@ impl Watch {
 }
 
 #[cfg(unix)]
-impl Drop for Watch {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         if let Some(watcher) = &mut self.watcher {
             // Killed before its pipe is closed. Only waiting makes sure that it is gone.
@@ -122,7 +122,7 @@ fn watcher(mark: &str, directory: Option<&Path>) -> Option<std::process::Child> 
 
 /// Returns an unpredictable name: 128 bits from the keys that the standard library takes from the system's
 /// random numbers for its hash tables.
-pub(crate) fn unforeseeable() -> String {
+pub(crate) fn unpredictable_name() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", half(), half())

@@ -7,7 +7,7 @@
 mod runner;
 mod version;
 
-pub use farfel_tools::external::{Job, Ran, RunError, Runner};
+pub use farfel_tools::external::{Job, RunError, RunResult, Runner};
 pub use runner::ToolRunner;
 
 use crate::config::ToolSettings;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// A tool that was found and responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledTool {
     /// The absolute path of the executable.
     pub program: PathBuf,
     /// The directory of its installation, if known.
@@ -76,7 +76,7 @@ const ADIFOR: Tool = Tool {
 ///
 /// [`Error::ToolNotFound`] with the places searched; [`Error::ToolBroken`] if it does not respond, for
 /// example because there is no Java.
-pub fn tapenade(config: &Config) -> Result<Found, Error> {
+pub fn tapenade(config: &Config) -> Result<InstalledTool, Error> {
     find(&TAPENADE, &config.tapenade, config)
 }
 
@@ -85,7 +85,7 @@ pub fn tapenade(config: &Config) -> Result<Found, Error> {
 /// # Errors
 ///
 /// [`Error::ToolNotFound`] with the places searched; [`Error::ToolBroken`] if it cannot be started.
-pub fn adifor(config: &Config) -> Result<Found, Error> {
+pub fn adifor(config: &Config) -> Result<InstalledTool, Error> {
     find(&ADIFOR, &config.adifor, config)
 }
 
@@ -110,7 +110,7 @@ fn set(variable: &str) -> Option<OsString> {
     env::var_os(variable).filter(|v| !v.is_empty())
 }
 
-fn find(tool: &Tool, settings: &ToolSettings, config: &Config) -> Result<Found, Error> {
+fn find(tool: &Tool, settings: &ToolSettings, config: &Config) -> Result<InstalledTool, Error> {
     let (program, home) = locate(
         tool,
         settings,
@@ -123,12 +123,12 @@ fn find(tool: &Tool, settings: &ToolSettings, config: &Config) -> Result<Found, 
         looked_in,
         help: tool.help,
     })?;
-    let version = version::ask(tool, &program, home.as_deref(), config)?;
+    let version = version::query_cached(tool, &program, home.as_deref(), config)?;
     let kit = home
         .as_deref()
         .map(|h| h.join("ADFirstAidKit"))
         .filter(|k| k.is_dir());
-    Ok(Found {
+    Ok(InstalledTool {
         program,
         home,
         version,

@@ -3,7 +3,7 @@
 use crate::files::{Scratch, private_directory};
 use crate::process::{self, Limits, Output, ProcessError};
 use farfel_lang::encoding::{decode, encode};
-use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -104,7 +104,7 @@ impl ToolRunner {
 }
 
 impl Runner for ToolRunner {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+    fn run(&self, job: &Job) -> Result<RunResult, RunError> {
         let started = |why: String| RunError::NotStarted(why);
         check(job).map_err(started)?;
         let mut scratch = Scratch::new().map_err(|e| started(e.to_string()))?;
@@ -116,23 +116,26 @@ impl Runner for ToolRunner {
             Err(ProcessError::NotStarted(e)) => {
                 return Err(started(format!("{}: {e}", self.program.display())));
             }
-            Err(ProcessError::TimedOut { limit, said }) => {
+            Err(ProcessError::TimedOut {
+                limit,
+                output: said,
+            }) => {
                 return Err(RunError::TimedOut {
                     seconds: limit.as_secs(),
-                    said: decode(said),
+                    output: decode(said),
                 });
             }
             Err(e @ ProcessError::Lost(_)) => {
                 return Err(RunError::Failed {
                     status: e.to_string(),
-                    said: String::new(),
+                    output: String::new(),
                 });
             }
         };
         let said = decode(stdout);
         let failed = |status: String, said: &str| RunError::Failed {
             status,
-            said: said.to_owned(),
+            output: said.to_owned(),
         };
         if !status.success() {
             return Err(failed(status.to_string(), &said));
@@ -141,9 +144,12 @@ impl Runner for ToolRunner {
         match job.outputs.iter().find(|o| !files.contains_key(*o)) {
             Some(file) => Err(RunError::Missing {
                 file: file.clone(),
-                said,
+                output: said,
             }),
-            None => Ok(Ran { said, files }),
+            None => Ok(RunResult {
+                output: said,
+                files,
+            }),
         }
     }
 }

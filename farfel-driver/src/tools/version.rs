@@ -1,9 +1,9 @@
 //! The name and version of a tool, asked once for each executable (and the archives beside it that do the
-//! work), see [`remember`].
+//! work), see [`tool_answers`].
 
 use super::{Tool, ToolRunner, java};
 use crate::cache::{Entry, Key};
-use crate::{Config, Error, remember};
+use crate::{Config, Error, tool_answers};
 use farfel_tools::external::{Job, RunError, Runner};
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ const VERSION: &str = "version";
 /// The answers that this process knows, by [`identity`].
 static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-pub(super) fn ask(
+pub(super) fn query_cached(
     tool: &Tool,
     program: &Path,
     home: Option<&Path>,
@@ -36,7 +36,7 @@ pub(super) fn ask(
     {
         return Ok(version.clone());
     }
-    let memory = remember::memory(config);
+    let memory = tool_answers::memory(config);
     let key = Key::builder("tool").field("executable", &identity).finish();
     let remembered = memory.get(&key).and_then(|entry| {
         let version = entry.file(VERSION)?.to_owned();
@@ -45,7 +45,7 @@ pub(super) fn ask(
     let version = match remembered {
         Some(version) => version,
         None => {
-            let version = question(tool, program)?;
+            let version = query(tool, program)?;
             memory.put(&key, &Entry::one(VERSION, version.clone()));
             version
         }
@@ -57,7 +57,7 @@ pub(super) fn ask(
 }
 
 /// Asks the tool itself.
-fn question(tool: &Tool, program: &Path) -> Result<String, Error> {
+fn query(tool: &Tool, program: &Path) -> Result<String, Error> {
     let broken = |reason: String| Error::ToolBroken {
         tool: tool.name,
         program: program.to_owned(),
@@ -70,14 +70,21 @@ fn question(tool: &Tool, program: &Path) -> Result<String, Error> {
     let runner = ToolRunner::new(program, [], LIMIT);
     let needs_java = tool.setting == "tapenade";
     let said = match runner.run(&job) {
-        Ok(ran) => ran.said,
+        Ok(ran) => ran.output,
         Err(RunError::NotStarted(why)) => return Err(broken(why)),
         Err(RunError::TimedOut { seconds, .. }) => {
             return Err(broken(format!("no answer to -version after {seconds} s")));
         }
         // ADIFOR has no such option, and identifies itself when it rejects it.
-        Err(RunError::Failed { said, .. } | RunError::Missing { said, .. }) if !needs_java => said,
-        Err(RunError::Failed { status, said }) => {
+        Err(RunError::Failed { output: said, .. } | RunError::Missing { output: said, .. })
+            if !needs_java =>
+        {
+            said
+        }
+        Err(RunError::Failed {
+            status,
+            output: said,
+        }) => {
             let mut reason = format!("-version failed ({status})");
             if let Err(no_java) = java() {
                 reason += &format!("; it needs Java: {no_java}");
@@ -87,7 +94,7 @@ fn question(tool: &Tool, program: &Path) -> Result<String, Error> {
             }
             return Err(broken(reason));
         }
-        Err(RunError::Missing { said, .. }) => said,
+        Err(RunError::Missing { output: said, .. }) => said,
     };
     let line = first_line(&said, tool.name);
     let line = line.or_else(|| first_line(&said, "").filter(|_| needs_java));
@@ -128,7 +135,7 @@ fn identity(program: &Path, home: Option<&Path>) -> std::io::Result<String> {
         archives.sort();
         files.extend(archives);
     }
-    remember::identity(&files)
+    tool_answers::file_identity(&files)
 }
 
 fn hash(what: &(impl Hash + ?Sized)) -> u64 {

@@ -32,13 +32,13 @@
 //!
 //! The subroutines are in `support.f90`.
 
-use super::{Block, Plan};
+use super::{Block, DerivativeChecks};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::Block as Statements;
 use farfel_lang::ir::{
-    AdMode, Arg, BinOp, Class, Dim, Expr, ExprKind, IfBlock, Name, Place, Program, Request, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, UnitKind, unused_name,
+    AdMode, Arg, BinOp, Class, Dim, Expr, ExprKind, IfBlock, Name, Program, Request, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name,
 };
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ use std::collections::HashSet;
 pub(crate) fn instrument(
     program: &mut Program,
     own: &HashSet<Name>,
-    plan: &Plan,
+    plan: &DerivativeChecks,
     requests: &[Request],
     library: bool,
 ) {
@@ -68,7 +68,7 @@ pub(crate) fn instrument(
         taken.insert(name.clone());
         for unit in program.units.iter_mut().filter(|u| own.contains(&u.name)) {
             if let Some(s) = unit.symbols.find(&request.derivative)
-                && unit.symbols[s].place == Place::Global
+                && unit.symbols[s].storage_class == StorageClass::Global
             {
                 unit.symbols.rename(s, name.clone());
             }
@@ -93,7 +93,7 @@ fn guard_stops(unit: &mut Unit) {
     }
     let guard = unit.symbols.intern("FARFEL_V_STOP", unit.span);
     unit.symbols[guard].class = Class::Subroutine;
-    unit.symbols[guard].place = Place::Global;
+    unit.symbols[guard].storage_class = StorageClass::Global;
     let body = std::mem::take(&mut unit.body);
     unit.body = guarded(body, guard);
 }
@@ -155,14 +155,14 @@ enum Tangents {
     /// The direction of the run.
     One,
     /// One tangent for each of this many columns, one of which has the direction of the run.
-    Several(SymId),
+    VectorMode(SymId),
 }
 
 fn wrapper(
     head: &Unit,
     request: &Request,
     tangent: Option<&Request>,
-    plan: &Plan,
+    plan: &DerivativeChecks,
     block: &Block,
     name: &Name,
 ) -> Option<Unit> {
@@ -237,7 +237,7 @@ fn wrapper(
     let tangents = match w.count {
         _ if reverse || pattern => Tangents::Left,
         None => Tangents::One,
-        Some(count) => Tangents::Several(count),
+        Some(count) => Tangents::VectorMode(count),
     };
     let mut run = Vec::new();
     for p in &independents {
@@ -387,7 +387,7 @@ impl Writer {
         // Comes before the derivatives because it is their first dimension.
         let count = request.vector.then(|| {
             let like = Symbol {
-                place: Place::Dummy,
+                storage_class: StorageClass::Dummy,
                 ..Symbol::variable(Name::default(), Type::INTEGER, span)
             };
             declared(&mut unit, "NBDIRS", like)
@@ -403,7 +403,7 @@ impl Writer {
             }
             let of = &head.symbols[value];
             let mut like = Symbol {
-                place: Place::Dummy,
+                storage_class: StorageClass::Dummy,
                 ..of.clone()
             };
             if let Some(count) = count {
@@ -423,7 +423,7 @@ impl Writer {
                 false => value,
                 true => {
                     let like = Symbol {
-                        place: Place::Local,
+                        storage_class: StorageClass::Local,
                         ..of.clone()
                     };
                     declared(&mut unit, &format!("{}_W", of.name), like)
@@ -490,10 +490,10 @@ impl Writer {
         let intrinsic = matches!(class, Class::Intrinsic(_));
         let id = symbols.add(Symbol {
             external: class == Class::Function,
-            place: if intrinsic {
-                Place::Local
+            storage_class: if intrinsic {
+                StorageClass::Local
             } else {
-                Place::Global
+                StorageClass::Global
             },
             class,
             ty,
@@ -694,7 +694,7 @@ impl Writer {
             match tangents {
                 Tangents::Left => {}
                 Tangents::One => body.push(w.set(derivative, ty, 2)),
-                Tangents::Several(count) => {
+                Tangents::VectorMode(count) => {
                     let columns = w.columns(&element, "FARFEL_V_COLUMN");
                     body.push(w.for_columns(count, columns));
                 }

@@ -16,12 +16,12 @@ pub(super) struct Test {
     /// The value at the point.
     pub center: f64,
     /// The steps, each half or a quarter of the one before, with the values on both sides.
-    pub around: Vec<Around>,
+    pub around: Vec<CentralDifference>,
 }
 
 /// Values on both sides of a point.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Around {
+pub(super) struct CentralDifference {
     pub step: f64,
     pub plus: f64,
     pub minus: f64,
@@ -29,7 +29,7 @@ pub(super) struct Around {
 
 /// The finding about a derivative at a point along a direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Found {
+pub(super) enum Finding {
     /// It is right, as far as finite differences can tell.
     Right {
         /// The error relative to the derivative.
@@ -62,19 +62,19 @@ struct Estimate {
 }
 
 /// Judges a claimed derivative. `epsilon` is the relative rounding error.
-pub(super) fn judge(test: &Test, epsilon: f64) -> Found {
+pub(super) fn judge(test: &Test, epsilon: f64) -> Finding {
     let Test { center, around, .. } = test;
-    let finite = |f: &dyn Fn(&Around) -> f64| {
+    let finite = |f: &dyn Fn(&CentralDifference) -> f64| {
         let good = around.iter().filter(|a| f(a).is_finite());
         good.count()
     };
     let few = around.len() / 2;
     let (plus, minus) = (finite(&|a| a.plus), finite(&|a| a.minus));
     if !center.is_finite() || (plus < few && minus < few) {
-        return Found::NoValue;
+        return Finding::NoValue;
     }
     let noise = noise(test, epsilon);
-    let side = |f: &dyn Fn(&Around) -> f64| -> Option<Estimate> {
+    let side = |f: &dyn Fn(&CentralDifference) -> f64| -> Option<Estimate> {
         let values: Vec<(f64, f64)> = around.iter().map(|a| (a.step, f(a))).collect();
         limit(&values, 1, noise)
     };
@@ -89,7 +89,7 @@ pub(super) fn judge(test: &Test, epsilon: f64) -> Found {
         let inside = if plus < few { left } else { right };
         let converges = |e: &Estimate| e.error <= 0.05 * e.value.abs().max(test.scale);
         let right = inside.is_some_and(|e| agrees(&e) && converges(&e));
-        return Found::Edge { right };
+        return Finding::Edge { right };
     }
     let values: Vec<(f64, f64)> = around
         .iter()
@@ -97,32 +97,32 @@ pub(super) fn judge(test: &Test, epsilon: f64) -> Found {
         .collect();
     let central = limit(&values, 2, noise);
     if jumps(test, noise) {
-        return Found::Jump;
+        return Finding::Jump;
     }
     // The function is smooth on both sides, but with different slopes.
     if let (Some(l), Some(r)) = (left, right) {
         let gap = (l.value - r.value).abs();
         let size = l.value.abs().max(r.value.abs()).max(test.scale);
         if gap > 20.0 * (l.error + r.error) + 1e-5 * size && l.error + r.error < 1e-2 * gap {
-            return Found::Kink {
+            return Finding::Kink {
                 left: l.value,
                 right: r.value,
             };
         }
     }
     if grows(around, *center) {
-        return Found::Vertical;
+        return Finding::Vertical;
     }
     let Some(d) = central else {
-        return Found::Unclear;
+        return Finding::Unclear;
     };
     if !test.claimed.is_finite() {
         return match d.error <= 0.05 * d.value.abs().max(test.scale) {
-            true => Found::Wrong {
+            true => Finding::Wrong {
                 differences: d.value,
                 error: f64::INFINITY,
             },
-            false => Found::Unclear,
+            false => Finding::Unclear,
         };
     }
     let widest = around.first().map_or(1.0, |a| a.step);
@@ -140,27 +140,27 @@ pub(super) fn judge(test: &Test, epsilon: f64) -> Found {
     };
     if agrees(&d) || nothing {
         if !nothing && d.error > 0.05 * scale {
-            return Found::Unclear;
+            return Finding::Unclear;
         }
         return match test.exact {
             Some(tangent) => {
                 let error = (test.claimed - tangent).abs() / test.scale.max(f64::MIN_POSITIVE);
                 match error <= floor || test.claimed == tangent || nothing {
-                    true => Found::Right {
+                    true => Finding::Right {
                         error: off_by(error, nothing),
                     },
-                    false => Found::Disagree { tangent, error },
+                    false => Finding::Disagree { tangent, error },
                 }
             }
-            None => Found::Right { error },
+            None => Finding::Right { error },
         };
     }
     match d.error <= 0.05 * scale {
-        true => Found::Wrong {
+        true => Finding::Wrong {
             differences: d.value,
             error,
         },
-        false => Found::Unclear,
+        false => Finding::Unclear,
     }
 }
 
@@ -260,7 +260,7 @@ fn jumps(test: &Test, noise: f64) -> bool {
 }
 
 /// Whether difference quotients grow without bounds as steps get smaller.
-fn grows(around: &[Around], center: f64) -> bool {
+fn grows(around: &[CentralDifference], center: f64) -> bool {
     let slopes: Vec<f64> = around
         .iter()
         .map(|a| {
@@ -280,14 +280,14 @@ fn grows(around: &[Around], center: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn test(f: &dyn Fn(f64) -> f64, claimed: f64) -> Found {
+    fn test(f: &dyn Fn(f64) -> f64, claimed: f64) -> Finding {
         of(f, claimed, f64::EPSILON)
     }
 
-    fn of(f: &dyn Fn(f64) -> f64, claimed: f64, epsilon: f64) -> Found {
+    fn of(f: &dyn Fn(f64) -> f64, claimed: f64, epsilon: f64) -> Finding {
         let around = (1..=20).map(|i| {
             let step = 0.5f64.powi(3 + i);
-            Around {
+            CentralDifference {
                 step,
                 plus: f(step),
                 minus: f(-step),
@@ -316,7 +316,7 @@ mod tests {
         for (i, (f, claimed)) in cases.iter().enumerate() {
             let found = test(f, *claimed);
             assert!(
-                matches!(found, Found::Right { error } if error < 1e-6),
+                matches!(found, Finding::Right { error } if error < 1e-6),
                 "{i}: {found:?}"
             );
         }
@@ -327,7 +327,7 @@ mod tests {
         for factor in [0.0, 0.5, 1.001, 1.0 + 1e-6, -1.0] {
             let found = test(&|t| (1.0 + t).sin(), factor * 1f64.cos());
             assert!(
-                matches!(found, Found::Wrong { differences, .. } if (differences - 1f64.cos()).abs() < 1e-8),
+                matches!(found, Finding::Wrong { differences, .. } if (differences - 1f64.cos()).abs() < 1e-8),
                 "{factor}: {found:?}"
             );
         }
@@ -339,34 +339,37 @@ mod tests {
         let single = f64::from(f32::EPSILON);
         for epsilon in [single, f64::EPSILON] {
             let found = of(&f, 1f64.cos(), epsilon);
-            assert!(!matches!(found, Found::Wrong { .. }), "{found:?}");
+            assert!(!matches!(found, Finding::Wrong { .. }), "{found:?}");
         }
         let found = of(&f, 1.1 * 1f64.cos(), single);
-        assert!(matches!(found, Found::Wrong { .. }), "{found:?}");
+        assert!(matches!(found, Finding::Wrong { .. }), "{found:?}");
     }
 
     #[test]
     fn points_without_a_derivative() {
         assert_eq!(
             test(&|t| t.abs(), 0.0),
-            Found::Kink {
+            Finding::Kink {
                 left: -1.0,
                 right: 1.0
             }
         );
         let found = test(&|t: f64| if t > 0.0 { t } else { t.sin() * 2.0 }, 1.0);
-        assert!(matches!(found, Found::Kink { .. }), "{found:?}");
-        assert_eq!(test(&|t: f64| t.sqrt(), 0.0), Found::Edge { right: false });
+        assert!(matches!(found, Finding::Kink { .. }), "{found:?}");
+        assert_eq!(
+            test(&|t: f64| t.sqrt(), 0.0),
+            Finding::Edge { right: false }
+        );
         assert_eq!(
             test(&|t: f64| if t < 0.0 { f64::NAN } else { 2.0 * t }, 2.0),
-            Found::Edge { right: true }
+            Finding::Edge { right: true }
         );
         assert_eq!(
             test(&|t: f64| if t > 0.0 { 1.0 } else { 0.0 }, 0.0),
-            Found::Jump
+            Finding::Jump
         );
-        assert_eq!(test(&|t: f64| t.cbrt(), 0.0), Found::Vertical);
-        assert_eq!(test(&|_| f64::NAN, 0.0), Found::NoValue);
+        assert_eq!(test(&|t: f64| t.cbrt(), 0.0), Finding::Vertical);
+        assert_eq!(test(&|_| f64::NAN, 0.0), Finding::NoValue);
     }
 
     #[test]
@@ -377,6 +380,6 @@ mod tests {
             1.0 + t + wobble
         };
         let found = test(&rough, 1.0);
-        assert!(!matches!(found, Found::Wrong { .. }), "{found:?}");
+        assert!(!matches!(found, Finding::Wrong { .. }), "{found:?}");
     }
 }

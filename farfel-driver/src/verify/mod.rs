@@ -15,14 +15,14 @@ pub(crate) mod instrument;
 mod judge;
 pub mod table;
 
-use crate::checks::Plan;
-pub use crate::checks::{Block, Directions};
 pub use crate::config::VERIFY as ON;
+use crate::derivative_checks::DerivativeChecks;
+pub use crate::derivative_checks::{Block, Directions};
 use crate::files;
 use crate::staged::{References, Staged};
 use crate::{Config, Error};
 use farfel_lang::ir::{AdMode, IoKind, Name, Request, StmtKind, Type, walk_block};
-use judge::{Around, Found, Test, judge};
+use judge::{CentralDifference, Finding, Test, judge};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub const SECONDS: &str = "FARFEL_VERIFY_SECONDS";
 
 /// Prepares a staged program for checks: plans them and adds the requests that they need.
 pub(crate) fn prepare(staged: &mut Staged, config: &Config) {
-    let mut plan = Plan {
+    let mut plan = DerivativeChecks {
         package: config.name.clone(),
         blocks: blocks(staged, config),
     };
@@ -81,7 +81,10 @@ fn tangent_of(adjoint: &Request, staged: &Staged) -> Request {
 const BLOCKS: &str = "farfel_blocks.json";
 
 /// Writes the list of blocks that a library checks to OUT_DIR.
-pub(crate) fn write<'p>(out: &Path, plans: impl Iterator<Item = &'p Plan>) -> Result<(), Error> {
+pub(crate) fn write<'p>(
+    out: &Path,
+    plans: impl Iterator<Item = &'p DerivativeChecks>,
+) -> Result<(), Error> {
     let blocks: Vec<&Block> = plans.flat_map(|p| &p.blocks).collect();
     let text = serde_json::to_vec(&blocks).unwrap_or_default();
     files::write_if_changed(&out.join(BLOCKS), &text)?;
@@ -194,7 +197,7 @@ fn constant(
         if unit.constant {
             return Some(("statements".to_owned(), unit.span));
         }
-        let mut given = unit.given.iter().filter(|g| g.is_constant());
+        let mut given = unit.directives.iter().filter(|g| g.is_constant());
         let named = given.find(|g| unit.symbols.find(&g.procedure).is_some())?;
         Some((named.procedure.to_string(), named.span))
     })?;
@@ -204,7 +207,7 @@ fn constant(
 
 /// The result of checking a block.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct CheckResult {
     /// The block.
     pub block: Block,
     /// The number of executions that were checked.
@@ -266,7 +269,7 @@ struct Point {
 /// # Errors
 ///
 /// [`Error::Io`] if the file cannot be read. If it does not exist, nothing was run.
-pub fn results(blocks: Vec<Block>, file: &Path) -> Result<Vec<Checked>, Error> {
+pub fn results(blocks: Vec<Block>, file: &Path) -> Result<Vec<CheckResult>, Error> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -321,7 +324,7 @@ fn read(text: &str) -> HashMap<(String, usize), Vec<Point>> {
             }
             ("AT", [step, plus, minus]) => {
                 if let Some(test) = point.tests.last_mut() {
-                    test.around.push(Around {
+                    test.around.push(CentralDifference {
                         step: *step,
                         plus: *plus,
                         minus: *minus,
@@ -340,9 +343,9 @@ fn read(text: &str) -> HashMap<(String, usize), Vec<Point>> {
     found
 }
 
-fn check(block: Block, points: &[Point]) -> Checked {
+fn check(block: Block, points: &[Point]) -> CheckResult {
     let epsilon = block.epsilon();
-    let mut checked = Checked {
+    let mut checked = CheckResult {
         points: points.len(),
         error: None,
         verdict: Verdict::Right,
@@ -362,7 +365,7 @@ fn check(block: Block, points: &[Point]) -> Checked {
     let (mut wrong, mut rough, mut unclear, mut right) = (0, 0, 0, 0);
     let mut constant = false;
     for (n, point) in points.iter().enumerate() {
-        let place = at(&checked.block, point);
+        let place = point_text(&checked.block, point);
         let place = format!("point {}{place}", n + 1);
         if let Some(failed) = &point.failed {
             unclear += 1;
@@ -382,19 +385,19 @@ fn check(block: Block, points: &[Point]) -> Checked {
                 point.primal
             ));
         }
-        let mut said = Vec::new();
+        let mut remarks = Vec::new();
         for test in &point.tests {
             if test.exact.is_some() {
                 checked.method = "differences, dot product";
             }
             let found = judge(test, epsilon);
             let note = match found {
-                Found::Right { error } => {
+                Finding::Right { error } => {
                     right += 1;
                     checked.error = Some(checked.error.unwrap_or(0.0).max(error));
                     None
                 }
-                Found::Wrong { differences, .. } if is_constant(&checked.block, test) => {
+                Finding::Wrong { differences, .. } if is_constant(&checked.block, test) => {
                     unclear += 1;
                     constant = true;
                     Some(format!(
@@ -402,7 +405,7 @@ fn check(block: Block, points: &[Point]) -> Checked {
                         test.claimed
                     ))
                 }
-                Found::Wrong { differences, .. }
+                Finding::Wrong { differences, .. }
                     if checked.block.directions == Directions::Pattern =>
                 {
                     wrong += 1;
@@ -410,7 +413,7 @@ fn check(block: Block, points: &[Point]) -> Checked {
                         "by the pattern it does not depend on it, differences give {differences:.6e}"
                     ))
                 }
-                Found::Wrong { differences, error } => {
+                Finding::Wrong { differences, error } => {
                     wrong += 1;
                     checked.error = Some(checked.error.unwrap_or(0.0).max(error));
                     Some(format!(
@@ -418,7 +421,7 @@ fn check(block: Block, points: &[Point]) -> Checked {
                         test.claimed
                     ))
                 }
-                Found::Disagree { tangent, error } => {
+                Finding::Disagree { tangent, error } => {
                     wrong += 1;
                     checked.error = Some(checked.error.unwrap_or(0.0).max(error));
                     Some(format!(
@@ -426,48 +429,48 @@ fn check(block: Block, points: &[Point]) -> Checked {
                         test.claimed
                     ))
                 }
-                Found::Kink { left, right } => {
+                Finding::Kink { left, right } => {
                     rough += 1;
                     Some(format!(
                         "a kink: {left:.6e} on one side, {right:.6e} on the other; the derivative is {:.6e}",
                         test.claimed
                     ))
                 }
-                Found::Jump => {
+                Finding::Jump => {
                     rough += 1;
                     Some("the function jumps".to_owned())
                 }
-                Found::Edge { right } => {
+                Finding::Edge { right } => {
                     rough += 1;
                     let is = if right { "is" } else { "is not" };
                     Some(format!(
                         "the function ends here; the derivative {is} that of the one side"
                     ))
                 }
-                Found::Vertical => {
+                Finding::Vertical => {
                     rough += 1;
                     Some("the function is infinitely steep".to_owned())
                 }
-                Found::NoValue => {
+                Finding::NoValue => {
                     unclear += 1;
                     Some("the function has no value here".to_owned())
                 }
-                Found::Unclear => {
+                Finding::Unclear => {
                     unclear += 1;
                     Some("differences do not converge".to_owned())
                 }
             };
             if let Some(note) = note {
                 let what = direction(&checked.block, test);
-                let severe = matches!(found, Found::Wrong { .. } | Found::Disagree { .. });
-                said.push((!severe, format!("{place}, {what}: {note}")));
+                let severe = matches!(found, Finding::Wrong { .. } | Finding::Disagree { .. });
+                remarks.push((!severe, format!("{place}, {what}: {note}")));
             }
         }
         // Only the worst findings at a point are reported.
-        said.sort_by_key(|(mild, _)| *mild);
+        remarks.sort_by_key(|(mild, _)| *mild);
         checked
             .notes
-            .extend(said.into_iter().map(|(_, s)| s).take(2));
+            .extend(remarks.into_iter().map(|(_, s)| s).take(2));
     }
     if let (true, Some(what)) = (constant, &checked.block.constant) {
         let note =
@@ -492,7 +495,7 @@ fn is_constant(block: &Block, test: &Test) -> bool {
 }
 
 /// Formats the position of a point: ` (X = 1.5, Y = 2, …)`.
-fn at(block: &Block, point: &Point) -> String {
+fn point_text(block: &Block, point: &Point) -> String {
     let mut values = Vec::new();
     for (k, name) in block.independents.iter().enumerate() {
         let of: Vec<f64> = point

@@ -1,10 +1,10 @@
 //! Presents the results of checks, for people and for programs.
 
-use super::{Checked, Verdict};
+use super::{CheckResult, Verdict};
 use std::fmt::Write as _;
 
 /// Formats a table with a line for each block, followed by the messages.
-pub fn text(checked: &[Checked]) -> String {
+pub fn text(checked: &[CheckResult]) -> String {
     let mut rows = vec![[
         "block".to_owned(),
         "unit".into(),
@@ -60,7 +60,7 @@ pub fn text(checked: &[Checked]) -> String {
 }
 
 /// Formats the results as JSON: a list of objects.
-pub fn json(checked: &[Checked]) -> String {
+pub fn json(checked: &[CheckResult]) -> String {
     let rows: Vec<serde_json::Value> = checked
         .iter()
         .map(|c| {

@@ -155,7 +155,7 @@ impl Intrinsic {
     }
 
     /// Whether it inquires about properties of its argument and not its value.
-    pub fn asks_for_shape(&self) -> bool {
+    pub fn is_inquiry(&self) -> bool {
         const ALL: [&str; 7] = [
             "LEN", "SIZE", "LBOUND", "UBOUND", "SHAPE", "KIND", "BIT_SIZE",
         ];

@@ -304,7 +304,7 @@ fn repeating(control: DoControl, body: Block) -> Do {
         body,
         end: DoEnd::EndDo(None),
         end_span: Span::NONE,
-        mark: None,
+        directive: None,
     }
 }
 

@@ -5,8 +5,8 @@
 //! A [`Program`] is a list of top-level [`Unit`]s. A unit owns a table of [`Symbol`]s; everything
 //! inside it refers to names by [`SymId`], an index into *that unit's* table, so renaming a symbol
 //! renames it everywhere. Nested subprograms are units inside a unit; their references to names of
-//! the enclosing unit are symbols with [`Place::Host`]. Program units refer to each other by name
-//! ([`Place::Global`]).
+//! the enclosing unit are symbols with [`StorageClass::Host`]. Program units refer to each other by
+//! name ([`StorageClass::Global`]).
 //!
 //! The same tree is used before and after name resolution: the parser produces [`Class::Unknown`]
 //! and [`ExprKind::Apply`], `resolve` replaces them, and no later pass encounters either.

@@ -8,7 +8,8 @@ use crate::source::Span;
 /// A statement keeps its id as long as it is the same statement: passes move it, attach a label to
 /// it, and take its contents apart. Statements created by a pass have [`StmtId::NONE`] until the
 /// unit is numbered, and so do copies that would exist beside the original: see [`Unit::number`].
-/// [`Flow::node`](crate::flow::Flow::node) maps an id to a node in the unit's control flow graph.
+/// [`FlowGraph::node`](crate::flow::FlowGraph::node) maps an id to a node in the unit's control
+/// flow graph.
 ///
 /// ```
 /// use farfel_ir::Span;
@@ -52,7 +53,7 @@ impl PartialEq for StmtIds {
 
 impl StmtIds {
     /// Returns an id that no statement has yet.
-    pub fn another(&mut self) -> StmtId {
+    pub fn fresh(&mut self) -> StmtId {
         self.last += 1;
         StmtId(self.last)
     }
@@ -65,7 +66,7 @@ impl StmtIds {
             // Ids beyond the last one belong to statements from another unit.
             let known = seen.get_mut(s.id.index());
             if known.is_none_or(|seen| std::mem::replace(seen, true)) {
-                s.id = self.another();
+                s.id = self.fresh();
             }
         });
     }
@@ -149,7 +150,7 @@ pub enum StmtKind {
 
 /// A statement that divides or ends a block: ELSE IF, ELSE, CASE, END IF, ….
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mark {
+pub struct BlockDelimiter {
     /// Its label.
     pub label: Option<Label>,
     /// Its source position.
@@ -192,7 +193,7 @@ pub struct IfBlock {
     /// The ELSE arm.
     pub otherwise: Option<Block>,
     /// The ELSE IF and ELSE statements in order; in generated code they may be missing.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<BlockDelimiter>,
     /// Label of the END IF.
     pub end_label: Option<Label>,
     /// The END IF.
@@ -211,7 +212,7 @@ pub struct Select {
     /// The cases in order. CASE DEFAULT may be any of them.
     pub cases: Vec<Case>,
     /// The END SELECT.
-    pub end: Mark,
+    pub end: BlockDelimiter,
 }
 
 /// One case of a SELECT CASE.
@@ -222,7 +223,7 @@ pub struct Case {
     /// The statements to execute.
     pub body: Block,
     /// The CASE statement.
-    pub mark: Mark,
+    pub mark: BlockDelimiter,
 }
 
 /// Assignments to those array elements for which a mask is true.
@@ -252,7 +253,7 @@ pub struct Do {
     /// The END DO, if the loop ends with one.
     pub end_span: Span,
     /// What a comment before the loop requests for its adjoint.
-    pub mark: Option<Box<LoopMark>>,
+    pub directive: Option<Box<LoopDirective>>,
 }
 
 impl Do {
@@ -275,16 +276,16 @@ impl Do {
 
 /// A comment's request for the adjoint of the loop that follows, which must not change the result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LoopMark {
+pub struct LoopDirective {
     /// What it requests.
-    pub kind: LoopMarkKind,
+    pub kind: LoopDirectiveKind,
     /// The position of the comment.
     pub span: Span,
 }
 
-/// The kinds of [`LoopMark`].
+/// The kinds of [`LoopDirective`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum LoopMarkKind {
+pub enum LoopDirectiveKind {
     /// `checkpoint(n)`: the values before at most `n` iterations are stored as checkpoints, and
     /// iterations are re-executed from there.
     Checkpoint(u32),
@@ -302,13 +303,13 @@ pub enum LoopMarkKind {
     Replayed,
 }
 
-impl std::fmt::Display for LoopMarkKind {
+impl std::fmt::Display for LoopDirectiveKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LoopMarkKind::Checkpoint(n) => write!(f, "checkpoint({n})"),
-            LoopMarkKind::Independent => f.write_str("independent"),
-            LoopMarkKind::Replayed => Ok(()),
-            LoopMarkKind::FixedPoint {
+            LoopDirectiveKind::Checkpoint(n) => write!(f, "checkpoint({n})"),
+            LoopDirectiveKind::Independent => f.write_str("independent"),
+            LoopDirectiveKind::Replayed => Ok(()),
+            LoopDirectiveKind::FixedPoint {
                 tolerance,
                 iterations,
             } => {
@@ -447,7 +448,7 @@ pub struct AdBlock {
     /// ADF or ADR.
     pub mode: AdMode,
     /// Vector mode: several directions in one sweep.
-    pub several: Option<Several>,
+    pub vector_mode: Option<VectorMode>,
     /// ADF: independents and their tangents (seeds). ADR: dependents and their cotangents.
     pub opening: Vec<AdItem>,
     /// The statements that are differentiated.
@@ -461,7 +462,7 @@ pub struct AdBlock {
 
 /// The first item in the opening of a vector-mode ADF block.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Several {
+pub struct VectorMode {
     /// Whether this is `PATTERN = count`, which computes which tangents can be nonzero instead of
     /// the tangents; otherwise it is `DIRECTIONS = count`.
     pub pattern: bool,
@@ -469,7 +470,7 @@ pub struct Several {
     pub count: Expr,
 }
 
-impl Several {
+impl VectorMode {
     /// Returns the keyword before the `=`.
     pub fn word(&self) -> &'static str {
         match self.pattern {
@@ -544,7 +545,7 @@ impl StmtKind {
 /// Finds items of an opening or closing that have no effect because a later item assigns the same
 /// variable again. Returns, for each later item that overrides others, its position and that of the
 /// last one it overrides.
-pub fn lost_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
+pub fn overwritten_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
     fn assigned(a: &AdAssign, opening: bool) -> &Expr {
         if opening { &a.var } else { &a.other }
     }
@@ -557,13 +558,13 @@ pub fn lost_items(items: &[AdItem], opening: bool) -> Vec<(usize, usize)> {
         let covered = |a: &AdAssign| {
             let earlier = assigned(a, opening);
             let along = match (&a.direction, &later.direction) {
-                (Some(a), Some(b)) if opening => a.reads_as(b) && !a.has_calls(),
+                (Some(a), Some(b)) if opening => a.equals_ignoring_spans(b) && !a.has_calls(),
                 (a, b) => !opening || a.is_none() && b.is_none(),
             };
             along
                 && match target.kind {
                     ExprKind::Var(v) => earlier.base() == Some(v),
-                    _ => earlier.reads_as(target) && !target.has_calls(),
+                    _ => earlier.equals_ignoring_spans(target) && !target.has_calls(),
                 }
         };
         let lost = items[..n].iter().rposition(|item| {

@@ -115,10 +115,10 @@ pub struct Unit {
     pub body: Block,
     /// Nested subprograms.
     pub nested: Vec<Unit>,
-    /// Derivatives and properties of procedures that comments specify (`farfel_lang::given`): as
-    /// the parser leaves it, those written in this unit; after `resolve`, those of the procedures
-    /// that it calls.
-    pub given: Vec<Given>,
+    /// Derivatives and properties of procedures that comments specify
+    /// (`farfel_lang::procedure_directives`): as the parser leaves it, those written in this unit;
+    /// after `resolve`, those of the procedures that it calls.
+    pub directives: Vec<ProcedureDirective>,
     /// The ids that it has assigned to statements.
     pub stmt_ids: StmtIds,
 }
@@ -150,7 +150,7 @@ pub struct EntryPoint<'u> {
 
 /// What a procedure without source does with one of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct ArgumentUsage {
     /// Whether its value may be read.
     pub reads: bool,
     /// Whether it may be assigned.
@@ -161,7 +161,7 @@ pub struct Usage {
 /// subprograms, that it has none, or, if its source is not available, what it does with its
 /// arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct ProcedureDirective {
     /// The procedure, or a variable if it is declared constant.
     pub procedure: Name,
     /// The names of its arguments.
@@ -178,15 +178,15 @@ pub struct Given {
     pub adjoint: Option<Name>,
     /// How it uses each argument, if this only describes a procedure without source and does not
     /// specify its derivative.
-    pub usage: Option<Vec<Usage>>,
+    pub usage: Option<Vec<ArgumentUsage>>,
     /// The position of the comment or setting.
     pub span: Span,
 }
 
-impl Given {
+impl ProcedureDirective {
     /// Specifies that no derivatives propagate through a procedure.
     pub fn constant(procedure: Name, span: Span) -> Self {
-        Given {
+        ProcedureDirective {
             procedure,
             arguments: None,
             inputs: None,
@@ -200,10 +200,10 @@ impl Given {
     }
 
     /// Describes what a procedure without source does with its arguments, in order.
-    pub fn described(procedure: Name, usage: Vec<Usage>, span: Span) -> Self {
-        Given {
+    pub fn described(procedure: Name, usage: Vec<ArgumentUsage>, span: Span) -> Self {
+        ProcedureDirective {
             usage: Some(usage),
-            ..Given::constant(procedure, span)
+            ..ProcedureDirective::constant(procedure, span)
         }
     }
 
@@ -492,7 +492,7 @@ pub struct Symbol {
     /// What kind of thing it denotes.
     pub class: Class,
     /// Where it is defined or stored.
-    pub place: Place,
+    pub storage_class: StorageClass,
     /// Whether it is named in an EXTERNAL statement.
     pub external: bool,
     /// Whether it has SAVE, or is initialised by DATA or in its declaration.
@@ -599,7 +599,7 @@ pub enum Class {
     Parameter(Box<Expr>),
     /// A statement function: its dummy arguments (symbols of the same unit) and its value.
     StatementFunction(Vec<SymId>, Box<Expr>),
-    /// A function: nested, top-level, external or a dummy procedure ([`Symbol::place`]).
+    /// A function: nested, top-level, external or a dummy procedure ([`Symbol::storage_class`]).
     Function,
     /// A subroutine, likewise.
     Subroutine,
@@ -619,14 +619,14 @@ impl Class {
 
     /// Whether this is an intrinsic function that inquires about properties of its argument and not
     /// its value.
-    pub fn asks_for_shape(&self) -> bool {
-        matches!(self, Class::Intrinsic(i) if i.asks_for_shape())
+    pub fn is_inquiry(&self) -> bool {
+        matches!(self, Class::Intrinsic(i) if i.is_inquiry())
     }
 }
 
 /// Where a name is defined or stored.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Place {
+pub enum StorageClass {
     /// In this unit. A local procedure is one of [`Unit::nested`], found by its name.
     Local,
     /// A dummy argument (also a dummy procedure).
@@ -666,7 +666,7 @@ impl Symbol {
             length: None,
             dims: Vec::new(),
             class: Class::Unknown,
-            place: Place::Local,
+            storage_class: StorageClass::Local,
             external: false,
             saved: false,
             init: None,
@@ -699,14 +699,14 @@ impl Symbol {
 
     /// Whether this is an assumed-shape dummy argument, `A(:)`, whose bounds come from the caller.
     pub fn is_assumed_shape(&self) -> bool {
-        self.place == Place::Dummy
+        self.storage_class == StorageClass::Dummy
             && !self.has(Attribute::Allocatable)
             && self.dims.iter().any(|d| d.upper.is_none())
     }
 
     /// Returns the property that prevents a variable from being passed to a subprogram created by a
     /// pass: callers of that subprogram would need an explicit interface.
-    pub fn handover_bar(&self) -> Option<&'static str> {
+    pub fn reason_against_passing(&self) -> Option<&'static str> {
         let of = [
             Attribute::Allocatable,
             Attribute::Optional,
@@ -719,7 +719,7 @@ impl Symbol {
     }
 
     /// Describes, for messages, an array without bounds of its own.
-    pub fn openness(&self) -> &'static str {
+    pub fn missing_bounds(&self) -> &'static str {
         if self.has(Attribute::Allocatable) {
             "bounds that ALLOCATE decides"
         } else if self.is_assumed_shape() {
@@ -917,7 +917,7 @@ impl Unit {
             specs: Vec::new(),
             body: Vec::new(),
             nested: Vec::new(),
-            given: Vec::new(),
+            directives: Vec::new(),
             stmt_ids: StmtIds::default(),
         }
     }
@@ -1058,7 +1058,7 @@ impl Unit {
             .iter()
             .map(|a| SpecKind::Attribute(a, vec![entity]))
             .collect();
-        if let Place::Pointee(pointer) = s.place {
+        if let StorageClass::Pointee(pointer) = s.storage_class {
             wanted.push(SpecKind::Pointer(vec![(pointer, entity)]));
         }
         let span = s.span;

@@ -1,8 +1,8 @@
 //! The verifier: checks the invariants of the representation between passes.
 
 use super::{
-    Arg, Class, DataSet, DoEnd, EntryPoint, Expr, ExprKind, Label, Name, Place, Program, SaveItem,
-    SpecKind, StmtId, StmtKind, SymId, Unit,
+    Arg, Class, DataSet, DoEnd, EntryPoint, Expr, ExprKind, Label, Name, Program, SaveItem,
+    SpecKind, StmtId, StmtKind, StorageClass, SymId, Unit,
 };
 use super::{for_each_symbol, walk_block, walk_exprs};
 use std::collections::{HashMap, HashSet};
@@ -88,7 +88,7 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], errors: &mut Vec<Str
     }
     for (_, s) in unit.symbols.iter() {
         // The expressions in a host-associated symbol refer to the enclosing unit.
-        if matches!(s.place, Place::Host(_)) {
+        if matches!(s.storage_class, StorageClass::Host(_)) {
             continue;
         }
         let mut facts: Vec<&Expr> = s
@@ -98,7 +98,7 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], errors: &mut Vec<Str
             .collect();
         facts.extend(&s.length);
         facts.extend(s.init.as_deref());
-        if let Place::Pointee(pointer) = s.place {
+        if let StorageClass::Pointee(pointer) = s.storage_class {
             check(pointer, "a Cray pointer");
         }
         match &s.class {
@@ -127,14 +127,14 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], errors: &mut Vec<Str
         if needs_type && s.ty.is_none() {
             error(format!("{} has no type", s.name));
         }
-        match s.place {
-            Place::Dummy => {
+        match s.storage_class {
+            StorageClass::Dummy => {
                 let takes = |e: EntryPoint| e.args.iter().any(|a| a.sym() == Some(id));
                 if named.contains(&id) && !unit.entry_points().any(takes) {
                     error(format!("{} is not an argument", s.name));
                 }
             }
-            Place::Host(h) => {
+            StorageClass::Host(h) => {
                 let above = around
                     .last()
                     .is_some_and(|p| (h.0 as usize) < p.symbols.len());
@@ -142,13 +142,16 @@ fn verify_unit(unit: &Unit, level: Level, around: &[&Unit], errors: &mut Vec<Str
                     error(format!("{} is linked to nothing", s.name));
                 }
             }
-            Place::Local | Place::Result | Place::Common(_) | Place::Global | Place::Pointee(_) => {
-            }
+            StorageClass::Local
+            | StorageClass::Result
+            | StorageClass::Common(_)
+            | StorageClass::Global
+            | StorageClass::Pointee(_) => {}
         }
     }
     for a in &unit.args {
         if let Arg::Dummy(s) = a
-            && unit.symbols[*s].place != Place::Dummy
+            && unit.symbols[*s].storage_class != StorageClass::Dummy
         {
             error(format!(
                 "the argument {} is not placed as one",

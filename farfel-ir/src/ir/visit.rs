@@ -59,10 +59,10 @@ impl Expr {
     /// use farfel_ir::ir::Expr;
     ///
     /// let one = Expr::int(1, Span::NONE);
-    /// assert!(one.reads_as(&Expr::int(1, Span::NONE)));
-    /// assert!(!one.reads_as(&Expr::int(2, Span::NONE)));
+    /// assert!(one.equals_ignoring_spans(&Expr::int(1, Span::NONE)));
+    /// assert!(!one.equals_ignoring_spans(&Expr::int(2, Span::NONE)));
     /// ```
-    pub fn reads_as(&self, other: &Expr) -> bool {
+    pub fn equals_ignoring_spans(&self, other: &Expr) -> bool {
         use ExprKind as K;
         let own = match (&self.kind, &other.kind) {
             (K::Apply(a, _), K::Apply(b, _))
@@ -93,7 +93,11 @@ impl Expr {
             return false;
         }
         let (mine, its) = (self.children(), other.children());
-        mine.len() == its.len() && mine.iter().zip(its).all(|(a, b)| a.reads_as(b))
+        mine.len() == its.len()
+            && mine
+                .iter()
+                .zip(its)
+                .all(|(a, b)| a.equals_ignoring_spans(b))
     }
 
     /// Returns the direct operands, mutable.
@@ -357,7 +361,7 @@ impl Stmt {
             StmtKind::Io(io) => io.control.iter().chain(&io.items).for_each(f),
             StmtKind::Allocation(a) => a.objects.iter().chain(&a.control).for_each(f),
             StmtKind::Ad(b) => {
-                b.several.iter().for_each(|s| f(&s.count));
+                b.vector_mode.iter().for_each(|s| f(&s.count));
                 let items = b.opening.iter().chain(&b.closing);
                 items.for_each(|i| i.for_each_expr(f));
             }
@@ -408,7 +412,7 @@ impl Stmt {
                 a.objects.iter_mut().chain(&mut a.control).for_each(f);
             }
             StmtKind::Ad(b) => {
-                b.several.iter_mut().for_each(|s| f(&mut s.count));
+                b.vector_mode.iter_mut().for_each(|s| f(&mut s.count));
                 for i in b.opening.iter_mut().chain(&mut b.closing) {
                     i.for_each_expr_mut(f);
                 }

@@ -1,9 +1,9 @@
 //! Checks of the storage of a program.
 
 use super::constant::Constants;
-use super::data::{self, Initial};
-use super::layout::{Layout, UnitId};
-use super::unit::{Trouble, UnitStorage};
+use super::data::{self, InitialisedBytes};
+use super::layout::{StorageLayout, UnitId};
+use super::unit::{StorageProblem, UnitStorage};
 use super::wording::{bytes, shown};
 use super::{expressions, shapes};
 use crate::diagnostic::{Diagnostic, rules};
@@ -14,7 +14,7 @@ use crate::ir::{Program, Unit};
 /// were resolved without errors.
 pub fn check(program: &Program, real: u8, usable: &dyn Fn(usize) -> bool) -> Vec<Diagnostic> {
     let mut checker = Checker {
-        layout: Layout::default(),
+        layout: StorageLayout::default(),
         units: Vec::new(),
         initial: Vec::new(),
         diagnostics: Vec::new(),
@@ -30,19 +30,19 @@ pub fn check(program: &Program, real: u8, usable: &dyn Fn(usize) -> bool) -> Vec
 }
 
 struct Checker<'p> {
-    layout: Layout,
+    layout: StorageLayout,
     /// The units, indexed by their [`UnitId`] in the layout.
     units: Vec<&'p Unit>,
     /// Initial values of variables so far, to find storage that is initialised twice.
-    initial: Vec<Initial>,
+    initial: Vec<InitialisedBytes>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'p> Checker<'p> {
     fn unit(&mut self, constants: &Constants, unit: &'p Unit) {
         expressions::check(constants, &mut self.diagnostics);
-        let (storage, troubles) = UnitStorage::build(constants);
-        let found = troubles.into_iter().map(|t| trouble(unit, t));
+        let (storage, problems) = UnitStorage::build(constants);
+        let found = problems.into_iter().map(|t| problem_diagnostic(unit, t));
         self.diagnostics.extend(found);
         let id = UnitId(self.units.len() as u32);
         data::check(
@@ -60,10 +60,10 @@ impl<'p> Checker<'p> {
     }
 }
 
-fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
+fn problem_diagnostic(unit: &Unit, t: StorageProblem) -> Diagnostic {
     let name = |s| &unit.symbols[s].name;
     match t {
-        Trouble::Inconsistent {
+        StorageProblem::Inconsistent {
             span,
             first,
             second,
@@ -73,7 +73,7 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             format!("this would put {} at two places", name(first)),
         )
         .label("lies elsewhere already"),
-        Trouble::Inconsistent {
+        StorageProblem::Inconsistent {
             span,
             first,
             second,
@@ -87,7 +87,7 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             ),
         )
         .label("lies elsewhere already"),
-        Trouble::Order { span, sym, block } => Diagnostic::error(
+        StorageProblem::Order { span, sym, block } => Diagnostic::error(
             &rules::EQUIVALENCE_CONFLICT,
             span,
             format!(
@@ -100,7 +100,7 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             unit.symbols[sym].span,
             format!("{} comes from here", name(sym)),
         ),
-        Trouble::TwoBlocks { span, sym, other } => Diagnostic::error(
+        StorageProblem::TwoBlocks { span, sym, other } => Diagnostic::error(
             &rules::COMMONS_TIED,
             span,
             format!(
@@ -109,7 +109,7 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
                 name(other)
             ),
         ),
-        Trouble::BeforeBlock {
+        StorageProblem::BeforeBlock {
             span,
             sym,
             block,
@@ -125,7 +125,7 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             ),
         )
         .help("EQUIVALENCE can make a COMMON block longer only at its end"),
-        Trouble::Padding {
+        StorageProblem::Padding {
             span,
             sym,
             block,
@@ -142,7 +142,7 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             ),
         )
         .help("name the variables of the largest types first"),
-        Trouble::Misaligned { span, sym } => Diagnostic::error(
+        StorageProblem::Misaligned { span, sym } => Diagnostic::error(
             &rules::EQUIVALENCE_CONFLICT,
             span,
             format!(
@@ -154,19 +154,19 @@ fn trouble(unit: &Unit, t: Trouble) -> Diagnostic {
             ),
         )
         .help("unused bytes before the variables that it is tied to cannot mend that"),
-        Trouble::NotConstant { span } => Diagnostic::error(
+        StorageProblem::NotConstant { span } => Diagnostic::error(
             &rules::NOT_CONSTANT,
             span,
             "EQUIVALENCE takes elements and substrings at constant places",
         ),
-        Trouble::Unsized { span, sym, common } => {
+        StorageProblem::Unsized { span, sym, common } => {
             let s = &unit.symbols[sym];
             let place = match common {
                 true => "in COMMON",
                 false => "in EQUIVALENCE",
             };
-            let kind = match s.place {
-                crate::ir::Place::Dummy => "is a dummy argument and cannot be",
+            let kind = match s.storage_class {
+                crate::ir::StorageClass::Dummy => "is a dummy argument and cannot be",
                 _ => "has no constant size and cannot be",
             };
             Diagnostic::error(

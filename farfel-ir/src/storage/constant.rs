@@ -13,10 +13,12 @@
 //! assert_eq!(constant::integer(unit, bound.unwrap()), Some(21));
 //! ```
 
-use super::value::{self, Computed, Value, Wrong};
+use super::value::{self, EvaluationResult, NoValue, Value};
 use crate::encoding::by_bytes;
 use crate::intrinsics::Intrinsic;
-use crate::ir::{Attribute, Class, Dim, Expr, ExprKind, Place, SpecKind, SymId, Type, UnOp, Unit};
+use crate::ir::{
+    Attribute, Class, Dim, Expr, ExprKind, SpecKind, StorageClass, SymId, Type, UnOp, Unit,
+};
 use crate::source::Span;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -73,7 +75,7 @@ const DEEP: usize = 64;
 /// Is notified of the operations encountered during evaluation.
 pub(super) trait Observer {
     /// An operation on constants has no value.
-    fn wrong(&mut self, span: Span, why: Wrong);
+    fn wrong(&mut self, span: Span, why: NoValue);
     /// An array element, with the values of its subscripts where they are constant.
     fn element(&mut self, span: Span, array: SymId, at: &[Option<i64>]);
     /// A substring of a variable or array element, with its limits where they are constant.
@@ -81,10 +83,10 @@ pub(super) trait Observer {
 }
 
 /// An observer that ignores everything.
-struct Deaf;
+struct IgnoreAll;
 
-impl Observer for Deaf {
-    fn wrong(&mut self, _: Span, _: Wrong) {}
+impl Observer for IgnoreAll {
+    fn wrong(&mut self, _: Span, _: NoValue) {}
     fn element(&mut self, _: Span, _: SymId, _: &[Option<i64>]) {}
     fn substring(&mut self, _: &Expr, _: Option<(i64, Span)>, _: Option<(i64, Span)>) {}
 }
@@ -104,7 +106,7 @@ pub struct Constants<'a> {
     /// Whether all constants have been evaluated in the order of their definitions.
     in_order: Cell<bool>,
     /// Named constants that depend on themselves.
-    endless: RefCell<Vec<SymId>>,
+    self_dependent: RefCell<Vec<SymId>>,
     /// Variables of active implied DOs, with their current values.
     loops: RefCell<Vec<(SymId, i64)>>,
 }
@@ -120,7 +122,7 @@ impl<'a> Constants<'a> {
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
-            endless: RefCell::default(),
+            self_dependent: RefCell::default(),
             loops: RefCell::default(),
         }
     }
@@ -147,14 +149,14 @@ impl<'a> Constants<'a> {
             known: RefCell::default(),
             active: RefCell::default(),
             in_order: Cell::default(),
-            endless: RefCell::default(),
+            self_dependent: RefCell::default(),
             loops: RefCell::default(),
         }
     }
 
     /// Returns the value of an expression; `None` if it is not constant, or has no value.
     pub fn value(&self, e: &Expr) -> Option<Value> {
-        self.evaluate(e, &mut Deaf)
+        self.evaluate(e, &mut IgnoreAll)
     }
 
     /// Returns the value of an expression if it is a constant INTEGER.
@@ -168,7 +170,7 @@ impl<'a> Constants<'a> {
     /// Returns the value of a named constant, converted to its type.
     pub fn named(&self, id: SymId) -> Option<Value> {
         let s = &self.unit.symbols[id];
-        if let Place::Host(outer) = s.place {
+        if let StorageClass::Host(outer) = s.storage_class {
             return self.around?.named(outer);
         }
         let Class::Parameter(ref e) = s.class else {
@@ -179,11 +181,11 @@ impl<'a> Constants<'a> {
         }
         let depth = self.active.borrow().len();
         if self.active.borrow().contains(&id) {
-            self.endless.borrow_mut().push(id);
+            self.self_dependent.borrow_mut().push(id);
             return None;
         }
         if depth == DEEP && !self.in_order.replace(true) {
-            self.work_out_in_order();
+            self.evaluate_in_order();
         }
         if depth > 2 * DEEP {
             return None;
@@ -197,7 +199,7 @@ impl<'a> Constants<'a> {
 
     /// Evaluates all named constants in the order of their definitions, so that each depends only
     /// on known ones.
-    fn work_out_in_order(&self) {
+    fn evaluate_in_order(&self) {
         for spec in &self.unit.specs {
             if let SpecKind::Parameter(list) = &spec.kind {
                 for s in list {
@@ -210,12 +212,12 @@ impl<'a> Constants<'a> {
     }
 
     /// Whether the value of a named constant depends on the constant itself.
-    pub(super) fn is_endless(&self, id: SymId) -> bool {
-        self.named(id).is_none() && self.endless.borrow().contains(&id)
+    pub(super) fn depends_on_itself(&self, id: SymId) -> bool {
+        self.named(id).is_none() && self.self_dependent.borrow().contains(&id)
     }
 
     /// Converts a value to the type of a constant or variable.
-    pub(super) fn converted(&self, v: Value, id: SymId) -> Computed {
+    pub(super) fn converted(&self, v: Value, id: SymId) -> EvaluationResult {
         let s = &self.unit.symbols[id];
         let length = match &s.length {
             None => Some(1),
@@ -235,7 +237,7 @@ impl<'a> Constants<'a> {
             // ALLOCATE and assignments of whole arrays determine both bounds.
             return (None, None);
         }
-        if let Place::Host(outer) = s.place {
+        if let StorageClass::Host(outer) = s.storage_class {
             return match self.around {
                 Some(around) => around.bounds(outer, dimension),
                 // The bounds refer to names of the enclosing unit.
@@ -282,7 +284,7 @@ impl<'a> Constants<'a> {
     /// Returns the size of a scalar variable or an array element in bytes.
     pub fn element_size(&self, id: SymId) -> Option<i64> {
         let s = &self.unit.symbols[id];
-        if let Place::Host(outer) = s.place {
+        if let StorageClass::Host(outer) = s.storage_class {
             return self.around?.element_size(outer);
         }
         match self.stored(s.ty?) {
@@ -408,7 +410,7 @@ impl<'a> Constants<'a> {
                 }
             }
             _ => {
-                e.children().into_iter().for_each(|c| self.look(c, seen));
+                e.children().into_iter().for_each(|c| self.observe(c, seen));
                 return None;
             }
         };
@@ -420,7 +422,7 @@ impl<'a> Constants<'a> {
 
     /// Shows an expression to the observer, without computing its value where there is nothing to
     /// observe.
-    pub(super) fn look(&self, e: &Expr, seen: &mut dyn Observer) {
+    pub(super) fn observe(&self, e: &Expr, seen: &mut dyn Observer) {
         // Most expressions are leaves, in which there is nothing to observe.
         let leaf = matches!(
             e.kind,
@@ -490,7 +492,7 @@ impl<'a> Constants<'a> {
         (high <= all).then(|| Value::Character(text.chars().skip(skip).take(take).collect()))
     }
 
-    fn call(&self, s: SymId, args: &[Expr], seen: &mut dyn Observer) -> Computed {
+    fn call(&self, s: SymId, args: &[Expr], seen: &mut dyn Observer) -> EvaluationResult {
         let symbol = &self.unit.symbols[s];
         let called = match symbol.class {
             Class::Intrinsic(i) => Some(i),
@@ -498,7 +500,7 @@ impl<'a> Constants<'a> {
             _ => None,
         };
         let Some(i) = called else {
-            args.iter().for_each(|a| self.look(a, seen));
+            args.iter().for_each(|a| self.observe(a, seen));
             return Ok(None);
         };
         // The length and the kind of a variable are known even where its value is not.
@@ -577,7 +579,7 @@ fn bits(text: &str) -> Option<Value> {
 }
 
 /// `1.5`, `1.E-3`, `0.5D0`, `1Q0`
-fn real_constant(text: &str) -> Computed {
+fn real_constant(text: &str) -> EvaluationResult {
     let kind = match text.bytes().find(u8::is_ascii_alphabetic) {
         Some(b'D') => 8,
         Some(b'Q') => 16,

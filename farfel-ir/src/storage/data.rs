@@ -9,8 +9,8 @@ use super::wording::shown;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::encoding;
 use crate::ir::{
-    Attribute, Class, DataSet, Expr, ExprKind, ImpliedDo, Name, Place, SpecKind, SymId, Type, UnOp,
-    UnitKind,
+    Attribute, Class, DataSet, Expr, ExprKind, ImpliedDo, Name, SpecKind, StorageClass, SymId,
+    Type, UnOp, UnitKind,
 };
 use crate::source::Span;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ const MOST_ELEMENTS: usize = 1 << 18;
 
 /// A piece of storage. Pieces with different keys are disjoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum StorageKey {
     /// A COMMON block.
     Block(Name),
     /// An EQUIVALENCE class.
@@ -32,8 +32,8 @@ enum Key {
 
 /// A range of bytes that has an initial value.
 #[derive(Debug, Clone)]
-pub(super) struct Initial {
-    key: Key,
+pub(super) struct InitialisedBytes {
+    key: StorageKey,
     start: i64,
     end: i64,
     /// The variable's name in its unit.
@@ -42,7 +42,7 @@ pub(super) struct Initial {
 }
 
 /// Consecutive elements that a DATA statement initialises.
-struct Run {
+struct ElementRun {
     sym: SymId,
     /// First byte, from the start of the variable.
     start: i64,
@@ -57,7 +57,7 @@ pub(super) fn check(
     id: UnitId,
     constants: &Constants,
     storage: &UnitStorage,
-    initial: &mut Vec<Initial>,
+    initial: &mut Vec<InitialisedBytes>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let mut checker = Checker {
@@ -73,7 +73,7 @@ pub(super) fn check(
     for (sym, s) in unit.symbols.iter() {
         if let Some(value) = &s.init
             && s.is_variable()
-            && !matches!(s.place, Place::Host(_))
+            && !matches!(s.storage_class, StorageClass::Host(_))
         {
             checker.declaration(sym, s.span, value);
         }
@@ -89,7 +89,7 @@ struct Checker<'a> {
     id: UnitId,
     constants: &'a Constants<'a>,
     storage: &'a UnitStorage,
-    initial: &'a mut Vec<Initial>,
+    initial: &'a mut Vec<InitialisedBytes>,
     diagnostics: &'a mut Vec<Diagnostic>,
     /// Variables that cannot have an initial value and have been reported.
     refused: HashSet<SymId>,
@@ -148,7 +148,7 @@ impl Checker<'_> {
     }
 
     /// Assigns the values to the targets in order.
-    fn values(&mut self, targets: &[Run], values: &[(i64, &Expr)]) {
+    fn values(&mut self, targets: &[ElementRun], values: &[(i64, &Expr)]) {
         let mut values = values.iter().copied().enumerate();
         let mut value = values.next();
         // The same value for several elements of one variable is checked once.
@@ -190,7 +190,7 @@ impl Checker<'_> {
     }
 
     /// Appends the elements of a target to `found`; `None` if they are not known.
-    fn target(&mut self, e: &Expr, found: &mut Vec<Run>, left: &mut usize) -> Option<()> {
+    fn target(&mut self, e: &Expr, found: &mut Vec<ElementRun>, left: &mut usize) -> Option<()> {
         if let ExprKind::ImpliedDo(d) = &e.kind {
             return self.implied(d, found, left);
         }
@@ -249,7 +249,7 @@ impl Checker<'_> {
             last.count = last.count.checked_add(count)?;
             return Some(());
         }
-        found.push(Run {
+        found.push(ElementRun {
             sym,
             start,
             bytes,
@@ -262,7 +262,7 @@ impl Checker<'_> {
     fn implied(
         &mut self,
         d: &ImpliedDo<Expr>,
-        found: &mut Vec<Run>,
+        found: &mut Vec<ElementRun>,
         left: &mut usize,
     ) -> Option<()> {
         let constants = self.constants;
@@ -291,7 +291,7 @@ impl Checker<'_> {
     fn may_have_value(&mut self, sym: SymId, span: Span) -> bool {
         let unit = self.constants.unit;
         let s = &unit.symbols[sym];
-        let entry_result = unit.result.is_some() && s.place == Place::Result;
+        let entry_result = unit.result.is_some() && s.storage_class == StorageClass::Result;
         let variable = |e: &Expr| {
             let mut found = e.kind == ExprKind::Star;
             e.for_each_symbol(&mut |v| found |= unit.symbols[v].is_variable());
@@ -300,16 +300,18 @@ impl Checker<'_> {
         let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
         let why = if !s.is_variable() {
             "is not a variable"
-        } else if s.place == Place::Dummy {
+        } else if s.storage_class == StorageClass::Dummy {
             "is a dummy argument: its value comes from the caller"
         } else if entry_result {
             "is the result of the function"
-        } else if matches!(s.place, Place::Pointee(_)) || s.has(Attribute::Allocatable) {
+        } else if matches!(s.storage_class, StorageClass::Pointee(_))
+            || s.has(Attribute::Allocatable)
+        {
             "has no storage of its own"
         } else if bounds.chain(&s.length).any(variable) {
             "has no constant size"
         } else {
-            if let Place::Common(block) = &s.place {
+            if let StorageClass::Common(block) = &s.storage_class {
                 self.common(block, span);
             }
             return true;
@@ -329,8 +331,8 @@ impl Checker<'_> {
 
     /// Warns of COMMON initialised outside of BLOCK DATA, and of initialised blank COMMON.
     fn common(&mut self, block: &Name, span: Span) {
-        let said = block.is_empty() || self.constants.unit.kind != UnitKind::BlockData;
-        if said && self.blocks.insert(block.clone()) {
+        let reported = block.is_empty() || self.constants.unit.kind != UnitKind::BlockData;
+        if reported && self.blocks.insert(block.clone()) {
             let message = match block.as_str() {
                 "" => "blank COMMON has an initial value, which the standard does not allow"
                     .to_owned(),
@@ -419,15 +421,15 @@ impl Checker<'_> {
     }
 
     fn add(&mut self, sym: SymId, start: i64, end: i64, span: Span) {
-        let (key, from) = match self.storage.spot(sym) {
-            None => (Key::Own(self.id, sym), 0),
+        let (key, from) = match self.storage.range(sym) {
+            None => (StorageKey::Own(self.id, sym), 0),
             Some(spot) => {
                 let block = self.storage.areas()[spot.area].block.clone();
-                let area = Key::Area(self.id, spot.area);
-                (block.map_or(area, Key::Block), spot.start)
+                let area = StorageKey::Area(self.id, spot.area);
+                (block.map_or(area, StorageKey::Block), spot.start)
             }
         };
-        self.initial.push(Initial {
+        self.initial.push(InitialisedBytes {
             key,
             start: start.saturating_add(from),
             end: end.saturating_add(from),
@@ -438,23 +440,23 @@ impl Checker<'_> {
 }
 
 /// Reports storage that is initialised twice, in any units and under any names.
-pub(super) fn check_twice(mut initial: Vec<Initial>, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check_twice(mut initial: Vec<InitialisedBytes>, diagnostics: &mut Vec<Diagnostic>) {
     initial.retain(|i| i.start < i.end);
     initial.sort_by(|a, b| (&a.key, a.start).cmp(&(&b.key, b.start)));
-    let mut said = HashSet::new();
+    let mut reported = HashSet::new();
     // The range that extends farthest so far.
-    let mut before: Option<&Initial> = None;
+    let mut before: Option<&InitialisedBytes> = None;
     for i in &initial {
         if let Some(b) = before
             && b.key == i.key
             && i.start < b.end
         {
-            let order = |x: &Initial| (x.span.file, x.span.start);
+            let order = |x: &InitialisedBytes| (x.span.file, x.span.start);
             let (first, second) = match order(b) <= order(i) {
                 true => (b, i),
                 false => (i, b),
             };
-            if said.insert((first.span, second.span)) {
+            if reported.insert((first.span, second.span)) {
                 let message = match first.name == second.name {
                     true => format!("{} is initialised twice", first.name),
                     false => format!(

@@ -1,11 +1,11 @@
 //! Errors in constants and in expressions that have to be constant.
 
 use super::constant::{Constants, Observer};
-use super::value::Wrong;
+use super::value::NoValue;
 use crate::diagnostic::{Diagnostic, Severity, rules};
 use crate::ir::{
-    Class, Dim, DoControl, Expr, ExprKind, ImpliedDo, Place, Spec, SpecKind, StmtKind, SymId,
-    Symbol, Type, Unit, UnitKind, walk_block,
+    Class, Dim, DoControl, Expr, ExprKind, ImpliedDo, Spec, SpecKind, StmtKind, StorageClass,
+    SymId, Symbol, Type, Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
 
@@ -19,7 +19,7 @@ pub(super) fn check(constants: &Constants, diagnostics: &mut Vec<Diagnostic>) {
     let unit = constants.unit;
     for (id, s) in unit.symbols.iter() {
         // The facts of a host-associated symbol are checked where they are written.
-        if !matches!(s.place, Place::Host(_)) {
+        if !matches!(s.storage_class, StorageClass::Host(_)) {
             checker.symbol(id, s);
         }
     }
@@ -49,7 +49,7 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn expression(&mut self, e: &Expr) {
         let constants = self.constants;
-        constants.look(e, self);
+        constants.observe(e, self);
         if let ExprKind::ImpliedDo(d) = &e.kind {
             self.implied(d);
         }
@@ -125,7 +125,7 @@ impl Checker<'_> {
                     "give {v} its value by a PARAMETER statement before this one"
                 )),
             );
-        } else if constants.is_endless(id) {
+        } else if constants.depends_on_itself(id) {
             self.diagnostics.push(
                 Diagnostic::error(
                     &rules::NOT_CONSTANT,
@@ -141,7 +141,7 @@ impl Checker<'_> {
     /// BLOCK DATA bounds must be constant.
     fn sized(&mut self, id: SymId, s: &Symbol) {
         let unit = self.constants.unit;
-        let local = matches!(s.place, Place::Local);
+        let local = matches!(s.storage_class, StorageClass::Local);
         if let Some(Dim { upper: Some(e), .. }) = s.dims.last()
             && e.kind == ExprKind::Star
             && local
@@ -254,7 +254,8 @@ pub(super) fn outside(
     let (low, high) = constants.bounds(array, dimension);
     let last = dimension + 1 == s.dims.len();
     // In old programs a last bound of 1 in a dummy argument means assumed size.
-    let open = last && (high.is_none() || s.place == Place::Dummy && high == Some(1));
+    let open =
+        last && (high.is_none() || s.storage_class == StorageClass::Dummy && high == Some(1));
     let high = high.filter(|_| !open);
     if low.is_some_and(|low| at < low) || high.is_some_and(|high| at > high) {
         let shown = match (low, high) {
@@ -275,11 +276,11 @@ pub(super) fn outside(
 }
 
 impl Observer for Checker<'_> {
-    fn wrong(&mut self, span: Span, why: Wrong) {
+    fn wrong(&mut self, span: Span, why: NoValue) {
         let d = wrong(span, why);
         self.diagnostics.push(match (why, self.declaration) {
             // Compilers let integers wrap around, and some programs rely on it.
-            (Wrong::Overflow(_), false) => Diagnostic {
+            (NoValue::Overflow(_), false) => Diagnostic {
                 severity: Severity::Warning,
                 ..d
             },
@@ -337,10 +338,10 @@ impl Observer for Checker<'_> {
 }
 
 /// The error for an operation on constants that has no value.
-pub(super) fn wrong(span: Span, why: Wrong) -> Diagnostic {
+pub(super) fn wrong(span: Span, why: NoValue) -> Diagnostic {
     let message = match why {
-        Wrong::Overflow(ty) => format!("the value is too large for {ty}"),
-        Wrong::DivisionByZero => "division by zero".to_owned(),
+        NoValue::Overflow(ty) => format!("the value is too large for {ty}"),
+        NoValue::DivisionByZero => "division by zero".to_owned(),
     };
     Diagnostic::error(&rules::BAD_CONSTANT, span, message)
 }

@@ -6,43 +6,43 @@ use crate::ir::{Name, Program, SymId, Type, Unit};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// A unit in a [`Layout`].
+/// A unit in a [`StorageLayout`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnitId(pub u32);
 
 /// The storage layout of a whole program.
 #[derive(Debug, Clone, Default)]
-pub struct Layout {
+pub struct StorageLayout {
     units: Vec<(Name, UnitStorage)>,
     by_name: HashMap<Name, UnitId>,
-    blocks: BTreeMap<Name, Block>,
+    blocks: BTreeMap<Name, CommonBlock>,
     /// The index of each shape in its block's list of shapes.
-    shapes: HashMap<(Name, Vec<Part>), usize>,
+    shapes: HashMap<(Name, Vec<BlockMember>), usize>,
 }
 
 /// A COMMON block as all units see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct CommonBlock {
     /// The ways in which units divide it, in the order of their first units.
-    pub shapes: Vec<Shape>,
+    pub layouts: Vec<BlockLayout>,
     /// The size of the longest shape in bytes.
     pub size: i64,
 }
 
 /// One way to divide a COMMON block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct BlockLayout {
     /// The variables, ordered by their first byte, including those that EQUIVALENCE puts there.
-    pub parts: Vec<Part>,
+    pub members: Vec<BlockMember>,
     /// The size in bytes.
     pub size: i64,
     /// The units that use it, in the order of the program.
     pub units: Vec<UnitId>,
 }
 
-/// A variable of a [`Shape`].
+/// A variable of a [`BlockLayout`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Part {
+pub struct BlockMember {
     /// Its name.
     pub name: Name,
     /// Its type.
@@ -68,7 +68,7 @@ pub struct Overlap {
     pub theirs: i64,
 }
 
-impl Layout {
+impl StorageLayout {
     /// Computes the storage layout of a resolved program.
     pub fn of(program: &Program) -> Self {
         Self::with_real(program, 4)
@@ -76,7 +76,7 @@ impl Layout {
 
     /// Like [`Self::of`], with a default REAL of `bytes` bytes.
     pub fn with_real(program: &Program, bytes: u8) -> Self {
-        let mut layout = Layout::default();
+        let mut layout = StorageLayout::default();
         for unit in &program.units {
             layout.add_all(&Constants::of(unit).with_real(bytes));
         }
@@ -96,19 +96,23 @@ impl Layout {
         let id = UnitId(self.units.len() as u32);
         for area in storage.areas() {
             let Some(name) = &area.block else { continue };
-            let parts: Vec<Part> = area.members.iter().map(|m| part(unit, m)).collect();
+            let parts: Vec<BlockMember> = area.members.iter().map(|m| part(unit, m)).collect();
             let block = self.blocks.entry(name.clone()).or_default();
             block.size = block.size.max(area.size);
             let key = (name.clone(), parts);
-            match self.shapes.get(&key).and_then(|i| block.shapes.get_mut(*i)) {
+            match self
+                .shapes
+                .get(&key)
+                .and_then(|i| block.layouts.get_mut(*i))
+            {
                 Some(shape) => shape.units.push(id),
                 None => {
-                    block.shapes.push(Shape {
-                        parts: key.1.clone(),
+                    block.layouts.push(BlockLayout {
+                        members: key.1.clone(),
                         size: area.size,
                         units: vec![id],
                     });
-                    self.shapes.insert(key, block.shapes.len() - 1);
+                    self.shapes.insert(key, block.layouts.len() - 1);
                 }
             }
         }
@@ -140,7 +144,7 @@ impl Layout {
     }
 
     /// All COMMON blocks by name; the name of blank COMMON is empty.
-    pub fn blocks(&self) -> &BTreeMap<Name, Block> {
+    pub fn blocks(&self) -> &BTreeMap<Name, CommonBlock> {
         &self.blocks
     }
 
@@ -150,7 +154,7 @@ impl Layout {
         let mut found = Vec::new();
         let Some((storage, spot)) = self
             .unit(unit)
-            .and_then(|storage| Some((storage, storage.spot(sym)?)))
+            .and_then(|storage| Some((storage, storage.range(sym)?)))
         else {
             return found;
         };
@@ -173,7 +177,7 @@ impl Layout {
         let block = area.block.as_ref().and_then(|name| self.blocks.get(name));
         let mut others: Vec<UnitId> = block
             .iter()
-            .flat_map(|b| &b.shapes)
+            .flat_map(|b| &b.layouts)
             .flat_map(|s| s.units.iter().copied())
             .filter(|u| *u != unit)
             .collect();
@@ -193,7 +197,7 @@ impl Layout {
     pub fn same_storage(&self, a: (UnitId, SymId), b: (UnitId, SymId)) -> bool {
         let place = |(unit, sym)| {
             let storage = self.unit(unit)?;
-            let spot = storage.spot(sym)?;
+            let spot = storage.range(sym)?;
             let block = storage.areas()[spot.area].block.as_ref();
             // Outside of COMMON, areas of different units are disjoint.
             let area = block.ok_or((unit, spot.area));
@@ -203,9 +207,9 @@ impl Layout {
     }
 }
 
-fn part(unit: &Unit, m: &Member) -> Part {
+fn part(unit: &Unit, m: &Member) -> BlockMember {
     let s = &unit.symbols[m.sym];
-    Part {
+    BlockMember {
         name: s.name.clone(),
         ty: s.ty,
         start: m.start,

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`constant`] | values of constant expressions, bounds, sizes in bytes |
 //! | [`UnitStorage`] | one unit: the position of its variables in COMMON and EQUIVALENCE |
-//! | [`Layout`] | a program: which variables share storage, across units |
+//! | [`StorageLayout`] | a program: which variables share storage, across units |
 //! | [`check`] | errors in any of these, and in DATA |
 //!
 //! The rules are those of ANSI X3.9-1978: sections 8.2 (EQUIVALENCE), 8.3 (COMMON), 9 (DATA) and
@@ -17,7 +17,7 @@
 //! inserts padding into COMMON where gfortran does.
 //!
 //! ```
-//! use farfel_ir::{Sources, storage::Layout};
+//! use farfel_ir::{Sources, storage::StorageLayout};
 //! use farfel_lang::{resolve::resolve, syntax};
 //! let mut sources = Sources::new();
 //! let file = sources.add("a.f", "
@@ -34,7 +34,7 @@
 //! let mut parsed = syntax::parse(&mut sources, file, None, &mut syntax::NoIncludes);
 //! resolve(&mut parsed.program);
 //!
-//! let layout = Layout::of(&parsed.program);
+//! let layout = StorageLayout::of(&parsed.program);
 //! let (a, b) = (layout.find("A").unwrap(), layout.find("B").unwrap());
 //! let sym = |i: usize, name| parsed.program.units[i].symbols.find(name).unwrap();
 //!
@@ -59,6 +59,6 @@ mod wording;
 
 pub use check::check;
 pub use constant::Constants;
-pub use layout::{Block, Layout, Overlap, Part, Shape, UnitId};
-pub use unit::{Area, Member, Spot, UnitStorage, common_blocks, members};
+pub use layout::{BlockLayout, BlockMember, CommonBlock, Overlap, StorageLayout, UnitId};
+pub use unit::{Area, Member, StorageRange, UnitStorage, common_blocks, members};
 pub use value::Value;

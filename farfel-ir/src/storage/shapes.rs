@@ -1,6 +1,6 @@
 //! COMMON blocks that units divide differently.
 
-use super::layout::{Block, Layout, Part, Shape};
+use super::layout::{BlockLayout, BlockMember, CommonBlock, StorageLayout};
 use super::wording::{bytes, shown, unit_name};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Name, SpecKind, Type, Unit};
@@ -8,9 +8,9 @@ use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares the shapes of all blocks. `units` are those of the layout, by their ids.
-pub(super) fn check(layout: &Layout, units: &[&Unit], diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(layout: &StorageLayout, units: &[&Unit], diagnostics: &mut Vec<Diagnostic>) {
     for (name, block) in layout.blocks() {
-        if block.shapes.len() > 1 {
+        if block.layouts.len() > 1 {
             let mut comparison = Comparison {
                 name,
                 units,
@@ -34,18 +34,18 @@ struct Comparison<'a> {
 struct Segment<'a> {
     end: i64,
     shape: usize,
-    parts: Vec<&'a Part>,
+    parts: Vec<&'a BlockMember>,
 }
 
 impl Comparison<'_> {
     /// Returns the first unit that uses a shape.
-    fn unit(&self, shape: &Shape) -> Option<&Unit> {
+    fn unit(&self, shape: &BlockLayout) -> Option<&Unit> {
         let first = shape.units.first()?;
         self.units.get(first.0 as usize).copied()
     }
 
     /// Returns where the first unit of a shape names the block, or one of its variables.
-    fn place(&self, shape: &Shape, part: Option<&Part>) -> Span {
+    fn place(&self, shape: &BlockLayout, part: Option<&BlockMember>) -> Span {
         let Some(unit) = self.unit(shape) else {
             return Span::NONE;
         };
@@ -69,14 +69,14 @@ impl Comparison<'_> {
 
     /// Reports named blocks that differ in size: the size must be the same in all units (ANSI
     /// X3.9-1978, 8.3.5).
-    fn sizes(&mut self, block: &Block) {
-        let first = &block.shapes[0];
+    fn sizes(&mut self, block: &CommonBlock) {
+        let first = &block.layouts[0];
         let mut known = BTreeSet::from([first.size]);
-        for shape in &block.shapes[1..] {
+        for shape in &block.layouts[1..] {
             if !known.insert(shape.size) {
                 continue;
             }
-            let name = |s: &Shape| self.unit(s).map_or("", unit_name);
+            let name = |s: &BlockLayout| self.unit(s).map_or("", unit_name);
             let d = Diagnostic::warning(
                 &rules::COMMON_SIZE,
                 self.place(shape, None),
@@ -99,11 +99,11 @@ impl Comparison<'_> {
     }
 
     /// Reports storage that different units access with different types.
-    fn types(&mut self, block: &Block) {
+    fn types(&mut self, block: &CommonBlock) {
         // The segments of the shapes so far, by their first byte. Existing segments are kept.
         let mut known: BTreeMap<i64, Segment> = BTreeMap::new();
-        for (number, shape) in block.shapes.iter().enumerate() {
-            let mut first: Option<(&Part, &Part, usize)> = None;
+        for (number, shape) in block.layouts.iter().enumerate() {
+            let mut first: Option<(&BlockMember, &BlockMember, usize)> = None;
             let mut more = 0usize;
             let mut fresh = Vec::new();
             for (start, segment) in segments(number, shape) {
@@ -137,17 +137,24 @@ impl Comparison<'_> {
                 known.insert(start, Segment { end, shape, parts });
             }
             if let Some((p, q, other)) = first {
-                self.mismatch(shape, p, &block.shapes[other], q, more);
+                self.mismatch(shape, p, &block.layouts[other], q, more);
             }
         }
     }
 
-    fn mismatch(&mut self, shape: &Shape, p: &Part, other: &Shape, q: &Part, more: usize) {
+    fn mismatch(
+        &mut self,
+        shape: &BlockLayout,
+        p: &BlockMember,
+        other: &BlockLayout,
+        q: &BlockMember,
+        more: usize,
+    ) {
         let (Some(here), Some(there)) = (self.unit(shape), self.unit(other)) else {
             return;
         };
-        let ty = |p: &Part| p.ty.map_or_else(String::new, |t| t.to_string());
-        let last = |p: &Part| p.start.saturating_add(p.size).saturating_sub(1);
+        let ty = |p: &BlockMember| p.ty.map_or_else(String::new, |t| t.to_string());
+        let last = |p: &BlockMember| p.start.saturating_add(p.size).saturating_sub(1);
         let among = match more {
             0 => String::new(),
             1 => "; so does one more variable".to_owned(),
@@ -199,24 +206,27 @@ fn kinds(ty: Option<Type>) -> Option<Type> {
 
 /// Returns a variable of each side if no variable of one side has the same type as one of the
 /// other.
-fn differ<'a, 'b>(a: &[&'a Part], b: &[&'b Part]) -> Option<(&'a Part, &'b Part)> {
-    let alike = |p: &Part, q: &Part| kinds(p.ty) == kinds(q.ty);
+fn differ<'a, 'b>(
+    a: &[&'a BlockMember],
+    b: &[&'b BlockMember],
+) -> Option<(&'a BlockMember, &'b BlockMember)> {
+    let alike = |p: &BlockMember, q: &BlockMember| kinds(p.ty) == kinds(q.ty);
     if a.iter().any(|p| b.iter().any(|q| alike(p, q))) {
         return None;
     }
-    let named = |l: &[&Part]| l.iter().position(|p| p.named).unwrap_or(0);
+    let named = |l: &[&BlockMember]| l.iter().position(|p| p.named).unwrap_or(0);
     Some((*a.get(named(a))?, *b.get(named(b))?))
 }
 
 /// Splits a shape at the bytes where its variables begin and end.
-fn segments(number: usize, shape: &Shape) -> Vec<(i64, Segment<'_>)> {
-    let end = |p: &Part| p.start.saturating_add(p.size);
-    let parts = || shape.parts.iter().filter(|p| p.size > 0);
+fn segments(number: usize, shape: &BlockLayout) -> Vec<(i64, Segment<'_>)> {
+    let end = |p: &BlockMember| p.start.saturating_add(p.size);
+    let parts = || shape.members.iter().filter(|p| p.size > 0);
     let mut cuts: Vec<i64> = parts().flat_map(|p| [p.start, end(p)]).collect();
     cuts.sort_unstable();
     cuts.dedup();
     let mut found = Vec::new();
-    let mut open: Vec<&Part> = Vec::new();
+    let mut open: Vec<&BlockMember> = Vec::new();
     let mut next = parts().peekable();
     for pair in cuts.windows(2) {
         open.retain(|p| end(p) > pair[0]);

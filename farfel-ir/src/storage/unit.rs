@@ -1,7 +1,7 @@
 //! Storage of the variables of one unit that can share storage: COMMON and EQUIVALENCE.
 
 use super::constant::Constants;
-use crate::ir::{Expr, Name, Place, SpecKind, SymId, Unit};
+use crate::ir::{Expr, Name, SpecKind, StorageClass, SymId, Unit};
 use crate::source::Span;
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Default)]
 pub struct UnitStorage {
     areas: Vec<Area>,
-    spots: HashMap<SymId, Spot>,
+    ranges: HashMap<SymId, StorageRange>,
 }
 
 /// A contiguous piece of storage: a COMMON block as one unit declares it, or variables associated
@@ -30,7 +30,7 @@ pub struct Area {
     /// Whether all sizes are constant. A variable of unknown size counts as one element.
     pub exact: bool,
     /// Whether any variables in it overlap.
-    pub tangled: bool,
+    pub has_overlaps: bool,
 }
 
 /// A variable in an [`Area`].
@@ -50,7 +50,7 @@ pub struct Member {
 
 /// The position of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spot {
+pub struct StorageRange {
     /// Its area, as an index into [`UnitStorage::areas`].
     pub area: usize,
     /// Its first byte, from the start of the area.
@@ -59,16 +59,16 @@ pub struct Spot {
     pub end: i64,
 }
 
-impl Spot {
+impl StorageRange {
     /// Whether it shares bytes with another variable.
-    fn shared(self, other: Spot) -> bool {
+    fn shared(self, other: StorageRange) -> bool {
         self.area == other.area && self.start < other.end && other.start < self.end
     }
 }
 
 /// An error or oddity in COMMON or EQUIVALENCE.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum StorageProblem {
     /// An EQUIVALENCE puts a variable at two positions. `first` is the variable it is associated
     /// with.
     Inconsistent {
@@ -122,7 +122,7 @@ impl UnitStorage {
         Self::build(constants).0
     }
 
-    pub(super) fn build(constants: &Constants) -> (Self, Vec<Trouble>) {
+    pub(super) fn build(constants: &Constants) -> (Self, Vec<StorageProblem>) {
         let shares = |k: &SpecKind| matches!(k, SpecKind::Common(_) | SpecKind::Equivalence(_));
         if !constants.unit.specs.iter().any(|s| shares(&s.kind)) {
             return Default::default();
@@ -131,14 +131,14 @@ impl UnitStorage {
             constants,
             classes: Classes::default(),
             storage: UnitStorage::default(),
-            troubles: Vec::new(),
+            problems: Vec::new(),
         };
         builder.equivalences();
         for (block, members) in blocks(constants.unit) {
             builder.block(block, &members);
         }
         builder.others();
-        (builder.storage, builder.troubles)
+        (builder.storage, builder.problems)
     }
 
     /// All areas: COMMON blocks in the order in which they are first mentioned, then EQUIVALENCE
@@ -154,8 +154,8 @@ impl UnitStorage {
     }
 
     /// Returns the position of a variable; `None` if it has storage of its own.
-    pub fn spot(&self, sym: SymId) -> Option<Spot> {
-        self.spots.get(&sym).copied()
+    pub fn range(&self, sym: SymId) -> Option<StorageRange> {
+        self.ranges.get(&sym).copied()
     }
 
     /// Whether a variable is in COMMON, if only by EQUIVALENCE. Such a variable keeps its value
@@ -166,12 +166,12 @@ impl UnitStorage {
 
     /// Returns the COMMON block that contains a variable, if only by EQUIVALENCE.
     pub fn common_block(&self, sym: SymId) -> Option<&Name> {
-        self.areas[self.spot(sym)?.area].block.as_ref()
+        self.areas[self.range(sym)?.area].block.as_ref()
     }
 
     /// Whether two different variables share storage.
     pub fn overlap(&self, a: SymId, b: SymId) -> bool {
-        match (self.spot(a), self.spot(b)) {
+        match (self.range(a), self.range(b)) {
             (Some(x), Some(y)) => a != b && x.shared(y),
             _ => false,
         }
@@ -184,9 +184,9 @@ impl UnitStorage {
 
     /// Returns the groups of variables that share storage, directly or through other variables of
     /// the group.
-    pub fn tangles(&self) -> Vec<Vec<SymId>> {
+    pub fn overlap_groups(&self) -> Vec<Vec<SymId>> {
         let mut found: Vec<Vec<SymId>> = Vec::new();
-        for area in self.areas.iter().filter(|a| a.tangled) {
+        for area in self.areas.iter().filter(|a| a.has_overlaps) {
             let mut group: Vec<SymId> = Vec::new();
             let mut end = 0;
             for m in area.members.iter().filter(|m| m.size > 0) {
@@ -204,9 +204,9 @@ impl UnitStorage {
 
     /// Returns the other variables that share storage with this one.
     pub fn overlapping(&self, sym: SymId) -> impl Iterator<Item = SymId> {
-        let spot = self.spot(sym);
+        let spot = self.range(sym);
         // Only tangled areas can contain overlapping variables.
-        let area = spot.map(|s| &self.areas[s.area]).filter(|a| a.tangled);
+        let area = spot.map(|s| &self.areas[s.area]).filter(|a| a.has_overlaps);
         let members = area.map_or(&[][..], |a| &a.members);
         members
             .iter()
@@ -261,7 +261,7 @@ struct Builder<'a> {
     constants: &'a Constants<'a>,
     classes: Classes,
     storage: UnitStorage,
-    troubles: Vec<Trouble>,
+    problems: Vec<StorageProblem>,
 }
 
 impl Builder<'_> {
@@ -283,7 +283,7 @@ impl Builder<'_> {
                     };
                     let distance = first_at.saturating_sub(at);
                     if !self.classes.tie(first, sym, distance, e.span) {
-                        self.troubles.push(Trouble::Inconsistent {
+                        self.problems.push(StorageProblem::Inconsistent {
                             span: e.span,
                             first,
                             second: sym,
@@ -300,7 +300,8 @@ impl Builder<'_> {
             None => {
                 // A variable without a constant size is reported elsewhere.
                 if self.constants.size(sym).is_some() {
-                    self.troubles.push(Trouble::NotConstant { span: e.span });
+                    self.problems
+                        .push(StorageProblem::NotConstant { span: e.span });
                 }
                 0
             }
@@ -312,7 +313,8 @@ impl Builder<'_> {
         if let Some(size) = self.constants.size(sym) {
             return (size, true);
         }
-        self.troubles.push(Trouble::Unsized { span, sym, common });
+        self.problems
+            .push(StorageProblem::Unsized { span, sym, common });
         (self.constants.element_size(sym).unwrap_or(1), false)
     }
 
@@ -324,19 +326,20 @@ impl Builder<'_> {
             members: Vec::new(),
             size: 0,
             exact: true,
-            tangled: false,
+            has_overlaps: false,
         };
         // The offset of the next variable.
         let mut next = 0i64;
         for &(sym, span) in members {
             let align = self.constants.alignment(sym);
-            if let Some(spot) = self.storage.spot(sym) {
+            if let Some(spot) = self.storage.range(sym) {
                 if spot.area == area {
                     let wanted = next.saturating_add((align - next % align) % align);
                     if spot.start != wanted {
                         let block = name.clone();
                         let span = self.classes.span(sym).unwrap_or(span);
-                        self.troubles.push(Trouble::Order { span, sym, block });
+                        self.problems
+                            .push(StorageProblem::Order { span, sym, block });
                     }
                     next = spot.end;
                 }
@@ -355,7 +358,7 @@ impl Builder<'_> {
             let lowest = class.first().map_or(0, |(start, _)| *start);
             if lowest < 0 {
                 let other = class.first().map_or(sym, |(_, s)| *s);
-                self.troubles.push(Trouble::BeforeBlock {
+                self.problems.push(StorageProblem::BeforeBlock {
                     span: self.classes.span(other).unwrap_or(span),
                     sym: other,
                     block: name.clone(),
@@ -364,7 +367,7 @@ impl Builder<'_> {
             }
             let padding = self.padding(&class, span);
             if padding > 0 {
-                self.troubles.push(Trouble::Padding {
+                self.problems.push(StorageProblem::Padding {
                     span,
                     sym,
                     block: name.clone(),
@@ -372,14 +375,15 @@ impl Builder<'_> {
                 });
             }
             for &(start, s) in &class {
-                let ours = matches!(&unit.symbols[s].place, Place::Common(b) if b == name);
-                if self.storage.spot(s).is_some() {
+                let ours =
+                    matches!(&unit.symbols[s].storage_class, StorageClass::Common(b) if b == name);
+                if self.storage.range(s).is_some() {
                     // It is in another block, where this is reported.
                     continue;
                 }
-                if !ours && matches!(unit.symbols[s].place, Place::Common(_)) {
+                if !ours && matches!(unit.symbols[s].storage_class, StorageClass::Common(_)) {
                     let span = self.classes.span(s).unwrap_or(span);
-                    self.troubles.push(Trouble::TwoBlocks {
+                    self.problems.push(StorageProblem::TwoBlocks {
                         span,
                         sym,
                         other: s,
@@ -397,9 +401,11 @@ impl Builder<'_> {
                     padding: if s == sym { padding } else { 0 },
                 });
                 let end = start.saturating_add(size);
-                self.storage.spots.insert(s, Spot { area, start, end });
+                self.storage
+                    .ranges
+                    .insert(s, StorageRange { area, start, end });
             }
-            next = self.storage.spot(sym).map_or(next, |s| s.end);
+            next = self.storage.range(sym).map_or(next, |s| s.end);
         }
         self.finish(found);
     }
@@ -415,7 +421,8 @@ impl Builder<'_> {
                 let more = align - start.saturating_add(padding).rem_euclid(align);
                 if more % before != 0 {
                     let span = self.classes.span(s).unwrap_or(span);
-                    self.troubles.push(Trouble::Misaligned { span, sym: s });
+                    self.problems
+                        .push(StorageProblem::Misaligned { span, sym: s });
                 }
                 padding = padding.saturating_add(more);
             }
@@ -428,7 +435,7 @@ impl Builder<'_> {
     fn others(&mut self) {
         for node in 0..self.classes.syms.len() {
             let (sym, span) = self.classes.syms[node];
-            if self.storage.spot(sym).is_some() {
+            if self.storage.range(sym).is_some() {
                 continue;
             }
             let class = self.classes.members(sym);
@@ -442,11 +449,11 @@ impl Builder<'_> {
                 members: Vec::new(),
                 size: 0,
                 exact: true,
-                tangled: false,
+                has_overlaps: false,
             };
             for (s, shift) in class {
                 // It is in a COMMON block, where the error was reported.
-                if self.storage.spot(s).is_some() {
+                if self.storage.range(s).is_some() {
                     continue;
                 }
                 let start = shift.saturating_sub(lowest);
@@ -460,7 +467,9 @@ impl Builder<'_> {
                     padding: 0,
                 });
                 let end = start.saturating_add(size);
-                self.storage.spots.insert(s, Spot { area, start, end });
+                self.storage
+                    .ranges
+                    .insert(s, StorageRange { area, start, end });
             }
             self.finish(found);
         }
@@ -469,7 +478,7 @@ impl Builder<'_> {
     fn finish(&mut self, mut area: Area) {
         area.members.sort_by_key(|m| m.start);
         for m in &area.members {
-            area.tangled |= m.start < area.size;
+            area.has_overlaps |= m.start < area.size;
             area.size = area.size.max(m.start.saturating_add(m.size));
         }
         self.storage.areas.push(area);

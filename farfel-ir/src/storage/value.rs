@@ -21,7 +21,7 @@ pub enum Value {
 
 /// Why an operation on constants has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum NoValue {
     /// The result does not fit its type.
     Overflow(Type),
     /// Division by zero, or zero to a negative power.
@@ -29,7 +29,7 @@ pub(super) enum Wrong {
 }
 
 /// A value, or `None` if this module cannot compute it, or the reason why there is none.
-pub(super) type Computed = Result<Option<Value>, Wrong>;
+pub(super) type EvaluationResult = Result<Option<Value>, NoValue>;
 
 impl Value {
     /// Returns the value of an INTEGER.
@@ -67,17 +67,17 @@ impl Value {
 }
 
 /// Returns an INTEGER of a kind, or an error if it does not fit.
-pub(super) fn integer(n: i128, kind: u8) -> Computed {
+pub(super) fn integer(n: i128, kind: u8) -> EvaluationResult {
     let bits = 8 * u32::from(kind.clamp(1, 8));
     let limit = 1i128 << (bits - 1);
     match i64::try_from(n) {
         Ok(small) if (-limit..limit).contains(&n) => Ok(Some(Value::Integer(small, kind))),
-        _ => Err(Wrong::Overflow(Type::Integer(kind))),
+        _ => Err(NoValue::Overflow(Type::Integer(kind))),
     }
 }
 
 /// Returns a REAL of a kind, rounded. Kinds other than 4 and 8 are not computed.
-pub(super) fn real(x: f64, kind: u8) -> Computed {
+pub(super) fn real(x: f64, kind: u8) -> EvaluationResult {
     let rounded = match kind {
         4 => f64::from(x as f32),
         8 => x,
@@ -85,11 +85,11 @@ pub(super) fn real(x: f64, kind: u8) -> Computed {
     };
     match rounded.is_finite() {
         true => Ok(Some(Value::Real(rounded, kind))),
-        false => Err(Wrong::Overflow(Type::Real(kind))),
+        false => Err(NoValue::Overflow(Type::Real(kind))),
     }
 }
 
-fn complex(re: f64, im: f64, kind: u8) -> Computed {
+fn complex(re: f64, im: f64, kind: u8) -> EvaluationResult {
     let part = |x| Ok(real(x, kind)?.and_then(|v| v.number()));
     Ok(match (part(re)?, part(im)?) {
         (Some(re), Some(im)) => Some(Value::Complex(re, im, kind)),
@@ -99,7 +99,7 @@ fn complex(re: f64, im: f64, kind: u8) -> Computed {
 
 /// Converts a value as an assignment to a variable of this type does (ANSI X3.9-1978, table 4).
 /// `length` is the length of a CHARACTER, where it is known.
-pub(super) fn convert(v: Value, ty: Type, length: Option<i64>) -> Computed {
+pub(super) fn convert(v: Value, ty: Type, length: Option<i64>) -> EvaluationResult {
     match (ty, v) {
         (Type::Integer(k), Value::Integer(n, _)) => integer(n.into(), k),
         (Type::Integer(k), Value::Real(x, _) | Value::Complex(x, _, _)) => {
@@ -128,7 +128,7 @@ pub(super) fn convert(v: Value, ty: Type, length: Option<i64>) -> Computed {
 }
 
 /// `op a`
-pub(super) fn unary(op: UnOp, a: Value) -> Computed {
+pub(super) fn unary(op: UnOp, a: Value) -> EvaluationResult {
     Ok(match (op, a) {
         (UnOp::Plus, v) => Some(v),
         (UnOp::Minus, Value::Integer(n, k)) => return integer(-i128::from(n), k),
@@ -140,7 +140,7 @@ pub(super) fn unary(op: UnOp, a: Value) -> Computed {
 }
 
 /// `a op b`
-pub(super) fn binary(op: BinOp, a: Value, b: Value) -> Computed {
+pub(super) fn binary(op: BinOp, a: Value, b: Value) -> EvaluationResult {
     if op.is_relational() {
         return Ok(compare(op, &a, &b).map(Value::Logical));
     }
@@ -163,7 +163,7 @@ pub(super) fn binary(op: BinOp, a: Value, b: Value) -> Computed {
                 BinOp::Add => a + b,
                 BinOp::Sub => a - b,
                 BinOp::Mul => a * b,
-                BinOp::Div if b == 0 => return Err(Wrong::DivisionByZero),
+                BinOp::Div if b == 0 => return Err(NoValue::DivisionByZero),
                 BinOp::Div => a / b,
                 BinOp::Pow => return integer(power(a, b)?, k.max(l)),
                 _ => return Ok(None),
@@ -189,7 +189,7 @@ fn parts(v: &Value) -> Option<(f64, f64)> {
     }
 }
 
-fn complex_binary(op: BinOp, (a, b): (f64, f64), (c, d): (f64, f64), ty: Type) -> Computed {
+fn complex_binary(op: BinOp, (a, b): (f64, f64), (c, d): (f64, f64), ty: Type) -> EvaluationResult {
     let Type::Complex(kind) = ty else {
         return Ok(None);
     };
@@ -197,7 +197,7 @@ fn complex_binary(op: BinOp, (a, b): (f64, f64), (c, d): (f64, f64), ty: Type) -
         BinOp::Add => complex(a + c, b + d, kind),
         BinOp::Sub => complex(a - c, b - d, kind),
         BinOp::Mul => complex(a * c - b * d, a * d + b * c, kind),
-        BinOp::Div if c == 0.0 && d == 0.0 => Err(Wrong::DivisionByZero),
+        BinOp::Div if c == 0.0 && d == 0.0 => Err(NoValue::DivisionByZero),
         BinOp::Div => {
             let n = c * c + d * d;
             complex((a * c + b * d) / n, (b * c - a * d) / n, kind)
@@ -206,7 +206,7 @@ fn complex_binary(op: BinOp, (a, b): (f64, f64), (c, d): (f64, f64), ty: Type) -
     }
 }
 
-fn real_binary(op: BinOp, a: &Value, b: &Value, ty: Type) -> Computed {
+fn real_binary(op: BinOp, a: &Value, b: &Value, ty: Type) -> EvaluationResult {
     let (Some(x), Some(y), Type::Real(kind)) = (a.number(), b.number(), ty) else {
         return Ok(None);
     };
@@ -214,9 +214,9 @@ fn real_binary(op: BinOp, a: &Value, b: &Value, ty: Type) -> Computed {
         BinOp::Add => x + y,
         BinOp::Sub => x - y,
         BinOp::Mul => x * y,
-        BinOp::Div if y == 0.0 => return Err(Wrong::DivisionByZero),
+        BinOp::Div if y == 0.0 => return Err(NoValue::DivisionByZero),
         BinOp::Div => x / y,
-        BinOp::Pow if x == 0.0 && y < 0.0 => return Err(Wrong::DivisionByZero),
+        BinOp::Pow if x == 0.0 && y < 0.0 => return Err(NoValue::DivisionByZero),
         BinOp::Pow => match b.integer().and_then(|n| i32::try_from(n).ok()) {
             Some(n) => x.powi(n),
             None => x.powf(y),
@@ -230,9 +230,9 @@ fn real_binary(op: BinOp, a: &Value, b: &Value, ty: Type) -> Computed {
 }
 
 /// `a**b` of INTEGERs; a value larger than any kind can hold if the result is too large.
-fn power(a: i128, b: i128) -> Result<i128, Wrong> {
+fn power(a: i128, b: i128) -> Result<i128, NoValue> {
     match (a, b) {
-        (0, ..0) => Err(Wrong::DivisionByZero),
+        (0, ..0) => Err(NoValue::DivisionByZero),
         (1, _) => Ok(1),
         (-1, _) => Ok(if b % 2 == 0 { 1 } else { -1 }),
         (_, ..0) => Ok(0),
@@ -288,7 +288,7 @@ pub(super) fn real_kind(digits: i64, range: i64) -> Value {
 }
 
 /// Returns the value of a reference to the intrinsic function `name`, whose result has type `ty`.
-pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
+pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> EvaluationResult {
     use Value::{Character, Integer, Logical, Real};
     let ints: Option<Vec<i64>> = args.iter().map(Value::integer).collect();
     let numbers: Option<Vec<f64>> = args.iter().map(Value::number).collect();
@@ -348,7 +348,7 @@ pub(super) fn intrinsic(name: &str, args: &[Value], ty: Type) -> Computed {
         ("IEOR", _, Some(&[a, b]), _) => as_type(Integer(a ^ b, 8)),
         ("NOT", _, Some(&[a]), _) => as_type(Integer(!a, 8)),
         ("BTEST", _, Some(&[a, n @ 0..=63]), _) => Ok(Some(Logical(a >> n & 1 == 1))),
-        ("MOD" | "AMOD" | "DMOD", _, Some(&[_, 0]), _) => Err(Wrong::DivisionByZero),
+        ("MOD" | "AMOD" | "DMOD", _, Some(&[_, 0]), _) => Err(NoValue::DivisionByZero),
         ("MOD", _, Some(&[a, b]), _) => as_type(Integer(a.wrapping_rem(b), 8)),
         ("MOD" | "AMOD" | "DMOD", _, _, Some(&[a, b])) if b != 0.0 => as_type(Real(a % b, 8)),
         ("ABS" | "IABS", _, Some(&[a]), _) => as_type(Integer(a.saturating_abs(), 8)),

@@ -1,8 +1,8 @@
 //! Comments, directives and preprocessor lines on lines of their own.
 
-use super::lines::{Line, Place, own_line};
+use super::lines::{Line, StatementLayout, own_line};
 use crate::print::lay_out_directive;
-use crate::syntax::{Form, asks_for_form, joined_directives, sentinel};
+use crate::syntax::{Form, is_form_setting, joined_directives, sentinel};
 
 /// Converts comments to the source form of the result.
 pub(super) struct Converter {
@@ -25,7 +25,13 @@ impl Converter {
     }
 
     /// Writes a comment with a line of its own. `text` begins with its comment mark.
-    pub fn line(&mut self, text: &str, column: usize, place: Place, out: &mut Vec<Line>) {
+    pub fn line(
+        &mut self,
+        text: &str,
+        column: usize,
+        layout: StatementLayout,
+        out: &mut Vec<Line>,
+    ) {
         if self.hash || text.starts_with('#') && column == 0 {
             self.hash = text.ends_with('\\');
             self.flush(out);
@@ -36,11 +42,11 @@ impl Converter {
         }
         self.flush(out);
         let text = self.inside(text);
-        let text = match asks_for_form(&text) && self.from != self.to {
+        let text = match is_form_setting(&text) && self.from != self.to {
             true => other_form(&text, self.to),
             false => text,
         };
-        out.push(Line::whole(own_line(&text, column, place)));
+        out.push(Line::whole(own_line(&text, column, layout)));
     }
 
     /// Converts a comment within a statement or at its end.

@@ -28,7 +28,7 @@ impl Line {
 
 /// A comment within or after a statement.
 #[derive(Debug, Clone)]
-pub(super) struct Note {
+pub(super) struct StatementComment {
     /// The number of tokens before it.
     pub after: usize,
     /// The text, with its mark.
@@ -41,7 +41,7 @@ pub(super) struct Note {
 
 /// The position of a statement in the result.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct StatementLayout {
     pub form: Form,
     /// The last column.
     pub width: usize,
@@ -56,30 +56,30 @@ const CONTINUATION: usize = 4;
 pub(super) fn lay_out(
     tokens: &[Token],
     broken: &[bool],
-    notes: &[Note],
-    place: Place,
+    notes: &[StatementComment],
+    layout: StatementLayout,
 ) -> Vec<Line> {
-    let layout = Layout {
+    let breaker = LineBreaker {
         tokens,
         blanks: blanks(tokens),
         notes,
-        place,
+        layout,
     };
-    let rows = layout.rows(broken);
-    layout.write(&rows)
+    let rows = breaker.rows(broken);
+    breaker.write(&rows)
 }
 
-struct Layout<'a> {
+struct LineBreaker<'a> {
     tokens: &'a [Token],
     blanks: Vec<bool>,
-    notes: &'a [Note],
-    place: Place,
+    notes: &'a [StatementComment],
+    layout: StatementLayout,
 }
 
 /// The tokens of a line, as a half-open range.
 type Row = std::ops::Range<usize>;
 
-impl Layout<'_> {
+impl LineBreaker<'_> {
     /// Divides the tokens into the user's lines if these fit; otherwise into as few lines as
     /// possible. Comments within the statement stay in place.
     fn rows(&self, broken: &[bool]) -> Vec<Row> {
@@ -99,7 +99,7 @@ impl Layout<'_> {
         if rows.iter().all(fits) {
             return rows;
         }
-        let inside = |c: &Note| c.after > 0 && c.after < n;
+        let inside = |c: &StatementComment| c.after > 0 && c.after < n;
         if self.notes.iter().any(inside) {
             return rows.into_iter().flat_map(|r| self.filled(r)).collect();
         }
@@ -108,12 +108,12 @@ impl Layout<'_> {
 
     /// Returns the number of columns for the text of a line.
     fn room(&self, first: bool) -> usize {
-        let Place {
+        let StatementLayout {
             form,
             width,
             indent,
             label,
-        } = self.place;
+        } = self.layout;
         let before = match (form, first) {
             (Form::Fixed, true) => 6 + indent,
             (Form::Fixed, false) => 6 + indent + CONTINUATION,
@@ -215,7 +215,7 @@ impl Layout<'_> {
                     lines.push(self.comment_line(note));
                     continue;
                 }
-                let fits = |l: &Line| l.comment.is_none() && len(&l.code) + 3 <= self.place.width;
+                let fits = |l: &Line| l.comment.is_none() && len(&l.code) + 3 <= self.layout.width;
                 match lines.last_mut().filter(|l| l.is_code && fits(l)) {
                     Some(line) => line.comment = Some((note.text.clone(), note.column)),
                     // There is no room, so the comment goes on a line of its own before.
@@ -227,17 +227,17 @@ impl Layout<'_> {
     }
 
     /// Puts a comment on a line of its own.
-    fn comment_line(&self, note: &Note) -> Line {
-        Line::whole(own_line(&note.text, note.column, self.place))
+    fn comment_line(&self, note: &StatementComment) -> Line {
+        Line::whole(own_line(&note.text, note.column, self.layout))
     }
 
     fn row(&self, row: &Row, first: bool, last: bool, lines: &mut Vec<Line>) {
-        let Place {
+        let StatementLayout {
             form,
             width,
             indent,
             label,
-        } = self.place;
+        } = self.layout;
         let mut text = match (form, first) {
             (Form::Fixed, true) => match label {
                 Some(l) => format!("{l:>5} "),
@@ -287,7 +287,7 @@ impl Layout<'_> {
 
     /// Writes a constant over several lines, and returns the line on which it ends.
     fn split(&self, mut text: String, token: &str, lines: &mut Vec<Line>) -> String {
-        let Place { form, width, .. } = self.place;
+        let StatementLayout { form, width, .. } = self.layout;
         let mut rest = token;
         loop {
             let room = match form {
@@ -349,13 +349,13 @@ fn ranges(starts: &[usize], n: usize) -> Vec<Row> {
 
 /// Indents a comment with a line of its own: in column 1 if it is there in the source or has a mark
 /// that is only valid there, otherwise with the statements.
-pub(super) fn own_line(text: &str, column: usize, place: Place) -> String {
+pub(super) fn own_line(text: &str, column: usize, layout: StatementLayout) -> String {
     if column == 0 || !text.starts_with('!') {
         return text.to_owned();
     }
-    let before = match place.form {
-        Form::Fixed => 6 + place.indent,
-        Form::Free => place.indent,
+    let before = match layout.form {
+        Form::Fixed => 6 + layout.indent,
+        Form::Free => layout.indent,
     };
     format!("{}{text}", " ".repeat(before))
 }

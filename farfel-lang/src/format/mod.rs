@@ -30,10 +30,10 @@ mod tests;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::trace;
-use crate::syntax::trace::{Trace, Traced};
+use crate::syntax::trace::{Trace, TracedStatement};
 use crate::syntax::{Form, ReadOptions, detect, is_card_number};
 use comments::Converter;
-use lines::{Line, Note, Place};
+use lines::{Line, StatementComment, StatementLayout};
 use tokens::Token;
 
 /// The letter case of names and keywords.
@@ -113,7 +113,7 @@ pub fn format(
         return Err(FormatError::Unreadable(traced.diagnostics));
     }
     let width = match to {
-        Form::Fixed => read.layout.asked_by(&text).line_length,
+        Form::Fixed => read.layout.with_settings_in(&text).line_length,
         Form::Free => FREE_WIDTH,
     };
     let mut writer = Writer {
@@ -121,7 +121,7 @@ pub fn format(
         from,
         to,
         width,
-        width_read: read.layout.asked_by(&text).line_length,
+        width_read: read.layout.with_settings_in(&text).line_length,
         case: options.case,
         lines: Vec::new(),
         end: if text.starts_with('\u{feff}') { 3 } else { 0 },
@@ -179,15 +179,15 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Writes a statement and the comments before it.
-    fn statement(&mut self, st: &Traced) {
+    fn statement(&mut self, st: &TracedStatement) {
         let tokens = tokens::tokens(self.source, st, self.from == Form::Free, self.case);
         let begin = match (st.label, st.offsets.first()) {
             (Some((_, span)), _) => span.start as usize,
             (None, Some(first)) => first.0 as usize,
             (None, None) => usize::MAX,
         };
-        let mut notes: Vec<Note> = Vec::new();
-        let mut around = Place {
+        let mut notes: Vec<StatementComment> = Vec::new();
+        let mut around = StatementLayout {
             form: self.to,
             width: self.width,
             indent: self.indent(st, &tokens, true),
@@ -211,7 +211,7 @@ impl Writer<'_> {
                 continue;
             }
             let after = tokens.iter().take_while(|t| t.start < start).count();
-            notes.push(Note {
+            notes.push(StatementComment {
                 after,
                 text: self.converter.inside(text),
                 column: if own_line {
@@ -244,7 +244,12 @@ impl Writer<'_> {
     }
 
     /// Returns the text beyond the last column, except for card numbers, as comments.
-    fn beyond(&self, st: &Traced, tokens: &[Token], begin: usize) -> Vec<Note> {
+    fn beyond(
+        &self,
+        st: &TracedStatement,
+        tokens: &[Token],
+        begin: usize,
+    ) -> Vec<StatementComment> {
         let mut notes = Vec::new();
         let Some(last) = tokens.last().filter(|_| self.from == Form::Fixed) else {
             return notes;
@@ -266,7 +271,7 @@ impl Writer<'_> {
                 && !is_card_number(rest)
             {
                 let end = at + line.len();
-                notes.push(Note {
+                notes.push(StatementComment {
                     after: tokens.iter().take_while(|t| t.start < end).count(),
                     text: format!("! {rest}"),
                     column: 0,
@@ -279,7 +284,7 @@ impl Writer<'_> {
     }
 
     /// Returns the indentation of a statement, or of the comments before it.
-    fn indent(&self, st: &Traced, tokens: &[Token], comment: bool) -> usize {
+    fn indent(&self, st: &TracedStatement, tokens: &[Token], comment: bool) -> usize {
         let mut first = spacing::words(tokens);
         if st.label.is_none() && tokens.get(1).is_some_and(|t| t.is(":")) {
             first.clear();

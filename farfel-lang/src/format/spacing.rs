@@ -4,7 +4,7 @@ use super::tokens::{Kind, Token};
 
 /// The kind of a statement, as far as its blanks are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum SpacingKind {
     /// DATA, COMMON, SAVE, NAMELIST, declarations: slashes are delimiters.
     Slashes,
     Implicit,
@@ -50,9 +50,9 @@ pub(super) fn blanks(tokens: &[Token]) -> Vec<bool> {
 
 struct State<'a> {
     tokens: &'a [Token],
-    sort: Sort,
+    kind: SpacingKind,
     /// The kinds of the parentheses that are open at this point.
-    open: Vec<Group>,
+    open: Vec<ParenthesisKind>,
     /// Whether an opening slash was seen, outside of parentheses.
     slash: bool,
     /// The token that closes the first parentheses of the statement.
@@ -64,7 +64,7 @@ struct State<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
+enum ParenthesisKind {
     /// An implied DO such as `(A(I), I = 1, 5)`.
     Loop,
     /// `(/ … /)`
@@ -77,27 +77,31 @@ impl<'a> State<'a> {
         let declares = tokens.iter().any(|t| t.is("::"));
         let first = words(tokens);
         let starts = |w: &str| first.starts_with(w);
-        let sort = if starts("FORMAT") {
-            Sort::Format
+        let kind = if starts("FORMAT") {
+            SpacingKind::Format
         } else if starts("IMPLICIT") {
-            Sort::Implicit
+            SpacingKind::Implicit
         } else if ["DATA", "COMMON", "SAVE", "NAMELIST"]
             .iter()
             .any(|w| starts(w))
         {
-            Sort::Slashes
+            SpacingKind::Slashes
         } else if TYPES.iter().any(|w| starts(w)) && !first.contains("FUNCTION") {
-            if declares { Sort::Other } else { Sort::Slashes }
+            if declares {
+                SpacingKind::Other
+            } else {
+                SpacingKind::Slashes
+            }
         } else if IO.iter().any(|w| starts(w)) {
-            Sort::Io
+            SpacingKind::Io
         } else if ["PARAMETER", "ADF", "ADR", "END"].iter().any(|w| starts(w)) {
-            Sort::Settings
+            SpacingKind::Settings
         } else {
-            Sort::Other
+            SpacingKind::Other
         };
         State {
             tokens,
-            sort,
+            kind,
             open: Vec::new(),
             slash: false,
             first_close: first_close(tokens),
@@ -114,8 +118,8 @@ impl<'a> State<'a> {
             return false;
         };
         let previous = &self.tokens[before];
-        let blank = match self.sort {
-            Sort::Format => self.in_format(before, previous, token),
+        let blank = match self.kind {
+            SpacingKind::Format => self.in_format(before, previous, token),
             _ => self.between(i, previous, token),
         };
         self.enter(i);
@@ -132,7 +136,7 @@ impl<'a> State<'a> {
         let token = &self.tokens[i];
         match &*token.upper {
             "(" => self.open.push(self.group(i)),
-            "(/" => self.open.push(Group::Array),
+            "(/" => self.open.push(ParenthesisKind::Array),
             ")" | "/)" => {
                 self.open.pop();
             }
@@ -140,15 +144,19 @@ impl<'a> State<'a> {
         }
     }
 
-    fn group(&self, i: usize) -> Group {
-        let in_array = self.open.contains(&Group::Array);
-        let list = match self.sort {
-            Sort::Settings => true,
-            Sort::Slashes => self.tokens.first().is_some_and(|t| t.is("DATA")),
-            Sort::Io => self.first_close.is_some_and(|c| i > c) || !self.starts_control(i),
+    fn group(&self, i: usize) -> ParenthesisKind {
+        let in_array = self.open.contains(&ParenthesisKind::Array);
+        let list = match self.kind {
+            SpacingKind::Settings => true,
+            SpacingKind::Slashes => self.tokens.first().is_some_and(|t| t.is("DATA")),
+            SpacingKind::Io => self.first_close.is_some_and(|c| i > c) || !self.starts_control(i),
             _ => in_array,
         };
-        if list { Group::Loop } else { Group::Other }
+        if list {
+            ParenthesisKind::Loop
+        } else {
+            ParenthesisKind::Other
+        }
     }
 
     /// Whether a parenthesis encloses the control list of an input or output statement.
@@ -216,7 +224,7 @@ impl<'a> State<'a> {
 
     /// Whether slashes are delimiters here.
     fn brackets(&self) -> bool {
-        self.sort == Sort::Slashes && self.open.is_empty()
+        self.kind == SpacingKind::Slashes && self.open.is_empty()
     }
 
     fn bracket(&mut self, c: &Token, i: usize) -> bool {
@@ -243,13 +251,13 @@ impl<'a> State<'a> {
             "::" | "=>" => true,
             "/" | "//" if self.brackets() => self.bracket(c, i),
             "=" => {
-                let blank = depth == 0 || self.open.last() != Some(&Group::Other);
+                let blank = depth == 0 || self.open.last() != Some(&ParenthesisKind::Other);
                 self.after = blank;
                 blank
             }
             "**" => self.chosen(false),
             "*" | "/" | "+" | "-" => {
-                if self.sort == Sort::Implicit && c.is("-") {
+                if self.kind == SpacingKind::Implicit && c.is("-") {
                     return self.chosen(false);
                 }
                 if p.kind == Kind::Word {
@@ -258,8 +266,8 @@ impl<'a> State<'a> {
                     return !self.is_type(p);
                 }
                 let sum = matches!(&*c.upper, "+" | "-");
-                match self.sort {
-                    Sort::Implicit | Sort::Slashes => self.chosen(false),
+                match self.kind {
+                    SpacingKind::Implicit | SpacingKind::Slashes => self.chosen(false),
                     _ if sum && depth == 0 => self.chosen(true),
                     _ => {
                         let after = self.tokens.get(i + 1).is_some_and(|n| n.gap);
@@ -295,9 +303,9 @@ impl<'a> State<'a> {
         self.after = false;
         match p.kind {
             Kind::Word => !TIGHT.contains(&&*p.upper),
-            Kind::Number => self.sort != Sort::Other || self.open.is_empty(),
+            Kind::Number => self.kind != SpacingKind::Other || self.open.is_empty(),
             Kind::Name | Kind::Constant => false,
-            Kind::Sign => self.first_close == Some(i - 1) && self.sort != Sort::Other,
+            Kind::Sign => self.first_close == Some(i - 1) && self.kind != SpacingKind::Other,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Case, FormatError, Options, format};
 use crate::source::Sources;
-use crate::syntax::{Form, Layout, ReadOptions};
+use crate::syntax::{FixedFormLayout, Form, ReadOptions};
 
 fn laid_out(text: &str, options: &Options) -> Result<String, FormatError> {
     let mut sources = Sources::new();
@@ -373,7 +373,7 @@ fn long_statements() {
     // Other line lengths.
     let wide = Options {
         read: ReadOptions {
-            layout: Layout {
+            layout: FixedFormLayout {
                 line_length: 132,
                 debug_lines: true,
             },

@@ -1,8 +1,8 @@
 //! Splits a statement into tokens, spelled as in the source.
 
 use super::Case;
-use crate::syntax::Piece;
-use crate::syntax::trace::{Constant, Traced};
+use crate::syntax::TokenKind;
+use crate::syntax::trace::{Constant, TracedStatement};
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ const SIGNS: [&str; 11] = [
 ];
 
 /// Returns the tokens of a statement of the text `source`.
-pub(super) fn tokens(source: &str, st: &Traced, free: bool, case: Case) -> Vec<Token> {
+pub(super) fn tokens(source: &str, st: &TracedStatement, free: bool, case: Case) -> Vec<Token> {
     let mut reader = Tokens {
         source,
         st,
@@ -59,7 +59,7 @@ pub(super) fn tokens(source: &str, st: &Traced, free: bool, case: Case) -> Vec<T
 
 struct Tokens<'a> {
     source: &'a str,
-    st: &'a Traced,
+    st: &'a TracedStatement,
     free: bool,
     case: Case,
     out: Vec<Token>,
@@ -75,9 +75,9 @@ impl Tokens<'_> {
             }
             self.raw(at, from);
             match mark.piece {
-                Piece::Name => self.push(Kind::Name, from, to),
-                Piece::Number => self.push(Kind::Number, from, to),
-                Piece::Keyword(blanks) => self.keyword(from, to, blanks),
+                TokenKind::Name => self.push(Kind::Name, from, to),
+                TokenKind::Number => self.push(Kind::Number, from, to),
+                TokenKind::Keyword(blanks) => self.keyword(from, to, blanks),
             }
             at = to;
         }

@@ -4,8 +4,8 @@ use super::comments::is_directive;
 use crate::print::{Options, print_program};
 use crate::source::{FileId, Sources, Span};
 use crate::syntax::trace;
-use crate::syntax::trace::{Trace, Traced};
-use crate::syntax::{Form, ReadOptions, asks_for_form, joined_directives};
+use crate::syntax::trace::{Trace, TracedStatement};
+use crate::syntax::{Form, ReadOptions, is_form_setting, joined_directives};
 
 /// Compares the statements, trees and comments of the texts `old` and `new`. The error is the first
 /// statement that differs.
@@ -27,7 +27,7 @@ pub(super) fn same(
     let mut others = statements(&again);
     for st in statements(traced) {
         if others.next().is_none_or(|other| !same_statement(st, other)) {
-            return Err(place(st));
+            return Err(span_of(st));
         }
     }
     if others.next().is_some() {
@@ -59,12 +59,12 @@ pub(super) fn same(
     Ok(())
 }
 
-fn statements(t: &Trace) -> impl Iterator<Item = &Traced> {
+fn statements(t: &Trace) -> impl Iterator<Item = &TracedStatement> {
     t.statements.iter().filter(|s| !s.text.is_empty())
 }
 
-fn same_statement(a: &Traced, b: &Traced) -> bool {
-    let label = |t: &Traced| t.label.map(|(l, _)| l);
+fn same_statement(a: &TracedStatement, b: &TracedStatement) -> bool {
+    let label = |t: &TracedStatement| t.label.map(|(l, _)| l);
     label(a) == label(b)
         && a.text == b.text
         && a.constants.len() == b.constants.len()
@@ -74,7 +74,7 @@ fn same_statement(a: &Traced, b: &Traced) -> bool {
             .all(|(a, b)| a.value == b.value)
 }
 
-fn place(st: &Traced) -> Option<Span> {
+fn span_of(st: &TracedStatement) -> Option<Span> {
     let file = st.label.map(|(_, s)| s.file).or(Some(FileId(0)))?;
     let (first, last) = (st.offsets.first()?.0, st.offsets.last()?.0);
     Some(Span::new(file, first, last + 1))
@@ -89,7 +89,7 @@ fn comments(text: &str, trace: &Trace, form: Form) -> Vec<String> {
         let first = text
             .get(..start)
             .is_none_or(|t| t.is_empty() || t.ends_with('\n'));
-        if !asks_for_form(comment) {
+        if !is_form_setting(comment) {
             lines.push((comment, is_directive(comment, usize::from(!first), form)));
         }
     }

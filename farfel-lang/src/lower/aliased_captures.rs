@@ -12,17 +12,17 @@
 //! `CALL STEP((X))`.
 
 use super::calls::{for_each_call_mut, global};
-use super::compact::{Changed, renumber};
+use super::compact::{ChangedUnits, renumber};
 use super::import::Import;
 use super::naming::{Families, taken_names};
 use super::outline::{independents, is_independent};
-use super::state::{keeps_values, share};
+use super::saved_variables::{keeps_values, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    Arg, Class, Dim, Expr, ExprKind, Name, Place, Program, StmtKind, SymId, Symbol, Type, Unit,
-    lost_items, walk_block, walk_block_mut,
+    Arg, Class, Dim, Expr, ExprKind, Name, Program, StmtKind, StorageClass, SymId, Symbol, Type,
+    Unit, overwritten_items, walk_block, walk_block_mut,
 };
 use crate::source::Span;
 use crate::storage::{Constants, UnitStorage, common_blocks};
@@ -31,10 +31,10 @@ use std::collections::{HashMap, HashSet};
 
 /// The arguments of a call to remove, by position, each with the variable of the callee that
 /// replaces it.
-type Merge = Vec<(usize, Kept)>;
+type Merge = Vec<(usize, MergedWith)>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Kept {
+enum MergedWith {
     /// A variable of the called unit.
     Own(SymId),
     /// The bytes of a COMMON block from the first number up to the second. The called unit does not
@@ -43,7 +43,7 @@ enum Kept {
 }
 
 /// The COMMON blocks that calls reach, and whether the units reached may assign variables in them.
-struct Reached {
+struct ReachedCommons {
     graph: CallGraph,
     /// By index in the call graph.
     own: Vec<HashMap<Name, bool>>,
@@ -52,7 +52,7 @@ struct Reached {
     known: HashMap<Name, HashMap<Name, bool>>,
 }
 
-impl Reached {
+impl ReachedCommons {
     fn of(program: &Program, assigned: &Assigned) -> Self {
         let own = |u: &Unit| {
             let blocks = common_blocks(u);
@@ -69,7 +69,7 @@ impl Reached {
             };
             blocks.into_iter().map(|b| (b.clone(), any(&b))).collect()
         };
-        Reached {
+        ReachedCommons {
             graph: CallGraph::of(program),
             own: program.units.iter().map(own).collect(),
             origin: HashMap::new(),
@@ -98,10 +98,10 @@ impl Reached {
 }
 
 /// Makes the copies. Adds the names of the units that it changes or creates to `changed`.
-pub(super) fn once(
+pub(super) fn merge_arguments(
     program: &mut Program,
     families: &mut Families,
-    changed: &mut Changed,
+    changed: &mut ChangedUnits,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if !program.units.iter().any(|u| passes_twice(u, families)) {
@@ -109,7 +109,7 @@ pub(super) fn once(
     }
     let mut taken: Option<HashSet<Name>> = None;
     let mut assigned = Assigned::of(program);
-    let mut reached = Reached::of(program, &assigned);
+    let mut reached = ReachedCommons::of(program, &assigned);
     let mut copies: HashMap<(Name, Merge), Name> = HashMap::new();
     let mut at = 0;
     while at < program.units.len() {
@@ -221,7 +221,7 @@ pub(super) fn once(
                     class: class.clone(),
                     ty,
                     length,
-                    place: Place::Global,
+                    storage_class: StorageClass::Global,
                     ..Symbol::new(copy, span)
                 });
                 if class == Class::Function {
@@ -259,7 +259,7 @@ fn passes_twice(unit: &Unit, families: &Families) -> bool {
         };
         let common = |a: &Expr| match a.kind {
             ExprKind::Var(s) => {
-                let plain = matches!(unit.symbols[s].place, Place::Common(_));
+                let plain = matches!(unit.symbols[s].storage_class, StorageClass::Common(_));
                 plain
                     || ties
                         && storage
@@ -320,14 +320,14 @@ fn merge(
             }
             // EQUIVALENCE may give the same bytes two names.
             let one =
-                same || storage.spot(given).is_some() && storage.spot(given) == storage.spot(c);
+                same || storage.range(given).is_some() && storage.range(given) == storage.range(c);
             let variable = |e: &Expr| matches!(e.kind, ExprKind::Var(_));
             let whole = one && variable(&args[i]) && variable(&args[j]);
             match (target.args[i].sym(), target.args[j].sym()) {
                 (Some(a), Some(b))
                     if whole && alike(target, a, b) && !independent(target, [a, b]) =>
                 {
-                    found.push((i, Kept::Own(b)));
+                    found.push((i, MergedWith::Own(b)));
                 }
                 (Some(a), Some(b)) => {
                     let d = warning(caller, target, &args[i], c, (a, b));
@@ -364,7 +364,7 @@ fn in_common(
             super::calls::for_each_call(&target.body, &mut |_, _| calls = true);
             (UnitStorage::of(target), assigned.in_unit(target), calls)
         });
-        let (Some(spot), Some(area)) = (storage.spot(given), ours.block(block)) else {
+        let (Some(spot), Some(area)) = (storage.range(given), ours.block(block)) else {
             continue;
         };
         let same = area.members.iter().find(|m| {
@@ -378,7 +378,7 @@ fn in_common(
             && found.iter().all(|(gone, _)| *gone != i)
             && !independent(target, [dummy, m.sym])
         {
-            found.push((i, Kept::Own(m.sym)));
+            found.push((i, MergedWith::Own(m.sym)));
         }
     }
 }
@@ -401,7 +401,8 @@ fn by_value(
         let (ExprKind::Var(given), Some(dummy)) = (&args[*i].kind, target.args[*i].sym()) else {
             return false;
         };
-        let (Some(block), Some(spot)) = (storage.common_block(*given), storage.spot(*given)) else {
+        let (Some(block), Some(spot)) = (storage.common_block(*given), storage.range(*given))
+        else {
             return false;
         };
         let Some(area) = theirs.block(block) else {
@@ -423,7 +424,7 @@ fn below(
     storage: &UnitStorage,
     target: &Unit,
     args: &[Expr],
-    reached: &mut Reached,
+    reached: &mut ReachedCommons,
     assigned: &Assigned,
     found: &mut Merge,
 ) {
@@ -437,7 +438,7 @@ fn below(
         let Some(changed) = reached.block(&target.name, block) else {
             continue;
         };
-        let Some(spot) = storage.spot(given) else {
+        let Some(spot) = storage.range(given) else {
             continue;
         };
         let (ours, theirs) = (Constants::of(caller), Constants::of(target));
@@ -459,7 +460,7 @@ fn below(
             && found.iter().all(|(gone, _)| *gone != i)
             && !independent(target, [dummy, dummy])
         {
-            found.push((i, Kept::Common(block.clone(), spot.start, spot.end)));
+            found.push((i, MergedWith::Common(block.clone(), spot.start, spot.end)));
         }
     }
 }
@@ -503,7 +504,7 @@ fn alike(target: &Unit, a: SymId, b: SymId) -> bool {
     let (a, b) = (&target.symbols[a], &target.symbols[b]);
     let same = |x: &Option<Expr>, y: &Option<Expr>| match (x, y) {
         (None, None) => true,
-        (Some(x), Some(y)) => x.reads_as(y),
+        (Some(x), Some(y)) => x.equals_ignoring_spans(y),
         _ => false,
     };
     let mut dims = a.dims.iter().zip(&b.dims);
@@ -546,8 +547,8 @@ fn copy(
     let kept: Vec<Option<SymId>> = merge
         .iter()
         .map(|(_, kept)| match kept {
-            Kept::Own(s) => Some(*s),
-            Kept::Common(block, start, end) => {
+            MergedWith::Own(s) => Some(*s),
+            MergedWith::Common(block, start, end) => {
                 let theirs = named(storage, block, *start, *end)?;
                 Some(import.symbol(&mut copy, theirs))
             }
@@ -576,7 +577,7 @@ fn copy(
     // If two destinations have become one, the later one keeps its value.
     walk_block_mut(&mut copy.body, &mut |s| {
         if let StmtKind::Ad(block) = &mut s.kind {
-            while let Some((_, lost)) = lost_items(&block.closing, false).first() {
+            while let Some((_, lost)) = overwritten_items(&block.closing, false).first() {
                 block.closing.remove(*lost);
             }
         }
@@ -585,7 +586,7 @@ fn copy(
         if id != *to {
             // Nothing refers to it any more.
             let s = &mut copy.symbols[id];
-            s.place = Place::Local;
+            s.storage_class = StorageClass::Local;
             s.dims = Vec::new();
             s.length = None;
         }

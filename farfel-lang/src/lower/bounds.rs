@@ -6,8 +6,8 @@
 use super::calls::{for_each_call, has_ad_blocks};
 use crate::effects::Assigned;
 use crate::ir::{
-    Arg, Attributes, Class, Dim, Expr, ExprKind, Name, Place, Program, SpecKind, Stmt, StmtKind,
-    SymId, Symbol, Type, Unit,
+    Arg, Attributes, Class, Dim, Expr, ExprKind, Name, Program, SpecKind, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit,
 };
 use crate::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -72,9 +72,9 @@ fn visit_nest(
     let mut changing = may_change(unit, assigned);
     let gets_closures = closures && mentions_dummy_procedure(unit);
     for (id, s) in unit.symbols.iter() {
-        let changes = match s.place {
-            Place::Host(outer) => changing_outside.contains(&outer),
-            Place::Dummy => gets_closures && s.class == Class::Variable,
+        let changes = match s.storage_class {
+            StorageClass::Host(outer) => changing_outside.contains(&outer),
+            StorageClass::Dummy => gets_closures && s.class == Class::Variable,
             _ => false,
         };
         if changes {
@@ -98,10 +98,10 @@ fn closures_may_assign(program: &Program, assigned: &Assigned) -> bool {
     }
     let assigns = |u: &Unit| {
         let targets = assigned.in_unit(u);
-        targets
-            .iter()
-            .map(|s| &u.symbols[*s])
-            .any(|s| matches!(s.place, Place::Host(_)) && matches!(s.ty, Some(Type::Integer(_))))
+        targets.iter().map(|s| &u.symbols[*s]).any(|s| {
+            matches!(s.storage_class, StorageClass::Host(_))
+                && matches!(s.ty, Some(Type::Integer(_)))
+        })
     };
     let passes = |u: &Unit| {
         let mut found = false;
@@ -109,7 +109,8 @@ fn closures_may_assign(program: &Program, assigned: &Assigned) -> bool {
             for a in args {
                 if let ExprKind::Var(s) = a.kind {
                     let s = &u.symbols[s];
-                    let nested = matches!(s.place, Place::Local | Place::Host(_));
+                    let nested =
+                        matches!(s.storage_class, StorageClass::Local | StorageClass::Host(_));
                     found |= s.class.is_procedure() && nested;
                 }
             }
@@ -123,7 +124,7 @@ fn closures_may_assign(program: &Program, assigned: &Assigned) -> bool {
 /// Whether a unit, or one nested in it, calls a dummy procedure or passes it on.
 fn mentions_dummy_procedure(unit: &Unit) -> bool {
     let mut symbols = unit.symbols.iter();
-    symbols.any(|(_, s)| s.class.is_procedure() && s.place == Place::Dummy)
+    symbols.any(|(_, s)| s.class.is_procedure() && s.storage_class == StorageClass::Dummy)
         || unit.nested.iter().any(mentions_dummy_procedure)
 }
 
@@ -137,7 +138,7 @@ fn may_change(unit: &Unit, assigned: &Assigned) -> HashSet<SymId> {
         }
     }
     // Callees may change COMMON variables.
-    let common = |s: &Symbol| matches!(s.place, Place::Common(_));
+    let common = |s: &Symbol| matches!(s.storage_class, StorageClass::Common(_));
     found.extend(
         unit.symbols
             .iter()
@@ -150,7 +151,7 @@ fn may_change(unit: &Unit, assigned: &Assigned) -> HashSet<SymId> {
 /// Returns the variables on which the bounds and lengths of a unit's own declarations depend.
 pub(super) fn bound_variables(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
-    let host = |s: &Symbol| matches!(s.place, Place::Host(_));
+    let host = |s: &Symbol| matches!(s.storage_class, StorageClass::Host(_));
     for (_, s) in unit.symbols.iter().filter(|(_, s)| !host(s)) {
         for e in bounds(s) {
             e.for_each_symbol(&mut |s| {
@@ -181,18 +182,18 @@ pub(super) fn bounds_mut<'s>(
 
 /// The values on entry to a unit on which the bounds of its arrays depend.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OnEntry {
+pub(super) struct EntryBounds {
     /// The variables that may change.
     changing: HashSet<SymId>,
     /// Parts of bounds, with the variables that save their values on entry.
-    kept: Vec<(Expr, SymId)>,
+    saved: Vec<(Expr, SymId)>,
 }
 
-impl OnEntry {
+impl EntryBounds {
     /// Creates an empty table for a unit in which these variables may change.
     pub fn of(changing: HashSet<SymId>) -> Self {
-        let kept = Vec::new();
-        OnEntry { changing, kept }
+        let saved = Vec::new();
+        EntryBounds { changing, saved }
     }
 
     /// Whether no bound changes.
@@ -202,7 +203,7 @@ impl OnEntry {
 
     /// Returns the variables that hold saved values.
     pub fn variables(&self) -> impl Iterator<Item = SymId> + '_ {
-        self.kept.iter().map(|(_, s)| *s)
+        self.saved.iter().map(|(_, s)| *s)
     }
 
     /// Returns a variable of the unit with the bounds and the length that it had on entry to the
@@ -211,71 +212,76 @@ impl OnEntry {
         let mut seen = unit.symbols[s].clone();
         if !self.is_steady() {
             for e in bounds_mut(&mut seen.dims, &mut seen.length) {
-                self.keep(unit, e, taken);
+                self.save(unit, e, taken);
             }
         }
         seen
     }
 
     /// Replaces the parts of a bound that may change.
-    fn keep(&mut self, unit: &mut Unit, bound: &mut Expr, taken: &HashSet<Name>) {
+    fn save(&mut self, unit: &mut Unit, bound: &mut Expr, taken: &HashSet<Name>) {
         match &mut bound.kind {
-            ExprKind::Unary(_, a) | ExprKind::Paren(a) => return self.keep(unit, a, taken),
+            ExprKind::Unary(_, a) | ExprKind::Paren(a) => return self.save(unit, a, taken),
             ExprKind::Binary(_, a, b) => {
-                self.keep(unit, a, taken);
-                return self.keep(unit, b, taken);
+                self.save(unit, a, taken);
+                return self.save(unit, b, taken);
             }
             _ => {}
         }
         let Some(of) = first_changing(unit, bound, &self.changing) else {
             return;
         };
-        let kept = match self.kept.iter().find(|(e, _)| e.reads_as(bound)) {
-            Some((_, kept)) => *kept,
+        let saved = match self
+            .saved
+            .iter()
+            .find(|(e, _)| e.equals_ignoring_spans(bound))
+        {
+            Some((_, saved)) => *saved,
             None => {
                 let of = &unit.symbols[of];
                 let wanted = format!("{}_B", of.name);
                 let name = unit.symbols.unused(&wanted, &|n| taken.contains(n));
                 let ty = type_of(unit, bound).unwrap_or(Type::INTEGER);
-                let kept = Symbol::variable(name, ty, of.span);
-                let kept = unit.symbols.add(Symbol {
+                let saved = Symbol::variable(name, ty, of.span);
+                let saved = unit.symbols.add(Symbol {
                     attributes: Attributes::default(),
-                    ..kept
+                    ..saved
                 });
-                unit.declare(kept);
-                self.kept.push((bound.clone(), kept));
-                kept
+                unit.declare(saved);
+                self.saved.push((bound.clone(), saved));
+                saved
             }
         };
-        bound.kind = ExprKind::Var(kept);
+        bound.kind = ExprKind::Var(saved);
     }
 
     /// Adds the statements that save the values to the statements of the unit: at the beginning,
     /// and after each ENTRY.
-    pub fn keep_at_entries(&self, unit: &Unit, body: Vec<Stmt>) -> Vec<Stmt> {
-        if self.kept.is_empty() {
+    pub fn save_at_entries(&self, unit: &Unit, body: Vec<Stmt>) -> Vec<Stmt> {
+        if self.saved.is_empty() {
             return body;
         }
-        let keep = |args: &[Arg]| -> Vec<Stmt> {
+        let save = |args: &[Arg]| -> Vec<Stmt> {
             let known = |e: &Expr| {
                 let mut known = true;
                 e.for_each_symbol(&mut |s| {
-                    let dummy = unit.symbols[s].place == Place::Dummy;
+                    let dummy = unit.symbols[s].storage_class == StorageClass::Dummy;
                     known &= !dummy || args.iter().any(|a| a.sym() == Some(s));
                 });
                 known
             };
-            let kept = self.kept.iter().filter(|(e, _)| known(e));
-            kept.map(|(e, kept)| {
-                let span = unit.symbols[*kept].span;
-                Stmt::assign(Expr::var(*kept, span), e.clone(), span)
-            })
-            .collect()
+            let saved = self.saved.iter().filter(|(e, _)| known(e));
+            saved
+                .map(|(e, saved)| {
+                    let span = unit.symbols[*saved].span;
+                    Stmt::assign(Expr::var(*saved, span), e.clone(), span)
+                })
+                .collect()
         };
-        let mut out = keep(&unit.args);
+        let mut out = save(&unit.args);
         for s in body {
             let entry = match &s.kind {
-                StmtKind::Entry(e) => keep(&e.args),
+                StmtKind::Entry(e) => save(&e.args),
                 _ => Vec::new(),
             };
             out.push(s);
@@ -290,7 +296,7 @@ fn first_changing(unit: &Unit, e: &Expr, changing: &HashSet<SymId>) -> Option<Sy
     let found = |s: SymId| changing.contains(&s).then_some(s);
     match &e.kind {
         ExprKind::Var(s) => found(*s),
-        ExprKind::Call(s, _) if unit.symbols[*s].class.asks_for_shape() => None,
+        ExprKind::Call(s, _) if unit.symbols[*s].class.is_inquiry() => None,
         ExprKind::Element(s, _) if changing.contains(s) => Some(*s),
         _ => {
             let mut children = e.children().into_iter();

@@ -18,7 +18,7 @@ const CONVERSIONS: [&str; 12] = [
 ];
 
 /// Rewrites these constants in all units.
-pub(super) fn settle(program: &mut Program) {
+pub(super) fn convert(program: &mut Program) {
     program.units.iter_mut().for_each(visit);
 }
 

@@ -4,8 +4,8 @@ use crate::callgraph::UnitIndex;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::Intrinsic;
 use crate::ir::{
-    Class, EntryPoint, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, StmtKind, SymId, Symbol,
-    Symbols, Type, Unit, UnitKind, for_each_reference, walk_block, walk_block_mut,
+    Class, EntryPoint, Expr, ExprKind, Name, Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId,
+    Symbol, Symbols, Type, Unit, UnitKind, for_each_reference, walk_block, walk_block_mut,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -63,23 +63,23 @@ pub(super) fn declare_procedures(unit: &mut Unit, which: &dyn Fn(&Symbol) -> boo
 /// Returns the name of the top-level unit or external procedure for which a symbol stands.
 pub(super) fn global(symbols: &Symbols, id: SymId) -> Option<&Name> {
     let s = &symbols[id];
-    (s.class.is_procedure() && s.place == Place::Global).then_some(&s.name)
+    (s.class.is_procedure() && s.storage_class == StorageClass::Global).then_some(&s.name)
 }
 
 /// The properties of a subprogram that its callers see.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct CallerView {
     pub class: Class,
     pub ty: Option<Type>,
     /// The length of its result if that is constant. Otherwise the caller's declaration gives it.
     pub length: Option<Expr>,
 }
 
-pub(super) fn seen_of(unit: &Unit) -> Seen {
+pub(super) fn caller_view_of(unit: &Unit) -> CallerView {
     let result = match unit.kind {
         UnitKind::Function => unit.result.map(|r| &unit.symbols[r]),
         _ => {
-            return Seen {
+            return CallerView {
                 class: Class::Subroutine,
                 ty: None,
                 length: None,
@@ -87,7 +87,7 @@ pub(super) fn seen_of(unit: &Unit) -> Seen {
         }
     };
     let length = result.and_then(|r| r.length.clone());
-    Seen {
+    CallerView {
         class: Class::Function,
         ty: result.and_then(|r| r.ty),
         length: length.filter(|e| matches!(e.kind, ExprKind::Int(_))),
@@ -97,7 +97,7 @@ pub(super) fn seen_of(unit: &Unit) -> Seen {
 /// A procedure that an actual argument names and that is known statically: a top-level or external
 /// procedure, or an intrinsic function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Constant {
+pub(super) enum KnownProcedure {
     /// A top-level or external procedure of this name.
     Global(Name),
     /// An intrinsic function of this name.
@@ -106,32 +106,37 @@ pub(super) enum Constant {
     Outside,
 }
 
-impl Constant {
+impl KnownProcedure {
     /// Returns the procedure for which a symbol stands as an actual argument, unless it is a dummy
     /// procedure or data.
-    pub fn of(symbols: &Symbols, id: SymId) -> Option<Constant> {
+    pub fn of(symbols: &Symbols, id: SymId) -> Option<KnownProcedure> {
         match symbols[id].class {
-            Class::Intrinsic(i) => Some(Constant::Intrinsic(i.name)),
-            _ => global(symbols, id).cloned().map(Constant::Global),
+            Class::Intrinsic(i) => Some(KnownProcedure::Intrinsic(i.name)),
+            _ => global(symbols, id).cloned().map(KnownProcedure::Global),
         }
     }
 
     /// Returns the symbol of `unit` for the procedure. `known` describes the procedure if it is a
     /// unit of the program; `seen` is the dummy procedure, which supplies the same facts for other
     /// procedures, and the length of the result where the caller declares it.
-    pub fn symbol(&self, unit: &mut Unit, known: Option<Seen>, seen: (SymId, &Symbol)) -> SymId {
+    pub fn symbol(
+        &self,
+        unit: &mut Unit,
+        known: Option<CallerView>,
+        seen: (SymId, &Symbol),
+    ) -> SymId {
         let (dummy, seen) = seen;
         match self {
-            Constant::Outside => dummy,
-            Constant::Global(name) => {
+            KnownProcedure::Outside => dummy,
+            KnownProcedure::Global(name) => {
                 let external = known.is_none();
                 let length = seen.length.clone();
                 let known = match known {
-                    Some(known) => Seen {
+                    Some(known) => CallerView {
                         length: known.length.or(length),
                         ..known
                     },
-                    None => Seen {
+                    None => CallerView {
                         class: seen.class.clone(),
                         ty: seen.ty,
                         length,
@@ -139,7 +144,7 @@ impl Constant {
                 };
                 procedure_symbol(unit, name, known, external, seen.span)
             }
-            Constant::Intrinsic(name) => intrinsic_symbol(unit, name, seen.span),
+            KnownProcedure::Intrinsic(name) => intrinsic_symbol(unit, name, seen.span),
         }
     }
 }
@@ -179,7 +184,13 @@ pub(super) fn intrinsic_symbol(unit: &mut Unit, name: &str, span: Span) -> SymId
 
 /// Returns the symbol of `unit` for a top-level or external procedure. A local name that conflicts
 /// is renamed.
-fn procedure_symbol(unit: &mut Unit, name: &Name, seen: Seen, external: bool, span: Span) -> SymId {
+fn procedure_symbol(
+    unit: &mut Unit,
+    name: &Name,
+    seen: CallerView,
+    external: bool,
+    span: Span,
+) -> SymId {
     if let Some(s) = unit.symbols.find(name) {
         if global(&unit.symbols, s).is_some() {
             return s;
@@ -189,14 +200,14 @@ fn procedure_symbol(unit: &mut Unit, name: &Name, seen: Seen, external: bool, sp
         // The implicit type of the renamed symbol does not change, as the first letter stays the
         // same; an explicit declaration refers to the symbol.
     }
-    let Seen { class, ty, length } = seen;
+    let CallerView { class, ty, length } = seen;
     let declared = class == Class::Function || external;
     let symbol = Symbol {
         class,
         ty,
         length: length.filter(|_| ty == Some(Type::Character)),
         external,
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         ..Symbol::new(name.clone(), span)
     };
     let id = unit.symbols.add(symbol);
@@ -383,7 +394,7 @@ pub(super) fn has_ad_blocks(block: &[Stmt]) -> bool {
 }
 
 /// The top-level units that a unit mentions, as indices into the program.
-pub(super) struct Mentions {
+pub(super) struct UnitReferences {
     /// The units that it calls or passes on, each once, in the order of their first mention.
     pub references: Vec<usize>,
     /// The lifted subprograms that it passes on, each once, in textual order.
@@ -392,7 +403,7 @@ pub(super) struct Mentions {
     pub passes_closures: bool,
 }
 
-impl Mentions {
+impl UnitReferences {
     /// Collects the mentions in a unit without nested subprograms.
     pub fn of(unit: &Unit, index: &UnitIndex) -> Self {
         let symbols = &unit.symbols;
@@ -442,12 +453,12 @@ impl Mentions {
         });
         for (_, s) in symbols.iter() {
             if let Class::StatementFunction(_, e) = &s.class
-                && !matches!(s.place, Place::Host(_))
+                && !matches!(s.storage_class, StorageClass::Host(_))
             {
                 e.for_each_symbol(&mut look);
             }
         }
-        Mentions {
+        UnitReferences {
             references,
             closures,
             passes_closures,

@@ -1,21 +1,21 @@
 //! Removes names that a unit no longer uses.
 
 use crate::ir::{
-    Class, Entity, Expr, Name, Place, SaveItem, Spec, SpecKind, SymId, Symbols, Type, Unit,
+    Class, Entity, Expr, Name, SaveItem, Spec, SpecKind, StorageClass, SymId, Symbols, Type, Unit,
     for_each_symbol, for_each_symbol_mut,
 };
 use std::collections::HashSet;
 
 /// The names of the units that a pass has changed or added. In all others, [`compact`] finds
 /// nothing to remove, provided that it ran before.
-pub(super) type Changed = HashSet<Name>;
+pub(super) type ChangedUnits = HashSet<Name>;
 
 /// Removes the symbols that nothing in the unit needs, with their declarations.
 ///
 /// Passes leave names behind, such as a dummy procedure that was specialized away. These would
 /// otherwise stay reserved and declared.
 pub fn compact(unit: &mut Unit) {
-    let used = used(unit, Shared::Kept);
+    let used = used(unit, SharedStorage::Kept);
     if used.iter().all(|u| *u) {
         return;
     }
@@ -38,7 +38,7 @@ pub fn compact(unit: &mut Unit) {
 pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
     let is_comment = |s: &Spec| matches!(s.kind, SpecKind::Comment(_));
     unit.specs.retain(|s| !is_comment(s));
-    let used = used(unit, Shared::MayGo(may_go));
+    let used = used(unit, SharedStorage::MayGo(may_go));
     let goes = |s: SymId| !used[s.0 as usize];
     for spec in &mut unit.specs {
         if let SpecKind::Common(blocks) = &mut spec.kind {
@@ -49,8 +49,8 @@ pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
         .retain(|s| !matches!(&s.kind, SpecKind::Common(blocks) if blocks.is_empty()));
     for id in unit.symbols.ids().filter(|s| goes(*s)) {
         let s = &mut unit.symbols[id];
-        if matches!(s.place, Place::Common(_)) {
-            s.place = Place::Local;
+        if matches!(s.storage_class, StorageClass::Common(_)) {
+            s.storage_class = StorageClass::Local;
         }
     }
     undeclare(unit, &used);
@@ -88,8 +88,8 @@ fn undeclare(unit: &mut Unit, used: &[bool]) {
     let is_used = |s: SymId| used[s.0 as usize];
     let unused = unit.symbols.iter().filter(|(id, _)| !is_used(*id));
     let pointers: Vec<SymId> = unused
-        .filter_map(|(_, s)| match s.place {
-            Place::Pointee(pointer) if is_used(pointer) => Some(pointer),
+        .filter_map(|(_, s)| match s.storage_class {
+            StorageClass::Pointee(pointer) if is_used(pointer) => Some(pointer),
             _ => None,
         })
         .collect();
@@ -100,7 +100,7 @@ fn undeclare(unit: &mut Unit, used: &[bool]) {
 
 /// Whether storage that is shared with other units, or kept until the next call, counts as used.
 #[derive(Clone, Copy)]
-enum Shared<'a> {
+enum SharedStorage<'a> {
     /// COMMON and SAVE count as used.
     Kept,
     /// COMMON blocks with these names count as used only if one of their variables is; saved
@@ -109,8 +109,8 @@ enum Shared<'a> {
 }
 
 /// Returns, for each symbol of a unit, whether anything needs it.
-fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
-    let mut used = Used {
+fn used(unit: &Unit, shared: SharedStorage) -> Vec<bool> {
+    let mut used = UsedSymbols {
         marks: vec![false; unit.symbols.len()],
         open: Vec::new(),
     };
@@ -121,8 +121,8 @@ fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
         match &spec.kind {
             SpecKind::Common(blocks) => {
                 let stays = |block: &Name| match shared {
-                    Shared::Kept => true,
-                    Shared::MayGo(may_go) => !may_go(block),
+                    SharedStorage::Kept => true,
+                    SharedStorage::MayGo(may_go) => !may_go(block),
                 };
                 let blocks = blocks.iter().filter(|(block, _)| stays(block));
                 used.extend(blocks.flat_map(|(_, l)| l.iter().map(|e| e.sym)));
@@ -142,8 +142,8 @@ fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
             SpecKind::Save(items) => {
                 for item in items {
                     match (item, shared) {
-                        (SaveItem::Var(s), Shared::Kept) => used.insert(*s),
-                        (SaveItem::Common(block), Shared::MayGo(_)) => {
+                        (SaveItem::Var(s), SharedStorage::Kept) => used.insert(*s),
+                        (SaveItem::Common(block), SharedStorage::MayGo(_)) => {
                             members(unit, block, &mut |l| used.extend(l.iter().map(|e| e.sym)));
                         }
                         _ => {}
@@ -174,7 +174,7 @@ fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
     // Whatever the facts about used symbols mention is used, too.
     while let Some(id) = used.open.pop() {
         let s = &unit.symbols[id];
-        if matches!(s.place, Place::Host(_)) {
+        if matches!(s.storage_class, StorageClass::Host(_)) {
             continue;
         }
         match &s.class {
@@ -194,9 +194,9 @@ fn used(unit: &Unit, shared: Shared) -> Vec<bool> {
         }
         s.length.iter().for_each(|e| add(e, &mut used));
         s.init.iter().for_each(|e| add(e, &mut used));
-        match &s.place {
-            Place::Pointee(pointer) => used.insert(*pointer),
-            Place::Common(block) if blocks.insert(block.clone()) => {
+        match &s.storage_class {
+            StorageClass::Pointee(pointer) => used.insert(*pointer),
+            StorageClass::Common(block) if blocks.insert(block.clone()) => {
                 members(unit, block, &mut |l| used.extend(l.iter().map(|e| e.sym)));
             }
             _ => {}
@@ -215,13 +215,13 @@ fn members(unit: &Unit, block: &Name, f: &mut dyn FnMut(&[Entity])) {
     }
 }
 
-struct Used {
+struct UsedSymbols {
     marks: Vec<bool>,
     /// The symbols whose facts have not been visited yet.
     open: Vec<SymId>,
 }
 
-impl Used {
+impl UsedSymbols {
     fn insert(&mut self, s: SymId) {
         if !std::mem::replace(&mut self.marks[s.0 as usize], true) {
             self.open.push(s);
@@ -233,7 +233,7 @@ impl Used {
     }
 }
 
-fn add(e: &Expr, to: &mut Used) {
+fn add(e: &Expr, to: &mut UsedSymbols) {
     e.for_each_symbol(&mut |s| to.insert(s));
 }
 
@@ -302,7 +302,7 @@ pub(super) fn renumber(unit: &mut Unit, map: &[SymId]) {
     let ids: Vec<SymId> = unit.symbols.ids().collect();
     for id in ids {
         let s = &mut unit.symbols[id];
-        if matches!(s.place, Place::Host(_)) {
+        if matches!(s.storage_class, StorageClass::Host(_)) {
             continue;
         }
         match &mut s.class {
@@ -322,7 +322,7 @@ pub(super) fn renumber(unit: &mut Unit, map: &[SymId]) {
         }
         s.length.iter_mut().for_each(|e| e.for_each_symbol_mut(fix));
         s.init.iter_mut().for_each(|e| e.for_each_symbol_mut(fix));
-        if let Place::Pointee(pointer) = &mut s.place {
+        if let StorageClass::Pointee(pointer) = &mut s.storage_class {
             fix(pointer);
         }
     }

@@ -4,7 +4,12 @@ use crate::ir::{Dim, Expr, Stmt, SymId, Symbol, Type, Unit};
 use crate::source::Span;
 
 /// Builds loops over the elements of an array with these bounds. The first index varies fastest.
-pub(super) fn over(dims: &[Dim], indices: &[SymId], mut body: Vec<Stmt>, span: Span) -> Vec<Stmt> {
+pub(super) fn loops_over(
+    dims: &[Dim],
+    indices: &[SymId],
+    mut body: Vec<Stmt>,
+    span: Span,
+) -> Vec<Stmt> {
     for (i, d) in indices.iter().zip(dims) {
         let bound = |e: &Option<Expr>| e.clone().unwrap_or_else(|| Expr::int(1, span));
         let ends = [bound(&d.lower), bound(&d.upper)];

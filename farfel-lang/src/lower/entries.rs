@@ -7,12 +7,12 @@
 //! move to COMMON, so that all parts share them.
 
 use super::naming::taken_names;
-use super::state;
+use super::saved_variables;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::flow::Flow;
+use crate::flow::FlowGraph;
 use crate::ir::{
-    Arg, Attributes, Class, Dim, Entry, Expr, ExprKind, Label, Name, Place, Program, SpecKind,
-    Stmt, StmtId, StmtKind, SymId, Unit, UnitKind, walk_exprs,
+    Arg, Attributes, Class, Dim, Entry, Expr, ExprKind, Label, Name, Program, SpecKind, Stmt,
+    StmtId, StmtKind, StorageClass, SymId, Unit, UnitKind, walk_exprs,
 };
 use crate::source::Span;
 use std::collections::{BTreeSet, HashSet};
@@ -60,7 +60,7 @@ fn entries(unit: &Unit) -> Vec<(StmtId, Span, Entry)> {
 
 fn takes_procedures(unit: &Unit) -> bool {
     let mut symbols = unit.symbols.iter();
-    symbols.any(|(_, s)| s.class.is_procedure() && s.place == Place::Dummy)
+    symbols.any(|(_, s)| s.class.is_procedure() && s.storage_class == StorageClass::Dummy)
 }
 
 /// Returns a unit with its parts, and those of the units nested in it.
@@ -78,17 +78,19 @@ fn parts(
     if entries.is_empty() || !apart {
         return vec![unit];
     }
-    let block = state::share_unit(&mut unit, taken);
+    let block = saved_variables::share_unit(&mut unit, taken);
     let outer = |u: &Unit| {
         let mut all = u.symbols.iter();
-        all.any(|(_, s)| matches!(s.place, Place::Host(_)))
+        all.any(|(_, s)| matches!(s.storage_class, StorageClass::Host(_)))
     };
     let everything = unit
         .specs
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
     let left = unit.symbols.iter().find(|(_, s)| {
-        s.class == Class::Variable && s.place == Place::Local && (s.saved || everything)
+        s.class == Class::Variable
+            && s.storage_class == StorageClass::Local
+            && (s.saved || everything)
     });
     if left.is_some() || block.as_ref().is_some_and(outer) {
         diagnostics.push(
@@ -180,7 +182,7 @@ fn part(
             merge(&mut part, *other, own);
             part.undeclare(*other);
         }
-        part.symbols[*other].place = Place::Local;
+        part.symbols[*other].storage_class = StorageClass::Local;
         part.symbols[*other].class = Class::Variable;
     }
     if let Some(own) = result {
@@ -190,7 +192,7 @@ fn part(
     let foreign: Vec<SymId> = part
         .symbols
         .iter()
-        .filter(|(id, s)| s.place == Place::Dummy && !ours.contains(id))
+        .filter(|(id, s)| s.storage_class == StorageClass::Dummy && !ours.contains(id))
         .map(|(id, _)| id)
         .collect();
     let mut used = BTreeSet::new();
@@ -214,7 +216,7 @@ fn part(
             part.undeclare(*id);
         }
         let s = &mut part.symbols[*id];
-        s.place = Place::Local;
+        s.storage_class = StorageClass::Local;
         s.attributes = Attributes::default();
     }
     // An array whose bound is not available in this part has none. The standard forbids its use
@@ -226,7 +228,10 @@ fn part(
     };
     for id in part.symbols.ids() {
         let s = &mut part.symbols[id];
-        if matches!(s.place, Place::Host(_) | Place::Dummy | Place::Result) {
+        if matches!(
+            s.storage_class,
+            StorageClass::Host(_) | StorageClass::Dummy | StorageClass::Result
+        ) {
             continue;
         }
         for Dim { lower, upper } in &mut s.dims {
@@ -244,7 +249,7 @@ fn part(
 
 /// Returns the statements that can be reached from the beginning, or from an ENTRY.
 fn body(unit: &Unit, from: Option<StmtId>) -> Vec<Stmt> {
-    let flow = Flow::of(unit);
+    let flow = FlowGraph::of(unit);
     let labels: Vec<(Label, usize)> = flow
         .stmts
         .iter()
@@ -291,7 +296,7 @@ pub(super) fn merge(unit: &mut Unit, from: SymId, to: SymId) {
     for n in &mut unit.nested {
         let link = |place: SymId| {
             let mut all = n.symbols.iter();
-            all.find(|(_, s)| s.place == Place::Host(place))
+            all.find(|(_, s)| s.storage_class == StorageClass::Host(place))
                 .map(|(id, _)| id)
         };
         match (link(from), link(to)) {
@@ -303,7 +308,7 @@ pub(super) fn merge(unit: &mut Unit, from: SymId, to: SymId) {
                 });
                 merge(n, old, new);
             }
-            (Some(old), None) => n.symbols[old].place = Place::Host(to),
+            (Some(old), None) => n.symbols[old].storage_class = StorageClass::Host(to),
             _ => {}
         }
     }
@@ -317,10 +322,14 @@ fn mentioned(unit: &Unit, found: &mut BTreeSet<SymId>) {
     for n in &unit.nested {
         let mut inner = BTreeSet::new();
         mentioned(n, &mut inner);
-        found.extend(inner.iter().filter_map(|s| match n.symbols[*s].place {
-            Place::Host(outer) => Some(outer),
-            _ => None,
-        }));
+        found.extend(
+            inner
+                .iter()
+                .filter_map(|s| match n.symbols[*s].storage_class {
+                    StorageClass::Host(outer) => Some(outer),
+                    _ => None,
+                }),
+        );
     }
     let args = unit.args.iter().filter_map(|a: &Arg| a.sym());
     found.extend(args);

@@ -6,9 +6,9 @@
 //! moved to COMMON first.
 
 use super::naming::taken_names;
-use super::state;
+use super::saved_variables;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Expr, Name, Place, Program, SpecKind, SymId, Unit};
+use crate::ir::{Expr, Name, Program, SpecKind, StorageClass, SymId, Unit};
 use crate::storage::{Constants, UnitStorage};
 use std::collections::{BTreeSet, HashSet};
 
@@ -48,7 +48,7 @@ pub(super) fn groups(unit: &Unit) -> impl Iterator<Item = &Vec<Expr>> {
 /// Returns the variables of a unit that EQUIVALENCE puts into COMMON.
 pub(super) fn in_common(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
-    let common = |s: SymId| matches!(unit.symbols[s].place, Place::Common(_));
+    let common = |s: SymId| matches!(unit.symbols[s].storage_class, StorageClass::Common(_));
     loop {
         let before = found.len();
         for group in groups(unit) {
@@ -82,8 +82,8 @@ impl Sharer<'_> {
         let links: BTreeSet<SymId> = nested
             .iter()
             .flat_map(|n| n.symbols.iter())
-            .filter_map(|(_, s)| match s.place {
-                Place::Host(outer) => Some(outer),
+            .filter_map(|(_, s)| match s.storage_class {
+                StorageClass::Host(outer) => Some(outer),
                 _ => None,
             })
             .collect();
@@ -117,8 +117,11 @@ impl Sharer<'_> {
             }
         } else if !moving.is_empty() {
             let areas: Vec<_> = moving.into_iter().map(|(a, _)| a).collect();
-            self.data
-                .extend(state::share_classes(unit, &areas, &mut self.taken));
+            self.data.extend(saved_variables::share_classes(
+                unit,
+                &areas,
+                &mut self.taken,
+            ));
         }
         unit.nested = nested;
     }

@@ -1,9 +1,9 @@
 //! Explains the result of specialization.
 
-use super::calls::Constant;
-use super::copies::Copy;
+use super::calls::KnownProcedure;
+use super::copies::SubprogramCopy;
 use super::naming::text;
-use super::passed::Passed;
+use super::passed_procedures::PassedProcedures;
 use super::{Options, Stage, lower_with, recursion, roots};
 use crate::diagnostic::{Diagnostic, any_errors};
 use crate::ir::{Name, Program};
@@ -14,16 +14,16 @@ use std::collections::HashSet;
 pub struct Explanation {
     /// The copies that are reachable, and the copies from which they were made, in the order of
     /// creation.
-    pub copies: Vec<Copy>,
+    pub copies: Vec<SubprogramCopy>,
     /// The dummy procedures that were not bound in copies.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<UncopiedDummy>,
     /// Groups of subprograms that call themselves, directly or through each other.
     pub recursive: Vec<Vec<Name>>,
 }
 
 /// A dummy procedure that required no copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct UncopiedDummy {
     /// The subprogram.
     pub unit: Name,
     /// Its dummy procedure.
@@ -62,19 +62,19 @@ pub fn explain(program: Program, options: &Options) -> (Explanation, Vec<Diagnos
             .retain(|u| !copy.reached || there.contains(&u.unit));
     }
     explanation.copies = copies;
-    let values = Passed::of(program, &vec![true; program.units.len()]).values(&roots);
+    let values = PassedProcedures::of(program, &vec![true; program.units.len()]).values(&roots);
     for unit in &program.units {
         for (position, dummy) in crate::effects::procedure_dummies(unit) {
             let found = values.get(&(unit.name.clone(), position));
             let known = found.into_iter().flatten();
-            explanation.kept.push(Kept {
+            explanation.kept.push(UncopiedDummy {
                 unit: unit.name.clone(),
                 dummy: unit.symbols[dummy].name.clone(),
                 procedures: known
-                    .filter(|c| **c != Constant::Outside)
+                    .filter(|c| **c != KnownProcedure::Outside)
                     .map(text)
                     .collect(),
-                outside: found.is_some_and(|f| f.contains(&Constant::Outside)),
+                outside: found.is_some_and(|f| f.contains(&KnownProcedure::Outside)),
             });
         }
     }

@@ -1,7 +1,8 @@
 //! Imports names of one unit into another.
 
 use crate::ir::{
-    Attribute, Class, Dim, Entity, Expr, Name, Place, Spec, SpecKind, SymId, Symbol, Symbols, Unit,
+    Attribute, Class, Dim, Entity, Expr, Name, Spec, SpecKind, StorageClass, SymId, Symbol,
+    Symbols, Unit,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -34,14 +35,14 @@ impl<'a> Import<'a> {
             return *known;
         }
         let theirs = &self.from.symbols[id];
-        if let Place::Common(block) = &theirs.place {
+        if let StorageClass::Common(block) = &theirs.storage_class {
             self.common(to, block);
             if let Some(known) = self.map.get(&id) {
                 return *known;
             }
         }
         let shared = matches!(theirs.class, Class::Intrinsic(_))
-            || theirs.place == Place::Global && theirs.class.is_procedure();
+            || theirs.storage_class == StorageClass::Global && theirs.class.is_procedure();
         if shared
             && let Some(same) = to.symbols.find(&theirs.name)
             && to.symbols[same].class == theirs.class
@@ -49,8 +50,8 @@ impl<'a> Import<'a> {
             self.map.insert(id, same);
             return same;
         }
-        let place = match &theirs.place {
-            Place::Pointee(pointer) => Place::Pointee(self.symbol(to, *pointer)),
+        let place = match &theirs.storage_class {
+            StorageClass::Pointee(pointer) => StorageClass::Pointee(self.symbol(to, *pointer)),
             place => place.clone(),
         };
         let ours = self.add(to, id, place);
@@ -70,10 +71,10 @@ impl<'a> Import<'a> {
 
     /// Adds a symbol with the facts of `id` and with `place`, under the same name if that is
     /// unused, and declares it.
-    pub fn add(&mut self, to: &mut Unit, id: SymId, place: Place) -> SymId {
+    pub fn add(&mut self, to: &mut Unit, id: SymId, place: StorageClass) -> SymId {
         let theirs = self.from.symbols[id].clone();
         let name = to.symbols.unused(&theirs.name, &|_| false);
-        let saved = theirs.saved && matches!(place, Place::Common(_));
+        let saved = theirs.saved && matches!(place, StorageClass::Common(_));
         let ours = to.symbols.add(Symbol {
             name,
             saved,
@@ -82,10 +83,10 @@ impl<'a> Import<'a> {
             init: None,
             // A dummy argument with attributes would require an explicit interface.
             attributes: match place {
-                Place::Dummy => theirs.attributes.only(Attribute::Constant),
+                StorageClass::Dummy => theirs.attributes.only(Attribute::Constant),
                 _ => theirs.attributes,
             },
-            place,
+            storage_class: place,
             class: Class::Unknown,
             ..theirs.clone()
         });
@@ -114,7 +115,7 @@ impl<'a> Import<'a> {
         symbol.class = class;
         symbol.dims = dims;
         symbol.length = length;
-        if symbol.class.is_procedure() && symbol.place == Place::Dummy {
+        if symbol.class.is_procedure() && symbol.storage_class == StorageClass::Dummy {
             symbol.external = true;
         }
         if !matches!(symbol.class, Class::StatementFunction(..)) || symbol.typed {
@@ -128,7 +129,7 @@ impl<'a> Import<'a> {
     fn dummy(&mut self, to: &mut Unit, id: SymId) -> SymId {
         match self.map.get(&id) {
             Some(known) => *known,
-            None => self.add(to, id, Place::Local),
+            None => self.add(to, id, StorageClass::Local),
         }
     }
 
@@ -147,7 +148,7 @@ impl<'a> Import<'a> {
             for (name, members) in blocks.iter().filter(|(n, _)| n == block) {
                 let mut entities = Vec::new();
                 for m in members {
-                    let place = self.from.symbols[m.sym].place.clone();
+                    let place = self.from.symbols[m.sym].storage_class.clone();
                     let ours = match self.map.get(&m.sym) {
                         Some(s) => *s,
                         None => self.add(to, m.sym, place),
@@ -195,16 +196,16 @@ pub(super) fn variables_needed(
                     d.lower.iter().chain(&d.upper).for_each(&mut look);
                 }
                 s.length.iter().for_each(look);
-                match s.place {
-                    Place::Common(_) => {}
+                match s.storage_class {
+                    StorageClass::Common(_) => {}
                     // The pointer gives access to it.
-                    Place::Pointee(pointer) => open.push(pointer),
+                    StorageClass::Pointee(pointer) => open.push(pointer),
                     _ => {
                         found.insert(id);
                     }
                 }
             }
-            c if c.is_procedure() && s.place == Place::Dummy => {
+            c if c.is_procedure() && s.storage_class == StorageClass::Dummy => {
                 found.insert(id);
             }
             _ => {}

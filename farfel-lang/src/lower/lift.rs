@@ -5,17 +5,17 @@
 //! along. Where INNER is an actual argument, it becomes an [`ExprKind::Closure`] that holds them
 //! (Johnsson, "Lambda lifting", 1985).
 
-mod settle;
+mod links;
 
-use super::bounds::{self, OnEntry};
+use super::bounds::{self, EntryBounds};
 use super::calls;
 use super::compact::compact;
 use super::equivalenced;
 use super::naming::{Families, taken_names};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{
-    Class, Expr, ExprKind, Implicit, Name, Place, Program, Spec, SpecKind, SymId, Symbol, Unit,
-    unused_name,
+    Class, Expr, ExprKind, Implicit, Name, Program, Spec, SpecKind, StorageClass, SymId, Symbol,
+    Unit, unused_name,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -30,7 +30,7 @@ struct Node {
     in_common: HashSet<SymId>,
     /// The values on entry on which its array bounds depend; nested units see the bounds with these
     /// values.
-    on_entry: OnEntry,
+    on_entry: EntryBounds,
     /// Its variables as nested units see them, where that differs from their declaration.
     seen: HashMap<SymId, Symbol>,
 }
@@ -49,13 +49,13 @@ pub(super) fn lift(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) -> 
         flatten(unit, None, &mut taken, &mut nodes, &mut order);
     }
     for (node, changing) in nodes.iter_mut().zip(changing) {
-        node.on_entry = OnEntry::of(changing);
+        node.on_entry = EntryBounds::of(changing);
     }
-    let mut forest = Forest { nodes };
+    let mut forest = NestedUnits { nodes };
     forest.link_everything_needed(&taken);
     for node in &mut forest.nodes {
         let body = std::mem::take(&mut node.unit.body);
-        node.unit.body = node.on_entry.keep_at_entries(&node.unit, body);
+        node.unit.body = node.on_entry.save_at_entries(&node.unit, body);
     }
     let captured: Vec<Vec<Root>> = (0..forest.nodes.len())
         .map(|n| forest.captured(n))
@@ -121,7 +121,7 @@ fn flatten(
         children: HashMap::new(),
         name,
         in_common,
-        on_entry: OnEntry::default(),
+        on_entry: EntryBounds::default(),
         seen: HashMap::new(),
     });
     for n in nested {
@@ -132,11 +132,11 @@ fn flatten(
     index
 }
 
-struct Forest {
+struct NestedUnits {
     nodes: Vec<Node>,
 }
 
-impl Forest {
+impl NestedUnits {
     /// Returns the families of the nested units.
     fn families(&self) -> Families {
         let mut families = Families::default();
@@ -155,7 +155,9 @@ impl Forest {
     }
 
     fn root(&self, mut at: Root) -> Root {
-        while let (Place::Host(h), Some(p)) = (&self.symbol(at).place, self.nodes[at.0].parent) {
+        while let (StorageClass::Host(h), Some(p)) =
+            (&self.symbol(at).storage_class, self.nodes[at.0].parent)
+        {
             at = (p, *h);
         }
         at
@@ -169,7 +171,7 @@ impl Forest {
         }
         let (owner, id) = self.root((node, id));
         let s = self.symbol((owner, id));
-        (s.place == Place::Local)
+        (s.storage_class == StorageClass::Local)
             .then(|| self.nodes[owner].children.get(&s.name).copied())
             .flatten()
     }
@@ -188,14 +190,17 @@ impl Forest {
         };
         let above = self.view(parent, root);
         let symbols = &self.nodes[node].unit.symbols;
-        if let Some((id, _)) = symbols.iter().find(|(_, s)| s.place == Place::Host(above)) {
+        if let Some((id, _)) = symbols
+            .iter()
+            .find(|(_, s)| s.storage_class == StorageClass::Host(above))
+        {
             return id;
         }
         let seen = self.symbol(root).clone();
         let name = symbols.unused(&seen.name, &|_| false);
         self.nodes[node].unit.symbols.add(Symbol {
             name,
-            place: Place::Host(above),
+            storage_class: StorageClass::Host(above),
             saved: false,
             init: None,
             ..seen
@@ -205,7 +210,7 @@ impl Forest {
     /// Returns the symbol of `node` for `root` if that is an intrinsic or top-level procedure: it
     /// is the same everywhere and needs no link.
     pub(super) fn same_anywhere(&self, node: usize, root: Root) -> Option<SymId> {
-        let global = |s: &Symbol| s.place == Place::Global && s.class.is_procedure();
+        let global = |s: &Symbol| s.storage_class == StorageClass::Global && s.class.is_procedure();
         let theirs = self.symbol(root);
         let ours = self.nodes[node].unit.symbols.find(&theirs.name)?;
         let s = self.symbol(self.root((node, ours)));
@@ -299,10 +304,10 @@ impl Forest {
             }
             _ => {}
         }
-        if let Place::Pointee(pointer) = s.place {
+        if let StorageClass::Pointee(pointer) = s.storage_class {
             found.push(self.root((owner, pointer)));
         }
-        if let Place::Common(block) = &s.place {
+        if let StorageClass::Common(block) = &s.storage_class {
             found.extend(
                 self.common_members(owner, block)
                     .into_iter()
@@ -356,16 +361,18 @@ impl Forest {
             .unit
             .symbols
             .iter()
-            .filter(|(_, s)| matches!(s.place, Place::Host(_)))
+            .filter(|(_, s)| matches!(s.storage_class, StorageClass::Host(_)))
             .map(|(id, _)| self.root((node, id)))
             .filter(|r| {
                 let s = self.symbol(*r);
                 match s.class {
                     Class::Variable => {
-                        !matches!(s.place, Place::Common(_) | Place::Pointee(_))
-                            && !self.nodes[r.0].in_common.contains(&r.1)
+                        !matches!(
+                            s.storage_class,
+                            StorageClass::Common(_) | StorageClass::Pointee(_)
+                        ) && !self.nodes[r.0].in_common.contains(&r.1)
                     }
-                    _ => s.class.is_procedure() && s.place == Place::Dummy,
+                    _ => s.class.is_procedure() && s.storage_class == StorageClass::Dummy,
                 }
             })
             .collect();
@@ -382,7 +389,7 @@ impl Forest {
         }
         // This comes first, as it decides what needs a declaration.
         self.nodes[node].unit.implicit = self.effective_implicit(node);
-        self.settle_links(node, &captured[node], diagnostics);
+        self.replace_links(node, &captured[node], diagnostics);
         let name = self.nodes[node].name.clone();
         let unit = &mut self.nodes[node].unit;
         if !unit.implicit.is_empty() && !unit.specs.iter().any(|s| s.kind == SpecKind::Implicit) {
@@ -457,7 +464,7 @@ impl Forest {
             // A nested subprogram cannot have two names here, as links share the name.
             unit.symbols.rename(id, name);
             let s = &mut unit.symbols[id];
-            s.place = Place::Global;
+            s.storage_class = StorageClass::Global;
             s.external = false;
             s.typed = false;
             if s.class == Class::Function {
@@ -486,7 +493,7 @@ impl Forest {
         let own = unit.symbols.add(Symbol {
             ty,
             class: Class::Function,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name, span)
         });
         calls::for_each_call_mut(&mut unit.body, &mut |callee, _| {

@@ -3,15 +3,15 @@
 //! The passes in order, each from program to program, with what holds after it:
 //!
 //! 1. `lift` — no nested subprograms; a lifted subprogram that is passed on is an
-//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before it, `regions` turns regions that
-//!    are constant for differentiation into nested subroutines, `formulas` turns statement
-//!    functions that refer to such subprograms into functions, `entries` splits nested subprograms
-//!    with ENTRY points, and `redeclared` and `equivalenced` decide which names of the host's
-//!    storage go through COMMON.
+//!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before it, `constant_regions` turns
+//!    regions that are constant for differentiation into nested subroutines, `statement_functions`
+//!    turns statement functions that refer to such subprograms into functions, `entries` splits
+//!    nested subprograms with ENTRY points, and `redeclared_commons` and `equivalenced` decide
+//!    which names of the host's storage go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A remaining dummy
 //!    procedure receives the same procedure from every caller.
 //! 3. `prune` — only what the main program or the exported subprograms reach.
-//! 4. `outline` — the body of every AD block is a single call. Before it, `sized` gives
+//! 4. `outline` — the body of every AD block is a single call. Before it, `assumed_size` gives
 //!    assumed-size arrays a bound where blocks need one.
 //! 5. `propagate` — the remaining dummy procedures are gone (stage `Stage`, as for the next pass).
 //!    With it, `values` passes copies of arguments where compilers would not.
@@ -24,42 +24,42 @@
 //! Implementation via Preprocessor" (2012), section 3.
 
 mod aliased_captures;
+mod assumed_size;
 mod bounds;
 mod boz;
 mod calls;
 mod compact;
+mod constant_regions;
 mod copies;
 mod elements;
 mod entries;
 mod equivalenced;
 mod explain;
-mod formulas;
 mod import;
 mod lift;
 mod naming;
 mod outline;
-mod passed;
+mod passed_procedures;
 mod propagate;
 mod prune;
 mod recursion;
-mod redeclared;
-mod regions;
-mod sized;
+mod redeclared_commons;
+mod saved_variables;
 mod specialize;
 mod stage;
-mod state;
+mod statement_functions;
 mod values;
 
 pub use compact::{compact, join_declarations, without_unused};
-pub use copies::{Bound, Captured, Copy, Use};
+pub use copies::{BoundDummy, CapturedVariable, CopyUse, SubprogramCopy};
 pub use entries::split_units as split_entries;
-pub use explain::{Explanation, Kept, explain};
+pub use explain::{Explanation, UncopiedDummy, explain};
+pub use saved_variables::with_own_state;
 pub use specialize::bind_passed;
-pub use state::with_own_state;
 pub use values::pass_values;
 
 use crate::diagnostic::{Diagnostic, any_errors};
-use crate::ir::{Level, Name, Place, Program, Request, UnitKind};
+use crate::ir::{Level, Name, Program, Request, StorageClass, UnitKind};
 use crate::timing;
 use crate::verify::Verifier;
 use std::collections::HashSet;
@@ -111,7 +111,7 @@ pub struct Lowered {
     pub requests: Vec<Request>,
     /// The copies made of subprograms, in order of creation, including those that turn out to be
     /// unreachable.
-    pub copies: Vec<Copy>,
+    pub copies: Vec<SubprogramCopy>,
     /// Errors and warnings. If there are errors, the program is that of the last pass without any.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -125,7 +125,7 @@ pub struct Lowered {
 /// The errors in the comments that mark the regions.
 pub fn constant_regions(program: &mut Program, suffix: &str) -> Result<Vec<Name>, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
-    regions::to_subroutines(program, suffix, &mut diagnostics);
+    constant_regions::to_subroutines(program, suffix, &mut diagnostics);
     if any_errors(&diagnostics) {
         return Err(diagnostics);
     }
@@ -158,7 +158,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         diagnostics: Vec::new(),
     };
     let mut families = naming::Families::default();
-    let mut blocks = outline::Blocks::new();
+    let mut blocks = outline::OutlinedBlocks::new();
     let mut verifier = Verifier::of(&state.program);
     for pass in [
         Stage::Lift,
@@ -176,14 +176,14 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             copies,
             diagnostics,
         } = &mut state;
-        let mut changed = compact::Changed::new();
+        let mut changed = compact::ChangedUnits::new();
         // A pass begins once the one before it has ended and been verified.
         let mut begin = Instant::now();
         let mut holds = |name, program: &mut Program, diagnostics: &mut Vec<Diagnostic>, level| {
             program.number();
             timing::add(name, begin.elapsed());
             if !any_errors(diagnostics) {
-                verifier.has_said(diagnostics);
+                verifier.record_diagnostics(diagnostics);
                 diagnostics.extend(verifier.after(name, program, level).err());
             }
             begin = Instant::now();
@@ -192,15 +192,15 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             Stage::Parse => {}
             Stage::Lift => {
                 let resolved = Level::Resolved;
-                boz::settle(program);
+                boz::convert(program);
                 holds("bits", program, diagnostics, resolved);
-                regions::to_subroutines(program, "", diagnostics);
+                constant_regions::to_subroutines(program, "", diagnostics);
                 holds("regions", program, diagnostics, resolved);
-                formulas::to_functions(program);
+                statement_functions::to_functions(program);
                 holds("formulas", program, diagnostics, resolved);
                 entries::split(program, diagnostics);
                 holds("entries", program, diagnostics, resolved);
-                redeclared::settle(program, diagnostics);
+                redeclared_commons::merge_declarations(program, diagnostics);
                 holds("redeclared", program, diagnostics, resolved);
                 equivalenced::share(program, diagnostics);
                 holds("tied", program, diagnostics, resolved);
@@ -220,14 +220,19 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                     diagnostics,
                 );
                 holds("specialize", program, diagnostics, Level::Specialized);
-                aliased_captures::once(program, &mut families, &mut changed, diagnostics);
+                aliased_captures::merge_arguments(
+                    program,
+                    &mut families,
+                    &mut changed,
+                    diagnostics,
+                );
                 recursion::mark(program, &families);
             }
             Stage::Prune => prune::prune(program, &roots),
             Stage::Outline => {
                 // In a part of a program, not all calls are known.
                 if !options.part {
-                    sized::size(program, &roots, &mut changed);
+                    assumed_size::give_bounds(program, &roots, &mut changed);
                     holds("sized", program, diagnostics, Level::Specialized);
                 }
                 blocks = outline::outline(program, &families, &mut changed, diagnostics);
@@ -240,13 +245,13 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 let real = options.real.unwrap_or(4);
                 let staged = stage::stage(program, &blocks, real, &mut changed, diagnostics);
                 *requests = stage::order(program, &blocks, staged, propagated, diagnostics);
-                naming::units_apart(program);
+                naming::make_unit_names_unique(program);
             }
         }
         for unit in &mut program.units {
             if changed.contains(&unit.name) {
                 // Copies pass on procedures that used to be dummy procedures.
-                calls::declare_procedures(unit, &|s| s.place == Place::Global);
+                calls::declare_procedures(unit, &|s| s.storage_class == StorageClass::Global);
                 compact::compact(unit);
             }
         }

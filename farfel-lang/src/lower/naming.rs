@@ -29,8 +29,8 @@
 //! One dependency on other parts of the program remains: a subprogram that receives the same plain
 //! procedure from every caller is not copied, and a second procedure leads to two copies of it.
 
-use super::calls::Constant;
-use crate::ir::{Name, Place, Program, Unit, UnitKind, short_hash, unused_name};
+use super::calls::KnownProcedure;
+use crate::ir::{Name, Program, StorageClass, Unit, UnitKind, short_hash, unused_name};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The maximum number of items of a kind in a small program.
@@ -43,7 +43,7 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
         taken.insert(unit.name.clone());
         for (_, s) in unit.symbols.iter() {
             taken.insert(s.name.clone());
-            if let Place::Common(block) = &s.place {
+            if let StorageClass::Common(block) = &s.storage_class {
                 taken.insert(block.clone());
             }
         }
@@ -58,13 +58,13 @@ pub(super) fn taken_names(program: &Program) -> HashSet<Name> {
 /// COMMON block or a variable in COMMON does, including variables moved there because they are
 /// saved: gfortran rejects this. These units are never called, so their names do not matter
 /// elsewhere.
-pub(super) fn units_apart(program: &mut Program) {
+pub(super) fn make_unit_names_unique(program: &mut Program) {
     let mut commons: HashSet<&Name> = HashSet::new();
     let mut named: HashSet<&Name> = HashSet::new();
     for (_, s) in program.units.iter().flat_map(|u| u.symbols.iter()) {
-        match &s.place {
-            Place::Common(block) => commons.extend([&s.name, block]),
-            Place::Global => _ = named.insert(&s.name),
+        match &s.storage_class {
+            StorageClass::Common(block) => commons.extend([&s.name, block]),
+            StorageClass::Global => _ = named.insert(&s.name),
             _ => {}
         }
     }
@@ -143,9 +143,9 @@ impl Families {
     }
 
     /// Returns the family of a copy for these procedures.
-    pub fn of_copy<'a>(&self, bound: impl IntoIterator<Item = &'a Constant>) -> Name {
+    pub fn of_copy<'a>(&self, bound: impl IntoIterator<Item = &'a KnownProcedure>) -> Name {
         let names = bound.into_iter().map(|c| match c {
-            Constant::Global(name) => self.of(name).clone(),
+            KnownProcedure::Global(name) => self.of(name).clone(),
             _ => text(c),
         });
         names.min().unwrap_or_default()
@@ -180,7 +180,7 @@ impl Tags {
     }
 
     /// Returns the tag of a copy for these procedures.
-    pub fn of_copy<'a>(&mut self, bound: impl IntoIterator<Item = &'a Constant>) -> Name {
+    pub fn of_copy<'a>(&mut self, bound: impl IntoIterator<Item = &'a KnownProcedure>) -> Name {
         let names: Vec<Name> = bound.into_iter().map(text).collect();
         self.of(&names.join(" "))
     }
@@ -195,11 +195,11 @@ fn is_short(word: &str) -> bool {
 }
 
 /// Returns the name of a procedure.
-pub(super) fn text(procedure: &Constant) -> Name {
+pub(super) fn text(procedure: &KnownProcedure) -> Name {
     match procedure {
-        Constant::Global(name) => name.clone(),
-        Constant::Intrinsic(name) => Name::from(*name),
-        Constant::Outside => Name::from("OUTSIDE"),
+        KnownProcedure::Global(name) => name.clone(),
+        KnownProcedure::Intrinsic(name) => Name::from(*name),
+        KnownProcedure::Outside => Name::from("OUTSIDE"),
     }
 }
 

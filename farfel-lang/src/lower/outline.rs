@@ -9,27 +9,27 @@ mod copies;
 mod sharing;
 mod sweeps;
 
-use self::sharing::{Named, Sharing, independents_inside};
-use super::bounds::{self, OnEntry};
+use self::sharing::{BlockVariables, StorageSharing, independents_inside};
+use super::bounds::{self, EntryBounds};
 use super::calls::has_ad_blocks;
-use super::compact::Changed;
+use super::compact::ChangedUnits;
 use super::import::{Import, variables_needed};
 use super::naming::{FEW, Families, Tags, taken_names};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdBlock, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Origin, Place, Program, Spec,
-    SpecKind, Stmt, StmtKind, SymId, Symbol, Unit, UnitKind, for_each_symbol, for_each_symbol_mut,
-    unused_name, walk_block,
+    AdBlock, AdMode, Arg, Class, Expr, ExprKind, Label, Name, Origin, Program, Spec, SpecKind,
+    Stmt, StmtKind, StorageClass, SymId, Symbol, Unit, UnitKind, for_each_symbol,
+    for_each_symbol_mut, unused_name, walk_block,
 };
 use crate::source::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The block from which each outlined subroutine comes, by the name of the subroutine.
-pub(super) type Blocks = HashMap<Name, Block>;
+pub(super) type OutlinedBlocks = HashMap<Name, OutlinedBlock>;
 
 /// An AD block.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
+pub(super) struct OutlinedBlock {
     /// The number of blocks before it in the program, in the alphabetical order of the units.
     pub rank: usize,
     /// Its number in its name, counted from 1.
@@ -43,21 +43,21 @@ pub(super) struct Block {
 pub(super) fn outline(
     program: &mut Program,
     families: &Families,
-    changed: &mut Changed,
+    changed: &mut ChangedUnits,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Blocks {
+) -> OutlinedBlocks {
     let mut places: Vec<usize> = (0..program.units.len())
         .filter(|i| has_ad_blocks(&program.units[*i].body))
         .collect();
     if places.is_empty() {
-        return Blocks::new();
+        return OutlinedBlocks::new();
     }
     places.sort_by(|a, b| program.units[*a].name.cmp(&program.units[*b].name));
     let mut taken = taken_names(program);
     let counted = counted_through(program, &places, families);
     let mut tags = Tags::default();
-    let mut blocks = Blocks::new();
-    let sharing = Sharing::of(program, &places);
+    let mut blocks = OutlinedBlocks::new();
+    let sharing = StorageSharing::of(program, &places);
     let mut changing = bounds::changing(program);
     let mut new: Vec<Vec<Unit>> = vec![Vec::new(); program.units.len()];
     for at in places {
@@ -74,7 +74,7 @@ pub(super) fn outline(
             sharing: sharing.as_ref(),
             new: Vec::new(),
             counts: HashSet::new(),
-            on_entry: OnEntry::of(changing.remove(&program.units[at].name).unwrap_or_default()),
+            on_entry: EntryBounds::of(changing.remove(&program.units[at].name).unwrap_or_default()),
             diagnostics,
         };
         outline.unit(&mut program.units[at], &mut new[at]);
@@ -111,19 +111,19 @@ fn counted_through(program: &Program, places: &[usize], families: &Families) -> 
 
 struct Outline<'a> {
     taken: &'a mut HashSet<Name>,
-    blocks: &'a mut Blocks,
+    blocks: &'a mut OutlinedBlocks,
     /// The number of earlier blocks that the numbers here do not include.
     before: usize,
     tag: Name,
     /// The FORMAT statements of the unit.
     formats: Vec<Spec>,
-    sharing: Option<&'a Sharing>,
+    sharing: Option<&'a StorageSharing>,
     /// The subroutines of the unit's blocks.
     new: Vec<Unit>,
     /// The arguments that are numbers of directions, each with its subroutine.
     counts: HashSet<(Name, SymId)>,
     /// The values on entry on which the unit's array bounds depend.
-    on_entry: OnEntry,
+    on_entry: EntryBounds,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -136,7 +136,7 @@ impl Outline<'_> {
         self.blocks(unit, &mut body);
         // The values saved here do not change in the subroutines.
         let on_entry = std::mem::take(&mut self.on_entry);
-        unit.body = on_entry.keep_at_entries(unit, body);
+        unit.body = on_entry.save_at_entries(unit, body);
         for mut new in std::mem::take(&mut self.new) {
             self.unit(&mut new, out);
             out.push(new);
@@ -161,7 +161,7 @@ impl Outline<'_> {
                     self.taken.contains(n)
                 });
                 self.taken.insert(name.clone());
-                let made_from = Block {
+                let made_from = OutlinedBlock {
                     rank,
                     number,
                     tag: self.tag.clone(),
@@ -196,7 +196,7 @@ impl Outline<'_> {
             mentioned.insert(s);
         });
         let (by, of) = block.named();
-        let named = Named {
+        let named = BlockVariables {
             mentioned: &mentioned,
             independents: &by,
             dependents: &of,
@@ -216,7 +216,7 @@ impl Outline<'_> {
         }
         for s in &all {
             let s = &unit.symbols[*s];
-            if let Some(what) = s.handover_bar() {
+            if let Some(what) = s.reason_against_passing() {
                 self.diagnostics.push(
                     Diagnostic::error(
                         &rules::AD_ALLOCATION,
@@ -249,7 +249,7 @@ impl Outline<'_> {
 
         let mut outlined = Unit::new(UnitKind::Subroutine, name.clone(), span);
         outlined.origin = Origin::Generated;
-        outlined.given.clone_from(&unit.given);
+        outlined.directives.clone_from(&unit.directives);
         outlined.end_span = block.end_span;
         outlined.implicit = unit.implicit.clone();
         if !outlined.implicit.is_empty() {
@@ -288,7 +288,7 @@ impl Outline<'_> {
         }
         let mut import = Import::new(unit);
         for s in &kept {
-            import.add(&mut outlined, *s, Place::Dummy);
+            import.add(&mut outlined, *s, StorageClass::Dummy);
         }
         // Bounds and lengths may depend on the scalars.
         let mut scalars_first: Vec<SymId> = order.iter().map(|s| dummy(*s)).collect();
@@ -297,7 +297,7 @@ impl Outline<'_> {
             (s.is_array(), s.length.is_some())
         });
         for s in scalars_first {
-            import.add(&mut outlined, s, Place::Dummy);
+            import.add(&mut outlined, s, StorageClass::Dummy);
         }
         outlined.args = order
             .iter()
@@ -328,7 +328,7 @@ impl Outline<'_> {
 
         let symbol = Symbol {
             class: Class::Subroutine,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(name, span)
         };
         let callee = unit.symbols.add(symbol);

@@ -5,10 +5,11 @@
 //! user gave them.
 
 use super::calls::{
-    Constant, Seen, check_calls, check_intrinsic, for_each_call_mut, global, seen_of,
+    CallerView, KnownProcedure, caller_view_of, check_calls, check_intrinsic, for_each_call_mut,
+    global,
 };
-use super::compact::Changed;
-use super::passed::Passed;
+use super::compact::ChangedUnits;
+use super::passed_procedures::PassedProcedures;
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(super) fn propagate(
     program: &mut Program,
     roots: &HashSet<Name>,
-    changed: &mut Changed,
+    changed: &mut ChangedUnits,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let constants = constants(program, roots);
@@ -28,18 +29,18 @@ pub(super) fn propagate(
         return;
     }
     // Substitute within the units that have the dummy procedures.
-    let mut kinds: HashMap<Name, Seen> = HashMap::new();
+    let mut kinds: HashMap<Name, CallerView> = HashMap::new();
     let index = UnitIndex::of(program);
     for unit in &program.units {
         for (position, dummy) in procedure_dummies(unit) {
             match constants.get(&(unit.name.clone(), position)) {
-                Some(Constant::Global(name)) => {
+                Some(KnownProcedure::Global(name)) => {
                     if let Some(target) = index.unit(program, name) {
-                        kinds.insert(name.clone(), seen_of(target));
+                        kinds.insert(name.clone(), caller_view_of(target));
                         check_calls(unit, dummy, target, 0, diagnostics);
                     }
                 }
-                Some(Constant::Intrinsic(name)) => {
+                Some(KnownProcedure::Intrinsic(name)) => {
                     check_intrinsic(unit, dummy, name, Span::NONE, diagnostics);
                 }
                 _ => {}
@@ -87,19 +88,24 @@ fn drop_at<T>(list: &mut Vec<T>, positions: &[usize]) {
 }
 
 /// Returns the dummy procedures that stand for a single procedure, with that procedure.
-fn constants(program: &Program, roots: &HashSet<Name>) -> BTreeMap<(Name, usize), Constant> {
-    Passed::of(program, &vec![true; program.units.len()])
+fn constants(program: &Program, roots: &HashSet<Name>) -> BTreeMap<(Name, usize), KnownProcedure> {
+    PassedProcedures::of(program, &vec![true; program.units.len()])
         .values(roots)
         .into_iter()
-        .filter(|(_, v)| v.len() == 1 && !v.contains(&Constant::Outside))
+        .filter(|(_, v)| v.len() == 1 && !v.contains(&KnownProcedure::Outside))
         .filter_map(|(k, v)| Some((k, v.into_iter().next()?)))
         .collect()
 }
 
-fn substitute(unit: &mut Unit, dummy: SymId, constant: &Constant, kinds: &HashMap<Name, Seen>) {
+fn substitute(
+    unit: &mut Unit,
+    dummy: SymId,
+    constant: &KnownProcedure,
+    kinds: &HashMap<Name, CallerView>,
+) {
     let seen = unit.symbols[dummy].clone();
     let known = match constant {
-        Constant::Global(name) => kinds.get(name).cloned(),
+        KnownProcedure::Global(name) => kinds.get(name).cloned(),
         _ => None,
     };
     unit.undeclare(dummy);

@@ -11,17 +11,18 @@ mod slots;
 use self::bind::{passed, procedure_like, substitute};
 use self::slots::{Slot, passes_twice};
 use super::calls::{
-    Constant, Mentions, for_each_call, for_each_call_mut, for_each_placed_call_mut, global,
+    KnownProcedure, UnitReferences, for_each_call, for_each_call_mut, for_each_placed_call_mut,
+    global,
 };
-use super::compact::{Changed, compact};
-use super::copies::{Copy, Use};
+use super::compact::{ChangedUnits, compact};
+use super::copies::{CopyUse, SubprogramCopy};
 use super::naming::{FEW, Families, Tags, taken_names};
-use super::passed::Passed;
+use super::passed_procedures::PassedProcedures;
 use super::prune::reached;
-use super::state::{keeps_state, share};
+use super::saved_variables::{keeps_state, share};
 use crate::callgraph::{CallGraph, UnitIndex};
 use crate::diagnostic::{Diagnostic, any_errors};
-use crate::effects::{Assigned, Dummies, procedure_dummies};
+use crate::effects::{Assigned, DummyAssumptions, procedure_dummies};
 use crate::ir::{Expr, ExprKind, Name, Program, StmtKind, SymId, Unit, unused_name};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -33,9 +34,9 @@ pub(super) fn specialize(
     roots: &HashSet<Name>,
     most_copies: usize,
     families: &mut Families,
-    changed: &mut Changed,
+    changed: &mut ChangedUnits,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Copy> {
+) -> Vec<SubprogramCopy> {
     let mut specializer = Specializer::of(program, most_copies, families, changed, diagnostics);
     specializer.round();
     // The remaining procedure arguments are plain procedures. Those that differ from call to call
@@ -62,7 +63,7 @@ pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)>
         return None;
     }
     let mut bound = program.clone();
-    let mut changed = Changed::new();
+    let mut changed = ChangedUnits::new();
     for unit in &mut bound.units {
         let Unit { symbols, body, .. } = unit;
         for_each_call_mut(body, &mut |callee, args| {
@@ -71,7 +72,7 @@ pub fn bind_passed(program: &Program, tag: &str) -> Option<(Program, Vec<Name>)>
             }
             for a in args {
                 if let ExprKind::Var(s) = a.kind
-                    && let Some(Constant::Global(name)) = Constant::of(symbols, s)
+                    && let Some(KnownProcedure::Global(name)) = KnownProcedure::of(symbols, s)
                     && index.unit(program, &name).is_some()
                 {
                     a.kind = ExprKind::Closure(s, Vec::new());
@@ -130,10 +131,10 @@ fn callers_of_closures(program: &Program) -> Vec<usize> {
         Done(usize),
     }
     let index = UnitIndex::of(program);
-    let units: Vec<Mentions> = program
+    let units: Vec<UnitReferences> = program
         .units
         .iter()
-        .map(|u| Mentions::of(u, &index))
+        .map(|u| UnitReferences::of(u, &index))
         .collect();
     let mut order = Vec::new();
     if !units.iter().any(|u| u.passes_closures) {
@@ -165,7 +166,7 @@ fn callers_of_closures(program: &Program) -> Vec<usize> {
             if std::mem::replace(&mut done[at], true) {
                 continue;
             }
-            let Mentions {
+            let UnitReferences {
                 references,
                 closures,
                 ..
@@ -218,9 +219,9 @@ struct Specializer<'a> {
     /// The maximum number of copies of a subprogram.
     most_copies: usize,
     /// All copies, in the order of creation.
-    made: Vec<Copy>,
+    made: Vec<SubprogramCopy>,
     /// The index of each copy in `made`.
-    place_made: HashMap<Name, usize>,
+    copy_indices: HashMap<Name, usize>,
     /// The subprograms of the source that are bound in a copy, directly or through what is bound.
     holding: HashMap<Name, HashSet<Name>>,
     /// The units still to be processed.
@@ -232,20 +233,20 @@ struct Specializer<'a> {
     copies_of: HashMap<Name, Vec<Name>>,
     /// The families to which units belong.
     families: &'a mut Families,
-    changed: &'a mut Changed,
+    changed: &'a mut ChangedUnits,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 /// The key by which calls share a copy: the callee and, for each argument that is a closure, the
 /// procedure and the slot in which each captured variable is passed.
-type Key = (Name, Vec<Option<(Constant, Vec<Slot>)>>);
+type Key = (Name, Vec<Option<(KnownProcedure, Vec<Slot>)>>);
 
 impl<'a> Specializer<'a> {
     fn of(
         program: &'a mut Program,
         most_copies: usize,
         families: &'a mut Families,
-        changed: &'a mut Changed,
+        changed: &'a mut ChangedUnits,
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
         Specializer {
@@ -260,7 +261,7 @@ impl<'a> Specializer<'a> {
             original: HashMap::new(),
             most_copies,
             made: Vec::new(),
-            place_made: HashMap::new(),
+            copy_indices: HashMap::new(),
             holding: HashMap::new(),
             open: Vec::new(),
             places: HashMap::new(),
@@ -350,7 +351,7 @@ impl<'a> Specializer<'a> {
             return;
         };
         if self.otherwise_assigned.is_none() && passes_twice(args) {
-            let found = Assigned::with(self.program, Dummies::Harmless);
+            let found = Assigned::with(self.program, DummyAssumptions::Harmless);
             self.otherwise_assigned = Some(found);
         }
         self.warn_of_parts(caller, &name, args);
@@ -366,7 +367,9 @@ impl<'a> Specializer<'a> {
     /// Returns the key of a copy for these arguments.
     fn key(&self, caller: &Unit, target: Name, args: &[Expr], slots: &[Vec<Slot>]) -> Key {
         let bound = args.iter().zip(slots).map(|(a, s)| match &a.kind {
-            ExprKind::Closure(p, _) => Constant::of(&caller.symbols, *p).map(|c| (c, s.clone())),
+            ExprKind::Closure(p, _) => {
+                KnownProcedure::of(&caller.symbols, *p).map(|c| (c, s.clone()))
+            }
             _ => None,
         });
         (target, bound.collect())
@@ -380,18 +383,18 @@ impl<'a> Specializer<'a> {
         args: &[Expr],
         from: (&Unit, Span),
     ) -> Option<Name> {
-        let used = Use {
+        let used = CopyUse {
             unit: from.0.name.clone(),
             span: from.1,
         };
         let Some(known) = self.copies.get(&key) else {
             if let Some(at) = self.holds_itself(&key) {
-                self.grows(&key, at, &used);
+                self.report_growth(&key, at, &used);
                 return None;
             }
             return self.copy(target, &key, args, used);
         };
-        if let Some(copy) = self.place_made.get(known) {
+        if let Some(copy) = self.copy_indices.get(known) {
             self.made[*copy].uses.push(used);
         }
         Some(known.clone())
@@ -403,7 +406,7 @@ impl<'a> Specializer<'a> {
     }
 
     /// Makes the copy of the unit at `target` for a key and returns its name.
-    fn copy(&mut self, target: usize, key: &Key, args: &[Expr], used: Use) -> Option<Name> {
+    fn copy(&mut self, target: usize, key: &Key, args: &[Expr], used: CopyUse) -> Option<Name> {
         let target = &self.program.units[target];
         let (target_name, target_span) = (target.name.clone(), target.name_span);
         let root = self.origin(&target_name);
@@ -411,7 +414,7 @@ impl<'a> Specializer<'a> {
         *total += 1;
         if *total > self.most_copies {
             if *total == self.most_copies + 1 {
-                self.too_many(target_span, &root, &used);
+                self.report_too_many_copies(target_span, &root, &used);
             }
             return None;
         }
@@ -419,7 +422,7 @@ impl<'a> Specializer<'a> {
         let bound = || key.1.iter().flatten().map(|(procedure, _)| procedure);
         let mut holding = self.holding.get(&target_name).cloned().unwrap_or_default();
         for procedure in bound() {
-            if let Constant::Global(name) = procedure {
+            if let KnownProcedure::Global(name) = procedure {
                 holding.extend(self.held(name));
             }
         }
@@ -445,8 +448,8 @@ impl<'a> Specializer<'a> {
             self.families.set_captured(name.clone(), captured);
         }
         self.holding.insert(name.clone(), holding);
-        self.place_made.insert(name.clone(), self.made.len());
-        self.made.push(Copy {
+        self.copy_indices.insert(name.clone(), self.made.len());
+        self.made.push(SubprogramCopy {
             name: name.clone(),
             ..record
         });
@@ -506,7 +509,7 @@ impl<'a> Specializer<'a> {
             self.taken.remove(&copy.name);
         }
         let mut new: HashMap<Name, Name> = HashMap::new();
-        for (Copy { name: copy, of, .. }, number) in self.made.iter().zip(numbers) {
+        for (SubprogramCopy { name: copy, of, .. }, number) in self.made.iter().zip(numbers) {
             let target = new.get(of).unwrap_or(of);
             let name = unused_name(&format!("{target}_{number}"), &|n| self.taken.contains(n));
             self.taken.insert(name.clone());
@@ -555,8 +558,8 @@ impl<'a> Specializer<'a> {
     /// capture nothing, so that [`Specializer::unit`] makes copies. Returns whether there were any.
     fn close_constants(&mut self, roots: &HashSet<Name>) -> bool {
         let reached = reached(&CallGraph::of(self.program), roots);
-        let crowded = Passed::of(self.program, &reached).crowded(roots);
-        if crowded.is_empty() {
+        let need_copies = PassedProcedures::of(self.program, &reached).need_copies(roots);
+        if need_copies.is_empty() {
             return false;
         }
         share(self.program, &copied(self.program), self.changed);
@@ -576,8 +579,8 @@ impl<'a> Specializer<'a> {
                 };
                 for (i, a) in args.iter_mut().enumerate() {
                     if let ExprKind::Var(s) = a.kind
-                        && Constant::of(symbols, s).is_some()
-                        && crowded.contains(&(name.clone(), i))
+                        && KnownProcedure::of(symbols, s).is_some()
+                        && need_copies.contains(&(name.clone(), i))
                     {
                         a.kind = ExprKind::Closure(s, Vec::new());
                         any = true;

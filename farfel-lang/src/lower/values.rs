@@ -21,7 +21,7 @@ pub fn pass_values(program: &mut Program) {
     let mut assigned: Option<Assigned> = None;
     let mut taken: Option<HashSet<Name>> = None;
     for at in 0..program.units.len() {
-        let found = Found::of(&program.units[at]);
+        let found = ArgumentKinds::of(&program.units[at]);
         if found.texts {
             strings(&mut program.units[at]);
         }
@@ -36,14 +36,14 @@ pub fn pass_values(program: &mut Program) {
 
 /// The kinds of arguments that the calls of a unit pass.
 #[derive(Default)]
-struct Found {
+struct ArgumentKinds {
     texts: bool,
     constants: bool,
 }
 
-impl Found {
+impl ArgumentKinds {
     fn of(unit: &Unit) -> Self {
-        let mut found = Found::default();
+        let mut found = ArgumentKinds::default();
         let mut look = |callee: SymId, args: &[Expr]| {
             if !is_procedure(unit, callee) {
                 return;
@@ -133,7 +133,9 @@ fn constants(unit: &mut Unit, assigned: &Assigned, taken: &HashSet<Name>) {
             if !set || !is_constant(unit, a) || rank(unit, a) > 0 {
                 continue;
             }
-            let known = kept.iter().find(|(_, value)| value.reads_as(a));
+            let known = kept
+                .iter()
+                .find(|(_, value)| value.equals_ignoring_spans(a));
             let variable = known.map(|(s, _)| *s).or_else(|| variable(unit, a, taken));
             let Some(variable) = variable else { continue };
             let span = a.span;

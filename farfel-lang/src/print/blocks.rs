@@ -3,7 +3,8 @@
 use super::scope::Scope;
 use super::writer::Writer;
 use crate::ir::{
-    Case, Do, DoEnd, IfBlock, Label, LoopMarkKind, Mark, Name, Select, Stmt, StmtKind,
+    BlockDelimiter, Case, Do, DoEnd, IfBlock, Label, LoopDirectiveKind, Name, Select, Stmt,
+    StmtKind,
 };
 use crate::source::Span;
 
@@ -34,7 +35,7 @@ impl Writer<'_> {
         label: Option<Label>,
         span: Span,
         block: &IfBlock,
-        words: &Words,
+        words: &ConstructKeywords,
     ) {
         let IfBlock {
             name,
@@ -54,7 +55,7 @@ impl Writer<'_> {
                     l.condition(scope, words.first, condition, words.then);
                 });
             } else {
-                let Mark { label, span } = mark(i - 1);
+                let BlockDelimiter { label, span } = mark(i - 1);
                 self.statement(label, span.or(condition.span), |l| {
                     l.condition(scope, words.other, condition, words.then);
                     if let Some(name) = name {
@@ -65,7 +66,7 @@ impl Writer<'_> {
             self.inside(scope, body);
         }
         if let Some(body) = otherwise {
-            let Mark { label, span } = mark(arms.len().saturating_sub(1));
+            let BlockDelimiter { label, span } = mark(arms.len().saturating_sub(1));
             self.fixed_statement(label, span, &with_name(words.last, name.as_ref()));
             self.inside(scope, body);
         }
@@ -118,10 +119,10 @@ impl Writer<'_> {
             body,
             end,
             end_span,
-            mark,
+            directive: mark,
         } = d;
         if let Some(mark) = mark
-            && mark.kind != LoopMarkKind::Replayed
+            && mark.kind != LoopDirectiveKind::Replayed
         {
             self.comment(&format!("farfel: {}", mark.kind));
         }
@@ -165,7 +166,7 @@ impl Writer<'_> {
 }
 
 /// The keywords of a construct with branches.
-struct Words {
+struct ConstructKeywords {
     first: &'static str,
     other: &'static str,
     then: &'static str,
@@ -173,7 +174,7 @@ struct Words {
     end: &'static str,
 }
 
-const IF: Words = Words {
+const IF: ConstructKeywords = ConstructKeywords {
     first: "IF (",
     other: "ELSE IF (",
     then: ") THEN",
@@ -181,7 +182,7 @@ const IF: Words = Words {
     end: "END IF",
 };
 
-const WHERE: Words = Words {
+const WHERE: ConstructKeywords = ConstructKeywords {
     first: "WHERE (",
     other: "ELSEWHERE (",
     then: ")",

@@ -11,30 +11,30 @@ use crate::ir::{
 use crate::syntax::growing::COMPONENT;
 
 /// The precedence of an operator (ANSI X3.9-1978, 6.5; Fortran 90, 7.1.1). An operand needs
-/// parentheses if its strength is less than its position requires.
-type Strength = u8;
+/// parentheses if its precedence is less than its position requires.
+type Precedence = u8;
 
-const EQUIVALENCE: Strength = 1;
-const OR: Strength = 2;
-const AND: Strength = 3;
-const NOT: Strength = 4;
-const RELATION: Strength = 5;
-const CONCATENATION: Strength = 6;
-const SUM: Strength = 7;
-const PRODUCT: Strength = 8;
-const POWER: Strength = 9;
-const PRIMARY: Strength = 10;
+const EQUIVALENCE: Precedence = 1;
+const OR: Precedence = 2;
+const AND: Precedence = 3;
+const NOT: Precedence = 4;
+const RELATION: Precedence = 5;
+const CONCATENATION: Precedence = 6;
+const SUM: Precedence = 7;
+const PRODUCT: Precedence = 8;
+const POWER: Precedence = 9;
+const PRIMARY: Precedence = 10;
 
-/// The text of an operator and the strength that it requires of its operands.
+/// The text of an operator and the precedence that it requires of its operands.
 struct Operator {
     text: &'static str,
-    strength: Strength,
-    left: Strength,
-    right: Strength,
+    precedence: Precedence,
+    left: Precedence,
+    right: Precedence,
 }
 
 fn operator(op: BinOp) -> Operator {
-    let (text, strength) = match op {
+    let (text, precedence) = match op {
         BinOp::Add => (" + ", SUM),
         BinOp::Sub => (" - ", SUM),
         BinOp::Mul => ("*", PRODUCT),
@@ -57,40 +57,40 @@ fn operator(op: BinOp) -> Operator {
     let (left, right) = match op {
         BinOp::Pow => (PRIMARY, POWER),
         op if op.is_relational() => (CONCATENATION, CONCATENATION),
-        _ => (strength, strength + 1),
+        _ => (precedence, precedence + 1),
     };
     Operator {
         text,
-        strength,
+        precedence,
         left,
         right,
     }
 }
 
-/// Returns the text of a unary operator and the strength that it requires of its operand. A sign
+/// Returns the text of a unary operator and the precedence that it requires of its operand. A sign
 /// has the precedence of a sum, not of a product: `-A*B` is `-(A*B)`, and a sign cannot follow
 /// another operator.
 fn sign(op: UnOp) -> Operator {
-    let (text, strength, right) = match op {
+    let (text, precedence, right) = match op {
         UnOp::Plus => ("+", SUM, PRODUCT),
         UnOp::Minus => ("-", SUM, PRODUCT),
         UnOp::Not => (".NOT. ", NOT, RELATION),
     };
     Operator {
         text,
-        strength,
+        precedence,
         left: right,
         right,
     }
 }
 
-fn strength(expr: &Expr) -> Strength {
+fn precedence(expr: &Expr) -> Precedence {
     match &expr.kind {
         // A negative constant is printed as a constant with a sign.
         ExprKind::Int(n) if *n < 0 => SUM,
         ExprKind::Real(text) if text.starts_with(['-', '+']) => SUM,
-        ExprKind::Unary(op, _) => sign(*op).strength,
-        ExprKind::Binary(op, ..) => operator(*op).strength,
+        ExprKind::Unary(op, _) => sign(*op).precedence,
+        ExprKind::Binary(op, ..) => operator(*op).precedence,
         ExprKind::Int(_)
         | ExprKind::Real(_)
         | ExprKind::Complex(_)
@@ -337,8 +337,8 @@ impl Line {
         }
     }
 
-    fn operand(&mut self, scope: &Scope, expr: &Expr, needed: Strength) {
-        if strength(expr) < needed {
+    fn operand(&mut self, scope: &Scope, expr: &Expr, needed: Precedence) {
+        if precedence(expr) < needed {
             self.open();
             self.expr(scope, expr);
             self.push(")");
@@ -354,7 +354,7 @@ impl Line {
         let mut first = expr;
         let mut needed = EQUIVALENCE;
         while let ExprKind::Binary(op, left, right) = &first.kind
-            && strength(first) >= needed
+            && precedence(first) >= needed
         {
             let op = operator(*op);
             needed = op.left;

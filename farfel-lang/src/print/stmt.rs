@@ -74,7 +74,7 @@ impl Writer<'_> {
     fn ad_block(&mut self, scope: &Scope, label: Option<Label>, span: Span, block: &AdBlock) {
         let AdBlock {
             mode,
-            several,
+            vector_mode,
             opening,
             body,
             closing,
@@ -87,7 +87,7 @@ impl Writer<'_> {
         self.statement(label, span, |l| {
             l.push(keyword);
             l.open();
-            if let Some(s) = several {
+            if let Some(s) = vector_mode {
                 l.push(s.word());
                 l.equals();
                 l.expr(scope, &s.count);

@@ -27,7 +27,7 @@ impl Writer<'_> {
             specs: _,
             body,
             nested,
-            given: _,
+            directives: _,
             stmt_ids: _,
             constant: _,
             joint: _,

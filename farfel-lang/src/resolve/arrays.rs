@@ -14,7 +14,7 @@ use crate::types::{rank, type_of};
 type Extents = Vec<Option<i64>>;
 
 /// Checks the statements of a unit for certain mismatches.
-pub(super) struct Shapes<'a, 'd> {
+pub(super) struct ShapeChecker<'a, 'd> {
     constants: Constants<'a>,
     unit: &'a Unit,
     /// Whether the statement contains something of unknown rank.
@@ -22,9 +22,9 @@ pub(super) struct Shapes<'a, 'd> {
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
-impl<'a, 'd> Shapes<'a, 'd> {
+impl<'a, 'd> ShapeChecker<'a, 'd> {
     pub fn new(unit: &'a Unit, diagnostics: &'d mut Vec<Diagnostic>) -> Self {
-        Shapes {
+        ShapeChecker {
             constants: Constants::of(unit),
             unit,
             unknown: false,
@@ -47,7 +47,7 @@ impl<'a, 'd> Shapes<'a, 'd> {
             StmtKind::LogicalIf(c, _) => self.scalar(c),
             StmtKind::Select(s) => self.select(s),
             StmtKind::Ad(b) => {
-                b.several.iter().for_each(|s| {
+                b.vector_mode.iter().for_each(|s| {
                     self.shape(&s.count);
                 });
                 let items = b.opening.iter().chain(&b.closing);

@@ -4,24 +4,24 @@ mod arguments;
 mod blocks;
 mod io;
 mod operands;
-mod several;
+mod vector_mode;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    Arg, Class, DoControl, EntryPoint, Expr, ExprKind, IoKind, Name, Place, Program, Stmt,
-    StmtKind, SymId, Type, Unit, walk_block,
+    Arg, Class, DoControl, EntryPoint, Expr, ExprKind, IoKind, Name, Program, Stmt, StmtKind,
+    StorageClass, SymId, Type, Unit, walk_block,
 };
 use crate::source::Span;
-use crate::targets::Targets;
+use crate::targets::CallTargets;
 use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
 /// The entry points of a program by name.
-pub(crate) type Callable<'p> = HashMap<&'p Name, EntryPoint<'p>>;
+pub(crate) type EntryPoints<'p> = HashMap<&'p Name, EntryPoint<'p>>;
 
 /// Returns the entry points of some units by name.
-pub(crate) fn callable(units: &[Unit]) -> Callable<'_> {
+pub(crate) fn entry_points_of(units: &[Unit]) -> EntryPoints<'_> {
     let points = units.iter().flat_map(Unit::entry_points);
     points.map(|e| (e.name, e)).collect()
 }
@@ -31,7 +31,7 @@ pub(crate) fn callable(units: &[Unit]) -> Callable<'_> {
 pub(super) fn check(
     program: &Program,
     faulty: &HashSet<usize>,
-    targets: &Targets,
+    targets: &CallTargets,
     real: u8,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -41,7 +41,7 @@ pub(super) fn check(
     } else {
         Assigned::default()
     };
-    let globals = callable(&program.units);
+    let globals = entry_points_of(&program.units);
     for (i, unit) in program.units.iter().enumerate() {
         let errors = match faulty.contains(&i) {
             true => Some(error_spans(unit, diagnostics)),
@@ -64,7 +64,7 @@ pub(super) fn check(
 
 /// Checks one unit on its own, without the facts about AD blocks and dummy procedures that only the
 /// whole program supplies.
-pub(super) fn unit<'p>(unit: &'p Unit, globals: &Callable<'p>) -> Vec<Diagnostic> {
+pub(super) fn unit<'p>(unit: &'p Unit, globals: &EntryPoints<'p>) -> Vec<Diagnostic> {
     alone(globals, |checker| checker.unit(unit))
 }
 
@@ -75,19 +75,22 @@ pub(super) fn argument(
     callee: EntryPoint,
     dummy: Arg,
 ) -> Vec<Diagnostic> {
-    let globals = Callable::new();
+    let globals = EntryPoints::new();
     alone(&globals, |checker| {
         checker.argument(unit, actual, callee, dummy);
     })
 }
 
 /// Returns the diagnostics of a checker that has no facts about AD blocks and dummy procedures.
-fn alone<'p>(globals: &Callable<'p>, check: impl FnOnce(&mut Checker<'_, 'p>)) -> Vec<Diagnostic> {
+fn alone<'p>(
+    globals: &EntryPoints<'p>,
+    check: impl FnOnce(&mut Checker<'_, 'p>),
+) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     check(&mut Checker {
         globals,
         assigned: &Assigned::default(),
-        targets: &Targets::default(),
+        targets: &CallTargets::default(),
         real: 4,
         around: Vec::new(),
         diagnostics: &mut diagnostics,
@@ -123,9 +126,9 @@ fn has_ad_blocks(unit: &Unit) -> bool {
 }
 
 struct Checker<'a, 'p> {
-    globals: &'a Callable<'p>,
+    globals: &'a EntryPoints<'p>,
     assigned: &'a Assigned,
-    targets: &'a Targets,
+    targets: &'a CallTargets,
     /// The size of a default REAL in bytes.
     real: u8,
     /// The units around the current one, outermost first.
@@ -138,12 +141,12 @@ impl<'p> Checker<'_, 'p> {
         super::interfaces::declarations(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| self.statement(unit, s));
         super::jumps::check(unit, self.diagnostics);
-        let mut shapes = super::arrays::Shapes::new(unit, self.diagnostics);
+        let mut shapes = super::arrays::ShapeChecker::new(unit, self.diagnostics);
         walk_block(&unit.body, &mut |s| shapes.statement(s));
         self.function_types(unit);
         for (_, s) in unit.symbols.iter() {
             // The facts about a link are checked in the unit that declares it.
-            if matches!(s.place, Place::Host(_)) {
+            if matches!(s.storage_class, StorageClass::Host(_)) {
                 continue;
             }
             let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
@@ -163,7 +166,7 @@ impl<'p> Checker<'_, 'p> {
                 _ => None,
             };
             if let Class::StatementFunction(dummies, _) = &s.class {
-                self.dummies_of_formula(unit, &s.name, dummies);
+                self.statement_function_dummies(unit, &s.name, dummies);
             }
             bounds.chain(&s.length).chain(value).for_each(|e| {
                 self.value(unit, e, false);

@@ -3,8 +3,8 @@
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Attribute, Class, EntryPoint, Expr, ExprKind, Name, Place, SpecKind, StmtKind, SymId, Type,
-    Unit, UnitKind, walk_block,
+    Attribute, Class, EntryPoint, Expr, ExprKind, Name, SpecKind, StmtKind, StorageClass, SymId,
+    Type, Unit, UnitKind, walk_block,
 };
 use crate::source::Span;
 
@@ -130,10 +130,10 @@ pub(super) fn declarations(unit: &Unit, diagnostics: &mut Vec<Diagnostic>) {
     for (_, s) in unit.symbols.iter() {
         let open = s.dims.iter().any(|d| d.upper.is_none());
         let constant = matches!(s.class, Class::Parameter(_));
-        let wrong = match s.place {
-            Place::Host(_) => false,
+        let wrong = match s.storage_class {
+            StorageClass::Host(_) => false,
             _ if s.has(Attribute::Allocatable) => s.dims.iter().any(|d| d.upper.is_some()),
-            Place::Dummy => false,
+            StorageClass::Dummy => false,
             _ => open && !constant,
         };
         if wrong {
@@ -183,7 +183,7 @@ pub(super) fn declarations(unit: &Unit, diagnostics: &mut Vec<Diagnostic>) {
 
 fn not_a_dummy(unit: &Unit, word: &str, s: SymId, span: Span, diagnostics: &mut Vec<Diagnostic>) {
     let s = &unit.symbols[s];
-    if matches!(s.place, Place::Dummy | Place::Host(_)) {
+    if matches!(s.storage_class, StorageClass::Dummy | StorageClass::Host(_)) {
         return;
     }
     report(
@@ -209,18 +209,22 @@ fn attribute_of(
     }
     let s = &unit.symbols[id];
     let word = attribute.word();
-    let why = match (&s.class, &s.place) {
-        (Class::Variable, Place::Local | Place::Dummy | Place::Host(_) | Place::Result) => {
-            match attribute {
-                Attribute::Automatic if s.saved => {
-                    "keeps its value by SAVE, DATA or its declaration"
-                }
-                Attribute::Automatic if s.place != Place::Local => "is not a local variable",
-                Attribute::Allocatable if !s.is_array() => "is not an array",
-                _ => return,
+    let why = match (&s.class, &s.storage_class) {
+        (
+            Class::Variable,
+            StorageClass::Local
+            | StorageClass::Dummy
+            | StorageClass::Host(_)
+            | StorageClass::Result,
+        ) => match attribute {
+            Attribute::Automatic if s.saved => "keeps its value by SAVE, DATA or its declaration",
+            Attribute::Automatic if s.storage_class != StorageClass::Local => {
+                "is not a local variable"
             }
-        }
-        (Class::Variable, Place::Common(_)) => match attribute {
+            Attribute::Allocatable if !s.is_array() => "is not an array",
+            _ => return,
+        },
+        (Class::Variable, StorageClass::Common(_)) => match attribute {
             Attribute::Volatile | Attribute::Target => return,
             _ => "is in a COMMON block",
         },

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 /// Reports statements that lead into the middle of a block of a unit.
 pub(super) fn check(unit: &Unit, diagnostics: &mut Vec<Diagnostic>) {
-    let mut found = Found::default();
-    found.block(&unit.body, 0, diagnostics);
-    for (label, span, from) in &found.jumps {
-        let Some(to) = found.labels.get(label) else {
+    let mut checker = JumpChecker::default();
+    checker.block(&unit.body, 0, diagnostics);
+    for (label, span, from) in &checker.jumps {
+        let Some(to) = checker.labels.get(label) else {
             continue;
         };
         let Some(entered) = to.iter().find(|l| !from.contains(l)) else {
@@ -23,7 +23,7 @@ pub(super) fn check(unit: &Unit, diagnostics: &mut Vec<Diagnostic>) {
                 format!("the jump to {label} leads into a loop"),
             )
             .label("the loop's variable would have no value")
-            .related(found.loops[*entered].span, "the loop begins here")
+            .related(checker.loops[*entered].span, "the loop begins here")
             .help(
                 "put the statements that are outside of the loop (its extended range, before \
                  FORTRAN 77) into it, or into a subroutine",
@@ -33,7 +33,7 @@ pub(super) fn check(unit: &Unit, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 #[derive(Default)]
-struct Found {
+struct JumpChecker {
     loops: Vec<Loop>,
     /// The loops that are open.
     open: Vec<usize>,
@@ -47,7 +47,7 @@ struct Loop {
     end: DoEnd,
 }
 
-impl Found {
+impl JumpChecker {
     fn block(&mut self, block: &[Stmt], depth: usize, diagnostics: &mut Vec<Diagnostic>) {
         for s in block {
             self.statement(s, depth, diagnostics);

@@ -18,7 +18,7 @@ mod interfaces;
 mod jumps;
 mod names;
 mod procedures;
-mod suspicious;
+mod warnings;
 
 use crate::diagnostic::{Diagnostic, Rule, rules};
 use crate::ir::{
@@ -26,8 +26,8 @@ use crate::ir::{
 };
 use crate::lints::Lints;
 use crate::source::{FileId, Span};
-use crate::targets::Targets;
-pub(crate) use check::{Callable, callable};
+use crate::targets::CallTargets;
+pub(crate) use check::{EntryPoints, entry_points_of};
 use std::collections::{HashMap, HashSet};
 
 /// Resolves the names of a parsed program and reports all errors and warnings.
@@ -52,12 +52,12 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
     let mut faulty = names::resolve(program, &globals, &mut diagnostics);
     procedures::resolve(program, &mut faulty, &mut diagnostics);
     program.number();
-    let targets = Targets::of(program);
+    let targets = CallTargets::of(program);
     check::check(program, &faulty, &targets, lints.real(), &mut diagnostics);
     // Faulty units get no warnings: an unknown name would only cause more of them where it is used.
-    suspicious::warn(program, &faulty, &lints, &mut diagnostics);
-    crate::given::settle(program, &mut diagnostics);
-    suspicious::recursion(program, &targets, &mut diagnostics);
+    warnings::warn(program, &faulty, &lints, &mut diagnostics);
+    crate::procedure_directives::attach_to_callers(program, &mut diagnostics);
+    warnings::recursion(program, &targets, &mut diagnostics);
     diagnostics.extend(crate::storage::check(program, lints.real(), &|i| {
         !faulty.contains(&i)
     }));
@@ -77,7 +77,7 @@ pub fn resolve_with(program: &mut Program, lints: &Lints) -> Vec<Diagnostic> {
 /// Returns the errors in the statements and calls of one top-level unit of a resolved program,
 /// whether written or generated: types, shapes, jumps into loops, and arguments that do not match.
 /// `callable` holds the program's entry points.
-pub(crate) fn errors_of<'p>(unit: &'p Unit, callable: &Callable<'p>) -> Vec<Diagnostic> {
+pub(crate) fn errors_of<'p>(unit: &'p Unit, callable: &EntryPoints<'p>) -> Vec<Diagnostic> {
     check::unit(unit, callable)
 }
 

@@ -3,8 +3,8 @@
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::intrinsics::{Intrinsic, is_vendor_procedure, vendor};
 use crate::ir::{
-    Class, DoControl, Expr, ExprKind, Implicit, IoKind, Name, Place, Program, SpecKind, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
+    Class, DoControl, Expr, ExprKind, Implicit, IoKind, Name, Program, SpecKind, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit, UnitKind, walk_block_mut,
 };
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ pub(super) struct Signature {
 
 impl Signature {
     /// Copies the signature to a symbol that stands for the nested subprogram.
-    fn tell(&self, symbol: &mut Symbol) {
+    fn apply_to(&self, symbol: &mut Symbol) {
         symbol.class = self.class.clone();
         symbol.ty = self.ty;
         if self.length.is_some() {
@@ -173,7 +173,7 @@ pub(super) fn resolve(
 
 /// How a unit uses a name.
 #[derive(Default, Clone, Copy)]
-struct Use {
+struct NameUse {
     /// The place of the first `NAME(…)` in an expression, if any.
     applied: Option<Span>,
     /// Whether it is called by CALL.
@@ -277,7 +277,7 @@ impl Resolver<'_> {
         *self.current() = unit;
     }
 
-    fn name(&mut self, id: SymId, used: Use) {
+    fn name(&mut self, id: SymId, used: NameUse) {
         let level = self.scopes.len() - 1;
         let symbol = &self.scopes[level].unit.symbols[id];
         if symbol.class != Class::Unknown {
@@ -293,7 +293,7 @@ impl Resolver<'_> {
             self.intrinsic(level, id, used);
         } else if let Some(s) = self.scopes[level].nested.get(&name) {
             let seen = s.clone();
-            seen.tell(&mut self.scopes[level].unit.symbols[id]);
+            seen.apply_to(&mut self.scopes[level].unit.symbols[id]);
         } else if self.find_in_surroundings(level, id, used) {
         } else if used.called
             || used.applied.is_some()
@@ -307,7 +307,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves a name in an INTRINSIC statement.
-    fn intrinsic(&mut self, level: usize, id: SymId, used: Use) {
+    fn intrinsic(&mut self, level: usize, id: SymId, used: NameUse) {
         let symbol = &mut self.scopes[level].unit.symbols[id];
         match (Intrinsic::find(&symbol.name), vendor(&symbol.name)) {
             (Some(i), _) => symbol.class = Class::Intrinsic(i),
@@ -317,13 +317,13 @@ impl Resolver<'_> {
                 } else {
                     Class::Function
                 };
-                symbol.place = Place::Global;
+                symbol.storage_class = StorageClass::Global;
                 self.give_type(level, id);
             }
             (None, None) => {
                 // Treat it as a function from here on, so that no further errors follow.
                 symbol.class = Class::Function;
-                symbol.place = Place::Global;
+                symbol.storage_class = StorageClass::Global;
                 let (span, message) = (
                     symbol.span,
                     format!("{} is not an intrinsic function", symbol.name),
@@ -336,14 +336,15 @@ impl Resolver<'_> {
     }
 
     /// Resolves a name that this unit itself declares, as a dummy argument or otherwise.
-    fn bound_name(&mut self, level: usize, id: SymId, used: Use) {
+    fn bound_name(&mut self, level: usize, id: SymId, used: NameUse) {
         let symbol = &self.scopes[level].unit.symbols[id];
         let name = symbol.name.clone();
         let array = symbol.is_array();
-        let (place, external, typed) = (symbol.place.clone(), symbol.external, symbol.typed);
+        let (place, external, typed) =
+            (symbol.storage_class.clone(), symbol.external, symbol.typed);
         let nested = self.scopes[level].nested.get(&name).cloned();
-        let class = if place == Place::Result
-            || place == Place::Dummy && !external && !used.called && array
+        let class = if place == StorageClass::Result
+            || place == StorageClass::Dummy && !external && !used.called && array
         {
             Class::Variable
         } else if used.called {
@@ -361,10 +362,10 @@ impl Resolver<'_> {
         };
         let symbol = &mut self.scopes[level].unit.symbols[id];
         symbol.class = class;
-        if place == Place::Local && (symbol.class.is_procedure() || used.intrinsic) {
+        if place == StorageClass::Local && (symbol.class.is_procedure() || used.intrinsic) {
             // `REAL F` before a nested F, or a declared external or intrinsic function.
             if let Some(nested) = nested {
-                nested.tell(symbol);
+                nested.apply_to(symbol);
                 return;
             }
             if used.intrinsic {
@@ -379,7 +380,7 @@ impl Resolver<'_> {
                 symbol.class = Class::Intrinsic(i);
                 return;
             }
-            symbol.place = Place::Global;
+            symbol.storage_class = StorageClass::Global;
             if let Some(s) = self.globals.get(&name) {
                 if symbol.class == Class::Procedure {
                     symbol.class = s.class.clone();
@@ -391,30 +392,33 @@ impl Resolver<'_> {
                 let span = used.applied.unwrap_or(symbol.span);
                 self.unknown_procedure(level, &name, span, true);
             }
-        } else if place == Place::Local
+        } else if place == StorageClass::Local
             && let Some(nested) = nested
         {
             // `REAL F` for a nested F that is only passed on.
-            nested.tell(symbol);
+            nested.apply_to(symbol);
             return;
         }
         self.give_type(level, id);
     }
 
     /// Whether `NAME(…)` can only be a substring of a scalar CHARACTER variable.
-    fn is_substring(&self, level: usize, id: SymId, used: Use) -> bool {
+    fn is_substring(&self, level: usize, id: SymId, used: NameUse) -> bool {
         let s = &self.scopes[level].unit.symbols[id];
         used.ranged && s.ty.or_else(|| self.implicit_at(level, &s.name)) == Some(Type::Character)
     }
 
     /// Whether a name without bounds has storage or a value, so that it is not a function although
     /// `NAME(…)` occurs.
-    fn is_scalar(&self, level: usize, id: SymId, used: Use) -> bool {
+    fn is_scalar(&self, level: usize, id: SymId, used: NameUse) -> bool {
         let s = &self.scopes[level].unit.symbols[id];
-        if s.external || used.intrinsic || s.place == Place::Result {
+        if s.external || used.intrinsic || s.storage_class == StorageClass::Result {
             return false;
         }
-        let placed = matches!(s.place, Place::Common(_) | Place::Pointee(_));
+        let placed = matches!(
+            s.storage_class,
+            StorageClass::Common(_) | StorageClass::Pointee(_)
+        );
         let known = || {
             Intrinsic::find(&s.name).is_some()
                 || self.globals.get(&s.name).is_some()
@@ -424,7 +428,7 @@ impl Resolver<'_> {
             || s.saved
             || s.init.is_some()
             || used.stored
-            || used.assigned && (s.place == Place::Dummy || !known())
+            || used.assigned && (s.storage_class == StorageClass::Dummy || !known())
     }
 
     fn implicit_at(&self, level: usize, name: &str) -> Option<Type> {
@@ -452,7 +456,7 @@ impl Resolver<'_> {
         {
             return;
         }
-        if symbol.place == Place::Global
+        if symbol.storage_class == StorageClass::Global
             && let Some(s) = self.globals.get(&symbol.name)
             && self.implicit_at(level, &symbol.name).is_none()
         {
@@ -462,7 +466,7 @@ impl Resolver<'_> {
             return;
         }
         let name = symbol.name.clone();
-        if symbol.place == Place::Global
+        if symbol.storage_class == StorageClass::Global
             && !symbol.external
             && self.globals.get(&name).is_none()
             && let Some(ty) = vendor(&name).and_then(|v| v.function)
@@ -470,7 +474,7 @@ impl Resolver<'_> {
             self.scopes[level].unit.symbols[id].ty = Some(ty);
             return;
         }
-        if symbol.place == Place::Global
+        if symbol.storage_class == StorageClass::Global
             && name == self.scopes[0].unit.name
             && let Some(s) = self.globals.get(&name)
         {
@@ -501,11 +505,11 @@ impl Resolver<'_> {
         let similar = self.scopes[..=level]
             .iter()
             .flat_map(|s| s.unit.symbols.iter().map(|(_, s)| s))
-            .filter(|s| s.typed || s.place == Place::Dummy)
+            .filter(|s| s.typed || s.storage_class == StorageClass::Dummy)
             .map(|s| s.name.as_str());
         let procedure = self.scopes[level].unit.symbols.find(name).is_some_and(|s| {
             let symbol = &self.scopes[level].unit.symbols[s];
-            symbol.place == Place::Global && symbol.class.is_procedure()
+            symbol.storage_class == StorageClass::Global && symbol.class.is_procedure()
         });
         let ty = Implicit::default_type(name);
         let help = match crate::spelling::closest(name, similar) {
@@ -521,7 +525,7 @@ impl Resolver<'_> {
     }
 
     /// Looks a name up in the hosts, innermost first, and links it.
-    fn find_in_surroundings(&mut self, level: usize, id: SymId, used: Use) -> bool {
+    fn find_in_surroundings(&mut self, level: usize, id: SymId, used: NameUse) -> bool {
         let name = self.scopes[level].unit.symbols[id].name.clone();
         for outer in (0..level).rev() {
             let scope = &self.scopes[outer];
@@ -536,7 +540,8 @@ impl Resolver<'_> {
             });
             // The name of a host that is a function, used with arguments, is the function itself
             // and not its result.
-            let own_result = bound.is_some_and(|s| scope.unit.symbols[s].place == Place::Result);
+            let own_result =
+                bound.is_some_and(|s| scope.unit.symbols[s].storage_class == StorageClass::Result);
             if own_result
                 && used.applied.is_some()
                 && !scope.unit.symbols[bound.unwrap_or(id)].is_array()
@@ -551,7 +556,7 @@ impl Resolver<'_> {
                 // The host that contains it may not mention it at all.
                 let scope = &mut self.scopes[outer];
                 let target = scope.unit.symbols.intern(&name, span);
-                scope.nested[&name].tell(&mut scope.unit.symbols[target]);
+                scope.nested[&name].apply_to(&mut scope.unit.symbols[target]);
             }
             if let Some(b) = bound {
                 self.show_procedure(outer, b, used);
@@ -564,12 +569,12 @@ impl Resolver<'_> {
 
     /// Marks a name of a host that only a nested subprogram calls: a dummy procedure, or a function
     /// of which only the type is declared.
-    fn show_procedure(&mut self, level: usize, id: SymId, used: Use) {
+    fn show_procedure(&mut self, level: usize, id: SymId, used: NameUse) {
         if !used.called && used.applied.is_none() {
             return;
         }
         let mut at = (level, id);
-        while let Place::Host(h) = self.scopes[at.0].unit.symbols[at.1].place {
+        while let StorageClass::Host(h) = self.scopes[at.0].unit.symbols[at.1].storage_class {
             at = (at.0 - 1, h);
         }
         let symbol = &mut self.scopes[at.0].unit.symbols[at.1];
@@ -585,26 +590,26 @@ impl Resolver<'_> {
         } else {
             Class::Function
         };
-        match symbol.place {
-            Place::Dummy | Place::Global => symbol.class = class.clone(),
-            Place::Local if symbol.typed && self.globals.get(&symbol.name).is_some() => {
+        match symbol.storage_class {
+            StorageClass::Dummy | StorageClass::Global => symbol.class = class.clone(),
+            StorageClass::Local if symbol.typed && self.globals.get(&symbol.name).is_some() => {
                 symbol.class = class.clone();
-                symbol.place = Place::Global;
+                symbol.storage_class = StorageClass::Global;
             }
             _ => return,
         }
         self.give_type(at.0, at.1);
         // Update the links between them in the same way.
         let symbol = &self.scopes[at.0].unit.symbols[at.1];
-        let (name, place, ty) = (symbol.name.clone(), symbol.place.clone(), symbol.ty);
+        let (name, place, ty) = (symbol.name.clone(), symbol.storage_class.clone(), symbol.ty);
         for inner in at.0 + 1..=level {
             if let Some(s) = self.scopes[inner].unit.symbols.find(&name) {
                 let symbol = &mut self.scopes[inner].unit.symbols[s];
-                if matches!(symbol.place, Place::Host(_)) {
+                if matches!(symbol.storage_class, StorageClass::Host(_)) {
                     symbol.class = class.clone();
                     symbol.ty = ty;
-                    if place == Place::Global {
-                        symbol.place = Place::Global;
+                    if place == StorageClass::Global {
+                        symbol.storage_class = StorageClass::Global;
                     }
                 }
             }
@@ -621,30 +626,30 @@ impl Resolver<'_> {
             let seen = self.scopes[inner - 1].unit.symbols[target].clone();
             let id = self.scopes[inner].unit.symbols.intern(name, span);
             let symbol = &mut self.scopes[inner].unit.symbols[id];
-            if symbol.place == Place::Host(target) {
+            if symbol.storage_class == StorageClass::Host(target) {
                 continue;
             }
             *symbol = Symbol {
-                place: Place::Host(target),
+                storage_class: StorageClass::Host(target),
                 span: symbol.span,
                 saved: false,
                 init: None,
                 ..seen
             };
             // A procedure of the program is known everywhere and needs no link through the hosts.
-            if self.scopes[inner - 1].unit.symbols[target].place == Place::Global {
-                self.scopes[inner].unit.symbols[id].place = Place::Global;
+            if self.scopes[inner - 1].unit.symbols[target].storage_class == StorageClass::Global {
+                self.scopes[inner].unit.symbols[id].storage_class = StorageClass::Global;
             }
             if matches!(
                 self.scopes[inner].unit.symbols[id].class,
                 Class::Intrinsic(_)
             ) {
-                self.scopes[inner].unit.symbols[id].place = Place::Local;
+                self.scopes[inner].unit.symbols[id].storage_class = StorageClass::Local;
             }
         }
     }
 
-    fn global_procedure(&mut self, level: usize, id: SymId, used: Use) {
+    fn global_procedure(&mut self, level: usize, id: SymId, used: NameUse) {
         let symbol = &self.scopes[level].unit.symbols[id];
         let name = symbol.name.clone();
         let span = symbol.span;
@@ -664,7 +669,7 @@ impl Resolver<'_> {
         let is_function = class == Class::Function;
         let symbol = &mut self.scopes[level].unit.symbols[id];
         symbol.class = class;
-        symbol.place = Place::Global;
+        symbol.storage_class = StorageClass::Global;
         self.give_type(level, id);
         if self.globals.get(&name).is_none() && !is_vendor_procedure(&name) {
             self.unknown_procedure(level, &name, used.applied.unwrap_or(span), is_function);
@@ -798,7 +803,7 @@ impl Resolver<'_> {
         let ids: Vec<SymId> = unit.symbols.ids().collect();
         for id in ids {
             // Expressions of a linked symbol refer to the host's symbol table.
-            if matches!(unit.symbols[id].place, Place::Host(_)) {
+            if matches!(unit.symbols[id].storage_class, StorageClass::Host(_)) {
                 continue;
             }
             let mut symbol = unit.symbols[id].clone();
@@ -861,7 +866,7 @@ fn rewrite_expr(
         e.kind = ExprKind::Substring(Box::new(Expr::var(id, e.span)), from, to);
     } else if symbol.class == Class::Variable
         // The result of a function that has the function's name: the function calls itself.
-        && !(symbol.place == Place::Result && symbol.name == name)
+        && !(symbol.storage_class == StorageClass::Result && symbol.name == name)
     {
         errors.push(
             Diagnostic::error(
@@ -881,19 +886,23 @@ fn rewrite_expr(
 
 /// Whether a unit declares a name itself, so that it shadows the hosts' names and is not implicit.
 fn is_bound(s: &Symbol) -> bool {
-    s.typed || s.external || s.saved || s.is_array() || !matches!(s.place, Place::Local)
+    s.typed
+        || s.external
+        || s.saved
+        || s.is_array()
+        || !matches!(s.storage_class, StorageClass::Local)
 }
 
 /// Returns how the names of a unit are used in its own statements.
-fn uses(unit: &Unit) -> HashMap<SymId, Use> {
-    let mut found: HashMap<SymId, Use> = HashMap::new();
+fn uses(unit: &Unit) -> HashMap<SymId, NameUse> {
+    let mut found: HashMap<SymId, NameUse> = HashMap::new();
     let mut called = HashSet::new();
     let mut assigned = HashSet::new();
     let whole = |e: &Expr| match e.kind {
         ExprKind::Var(s) => Some(s),
         _ => None,
     };
-    let expr = |e: &Expr, found: &mut HashMap<SymId, Use>| {
+    let expr = |e: &Expr, found: &mut HashMap<SymId, NameUse>| {
         e.walk(&mut |e| {
             if let ExprKind::Apply(s, args) = &e.kind {
                 let used = found.entry(*s).or_default();
@@ -925,7 +934,7 @@ fn uses(unit: &Unit) -> HashMap<SymId, Use> {
         }
         s.init.iter().for_each(|e| expr(e, &mut found));
         // Expressions of a link belong to the host.
-        if !matches!(s.place, Place::Host(_)) {
+        if !matches!(s.storage_class, StorageClass::Host(_)) {
             for d in &s.dims {
                 d.lower
                     .iter()

@@ -7,7 +7,7 @@
 
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{
-    Class, ExprKind, Name, Place, Program, SymId, Type, Unit, UnitKind, for_each_reference,
+    Class, ExprKind, Name, Program, StorageClass, SymId, Type, Unit, UnitKind, for_each_reference,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,13 +15,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 type Root = (usize, SymId);
 
 /// The facts about a unit that the fixed point requires.
-struct Facts {
+struct UnitFacts {
     parent: Option<usize>,
     /// The dummy arguments of each of its entry points.
     args: Vec<Vec<Option<SymId>>>,
     /// Its links to its hosts.
     host: HashMap<SymId, SymId>,
-    nested: HashMap<Name, Target>,
+    nested: HashMap<Name, EntryIndex>,
     calls: Vec<Call>,
     procedures: Vec<(SymId, Class)>,
     /// Its arrays, which never become procedures, whatever is passed for them.
@@ -29,7 +29,7 @@ struct Facts {
 }
 
 /// An entry point: the index of its unit, and its index within the unit.
-type Target = (usize, usize);
+type EntryIndex = (usize, usize);
 
 struct Call {
     callee: Named,
@@ -41,7 +41,7 @@ struct Call {
 struct Named {
     sym: SymId,
     name: Name,
-    place: Place,
+    storage_class: StorageClass,
 }
 
 impl Named {
@@ -50,7 +50,7 @@ impl Named {
         Named {
             sym,
             name: symbol.name.clone(),
-            place: symbol.place.clone(),
+            storage_class: symbol.storage_class.clone(),
         }
     }
 }
@@ -90,12 +90,12 @@ pub(super) fn resolve(
     }
 }
 
-fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize {
+fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<UnitFacts>) -> usize {
     let index = facts.len();
     let mut calls = Vec::new();
     let mut call = |callee: SymId, args: &[crate::ir::Expr]| {
         let s = &unit.symbols[callee];
-        if s.class.is_procedure() || s.place == Place::Result {
+        if s.class.is_procedure() || s.storage_class == StorageClass::Result {
             let actuals = args
                 .iter()
                 .map(|a| match a.kind {
@@ -113,8 +113,8 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
     let host = unit
         .symbols
         .iter()
-        .filter_map(|(id, s)| match s.place {
-            Place::Host(h) => Some((id, h)),
+        .filter_map(|(id, s)| match s.storage_class {
+            StorageClass::Host(h) => Some((id, h)),
             _ => None,
         })
         .collect();
@@ -130,7 +130,7 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
         .filter(|(_, s)| s.class == Class::Variable && s.is_array())
         .map(|(id, _)| id)
         .collect();
-    facts.push(Facts {
+    facts.push(UnitFacts {
         parent,
         arrays,
         args: unit
@@ -152,7 +152,7 @@ fn collect(unit: &Unit, parent: Option<usize>, facts: &mut Vec<Facts>) -> usize 
 }
 
 /// Returns the symbol at the end of a chain of links.
-fn root(facts: &[Facts], mut at: Root) -> Root {
+fn root(facts: &[UnitFacts], mut at: Root) -> Root {
     while let (Some(h), Some(p)) = (facts[at.0].host.get(&at.1), facts[at.0].parent) {
         at = (p, *h);
     }
@@ -160,32 +160,32 @@ fn root(facts: &[Facts], mut at: Root) -> Root {
 }
 
 /// The procedures for which the names of a program may stand.
-struct Meaning<'a> {
-    facts: &'a [Facts],
-    globals: &'a HashMap<Name, Target>,
+struct PossibleProcedures<'a> {
+    facts: &'a [UnitFacts],
+    globals: &'a HashMap<Name, EntryIndex>,
     /// The procedures for which each dummy procedure may stand.
-    dummies: HashMap<Root, BTreeSet<Target>>,
+    dummies: HashMap<Root, BTreeSet<EntryIndex>>,
 }
 
-impl Meaning<'_> {
+impl PossibleProcedures<'_> {
     /// Returns the entry points for which a name in a unit may stand, as far as the text shows.
-    fn of(&self, unit: usize, named: &Named) -> Vec<Target> {
-        let one = |found: Option<&Target>| found.copied().into_iter().collect();
+    fn of(&self, unit: usize, named: &Named) -> Vec<EntryIndex> {
+        let one = |found: Option<&EntryIndex>| found.copied().into_iter().collect();
         let global = self.globals.get(&named.name);
-        match named.place {
-            Place::Global => one(global),
+        match named.storage_class {
+            StorageClass::Global => one(global),
             // A name that is passed as a procedure may not be known to be global yet.
-            Place::Local => one(self.facts[unit].nested.get(&named.name).or(global)),
+            StorageClass::Local => one(self.facts[unit].nested.get(&named.name).or(global)),
             // A function that calls itself.
-            Place::Result => vec![(unit, 0)],
-            Place::Dummy | Place::Host(_) => {
+            StorageClass::Result => vec![(unit, 0)],
+            StorageClass::Dummy | StorageClass::Host(_) => {
                 let at = root(self.facts, (unit, named.sym));
                 match self.dummies.get(&at) {
                     Some(all) => all.iter().copied().collect(),
                     None => one(self.facts[at.0].nested.get(&named.name)),
                 }
             }
-            Place::Common(_) | Place::Pointee(_) => Vec::new(),
+            StorageClass::Common(_) | StorageClass::Pointee(_) => Vec::new(),
         }
     }
 
@@ -203,7 +203,7 @@ impl Meaning<'_> {
     }
 }
 
-fn fixed_point(facts: &[Facts], globals: &HashMap<Name, Target>) -> HashMap<Root, Class> {
+fn fixed_point(facts: &[UnitFacts], globals: &HashMap<Name, EntryIndex>) -> HashMap<Root, Class> {
     let mut found: HashMap<Root, Class> = HashMap::new();
     for (i, f) in facts.iter().enumerate() {
         for (s, class) in &f.procedures {
@@ -214,7 +214,7 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, Target>) -> HashMap<Root
         .flat_map(|i| facts[i].arrays.iter().map(move |s| (i, *s)))
         .map(|at| root(facts, at))
         .collect();
-    let mut meaning = Meaning {
+    let mut possible = PossibleProcedures {
         facts,
         globals,
         dummies: HashMap::new(),
@@ -224,7 +224,7 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, Target>) -> HashMap<Root
         let mut more = false;
         for (i, f) in facts.iter().enumerate() {
             for call in &f.calls {
-                for target in meaning.of(i, &call.callee) {
+                for target in possible.of(i, &call.callee) {
                     let dummies = &facts[target.0].args[target.1];
                     for (actual, dummy) in call.actuals.iter().zip(dummies) {
                         let (Some(actual), Some(dummy)) = (actual, dummy) else {
@@ -244,7 +244,7 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, Target>) -> HashMap<Root
                         } else {
                             continue;
                         }
-                        more |= meaning.passed(d, i, actual);
+                        more |= possible.passed(d, i, actual);
                     }
                 }
             }
@@ -258,7 +258,7 @@ fn fixed_point(facts: &[Facts], globals: &HashMap<Name, Target>) -> HashMap<Root
 fn apply(
     unit: &mut Unit,
     next: &mut usize,
-    facts: &[Facts],
+    facts: &[UnitFacts],
     found: &HashMap<Root, Class>,
     signatures: &HashMap<Name, (UnitKind, Option<Type>)>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -275,8 +275,8 @@ fn apply(
         if s.class != Class::Variable
             || s.is_array()
             || matches!(
-                s.place,
-                Place::Result | Place::Common(_) | Place::Pointee(_)
+                s.storage_class,
+                StorageClass::Result | StorageClass::Common(_) | StorageClass::Pointee(_)
             )
         {
             continue;
@@ -288,7 +288,7 @@ fn apply(
             continue;
         }
         // An undeclared name that is passed as a procedure.
-        s.place = Place::Global;
+        s.storage_class = StorageClass::Global;
         match signatures.get(&s.name) {
             Some((kind, ty)) => {
                 s.class = if *kind == UnitKind::Function {

@@ -1,8 +1,8 @@
 //! Parses the openings and closings of AD blocks.
 
-use super::line::{Line, Read};
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{AdAssign, AdItem, AdMode, Expr, ImpliedDo, Several};
+use crate::ir::{AdAssign, AdItem, AdMode, Expr, ImpliedDo, VectorMode};
 
 /// The keyword for the derivative of a variable.
 fn word(mode: AdMode) -> &'static str {
@@ -19,10 +19,10 @@ fn other_word(mode: AdMode) -> &'static str {
     }
 }
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Parses `(TANGENT(v) = expr, …)` or the short form `(v)`, optionally preceded by
     /// `DIRECTIONS = n`.
-    pub fn ad_opening(&mut self, mode: AdMode) -> Read<(Option<Several>, Vec<AdItem>)> {
+    pub fn ad_opening(&mut self, mode: AdMode) -> ParseResult<(Option<VectorMode>, Vec<AdItem>)> {
         if self.peek() != b'(' {
             let mut error = self.expected("`(`");
             let word = match mode {
@@ -36,7 +36,7 @@ impl Line<'_> {
             return Err(error);
         }
         self.expect(b'(')?;
-        let several = match self.at_several() {
+        let vector_mode = match self.at_vector_mode() {
             false => None,
             true => {
                 let pattern = self.keyword("PATTERN");
@@ -45,22 +45,22 @@ impl Line<'_> {
                 }
                 self.expect(b'=')?;
                 let count = self.expr()?;
-                Some(Several { pattern, count })
+                Some(VectorMode { pattern, count })
             }
         };
-        let items = match several.is_some() && !self.eat(b',') {
+        let items = match vector_mode.is_some() && !self.eat(b',') {
             true => {
                 self.expect(b')')?;
                 Vec::new()
             }
-            false => self.ad_list(mode, Line::opening_assign)?,
+            false => self.ad_list(mode, StatementParser::opening_assign)?,
         };
         self.end()?;
-        Ok((several, items))
+        Ok((vector_mode, items))
     }
 
     /// Whether `DIRECTIONS =` or `PATTERN =` comes next.
-    fn at_several(&self) -> bool {
+    fn at_vector_mode(&self) -> bool {
         let end = ["DIRECTIONS", "PATTERN"]
             .iter()
             .find_map(|w| self.keyword_end(self.pos, w));
@@ -68,12 +68,12 @@ impl Line<'_> {
     }
 
     /// Parses `(dest = TANGENT(v), …)`, or nothing.
-    pub fn ad_closing(&mut self, mode: AdMode) -> Read<Vec<AdItem>> {
+    pub fn ad_closing(&mut self, mode: AdMode) -> ParseResult<Vec<AdItem>> {
         if self.done() {
             return Ok(Vec::new());
         }
         self.expect(b'(')?;
-        let items = self.ad_list(mode, Line::closing_assign)?;
+        let items = self.ad_list(mode, StatementParser::closing_assign)?;
         self.end()?;
         Ok(items)
     }
@@ -81,8 +81,8 @@ impl Line<'_> {
     fn ad_list(
         &mut self,
         mode: AdMode,
-        assign: fn(&mut Self, AdMode) -> Read<AdAssign>,
-    ) -> Read<Vec<AdItem>> {
+        assign: fn(&mut Self, AdMode) -> ParseResult<AdAssign>,
+    ) -> ParseResult<Vec<AdItem>> {
         let mut items = Vec::new();
         if self.eat(b')') {
             return Ok(items);
@@ -98,8 +98,8 @@ impl Line<'_> {
     fn ad_item(
         &mut self,
         mode: AdMode,
-        assign: fn(&mut Self, AdMode) -> Read<AdAssign>,
-    ) -> Read<AdItem> {
+        assign: fn(&mut Self, AdMode) -> ParseResult<AdAssign>,
+    ) -> ParseResult<AdItem> {
         if !self.eat(b'(') {
             return assign(self, mode).map(AdItem::Assign);
         }
@@ -138,13 +138,13 @@ impl Line<'_> {
     }
 
     /// Parses `TANGENT(v) = expr` or `v`.
-    fn opening_assign(&mut self, mode: AdMode) -> Read<AdAssign> {
+    fn opening_assign(&mut self, mode: AdMode) -> ParseResult<AdAssign> {
         let from = self.pos;
         if self.wrong_word(mode) {
             return Err(self.use_other_word(mode));
         }
         if !self.at_derivative(mode) {
-            let misplaced = self.at_several();
+            let misplaced = self.at_vector_mode();
             let var = self.designator()?;
             if misplaced {
                 let mut error = self.expected("`,` or `)`");
@@ -189,7 +189,7 @@ impl Line<'_> {
     }
 
     /// Parses `dest = TANGENT(v)`.
-    fn closing_assign(&mut self, mode: AdMode) -> Read<AdAssign> {
+    fn closing_assign(&mut self, mode: AdMode) -> ParseResult<AdAssign> {
         let from = self.pos;
         let other = self.designator()?;
         let written = |mode| {
@@ -227,7 +227,7 @@ impl Line<'_> {
     }
 
     /// Parses `TANGENT(v)` or `TANGENT(v, k)` into the variable and the direction.
-    fn derivative(&mut self, mode: AdMode) -> Read<(Expr, Option<Expr>)> {
+    fn derivative(&mut self, mode: AdMode) -> ParseResult<(Expr, Option<Expr>)> {
         self.keyword(word(mode));
         self.expect(b'(')?;
         let var = self.designator()?;

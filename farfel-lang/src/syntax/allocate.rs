@@ -1,12 +1,12 @@
 //! Parses ALLOCATE and DEALLOCATE.
 
-use super::line::{Line, Read};
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Allocation, Expr, ExprKind, StmtKind};
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Parses `ALLOCATE (A(N), B(0:N, 3), STAT=IERR)` or `DEALLOCATE (A, B)`.
-    pub fn allocation(&mut self, free: bool) -> Read<StmtKind> {
+    pub fn allocation(&mut self, free: bool) -> ParseResult<StmtKind> {
         self.expect(b'(')?;
         let (mut objects, mut control) = (Vec::new(), Vec::new());
         loop {

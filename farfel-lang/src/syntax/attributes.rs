@@ -1,15 +1,15 @@
 //! Parses type statements with attributes, and the statements for single attributes.
 
-use super::line::{Line, Read};
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Attribute, DataSet, Dim, Entity, Expr, Intent, Place, SaveItem, SpecKind, SymId, Type,
+    Attribute, DataSet, Dim, Entity, Expr, Intent, SaveItem, SpecKind, StorageClass, SymId, Type,
 };
 use crate::source::Span;
 
 /// The attributes between a type and `::`.
 #[derive(Default)]
-struct Given {
+struct DeclaredAttributes {
     dims: Option<Vec<Dim>>,
     intent: Option<Intent>,
     external: bool,
@@ -20,7 +20,7 @@ struct Given {
 }
 
 /// Attributes of later standards, with advice on what to use instead.
-const FOREIGN: [(&str, &str); 9] = [
+const UNSUPPORTED: [(&str, &str); 9] = [
     (
         "POINTER",
         "use ALLOCATABLE for arrays whose size is decided at run time",
@@ -50,14 +50,14 @@ const FOREIGN: [(&str, &str); 9] = [
     ),
 ];
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Parses `type names` or `type, attributes :: names = values`.
-    pub fn type_statement(&mut self) -> Read<()> {
+    pub fn type_statement(&mut self) -> ParseResult<()> {
         let spec = self.type_spec()?;
         let attributed = self.peek() == b',';
-        let mut given = Given::default();
+        let mut declared = DeclaredAttributes::default();
         while attributed && self.eat(b',') {
-            self.attribute(&mut given)?;
+            self.attribute(&mut declared)?;
         }
         let colons = self.colons();
         if attributed && !colons {
@@ -77,7 +77,7 @@ impl Line<'_> {
                 let bounds = self.dims()?;
                 self.set_dims(sym, span, bounds);
                 dims = true;
-            } else if let Some(bounds) = &given.dims {
+            } else if let Some(bounds) = &declared.dims {
                 self.set_dims(sym, span, bounds.clone());
                 dims = true;
             }
@@ -93,18 +93,18 @@ impl Line<'_> {
             all.push(sym);
             if self.eat(b'/') {
                 let values = self.data_values()?;
-                self.frame.unit.symbols[sym].saved = true;
+                self.open_unit.unit.symbols[sym].saved = true;
                 data.push(DataSet {
                     targets: vec![Expr::var(sym, span)],
                     values,
                 });
-            } else if colons && given.parameter {
+            } else if colons && declared.parameter {
                 self.expect(b'=')?;
                 let value = self.expr()?;
                 self.set_parameter(sym, span, value);
             } else if colons && self.eat(b'=') {
                 let value = self.expr()?;
-                self.set_initial(sym, span, value, &given);
+                self.set_initial(sym, span, value, &declared);
             } else if self.peek() == b'=' && !colons {
                 let mut error = self.expected("`,` or the end of the statement");
                 error.help = Some("an initial value takes `::` before the names".to_owned());
@@ -115,29 +115,29 @@ impl Line<'_> {
             }
         }
         self.end()?;
-        self.note(groups, data, all, given);
+        self.note(groups, data, all, declared);
         Ok(())
     }
 
     /// Parses one attribute between the type and `::`.
-    fn attribute(&mut self, given: &mut Given) -> Read<()> {
+    fn attribute(&mut self, declared: &mut DeclaredAttributes) -> ParseResult<()> {
         if self.keyword("DIMENSION") {
-            given.dims = Some(self.dims()?);
+            declared.dims = Some(self.dims()?);
         } else if self.keyword("INTENT") {
-            given.intent = Some(self.intent()?);
+            declared.intent = Some(self.intent()?);
         } else if self.keyword("EXTERNAL") {
-            given.external = true;
+            declared.external = true;
         } else if self.keyword("INTRINSIC") {
-            given.intrinsic = true;
+            declared.intrinsic = true;
         } else if self.keyword("PARAMETER") {
-            given.parameter = true;
+            declared.parameter = true;
         } else if self.keyword("SAVE") || self.keyword("STATIC") {
-            given.saved = true;
+            declared.saved = true;
         } else if let Some(a) = Attribute::ALL.into_iter().find(|a| self.keyword(a.word())) {
-            given.attributes.push(a);
+            declared.attributes.push(a);
         } else {
             let from = self.pos;
-            if let Some((word, help)) = FOREIGN.iter().find(|(w, _)| self.keyword(w)) {
+            if let Some((word, help)) = UNSUPPORTED.iter().find(|(w, _)| self.keyword(w)) {
                 return Err(Box::new(
                     Diagnostic::error(
                         &rules::UNSUPPORTED,
@@ -155,13 +155,15 @@ impl Line<'_> {
         Ok(())
     }
 
-    fn set_initial(&mut self, sym: SymId, span: Span, value: Expr, given: &Given) {
-        let symbol = &mut self.frame.unit.symbols[sym];
-        let allocatable = given.attributes.contains(&Attribute::Allocatable);
-        let what = match symbol.place {
-            Place::Dummy => "is a dummy argument and has the value that callers give it",
-            Place::Result => "is the function's result and cannot have an initial value",
-            Place::Pointee(_) => "lies where a pointer points and cannot have an initial value",
+    fn set_initial(&mut self, sym: SymId, span: Span, value: Expr, declared: &DeclaredAttributes) {
+        let symbol = &mut self.open_unit.unit.symbols[sym];
+        let allocatable = declared.attributes.contains(&Attribute::Allocatable);
+        let what = match symbol.storage_class {
+            StorageClass::Dummy => "is a dummy argument and has the value that callers give it",
+            StorageClass::Result => "is the function's result and cannot have an initial value",
+            StorageClass::Pointee(_) => {
+                "lies where a pointer points and cannot have an initial value"
+            }
             _ if allocatable => "is not there before ALLOCATE and cannot have an initial value",
             _ => {
                 symbol.saved = true;
@@ -179,10 +181,10 @@ impl Line<'_> {
         groups: Vec<(Type, Vec<Entity>)>,
         data: Vec<DataSet>,
         all: Vec<SymId>,
-        given: Given,
+        declared: DeclaredAttributes,
     ) {
         // The bounds of a constant may depend on the constant before it.
-        let one_by_one = given.parameter
+        let one_by_one = declared.parameter
             && all.len() > 1
             && groups.iter().any(|(_, l)| l.iter().any(|e| e.dims));
         for (ty, list) in groups {
@@ -198,31 +200,31 @@ impl Line<'_> {
         if !data.is_empty() {
             self.spec(SpecKind::Data(data));
         }
-        if let Some(intent) = given.intent {
+        if let Some(intent) = declared.intent {
             self.spec(SpecKind::Intent(intent, all.clone()));
         }
-        if given.external {
+        if declared.external {
             for sym in &all {
-                self.frame.unit.symbols[*sym].external = true;
+                self.open_unit.unit.symbols[*sym].external = true;
             }
             self.spec(SpecKind::External(all.clone()));
         }
-        if given.intrinsic {
+        if declared.intrinsic {
             self.spec(SpecKind::Intrinsic(all.clone()));
         }
-        if given.parameter && !one_by_one {
+        if declared.parameter && !one_by_one {
             self.spec(SpecKind::Parameter(all.clone()));
         }
-        for attribute in given.attributes {
+        for attribute in declared.attributes {
             let list = all.iter().map(|sym| Entity {
                 sym: *sym,
                 dims: false,
             });
             self.set_attribute(attribute, list.collect());
         }
-        if given.saved {
+        if declared.saved {
             for sym in &all {
-                self.frame.unit.symbols[*sym].saved = true;
+                self.open_unit.unit.symbols[*sym].saved = true;
             }
             self.spec(SpecKind::Save(all.into_iter().map(SaveItem::Var).collect()));
         }
@@ -230,13 +232,15 @@ impl Line<'_> {
 
     fn set_attribute(&mut self, attribute: Attribute, list: Vec<Entity>) {
         for e in &list {
-            self.frame.unit.symbols[e.sym].attributes.insert(attribute);
+            self.open_unit.unit.symbols[e.sym]
+                .attributes
+                .insert(attribute);
         }
         self.spec(SpecKind::Attribute(attribute, list));
     }
 
     /// Parses `ALLOCATABLE A(:, :), B` and the like.
-    pub fn attribute_statement(&mut self, attribute: Attribute) -> Read<()> {
+    pub fn attribute_statement(&mut self, attribute: Attribute) -> ParseResult<()> {
         self.colons();
         let mut list = Vec::new();
         loop {
@@ -257,7 +261,7 @@ impl Line<'_> {
     }
 
     /// Parses `POINTER (P, A(10)), (Q, B)`: Cray pointers.
-    pub fn cray_pointers(&mut self) -> Read<()> {
+    pub fn cray_pointers(&mut self) -> ParseResult<()> {
         if self.peek() != b'(' {
             let mut error = self.expected("`(`, the name of a pointer and that of its target");
             error.help = Some(
@@ -291,22 +295,24 @@ impl Line<'_> {
     }
 
     fn set_pointee(&mut self, pointer: SymId, at: Span, sym: SymId, span: Span) {
-        let symbols = &mut self.frame.unit.symbols;
+        let symbols = &mut self.open_unit.unit.symbols;
         // Without a declaration it is an integer that can hold an address.
         if !symbols[pointer].typed {
             symbols[pointer].ty = Some(Type::Integer(8));
         }
-        let wrong = match (&symbols[sym].place, &symbols[pointer].place) {
+        let wrong = match (&symbols[sym].storage_class, &symbols[pointer].storage_class) {
             _ if pointer == sym => Some((sym, span, "cannot point to itself")),
-            (_, Place::Pointee(_)) => Some((pointer, at, "is what another pointer points to")),
-            (Place::Local, _) if symbols[sym].saved => Some((
+            (_, StorageClass::Pointee(_)) => {
+                Some((pointer, at, "is what another pointer points to"))
+            }
+            (StorageClass::Local, _) if symbols[sym].saved => Some((
                 sym,
                 span,
                 "has storage of its own and cannot be where a pointer points",
             )),
-            (Place::Local, _) => None,
-            (Place::Pointee(_), _) => Some((sym, span, "is what another pointer points to")),
-            (Place::Dummy, _) => Some((
+            (StorageClass::Local, _) => None,
+            (StorageClass::Pointee(_), _) => Some((sym, span, "is what another pointer points to")),
+            (StorageClass::Dummy, _) => Some((
                 sym,
                 span,
                 "is a dummy argument and cannot be where a pointer points",
@@ -318,7 +324,7 @@ impl Line<'_> {
             )),
         };
         match wrong {
-            None => symbols[sym].place = Place::Pointee(pointer),
+            None => symbols[sym].storage_class = StorageClass::Pointee(pointer),
             Some((what, span, why)) => {
                 let message = format!("{} {why}", symbols[what].name);
                 self.conflict(span, message, what);

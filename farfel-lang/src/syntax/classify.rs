@@ -4,12 +4,12 @@
 //! without a comma after it makes an assignment, whatever letters precede it.
 
 use super::form::CHAR;
-use super::line::{Line, is_name_letter};
+use super::statement_parser::{StatementParser, is_name_letter};
 use crate::ir::{AdMode, Attribute, IoKind};
 
 /// The kinds of statements, as far as their first words determine them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StatementKind {
     Assignment,
     // Headers.
     Program,
@@ -71,31 +71,34 @@ pub(super) enum Kind {
     Contains,
     Use,
     /// Statements of Fortran that Farfel does not support.
-    Foreign,
+    Unsupported,
     Unknown,
 }
 
-impl Kind {
+impl StatementKind {
     pub fn is_header(self) -> bool {
-        matches!(self, Kind::Program | Kind::Subprogram | Kind::BlockData)
+        matches!(
+            self,
+            StatementKind::Program | StatementKind::Subprogram | StatementKind::BlockData
+        )
     }
 
     /// Whether this is a specification statement, which may not follow executable ones.
     pub fn is_specification(self) -> bool {
         matches!(
             self,
-            Kind::Type
-                | Kind::Dimension
-                | Kind::Parameter
-                | Kind::Implicit
-                | Kind::External
-                | Kind::Intrinsic
-                | Kind::Common
-                | Kind::Equivalence
-                | Kind::Save
-                | Kind::Intent
-                | Kind::Attribute(_)
-                | Kind::Pointer
+            StatementKind::Type
+                | StatementKind::Dimension
+                | StatementKind::Parameter
+                | StatementKind::Implicit
+                | StatementKind::External
+                | StatementKind::Intrinsic
+                | StatementKind::Common
+                | StatementKind::Equivalence
+                | StatementKind::Save
+                | StatementKind::Intent
+                | StatementKind::Attribute(_)
+                | StatementKind::Pointer
         )
     }
 }
@@ -113,90 +116,93 @@ pub(super) const TYPES: [&str; 8] = [
 ];
 
 /// The keywords of statements. A keyword that is a prefix of another one comes after it.
-const WORDS: &[(&str, Kind)] = &[
-    ("ACCEPT", Kind::Terminal(IoKind::Read)),
-    ("ADF", Kind::Ad(AdMode::Forward)),
-    ("ADR", Kind::Ad(AdMode::Reverse)),
-    ("ALLOCATABLE", Kind::Attribute(Attribute::Allocatable)),
-    ("ALLOCATE", Kind::Allocate(false)),
-    ("ASSIGN", Kind::Assign),
-    ("AUTOMATIC", Kind::Attribute(Attribute::Automatic)),
-    ("BACKSPACE", Kind::Io(IoKind::Backspace)),
-    ("BLOCK DATA", Kind::BlockData),
-    ("CALL", Kind::Call),
-    ("CASE", Kind::Case),
-    ("CLOSE", Kind::Io(IoKind::Close)),
-    ("COMMON", Kind::Common),
-    ("CONTINUE", Kind::Continue),
-    ("CYCLE", Kind::Cycle),
-    ("DATA", Kind::Data),
-    ("DEALLOCATE", Kind::Allocate(true)),
-    ("DIMENSION", Kind::Dimension),
-    ("DO", Kind::Do),
-    ("ELSE IF", Kind::ElseIf),
-    ("ELSE WHERE", Kind::ElseWhere),
-    ("ELSE", Kind::Else),
-    ("END ADF", Kind::EndAd(AdMode::Forward)),
-    ("END ADR", Kind::EndAd(AdMode::Reverse)),
-    ("END FILE", Kind::Io(IoKind::Endfile)),
-    ("END IF", Kind::EndIf),
-    ("END DO", Kind::EndDo),
-    ("END SELECT", Kind::EndSelect),
-    ("END WHERE", Kind::EndWhere),
-    ("END", Kind::End),
-    ("ENTRY", Kind::Entry),
-    ("EQUIVALENCE", Kind::Equivalence),
-    ("EXIT", Kind::Exit),
-    ("EXTERNAL", Kind::External),
-    ("FLUSH", Kind::Io(IoKind::Flush)),
-    ("FORMAT", Kind::Format),
-    ("GO TO", Kind::Goto),
-    ("IF", Kind::If),
-    ("IMPLICIT", Kind::Implicit),
-    ("INCLUDE", Kind::Include),
-    ("INQUIRE", Kind::Io(IoKind::Inquire)),
-    ("INTENT", Kind::Intent),
-    ("INTRINSIC", Kind::Intrinsic),
-    ("NAMELIST", Kind::Namelist),
-    ("OPEN", Kind::Io(IoKind::Open)),
-    ("OPTIONAL", Kind::Attribute(Attribute::Optional)),
-    ("PARAMETER", Kind::Parameter),
-    ("PAUSE", Kind::Pause),
-    ("POINTER", Kind::Pointer),
-    ("PRINT", Kind::Io(IoKind::Print)),
-    ("PROGRAM", Kind::Program),
-    ("READ", Kind::Io(IoKind::Read)),
-    ("RETURN", Kind::Return),
-    ("REWIND", Kind::Io(IoKind::Rewind)),
-    ("SAVE", Kind::Save),
-    ("SELECT CASE", Kind::Select),
+const WORDS: &[(&str, StatementKind)] = &[
+    ("ACCEPT", StatementKind::Terminal(IoKind::Read)),
+    ("ADF", StatementKind::Ad(AdMode::Forward)),
+    ("ADR", StatementKind::Ad(AdMode::Reverse)),
+    (
+        "ALLOCATABLE",
+        StatementKind::Attribute(Attribute::Allocatable),
+    ),
+    ("ALLOCATE", StatementKind::Allocate(false)),
+    ("ASSIGN", StatementKind::Assign),
+    ("AUTOMATIC", StatementKind::Attribute(Attribute::Automatic)),
+    ("BACKSPACE", StatementKind::Io(IoKind::Backspace)),
+    ("BLOCK DATA", StatementKind::BlockData),
+    ("CALL", StatementKind::Call),
+    ("CASE", StatementKind::Case),
+    ("CLOSE", StatementKind::Io(IoKind::Close)),
+    ("COMMON", StatementKind::Common),
+    ("CONTINUE", StatementKind::Continue),
+    ("CYCLE", StatementKind::Cycle),
+    ("DATA", StatementKind::Data),
+    ("DEALLOCATE", StatementKind::Allocate(true)),
+    ("DIMENSION", StatementKind::Dimension),
+    ("DO", StatementKind::Do),
+    ("ELSE IF", StatementKind::ElseIf),
+    ("ELSE WHERE", StatementKind::ElseWhere),
+    ("ELSE", StatementKind::Else),
+    ("END ADF", StatementKind::EndAd(AdMode::Forward)),
+    ("END ADR", StatementKind::EndAd(AdMode::Reverse)),
+    ("END FILE", StatementKind::Io(IoKind::Endfile)),
+    ("END IF", StatementKind::EndIf),
+    ("END DO", StatementKind::EndDo),
+    ("END SELECT", StatementKind::EndSelect),
+    ("END WHERE", StatementKind::EndWhere),
+    ("END", StatementKind::End),
+    ("ENTRY", StatementKind::Entry),
+    ("EQUIVALENCE", StatementKind::Equivalence),
+    ("EXIT", StatementKind::Exit),
+    ("EXTERNAL", StatementKind::External),
+    ("FLUSH", StatementKind::Io(IoKind::Flush)),
+    ("FORMAT", StatementKind::Format),
+    ("GO TO", StatementKind::Goto),
+    ("IF", StatementKind::If),
+    ("IMPLICIT", StatementKind::Implicit),
+    ("INCLUDE", StatementKind::Include),
+    ("INQUIRE", StatementKind::Io(IoKind::Inquire)),
+    ("INTENT", StatementKind::Intent),
+    ("INTRINSIC", StatementKind::Intrinsic),
+    ("NAMELIST", StatementKind::Namelist),
+    ("OPEN", StatementKind::Io(IoKind::Open)),
+    ("OPTIONAL", StatementKind::Attribute(Attribute::Optional)),
+    ("PARAMETER", StatementKind::Parameter),
+    ("PAUSE", StatementKind::Pause),
+    ("POINTER", StatementKind::Pointer),
+    ("PRINT", StatementKind::Io(IoKind::Print)),
+    ("PROGRAM", StatementKind::Program),
+    ("READ", StatementKind::Io(IoKind::Read)),
+    ("RETURN", StatementKind::Return),
+    ("REWIND", StatementKind::Io(IoKind::Rewind)),
+    ("SAVE", StatementKind::Save),
+    ("SELECT CASE", StatementKind::Select),
     // Another keyword for SAVE.
-    ("STATIC", Kind::Save),
-    ("STOP", Kind::Stop),
-    ("TARGET", Kind::Attribute(Attribute::Target)),
-    ("VOLATILE", Kind::Attribute(Attribute::Volatile)),
-    ("WHERE", Kind::Where),
-    ("WRITE", Kind::Io(IoKind::Write)),
-    ("CONTAINS", Kind::Contains),
-    ("USE", Kind::Use),
-    ("TYPE", Kind::Terminal(IoKind::Print)),
-    ("TYPE", Kind::Foreign),
+    ("STATIC", StatementKind::Save),
+    ("STOP", StatementKind::Stop),
+    ("TARGET", StatementKind::Attribute(Attribute::Target)),
+    ("VOLATILE", StatementKind::Attribute(Attribute::Volatile)),
+    ("WHERE", StatementKind::Where),
+    ("WRITE", StatementKind::Io(IoKind::Write)),
+    ("CONTAINS", StatementKind::Contains),
+    ("USE", StatementKind::Use),
+    ("TYPE", StatementKind::Terminal(IoKind::Print)),
+    ("TYPE", StatementKind::Unsupported),
 ];
 
 /// Returns all keywords that may begin a statement, for suggestions.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     WORDS
         .iter()
-        .filter(|(_, k)| *k != Kind::Foreign)
+        .filter(|(_, k)| *k != StatementKind::Unsupported)
         .map(|(w, _)| *w)
         .chain(TYPES)
         .chain(["FUNCTION", "SUBROUTINE"])
 }
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Returns the kind of the statement from here on. Skips its keyword, except for assignments,
     /// types, subprogram headers and unknown statements.
-    pub fn classify(&mut self) -> Kind {
+    pub fn classify(&mut self) -> StatementKind {
         let shape = self.shape();
         if let Some(eq) = shape.assign
             && self.is_target(eq)
@@ -204,7 +210,7 @@ impl Line<'_> {
             && !shape.comma
             && !self.is_bare_parameter()
         {
-            return Kind::Assignment;
+            return StatementKind::Assignment;
         }
         if shape.comma
             && let Some(end) = self.keyword_end(self.pos, "DO")
@@ -213,11 +219,11 @@ impl Line<'_> {
         {
             self.mark_keyword(end, "DO");
             self.pos = end;
-            return Kind::Do;
+            return StatementKind::Do;
         }
         let first = self.peek();
         if self.is_header() {
-            return Kind::Subprogram;
+            return StatementKind::Subprogram;
         }
         for (word, kind) in WORDS {
             if word.as_bytes()[0] == first
@@ -236,15 +242,15 @@ impl Line<'_> {
             .find_map(|(w, end)| (w != "BLOCK" || self.at(end) == 0).then_some(end))
         {
             self.pos = end;
-            return Kind::Foreign;
+            return StatementKind::Unsupported;
         }
         if TYPES
             .iter()
             .any(|t| t.as_bytes()[0] == first && self.keyword_end(self.pos, t).is_some())
         {
-            return Kind::Type;
+            return StatementKind::Type;
         }
-        Kind::Unknown
+        StatementKind::Unknown
     }
 
     /// Whether this is `PARAMETER N = 3`, which in fixed form only differs from an assignment in
@@ -254,16 +260,16 @@ impl Line<'_> {
             self.at(end).is_ascii_uppercase()
                 && self.st.gap(end)
                 && !self
-                    .frame
+                    .open_unit
                     .declares(self.text(self.pos, self.name_end(self.pos)))
         })
     }
 
     /// Whether the letters after a keyword are compatible with the statement.
-    fn fits(&self, kind: Kind, end: usize) -> bool {
+    fn fits(&self, kind: StatementKind, end: usize) -> bool {
         let next = self.at(end);
         match kind {
-            Kind::Do => {
+            StatementKind::Do => {
                 next == 0
                     || next.is_ascii_digit()
                     || ["WHILE", "CONCURRENT"]
@@ -271,28 +277,33 @@ impl Line<'_> {
                         .any(|w| self.keyword_end(end, w).is_some())
             }
             // An error without parentheses, but still the beginning of a block.
-            Kind::If | Kind::ElseIf => next == b'(' || self.st.text.ends_with(b"THEN"),
+            StatementKind::If | StatementKind::ElseIf => {
+                next == b'(' || self.st.text.ends_with(b"THEN")
+            }
             // `ADF X` without parentheses is an error, but still the beginning of a block.
-            Kind::Ad(_) => {
+            StatementKind::Ad(_) => {
                 next == b'(' || self.st.gap(end) && self.name_end(end) == self.st.text.len()
             }
-            Kind::Format | Kind::Allocate(_) => next == b'(',
-            Kind::Select | Kind::Where => next == b'(',
-            Kind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
-            Kind::Terminal(_) => {
+            StatementKind::Format | StatementKind::Allocate(_) => next == b'(',
+            StatementKind::Select | StatementKind::Where => next == b'(',
+            StatementKind::Case => next == b'(' || self.keyword_end(end, "DEFAULT").is_some(),
+            StatementKind::Terminal(_) => {
                 matches!(next, b'*' | b'0'..=b'9' | CHAR)
                     || self.name_end(end) > end && self.at(self.name_end(end)) == b','
             }
-            Kind::Foreign => !matches!(next, b'*' | b'='),
-            Kind::Continue => next == 0,
+            StatementKind::Unsupported => !matches!(next, b'*' | b'='),
+            StatementKind::Continue => next == 0,
             // The name of the construct may follow.
-            Kind::Else => next == 0 || self.name_end(end) == self.st.text.len(),
-            Kind::ElseWhere => matches!(next, 0 | b'(') || self.name_end(end) == self.st.text.len(),
-            Kind::EndIf | Kind::EndDo | Kind::EndSelect | Kind::EndWhere => {
-                next == 0 || self.at(end).is_ascii_uppercase()
+            StatementKind::Else => next == 0 || self.name_end(end) == self.st.text.len(),
+            StatementKind::ElseWhere => {
+                matches!(next, 0 | b'(') || self.name_end(end) == self.st.text.len()
             }
-            Kind::EndAd(_) => next == 0 || next == b'(',
-            Kind::End => {
+            StatementKind::EndIf
+            | StatementKind::EndDo
+            | StatementKind::EndSelect
+            | StatementKind::EndWhere => next == 0 || self.at(end).is_ascii_uppercase(),
+            StatementKind::EndAd(_) => next == 0 || next == b'(',
+            StatementKind::End => {
                 next == 0
                     || ["FUNCTION", "SUBROUTINE", "PROGRAM", "BLOCK DATA"]
                         .iter()

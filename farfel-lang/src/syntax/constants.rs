@@ -2,16 +2,16 @@
 
 use super::expr::WORDS;
 use super::form::CHAR;
-use super::form::Piece;
-use super::line::{Line, Read};
+use super::form::TokenKind;
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Class, Expr, ExprKind, Name, Place};
+use crate::ir::{Class, Expr, ExprKind, Name, StorageClass};
 use crate::source::Span;
 use crate::storage::constant;
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Reads a number: `12`, `1.`, `.5`, `1.5E-3`, `2D0`.
-    pub(super) fn numeric(&mut self) -> Read<Expr> {
+    pub(super) fn numeric(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         let mut at = self.digits_end(from);
         let mut real = false;
@@ -31,7 +31,7 @@ impl Line<'_> {
             }
         }
         self.pos = at;
-        self.st.mark(from, at, Piece::Number);
+        self.st.mark(from, at, TokenKind::Number);
         let span = self.since(from);
         let text = self.text(from, at);
         let kind = self.kind_suffix()?;
@@ -65,7 +65,7 @@ impl Line<'_> {
                 || rest.starts_with(b".NOT."))
     }
 
-    pub(super) fn logical(&mut self) -> Read<Expr> {
+    pub(super) fn logical(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         for (word, value) in [(".TRUE.", true), (".FALSE.", false)] {
             if self.rest().starts_with(word.as_bytes()) {
@@ -81,7 +81,7 @@ impl Line<'_> {
     /// Returns the value of a kind: a constant expression whose names are declared above, in this
     /// unit or one around it.
     pub(super) fn kind_value(&self, mut kind: Expr) -> Option<i64> {
-        let symbols = &self.frame.unit.symbols;
+        let symbols = &self.open_unit.unit.symbols;
         kind.rewrite(&mut |e| {
             let ExprKind::Var(s) = e.kind else {
                 return;
@@ -91,7 +91,7 @@ impl Line<'_> {
                 || own.typed
                 || own.external
                 || own.is_array()
-                || own.place != Place::Local;
+                || own.storage_class != StorageClass::Local;
             if declared {
                 return;
             }
@@ -105,11 +105,11 @@ impl Line<'_> {
                 *e = Expr::int(n, e.span);
             }
         });
-        constant::integer(&self.frame.unit, &kind)
+        constant::integer(&self.open_unit.unit, &kind)
     }
 
     /// Parses `_8` or `_NAME` after a constant.
-    fn kind_suffix(&mut self) -> Read<Option<u8>> {
+    fn kind_suffix(&mut self) -> ParseResult<Option<u8>> {
         let next = self.at(self.pos + 1);
         if self.peek() != b'_' || !next.is_ascii_digit() && !next.is_ascii_uppercase() {
             return Ok(None);
@@ -187,7 +187,7 @@ fn of_kind(text: &str, kind: u8) -> Option<Name> {
     })
 }
 
-fn kinded(constant: Expr, kind: Option<u8>, span: Span, word: &str) -> Read<Expr> {
+fn kinded(constant: Expr, kind: Option<u8>, span: Span, word: &str) -> ParseResult<Expr> {
     match kind {
         None => Ok(constant),
         Some(n @ (1 | 2 | 4 | 8)) => Ok(Expr::new(ExprKind::Kind(Box::new(constant), n), span)),

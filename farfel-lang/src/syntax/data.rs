@@ -1,12 +1,12 @@
 //! Parses DATA, and the loop control that it shares with other statements.
 
 use super::form::{CHAR, HOLLERITH};
-use super::line::{Line, Read};
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::ir::{Class, DataSet, Expr, ExprKind, SpecKind, SymId, UnOp};
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Parses `DATA targets / values /, …`.
-    pub fn data(&mut self) -> Read<()> {
+    pub fn data(&mut self) -> ParseResult<()> {
         let mut sets = Vec::new();
         loop {
             let mut targets = Vec::new();
@@ -35,12 +35,12 @@ impl Line<'_> {
         if let ExprKind::ImpliedDo(d) = &target.kind {
             d.items.iter().for_each(|i| self.mark_saved(i));
         } else if let Some(sym) = target.base() {
-            self.frame.unit.symbols[sym].saved = true;
+            self.open_unit.unit.symbols[sym].saved = true;
         }
     }
 
     /// Parses a variable, array, element, substring or implied DO.
-    fn data_target(&mut self) -> Read<Expr> {
+    fn data_target(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         if !self.eat(b'(') {
             return self.designator();
@@ -61,7 +61,7 @@ impl Line<'_> {
     }
 
     /// Parses `var = from, to, step`.
-    pub fn loop_control(&mut self) -> Read<(SymId, Expr, Expr, Option<Expr>)> {
+    pub fn loop_control(&mut self) -> ParseResult<(SymId, Expr, Expr, Option<Expr>)> {
         let (var, _) = self.expect_sym("a loop variable")?;
         self.expect(b'=')?;
         let from = self.expr()?;
@@ -78,7 +78,7 @@ impl Line<'_> {
     }
 
     /// Parses the values of DATA up to the closing slash.
-    pub(super) fn data_values(&mut self) -> Read<Vec<(Option<Expr>, Expr)>> {
+    pub(super) fn data_values(&mut self) -> ParseResult<Vec<(Option<Expr>, Expr)>> {
         let mut values = Vec::new();
         loop {
             let first = self.data_value()?;
@@ -98,7 +98,7 @@ impl Line<'_> {
     }
 
     /// Parses a constant with an optional sign. Operators end it, as `*` repeats and `/` closes.
-    fn data_value(&mut self) -> Read<Expr> {
+    fn data_value(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         let op = match self.peek() {
             b'-' => Some(UnOp::Minus),
@@ -110,9 +110,9 @@ impl Line<'_> {
                 b'T' | b'F' if matches!(self.at(from + 1), b',' | b'/') => {
                     // `T` and `F` for logical constants are an old custom, unless there are
                     // constants with these names.
-                    let known = self.frame.unit.symbols.find(self.text(from, from + 1));
+                    let known = self.open_unit.unit.symbols.find(self.text(from, from + 1));
                     let constant = known.is_some_and(|s| {
-                        matches!(self.frame.unit.symbols[s].class, Class::Parameter(_))
+                        matches!(self.open_unit.unit.symbols[s].class, Class::Parameter(_))
                     });
                     if constant {
                         return self.primary();

@@ -1,22 +1,23 @@
 //! Parses specification statements, which define the symbols and leave a [`Spec`] that records
 //! where each fact is written.
 
-use super::line::{Line, Read};
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Class, Dim, Entity, Expr, ExprKind, Intent, Name, Place, SaveItem, Spec, SpecKind, SymId, Type,
+    Class, Dim, Entity, Expr, ExprKind, Intent, Name, SaveItem, Spec, SpecKind, StorageClass,
+    SymId, Type,
 };
 use crate::source::Span;
 use std::collections::HashSet;
 
-impl Line<'_> {
+impl StatementParser<'_> {
     pub(super) fn spec(&mut self, kind: SpecKind) {
         let span = self.st.whole();
-        self.frame.unit.specs.push(Spec { kind, span });
+        self.open_unit.unit.specs.push(Spec { kind, span });
     }
 
     pub(super) fn conflict(&mut self, span: Span, message: String, sym: SymId) {
-        let first = self.frame.unit.symbols[sym].span;
+        let first = self.open_unit.unit.symbols[sym].span;
         self.diagnostics.push(
             Diagnostic::error(&rules::CONFLICTING_DECLARATION, span, message)
                 .related(first, "first mentioned here"),
@@ -24,7 +25,7 @@ impl Line<'_> {
     }
 
     /// Parses an expression or `*`.
-    pub(super) fn bound(&mut self) -> Read<Expr> {
+    pub(super) fn bound(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         if self.peek() == b'*' && matches!(self.at(from + 1), b')' | b',') {
             self.pos += 1;
@@ -34,7 +35,7 @@ impl Line<'_> {
     }
 
     /// Parses `(bounds)`.
-    pub(super) fn dims(&mut self) -> Read<Vec<Dim>> {
+    pub(super) fn dims(&mut self) -> ParseResult<Vec<Dim>> {
         self.expect(b'(')?;
         let mut dims = Vec::new();
         loop {
@@ -69,8 +70,8 @@ impl Line<'_> {
     }
 
     pub(super) fn set_dims(&mut self, sym: SymId, span: Span, dims: Vec<Dim>) {
-        if self.frame.unit.symbols[sym].is_array() {
-            let name = self.frame.unit.symbols[sym].name.clone();
+        if self.open_unit.unit.symbols[sym].is_array() {
+            let name = self.open_unit.unit.symbols[sym].name.clone();
             self.conflict(
                 span,
                 format!("the bounds of {name} are declared twice"),
@@ -78,11 +79,11 @@ impl Line<'_> {
             );
             return;
         }
-        self.frame.unit.symbols[sym].dims = dims;
+        self.open_unit.unit.symbols[sym].dims = dims;
     }
 
     pub(super) fn set_type(&mut self, sym: SymId, span: Span, ty: Type, length: Option<Expr>) {
-        let symbol = &mut self.frame.unit.symbols[sym];
+        let symbol = &mut self.open_unit.unit.symbols[sym];
         if symbol.typed {
             let name = symbol.name.clone();
             let old = symbol.ty;
@@ -100,7 +101,7 @@ impl Line<'_> {
     }
 
     /// Parses `DIMENSION A(10), B(N)`.
-    pub fn dimension(&mut self) -> Read<()> {
+    pub fn dimension(&mut self) -> ParseResult<()> {
         self.colons();
         let mut list = Vec::new();
         loop {
@@ -127,7 +128,7 @@ impl Line<'_> {
     }
 
     /// Parses `PARAMETER (A = 1, B = 2*A)`, or the same without parentheses.
-    pub fn parameter(&mut self) -> Read<()> {
+    pub fn parameter(&mut self) -> ParseResult<()> {
         let parens = self.eat(b'(');
         let mut list = Vec::new();
         loop {
@@ -149,15 +150,17 @@ impl Line<'_> {
     }
 
     pub(super) fn set_parameter(&mut self, sym: SymId, span: Span, value: Expr) {
-        let symbol = &mut self.frame.unit.symbols[sym];
+        let symbol = &mut self.open_unit.unit.symbols[sym];
         let name = symbol.name.clone();
-        if symbol.class != Class::Unknown || symbol.place != Place::Local {
-            let what = match (&symbol.class, &symbol.place) {
+        if symbol.class != Class::Unknown || symbol.storage_class != StorageClass::Local {
+            let what = match (&symbol.class, &symbol.storage_class) {
                 (Class::Parameter(_), _) => "is given a value twice",
-                (_, Place::Dummy) => "is a dummy argument and cannot be a constant",
-                (_, Place::Result) => "is the function's result and cannot be a constant",
-                (_, Place::Common(_)) => "is in a COMMON block and cannot be a constant",
-                (_, Place::Pointee(_)) => "lies where a pointer points and cannot be a constant",
+                (_, StorageClass::Dummy) => "is a dummy argument and cannot be a constant",
+                (_, StorageClass::Result) => "is the function's result and cannot be a constant",
+                (_, StorageClass::Common(_)) => "is in a COMMON block and cannot be a constant",
+                (_, StorageClass::Pointee(_)) => {
+                    "lies where a pointer points and cannot be a constant"
+                }
                 _ => "is something else already and cannot be a constant",
             };
             self.conflict(span, format!("{name} {what}"), sym);
@@ -167,13 +170,13 @@ impl Line<'_> {
     }
 
     /// Parses `EXTERNAL names` and `INTRINSIC names`.
-    pub fn procedures(&mut self, external: bool) -> Read<()> {
+    pub fn procedures(&mut self, external: bool) -> ParseResult<()> {
         self.colons();
         let mut list = Vec::new();
         loop {
             let (sym, _) = self.expect_sym("the name of a procedure")?;
             if external {
-                self.frame.unit.symbols[sym].external = true;
+                self.open_unit.unit.symbols[sym].external = true;
             }
             list.push(sym);
             if !self.eat(b',') {
@@ -190,7 +193,7 @@ impl Line<'_> {
     }
 
     /// Parses `COMMON /BLOCK/ names, /OTHER/ names`.
-    pub fn common(&mut self) -> Read<()> {
+    pub fn common(&mut self) -> ParseResult<()> {
         let mut blocks: Vec<(Name, Vec<Entity>)> = Vec::new();
         let mut block = Name::default();
         loop {
@@ -230,16 +233,16 @@ impl Line<'_> {
     }
 
     fn set_common(&mut self, sym: SymId, span: Span, block: &Name) {
-        let symbol = &mut self.frame.unit.symbols[sym];
-        let what = match (&symbol.place, &symbol.class) {
-            (Place::Local, Class::Parameter(_)) => "is a constant and cannot be in COMMON",
-            (Place::Local, _) => {
-                symbol.place = Place::Common(block.clone());
+        let symbol = &mut self.open_unit.unit.symbols[sym];
+        let what = match (&symbol.storage_class, &symbol.class) {
+            (StorageClass::Local, Class::Parameter(_)) => "is a constant and cannot be in COMMON",
+            (StorageClass::Local, _) => {
+                symbol.storage_class = StorageClass::Common(block.clone());
                 return;
             }
-            (Place::Dummy, _) => "is a dummy argument and cannot be in COMMON",
-            (Place::Result, _) => "is the function's result and cannot be in COMMON",
-            (Place::Pointee(_), _) => "lies where a pointer points and cannot be in COMMON",
+            (StorageClass::Dummy, _) => "is a dummy argument and cannot be in COMMON",
+            (StorageClass::Result, _) => "is the function's result and cannot be in COMMON",
+            (StorageClass::Pointee(_), _) => "lies where a pointer points and cannot be in COMMON",
             _ => "is in a COMMON block twice",
         };
         let message = format!("{} {what}", symbol.name);
@@ -247,7 +250,7 @@ impl Line<'_> {
     }
 
     /// Parses `EQUIVALENCE (A, B(1)), (C, D)`.
-    pub fn equivalence(&mut self) -> Read<()> {
+    pub fn equivalence(&mut self) -> ParseResult<()> {
         let mut groups = Vec::new();
         loop {
             self.expect(b'(')?;
@@ -270,7 +273,7 @@ impl Line<'_> {
     }
 
     /// Parses `SAVE` or `SAVE A, /BLOCK/`.
-    pub fn save(&mut self) -> Read<()> {
+    pub fn save(&mut self) -> ParseResult<()> {
         self.colons();
         let mut items = Vec::new();
         if !self.done() {
@@ -281,7 +284,7 @@ impl Line<'_> {
                     items.push(SaveItem::Common(name.into()));
                 } else {
                     let (sym, _) = self.expect_sym("a variable or `/`")?;
-                    self.frame.unit.symbols[sym].saved = true;
+                    self.open_unit.unit.symbols[sym].saved = true;
                     items.push(SaveItem::Var(sym));
                 }
                 if !self.eat(b',') {
@@ -295,7 +298,7 @@ impl Line<'_> {
     }
 
     /// Parses `NAMELIST /GROUP/ names`.
-    pub fn namelist(&mut self) -> Read<()> {
+    pub fn namelist(&mut self) -> ParseResult<()> {
         loop {
             self.expect(b'/')?;
             let (group, span) = self.expect_sym("the name of the group")?;
@@ -308,11 +311,11 @@ impl Line<'_> {
                     break;
                 }
             }
-            if self.frame.unit.symbols[group].class == Class::Unknown {
-                self.frame.unit.symbols[group].class = Class::Namelist(members);
+            if self.open_unit.unit.symbols[group].class == Class::Unknown {
+                self.open_unit.unit.symbols[group].class = Class::Namelist(members);
                 self.spec(SpecKind::Namelist(group));
             } else {
-                let name = self.frame.unit.symbols[group].name.clone();
+                let name = self.open_unit.unit.symbols[group].name.clone();
                 self.conflict(span, format!("{name} is declared twice"), group);
             }
             if self.done() {
@@ -322,7 +325,7 @@ impl Line<'_> {
     }
 
     /// Parses `INTENT(IN) names`.
-    pub fn intent_statement(&mut self) -> Read<()> {
+    pub fn intent_statement(&mut self) -> ParseResult<()> {
         let intent = self.intent()?;
         self.colons();
         let mut list = Vec::new();
@@ -338,7 +341,7 @@ impl Line<'_> {
         Ok(())
     }
 
-    pub(super) fn intent(&mut self) -> Read<Intent> {
+    pub(super) fn intent(&mut self) -> ParseResult<Intent> {
         self.expect(b'(')?;
         let intent = if self.keyword("IN OUT") {
             Intent::InOut
@@ -379,10 +382,10 @@ impl Line<'_> {
             return false;
         }
         let name = self.text(self.pos, end);
-        let own = self.frame.unit.symbols.find(name);
+        let own = self.open_unit.unit.symbols.find(name);
         if let Some(s) = own {
-            let s = &self.frame.unit.symbols[s];
-            return !s.is_array() && s.place == Place::Local;
+            let s = &self.open_unit.unit.symbols[s];
+            return !s.is_array() && s.storage_class == StorageClass::Local;
         }
         let around = self.hosts.iter().rev().find_map(|h| {
             let s = h.unit.symbols.find(name)?;
@@ -392,7 +395,7 @@ impl Line<'_> {
     }
 
     /// Parses `NAME(names) = value`.
-    pub fn statement_function(&mut self) -> Read<()> {
+    pub fn statement_function(&mut self) -> ParseResult<()> {
         let (sym, span) = self.expect_sym("a name")?;
         self.expect(b'(')?;
         let mut args: Vec<SymId> = Vec::new();
@@ -411,7 +414,7 @@ impl Line<'_> {
         self.expect(b'=')?;
         let value = self.expr()?;
         self.end()?;
-        let symbol = &mut self.frame.unit.symbols[sym];
+        let symbol = &mut self.open_unit.unit.symbols[sym];
         if symbol.class != Class::Unknown {
             let message = format!("{} is defined twice", symbol.name);
             self.conflict(span, message, sym);

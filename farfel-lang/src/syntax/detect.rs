@@ -1,6 +1,6 @@
 //! Detects the source form of a text.
 
-use super::{Form, Layout};
+use super::{FixedFormLayout, Form};
 
 /// The lead of one form at which no more lines are examined.
 const CLEAR: i32 = 100;
@@ -25,7 +25,7 @@ const CLEAR: i32 = 100;
 /// ```
 pub fn detect(text: &str) -> Form {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if let Some(form) = asked_form(text) {
+    if let Some(form) = requested_form(text) {
         return form;
     }
     let mut free = 0;
@@ -41,7 +41,7 @@ pub fn detect(text: &str) -> Form {
 
 /// The settings in a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Asked {
+pub(super) struct FormSettings {
     pub form: Option<Form>,
     pub line_length: Option<usize>,
     pub debug_lines: Option<bool>,
@@ -50,30 +50,30 @@ pub(super) struct Asked {
 /// The longest line length of fixed form that can be requested.
 const LONGEST: usize = 1000;
 
-impl Layout {
+impl FixedFormLayout {
     /// Returns the layout with the settings in comments in the first 20 lines of a text.
-    pub fn asked_by(self, text: &str) -> Layout {
+    pub fn with_settings_in(self, text: &str) -> FixedFormLayout {
         let mut layout = self;
-        for asked in text.lines().take(20).filter_map(asked) {
-            layout.line_length = asked.line_length.unwrap_or(layout.line_length);
-            layout.debug_lines = asked.debug_lines.unwrap_or(layout.debug_lines);
+        for settings in text.lines().take(20).filter_map(settings_in) {
+            layout.line_length = settings.line_length.unwrap_or(layout.line_length);
+            layout.debug_lines = settings.debug_lines.unwrap_or(layout.debug_lines);
         }
         layout
     }
 }
 
 /// Returns the source form that a comment in one of the first 20 lines asks for.
-pub(super) fn asked_form(text: &str) -> Option<Form> {
-    text.lines().take(20).find_map(|l| asked(l)?.form)
+pub(super) fn requested_form(text: &str) -> Option<Form> {
+    text.lines().take(20).find_map(|l| settings_in(l)?.form)
 }
 
 /// Whether a comment asks for a source form.
-pub(crate) fn asks_for_form(comment: &str) -> bool {
-    asked(comment).is_some_and(|a| a.form.is_some())
+pub(crate) fn is_form_setting(comment: &str) -> bool {
+    settings_in(comment).is_some_and(|a| a.form.is_some())
 }
 
 /// Parses the settings in a comment such as `!farfel: form=free`. Returns `None` if there are none.
-pub(super) fn asked(line: &str) -> Option<Asked> {
+pub(super) fn settings_in(line: &str) -> Option<FormSettings> {
     let line = line.trim_start();
     let rest = line.strip_prefix(['!', 'C', 'c', '*'])?;
     let rest = rest.trim_start_matches(['!', ' ', '\t']);
@@ -88,20 +88,20 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
         .take(80)
         .map(|c| c.to_ascii_uppercase())
         .collect();
-    let mut asked = Asked::default();
+    let mut settings = FormSettings::default();
     for wish in compact.strip_prefix("FARFEL:")?.split(',') {
         match wish.split_once('=') {
-            Some(("FORM", f)) if f.starts_with("FREE") => asked.form = Some(Form::Free),
-            Some(("FORM", f)) if f.starts_with("FIXED") => asked.form = Some(Form::Fixed),
+            Some(("FORM", f)) if f.starts_with("FREE") => settings.form = Some(Form::Free),
+            Some(("FORM", f)) if f.starts_with("FIXED") => settings.form = Some(Form::Fixed),
             Some(("LINE-LENGTH", n)) => {
-                asked.line_length = n.parse().ok().filter(|n| (72..=LONGEST).contains(n));
+                settings.line_length = n.parse().ok().filter(|n| (72..=LONGEST).contains(n));
             }
-            Some(("DEBUG-LINES", "TRUE")) => asked.debug_lines = Some(true),
-            Some(("DEBUG-LINES", "FALSE")) => asked.debug_lines = Some(false),
+            Some(("DEBUG-LINES", "TRUE")) => settings.debug_lines = Some(true),
+            Some(("DEBUG-LINES", "FALSE")) => settings.debug_lines = Some(false),
             _ => {}
         }
     }
-    (asked != Asked::default()).then_some(asked)
+    (settings != FormSettings::default()).then_some(settings)
 }
 
 /// Returns 1 if a line can only be in free form, and -1 if only in fixed form. `ampersand` says

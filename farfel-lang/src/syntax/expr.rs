@@ -1,7 +1,7 @@
 //! Parses expressions.
 
 use super::form::{CHAR, HOLLERITH};
-use super::line::{Line, Read};
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{ArrayConstructor, Attribute, BinOp, Expr, ExprKind, Percent, UnOp};
 
@@ -37,14 +37,14 @@ pub(super) const WORDS: [(&str, BinOp); 11] = [
     (".XOR.", BinOp::Neqv),
 ];
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Reads an expression.
-    pub fn expr(&mut self) -> Read<Expr> {
+    pub fn expr(&mut self) -> ParseResult<Expr> {
         self.binary(0)
     }
 
     /// Reads an expression of operators whose precedence is at least `min`.
-    fn binary(&mut self, min: u8) -> Read<Expr> {
+    fn binary(&mut self, min: u8) -> ParseResult<Expr> {
         let mut left = self.prefix(min)?;
         let mut chain = 0;
         while let Some((op, length, level)) = self.operator() {
@@ -109,7 +109,7 @@ impl Line<'_> {
         })
     }
 
-    fn prefix(&mut self, min: u8) -> Read<Expr> {
+    fn prefix(&mut self, min: u8) -> ParseResult<Expr> {
         let from = self.pos;
         let (op, length, level) = match self.peek() {
             // A sign after `*` or `**`, which compilers accept, applies to the factor only.
@@ -132,7 +132,7 @@ impl Line<'_> {
     }
 
     /// Reads a constant, a name with or without arguments, or parentheses.
-    pub fn primary(&mut self) -> Read<Expr> {
+    pub fn primary(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         match self.peek() {
             b'A'..=b'Z' => {
@@ -180,10 +180,10 @@ impl Line<'_> {
     }
 
     /// Reads `NAME`, `NAME(…)` or `NAME(…)(from:to)`.
-    pub fn designator(&mut self) -> Read<Expr> {
+    pub fn designator(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         let (sym, span) = self.expect_sym("a name")?;
-        if self.frame.unit.symbols[sym].has(Attribute::Growing) {
+        if self.open_unit.unit.symbols[sym].has(Attribute::Growing) {
             self.pos = self.grown_end(self.pos);
         }
         if self.peek() != b'(' {
@@ -201,7 +201,7 @@ impl Line<'_> {
     }
 
     /// Reads `(from:to)` of a character expression.
-    fn substring(&mut self, base: Expr, from: usize) -> Read<Expr> {
+    fn substring(&mut self, base: Expr, from: usize) -> ParseResult<Expr> {
         self.expect(b'(')?;
         let low = match self.peek() {
             b':' => None,
@@ -220,7 +220,7 @@ impl Line<'_> {
     }
 
     /// Reads arguments or subscripts up to the closing parenthesis, after the opening one.
-    pub fn arguments(&mut self) -> Read<Vec<Expr>> {
+    pub fn arguments(&mut self) -> ParseResult<Vec<Expr>> {
         let mut list = Vec::new();
         if self.eat(b')') {
             return Ok(list);
@@ -234,7 +234,7 @@ impl Line<'_> {
     }
 
     /// Reads an expression, `from:to:step`, or an alternate return.
-    fn argument(&mut self) -> Read<Expr> {
+    fn argument(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         match self.peek() {
             b'*' | b'&' => {
@@ -263,7 +263,7 @@ impl Line<'_> {
     }
 
     /// Reads `%VAL(x)`, `%REF(x)` or `%LOC(x)`.
-    fn percent(&mut self) -> Read<Expr> {
+    fn percent(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         self.expect(b'%')?;
         let Some(how) = Percent::ALL.into_iter().find(|p| self.keyword(p.word())) else {
@@ -277,7 +277,7 @@ impl Line<'_> {
         Ok(Expr::new(ExprKind::Percent(how, value), self.since(from)))
     }
 
-    fn range(&mut self, low: Option<Box<Expr>>, from: usize) -> Read<Expr> {
+    fn range(&mut self, low: Option<Box<Expr>>, from: usize) -> ParseResult<Expr> {
         self.expect(b':')?;
         let ends = |c| matches!(c, b',' | b')' | b':' | 0);
         let high = match self.peek() {
@@ -296,7 +296,7 @@ impl Line<'_> {
     }
 
     /// Reads `type :: items` and the end of an array constructor, after `(/` or `[`.
-    fn constructor(&mut self, from: usize, slash: bool) -> Read<Expr> {
+    fn constructor(&mut self, from: usize, slash: bool) -> ParseResult<Expr> {
         let mut array = ArrayConstructor {
             ty: None,
             length: None,
@@ -354,7 +354,7 @@ impl Line<'_> {
     }
 
     /// Reads `(e)` or a complex constant.
-    fn parenthesized(&mut self) -> Read<Expr> {
+    fn parenthesized(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         self.expect(b'(')?;
         if self.eat(b'/') {

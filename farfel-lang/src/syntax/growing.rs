@@ -13,8 +13,8 @@
 //! the program, a growing tape is simply an array ([`Attribute::Growing`]); other types with
 //! components are not supported.
 
-use super::line::Line;
-use crate::ir::{Attribute, Dim, Entity, Expr, ExprKind, Place, SpecKind, Type};
+use super::statement_parser::StatementParser;
+use crate::ir::{Attribute, Dim, Entity, Expr, ExprKind, SpecKind, StorageClass, Type};
 use crate::source::Span;
 
 /// The prefix of the names of the types.
@@ -51,7 +51,7 @@ fn elements(name: &str) -> Option<Type> {
     (suffix(ty) == rest).then_some(ty)
 }
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Whether this is the first line of the definition of a type for tapes.
     pub(super) fn growing_type(&self) -> bool {
         let end = self.name_end(self.pos);
@@ -85,8 +85,8 @@ impl Line<'_> {
             return false;
         }
         for sym in &list {
-            let symbol = &mut self.frame.unit.symbols[*sym];
-            let dummy = symbol.place == Place::Dummy;
+            let symbol = &mut self.open_unit.unit.symbols[*sym];
+            let dummy = symbol.storage_class == StorageClass::Dummy;
             let upper = dummy.then(|| Expr::new(ExprKind::Star, Span::NONE));
             symbol.dims = vec![Dim { lower: None, upper }];
             (symbol.ty, symbol.typed) = (Some(ty), true);

@@ -1,8 +1,8 @@
 //! Parses input and output statements.
 
-use super::frame::Purpose;
-use super::line::{Line, Read};
+use super::open_unit::LabelUse;
 use super::spelling::close_to;
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, ExprKind, ImpliedDo, Io, IoKind, StmtKind};
 
@@ -33,9 +33,9 @@ fn controls(kind: IoKind) -> &'static str {
     }
 }
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Reads what follows READ, WRITE, PRINT, OPEN, …
-    pub fn io(&mut self, kind: IoKind) -> Read<StmtKind> {
+    pub fn io(&mut self, kind: IoKind) -> ParseResult<StmtKind> {
         let parens = self.peek() == b'(' && self.is_control(kind);
         let mut control = Vec::new();
         let mut items = Vec::new();
@@ -104,21 +104,21 @@ impl Line<'_> {
     }
 
     /// Parses a format label, `*`, or an expression.
-    fn format_or_unit(&mut self, format: bool) -> Read<Expr> {
+    fn format_or_unit(&mut self, format: bool) -> ParseResult<Expr> {
         let from = self.pos;
         if self.eat(b'*') {
             return Ok(Expr::new(ExprKind::Star, self.since(from)));
         }
         let end = self.digits_end(from);
         if format && end > from && matches!(self.at(end), 0 | b',') {
-            let label = self.label_for(Purpose::Format)?;
+            let label = self.label_for(LabelUse::Format)?;
             return Ok(Expr::int(i64::from(label), self.since(from)));
         }
         self.expr()
     }
 
     /// Parses `(UNIT, FMT, IOSTAT=I)`.
-    fn control(&mut self, kind: IoKind) -> Read<Vec<Expr>> {
+    fn control(&mut self, kind: IoKind) -> ParseResult<Vec<Expr>> {
         self.expect(b'(')?;
         let mut list = Vec::new();
         loop {
@@ -136,8 +136,8 @@ impl Line<'_> {
                 let value = if label {
                     let at = self.pos;
                     let n = self.label_for(match word {
-                        "FMT" => Purpose::Format,
-                        _ => Purpose::Jump,
+                        "FMT" => LabelUse::Format,
+                        _ => LabelUse::Jump,
                     })?;
                     Expr::int(i64::from(n), self.since(at))
                 } else {
@@ -161,7 +161,7 @@ impl Line<'_> {
                 let digits = self.digits_end(from);
                 let ends = matches!(self.at(digits), b',' | b')');
                 if formatted && list.len() == 1 && digits > from && ends {
-                    let n = self.label_for(Purpose::Format)?;
+                    let n = self.label_for(LabelUse::Format)?;
                     list.push(Expr::int(i64::from(n), self.since(from)));
                 } else {
                     list.push(self.format_or_unit(false)?);
@@ -174,7 +174,7 @@ impl Line<'_> {
     }
 
     /// Checks that a statement accepts a control and has it only once.
-    fn known_control(&self, kind: IoKind, word: &str, list: &[Expr]) -> Read<()> {
+    fn known_control(&self, kind: IoKind, word: &str, list: &[Expr]) -> ParseResult<()> {
         let span = self.st.span(self.pos, self.pos + word.len());
         let again = list
             .iter()
@@ -214,7 +214,7 @@ impl Line<'_> {
     }
 
     /// Parses items up to the end of the statement.
-    fn io_list(&mut self) -> Read<Vec<Expr>> {
+    fn io_list(&mut self) -> ParseResult<Vec<Expr>> {
         let mut items = Vec::new();
         loop {
             items.push(self.io_item()?);
@@ -225,7 +225,7 @@ impl Line<'_> {
     }
 
     /// Parses an expression or an implied DO.
-    pub(super) fn io_item(&mut self) -> Read<Expr> {
+    pub(super) fn io_item(&mut self) -> ParseResult<Expr> {
         let from = self.pos;
         if self.peek() != b'(' || !self.is_implied_do(from) {
             return self.expr();
@@ -244,7 +244,7 @@ impl Line<'_> {
 
     /// Parses what follows the items of an implied DO that begins at `from`:
     /// `var = from, to, step)`.
-    pub(super) fn implied_do(&mut self, items: Vec<Expr>, from: usize) -> Read<Expr> {
+    pub(super) fn implied_do(&mut self, items: Vec<Expr>, from: usize) -> ParseResult<Expr> {
         self.leave();
         let (var, low, high, step) = self.loop_control()?;
         self.expect(b')')?;

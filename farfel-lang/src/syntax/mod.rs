@@ -4,10 +4,10 @@
 //! |---|---|
 //! | detects the source form | [`mod@detect`] |
 //! | physical lines → logical statements, with blanks removed | `form` |
-//! | a statement as a sequence of letters to read from | `line` |
+//! | a statement as a sequence of letters to read from | `statement_parser` |
 //! | classifies a statement | `classify` |
 //! | constants, expressions, declarations, types, attributes, DATA, executable statements, ALLOCATE, input and output, FORMAT, AD blocks | `constants`, `expr`, `decl`, `types`, `attributes`, `data`, `stmt`, `allocate`, `io`, `descriptors`, `ad` |
-//! | the unit being read, and its open blocks | `frame` |
+//! | the unit being read, and its open blocks | `open_unit` |
 //! | program units, blocks, labels, comments, INCLUDE | `unit` |
 //! | Fortran features that Farfel does not support | `unsupported` |
 //!
@@ -28,12 +28,12 @@ mod descriptors;
 pub mod detect;
 mod expr;
 mod form;
-mod frame;
 pub(crate) mod growing;
 mod io;
-mod line;
 mod modules;
+mod open_unit;
 mod spelling;
+mod statement_parser;
 mod stmt;
 pub(crate) mod trace;
 mod types;
@@ -49,9 +49,9 @@ use crate::source::{FileId, Sources, Span};
 use std::sync::Arc;
 
 pub(crate) use descriptors::error_in_format;
-pub(crate) use detect::asks_for_form;
 pub use detect::detect;
-pub(crate) use form::{Piece, is_card_number, joined_directives, sentinel, single_blanks};
+pub(crate) use detect::is_form_setting;
+pub(crate) use form::{TokenKind, is_card_number, joined_directives, sentinel, single_blanks};
 
 /// How statements are laid out in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -66,16 +66,16 @@ pub enum Form {
 
 /// The details of fixed form that vary between dialects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct FixedFormLayout {
     /// The last column of a statement, 72 on cards. Text beyond it is ignored.
     pub line_length: usize,
     /// Whether lines with `D` in column 1 are code. Otherwise they are comments.
     pub debug_lines: bool,
 }
 
-impl Default for Layout {
+impl Default for FixedFormLayout {
     fn default() -> Self {
-        Layout {
+        FixedFormLayout {
             line_length: 72,
             debug_lines: false,
         }
@@ -94,7 +94,7 @@ pub struct ReadOptions {
     /// The source form. If `None`, [`detect()`] determines it.
     pub form: Option<Form>,
     /// The layout of fixed form.
-    pub layout: Layout,
+    pub layout: FixedFormLayout,
 }
 
 /// Supplies the text of INCLUDE files, since this crate opens no files.
@@ -120,9 +120,9 @@ impl Loader for NoIncludes {
 }
 
 /// A loader that gives every INCLUDE file an empty text.
-struct Closed(usize);
+struct EmptyIncludes(usize);
 
-impl Loader for Closed {
+impl Loader for EmptyIncludes {
     fn load(&mut self, _from: &str, name: &str) -> Result<(String, Arc<str>), String> {
         // Every load gets a distinct name, so that no file seems to include itself.
         self.0 += 1;
@@ -171,8 +171,8 @@ pub fn parse(
 }
 
 /// Returns the source form that a comment at the top of a text asks for.
-pub fn asked_form(text: &str) -> Option<Form> {
-    detect::asked_form(text)
+pub fn requested_form(text: &str) -> Option<Form> {
+    detect::requested_form(text)
 }
 
 /// Like [`parse`], with all options for how the text is read.
@@ -187,17 +187,22 @@ pub fn parse_with(
 
 /// Parses a text for the formatter, leaving INCLUDE statements and preprocessor lines as they are.
 pub(crate) fn trace(sources: &mut Sources, file: FileId, options: &ReadOptions) -> trace::Trace {
-    unit::parse_traced(sources, file, options, &mut Closed(0))
+    unit::parse_traced(sources, file, options, &mut EmptyIncludes(0))
 }
 
 /// Counts the statements of a file of `sources`. Runs only the first step of parsing, from physical
 /// lines to statements. For benchmarks and fuzzing.
-pub fn count_statements(sources: &Sources, file: FileId, form: Form, layout: Layout) -> usize {
+pub fn count_statements(
+    sources: &Sources,
+    file: FileId,
+    form: Form,
+    layout: FixedFormLayout,
+) -> usize {
     let text = sources
         .get(file)
         .map(|f| f.text.clone())
         .unwrap_or_default();
-    let mut reader = form::Reader::new(file, text, form, layout);
+    let mut reader = form::StatementReader::new(file, text, form, layout);
     let mut statement = form::Statement::new();
     let mut count = 0;
     while reader.next(&mut statement) {

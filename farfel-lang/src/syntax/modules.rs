@@ -5,7 +5,7 @@ use crate::source::Span;
 
 /// The meaning of a name in a module.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Meaning {
+pub(super) enum ModuleItem {
     /// A function of this type.
     Function(Type),
     /// A subroutine.
@@ -14,17 +14,17 @@ pub(super) enum Meaning {
     Constant(i64),
 }
 
-impl Meaning {
+impl ModuleItem {
     /// Gives a symbol this meaning.
-    pub fn give(self, symbol: &mut Symbol, span: Span) {
+    pub fn apply_to(self, symbol: &mut Symbol, span: Span) {
         match self {
-            Meaning::Function(ty) => {
+            ModuleItem::Function(ty) => {
                 symbol.ty = Some(ty);
                 symbol.typed = true;
                 symbol.external = true;
             }
-            Meaning::Subroutine => symbol.external = true,
-            Meaning::Constant(value) => {
+            ModuleItem::Subroutine => symbol.external = true,
+            ModuleItem::Constant(value) => {
                 symbol.ty = Some(Type::INTEGER);
                 symbol.typed = true;
                 symbol.class = Class::Parameter(Box::new(Expr::int(value, span)));
@@ -33,13 +33,13 @@ impl Meaning {
     }
 }
 
-const INTEGER: Meaning = Meaning::Function(Type::INTEGER);
-const LOGICAL: Meaning = Meaning::Function(Type::LOGICAL);
-const DOUBLE: Meaning = Meaning::Function(Type::DOUBLE);
+const INTEGER: ModuleItem = ModuleItem::Function(Type::INTEGER);
+const LOGICAL: ModuleItem = ModuleItem::Function(Type::LOGICAL);
+const DOUBLE: ModuleItem = ModuleItem::Function(Type::DOUBLE);
 
-const OMP: &[(&str, Meaning)] = &[
-    ("OMP_DESTROY_LOCK", Meaning::Subroutine),
-    ("OMP_DESTROY_NEST_LOCK", Meaning::Subroutine),
+const OMP: &[(&str, ModuleItem)] = &[
+    ("OMP_DESTROY_LOCK", ModuleItem::Subroutine),
+    ("OMP_DESTROY_NEST_LOCK", ModuleItem::Subroutine),
     ("OMP_GET_ACTIVE_LEVEL", INTEGER),
     ("OMP_GET_DYNAMIC", LOGICAL),
     ("OMP_GET_LEVEL", INTEGER),
@@ -53,52 +53,52 @@ const OMP: &[(&str, Meaning)] = &[
     ("OMP_GET_THREAD_NUM", INTEGER),
     ("OMP_GET_WTICK", DOUBLE),
     ("OMP_GET_WTIME", DOUBLE),
-    ("OMP_INIT_LOCK", Meaning::Subroutine),
-    ("OMP_INIT_NEST_LOCK", Meaning::Subroutine),
+    ("OMP_INIT_LOCK", ModuleItem::Subroutine),
+    ("OMP_INIT_NEST_LOCK", ModuleItem::Subroutine),
     ("OMP_IN_PARALLEL", LOGICAL),
-    ("OMP_LOCK_KIND", Meaning::Constant(8)),
-    ("OMP_NEST_LOCK_KIND", Meaning::Constant(8)),
-    ("OMP_SCHED_KIND", Meaning::Constant(4)),
-    ("OMP_SET_DYNAMIC", Meaning::Subroutine),
-    ("OMP_SET_LOCK", Meaning::Subroutine),
-    ("OMP_SET_MAX_ACTIVE_LEVELS", Meaning::Subroutine),
-    ("OMP_SET_NESTED", Meaning::Subroutine),
-    ("OMP_SET_NUM_THREADS", Meaning::Subroutine),
+    ("OMP_LOCK_KIND", ModuleItem::Constant(8)),
+    ("OMP_NEST_LOCK_KIND", ModuleItem::Constant(8)),
+    ("OMP_SCHED_KIND", ModuleItem::Constant(4)),
+    ("OMP_SET_DYNAMIC", ModuleItem::Subroutine),
+    ("OMP_SET_LOCK", ModuleItem::Subroutine),
+    ("OMP_SET_MAX_ACTIVE_LEVELS", ModuleItem::Subroutine),
+    ("OMP_SET_NESTED", ModuleItem::Subroutine),
+    ("OMP_SET_NUM_THREADS", ModuleItem::Subroutine),
     ("OMP_TEST_LOCK", LOGICAL),
-    ("OMP_UNSET_LOCK", Meaning::Subroutine),
+    ("OMP_UNSET_LOCK", ModuleItem::Subroutine),
 ];
 
-const ISO_ENV: &[(&str, Meaning)] = &[
-    ("ERROR_UNIT", Meaning::Constant(0)),
-    ("INPUT_UNIT", Meaning::Constant(5)),
-    ("INT16", Meaning::Constant(2)),
-    ("INT32", Meaning::Constant(4)),
-    ("INT64", Meaning::Constant(8)),
-    ("INT8", Meaning::Constant(1)),
-    ("OUTPUT_UNIT", Meaning::Constant(6)),
-    ("REAL128", Meaning::Constant(16)),
-    ("REAL32", Meaning::Constant(4)),
-    ("REAL64", Meaning::Constant(8)),
+const ISO_ENV: &[(&str, ModuleItem)] = &[
+    ("ERROR_UNIT", ModuleItem::Constant(0)),
+    ("INPUT_UNIT", ModuleItem::Constant(5)),
+    ("INT16", ModuleItem::Constant(2)),
+    ("INT32", ModuleItem::Constant(4)),
+    ("INT64", ModuleItem::Constant(8)),
+    ("INT8", ModuleItem::Constant(1)),
+    ("OUTPUT_UNIT", ModuleItem::Constant(6)),
+    ("REAL128", ModuleItem::Constant(16)),
+    ("REAL32", ModuleItem::Constant(4)),
+    ("REAL64", ModuleItem::Constant(8)),
 ];
 
-const ISO_C: &[(&str, Meaning)] = &[
-    ("C_CHAR", Meaning::Constant(1)),
-    ("C_BOOL", Meaning::Constant(1)),
-    ("C_DOUBLE", Meaning::Constant(8)),
-    ("C_DOUBLE_COMPLEX", Meaning::Constant(8)),
-    ("C_FLOAT", Meaning::Constant(4)),
-    ("C_FLOAT_COMPLEX", Meaning::Constant(4)),
-    ("C_INT", Meaning::Constant(4)),
-    ("C_INT32_T", Meaning::Constant(4)),
-    ("C_INT64_T", Meaning::Constant(8)),
-    ("C_LONG", Meaning::Constant(8)),
-    ("C_LONG_LONG", Meaning::Constant(8)),
-    ("C_SHORT", Meaning::Constant(2)),
-    ("C_SIZE_T", Meaning::Constant(8)),
+const ISO_C: &[(&str, ModuleItem)] = &[
+    ("C_CHAR", ModuleItem::Constant(1)),
+    ("C_BOOL", ModuleItem::Constant(1)),
+    ("C_DOUBLE", ModuleItem::Constant(8)),
+    ("C_DOUBLE_COMPLEX", ModuleItem::Constant(8)),
+    ("C_FLOAT", ModuleItem::Constant(4)),
+    ("C_FLOAT_COMPLEX", ModuleItem::Constant(4)),
+    ("C_INT", ModuleItem::Constant(4)),
+    ("C_INT32_T", ModuleItem::Constant(4)),
+    ("C_INT64_T", ModuleItem::Constant(8)),
+    ("C_LONG", ModuleItem::Constant(8)),
+    ("C_LONG_LONG", ModuleItem::Constant(8)),
+    ("C_SHORT", ModuleItem::Constant(2)),
+    ("C_SIZE_T", ModuleItem::Constant(8)),
 ];
 
 /// Returns the names in a module that is provided by compilers.
-pub(super) fn names(module: &str) -> Option<&'static [(&'static str, Meaning)]> {
+pub(super) fn names(module: &str) -> Option<&'static [(&'static str, ModuleItem)]> {
     match module {
         "OMP_LIB" => Some(OMP),
         "ISO_FORTRAN_ENV" => Some(ISO_ENV),

@@ -1,29 +1,29 @@
 //! Parses executable statements.
 
-use super::classify::Kind;
+use super::classify::StatementKind;
 use super::descriptors;
 use super::form::{CHAR, HOLLERITH};
-use super::frame::{Purpose, RenamedResult};
-use super::line::{Line, Read};
+use super::open_unit::{LabelUse, RenamedResult};
+use super::statement_parser::{ParseResult, StatementParser};
 use super::unsupported;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Place, Stmt, StmtKind};
+use crate::ir::{Arg, DoControl, Entry, Expr, ExprKind, Label, Stmt, StmtKind, StorageClass};
 use std::collections::HashSet;
 
 /// The kinds of IF statements.
 #[derive(Debug)]
-pub(super) enum If {
+pub(super) enum ParsedIf {
     /// `IF (condition) THEN`
     Block(Expr),
     /// Anything else, as a complete statement.
     Simple(StmtKind),
 }
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Parses a statement that is complete in itself, after its keyword.
-    pub fn simple(&mut self, kind: Kind) -> Read<StmtKind> {
+    pub fn simple(&mut self, kind: StatementKind) -> ParseResult<StmtKind> {
         let statement = match kind {
-            Kind::Assignment => {
+            StatementKind::Assignment => {
                 let target = self.designator()?;
                 self.expect(b'=')?;
                 if self.peek() == b'>' {
@@ -40,17 +40,17 @@ impl Line<'_> {
                 let value = self.expr()?;
                 StmtKind::Assign(target, value)
             }
-            Kind::Continue => StmtKind::Continue,
-            Kind::Goto => self.goto()?,
-            Kind::Assign => {
-                let label = self.label_for(Purpose::Either)?;
+            StatementKind::Continue => StmtKind::Continue,
+            StatementKind::Goto => self.goto()?,
+            StatementKind::Assign => {
+                let label = self.label_for(LabelUse::Either)?;
                 if !self.keyword("TO") {
                     return Err(self.expected("TO"));
                 }
                 let (sym, _) = self.expect_sym("a variable")?;
                 StmtKind::AssignLabel(label, sym)
             }
-            Kind::Call => {
+            StatementKind::Call => {
                 let (sym, _) = self.expect_sym("the name of a subroutine")?;
                 let args = if self.eat(b'(') {
                     self.arguments()?
@@ -59,41 +59,41 @@ impl Line<'_> {
                 };
                 StmtKind::Call(sym, args)
             }
-            Kind::Return => StmtKind::Return(self.optional()?),
-            Kind::Stop => StmtKind::Stop(self.optional()?),
-            Kind::Pause => StmtKind::Pause(self.optional()?),
-            Kind::Io(kind) | Kind::Terminal(kind) => self.io(kind)?,
-            Kind::Cycle | Kind::Exit => {
+            StatementKind::Return => StmtKind::Return(self.optional()?),
+            StatementKind::Stop => StmtKind::Stop(self.optional()?),
+            StatementKind::Pause => StmtKind::Pause(self.optional()?),
+            StatementKind::Io(kind) | StatementKind::Terminal(kind) => self.io(kind)?,
+            StatementKind::Cycle | StatementKind::Exit => {
                 let from = self.pos;
                 let name = self.name().map(|(n, _)| n.into());
-                self.leave_block(kind == Kind::Exit, name.as_ref(), from);
+                self.leave_block(kind == StatementKind::Exit, name.as_ref(), from);
                 match kind {
-                    Kind::Cycle => StmtKind::Cycle(name),
+                    StatementKind::Cycle => StmtKind::Cycle(name),
                     _ => StmtKind::Exit(name),
                 }
             }
-            Kind::Where => {
+            StatementKind::Where => {
                 self.expect(b'(')?;
                 let mask = self.expr()?;
                 self.expect(b')')?;
                 self.masked(mask)?
             }
-            Kind::Allocate(free) => self.allocation(free)?,
-            Kind::Entry => self.entry()?,
+            StatementKind::Allocate(free) => self.allocation(free)?,
+            StatementKind::Entry => self.entry()?,
             _ => return Err(self.expected("an executable statement")),
         };
         self.end()?;
         Ok(statement)
     }
 
-    fn optional(&mut self) -> Read<Option<Expr>> {
+    fn optional(&mut self) -> ParseResult<Option<Expr>> {
         if self.done() {
             return Ok(None);
         }
         self.expr().map(Some)
     }
 
-    fn goto(&mut self) -> Read<StmtKind> {
+    fn goto(&mut self) -> ParseResult<StmtKind> {
         if self.peek().is_ascii_digit() {
             return Ok(StmtKind::Goto(self.label()?));
         }
@@ -114,7 +114,7 @@ impl Line<'_> {
     }
 
     /// Parses labels up to the closing parenthesis.
-    fn labels(&mut self) -> Read<Vec<Label>> {
+    fn labels(&mut self) -> ParseResult<Vec<Label>> {
         let mut list = Vec::new();
         loop {
             list.push(self.label()?);
@@ -124,9 +124,9 @@ impl Line<'_> {
         }
     }
 
-    fn entry(&mut self) -> Read<StmtKind> {
+    fn entry(&mut self) -> ParseResult<StmtKind> {
         let (name, span) = self.expect_name("the name of the entry")?;
-        let function = self.frame.unit.result.is_some();
+        let function = self.open_unit.unit.result.is_some();
         let own = match function && self.has_result_clause() {
             true => None,
             false => Some(self.intern(name, span)),
@@ -141,18 +141,18 @@ impl Line<'_> {
                     entry: name.into(),
                     span,
                 };
-                self.frame.entry_results.push(renamed);
+                self.open_unit.entry_results.push(renamed);
                 sym
             }
         };
         if function {
-            self.frame.unit.symbols[name].place = Place::Result;
+            self.open_unit.unit.symbols[name].storage_class = StorageClass::Result;
         }
         Ok(StmtKind::Entry(Box::new(Entry { name, args })))
     }
 
     /// Parses `(dummies)`, or nothing.
-    pub fn dummies(&mut self) -> Read<Vec<Arg>> {
+    pub fn dummies(&mut self) -> ParseResult<Vec<Arg>> {
         let mut args = Vec::new();
         if !self.eat(b'(') || self.eat(b')') {
             return Ok(args);
@@ -165,7 +165,7 @@ impl Line<'_> {
             } else {
                 let (sym, span) = self.expect_sym("a dummy argument")?;
                 if !seen.insert(sym) {
-                    let symbol = &self.frame.unit.symbols[sym];
+                    let symbol = &self.open_unit.unit.symbols[sym];
                     self.diagnostics.push(
                         Diagnostic::error(
                             &rules::CONFLICTING_DECLARATION,
@@ -175,9 +175,9 @@ impl Line<'_> {
                         .related(symbol.span, "first here"),
                     );
                 }
-                let symbol = &mut self.frame.unit.symbols[sym];
-                if symbol.place == Place::Local {
-                    symbol.place = Place::Dummy;
+                let symbol = &mut self.open_unit.unit.symbols[sym];
+                if symbol.storage_class == StorageClass::Local {
+                    symbol.storage_class = StorageClass::Dummy;
                 }
                 args.push(Arg::Dummy(sym));
             }
@@ -188,7 +188,7 @@ impl Line<'_> {
     }
 
     /// Parses what follows IF.
-    pub fn if_statement(&mut self) -> Read<If> {
+    pub fn if_statement(&mut self) -> ParseResult<ParsedIf> {
         self.opens_condition("IF (…) THEN")?;
         let condition = self.expr()?;
         self.expect(b')')?;
@@ -204,34 +204,39 @@ impl Line<'_> {
             self.expect(b',')?;
             let third = self.label()?;
             self.end()?;
-            return Ok(If::Simple(StmtKind::ArithmeticIf(
+            return Ok(ParsedIf::Simple(StmtKind::ArithmeticIf(
                 condition,
                 [first, second, third],
             )));
         }
         if self.keyword_end(self.pos, "THEN") == Some(self.st.text.len()) {
-            return Ok(If::Block(condition));
+            return Ok(ParsedIf::Block(condition));
         }
         let from = self.pos;
         let kind = self.classify();
-        if kind == Kind::Foreign
+        if kind == StatementKind::Unsupported
             && let Some(f) = unsupported::find(self, from)
         {
             let span = self.st.span(from, self.st.text.len());
             return Err(Box::new(f.error("statements", span)));
         }
-        if kind == Kind::Assignment {
+        if kind == StatementKind::Assignment {
             self.warn_of_then(from);
         }
         let statement = match kind {
-            Kind::If => match self.if_statement()? {
-                If::Simple(s @ StmtKind::ArithmeticIf(..)) => s,
+            StatementKind::If => match self.if_statement()? {
+                ParsedIf::Simple(s @ StmtKind::ArithmeticIf(..)) => s,
                 _ => return Err(self.not_after_if(from)),
             },
-            Kind::Do | Kind::Ad(_) | Kind::End | Kind::Entry | Kind::Format | Kind::Select => {
+            StatementKind::Do
+            | StatementKind::Ad(_)
+            | StatementKind::End
+            | StatementKind::Entry
+            | StatementKind::Format
+            | StatementKind::Select => {
                 return Err(self.not_after_if(from));
             }
-            Kind::EndAd(_) => {
+            StatementKind::EndAd(_) => {
                 let mut error = self.not_after_if(from);
                 error.help = Some(
                     "a block ends in one place, whatever holds: let END ADF (END ADR) stand by itself, \
@@ -240,7 +245,7 @@ impl Line<'_> {
                 );
                 return Err(error);
             }
-            Kind::Unknown => {
+            StatementKind::Unknown => {
                 self.pos = from;
                 let mut error = self.expected("THEN or a statement");
                 if super::spelling::close_to(self.first_word(), "THEN") {
@@ -251,7 +256,7 @@ impl Line<'_> {
             kind => self.simple(kind)?,
         };
         let span = self.since(from);
-        Ok(If::Simple(StmtKind::LogicalIf(
+        Ok(ParsedIf::Simple(StmtKind::LogicalIf(
             condition,
             Box::new(Stmt::new(statement, span)),
         )))
@@ -261,7 +266,7 @@ impl Line<'_> {
     fn warn_of_then(&mut self, from: usize) {
         let after = from + 4;
         let name = self.text(from, self.name_end(from));
-        let declared = self.frame.declares(name);
+        let declared = self.open_unit.declares(name);
         if name.starts_with("THEN") && name.len() > 4 && self.st.gap(after) && !declared {
             let span = self.st.span(from, after);
             self.diagnostics.push(
@@ -287,7 +292,7 @@ impl Line<'_> {
     }
 
     /// Parses `IF (condition) THEN` after ELSE. The name of the construct may follow.
-    pub fn else_if(&mut self) -> Read<Expr> {
+    pub fn else_if(&mut self) -> ParseResult<Expr> {
         self.opens_condition("ELSE IF (…) THEN")?;
         let condition = self.expr()?;
         self.expect(b')')?;
@@ -300,7 +305,7 @@ impl Line<'_> {
     }
 
     /// Reads the parenthesis before a condition.
-    fn opens_condition(&mut self, right: &str) -> Read<()> {
+    fn opens_condition(&mut self, right: &str) -> ParseResult<()> {
         if self.eat(b'(') {
             return Ok(());
         }
@@ -312,7 +317,7 @@ impl Line<'_> {
     }
 
     /// Parses what follows DO and its label.
-    pub fn do_control(&mut self) -> Read<DoControl> {
+    pub fn do_control(&mut self) -> ParseResult<DoControl> {
         self.eat(b',');
         if self.done() {
             return Ok(DoControl::Forever);
@@ -353,7 +358,7 @@ impl Line<'_> {
 
     /// Returns the text of FORMAT between the outer parentheses. Blanks outside of constants, which
     /// have no meaning, are only put after commas.
-    pub fn format(&mut self) -> Read<String> {
+    pub fn format(&mut self) -> ParseResult<String> {
         let from = self.pos + 1;
         let Some(close) = self.closing(self.pos) else {
             self.pos = self.st.text.len();

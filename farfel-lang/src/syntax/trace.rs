@@ -3,7 +3,7 @@
 //! Blanks have no meaning in fixed form, so only the parser knows that `DO10I=1,5` is a keyword, a
 //! label, a name and so on. It records this on request.
 
-use super::form::{CHAR, HOLLERITH, Mark, Statement};
+use super::form::{CHAR, HOLLERITH, Statement, TokenMark};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Label, Program};
 use crate::source::Span;
@@ -11,7 +11,7 @@ use crate::source::Span;
 /// A character or Hollerith constant.
 #[derive(Debug, Clone)]
 pub(crate) struct Constant {
-    /// The index of its letter in [`Traced::text`].
+    /// The index of its letter in [`TracedStatement::text`].
     pub at: usize,
     pub value: String,
     pub span: Span,
@@ -31,14 +31,14 @@ pub(crate) struct Depth {
 
 /// A statement as written.
 #[derive(Debug, Clone)]
-pub(crate) struct Traced {
+pub(crate) struct TracedStatement {
     pub label: Option<(Label, Span)>,
     /// The letters in upper case, without blanks; a constant is one letter.
     pub text: Vec<u8>,
     /// The offset of each letter, and whether a blank precedes it.
     pub offsets: Vec<(u32, bool)>,
     pub constants: Vec<Constant>,
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TokenMark>,
     /// The comments before, within and after the statement, including their comment marks; also
     /// preprocessor lines.
     pub comments: Vec<Span>,
@@ -50,16 +50,16 @@ pub(crate) struct Traced {
 #[derive(Debug)]
 pub(crate) struct Trace {
     /// The last one has no letters, only the comments at the end of the text.
-    pub statements: Vec<Traced>,
+    pub statements: Vec<TracedStatement>,
     pub diagnostics: Vec<Diagnostic>,
     pub program: Program,
 }
 
-impl Traced {
+impl TracedStatement {
     /// Takes over what is known of a statement before it is parsed.
     pub(super) fn new(st: &mut Statement, before: Depth) -> Self {
         let constants = st.constants();
-        Traced {
+        TracedStatement {
             label: st.label,
             text: st.text.clone(),
             offsets: st.places().collect(),

@@ -1,6 +1,6 @@
 //! Parses types in declarations, and IMPLICIT.
 
-use super::line::{Line, Read};
+use super::statement_parser::{ParseResult, StatementParser};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, SpecKind, Type};
 use crate::source::Span;
@@ -13,9 +13,9 @@ pub(super) struct TypeSpec {
     pub length: Option<Expr>,
 }
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Reads a type: `REAL*8`, `REAL(KIND=8)`, `DOUBLE PRECISION`, `CHARACTER*(*)`, …
-    pub fn type_spec(&mut self) -> Read<TypeSpec> {
+    pub fn type_spec(&mut self) -> ParseResult<TypeSpec> {
         let from = self.pos;
         let plain = |ty| TypeSpec { ty, length: None };
         if self.keyword("DOUBLE PRECISION") {
@@ -57,13 +57,13 @@ impl Line<'_> {
     }
 
     /// Parses the kind of a type: a constant expression of names that are already declared.
-    fn kind(&mut self) -> Read<i64> {
-        let before = self.frame.unit.symbols.len();
+    fn kind(&mut self) -> ParseResult<i64> {
+        let before = self.open_unit.unit.symbols.len();
         let e = self.expr()?;
         let span = e.span;
         let value = self.kind_value(e);
         // The type contains the number, so the names that were read are no longer needed.
-        self.frame.unit.symbols.truncate(before);
+        self.open_unit.unit.symbols.truncate(before);
         value.ok_or_else(|| {
             Box::new(
                 Diagnostic::error(
@@ -79,7 +79,7 @@ impl Line<'_> {
         })
     }
 
-    fn sized(&self, word: &str, size: i64, from: usize) -> Read<Type> {
+    fn sized(&self, word: &str, size: i64, from: usize) -> ParseResult<Type> {
         sized(word, size).ok_or_else(|| {
             Box::new(Diagnostic::error(
                 &rules::UNSUPPORTED,
@@ -89,7 +89,7 @@ impl Line<'_> {
         })
     }
 
-    fn number_needed(&mut self, what: &str) -> Read<i64> {
+    fn number_needed(&mut self, what: &str) -> ParseResult<i64> {
         match self.number() {
             Some((n, _)) => Ok(n),
             None => Err(self.expected(what)),
@@ -98,7 +98,7 @@ impl Line<'_> {
 
     /// Parses `*8`, `*(*)`, `*(N+1)`, `(8)` or `(LEN=8)`, with an optional comma after the first
     /// form.
-    fn length_after_character(&mut self) -> Read<Option<Expr>> {
+    fn length_after_character(&mut self) -> ParseResult<Option<Expr>> {
         if self.peek() == b'*' {
             let length = self.star_length()?;
             // `CHARACTER*8, A`, but not the comma before an attribute.
@@ -148,7 +148,7 @@ impl Line<'_> {
     }
 
     /// Parses `*8`, `*(*)` or `*(N+1)`.
-    fn star_length(&mut self) -> Read<Expr> {
+    fn star_length(&mut self) -> ParseResult<Expr> {
         self.expect(b'*')?;
         if self.eat(b'(') {
             let e = self.bound()?;
@@ -162,7 +162,7 @@ impl Line<'_> {
     }
 
     /// Parses `*8` after a name.
-    pub fn own_size(&mut self, ty: Type) -> Read<(Type, Option<Expr>)> {
+    pub fn own_size(&mut self, ty: Type) -> ParseResult<(Type, Option<Expr>)> {
         let from = self.pos;
         if ty == Type::Character {
             return Ok((ty, Some(self.star_length()?)));
@@ -180,12 +180,12 @@ impl Line<'_> {
     }
 
     /// Parses `IMPLICIT NONE` or `IMPLICIT REAL*8 (A-H, O-Z)`.
-    pub fn implicit(&mut self) -> Read<()> {
+    pub fn implicit(&mut self) -> ParseResult<()> {
         let from = self.pos;
-        let first = self.frame.unit.implicit.is_empty();
+        let first = self.open_unit.unit.implicit.is_empty();
         if self.keyword("NONE") {
             self.end()?;
-            self.frame.unit.implicit.none = true;
+            self.open_unit.unit.implicit.none = true;
         } else {
             for word in ["AUTOMATIC", "STATIC"] {
                 if self.keyword(word) {
@@ -223,7 +223,7 @@ impl Line<'_> {
         )
     }
 
-    fn implicit_rule(&mut self) -> Read<()> {
+    fn implicit_rule(&mut self) -> ParseResult<()> {
         // `CHARACTER (A-B)`: the parentheses enclose letters, unless other parentheses follow.
         let letters_only = |l: &Self| {
             l.peek() == b'(' && l.closing(l.pos).is_none_or(|close| l.at(close + 1) != b'(')
@@ -247,7 +247,7 @@ impl Line<'_> {
         };
         let length = match spec.length {
             None => None,
-            Some(e) => match constant::integer(&self.frame.unit, &e) {
+            Some(e) => match constant::integer(&self.open_unit.unit, &e) {
                 Some(n) => Some(n),
                 None => {
                     return Err(Box::new(Diagnostic::error(
@@ -273,7 +273,7 @@ impl Line<'_> {
                 return Err(error);
             }
             for letter in first..=last {
-                self.frame.unit.implicit.letters[usize::from(letter - b'A')] =
+                self.open_unit.unit.implicit.letters[usize::from(letter - b'A')] =
                     Some((spec.ty, length));
             }
             if self.list_ends()? {
@@ -282,9 +282,9 @@ impl Line<'_> {
         }
     }
 
-    fn letter(&mut self) -> Read<u8> {
+    fn letter(&mut self) -> ParseResult<u8> {
         match self.peek() {
-            c @ b'A'..=b'Z' if !super::line::is_name_letter(self.at(self.pos + 1)) => {
+            c @ b'A'..=b'Z' if !super::statement_parser::is_name_letter(self.at(self.pos + 1)) => {
                 self.pos += 1;
                 Ok(c)
             }

@@ -1,11 +1,11 @@
 //! The Fortran statements that Farfel does not support, with the reason and the alternative.
 
-use super::line::Line;
+use super::statement_parser::StatementParser;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::Span;
 
 /// A Fortran statement that Farfel does not support.
-pub(super) struct Foreign {
+pub(super) struct Unsupported {
     /// The words with which it begins.
     pub word: &'static str,
     /// Why Farfel does not support it.
@@ -16,8 +16,8 @@ pub(super) struct Foreign {
     pub block: bool,
 }
 
-const fn one(word: &'static str, why: &'static str, help: &'static str) -> Foreign {
-    Foreign {
+const fn one(word: &'static str, why: &'static str, help: &'static str) -> Unsupported {
+    Unsupported {
         word,
         why,
         help,
@@ -25,8 +25,8 @@ const fn one(word: &'static str, why: &'static str, help: &'static str) -> Forei
     }
 }
 
-const fn block(word: &'static str, why: &'static str, help: &'static str) -> Foreign {
-    Foreign {
+const fn block(word: &'static str, why: &'static str, help: &'static str) -> Unsupported {
+    Unsupported {
         word,
         why,
         help,
@@ -40,7 +40,7 @@ const IN_COMMON: &str =
 const POINTERS: &str =
     "use the variable itself, or an ALLOCATABLE array that is passed as an argument";
 
-impl Foreign {
+impl Unsupported {
     /// Returns the error; `what` is "statements" or "blocks".
     pub(super) fn error(&self, what: &str, span: Span) -> Diagnostic {
         Diagnostic::error(
@@ -54,7 +54,7 @@ impl Foreign {
 }
 
 /// Returns the unsupported statement that begins here, if there is one.
-pub(super) fn find(line: &Line, from: usize) -> Option<&'static Foreign> {
+pub(super) fn find(line: &StatementParser, from: usize) -> Option<&'static Unsupported> {
     KNOWN
         .iter()
         .filter(|f| line.keyword_end(from, f.word).is_some())
@@ -62,7 +62,7 @@ pub(super) fn find(line: &Line, from: usize) -> Option<&'static Foreign> {
 }
 
 /// All unsupported statements.
-const KNOWN: &[Foreign] = &[
+const KNOWN: &[Unsupported] = &[
     block(
         "MODULE",
         "Farfel's program units are subprograms; modules would make the names of one known in others",

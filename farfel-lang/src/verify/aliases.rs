@@ -1,14 +1,14 @@
 //! Checks generated calls for a variable that is passed twice where the callee assigns it: as two
 //! arguments, or as an argument to a procedure that also accesses it through COMMON.
 
-use crate::dataflow::{self, Intents, Procedure, Use};
+use crate::dataflow::{self, Intents, Procedure, VariableUse};
 use crate::ir::{
     Class, EntryPoint, Expr, ExprKind, Name, Origin, Program, StmtKind, SymId, Symbol, Unit,
     for_each_reference, walk_block,
 };
-use crate::resolve::Callable;
+use crate::resolve::EntryPoints;
 use crate::source::Span;
-use crate::storage::{Spot, UnitStorage};
+use crate::storage::{StorageRange, UnitStorage};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
@@ -16,8 +16,8 @@ use std::collections::{HashMap, HashSet};
 pub(super) fn check(
     unit: &Unit,
     intents: &Intents,
-    callable: &Callable,
-    procedures: &Procedures,
+    callable: &EntryPoints,
+    procedures: &CommonUses,
     errors: &mut Vec<String>,
 ) {
     let storage = UnitStorage::of(unit);
@@ -48,7 +48,7 @@ pub(super) fn check(
                     continue;
                 }
                 if let Some(both) = overlap(unit, &storage, (a, array(i)), (b, array(j)))
-                    && minds(called, i, j)
+                    && arguments_alias_matters(called, i, j)
                 {
                     twice.push(both);
                 }
@@ -60,9 +60,9 @@ pub(super) fn check(
             return;
         }
         let generated = |s: &SymId| !written(s);
-        let commons = procedures.minded(unit, &storage, &callee.name, args, &generated);
+        let commons = procedures.aliased_commons(unit, &storage, &callee.name, args, &generated);
         if let Some(s) = commons.first()
-            && !procedures.users_do(span)
+            && !procedures.user_does(span)
         {
             errors.push(format!(
                 "{}: the call of {} passes {}, which is in COMMON there, too, and assigned",
@@ -83,17 +83,17 @@ pub(super) fn check(
 }
 
 /// What procedures do with COMMON, computed on first use.
-pub(super) struct Procedures<'p> {
+pub(super) struct CommonUses<'p> {
     program: &'p Program,
     known: OnceCell<HashMap<&'p Name, Procedure<'p>>>,
     /// The user's calls that pass a COMMON variable to a procedure for which the aliasing matters.
     users: OnceCell<Vec<Span>>,
 }
 
-impl<'p> Procedures<'p> {
+impl<'p> CommonUses<'p> {
     /// Creates an empty table for a program.
     pub fn of(program: &'p Program) -> Self {
-        Procedures {
+        CommonUses {
             program,
             known: OnceCell::new(),
             users: OnceCell::new(),
@@ -103,7 +103,7 @@ impl<'p> Procedures<'p> {
     /// Returns the actual arguments of a call that are COMMON variables which the procedure also
     /// accesses through COMMON, in such a way that it matters. `which` selects the variables to
     /// check.
-    fn minded(
+    fn aliased_commons(
         &self,
         unit: &Unit,
         storage: &UnitStorage,
@@ -117,8 +117,8 @@ impl<'p> Procedures<'p> {
             if let ExprKind::Var(s) = a.kind
                 && which(&s)
                 && unit.symbols[s].is_variable()
-                && let Some(bytes) = Bytes::of(storage, s)
-                && self.mind(callee, i, &bytes, &mut HashSet::new())
+                && let Some(bytes) = CommonBytes::of(storage, s)
+                && self.alias_matters(callee, i, &bytes, &mut HashSet::new())
             {
                 found.push(s);
             }
@@ -128,7 +128,7 @@ impl<'p> Procedures<'p> {
 
     /// Whether the user's own call at a place passes a COMMON variable in this way. If so, its
     /// derivative does too.
-    fn users_do(&self, span: Span) -> bool {
+    fn user_does(&self, span: Span) -> bool {
         let users = self.users.get_or_init(|| {
             let written = |u: &&Unit| u.origin != Origin::Derivative;
             let mut found = Vec::new();
@@ -138,7 +138,7 @@ impl<'p> Procedures<'p> {
                     let (args, span) = (r.args, r.span);
                     let callee = &unit.symbols[r.procedure].name;
                     if !self
-                        .minded(unit, &storage, callee, args, &|_| true)
+                        .aliased_commons(unit, &storage, callee, args, &|_| true)
                         .is_empty()
                     {
                         found.push(span);
@@ -161,8 +161,8 @@ impl<'p> Procedures<'p> {
     }
 
     /// Returns what a procedure does with some bytes of a COMMON block, directly or through calls.
-    fn of_bytes(&self, procedure: &Procedure, bytes: &Bytes) -> Use {
-        let mut all = Use::default();
+    fn of_bytes(&self, procedure: &Procedure, bytes: &CommonBytes) -> VariableUse {
+        let mut all = VariableUse::default();
         for block in procedure.commons.iter().filter(|c| c.block == bytes.block) {
             let Some(unit) = self.program.unit(&block.declared_in) else {
                 continue;
@@ -171,7 +171,7 @@ impl<'p> Procedures<'p> {
             for (name, used) in &block.variables {
                 let variable = unit.symbols.find(name);
                 if variable
-                    .and_then(|s| storage.spot(s))
+                    .and_then(|s| storage.range(s))
                     .is_some_and(|s| bytes.meet(s))
                 {
                     all.reads |= used.reads;
@@ -185,11 +185,11 @@ impl<'p> Procedures<'p> {
     /// Whether it matters to a procedure that one of its arguments is storage that it also accesses
     /// as COMMON. If it only passes the argument on, that depends on the procedures that receive
     /// it.
-    fn mind(
+    fn alias_matters(
         &self,
         name: &Name,
         argument: usize,
-        bytes: &Bytes,
+        bytes: &CommonBytes,
         seen: &mut HashSet<(Name, usize)>,
     ) -> bool {
         if !seen.insert((name.clone(), argument)) {
@@ -214,29 +214,31 @@ impl<'p> Procedures<'p> {
             Some((callee, i)) => handed.push((procedure.unit.symbols[callee].name.clone(), i)),
             None => own = true,
         });
-        own || handed.iter().any(|(n, i)| self.mind(n, *i, bytes, seen))
+        own || handed
+            .iter()
+            .any(|(n, i)| self.alias_matters(n, *i, bytes, seen))
     }
 }
 
 /// A range of bytes in a COMMON block.
-struct Bytes {
+struct CommonBytes {
     block: Name,
     from: i64,
     to: i64,
 }
 
-impl Bytes {
+impl CommonBytes {
     /// Returns the bytes of a variable, if it is in COMMON.
     fn of(storage: &UnitStorage, variable: SymId) -> Option<Self> {
-        let spot = storage.spot(variable)?;
-        Some(Bytes {
+        let spot = storage.range(variable)?;
+        Some(CommonBytes {
             block: storage.areas()[spot.area].block.clone()?,
             from: spot.start,
             to: spot.end,
         })
     }
 
-    fn meet(&self, spot: Spot) -> bool {
+    fn meet(&self, spot: StorageRange) -> bool {
         self.from < spot.end && spot.start < self.to
     }
 }
@@ -271,7 +273,7 @@ fn uses(e: &Expr, s: SymId, f: &mut dyn FnMut()) {
 
 /// Whether it matters to a unit that two of its arguments are the same variable. It does not if the
 /// unit only passes them on, to one procedure after the other.
-fn minds(called: &EntryPoint, i: usize, j: usize) -> bool {
+fn arguments_alias_matters(called: &EntryPoint, i: usize, j: usize) -> bool {
     let dummy = |i: usize| called.args.get(i).and_then(|a| a.sym());
     let (Some(x), Some(y)) = (dummy(i), dummy(j)) else {
         return true;
@@ -313,7 +315,7 @@ fn overlap(
         (true, true) => x == y || storage.overlap(x, y),
         // An element lies within its array, but an array argument may begin after it.
         (true, false) | (false, true) => x == y && !(a_array && b_array),
-        (false, false) => x == y && a.reads_as(b),
+        (false, false) => x == y && a.equals_ignoring_spans(b),
     };
     same.then_some((x, y))
 }

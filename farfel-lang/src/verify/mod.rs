@@ -20,12 +20,12 @@ mod tangents;
 mod tapes;
 mod values;
 
-use crate::dataflow::{self, Doubtful};
+use crate::dataflow::{self, DoubtfulRead};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    self, Class, EntryPoint, Level, Name, Origin, Place, Program, SymId, Symbol, Unit,
+    self, Class, EntryPoint, Level, Name, Origin, Program, StorageClass, SymId, Symbol, Unit,
 };
-use crate::resolve::callable;
+use crate::resolve::entry_points_of;
 use crate::source::Span;
 use crate::timing;
 use std::collections::{HashMap, HashSet};
@@ -39,13 +39,13 @@ pub fn turn_on() {
 }
 
 /// Whether [`turn_on`] has been called.
-pub fn is_asked() -> bool {
+pub fn is_requested() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
 /// Whether passes are verified. In debug builds they always are.
 pub fn is_on() -> bool {
-    is_asked() || cfg!(debug_assertions)
+    is_requested() || cfg!(debug_assertions)
 }
 
 /// The variable to which each derivative belongs, by unit.
@@ -97,7 +97,7 @@ pub struct Verifier {
     /// Places where the original program already breaks a rule.
     known: Vec<Span>,
     /// Variables that the program reads without a value: its copies and derivatives do so too.
-    open: HashSet<Name>,
+    uninitialised: HashSet<Name>,
 }
 
 impl Verifier {
@@ -112,21 +112,21 @@ impl Verifier {
 
     /// Creates a verifier for passes that start from this program, in any case.
     pub fn always(program: &Program) -> Self {
-        timing::pass(NAME, || Verifier::look_at(program))
+        timing::pass(NAME, || Verifier::inspect(program))
     }
 
-    fn look_at(program: &Program) -> Self {
-        let callable = callable(&program.units);
+    fn inspect(program: &Program) -> Self {
+        let callable = entry_points_of(&program.units);
         let mut known = Vec::new();
         for unit in &program.units {
             let found = crate::resolve::errors_of(unit, &callable);
             known.extend(found.into_iter().map(|d| d.span));
         }
-        let mut open = HashSet::new();
+        let mut uninitialised = HashSet::new();
         if program.units.iter().any(|u| u.origin == Origin::Derivative) {
-            dataflow::doubts(program, &mut |_, unit, found| {
+            dataflow::doubtful_reads(program, &mut |_, unit, found| {
                 let unset = found.iter().filter(|d| d.never);
-                open.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
+                uninitialised.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
             });
         }
         let seen = program.units.iter().map(|u| (u.name.clone(), u.clone()));
@@ -135,13 +135,13 @@ impl Verifier {
             seen: seen.collect(),
             level: None,
             known,
-            open,
+            uninitialised,
         }
     }
 
     /// Records errors that passes have found in the program itself: before, it was not known what
     /// its dummy procedures stand for.
-    pub fn has_said(&mut self, diagnostics: &[Diagnostic]) {
+    pub fn record_diagnostics(&mut self, diagnostics: &[Diagnostic]) {
         if self.on {
             let said = diagnostics.iter().map(|d| d.span);
             let new = said.filter(|s| !self.known.contains(s));
@@ -154,10 +154,10 @@ impl Verifier {
     /// continues where a variable was not set.
     pub fn derives_from(&mut self, legal: &Program) {
         if self.on {
-            let open = &mut self.open;
-            dataflow::doubts(legal, &mut |_, unit, found| {
+            let uninitialised = &mut self.uninitialised;
+            dataflow::doubtful_reads(legal, &mut |_, unit, found| {
                 let unset = found.iter().filter(|d| d.never);
-                open.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
+                uninitialised.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
             });
         }
     }
@@ -169,12 +169,12 @@ impl Verifier {
     /// The rules that the pass has broken.
     pub fn after(&mut self, pass: &str, program: &Program, level: Level) -> Result<(), Diagnostic> {
         match self.on {
-            true => timing::pass(NAME, || self.look_after(pass, program, level)),
+            true => timing::pass(NAME, || self.verify_after(pass, program, level)),
             false => Ok(()),
         }
     }
 
-    fn look_after(
+    fn verify_after(
         &mut self,
         pass: &str,
         program: &Program,
@@ -240,7 +240,7 @@ impl Verifier {
         primals: &Primals,
     ) -> Vec<String> {
         let mut errors = Vec::new();
-        let callable = callable(&program.units);
+        let callable = entry_points_of(&program.units);
         for unit in program.units.iter().filter(|u| new(u)) {
             for d in crate::resolve::errors_of(unit, &callable) {
                 if !self.is_known(d.span) {
@@ -252,12 +252,12 @@ impl Verifier {
         if !program.units.iter().any(made) {
             return errors;
         }
-        let mut doubtful: Vec<(usize, Vec<Doubtful>)> = Vec::new();
-        let mut open = self.open.clone();
-        let intents = dataflow::doubts(program, &mut |i, unit, found| {
+        let mut doubtful: Vec<(usize, Vec<DoubtfulRead>)> = Vec::new();
+        let mut uninitialised = self.uninitialised.clone();
+        let intents = dataflow::doubtful_reads(program, &mut |i, unit, found| {
             if unit.origin != Origin::Derivative {
                 let unset = found.iter().filter(|d| d.never);
-                open.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
+                uninitialised.extend(unset.map(|d| unit.symbols[d.sym].name.clone()));
             } else if made(unit) {
                 doubtful.push((i, found));
             }
@@ -265,9 +265,9 @@ impl Verifier {
         for (i, found) in doubtful {
             let unit = &program.units[i];
             let of = primals.of_tangent(&unit.name);
-            values::check(unit, found, of, &open, &mut errors);
+            values::check(unit, found, of, &uninitialised, &mut errors);
         }
-        let procedures = aliases::Procedures::of(program);
+        let procedures = aliases::CommonUses::of(program);
         for unit in program.units.iter().filter(|u| made(u)) {
             aliases::check(unit, &intents, &callable, &procedures, &mut errors);
             tangents::check(unit, primals, &callable, &mut errors);
@@ -311,7 +311,7 @@ fn constants(unit: &Unit) -> impl Iterator<Item = &Symbol> {
 
 /// Whether a unit, or one nested in it, refers to one of some procedures.
 fn calls_one_of(unit: &Unit, names: &HashSet<&Name>) -> bool {
-    let global = |s: &Symbol| s.place == Place::Global && names.contains(&s.name);
+    let global = |s: &Symbol| s.storage_class == StorageClass::Global && names.contains(&s.name);
     !names.is_empty()
         && (unit.symbols.iter().any(|(_, s)| global(s))
             || unit.nested.iter().any(|n| calls_one_of(n, names)))

@@ -6,12 +6,17 @@
 
 use super::Primals;
 use crate::ir::{Class, ExprKind, SymId, Unit, for_each_reference, for_each_symbol};
-use crate::resolve::Callable;
+use crate::resolve::EntryPoints;
 use crate::storage::UnitStorage;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Checks one derivative. `primals` covers the unit and the units that it calls.
-pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, errors: &mut Vec<String>) {
+pub(super) fn check(
+    unit: &Unit,
+    primals: &Primals,
+    callable: &EntryPoints,
+    errors: &mut Vec<String>,
+) {
     let Some(pairs) = primals.get(&unit.name) else {
         return;
     };
@@ -22,19 +27,19 @@ pub(super) fn check(unit: &Unit, primals: &Primals, callable: &Callable, errors:
     // A derivative that the unit does not mention has been replaced by another one.
     let pairs: BTreeSet<(SymId, SymId)> = pairs.iter().copied().collect();
     let pairs: Vec<(SymId, SymId)> = pairs.into_iter().filter(|p| named.contains(&p.0)).collect();
-    let own = Own {
+    let own = DerivativePairs {
         unit,
         storage: UnitStorage::of(unit),
         of: pairs.iter().copied().collect(),
         by: pairs.iter().map(|(d, p)| (*p, *d)).collect(),
     };
-    own.alone(&pairs, errors);
+    own.one_to_one(&pairs, errors);
     own.storage(&pairs, errors);
     own.calls(primals, callable, errors);
 }
 
 /// The derivatives of a unit and their variables.
-struct Own<'u> {
+struct DerivativePairs<'u> {
     unit: &'u Unit,
     storage: UnitStorage,
     /// The variable of each derivative.
@@ -43,7 +48,7 @@ struct Own<'u> {
     by: HashMap<SymId, SymId>,
 }
 
-impl Own<'_> {
+impl DerivativePairs<'_> {
     fn name(&self, s: SymId) -> &str {
         &self.unit.symbols[s].name
     }
@@ -53,7 +58,7 @@ impl Own<'_> {
     }
 
     /// Reports derivatives that belong to two variables, and variables with two derivatives.
-    fn alone(&self, pairs: &[(SymId, SymId)], errors: &mut Vec<String>) {
+    fn one_to_one(&self, pairs: &[(SymId, SymId)], errors: &mut Vec<String>) {
         for (d, p) in pairs {
             if let Some(last) = self.of.get(d)
                 && last != p
@@ -80,7 +85,7 @@ impl Own<'_> {
     fn storage(&self, pairs: &[(SymId, SymId)], errors: &mut Vec<String>) {
         // For some arrays, only the user knows the number of directions.
         let exact = |s: SymId| {
-            let area = self.storage.spot(s).map(|x| x.area);
+            let area = self.storage.range(s).map(|x| x.area);
             area.is_none_or(|a| self.storage.areas()[a].exact)
         };
         let mut differ = |(a, b): (SymId, SymId), (x, y): (SymId, SymId)| {
@@ -108,7 +113,7 @@ impl Own<'_> {
     }
 
     /// Reports calls that pass a variable together with the derivative of another one.
-    fn calls(&self, primals: &Primals, callable: &Callable, errors: &mut Vec<String>) {
+    fn calls(&self, primals: &Primals, callable: &EntryPoints, errors: &mut Vec<String>) {
         for_each_reference(&self.unit.body, &mut |r| {
             let args = r.args;
             let callee = &self.unit.symbols[r.procedure];

@@ -1,10 +1,10 @@
 //! Checks that a growing tape is passed as a growing tape.
 
 use crate::ir::{Attribute, ExprKind, Symbol, Unit, for_each_reference};
-use crate::resolve::Callable;
+use crate::resolve::EntryPoints;
 
 /// Checks the calls of one derivative.
-pub(super) fn check(unit: &Unit, callable: &Callable, errors: &mut Vec<String>) {
+pub(super) fn check(unit: &Unit, callable: &EntryPoints, errors: &mut Vec<String>) {
     let grows = |s: &Symbol| s.has(Attribute::Growing);
     for_each_reference(&unit.body, &mut |call| {
         let callee = &unit.symbols[call.procedure].name;

@@ -246,7 +246,7 @@ fn what_passes_said_of_the_program_is_no_error_of_theirs() {
         let mut bound = program.clone();
         let g = bound.units[0].symbols.find("G").unwrap();
         bound.units[0].symbols.rename(g, "T".into());
-        verifier.has_said(said);
+        verifier.record_diagnostics(said);
         verifier.after("test", &bound, Level::Staged)
     };
     assert!(after(&[]).is_err());

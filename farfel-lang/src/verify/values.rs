@@ -1,16 +1,16 @@
 //! Checks for reads of generated variables that nothing has set.
 
-use crate::dataflow::Doubtful;
+use crate::dataflow::DoubtfulRead;
 use crate::ir::{Name, Origin, SymId, Unit};
 use std::collections::{HashMap, HashSet};
 
-/// Judges the reads in one generated unit that some path reaches without a value. `open` holds the
-/// names of variables that the user's own text reads without a value.
+/// Judges the reads in one generated unit that some path reaches without a value. `uninitialised`
+/// holds the names of variables that the user's own text reads without a value.
 pub(super) fn check(
     unit: &Unit,
-    found: Vec<Doubtful>,
+    found: Vec<DoubtfulRead>,
     primals: Option<&Vec<(SymId, SymId)>>,
-    open: &HashSet<Name>,
+    uninitialised: &HashSet<Name>,
     errors: &mut Vec<String>,
 ) {
     let primals: Option<HashMap<SymId, SymId>> = primals.map(|p| p.iter().copied().collect());
@@ -28,7 +28,7 @@ pub(super) fn check(
         let error = match symbol.origin {
             // The user's variables may lack a value on paths that do not need it. What a procedure
             // reads of its arguments is not known exactly.
-            Origin::Written => d.certain && d.never && !open.contains(&symbol.name),
+            Origin::Written => d.certain && d.never && !uninitialised.contains(&symbol.name),
             Origin::Generated => d.certain && (d.never || primals.is_some()),
             Origin::Derivative => {
                 certain && {

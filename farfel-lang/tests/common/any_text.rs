@@ -7,7 +7,7 @@ use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Stage, lower};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::{resolve, resolve_readable};
-use farfel_lang::syntax::{Form, Layout, NoIncludes, count_statements, detect, parse};
+use farfel_lang::syntax::{FixedFormLayout, Form, NoIncludes, count_statements, detect, parse};
 use farfel_lang::{Diagnostic, Sources};
 
 /// Decodes bytes into text, as `farfel build` does.
@@ -22,7 +22,7 @@ pub fn lines(text: &str) {
     let _ = detect(text);
     for form in [Form::Fixed, Form::Free] {
         for (line_length, debug_lines) in [(72, false), (132, true)] {
-            let layout = Layout {
+            let layout = FixedFormLayout {
                 line_length,
                 debug_lines,
             };

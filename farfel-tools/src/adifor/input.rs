@@ -4,13 +4,13 @@ use super::names::Names;
 use super::{MOST_DIRECTIONS, Options, no_reverse_mode};
 use crate::external::Job;
 use farfel_lang::Span;
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::procedure_dummies;
 use farfel_lang::intrinsics::{Op, is_vendor_procedure};
 use farfel_lang::ir::{
-    Arg, Class, DoControl, Expr, ExprKind, Place, Program, Request, SpecKind, Stmt, StmtKind, Unit,
-    UnitKind, walk_block,
+    Arg, Class, DoControl, Expr, ExprKind, Program, Request, SpecKind, Stmt, StmtKind,
+    StorageClass, Unit, UnitKind, walk_block,
 };
 use farfel_lang::print::{Options as PrintOptions, print_program};
 
@@ -42,7 +42,7 @@ pub(super) fn prepare(
     if let Some(d) = no_reverse_mode(request) {
         return Err(vec![d]);
     }
-    let graph = Below::of(program, [request.head.as_str()]);
+    let graph = ReachableUnits::of(program, [request.head.as_str()]);
     if graph.units.is_empty() {
         let message = format!("there is no {} to differentiate", request.head);
         let d = Diagnostic::error(&rules::AD_UNKNOWN_PROCEDURE, request.span, message);
@@ -169,7 +169,7 @@ fn extra(
                 "`{}` is not a line of an ADIFOR script",
                 line.escape_debug()
             ));
-        } else if OURS.contains(&key.as_str()) || key == "AD_PMAX" && !request.vector {
+        } else if RESERVED_KEYS.contains(&key.as_str()) || key == "AD_PMAX" && !request.vector {
             error(format!("{key} is Farfel's to decide"));
         } else {
             lines.retain(|(k, _)| *k != key);
@@ -180,7 +180,7 @@ fn extra(
 }
 
 /// The keys that tell ADIFOR what to differentiate and what the result looks like.
-const OURS: &[&str] = &[
+const RESERVED_KEYS: &[&str] = &[
     "AD_TOP",
     "AD_IVARS",
     "AD_DVARS",
@@ -318,7 +318,7 @@ fn check_procedures(
         }
     }
     for (_, s) in unit.symbols.iter() {
-        let procedure = s.class.is_procedure() && s.place == Place::Global;
+        let procedure = s.class.is_procedure() && s.storage_class == StorageClass::Global;
         if procedure
             && program.unit(&s.name).is_none()
             && !is_vendor_procedure(&s.name)

@@ -23,7 +23,7 @@ mod output;
 mod place;
 mod zero;
 
-use crate::external::{Job, Ran, RunError, Runner};
+use crate::external::{Job, RunError, RunResult, Runner};
 use farfel_ad::AdTool;
 use farfel_lang::diagnostic::{Diagnostic, any_errors, rules};
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
@@ -53,8 +53,8 @@ impl Version {
     /// assert_eq!(Version::find("Adifor2.1"), Some(Version { major: 2, minor: 1 }));
     /// assert_eq!(Version::find("java 17.0"), None);
     /// ```
-    pub fn find(said: &str) -> Option<Version> {
-        said.lines().find_map(|line| {
+    pub fn find(output: &str) -> Option<Version> {
+        output.lines().find_map(|line| {
             let at = line.to_ascii_lowercase().find("adifor")?;
             line[at + "adifor".len()..]
                 .split(|c: char| !c.is_ascii_digit() && c != '.')
@@ -144,7 +144,7 @@ impl AdTool for Adifor {
             .map_err(|e| vec![failed(&e, request)])?;
         let mut found = Vec::new();
         let units = output::read(program, request, &self.options, &prepared, &ran, &mut found)
-            .map_err(|errors| with_words(errors, &ran))?;
+            .map_err(|errors| with_output(errors, &ran))?;
         self.runner.accept(&prepared.job, &ran);
         warnings.append(&mut found);
         Ok(units)
@@ -174,7 +174,7 @@ pub fn read(
     program: &Program,
     request: &Request,
     options: &Options,
-    ran: &Ran,
+    ran: &RunResult,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let prepared = input::prepare(program, request, options)?;
@@ -196,42 +196,46 @@ fn no_reverse_mode(request: &Request) -> Option<Diagnostic> {
 
 /// The error for a run without a result.
 fn failed(error: &RunError, request: &Request) -> Diagnostic {
-    let (message, said) = match error {
+    let (message, output) = match error {
         RunError::NotStarted(why) => (format!("ADIFOR could not be started: {why}"), ""),
-        RunError::TimedOut { seconds, said } => {
+        RunError::TimedOut { seconds, output } => {
             let limit = format!("ADIFOR was given up after {seconds} s");
-            (limit, said.as_str())
+            (limit, output.as_str())
         }
-        RunError::Failed { status, said } => {
-            let what = telling(said).map_or_else(|| status.clone(), clean);
-            (format!("ADIFOR failed: {what}"), said.as_str())
+        RunError::Failed { status, output } => {
+            let what = failure_line(output).map_or_else(|| status.clone(), clean);
+            (format!("ADIFOR failed: {what}"), output.as_str())
         }
-        RunError::Missing { file, said } => {
+        RunError::Missing { file, output } => {
             let message = format!("ADIFOR ended well, but has not written {file}");
-            (message, said.as_str())
+            (message, output.as_str())
         }
     };
     let d = Diagnostic::error(&rules::AD_TOOL, request.span, message)
         .label("derivative asked for here");
-    add_words(d, said)
+    add_output(d, output)
 }
 
 /// Adds the tool's output to errors in what it has written.
-fn with_words(mut errors: Vec<Diagnostic>, ran: &Ran) -> Vec<Diagnostic> {
+fn with_output(mut errors: Vec<Diagnostic>, ran: &RunResult) -> Vec<Diagnostic> {
     if any_errors(&errors)
         && let Some(first) = errors.first_mut()
         && first.rule == &rules::AD_TOOL
         && first.help.is_none()
     {
-        *first = add_words(first.clone(), &ran.said);
+        *first = add_output(first.clone(), &ran.output);
     }
     errors
 }
 
 /// Adds the last lines of the tool's output.
-fn add_words(d: Diagnostic, said: &str) -> Diagnostic {
+fn add_output(d: Diagnostic, output: &str) -> Diagnostic {
     const MOST_LINES: usize = 12;
-    let lines: Vec<String> = said.lines().map(clean).filter(|l| !l.is_empty()).collect();
+    let lines: Vec<String> = output
+        .lines()
+        .map(clean)
+        .filter(|l| !l.is_empty())
+        .collect();
     if lines.is_empty() {
         return d;
     }
@@ -253,12 +257,12 @@ fn clean(line: &str) -> String {
 }
 
 /// Returns the line of the tool's output that tells why it failed.
-fn telling(said: &str) -> Option<&str> {
+fn failure_line(output: &str) -> Option<&str> {
     let has = |l: &&str| {
         let l = l.to_ascii_lowercase();
         ["error", "fatal", "cannot", "abort"]
             .iter()
             .any(|w| l.contains(w))
     };
-    said.lines().map(str::trim).find(has)
+    output.lines().map(str::trim).find(has)
 }

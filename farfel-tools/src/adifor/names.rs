@@ -99,7 +99,7 @@ impl Names {
 pub(super) fn rename_blocks(unit: &mut Unit, new: &dyn Fn(&Name) -> Name) {
     let ids: Vec<_> = unit.symbols.ids().collect();
     for id in ids {
-        if let farfel_lang::ir::Place::Common(block) = &mut unit.symbols[id].place {
+        if let farfel_lang::ir::StorageClass::Common(block) = &mut unit.symbols[id].storage_class {
             *block = new(block);
         }
     }

@@ -5,17 +5,17 @@ use super::input::Prepared;
 use super::names::rename_blocks;
 use super::place::place;
 use super::zero::{Block, subroutine, zero};
-use crate::external::Ran;
+use crate::external::RunResult;
 use farfel_ad::depend::Dependence;
 use farfel_ad::locations::common_members;
 use farfel_lang::access::{self, Access};
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::is_vendor_procedure;
 use farfel_lang::ir::{
-    Arg, Class, Dim, Expr, IoKind, Level, Name, Place, Program, Request, SaveItem, SpecKind, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, UnitKind, for_each_symbol_mut, unused_name, verify,
-    walk_block,
+    Arg, Class, Dim, Expr, IoKind, Level, Name, Program, Request, SaveItem, SpecKind, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind, for_each_symbol_mut, unused_name,
+    verify, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::resolve::resolve_with;
@@ -29,7 +29,7 @@ pub(super) fn read(
     request: &Request,
     options: &Options,
     prepared: &Prepared,
-    ran: &Ran,
+    ran: &RunResult,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let reader = Reader {
@@ -91,7 +91,7 @@ impl Reader<'_> {
     }
 
     /// Returns the derivatives in the file that the head's derivative reaches, with itself last.
-    fn units(&self, ran: &Ran) -> Result<Vec<Unit>, Diagnostic> {
+    fn units(&self, ran: &RunResult) -> Result<Vec<Unit>, Diagnostic> {
         let file_name = &self.prepared.output;
         let Some(text) = ran.files.get(file_name) else {
             return Err(self.error(format!("ADIFOR has not written {file_name}")));
@@ -133,7 +133,7 @@ impl Reader<'_> {
                 self.request.head
             )));
         }
-        let reached = Below::of(&all, [head.as_str()]);
+        let reached = ReachableUnits::of(&all, [head.as_str()]);
         let units: Vec<Unit> = reached
             .units
             .into_iter()
@@ -159,7 +159,7 @@ impl Reader<'_> {
     }
 
     /// Adds the tool's warnings.
-    fn warnings(&self, units: &[Unit], ran: &Ran, warnings: &mut Vec<Diagnostic>) {
+    fn warnings(&self, units: &[Unit], ran: &RunResult, warnings: &mut Vec<Diagnostic>) {
         const MARK: &str = "*ADIFOR*";
         let mut add = |span: Span, text: &str| {
             let text = super::clean(text);
@@ -187,7 +187,7 @@ impl Reader<'_> {
                 }
             });
         }
-        for line in ran.said.lines() {
+        for line in ran.output.lines() {
             if line.to_ascii_lowercase().contains("warning") {
                 add(self.request.span, line.trim());
             }
@@ -202,7 +202,7 @@ impl Reader<'_> {
         let in_closure = |name: &str| self.prepared.closure.iter().any(|u| u.name == name);
         for (_, s) in unit.symbols.iter() {
             let name = &s.name;
-            if s.place != Place::Global
+            if s.storage_class != StorageClass::Global
                 || !s.class.is_procedure()
                 || made.contains(name)
                 || in_closure(name)
@@ -235,7 +235,7 @@ impl Reader<'_> {
                 return;
             }
             let mut read: Vec<SymId> = Vec::new();
-            access::own(unit, s, false, &mut |a| {
+            access::statement(unit, s, false, &mut |a| {
                 if let Access::Variable { sym, kind, .. } = a
                     && kind.changes()
                     && !read.contains(&sym)
@@ -299,7 +299,7 @@ impl Reader<'_> {
             .filter(|(_, s)| {
                 let of = self.prepared.names.of_derivative(&s.name);
                 // A counter of ADIFOR's exception library, which has DATA, is kept.
-                s.place == Place::Local && of.is_some_and(|n| n != "EHFID")
+                s.storage_class == StorageClass::Local && of.is_some_and(|n| n != "EHFID")
             })
             .map(|(id, _)| id)
             .collect();
@@ -336,7 +336,7 @@ impl Reader<'_> {
             let name = unit.symbols.unused(&names.derivative("P_"), &|_| false);
             let id = unit.symbols.add(Symbol {
                 typed: true,
-                place: Place::Dummy,
+                storage_class: StorageClass::Dummy,
                 ..Symbol::variable(name, Type::INTEGER, span)
             });
             unit.declare(id);
@@ -398,7 +398,7 @@ impl Reader<'_> {
             }
             for l in leading {
                 unit.undeclare(l);
-                unit.symbols[l].place = Place::Local;
+                unit.symbols[l].storage_class = StorageClass::Local;
             }
         }
         unit.args = args;
@@ -476,7 +476,7 @@ impl Reader<'_> {
         let id = unit.symbols.add(Symbol {
             typed: true,
             dims,
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             ..Symbol::variable(name, of.ty.unwrap_or(Type::REAL), of.span)
         });
         unit.declare(id);
@@ -490,7 +490,7 @@ impl Reader<'_> {
             return Ok(false);
         }
         let head = &self.request.head;
-        let dependence = Dependence::of(&Below::of(self.program, [head.as_str()]));
+        let dependence = Dependence::of(&ReachableUnits::of(self.program, [head.as_str()]));
         match dependence.summary(head) {
             Some(s) if !s.assigned.contains(position) => Ok(true),
             _ => Err(self.error(format!(
@@ -579,7 +579,7 @@ impl Reader<'_> {
         let ids: Vec<_> = unit.symbols.ids().collect();
         for id in &ids {
             let s = &unit.symbols[*id];
-            if s.place == Place::Global && s.class.is_procedure() {
+            if s.storage_class == StorageClass::Global && s.class.is_procedure() {
                 let new = match globals.get(&s.name) {
                     Some(n) => n.clone(),
                     None => names.original(&s.name),
@@ -595,7 +595,7 @@ impl Reader<'_> {
         }
         for id in ids {
             let s = &unit.symbols[id];
-            if s.place == Place::Global {
+            if s.storage_class == StorageClass::Global {
                 continue;
             }
             let new = match names.of_derivative(&s.name) {
@@ -663,7 +663,7 @@ impl Reader<'_> {
         if let Some(head) = units.iter_mut().find(|u| u.name == self.request.derivative) {
             let callee = head.symbols.add(Symbol {
                 class: Class::Subroutine,
-                place: Place::Global,
+                storage_class: StorageClass::Global,
                 ..Symbol::new(name, span)
             });
             let call = Stmt::call(callee, Vec::new(), span);

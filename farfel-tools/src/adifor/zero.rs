@@ -6,8 +6,8 @@
 use farfel_lang::Span;
 use farfel_lang::ir::build::zero as zero_of_type;
 use farfel_lang::ir::{
-    Class, Entity, Expr, ExprKind, Name, Place, Spec, SpecKind, Stmt, SymId, Symbol, Type, Unit,
-    UnitKind,
+    Class, Entity, Expr, ExprKind, Name, Spec, SpecKind, Stmt, StorageClass, SymId, Symbol, Type,
+    Unit, UnitKind,
 };
 use farfel_lang::storage::constant::{bounds, extents};
 
@@ -40,7 +40,7 @@ fn index(unit: &mut Unit, k: usize, span: Span) -> SymId {
     let name = format!("IZ{k}");
     if let Some(s) = unit.symbols.find(&name)
         && unit.symbols[s].ty == Some(Type::INTEGER)
-        && unit.symbols[s].place == Place::Local
+        && unit.symbols[s].storage_class == StorageClass::Local
         && unit.symbols[s].class == Class::Variable
         && !unit.symbols[s].is_array()
     {
@@ -98,7 +98,7 @@ pub(super) fn subroutine(name: Name, blocks: &[Block], span: Span) -> Result<Uni
                 typed: true,
                 dims,
                 class: Class::Variable,
-                place: Place::Common(block.name.clone()),
+                storage_class: StorageClass::Common(block.name.clone()),
                 ..Symbol::new(own, span)
             });
             unit.declare(id);

@@ -15,7 +15,7 @@
 //! unchanged: if all are `id`, no derivatives propagate through the procedure. Colons, blanks and
 //! line breaks are ignored.
 
-use farfel_lang::ir::{Name, Usage};
+use farfel_lang::ir::{ArgumentUsage, Name};
 use farfel_lang::{FileId, Span};
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Description {
     /// How it uses its arguments.
-    pub usage: Vec<Usage>,
+    pub usage: Vec<ArgumentUsage>,
     /// Whether no derivatives propagate through it.
     pub constant: bool,
 }
@@ -48,14 +48,17 @@ pub(super) fn read(
         word: 0..0,
     };
     let mut found = HashMap::new();
-    let mut open: Option<(Name, Fields)> = None;
+    let mut open: Option<(Name, DescriptionFields)> = None;
     while let Some(word) = reader.word() {
         match word.to_ascii_lowercase().as_str() {
             "subroutine" | "function" => {
                 let Some(name) = reader.word() else {
                     return Err(reader.error("the name of a procedure is missing"));
                 };
-                let new = (Name::from(name.to_ascii_uppercase()), Fields::default());
+                let new = (
+                    Name::from(name.to_ascii_uppercase()),
+                    DescriptionFields::default(),
+                );
                 close(open.replace(new), &mut found);
             }
             // Constants, types and COMMON blocks have other kinds of description.
@@ -82,7 +85,7 @@ pub(super) fn read(
     Ok(found)
 }
 
-fn close(open: Option<(Name, Fields)>, found: &mut HashMap<Name, Description>) {
+fn close(open: Option<(Name, DescriptionFields)>, found: &mut HashMap<Name, Description>) {
     if let Some((name, fields)) = open
         && let Some(description) = fields.description()
     {
@@ -92,19 +95,19 @@ fn close(open: Option<(Name, Fields)>, found: &mut HashMap<Name, Description>) {
 
 /// The lists of one description.
 #[derive(Default)]
-struct Fields {
+struct DescriptionFields {
     shape: Vec<String>,
     reads: Vec<bool>,
     writes: Vec<bool>,
     read_and_written: Vec<bool>,
     /// Whether reads or writes are specified.
-    said: bool,
+    has_usage: bool,
     /// Whether `deps` has rows other than `id`.
     dependent: bool,
     deps: bool,
 }
 
-impl Fields {
+impl DescriptionFields {
     /// Stores a list. Returns false if it does not consist of zeros and ones.
     fn take(&mut self, key: &str, list: &[&str]) -> bool {
         let into = match key {
@@ -156,7 +159,7 @@ impl Fields {
         match bits.collect() {
             Some(bits) => {
                 *into = bits;
-                self.said = true;
+                self.has_usage = true;
                 true
             }
             None => false,
@@ -164,7 +167,7 @@ impl Fields {
     }
 
     fn description(self) -> Option<Description> {
-        if !self.said {
+        if !self.has_usage {
             return None;
         }
         let at = |list: &[bool], i: usize| list.get(i).copied().unwrap_or(false);
@@ -172,7 +175,7 @@ impl Fields {
         let arguments = parts.filter(|(_, part)| part.starts_with("param"));
         let usage = arguments.map(|(i, _)| {
             let both = at(&self.read_and_written, i);
-            Usage {
+            ArgumentUsage {
                 reads: both || at(&self.reads, i),
                 writes: both || at(&self.writes, i),
             }
@@ -272,7 +275,7 @@ mod tests {
     }
 
     fn usage(description: &Description) -> String {
-        let letter = |u: &Usage| match (u.reads, u.writes) {
+        let letter = |u: &ArgumentUsage| match (u.reads, u.writes) {
             (true, true) => 'b',
             (true, false) => 'r',
             (false, true) => 'w',

@@ -5,15 +5,15 @@ use farfel_ad::depend::{Dependence, Summary};
 use farfel_ad::locations::{Context, Set, Space, differentiable};
 use farfel_ad::passes::{Form, Forms, Goal, Legal, kept_by_divided_units, legalise};
 use farfel_ad::tangent::Head;
-use farfel_lang::callgraph::{Below, references};
+use farfel_lang::callgraph::{ReachableUnits, references};
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Name, Place, Program, SymId, Unit, UnitKind};
+use farfel_lang::ir::{Name, Program, StorageClass, SymId, Unit, UnitKind};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// A head as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spec {
+pub struct HeadSpec {
     /// The subprogram; `None` for the topmost one.
     pub unit: Option<String>,
     /// The independents; `None` for all that can be relevant.
@@ -36,7 +36,7 @@ pub struct HeadSyntaxError {
 /// # Errors
 ///
 /// What is wrong with the text.
-pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
+pub fn parse_heads(text: &str) -> Result<Vec<HeadSpec>, HeadSyntaxError> {
     let error = |reason| HeadSyntaxError {
         text: text.to_owned(),
         reason,
@@ -53,9 +53,9 @@ pub fn parse_heads(text: &str) -> Result<Vec<Spec>, HeadSyntaxError> {
         if name.is_empty() {
             return Err(error("expected the name of a subprogram"));
         }
-        let mut spec = Spec {
+        let mut spec = HeadSpec {
             unit: Some(name.to_ascii_uppercase()),
-            ..Spec::default()
+            ..HeadSpec::default()
         };
         let first = list(&mut rest).map_err(error)?;
         let mark = rest.trim_start().chars().next();
@@ -102,7 +102,7 @@ fn list(rest: &mut &str) -> Result<Option<Vec<String>>, &'static str> {
 
 /// The heads of a program, with their relevant independents and dependents, and messages about
 /// them.
-pub(super) struct Chosen {
+pub(super) struct ChosenHeads {
     pub heads: Vec<Head>,
     pub messages: Vec<String>,
 }
@@ -120,7 +120,7 @@ const FORMS: Forms = Forms::of(&[Form::NoCalledEntries, Form::FixedTapes, Form::
 /// A unit that keeps variables from call to call cannot be split.
 pub(super) fn legal<'p>(
     program: &'p Program,
-    specs: &[Spec],
+    specs: &[HeadSpec],
 ) -> Result<Legal<'p>, Vec<Diagnostic>> {
     let goal = Goal {
         heads: &names_of(program, specs),
@@ -131,12 +131,16 @@ pub(super) fn legal<'p>(
 
 /// Returns the units with ENTRY points below these heads that keep variables from call to call, and
 /// that will be split into a subprogram for each entry point.
-pub(super) fn kept_by_entries(program: &Program, specs: &[Spec], adjoint: bool) -> HashSet<Name> {
+pub(super) fn kept_by_entries(
+    program: &Program,
+    specs: &[HeadSpec],
+    adjoint: bool,
+) -> HashSet<Name> {
     kept_by_divided_units(program, &names_of(program, specs), adjoint)
 }
 
 /// Returns the names of the heads.
-fn names_of<'a>(program: &'a Program, specs: &'a [Spec]) -> Vec<&'a str> {
+fn names_of<'a>(program: &'a Program, specs: &'a [HeadSpec]) -> Vec<&'a str> {
     let top = on_top(program).map(|u| u.name.as_str());
     let mut names: Vec<&str> = specs.iter().filter_map(|s| s.unit.as_deref()).collect();
     if names.len() < specs.len().max(1) {
@@ -152,15 +156,15 @@ fn names_of<'a>(program: &'a Program, specs: &'a [Spec]) -> Vec<&'a str> {
 /// A head or a variable does not exist.
 pub(super) fn choose(
     program: &Program,
-    specs: &[Spec],
+    specs: &[HeadSpec],
     fix_interface: bool,
     adjoint: bool,
-) -> Result<Chosen, Vec<Diagnostic>> {
-    let top = [Spec::default()];
+) -> Result<ChosenHeads, Vec<Diagnostic>> {
+    let top = [HeadSpec::default()];
     let specs = if specs.is_empty() { &top } else { specs };
     let mut messages = Vec::new();
     let mut errors = Vec::new();
-    let mut units: Vec<(&Unit, &Spec)> = Vec::new();
+    let mut units: Vec<(&Unit, &HeadSpec)> = Vec::new();
     for spec in specs {
         match &spec.unit {
             Some(name) => match program.unit(name) {
@@ -182,11 +186,11 @@ pub(super) fn choose(
             },
         }
     }
-    let graph = Below::of(program, units.iter().map(|(u, _)| u.name.as_str()));
+    let graph = ReachableUnits::of(program, units.iter().map(|(u, _)| u.name.as_str()));
     let dependence = Dependence::of(&graph);
     let mut heads = Vec::new();
     for (unit, spec) in units {
-        let slots = Slots::of(unit, &dependence);
+        let slots = HeadSlots::of(unit, &dependence);
         let independents = slots.find(&spec.independents, &mut messages, &mut errors);
         let dependents = slots.find(&spec.dependents, &mut messages, &mut errors);
         let Some(summary) = dependence.summary(&unit.name) else {
@@ -198,8 +202,8 @@ pub(super) fn choose(
         };
         if !fix_interface {
             context = match adjoint {
-                false => slots.matters(summary, &context, spec, &mut messages),
-                true => slots.matters_to_adjoint(summary, &context, spec, &mut messages),
+                false => slots.relevant_context(summary, &context, spec, &mut messages),
+                true => slots.relevant_adjoint_context(summary, &context, spec, &mut messages),
             };
         }
         if context.outputs.is_clear() {
@@ -215,7 +219,7 @@ pub(super) fn choose(
         }
     }
     match errors.is_empty() {
-        true => Ok(Chosen { heads, messages }),
+        true => Ok(ChosenHeads { heads, messages }),
         false => Err(errors),
     }
 }
@@ -250,14 +254,14 @@ fn on_top(program: &Program) -> Option<&Unit> {
 }
 
 /// The slots of a head by name.
-struct Slots<'a> {
+struct HeadSlots<'a> {
     unit: &'a Unit,
     names: Vec<(Name, bool)>,
     /// COMMON variables, by their names in this unit.
     len: usize,
 }
 
-impl<'a> Slots<'a> {
+impl<'a> HeadSlots<'a> {
     fn of(unit: &'a Unit, dependence: &Dependence) -> Self {
         let space = Space::of(unit, &dependence.commons);
         let known = |s: SymId| {
@@ -275,12 +279,13 @@ impl<'a> Slots<'a> {
         });
         for (k, var) in dependence.commons.vars.iter().enumerate() {
             let here = unit.symbols.iter().find(|(id, s)| {
-                matches!(s.place, Place::Common(_)) && space.loc(*id) == space.common(k)
+                matches!(s.storage_class, StorageClass::Common(_))
+                    && space.loc(*id) == space.common(k)
             });
             let name = here.map_or_else(Name::default, |(_, s)| s.name.clone());
             names.push((name, var.differentiable));
         }
-        Slots {
+        HeadSlots {
             unit,
             len: names.len(),
             names,
@@ -322,17 +327,17 @@ impl<'a> Slots<'a> {
     ///
     /// A derivative that is passed in and overwritten counts as wanted: the caller must not
     /// continue with the old one.
-    fn matters(
+    fn relevant_context(
         &self,
         summary: &Summary,
-        asked: &Context,
-        spec: &Spec,
+        requested: &Context,
+        spec: &HeadSpec,
         messages: &mut Vec<String>,
     ) -> Context {
         let Context {
             inputs: independents,
             outputs: dependents,
-        } = asked;
+        } = requested;
         let result = summary.args;
         let assigned = |o: usize| o == result || summary.assigned.contains(o);
         let mut outputs = Set::with_capacity(self.len);
@@ -351,9 +356,9 @@ impl<'a> Slots<'a> {
                 break;
             }
         }
-        self.tell(
+        self.report_differences(
             spec,
-            asked,
+            requested,
             &Context {
                 inputs: inputs.clone(),
                 outputs: outputs.clone(),
@@ -363,16 +368,16 @@ impl<'a> Slots<'a> {
         Context { inputs, outputs }
     }
 
-    /// Like [`Self::matters`], for an adjoint.
+    /// Like [`Self::relevant_context`], for an adjoint.
     ///
     /// The adjoint of a dependent that is assigned has a different value afterwards: the dependent
     /// is an independent, too. If an independent keeps its value, its adjoint is added to the
     /// incoming one.
-    fn matters_to_adjoint(
+    fn relevant_adjoint_context(
         &self,
         summary: &Summary,
-        asked: &Context,
-        spec: &Spec,
+        requested: &Context,
+        spec: &HeadSpec,
         messages: &mut Vec<String>,
     ) -> Context {
         let result = summary.args;
@@ -380,7 +385,7 @@ impl<'a> Slots<'a> {
         let Context {
             inputs: independents,
             outputs: dependents,
-        } = asked;
+        } = requested;
         let mut context = Context {
             inputs: Set::with_capacity(self.len),
             outputs: Set::with_capacity(self.len),
@@ -394,7 +399,7 @@ impl<'a> Slots<'a> {
         context.inputs.intersect_with(independents);
         let kept = context.inputs.intersection(dependents);
         let kept: Vec<usize> = kept.filter(|i| !assigned(*i)).collect();
-        self.tell(spec, asked, &context, messages);
+        self.report_differences(spec, requested, &context, messages);
         context.outputs.extend(kept);
         let changed = context.outputs.ones().filter(|o| *o != result);
         let changed: Vec<usize> = changed.collect();
@@ -404,9 +409,15 @@ impl<'a> Slots<'a> {
 
     /// Reports irrelevant variables in the specification, and relevant ones that it does not
     /// contain.
-    fn tell(&self, spec: &Spec, asked: &Context, found: &Context, messages: &mut Vec<String>) {
+    fn report_differences(
+        &self,
+        spec: &HeadSpec,
+        requested: &Context,
+        found: &Context,
+        messages: &mut Vec<String>,
+    ) {
         let Context { inputs, outputs } = found;
-        let (independents, dependents) = (&asked.inputs, &asked.outputs);
+        let (independents, dependents) = (&requested.inputs, &requested.outputs);
         let mut say = |set: Vec<usize>, what: &str| {
             if !set.is_empty() {
                 let list: Vec<String> = set
@@ -437,9 +448,9 @@ impl<'a> Slots<'a> {
 mod tests {
     use super::*;
 
-    fn spec(unit: &str, ins: Option<&[&str]>, outs: Option<&[&str]>) -> Spec {
+    fn spec(unit: &str, ins: Option<&[&str]>, outs: Option<&[&str]>) -> HeadSpec {
         let list = |l: &[&str]| l.iter().map(|n| (*n).to_owned()).collect();
-        Spec {
+        HeadSpec {
             unit: Some(unit.to_owned()),
             independents: ins.map(list),
             dependents: outs.map(list),

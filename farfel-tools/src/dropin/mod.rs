@@ -29,15 +29,15 @@ use farfel_ad::layout::{
     Contexts, Extent, Layout, Members, Numbering, Pattern, SIZES_FILE, Taken, Unknown,
 };
 use farfel_ad::locations::{Context, Set, Space};
-use farfel_ad::passes::Called;
+use farfel_ad::passes::CalledSubprograms;
 use farfel_ad::reverse;
 use farfel_ad::tangent::{Tangent, differentiate_heads};
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    ExprKind, Given, Name, Place, Program, Spec, SpecKind, StmtKind, SymId, Symbol, Type, Unit,
-    UnitKind, for_each_reference, for_each_symbol, unused_name, walk_block,
+    ExprKind, Name, ProcedureDirective, Program, Spec, SpecKind, StmtKind, StorageClass, SymId,
+    Symbol, Type, Unit, UnitKind, for_each_reference, for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::print::{Options as PrintOptions, print_program};
@@ -73,7 +73,7 @@ pub struct Outcome {
     /// The Fortran files. Empty if nothing could be generated.
     pub files: Vec<File>,
     /// Messages without a position.
-    pub said: Vec<String>,
+    pub general_messages: Vec<String>,
     /// The list of messages, which is always created.
     pub messages: File,
 }
@@ -81,7 +81,7 @@ pub struct Outcome {
 /// Executes a command line on the sources that it names, which are given by name and text.
 pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loader) -> Outcome {
     let mut sources = Sources::new();
-    let mut loader = Sizes { inner: loader };
+    let mut loader = SizesLoader { inner: loader };
     let mut program = Program::default();
     let mut diagnostics = Vec::new();
     let mut ids = Vec::new();
@@ -94,7 +94,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
         let module = |d: &Diagnostic| parsed.modules.contains(&d.span);
         diagnostics.extend(parsed.diagnostics.into_iter().filter(|d| !module(d)));
     }
-    let described = describe(options, &mut sources, &mut loader, &mut diagnostics);
+    let described = read_descriptions(options, &mut sources, &mut loader, &mut diagnostics);
     let lints = Lints::default().with_real(options.real);
     let found = match any_errors(&diagnostics) {
         true => resolve_readable(&mut program, &diagnostics, &lints),
@@ -103,7 +103,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     diagnostics.extend(found);
     diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
     program.units.iter_mut().for_each(tapes::mark);
-    give(&mut program, described, &mut diagnostics);
+    attach_descriptions(&mut program, described, &mut diagnostics);
     for d in &mut diagnostics {
         // Old libraries pass functions without declaring their types. The compiler has the final
         // say on that.
@@ -111,11 +111,11 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
             d.severity = Severity::Warning;
         }
     }
-    let mut said: Vec<String> = Vec::new();
+    let mut general_messages: Vec<String> = Vec::new();
     let mut made = Vec::new();
     if !any_errors(&diagnostics) {
         match units(options, &mut program, &sources, &mut diagnostics) {
-            Ok((units, messages)) => (made, said) = (units, messages),
+            Ok((units, messages)) => (made, general_messages) = (units, messages),
             Err(errors) => diagnostics.extend(errors),
         }
     }
@@ -126,20 +126,20 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     let base = options.output.as_deref().map_or(first, base_name);
     let messages = File {
         name: format!("{}.msg", options.file_stem(base)),
-        text: list(&said, &diagnostics, &sources),
+        text: message_list(&general_messages, &diagnostics, &sources),
     };
     let files = layout_files(options, files, &ids, made);
     Outcome {
         sources,
         diagnostics,
         files,
-        said,
+        general_messages,
         messages,
     }
 }
 
 /// Parses the descriptions of procedures without source in the files that the command line names.
-fn describe(
+fn read_descriptions(
     options: &Options,
     sources: &mut Sources,
     loader: &mut dyn Loader,
@@ -174,7 +174,7 @@ fn describe(
 }
 
 /// Attaches descriptions of procedures without source to the units that call them.
-fn give(
+fn attach_descriptions(
     program: &mut Program,
     mut described: HashMap<Name, Description>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -187,30 +187,32 @@ fn give(
         described.remove(known.name);
     }
     for unit in &program.units {
-        diagnostics.extend(misfits(unit, &mut described));
+        diagnostics.extend(remove_unfitting(unit, &mut described));
     }
     for unit in &mut program.units {
         let symbols = unit.symbols.iter().map(|(_, s)| s);
-        let called = symbols.filter(|s| s.place == Place::Global && s.class.is_procedure());
-        let said: Vec<Given> = called
+        let called =
+            symbols.filter(|s| s.storage_class == StorageClass::Global && s.class.is_procedure());
+        let descriptions: Vec<ProcedureDirective> = called
             .filter_map(|s| Some((s, described.get(&s.name)?)))
             .flat_map(|(s, d)| {
-                let usage = Given::described(s.name.clone(), d.usage.clone(), Span::NONE);
-                let constant = Given::constant(s.name.clone(), Span::NONE);
+                let usage =
+                    ProcedureDirective::described(s.name.clone(), d.usage.clone(), Span::NONE);
+                let constant = ProcedureDirective::constant(s.name.clone(), Span::NONE);
                 [usage].into_iter().chain(d.constant.then_some(constant))
             })
             .collect();
-        unit.given.extend(said);
+        unit.directives.extend(descriptions);
     }
 }
 
 /// Removes descriptions that do not match the calls in a unit: they describe other procedures of
 /// the same names, or do not cover all arguments.
-fn misfits(unit: &Unit, described: &mut HashMap<Name, Description>) -> Vec<Diagnostic> {
+fn remove_unfitting(unit: &Unit, described: &mut HashMap<Name, Description>) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     for_each_reference(&unit.body, &mut |call| {
         let symbol = &unit.symbols[call.procedure];
-        let global = symbol.place == Place::Global;
+        let global = symbol.storage_class == StorageClass::Global;
         let Some(wants) = described.get(&symbol.name).filter(|_| global) else {
             return;
         };
@@ -254,11 +256,11 @@ fn more_than_fortran(unit: &Unit) -> Option<Diagnostic> {
 }
 
 /// Loads INCLUDE files, with a substitute for the file of sizes.
-struct Sizes<'a> {
+struct SizesLoader<'a> {
     inner: &'a mut dyn Loader,
 }
 
-impl Loader for Sizes<'_> {
+impl Loader for SizesLoader<'_> {
     fn load(&mut self, from: &str, name: &str) -> Result<(String, Arc<str>), String> {
         let found = self.inner.load(from, name);
         if found.is_err() && is_sizes(name) {
@@ -274,7 +276,7 @@ fn is_sizes(name: &str) -> bool {
 }
 
 /// Units, with the source files of the subprograms that they are derived from.
-type Made = Vec<(Option<FileId>, Unit)>;
+type OutputUnits = Vec<(Option<FileId>, Unit)>;
 
 /// Returns the units of the output, and messages about them.
 fn units(
@@ -282,7 +284,7 @@ fn units(
     program: &mut Program,
     sources: &Sources,
     warnings: &mut Vec<Diagnostic>,
-) -> Result<(Made, Vec<String>), Vec<Diagnostic>> {
+) -> Result<(OutputUnits, Vec<String>), Vec<Diagnostic>> {
     for unit in &mut program.units {
         keep_sizes(unit, sources);
     }
@@ -293,7 +295,7 @@ fn units(
     farfel_lang::lower::pass_values(program);
     // Number the program once, so that no pass has to copy it for that.
     program.number();
-    let mut made = Made::new();
+    let mut made = OutputUnits::new();
     let mut messages: Vec<String> = Vec::new();
     let kinds: &[bool] = match options.mode {
         Mode::Adjoint => &[true],
@@ -302,13 +304,13 @@ fn units(
     };
     for adjoint in kinds {
         let entries = heads::kept_by_entries(program, &options.heads, *adjoint);
-        let run = Run::of(options, program, *adjoint).with_regions()?;
+        let run = Generation::of(options, program, *adjoint).with_regions()?;
         let regions = run.copies.clone();
         let run = run.with_own_state(&entries);
         let mut run = run.with_passed_by_name(&regions, warnings);
         let mut derived = run.derivatives(&mut messages, warnings);
         if let Err(errors) = &derived
-            && errors.iter().any(of_passed)
+            && errors.iter().any(is_about_passed_procedure)
             && let Some(by_name) = run.passed_by_name(&regions)
         {
             let required = errors.iter().any(|d| d.rule == &rules::AD_PASSED_COMMON);
@@ -321,11 +323,11 @@ fn units(
             }
         }
         while let Ok(units) = &derived {
-            let (divided, known) = (run.divided(units), run.state.len());
+            let (divided, known) = (run.units_with_divided_state(units), run.state.len());
             run = run.with_own_state(&divided);
             if run.state.len() == known {
                 let units = program.units.iter().filter(|u| divided.contains(&u.name));
-                warnings.extend(units.map(two_states));
+                warnings.extend(units.map(divided_state_warning));
                 break;
             }
             derived = run.derivatives(&mut messages, warnings);
@@ -336,7 +338,7 @@ fn units(
 }
 
 /// The generation of tangents or adjoints of a program.
-struct Run<'a> {
+struct Generation<'a> {
     options: &'a Options,
     program: Cow<'a, Program>,
     /// The units of the program that are not in the sources.
@@ -350,7 +352,7 @@ struct Run<'a> {
 }
 
 /// A derivative, with its origin and, for a head, the context.
-struct Derived {
+struct DerivedUnit {
     of: Name,
     head: Option<Context>,
     unit: Unit,
@@ -358,10 +360,10 @@ struct Derived {
     file: Option<FileId>,
 }
 
-impl Derived {
+impl DerivedUnit {
     fn new(of: Name, head: Option<Context>, unit: Unit) -> Self {
         let file = None;
-        Derived {
+        DerivedUnit {
             of,
             head,
             unit,
@@ -370,9 +372,9 @@ impl Derived {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> Generation<'a> {
     fn of(options: &'a Options, program: &'a Program, adjoint: bool) -> Self {
-        Run {
+        Generation {
             options,
             program: Cow::Borrowed(program),
             copies: Vec::new(),
@@ -401,7 +403,7 @@ impl<'a> Run<'a> {
         let copies = farfel_lang::lower::constant_regions(&mut program, &suffix)?;
         Ok(match copies.is_empty() {
             true => self,
-            false => Run {
+            false => Generation {
                 program: Cow::Owned(program),
                 copies,
                 ..self
@@ -417,7 +419,7 @@ impl<'a> Run<'a> {
         let tag = format!("_{}", self.tag());
         let which = |u: &Unit| units.contains(&u.name);
         let (program, state) = farfel_lang::lower::with_own_state(&self.program, &which, &tag);
-        Run {
+        Generation {
             program: Cow::Owned(program),
             state: self.state.union(&state).cloned().collect(),
             ..self
@@ -444,8 +446,8 @@ impl<'a> Run<'a> {
 
     /// Returns the same run with the procedures that are passed as arguments called by name, in
     /// copies of the subprograms that receive them. `None` if that is not possible.
-    fn passed_by_name(&self, regions: &[Name]) -> Option<Run<'a>> {
-        let run = Run {
+    fn passed_by_name(&self, regions: &[Name]) -> Option<Generation<'a>> {
+        let run = Generation {
             options: self.options,
             program: Cow::Borrowed(&*self.program),
             copies: Vec::new(),
@@ -453,7 +455,7 @@ impl<'a> Run<'a> {
             entries: HashMap::new(),
             adjoint: self.adjoint,
         };
-        let run = run.with_own_state(&self.takers_with_state());
+        let run = run.with_own_state(&self.receivers_with_state());
         let bind = |program: &Program| farfel_lang::lower::bind_passed(program, self.tag());
         let (bound, entries) = match bind(&run.program) {
             Some(bound) => (bound, HashMap::new()),
@@ -464,7 +466,7 @@ impl<'a> Run<'a> {
             }
         };
         let (program, copies) = bound;
-        Some(Run {
+        Some(Generation {
             options: self.options,
             program: Cow::Owned(program),
             copies: [&copies[..], regions].concat(),
@@ -484,8 +486,8 @@ impl<'a> Run<'a> {
                 .symbols
                 .iter()
                 .filter(|(id, s)| differentiable(s) && which(*id));
-            let block = |s: &Symbol| match &s.place {
-                Place::Common(block) => Some(block.clone()),
+            let block = |s: &Symbol| match &s.storage_class {
+                StorageClass::Common(block) => Some(block.clone()),
                 _ => None,
             };
             members.filter_map(|(_, s)| block(s)).collect()
@@ -528,7 +530,7 @@ impl<'a> Run<'a> {
                 for a in r.args {
                     if let ExprKind::Var(s) = a.kind
                         && unit.symbols[s].class.is_procedure()
-                        && unit.symbols[s].place == Place::Global
+                        && unit.symbols[s].storage_class == StorageClass::Global
                     {
                         passed.insert(unit.symbols[s].name.clone());
                     }
@@ -542,7 +544,7 @@ impl<'a> Run<'a> {
         let common = |u: &Unit| {
             u.symbols
                 .iter()
-                .any(|(_, s)| matches!(s.place, Place::Common(_)))
+                .any(|(_, s)| matches!(s.storage_class, StorageClass::Common(_)))
         };
         passed.retain(|name| {
             let from = graph.index(name).into_iter();
@@ -565,7 +567,7 @@ impl<'a> Run<'a> {
         if chosen.heads.is_empty() {
             return false;
         }
-        let layout = Run::of(options, program, false).layout();
+        let layout = Generation::of(options, program, false).layout();
         let made = differentiate_heads(program, &chosen.heads, &layout, &mut Vec::new());
         made.map_or(true, |made| {
             let mut of = made.units.iter().filter(|t| procedures.contains(&t.of));
@@ -580,7 +582,7 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the units that have procedure arguments and keep variables from call to call.
-    fn takers_with_state(&self) -> HashSet<Name> {
+    fn receivers_with_state(&self) -> HashSet<Name> {
         let assigned = Assigned::of(&self.program);
         let takes = |u: &&Unit| procedure_dummies(u).next().is_some();
         let keeps = |u: &&Unit| !kept(&assigned, u).is_empty();
@@ -590,10 +592,11 @@ impl<'a> Run<'a> {
 
     /// Returns the units that keep variables which they change, and for which derivatives call both
     /// the units themselves and derivatives of them: each would have a separate state.
-    fn divided(&self, units: &[Derived]) -> HashSet<Name> {
+    fn units_with_divided_state(&self, units: &[DerivedUnit]) -> HashSet<Name> {
         let (program, graph) = (&*self.program, CallGraph::of(&self.program));
         let calls = units.iter().flat_map(|d| d.unit.symbols.iter());
-        let calls = calls.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+        let calls = calls
+            .filter(|(_, s)| s.storage_class == StorageClass::Global && s.class.is_procedure());
         let called = graph.reached(calls.filter_map(|(_, s)| graph.index(&s.name)));
         let assigned = Assigned::of(program);
         let divided = program.units.iter().enumerate().filter(|(i, unit)| {
@@ -602,7 +605,7 @@ impl<'a> Run<'a> {
                 return false;
             }
             // A unit that was derived from it without being a derivative, by legalisation.
-            let from = |d: &&Derived| d.unit.span == unit.span;
+            let from = |d: &&DerivedUnit| d.unit.span == unit.span;
             let legal = units.iter().filter(from).any(|d| d.unit.name == d.of);
             let mut derivatives = units.iter().filter(|d| from(d) && d.unit.name != d.of);
             (called.contains(i) || legal) && derivatives.any(|d| uses(&d.unit, &kept))
@@ -614,7 +617,7 @@ impl<'a> Run<'a> {
     /// Returns the units that keep variables which they change and that derivatives call unchanged,
     /// if derivatives have a state of their own, too: what the program's own calls leave in one is
     /// not in the other.
-    fn shared_with_program(&self, units: &[Derived]) -> Vec<Name> {
+    fn shared_with_program(&self, units: &[DerivedUnit]) -> Vec<Name> {
         let (program, graph) = (&*self.program, CallGraph::of(&self.program));
         let assigned = Assigned::of(program);
         let derived: HashSet<&Name> = units.iter().map(|d| &d.of).collect();
@@ -624,7 +627,8 @@ impl<'a> Run<'a> {
             return Vec::new();
         }
         let calls = units.iter().flat_map(|d| d.unit.symbols.iter());
-        let calls = calls.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+        let calls = calls
+            .filter(|(_, s)| s.storage_class == StorageClass::Global && s.class.is_procedure());
         let called = graph.reached(calls.filter_map(|(_, s)| graph.index(&s.name)));
         let called = called.into_iter().map(|i| &program.units[i]);
         let shared = called.filter(|u| !self.copies.contains(&u.name) && !own(u) && keeps(u));
@@ -654,7 +658,7 @@ impl<'a> Run<'a> {
             members: Members::Passed,
             functions: true,
             fortran_77: true,
-            shipped: false,
+            bundled: false,
             unknown: Unknown::Provided,
             vector: options.vector,
             extent: (options.most_directions).map_or(Extent::OfUser, Extent::AtMost),
@@ -670,7 +674,7 @@ impl<'a> Run<'a> {
         &self,
         messages: &mut Vec<String>,
         warnings: &mut Vec<Diagnostic>,
-    ) -> Result<Vec<Derived>, Vec<Diagnostic>> {
+    ) -> Result<Vec<DerivedUnit>, Vec<Diagnostic>> {
         let options = self.options;
         let legal = heads::legal(&self.program, &options.heads)?;
         let whole = &*legal.program;
@@ -682,32 +686,32 @@ impl<'a> Run<'a> {
         let program = used.as_ref().unwrap_or(whole);
         let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
         for m in chosen.messages {
-            say(messages, m);
+            add_message(messages, m);
         }
         if chosen.heads.is_empty() {
             return Ok(Vec::new());
         }
         let layout = self.layout();
         let mut found = Vec::new();
-        let (mut units, provide, dependence) = match self.adjoint {
+        let (mut units, user_derivatives, dependence) = match self.adjoint {
             false => {
                 let made = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
                 let head = |t: &Tangent| chosen.heads.iter().any(|h| h.unit == t.of);
-                let units: Vec<Derived> = (made.units.into_iter())
+                let units: Vec<DerivedUnit> = (made.units.into_iter())
                     .map(|t| {
                         let of_head = head(&t);
-                        Derived::new(t.of, of_head.then_some(t.context), t.unit)
+                        DerivedUnit::new(t.of, of_head.then_some(t.context), t.unit)
                     })
                     .collect();
-                (units, made.provide, made.dependence)
+                (units, made.user_derivatives, made.dependence)
             }
             true => {
                 let heads = &chosen.heads;
                 let made = reverse::differentiate_heads(program, heads, &layout, &mut found)?;
-                let units: Vec<Derived> = (made.units.into_iter())
-                    .map(|a| Derived::new(a.of, a.head, a.unit))
+                let units: Vec<DerivedUnit> = (made.units.into_iter())
+                    .map(|a| DerivedUnit::new(a.of, a.head, a.unit))
                     .collect();
-                (units, made.provide, made.dependence)
+                (units, made.user_derivatives, made.dependence)
             }
         };
         for w in found {
@@ -718,7 +722,7 @@ impl<'a> Run<'a> {
                 warnings.push(w);
             }
         }
-        for p in provide {
+        for p in user_derivatives {
             let what = match program.unit(&p.procedure) {
                 Some(_) => "is passed as an argument: add it to the heads, or",
                 None => "has no text here:",
@@ -728,7 +732,7 @@ impl<'a> Run<'a> {
                 p.procedure.to_lowercase(),
                 p.derivative.to_lowercase()
             );
-            say(messages, message);
+            add_message(messages, message);
         }
         for derived in &mut units {
             let source = program.unit(&derived.of);
@@ -746,7 +750,7 @@ impl<'a> Run<'a> {
                     unit.to_lowercase(),
                     kept.join(", ")
                 );
-                say(messages, message);
+                add_message(messages, message);
             }
             declare_external(program, &mut derived.unit);
             for name in sizes_used(&derived.unit) {
@@ -761,7 +765,7 @@ impl<'a> Run<'a> {
                         name.to_lowercase()
                     ),
                 };
-                say(messages, message);
+                add_message(messages, message);
             }
         }
         self.add_copies(whole, &mut units);
@@ -775,7 +779,7 @@ impl<'a> Run<'a> {
                     unit.name.to_lowercase(),
                     moved.join(", ")
                 );
-                say(messages, message);
+                add_message(messages, message);
             }
         }
         for unit in self.shared_with_program(&units) {
@@ -783,7 +787,7 @@ impl<'a> Run<'a> {
                 "(AD15) derivatives and the program share what {} keeps from call to call",
                 unit.to_lowercase()
             );
-            say(messages, message);
+            add_message(messages, message);
         }
         let made = units.iter_mut().map(|d| &mut d.unit);
         made.for_each(|u| {
@@ -806,20 +810,22 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Run<'_> {
+impl Generation<'_> {
     /// Adds units that derivatives call and that are not in the sources.
-    fn add_copies(&self, program: &Program, units: &mut Vec<Derived>) {
+    fn add_copies(&self, program: &Program, units: &mut Vec<DerivedUnit>) {
         let mut at = 0;
         while at < units.len() {
             let calls: Vec<Name> = (units[at].unit.symbols.iter())
-                .filter(|(_, s)| s.place == Place::Global && self.copies.contains(&s.name))
+                .filter(|(_, s)| {
+                    s.storage_class == StorageClass::Global && self.copies.contains(&s.name)
+                })
                 .map(|(_, s)| s.name.clone())
                 .collect();
             for name in calls {
                 if units.iter().all(|d| d.unit.name != name)
                     && let Some(unit) = program.unit(&name)
                 {
-                    units.push(Derived::new(name, None, unit.clone()));
+                    units.push(DerivedUnit::new(name, None, unit.clone()));
                 }
             }
             at += 1;
@@ -827,9 +833,14 @@ impl Run<'_> {
     }
 
     /// Adds copies of sweeps that derivatives call unchanged, with tapes that do not grow.
-    fn add_resized(&self, program: &Program, resized: &HashSet<Name>, units: &mut Vec<Derived>) {
+    fn add_resized(
+        &self,
+        program: &Program,
+        resized: &HashSet<Name>,
+        units: &mut Vec<DerivedUnit>,
+    ) {
         let mut made: Vec<Unit> = units.iter().map(|d| d.unit.clone()).collect();
-        let called = Called {
+        let called = CalledSubprograms {
             legal: program,
             added: &|_| false,
             changed: &|n| resized.contains(n),
@@ -840,20 +851,21 @@ impl Run<'_> {
         for (derived, unit) in units.iter_mut().zip(made.by_ref()) {
             derived.unit = unit;
         }
-        units.extend(made.map(|u| Derived::new(u.name.clone(), None, u)));
+        units.extend(made.map(|u| DerivedUnit::new(u.name.clone(), None, u)));
     }
 
     /// Returns the variables of a unit that have been moved to COMMON.
     fn moved(&self, unit: &Unit) -> Vec<String> {
         let symbols = unit.symbols.iter().map(|(_, s)| s);
-        let moved =
-            symbols.filter(|s| matches!(&s.place, Place::Common(b) if self.state.contains(b)));
+        let moved = symbols.filter(
+            |s| matches!(&s.storage_class, StorageClass::Common(b) if self.state.contains(b)),
+        );
         moved.map(|s| s.name.to_lowercase()).collect()
     }
 
     /// Adds copies, for derivatives, of the subprograms that share their state, and the initial
     /// values of that state.
-    fn add_state(&self, program: &Program, units: &mut Vec<Derived>) {
+    fn add_state(&self, program: &Program, units: &mut Vec<DerivedUnit>) {
         if self.state.is_empty() {
             return;
         }
@@ -863,7 +875,9 @@ impl Run<'_> {
         let mut concerned: Vec<usize> = Vec::new();
         for (i, u) in program.units.iter().enumerate().filter(|(_, u)| shares(u)) {
             match u.kind {
-                UnitKind::BlockData => units.push(Derived::new(u.name.clone(), None, u.clone())),
+                UnitKind::BlockData => {
+                    units.push(DerivedUnit::new(u.name.clone(), None, u.clone()))
+                }
                 _ => concerned.push(i),
             }
         }
@@ -893,7 +907,7 @@ impl Run<'_> {
                         .all(|d| Some(&d.unit.name) != new.get(&program.units[i].name))
                 {
                     let copy = copied(&program.units[i], &new);
-                    units.push(Derived::new(program.units[i].name.clone(), None, copy));
+                    units.push(DerivedUnit::new(program.units[i].name.clone(), None, copy));
                 }
             }
             at += 1;
@@ -921,7 +935,8 @@ fn copied(unit: &Unit, names: &HashMap<Name, Name>) -> Unit {
 /// that statements refer to.
 fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
     let symbols = unit.symbols.iter();
-    let called = symbols.filter(|(_, s)| s.place == Place::Global && s.class.is_procedure());
+    let called =
+        symbols.filter(|(_, s)| s.storage_class == StorageClass::Global && s.class.is_procedure());
     let called: Vec<(SymId, Name)> = called
         .filter(|(_, s)| copies.contains_key(&s.name))
         .map(|(id, s)| (id, s.name.clone()))
@@ -940,7 +955,7 @@ fn call_copies(unit: &mut Unit, copies: &HashMap<Name, Name>) -> Vec<Name> {
 
 /// Whether this error may not occur if passed procedures are called by name: the variables that an
 /// arbitrary procedure overwrites cannot be saved.
-fn of_passed(d: &Diagnostic) -> bool {
+fn is_about_passed_procedure(d: &Diagnostic) -> bool {
     rules::AD_REFUSED.contains(&d.rule)
 }
 
@@ -950,7 +965,7 @@ fn call_entries(unit: &mut Unit, entries: &HashMap<Name, Name>) {
     for (entry, made) in entries {
         let called = unit.symbols.find(made).filter(|s| {
             let s = &unit.symbols[*s];
-            s.place == Place::Global && s.class.is_procedure()
+            s.storage_class == StorageClass::Global && s.class.is_procedure()
         });
         if let Some(s) = called {
             unit.symbols.rename(s, entry.clone());
@@ -959,7 +974,7 @@ fn call_entries(unit: &mut Unit, entries: &HashMap<Name, Name>) {
 }
 
 /// Adds a message unless it is there already.
-fn say(messages: &mut Vec<String>, message: String) {
+fn add_message(messages: &mut Vec<String>, message: String) {
     if !messages.contains(&message) {
         messages.push(message);
     }
@@ -985,7 +1000,9 @@ fn kept<'p>(assigned: &Assigned, unit: &'p Unit) -> Vec<&'p Name> {
     let everything = unit.specs.iter().any(everything);
     let symbols = unit.symbols.iter();
     let saved: Vec<(SymId, &Symbol)> = symbols
-        .filter(|(_, s)| s.is_variable() && s.place == Place::Local && (s.saved || everything))
+        .filter(|(_, s)| {
+            s.is_variable() && s.storage_class == StorageClass::Local && (s.saved || everything)
+        })
         .collect();
     if saved.is_empty() {
         return Vec::new();
@@ -996,7 +1013,7 @@ fn kept<'p>(assigned: &Assigned, unit: &'p Unit) -> Vec<&'p Name> {
 }
 
 /// The warning for a unit whose saved variables cannot be moved to where all can use them.
-fn two_states(unit: &Unit) -> Diagnostic {
+fn divided_state_warning(unit: &Unit) -> Diagnostic {
     let message = format!(
         "{} keeps variables from call to call, and its derivative keeps others",
         unit.name
@@ -1021,7 +1038,7 @@ fn declare_external(program: &Program, unit: &mut Unit) {
         .iter()
         .filter(|(_, s)| {
             s.class.is_procedure()
-                && s.place == Place::Global
+                && s.storage_class == StorageClass::Global
                 && !s.external
                 && s.name != unit.name
                 && program.unit(&s.name).is_none()
@@ -1147,7 +1164,7 @@ fn layout_files(
     options: &Options,
     inputs: &[(String, Arc<str>)],
     ids: &[FileId],
-    made: Made,
+    made: OutputUnits,
 ) -> Vec<File> {
     let mut files: Vec<(String, Program)> = Vec::new();
     for (id, unit) in made {
@@ -1183,7 +1200,7 @@ fn layout_files(
 }
 
 /// Returns the numbered list of messages.
-fn list(messages: &[String], diagnostics: &[Diagnostic], sources: &Sources) -> String {
+fn message_list(messages: &[String], diagnostics: &[Diagnostic], sources: &Sources) -> String {
     let mut lines: Vec<String> = messages.to_vec();
     for d in diagnostics {
         let place = match sources.get(d.span.file) {

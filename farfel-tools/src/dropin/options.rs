@@ -4,13 +4,13 @@
 //! support. An unknown option is an error here (Tapenade takes it for a file name and continues
 //! without it).
 
-use super::heads::{HeadSyntaxError, Spec, names, parse_heads};
+use super::heads::{HeadSpec, HeadSyntaxError, names, parse_heads};
 use farfel_ad::layout::Pattern;
 use std::path::PathBuf;
 
 /// The requested action.
 #[derive(Debug, Clone)]
-pub enum Ask {
+pub enum Action {
     /// `-help`, `--help`, or nothing at all.
     Help,
     /// `-version`
@@ -58,7 +58,7 @@ pub struct Options {
     /// Whether to generate vector mode.
     pub vector: bool,
     /// What to differentiate.
-    pub heads: Vec<Spec>,
+    pub heads: Vec<HeadSpec>,
     /// `-o`: everything goes into one file of this name, plus the suffix.
     pub output: Option<String>,
     /// `-O`
@@ -199,7 +199,7 @@ const IGNORED: &[(&str, Option<&str>)] = &[
 /// # Errors
 ///
 /// The first word that cannot be parsed.
-pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
+pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
     let mut options = Options {
         mode: Mode::Tangent,
         vector: false,
@@ -220,7 +220,7 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
         notes: Vec::new(),
     };
     if arguments.is_empty() {
-        return Ok(Ask::Help);
+        return Ok(Action::Help);
     }
     let (mut tangent, mut adjoint, mut print) = (false, false, false);
     let (mut vars, mut outvars) = (None, None);
@@ -231,8 +231,8 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
             value.ok_or_else(|| UsageError::NoValue(word.clone()))
         };
         match word.as_str() {
-            "-help" | "--help" | "-h" => return Ok(Ask::Help),
-            "-version" | "--version" => return Ok(Ask::Version),
+            "-help" | "--help" | "-h" => return Ok(Action::Help),
+            "-version" | "--version" => return Ok(Action::Version),
             "-d" | "-tangent" | "-forward" => tangent = true,
             "-b" | "-reverse" | "-backward" | "-cl" => adjoint = true,
             "-p" | "-preprocess" => print = true,
@@ -314,14 +314,14 @@ pub fn parse(arguments: &[String]) -> Result<Ask, UsageError> {
     if vars.is_some() || outvars.is_some() {
         // They belong to the last head, or to the one that is found without `-head`.
         if options.heads.is_empty() {
-            options.heads.push(Spec::default());
+            options.heads.push(HeadSpec::default());
         }
         if let Some(head) = options.heads.last_mut() {
             head.independents = vars.or(head.independents.take());
             head.dependents = outvars.or(head.dependents.take());
         }
     }
-    Ok(Ask::Differentiate(Box::new(options)))
+    Ok(Action::Differentiate(Box::new(options)))
 }
 
 fn deprecated(old: &str, new: &str) -> String {
@@ -366,7 +366,7 @@ mod tests {
     fn options(line: &[&str]) -> Options {
         let words: Vec<String> = line.iter().map(|w| (*w).to_owned()).collect();
         match parse(&words) {
-            Ok(Ask::Differentiate(options)) => *options,
+            Ok(Action::Differentiate(options)) => *options,
             other => panic!("{other:?}"),
         }
     }

@@ -1,9 +1,9 @@
 //! Adapts the output of the tool to the calls in the program.
 
 use super::input::Prepared;
-use super::output::{Made, broken};
+use super::output::{GeneratedUnit, broken};
 use super::units::{called, own_units, rename_in, rename_self};
-use super::{fit, mixed, silence, stack, vector};
+use super::{argument_list, hide, mixed, stack, vector};
 use farfel_ad::spans;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Name, Program, Request, Unit, unused_name};
@@ -14,15 +14,16 @@ pub(super) fn adapt(
     program: &Program,
     request: &Request,
     p: &Prepared,
-    made: Vec<Made>,
+    made: Vec<GeneratedUnit>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let root = root(p, request, &made)?;
     let root_name = made[root].unit.name.clone();
-    let is_stub = |m: &Made| m.of.as_ref().is_some_and(|n| p.stubs.contains(n));
-    let (stubs, made): (Vec<Made>, Vec<Made>) = made.into_iter().partition(is_stub);
+    let is_stub = |m: &GeneratedUnit| m.of.as_ref().is_some_and(|n| p.stubs.contains(n));
+    let (stubs, made): (Vec<GeneratedUnit>, Vec<GeneratedUnit>) =
+        made.into_iter().partition(is_stub);
     let mut units: Vec<Unit> = Vec::new();
-    for Made { mut unit, of } in made {
-        silence::restore_stops(&mut unit, &p.placeholders);
+    for GeneratedUnit { mut unit, of } in made {
+        hide::restore_stops(&mut unit, &p.placeholders);
         mixed::keep_precision(&mut unit);
         vector::generalise(&mut unit).map_err(|f| vec![directions(p, request, &unit, &f)])?;
         let of = of.and_then(|n| p.unit(&n));
@@ -39,13 +40,13 @@ pub(super) fn adapt(
     taken.insert(request.derivative.clone());
     let mut root_name = root_name;
     avoid(&mut units, &mut root_name, &taken);
-    fit::fit(program, request, p, units, &root_name)
+    argument_list::fit_arguments(program, request, p, units, &root_name)
 }
 
 /// Returns the position of the head's derivative.
-fn root(p: &Prepared, request: &Request, made: &[Made]) -> Result<usize, Vec<Diagnostic>> {
-    let of_head = |m: &Made| m.of.as_ref() == Some(&request.head);
-    let named = |m: &Made| m.unit.name == format!("{}{}", request.head, request.suffix);
+fn root(p: &Prepared, request: &Request, made: &[GeneratedUnit]) -> Result<usize, Vec<Diagnostic>> {
+    let of_head = |m: &GeneratedUnit| m.of.as_ref() == Some(&request.head);
+    let named = |m: &GeneratedUnit| m.unit.name == format!("{}{}", request.head, request.suffix);
     made.iter()
         .position(|m| of_head(m) && named(m))
         .or_else(|| made.iter().position(of_head))
@@ -90,7 +91,7 @@ fn directions(
 fn stack_pairs(
     p: &Prepared,
     request: &Request,
-    stubs: &[Made],
+    stubs: &[GeneratedUnit],
     units: &mut [Unit],
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
     let mut text = String::new();
@@ -192,7 +193,7 @@ fn add_copies(program: &Program, request: &Request, p: &Prepared, units: &mut Ve
                     .any(|u| u.name == n || u.symbols.find(n).is_some())
         });
         rename_self(&mut copy, &new);
-        silence::restore_stops(&mut copy, &p.placeholders);
+        hide::restore_stops(&mut copy, &p.placeholders);
         renamed.push((name, new));
         units.push(copy);
     }

@@ -8,8 +8,8 @@
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Block, Dim, DoEnd, Expr, ExprKind, Label, Place, Program, Request, Stmt, StmtKind, SymId,
-    Symbol, Type, Unit, walk_block,
+    Block, Dim, DoEnd, Expr, ExprKind, Label, Program, Request, Stmt, StmtKind, StorageClass,
+    SymId, Symbol, Type, Unit, walk_block,
 };
 use std::collections::HashSet;
 
@@ -96,7 +96,7 @@ impl Pass<'_> {
         before: &mut Block,
     ) {
         let s = &self.unit.symbols[callee];
-        if s.place != Place::Global {
+        if s.storage_class != StorageClass::Global {
             return;
         }
         let name = s.name.clone();

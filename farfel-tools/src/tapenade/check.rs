@@ -11,7 +11,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, Severity, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    AdMode, Expr, ExprKind, Name, Place, Program, Request, StmtKind, Type, Unit, walk_block,
+    AdMode, Expr, ExprKind, Name, Program, Request, StmtKind, StorageClass, Type, Unit, walk_block,
 };
 use std::collections::HashSet;
 
@@ -87,7 +87,10 @@ fn unknown_procedures(
             for (call, _) in calls(u, s) {
                 let callee = &u.symbols[call.callee];
                 if named.contains(&call.callee)
-                    || !matches!(callee.place, Place::Global | Place::Dummy)
+                    || !matches!(
+                        callee.storage_class,
+                        StorageClass::Global | StorageClass::Dummy
+                    )
                     || known(&callee.name)
                 {
                     continue;
@@ -188,7 +191,9 @@ fn side_effects(p: &Prepared, request: &Request, options: &Options, found: &mut 
                         return;
                     };
                     let name = &u.symbols[*callee].name;
-                    if u.symbols[*callee].place != Place::Global || p.unit(name).is_none() {
+                    if u.symbols[*callee].storage_class != StorageClass::Global
+                        || p.unit(name).is_none()
+                    {
                         return;
                     }
                     let changes =
@@ -223,7 +228,7 @@ fn assign_common(units: &[Unit]) -> HashSet<Name> {
                 && let Some(s) = target.base()
             {
                 let s = &u.symbols[s];
-                changes |= matches!(s.place, Place::Common(_))
+                changes |= matches!(s.storage_class, StorageClass::Common(_))
                     && s.ty.is_some_and(Type::is_differentiable);
             }
         });

@@ -81,7 +81,7 @@ pub(super) fn job(
     let suffix = suffix(request);
     add(&[&format!("-{kind}varname"), &suffix]);
     add(&[&format!("-{kind}funcname"), &suffix]);
-    if prepared.parts {
+    if prepared.passes_sections {
         add(&["-nooptim", "spareinit"]);
     }
     args.extend(extra.iter().cloned());

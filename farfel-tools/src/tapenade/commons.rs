@@ -5,7 +5,7 @@
 //! it reads, every unit declares the blocks of all its callees.
 
 use super::units::called;
-use farfel_lang::ir::{Entity, Expr, Name, Place, SpecKind, Symbol, Unit};
+use farfel_lang::ir::{Entity, Expr, Name, SpecKind, StorageClass, Symbol, Unit};
 use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, HashMap};
 
@@ -84,7 +84,7 @@ fn add(unit: &mut Unit, block: &Name, members: &[Symbol]) {
             name,
             span,
             typed: true,
-            place: Place::Common(block.clone()),
+            storage_class: StorageClass::Common(block.clone()),
             ..m.clone()
         });
         unit.declare(id);

@@ -1,10 +1,10 @@
 //! The input of the tool: the closure of the request's head in the call graph.
 
+use super::hide::{self, Placeholder};
 use super::intrinsics::Helper;
-use super::silence::{self, Placeholder};
-use super::{aliases, commons, functions, intrinsics, jumps, mixed, parts, sizes, stack};
+use super::{aliases, array_sections, commons, functions, intrinsics, jumps, mixed, sizes, stack};
 use farfel_ad::passes::{Form, Forms, Goal, legalise};
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     AdMode, Block, Name, Program, Request, SpecKind, StmtKind, Unit, for_each_symbol,
@@ -30,7 +30,7 @@ pub(super) struct Prepared {
     /// The placeholders for STOP.
     pub placeholders: Vec<Placeholder>,
     /// Whether parts of arrays are passed.
-    pub parts: bool,
+    pub passes_sections: bool,
     /// The source text of all of this.
     pub text: String,
     /// The origin of each line of the text.
@@ -69,7 +69,7 @@ pub(super) fn prepare(
     request: &Request,
     errors: &mut Vec<Diagnostic>,
 ) -> Prepared {
-    let graph = Below::of(program, [request.head.as_str()]);
+    let graph = ReachableUnits::of(program, [request.head.as_str()]);
     let mut closure = Program {
         units: graph.units.iter().map(|u| (*u).clone()).collect(),
     };
@@ -96,16 +96,16 @@ pub(super) fn prepare(
     }
     for u in &mut p.units {
         if request.mode == AdMode::Forward {
-            silence::hide_stops(u, &mut p.placeholders);
+            hide::hide_stops(u, &mut p.placeholders);
         }
-        silence::declare_named(u);
+        hide::declare_named(u);
     }
     if request.mode == AdMode::Reverse {
         aliases::separate(&mut p.units, request, errors);
     }
     commons::declare(&mut p.units);
     // The sizes do not tell which part of an array is passed.
-    p.parts = parts::are_passed(&p.units);
+    p.passes_sections = array_sections::are_passed(&p.units);
     sizes::give_sizes(&mut p.units, &mut p.changed);
     p.helpers = intrinsics::replace(&mut p.units);
     p.units.iter_mut().for_each(mixed::separate);
@@ -144,7 +144,8 @@ fn names_any(unit: &Unit, names: &HashSet<Name>) -> bool {
     let mut found = false;
     for_each_symbol(&unit.body, &mut |s| {
         let s = &unit.symbols[s];
-        found |= s.place == farfel_lang::ir::Place::Global && names.contains(&s.name);
+        found |=
+            s.storage_class == farfel_lang::ir::StorageClass::Global && names.contains(&s.name);
     });
     found
 }

@@ -11,7 +11,9 @@
 use super::units::own_units;
 use farfel_lang::Span;
 use farfel_lang::intrinsics::{Intrinsic, Op};
-use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, Place, Symbol, Type, Unit, rewrite_exprs};
+use farfel_lang::ir::{
+    BinOp, Class, Expr, ExprKind, StorageClass, Symbol, Type, Unit, rewrite_exprs,
+};
 use farfel_lang::types::type_of;
 use std::collections::BTreeMap;
 
@@ -142,7 +144,7 @@ fn replace_one(unit: &mut Unit, e: &mut Expr, helpers: &mut BTreeMap<String, Hel
     let types: Option<Vec<Type>> = args.iter().map(|a| type_of(unit, a)).collect();
     let Some(types) = types else { return };
     let result = i.result_type(&types);
-    if let Some(h) = stand_in(i, &types, result) {
+    if let Some(h) = substitute(i, &types, result) {
         let args = args.clone();
         h.call(unit, e, args, helpers);
         return;
@@ -185,7 +187,7 @@ fn complex(
         .map(|x| convert(unit, x, Type::Real(n)))
         .collect();
     let name = if double { "DCMPLX" } else { "CMPLX" };
-    let stand_in = StandIn {
+    let substitute = Substitute {
         name: format!("CMPLX{n}"),
         result: Type::Complex(n),
         of: Type::Real(n),
@@ -199,7 +201,7 @@ fn complex(
         ],
         real: format!("{name}(A, B)"),
     };
-    stand_in.call(unit, e, args, helpers);
+    substitute.call(unit, e, args, helpers);
 }
 
 /// Converts a number to another type, if necessary.
@@ -216,7 +218,7 @@ fn convert(unit: &mut Unit, e: Expr, ty: Type) -> Expr {
 }
 
 /// A substitute for an intrinsic function.
-struct StandIn {
+struct Substitute {
     /// Its name, without the prefix.
     name: String,
     /// The type of its result `F`, and of the local variables `C` and `D`.
@@ -231,7 +233,7 @@ struct StandIn {
     real: String,
 }
 
-impl StandIn {
+impl Substitute {
     /// Turns `e` into a call of the substitute.
     fn call(
         self,
@@ -251,7 +253,7 @@ impl StandIn {
 
     /// Writes both versions.
     fn written(&self, name: &str) -> Helper {
-        let StandIn {
+        let Substitute {
             name: _,
             result,
             of,
@@ -287,7 +289,7 @@ impl StandIn {
 }
 
 /// Returns the substitute for an intrinsic function with arguments of some types.
-fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
+fn substitute(i: &Intrinsic, types: &[Type], result: Type) -> Option<Substitute> {
     let of = *types.first()?;
     let (zero, one) = if result == Type::DOUBLE {
         ("0.D0", "1.D0")
@@ -338,7 +340,7 @@ fn stand_in(i: &Intrinsic, types: &[Type], result: Type) -> Option<StandIn> {
         _ => return None,
     };
     let args = ["A", "B"].get(..types.len())?.join(", ");
-    Some(StandIn {
+    Some(Substitute {
         name,
         result,
         of,
@@ -360,7 +362,7 @@ pub(super) fn intrinsic(unit: &mut Unit, name: &str, span: Span) -> Option<farfe
     let i = Intrinsic::find(name)?;
     Some(unit.symbols.add(Symbol {
         class: Class::Intrinsic(i),
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         ..Symbol::new(name.into(), span)
     }))
 }
@@ -374,7 +376,7 @@ fn function(unit: &mut Unit, name: &str, ty: Type, span: Span) -> Option<farfel_
         ty: Some(ty),
         typed: true,
         class: Class::Function,
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         ..Symbol::new(name.into(), span)
     });
     unit.declare(id);

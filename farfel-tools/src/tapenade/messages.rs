@@ -32,12 +32,12 @@ pub(super) fn diagnostics(
     p: &Prepared,
     request: &Request,
     options: &Options,
-    said: &str,
+    output: &str,
     file: &str,
 ) -> Vec<Diagnostic> {
     let mut seen: Vec<Message<'_>> = Vec::new();
     let mut found: Vec<Diagnostic> = Vec::new();
-    for line in file.lines().chain(said.lines()) {
+    for line in file.lines().chain(output.lines()) {
         let Some(m) = message(line) else { continue };
         if seen.contains(&m) {
             continue;

@@ -27,19 +27,19 @@
 
 mod adapt;
 mod aliases;
+mod argument_list;
+mod array_sections;
 mod check;
 mod command;
 mod commons;
-mod fit;
 mod functions;
+mod hide;
 mod input;
 mod intrinsics;
 mod jumps;
 mod messages;
 mod mixed;
 mod output;
-mod parts;
-mod silence;
 mod sizes;
 mod stack;
 mod units;
@@ -151,7 +151,7 @@ impl AdTool for Tapenade {
             return Err(vec![no_head(request)]);
         };
         if request.independents.is_empty() || request.dependents.is_empty() {
-            return fit::passive(program, request);
+            return argument_list::passive(program, request);
         }
         let mut found = Vec::new();
         let prepared = input::prepare(program, request, &mut found);
@@ -165,25 +165,26 @@ impl AdTool for Tapenade {
         let ran = match self.runner.run(&job) {
             Ok(ran) => ran,
             Err(e) => {
-                if let RunError::Missing { said, .. } = &e
-                    && said.contains("(AD06)")
+                if let RunError::Missing { output, .. } = &e
+                    && output.contains("(AD06)")
                 {
-                    return fit::passive(program, request);
+                    return argument_list::passive(program, request);
                 }
-                let (said, what) = failure(&e);
-                let mut found = messages::diagnostics(&prepared, request, &self.options, said, "");
+                let (output, what) = failure(&e);
+                let mut found =
+                    messages::diagnostics(&prepared, request, &self.options, output, "");
                 found.retain(Diagnostic::is_error);
                 found.insert(0, output::broken(&prepared, request, what));
                 return Err(found);
             }
         };
         let file = ran.files.get(&files.messages).map_or("", String::as_str);
-        let mut found = messages::diagnostics(&prepared, request, &self.options, &ran.said, file);
+        let mut found = messages::diagnostics(&prepared, request, &self.options, &ran.output, file);
         split(&mut found, warnings)?;
         let text = output::text(&ran, &files.input);
-        if text.trim().is_empty() && (ran.said.contains("(AD06)") || file.contains("(AD06)")) {
+        if text.trim().is_empty() && (ran.output.contains("(AD06)") || file.contains("(AD06)")) {
             self.runner.accept(&job, &ran);
-            return fit::passive(program, request);
+            return argument_list::passive(program, request);
         }
         let made = output::read(&prepared, request, &text)?;
         let units = adapt::adapt(program, request, &prepared, made)?;
@@ -209,23 +210,26 @@ fn split(
 fn failure(e: &RunError) -> (&str, String) {
     match e {
         RunError::NotStarted(why) => ("", format!("Tapenade could not be started: {why}")),
-        RunError::TimedOut { seconds, said } => (
-            said,
-            format!("Tapenade was not done after {seconds} s{}", last(said)),
+        RunError::TimedOut { seconds, output } => (
+            output,
+            format!("Tapenade was not done after {seconds} s{}", last(output)),
         ),
-        RunError::Failed { status, said } => {
-            (said, format!("Tapenade failed ({status}){}", last(said)))
-        }
-        RunError::Missing { file, said } => {
-            (said, format!("Tapenade did not write {file}{}", last(said)))
-        }
+        RunError::Failed { status, output } => (
+            output,
+            format!("Tapenade failed ({status}){}", last(output)),
+        ),
+        RunError::Missing { file, output } => (
+            output,
+            format!("Tapenade did not write {file}{}", last(output)),
+        ),
     }
 }
 
 /// Returns the most informative line of the output: the first exception, otherwise the last line.
-fn last(said: &str) -> String {
+fn last(output: &str) -> String {
     let lines = || {
-        said.lines()
+        output
+            .lines()
             .map(str::trim)
             .filter(|l| !l.is_empty() && !l.starts_with("@@") && !l.starts_with("at "))
     };

@@ -3,11 +3,11 @@
 use super::input::Prepared;
 use super::units::called;
 use super::{stack, vector};
-use crate::external::Ran;
+use crate::external::RunResult;
 use crate::tapes;
 use farfel_lang::Sources;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Name, Place, Request, Unit};
+use farfel_lang::ir::{Name, Request, StorageClass, Unit};
 use farfel_lang::lints::Lints;
 use farfel_lang::resolve::resolve_with;
 use farfel_lang::syntax::{Form, Loader, parse};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A unit that the tool has generated.
 #[derive(Debug, Clone)]
-pub(super) struct Made {
+pub(super) struct GeneratedUnit {
     /// The unit.
     pub unit: Unit,
     /// The unit of the input whose derivative it is, if that is known.
@@ -24,7 +24,7 @@ pub(super) struct Made {
 }
 
 /// Returns the text of the Fortran files that the tool wrote, in the order of their names.
-pub(super) fn text(ran: &Ran, input: &str) -> String {
+pub(super) fn text(ran: &RunResult, input: &str) -> String {
     let mut out = String::new();
     for (name, text) in &ran.files {
         if name.ends_with(".f") && name != input {
@@ -42,7 +42,7 @@ pub(super) fn read(
     p: &Prepared,
     request: &Request,
     text: &str,
-) -> Result<Vec<Made>, Vec<Diagnostic>> {
+) -> Result<Vec<GeneratedUnit>, Vec<Diagnostic>> {
     let unusable = |what: String| vec![broken(p, request, what)];
     if let Some(line) = text.lines().find(|l| l.contains("nullTree")) {
         return Err(unusable(format!(
@@ -89,7 +89,7 @@ pub(super) fn read(
     {
         return Err(unusable(excerpt(d)));
     }
-    let made: Vec<Made> = program
+    let made: Vec<GeneratedUnit> = program
         .units
         .into_iter()
         .filter(|u| u.span.file != file || u.span.start >= start)
@@ -97,7 +97,7 @@ pub(super) fn read(
             tapes::mark(&mut unit);
             unit
         })
-        .map(|unit| Made {
+        .map(|unit| GeneratedUnit {
             of: origin(p, request, &unit),
             unit,
         })
@@ -157,7 +157,11 @@ fn origin(p: &Prepared, request: &Request, unit: &Unit) -> Option<Name> {
 }
 
 /// Checks that everything that the output calls exists.
-fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Diagnostic>> {
+fn complete(
+    p: &Prepared,
+    request: &Request,
+    made: &[GeneratedUnit],
+) -> Result<(), Vec<Diagnostic>> {
     let known: HashSet<&str> = made
         .iter()
         .map(|m| &m.unit)
@@ -169,7 +173,7 @@ fn complete(p: &Prepared, request: &Request, made: &[Made]) -> Result<(), Vec<Di
     let mut unknown: Vec<&str> = Vec::new();
     for u in &p.units {
         for s in u.symbols.iter().map(|(_, s)| s) {
-            if s.place == Place::Global && !known.contains(s.name.as_str()) {
+            if s.storage_class == StorageClass::Global && !known.contains(s.name.as_str()) {
                 unknown.push(&s.name);
             }
         }

@@ -8,20 +8,20 @@
 use super::vector::declare_first;
 use farfel_lang::ir::build::paren;
 use farfel_lang::ir::{
-    Arg, BinOp, Class, Dim, Expr, ExprKind, Name, Place, StmtKind, SymId, Symbol, Type, Unit,
-    for_each_reference, rewrite_exprs, walk_block, walk_block_mut,
+    Arg, BinOp, Class, Dim, Expr, ExprKind, Name, StmtKind, StorageClass, SymId, Symbol, Type,
+    Unit, for_each_reference, rewrite_exprs, walk_block, walk_block_mut,
 };
 use std::collections::{HashMap, HashSet};
 
 /// For each unit, the positions of the arguments that get a size.
-type Chosen = HashMap<Name, Vec<usize>>;
+type SizedArguments = HashMap<Name, Vec<usize>>;
 
 /// Gives a size to arrays of assumed size below the head (which is the last unit).
 pub(super) fn give_sizes(units: &mut [Unit], changed: &mut HashSet<Name>) {
     let Some((_, below)) = units.split_last() else {
         return;
     };
-    let mut chosen: Chosen = below
+    let mut chosen: SizedArguments = below
         .iter()
         .map(|u| (u.name.clone(), candidates(u)))
         .filter(|(_, c)| !c.is_empty())
@@ -77,7 +77,7 @@ fn open(d: &Dim, dummy: bool) -> bool {
 }
 
 /// Returns a chosen unit that some caller cannot call with sizes.
-fn unknown(units: &[Unit], chosen: &Chosen) -> Option<Name> {
+fn unknown(units: &[Unit], chosen: &SizedArguments) -> Option<Name> {
     for u in units {
         let own: HashSet<SymId> = chosen
             .get(&u.name)
@@ -88,7 +88,7 @@ fn unknown(units: &[Unit], chosen: &Chosen) -> Option<Name> {
         let mut bad = None;
         let mut judge = |callee: SymId, args: &[Expr]| {
             let name = &u.symbols[callee].name;
-            if u.symbols[callee].place == Place::Global
+            if u.symbols[callee].storage_class == StorageClass::Global
                 && let Some(positions) = chosen.get(name)
                 && !positions
                     .iter()
@@ -102,7 +102,7 @@ fn unknown(units: &[Unit], chosen: &Chosen) -> Option<Name> {
         // elsewhere.
         let mut passed = |s: SymId| {
             let s = &u.symbols[s];
-            if s.place == Place::Global && chosen.contains_key(&s.name) {
+            if s.storage_class == StorageClass::Global && chosen.contains_key(&s.name) {
                 bad = Some(s.name.clone());
             }
         };
@@ -135,7 +135,7 @@ fn countable(unit: &Unit, own: &HashSet<SymId>, actual: &Expr) -> bool {
         _ => return false,
     };
     let s = &unit.symbols[array];
-    let dummy = s.place == Place::Dummy;
+    let dummy = s.storage_class == StorageClass::Dummy;
     let simple = |e: &Expr| {
         let mut simple = true;
         e.walk(&mut |e| {
@@ -162,7 +162,7 @@ fn add_sizes(unit: &mut Unit, positions: &[usize]) -> HashMap<SymId, SymId> {
         let wanted = format!("{}_SIZE", unit.symbols[array].name);
         let name = unit.symbols.unused(&wanted, &|_| false);
         let size = unit.symbols.add(Symbol {
-            place: Place::Dummy,
+            storage_class: StorageClass::Dummy,
             typed: true,
             ..Symbol::variable(name, Type::INTEGER, span)
         });
@@ -192,13 +192,13 @@ fn add_sizes(unit: &mut Unit, positions: &[usize]) -> HashMap<SymId, SymId> {
 }
 
 /// Adds the sizes to the calls in a unit.
-fn pass_sizes(unit: &mut Unit, own: &HashMap<SymId, SymId>, chosen: &Chosen) {
+fn pass_sizes(unit: &mut Unit, own: &HashMap<SymId, SymId>, chosen: &SizedArguments) {
     let symbols = unit.symbols.clone();
     let sizes = |callee: SymId, args: &[Expr]| -> Vec<Expr> {
         let s = &symbols[callee];
         chosen
             .get(&s.name)
-            .filter(|_| s.place == Place::Global)
+            .filter(|_| s.storage_class == StorageClass::Global)
             .into_iter()
             .flatten()
             .filter_map(|i| args.get(*i))

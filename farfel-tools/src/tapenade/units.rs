@@ -2,7 +2,9 @@
 
 use super::stack;
 use farfel_ad::spans;
-use farfel_lang::ir::{Class, Name, Place, StmtKind, Unit, for_each_reference, walk_block_mut};
+use farfel_lang::ir::{
+    Class, Name, StmtKind, StorageClass, Unit, for_each_reference, walk_block_mut,
+};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Sources, Span};
@@ -26,7 +28,7 @@ pub(super) fn called(unit: &Unit) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
     for_each_reference(&unit.body, &mut |r| {
         let s = &unit.symbols[r.procedure];
-        if s.place == Place::Global
+        if s.storage_class == StorageClass::Global
             && !matches!(s.class, Class::Intrinsic(_))
             && !found.contains(&s.name)
         {
@@ -44,7 +46,7 @@ pub(super) fn rename_self(unit: &mut Unit, new: &Name) {
     {
         unit.symbols.rename(r, new.clone());
     } else if let Some(s) = unit.symbols.find(&old)
-        && unit.symbols[s].place == Place::Global
+        && unit.symbols[s].storage_class == StorageClass::Global
     {
         unit.symbols.rename(s, new.clone());
     }
@@ -53,7 +55,7 @@ pub(super) fn rename_self(unit: &mut Unit, new: &Name) {
 /// Renames references to a top-level unit in another unit.
 pub(super) fn rename_in(unit: &mut Unit, old: &str, new: &Name) {
     if let Some(s) = unit.symbols.find(old)
-        && unit.symbols[s].place == Place::Global
+        && unit.symbols[s].storage_class == StorageClass::Global
     {
         unit.symbols.rename(s, new.clone());
     }

@@ -5,7 +5,8 @@
 //! argument.
 
 use farfel_lang::ir::{
-    Class, Entity, ExprKind, Place, Spec, SpecKind, SymId, Unit, for_each_symbol_mut, walk_exprs,
+    Class, Entity, ExprKind, Spec, SpecKind, StorageClass, SymId, Unit, for_each_symbol_mut,
+    walk_exprs,
 };
 
 /// The include file. The value is never used.
@@ -32,7 +33,7 @@ pub(super) fn generalise(unit: &mut Unit) -> Result<(), NotGeneralisable> {
             Ok(())
         };
     };
-    if unit.symbols[count].place != Place::Dummy {
+    if unit.symbols[count].storage_class != StorageClass::Dummy {
         return Err(NotGeneralisable::NoCount);
     }
     let ids: Vec<SymId> = unit.symbols.ids().collect();
@@ -49,7 +50,7 @@ pub(super) fn generalise(unit: &mut Unit) -> Result<(), NotGeneralisable> {
                 });
             }
         }
-        if sized && (s.saved || matches!(s.place, Place::Common(_))) {
+        if sized && (s.saved || matches!(s.storage_class, StorageClass::Common(_))) {
             return Err(NotGeneralisable::Static(s.name.to_string()));
         }
     }
@@ -95,6 +96,6 @@ fn remove(unit: &mut Unit, sym: SymId) {
     unit.undeclare(sym);
     if let Class::Parameter(_) = unit.symbols[sym].class {
         // The symbol stays in the table, but nothing refers to it any more.
-        unit.symbols[sym].place = Place::Local;
+        unit.symbols[sym].storage_class = StorageClass::Local;
     }
 }

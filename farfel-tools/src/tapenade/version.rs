@@ -56,8 +56,8 @@ impl std::error::Error for NoVersion {}
 impl FromStr for Version {
     type Err = NoVersion;
 
-    fn from_str(said: &str) -> Result<Self, NoVersion> {
-        let lower = said.to_ascii_lowercase();
+    fn from_str(output: &str) -> Result<Self, NoVersion> {
+        let lower = output.to_ascii_lowercase();
         lower
             .match_indices("tapenade")
             .find_map(|(at, word)| {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_versions_print() {
-        for (said, version) in [
+        for (output, version) in [
             ("Tapenade 3.6 (r4343) - 10 Feb 2012 10:52", Some((3, 6))),
             ("TAPENADE 3.10\n", Some((3, 10))),
             (
@@ -103,7 +103,7 @@ mod tests {
             ("", None),
         ] {
             let expected = version.map(|(a, b)| Version::new(a, b)).ok_or(NoVersion);
-            assert_eq!(said.parse(), expected, "{said}");
+            assert_eq!(output.parse(), expected, "{output}");
         }
         assert!(Version::new(3, 6) < Version::new(3, 10));
     }

@@ -1,23 +1,23 @@
 //! A tool whose messages and output a test determines.
 
-use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use farfel_tools::tapenade::{Options, Tapenade, Version};
 use std::sync::{Arc, Mutex};
 
 /// Gives every job the same answer, and records the jobs.
 pub struct Canned {
-    answer: Result<Ran, RunError>,
+    answer: Result<RunResult, RunError>,
     pub jobs: Mutex<Vec<Job>>,
 }
 
 impl Runner for Canned {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+    fn run(&self, job: &Job) -> Result<RunResult, RunError> {
         self.jobs.lock().unwrap().push(job.clone());
         self.answer.clone()
     }
 }
 
-pub fn answering(answer: Result<Ran, RunError>) -> Tapenade {
+pub fn answering(answer: Result<RunResult, RunError>) -> Tapenade {
     Tapenade {
         version: Version {
             major: 3,
@@ -33,8 +33,8 @@ pub fn answering(answer: Result<Ran, RunError>) -> Tapenade {
 
 /// Returns a tool that writes this derivative of HEAD and these messages.
 pub fn writing(text: &str, messages: &str) -> Tapenade {
-    answering(Ok(Ran {
-        said: String::new(),
+    answering(Ok(RunResult {
+        output: String::new(),
         files: [
             ("head_g1.f".to_owned(), text.to_owned()),
             ("head_g1.msg".to_owned(), messages.to_owned()),

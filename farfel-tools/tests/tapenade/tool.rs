@@ -3,8 +3,8 @@
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::syntax::NoIncludes;
 use farfel_tools::dropin;
-use farfel_tools::dropin::options::{Ask, parse};
-use farfel_tools::external::{Job, Ran, RunError, Runner};
+use farfel_tools::dropin::options::{Action, parse};
+use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use farfel_tools::tapenade::{Options, Tapenade, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Program(pub PathBuf);
 
 impl Runner for Program {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
+    fn run(&self, job: &Job) -> Result<RunResult, RunError> {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in &job.inputs {
             std::fs::write(dir.path().join(name), text).unwrap();
@@ -25,12 +25,12 @@ impl Runner for Program {
             .current_dir(dir.path())
             .output()
             .map_err(|e| RunError::NotStarted(e.to_string()))?;
-        let said = String::from_utf8_lossy(&out.stdout).into_owned()
+        let output = String::from_utf8_lossy(&out.stdout).into_owned()
             + &String::from_utf8_lossy(&out.stderr);
         if !out.status.success() {
             return Err(RunError::Failed {
                 status: out.status.to_string(),
-                said,
+                output,
             });
         }
         let mut files = BTreeMap::new();
@@ -44,9 +44,9 @@ impl Runner for Program {
         }
         if let Some(file) = job.outputs.iter().find(|f| !files.contains_key(*f)) {
             let file = file.clone();
-            return Err(RunError::Missing { file, said });
+            return Err(RunError::Missing { file, output });
         }
-        Ok(Ran { said, files })
+        Ok(RunResult { output, files })
     }
 }
 
@@ -54,13 +54,13 @@ impl Runner for Program {
 pub struct DropIn;
 
 impl Runner for DropIn {
-    fn run(&self, job: &Job) -> Result<Ran, RunError> {
-        let failed = |said: String| RunError::Failed {
+    fn run(&self, job: &Job) -> Result<RunResult, RunError> {
+        let failed = |output: String| RunError::Failed {
             status: "exit status: 1".to_owned(),
-            said,
+            output,
         };
         let options = match parse(&job.args) {
-            Ok(Ask::Differentiate(options)) => options,
+            Ok(Action::Differentiate(options)) => options,
             Ok(other) => return Err(failed(format!("{other:?}"))),
             Err(e) => return Err(failed(e.to_string())),
         };
@@ -75,13 +75,13 @@ impl Runner for DropIn {
             })
             .collect();
         let outcome = dropin::run(&options, &files, &mut NoIncludes);
-        let said = outcome.said.join("\n");
+        let output = outcome.general_messages.join("\n");
         if any_errors(&outcome.diagnostics) {
             return Err(failed(outcome.messages.text));
         }
-        let mut ran = Ran {
-            said,
-            ..Ran::default()
+        let mut ran = RunResult {
+            output,
+            ..RunResult::default()
         };
         for file in outcome.files.into_iter().chain([outcome.messages]) {
             ran.files.insert(file.name, file.text);
@@ -89,7 +89,7 @@ impl Runner for DropIn {
         match job.outputs.iter().find(|o| !ran.files.contains_key(*o)) {
             Some(file) => Err(RunError::Missing {
                 file: file.clone(),
-                said: ran.said,
+                output: ran.output,
             }),
             None => Ok(ran),
         }
@@ -138,6 +138,6 @@ pub fn real(options: Options) -> Option<Tapenade> {
 
 fn version(program: &Path) -> Version {
     let out = Command::new(program).arg("-version").output().unwrap();
-    let said = String::from_utf8_lossy(&out.stdout).into_owned();
-    said.parse().unwrap_or_else(|e| panic!("{e}: {said}"))
+    let output = String::from_utf8_lossy(&out.stdout).into_owned();
+    output.parse().unwrap_or_else(|e| panic!("{e}: {output}"))
 }

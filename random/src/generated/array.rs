@@ -3,7 +3,7 @@
 use super::Item;
 use super::expression::integers;
 use super::scope::{Shape, Var};
-use super::unit::{Unit, World, line};
+use super::unit::{CaseBuilder, Unit, line};
 
 /// The size of the array sections in a statement.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl Size {
     }
 }
 
-impl World<'_> {
+impl CaseBuilder<'_> {
     /// Chooses a size that some array has, preferably one that can be assigned.
     fn size(&mut self, u: &mut Unit) -> Size {
         let matrices = |v: &&Var| matches!(v.shape, Shape::Matrix { .. });

@@ -2,9 +2,9 @@
 
 use super::Item;
 use super::scope::{Shape, Var};
-use super::unit::{Unit, Way, World, line};
+use super::unit::{CaseBuilder, LoopExit, Unit, line};
 
-impl World<'_> {
+impl CaseBuilder<'_> {
     /// Returns a block, and statements that keep its derivatives small.
     pub fn ad_block(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         // Drivers differentiate these.
@@ -12,7 +12,7 @@ impl World<'_> {
             return self.statements(u, depth, 1);
         }
         // A block is left only at its end.
-        let (ways, returns) = (std::mem::take(&mut u.ways), u.returns.take());
+        let (loop_exits, returns) = (std::mem::take(&mut u.loop_exits), u.returns.take());
         let outside = std::mem::replace(&mut u.block, true);
         // The innermost blocks of a nest contain loops and branches, too.
         let depth = match self.random.once_in(4) {
@@ -23,7 +23,7 @@ impl World<'_> {
             true => self.complex_gradient(u, depth),
             false => self.any_block(u, depth),
         };
-        (u.ways, u.returns) = (ways, returns);
+        (u.loop_exits, u.returns) = (loop_exits, returns);
         u.block = outside;
         out
     }
@@ -125,7 +125,7 @@ impl World<'_> {
         out.extend(self.statements(u, depth, count));
         u.loops
             .truncate(u.loops.len() - usize::from(around.is_some()));
-        u.ways.clear();
+        u.loop_exits.clear();
         // The dependent variable is computed from the independent one.
         out.push(self.depend(u, &independent, &dependent));
         let dest = self.random.pick(&targets).clone();
@@ -159,9 +159,9 @@ impl World<'_> {
             return String::new();
         }
         let label = u.new_label();
-        u.ways.push(Way {
+        u.loop_exits.push(LoopExit {
             label,
-            ..Way::default()
+            ..LoopExit::default()
         });
         format!("{label} ")
     }
@@ -244,7 +244,7 @@ impl World<'_> {
         let count = self.random.below(3) + 1;
         let label = self.label_of_end(u, false);
         assignments.extend(self.statements(u, depth, count));
-        u.ways.clear();
+        u.loop_exits.clear();
         for v in &dependents {
             let from = self.random.pick(&independents).clone();
             assignments.push(self.depend(u, &from, v));

@@ -2,9 +2,9 @@
 
 use super::ASSIGNED_CONSTANTS;
 use super::scope::{Callable, Effects, Entity, Param, Shape, Var};
-use super::unit::{Unit, World};
+use super::unit::{CaseBuilder, Unit};
 
-impl World<'_> {
+impl CaseBuilder<'_> {
     /// Returns a number of absolute value at most three that is a smooth function of all variables.
     pub fn value(&mut self, u: &mut Unit, depth: usize) -> String {
         if depth == 0 {

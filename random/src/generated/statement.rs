@@ -3,9 +3,9 @@
 use super::Item;
 use super::expression::integers;
 use super::scope::{Shape, Var};
-use super::unit::{Returns, Unit, Way, World, line};
+use super::unit::{CaseBuilder, LoopExit, Returns, Unit, line};
 
-impl World<'_> {
+impl CaseBuilder<'_> {
     /// Returns a list of statements, with constructs nested to a depth.
     pub fn statements(&mut self, u: &mut Unit, depth: usize, count: usize) -> Vec<Item> {
         let mut out = Vec::new();
@@ -50,7 +50,7 @@ impl World<'_> {
     fn statement(&mut self, u: &mut Unit, depth: usize) -> Vec<Item> {
         let form = match depth {
             // In loops, more statements that leave them; in blocks, more calls and loops.
-            _ if !u.ways.is_empty() && self.random.once_in(4) => 20,
+            _ if !u.loop_exits.is_empty() && self.random.once_in(4) => 20,
             _ if u.block && self.random.once_in(3) => 4,
             0 => *self
                 .random
@@ -251,7 +251,7 @@ impl World<'_> {
         };
         let extents = std::mem::take(&mut u.extents);
         // It must be three again wherever the statements end.
-        let outside = (std::mem::take(&mut u.ways), u.returns.take());
+        let outside = (std::mem::take(&mut u.loop_exits), u.returns.take());
         let mut out = vec![line(&match self.random.below(3) {
             0 => format!("{name} = {name} - 1"),
             1 => format!("{name} = 2*{name}"),
@@ -261,7 +261,7 @@ impl World<'_> {
         out.extend(self.whole_array(u));
         out.extend(self.statements(u, depth - 1, count));
         out.push(line(&format!("{name} = 3")));
-        (u.ways, u.returns) = outside;
+        (u.loop_exits, u.returns) = outside;
         u.extents = extents;
         u.changing = Some(name);
         vec![Item::Group(out)]
@@ -321,15 +321,15 @@ impl World<'_> {
         // Directives about the adjoint require loops that are only left at their end.
         let mut name = None;
         let marked = form < 2 && self.kind.gradients && self.random.once_in(6);
-        let outside = (std::mem::take(&mut u.ways), u.returns.take());
+        let outside = (std::mem::take(&mut u.loop_exits), u.returns.take());
         if marked {
             let states = self.random.below(3) + 1;
             out.push(line(&format!("!farfel: checkpoint({states})")));
         } else {
-            (u.ways, u.returns) = outside.clone();
+            (u.loop_exits, u.returns) = outside.clone();
             let leave = u.new_label();
             name = (form == 1 && self.random.once_in(2)).then(|| format!("NM{label}"));
-            u.ways.push(Way {
+            u.loop_exits.push(LoopExit {
                 exit: form < 3,
                 cycle: form < 2,
                 name: name.clone(),
@@ -365,7 +365,7 @@ impl World<'_> {
         }
         let count = self.random.below(2) + 1;
         out.extend(self.statements(u, depth - 1, count));
-        if u.ways.last().is_some_and(|w| w.exit) && self.random.once_in(2) {
+        if u.loop_exits.last().is_some_and(|w| w.exit) && self.random.once_in(2) {
             out.extend(self.leave(u));
             out.extend(self.statements(u, depth - 1, 1));
         }
@@ -404,8 +404,8 @@ impl World<'_> {
         }
         u.free_loops.push(var);
         if marked {
-            (u.ways, u.returns) = outside;
-        } else if let Some(way) = u.ways.pop()
+            (u.loop_exits, u.returns) = outside;
+        } else if let Some(way) = u.loop_exits.pop()
             && way.used
         {
             out.push(line(&format!("{} CONTINUE", way.label)));
@@ -436,9 +436,9 @@ impl World<'_> {
     /// Leaves a loop, or the unit.
     fn leave(&mut self, u: &mut Unit) -> Vec<Item> {
         let condition = self.condition(u);
-        let innermost = u.ways.last().cloned().unwrap_or_default();
-        let far = self.random.below(u.ways.len());
-        let named = u.ways.get(far).and_then(|w| w.name.clone());
+        let innermost = u.loop_exits.last().cloned().unwrap_or_default();
+        let far = self.random.below(u.loop_exits.len());
+        let named = u.loop_exits.get(far).and_then(|w| w.name.clone());
         match (self.random.below(6), named) {
             (0 | 1, Some(name)) => {
                 let word = self.random.pick(&["EXIT", "CYCLE"]);
@@ -446,8 +446,8 @@ impl World<'_> {
             }
             (0 | 2, _) if innermost.exit => vec![line(&format!("IF ({condition}) EXIT"))],
             (1 | 3, _) if innermost.cycle => vec![line(&format!("IF ({condition}) CYCLE"))],
-            (2..5, _) if far < u.ways.len() => {
-                let way = &mut u.ways[far];
+            (2..5, _) if far < u.loop_exits.len() => {
+                let way = &mut u.loop_exits[far];
                 way.used = true;
                 vec![line(&format!("IF ({condition}) GOTO {}", way.label))]
             }

@@ -2,9 +2,9 @@
 
 use super::Item;
 use super::scope::{Callable, Effects, Entity, Param, Scope, Shape, Signature};
-use super::unit::{ARRAY, Returns, SCRATCH, Unit, World, externals, line};
+use super::unit::{ARRAY, CaseBuilder, Returns, SCRATCH, Unit, externals, line};
 
-impl World<'_> {
+impl CaseBuilder<'_> {
     /// Generates a top-level subprogram.
     pub fn top_level(
         &mut self,
@@ -355,11 +355,11 @@ impl World<'_> {
         }
         let mut entries = Vec::new();
         let mut params = signature.params.clone();
-        let ways = match enters {
+        let loop_exits = match enters {
             true => 1 + usize::from(self.random.once_in(3)),
             false => 0,
         };
-        for way in 1..=ways {
+        for way in 1..=loop_exits {
             // The entry skips the first statements.
             for v in u
                 .scope

@@ -2,7 +2,7 @@
 
 use super::Item;
 use super::scope::{Shape, Var};
-use super::unit::{Unit, World, line};
+use super::unit::{CaseBuilder, Unit, line};
 
 /// Returns the element with subscript `i`, counted from the lower bound and shifted.
 fn at(v: &Var, i: &str, shift: i64) -> String {
@@ -13,7 +13,7 @@ fn at(v: &Var, i: &str, shift: i64) -> String {
     format!("{}({i}+({}))", v.name, lower - 1 + shift)
 }
 
-impl World<'_> {
+impl CaseBuilder<'_> {
     /// Returns a loop over arrays: independent iterations, a recurrence, a sum, or a product with a
     /// matrix.
     pub fn sweep(&mut self, u: &mut Unit) -> Vec<Item> {

@@ -4,7 +4,7 @@ use super::scope::{Effects, Entity, Scope, Shape, Var};
 use super::{Case, Item, Kind, Random};
 
 /// The data that all units of a case share.
-pub struct World<'r> {
+pub struct CaseBuilder<'r> {
     pub random: &'r mut Random,
     pub kind: Kind,
     /// The name of the case.
@@ -47,7 +47,7 @@ pub struct Unit {
     /// The one of `extents` that it may assign for a while, as arrays keep their bounds.
     pub changing: Option<String>,
     /// How the enclosing loops can be left, innermost last.
-    pub ways: Vec<Way>,
+    pub loop_exits: Vec<LoopExit>,
     /// What RETURN requires before it, if it is allowed.
     pub returns: Option<Returns>,
     /// Whether the current statement is in a loop with many iterations.
@@ -64,7 +64,7 @@ pub struct Unit {
 
 /// The ways to leave a loop.
 #[derive(Clone, Default)]
-pub struct Way {
+pub struct LoopExit {
     /// Whether EXIT leaves it; `cycle` says the same for CYCLE.
     pub exit: bool,
     pub cycle: bool,
@@ -99,7 +99,7 @@ pub const ARRAY: Shape = Shape::Array {
 
 pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
     let budget = 10 + random.below(50);
-    let mut world = World {
+    let mut world = CaseBuilder {
         random,
         kind,
         name: name.into(),
@@ -150,7 +150,7 @@ pub fn case(random: &mut Random, name: &str, kind: Kind) -> Case {
     }
 }
 
-impl World<'_> {
+impl CaseBuilder<'_> {
     pub fn entity(&mut self) -> Entity {
         self.entities += 1;
         self.entities
@@ -187,7 +187,7 @@ impl World<'_> {
             calls_left: 4,
             extents: Vec::new(),
             changing: None,
-            ways: Vec::new(),
+            loop_exits: Vec::new(),
             returns: None,
             long: false,
             block: false,

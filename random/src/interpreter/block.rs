@@ -14,7 +14,7 @@
 
 use super::number::{Invocation, Number};
 use super::scope::{Frame, Variable};
-use super::storage::{Area, Place, size};
+use super::storage::{Area, StorageLocation, size};
 use super::value::Value;
 use super::{Flow, Halt, Machine, Run};
 use farfel_lang::ir::{AdAssign, AdBlock, AdItem, AdMode, SymId};
@@ -57,7 +57,7 @@ impl<'p> Machine<'p> {
             }
         }
         self.coverage.enter(b.mode);
-        let pattern = b.several.as_ref().is_some_and(|s| s.pattern);
+        let pattern = b.vector_mode.as_ref().is_some_and(|s| s.pattern);
         let outside = self.pattern.replace(self.pattern.get() || pattern);
         match (b.mode, &invocations[..]) {
             (AdMode::Forward, all) => self.forward(f, b, all, own),
@@ -74,7 +74,7 @@ impl<'p> Machine<'p> {
 
     /// Returns the number of directions of a block.
     fn directions(&self, f: &Rc<Frame<'p>>, b: &'p AdBlock) -> Run<i64> {
-        let Some(several) = &b.several else {
+        let Some(several) = &b.vector_mode else {
             return Ok(1);
         };
         match self.eval(f, &several.count, None)?.as_integer()? {
@@ -95,7 +95,7 @@ impl<'p> Machine<'p> {
 
     /// Makes dummy arguments that hold storage of this variable, which shares it with others, names
     /// of separate variables. These must not be assigned.
-    fn other_names(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Vec<Isolated<'p>>> {
+    fn other_names(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Vec<IsolatedName<'p>>> {
         let bytes = |v: &Variable| -> Run<_> {
             let count = match &v.shape {
                 Some(shape) => shape.count().unwrap_or(usize::MAX),
@@ -121,7 +121,7 @@ impl<'p> Machine<'p> {
                     && theirs.start < all.end
                     && all.start < theirs.end
                 {
-                    found.push(Isolated {
+                    found.push(IsolatedName {
                         other: true,
                         ..self.isolate(frame.clone(), dummy)?
                     });
@@ -132,7 +132,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Makes a name stand for a separate variable.
-    fn isolate(&self, frame: Rc<Frame<'p>>, s: SymId) -> Run<Isolated<'p>> {
+    fn isolate(&self, frame: Rc<Frame<'p>>, s: SymId) -> Run<IsolatedName<'p>> {
         let outside = self.variable(&frame, s)?;
         let place = &outside.place;
         let width = size(place.ty, place.length);
@@ -143,7 +143,7 @@ impl<'p> Machine<'p> {
                 Err(_) => (place.area.bytes() - place.byte) / width,
             },
         };
-        let inside = Place {
+        let inside = StorageLocation {
             area: Area::of_elements(place.ty, place.length, count),
             byte: 0,
             ..place.clone()
@@ -165,7 +165,7 @@ impl<'p> Machine<'p> {
                 shape,
             },
         );
-        Ok(Isolated {
+        Ok(IsolatedName {
             frame,
             s,
             outside,
@@ -179,7 +179,7 @@ impl<'p> Machine<'p> {
         f: &Rc<Frame<'p>>,
         b: &'p AdBlock,
         all: &[Rc<Invocation>],
-        isolated: Vec<Isolated<'p>>,
+        isolated: Vec<IsolatedName<'p>>,
     ) -> Run<()> {
         // All tangents are computed before any variable receives its own.
         let mut given = Vec::new();
@@ -188,7 +188,7 @@ impl<'p> Machine<'p> {
             given.extend(self.opening(f, a)?.into_iter().map(|(p, v)| (p, along, v)));
             Ok(())
         })?;
-        let mut tangents: HashMap<_, (Place, BTreeMap<usize, Value>)> = HashMap::new();
+        let mut tangents: HashMap<_, (StorageLocation, BTreeMap<usize, Value>)> = HashMap::new();
         for (place, along, tangent) in given.into_iter().filter(|(p, ..)| p.is_set()) {
             let of_place = tangents.entry(place.key());
             let (_, of_place) = of_place.or_insert_with(|| (place, BTreeMap::new()));
@@ -207,11 +207,11 @@ impl<'p> Machine<'p> {
             place.write(value)?;
         }
         self.through(f, b)?;
-        let pattern = b.several.as_ref().is_some_and(|s| s.pattern);
+        let pattern = b.vector_mode.as_ref().is_some_and(|s| s.pattern);
         let mut tangents: Vec<Vec<Value>> = Vec::new();
         self.items(f, &b.closing, &mut |a| {
             let own = &all[self.direction(f, a, all.len())?];
-            let tangent = |from: &Place| match from.is_set() {
+            let tangent = |from: &StorageLocation| match from.is_set() {
                 true if pattern => {
                     let (re, im) = from.read()?.as_complex()?;
                     Ok(Value::logical(own.depends(&re) || own.depends(&im)))
@@ -225,7 +225,7 @@ impl<'p> Machine<'p> {
             Ok(())
         })?;
         all.iter().for_each(|i| i.end());
-        isolated.into_iter().try_for_each(Isolated::release)?;
+        isolated.into_iter().try_for_each(IsolatedName::release)?;
         self.close(f, b, tangents)
     }
 
@@ -235,7 +235,7 @@ impl<'p> Machine<'p> {
         b: &'p AdBlock,
         own: &Rc<Invocation>,
         count: usize,
-        isolated: Vec<Isolated<'p>>,
+        isolated: Vec<IsolatedName<'p>>,
     ) -> Run<()> {
         // The closing names the independent variables: these are their values before the block.
         let mut independents: HashMap<_, Vec<Option<usize>>> = HashMap::new();
@@ -290,7 +290,7 @@ impl<'p> Machine<'p> {
         let mut gradients: Vec<Vec<Value>> = Vec::new();
         self.items(f, &b.closing, &mut |a| {
             let sums = &sums[self.direction(f, a, count)?];
-            let gradient = |from: &Place| match independents.get(&from.key()) {
+            let gradient = |from: &StorageLocation| match independents.get(&from.key()) {
                 Some(at) => {
                     let sum = |at: &Option<usize>| at.map_or(Number::ZERO, |at| sums[at].clone());
                     let mut parts = at.iter().map(sum);
@@ -308,7 +308,7 @@ impl<'p> Machine<'p> {
             gradients.push(from.iter().map(gradient).collect::<Run<_>>()?);
             Ok(())
         })?;
-        isolated.into_iter().try_for_each(Isolated::release)?;
+        isolated.into_iter().try_for_each(IsolatedName::release)?;
         self.close(f, b, gradients)
     }
 
@@ -356,7 +356,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Evaluates `TANGENT(v) = expression`: returns the places of v, each with its value.
-    fn opening(&self, f: &Rc<Frame<'p>>, a: &'p AdAssign) -> Run<Vec<(Place, Value)>> {
+    fn opening(&self, f: &Rc<Frame<'p>>, a: &'p AdAssign) -> Run<Vec<(StorageLocation, Value)>> {
         let places = self.places(f, &a.var)?;
         let values = self.values(f, &a.other, places.len())?;
         Ok(places.into_iter().zip(values).collect())
@@ -383,7 +383,7 @@ fn pairwise(value: Value, tangent: Value, f: &dyn Fn(Number, Number) -> Number) 
 }
 
 /// Pairs values with destinations, element by element; a single value fills a whole array.
-fn matched(values: Vec<Value>, to: Vec<Place>) -> Run<Vec<(Place, Value)>> {
+fn matched(values: Vec<Value>, to: Vec<StorageLocation>) -> Run<Vec<(StorageLocation, Value)>> {
     if values.len() == to.len() {
         return Ok(to.into_iter().zip(values).collect());
     }
@@ -394,18 +394,18 @@ fn matched(values: Vec<Value>, to: Vec<Place>) -> Run<Vec<(Place, Value)>> {
 }
 
 /// A name that temporarily stands for a separate variable.
-struct Isolated<'p> {
+struct IsolatedName<'p> {
     frame: Rc<Frame<'p>>,
     s: SymId,
     /// The variable for which it stands otherwise.
     outside: Variable,
     /// Its elements there and here, and the number of times that they had been written.
-    elements: Vec<(Place, Place, (u64, u64))>,
+    elements: Vec<(StorageLocation, StorageLocation, (u64, u64))>,
     /// Whether the block names the variable itself, and this is another name for it.
     other: bool,
 }
 
-impl Isolated<'_> {
+impl IsolatedName<'_> {
     /// Makes the name stand for its original variable again, which receives the value.
     fn release(self) -> Run<()> {
         for (old, new, (old_writes, new_writes)) in self.elements {

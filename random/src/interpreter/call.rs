@@ -1,18 +1,18 @@
 //! Calls of subprograms.
 
 use super::scope::{Binding, Frame, result_of};
-use super::storage::{Area, Place};
+use super::storage::{Area, StorageLocation};
 use super::{Code, Flow, Halt, Machine, Procedure, Run, Value};
-use farfel_lang::ir::{Class, Expr, ExprKind, Label, Place as Home, Type};
+use farfel_lang::ir::{Class, Expr, ExprKind, Label, StorageClass as Home, Type};
 use std::rc::Rc;
 
 /// The value passed for a dummy argument.
 pub enum Actual<'p> {
     /// The place of a variable, array element or array. An expression has a new place.
-    Place(Place),
+    Location(StorageLocation),
     /// A copy of the elements of a section that are not contiguous, and the places that receive its
     /// values afterwards.
-    Copy(Place, Vec<Place>),
+    Copy(StorageLocation, Vec<StorageLocation>),
     /// A procedure.
     Procedure(Procedure<'p>),
     /// The target of an alternate return.
@@ -31,10 +31,10 @@ impl<'p> Machine<'p> {
     fn actual(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<Actual<'p>> {
         let variable = |s| {
             let symbol = &f.unit.symbols[s];
-            symbol.class == Class::Variable || symbol.place == Home::Result
+            symbol.class == Class::Variable || symbol.storage_class == Home::Result
         };
         match &e.kind {
-            ExprKind::Var(s) if variable(*s) => Ok(Actual::Place(self.place(f, e)?)),
+            ExprKind::Var(s) if variable(*s) => Ok(Actual::Location(self.place(f, e)?)),
             ExprKind::Var(s) if !matches!(f.unit.symbols[*s].class, Class::Parameter(_)) => {
                 match self.lookup(f, *s)? {
                     Binding::Procedure(p) => Ok(Actual::Procedure(p)),
@@ -44,7 +44,9 @@ impl<'p> Machine<'p> {
             ExprKind::Element(..) if self.is_array(f, e) => {
                 self.section_as_argument(self.places(f, e)?)
             }
-            ExprKind::Element(..) | ExprKind::Substring(..) => Ok(Actual::Place(self.place(f, e)?)),
+            ExprKind::Element(..) | ExprKind::Substring(..) => {
+                Ok(Actual::Location(self.place(f, e)?))
+            }
             ExprKind::AltReturn(l) => Ok(Actual::Label(*l)),
             _ => {
                 let actual = match self.array_in(f, e) {
@@ -52,14 +54,14 @@ impl<'p> Machine<'p> {
                         let count = self.count_of(f, array)?;
                         self.values_as_argument(&self.values(f, e, count)?)?
                     }
-                    None => Actual::Place(Place::holding(self.eval(f, e, None)?)?),
+                    None => Actual::Location(StorageLocation::holding(self.eval(f, e, None)?)?),
                 };
                 // For anything else, compilers create a separate place.
                 let mut constant = true;
                 e.walk(&mut |e| {
                     constant &= !matches!(e.kind, ExprKind::Call(..)) && e.base().is_none()
                 });
-                if let (true, true, Actual::Place(p)) = (self.strict, constant, &actual) {
+                if let (true, true, Actual::Location(p)) = (self.strict, constant, &actual) {
                     p.area.freeze();
                 }
                 Ok(actual)
@@ -71,31 +73,31 @@ impl<'p> Machine<'p> {
     /// Passes an expression with several values.
     fn values_as_argument(&self, values: &[Value]) -> Run<Actual<'p>> {
         let Some(first) = values.first() else {
-            return Ok(Actual::Place(Place::new(Type::DOUBLE, 0)));
+            return Ok(Actual::Location(StorageLocation::new(Type::DOUBLE, 0)));
         };
-        let place = Place {
+        let place = StorageLocation {
             area: Area::of_elements(first.ty(), 0, values.len()),
-            ..Place::new(first.ty(), 0)
+            ..StorageLocation::new(first.ty(), 0)
         };
         for (i, value) in values.iter().enumerate() {
             place.after(i).write(value.clone())?;
         }
-        Ok(Actual::Place(place))
+        Ok(Actual::Location(place))
     }
 
-    fn section_as_argument(&self, places: Vec<Place>) -> Run<Actual<'p>> {
+    fn section_as_argument(&self, places: Vec<StorageLocation>) -> Run<Actual<'p>> {
         self.coverage.note("section as argument");
         let Some(first) = places.first() else {
             return Err(Halt::not_interpreted(
                 "a section without elements as argument",
             ));
         };
-        let follows = |(i, p): (usize, &Place)| p.key() == first.after(i).key();
+        let follows = |(i, p): (usize, &StorageLocation)| p.key() == first.after(i).key();
         if places.iter().enumerate().all(follows) {
-            return Ok(Actual::Place(first.clone()));
+            return Ok(Actual::Location(first.clone()));
         }
         let area = Area::of_elements(first.ty, first.length, places.len());
-        let copy = Place {
+        let copy = StorageLocation {
             area,
             byte: 0,
             ..first.clone()
@@ -121,7 +123,7 @@ impl<'p> Machine<'p> {
                 let values: Run<Vec<Value>> = actuals
                     .iter()
                     .map(|a| match a {
-                        Actual::Place(p) => p.read(),
+                        Actual::Location(p) => p.read(),
                         _ => Err(Halt::invalid("an intrinsic function gets no value")),
                     })
                     .collect();

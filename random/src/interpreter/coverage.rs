@@ -1,10 +1,10 @@
 //! Records what a program executes in its blocks, to judge the quality of generated programs.
 
 use super::call::Actual;
-use super::storage::Place;
+use super::storage::StorageLocation;
 use super::{Code, Procedure};
 use farfel_lang::ir::{
-    AdMode, DoControl, Expr, ExprKind, Place as Home, Stmt, StmtKind, Symbol, Type,
+    AdMode, DoControl, Expr, ExprKind, Stmt, StmtKind, StorageClass as Home, Symbol, Type,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl Coverage {
             StmtKind::Where(_) => "WHERE",
             StmtKind::LogicalIf(..) => "logical IF",
             StmtKind::ArithmeticIf(..) => "arithmetic IF",
-            StmtKind::Do(d) if d.mark.is_some() => "DO with a mark",
+            StmtKind::Do(d) if d.directive.is_some() => "DO with a mark",
             StmtKind::Do(d) => match d.control {
                 DoControl::Count { .. } => "DO",
                 DoControl::While(_) => "DO WHILE",
@@ -115,7 +115,7 @@ impl Coverage {
             }
             for a in actuals {
                 match a {
-                    Actual::Place(p) if p.byte > 0 => self.note("argument amid storage"),
+                    Actual::Location(p) if p.byte > 0 => self.note("argument amid storage"),
                     Actual::Procedure(_) => self.note("procedure as argument"),
                     _ => {}
                 }
@@ -130,7 +130,7 @@ impl Coverage {
     }
 
     /// Records the use of a variable.
-    pub fn variable(&self, symbol: &Symbol, place: &Place, shared: bool) {
+    pub fn variable(&self, symbol: &Symbol, place: &StorageLocation, shared: bool) {
         if !self.in_reverse() {
             return;
         }
@@ -151,7 +151,7 @@ impl Coverage {
         if symbol.saved {
             self.note("variable with SAVE or DATA");
         }
-        if symbol.place == Home::Dummy {
+        if symbol.storage_class == Home::Dummy {
             let bounds = symbol.dims.last().and_then(|d| d.upper.as_ref());
             match bounds.map(|e| &e.kind) {
                 None => {}

@@ -1,7 +1,7 @@
 //! Initial values of variables: DATA, and values in declarations.
 
 use super::scope::{Frame, scalar};
-use super::storage::Place;
+use super::storage::StorageLocation;
 use super::value::Value;
 use super::{Halt, Machine, Run};
 use farfel_lang::ir::{DataSet, Expr, ExprKind, SpecKind, Unit};
@@ -62,7 +62,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Collects all places that a target names, in order.
-    fn targets(&self, f: &Rc<Frame<'p>>, e: &'p Expr, found: &mut Vec<Place>) -> Run<()> {
+    fn targets(&self, f: &Rc<Frame<'p>>, e: &'p Expr, found: &mut Vec<StorageLocation>) -> Run<()> {
         let ExprKind::ImpliedDo(d) = &e.kind else {
             found.extend(self.places(f, e)?);
             return Ok(());

@@ -2,7 +2,7 @@
 
 use super::number::{Function, Number, apply};
 use super::scope::{Frame, scalar};
-use super::storage::Place;
+use super::storage::StorageLocation;
 use super::value::{self, Value, binary, negative, precision};
 use super::{Code, Halt, Machine, Run};
 use farfel_lang::intrinsics::Shape;
@@ -128,7 +128,7 @@ impl<'p> Machine<'p> {
             return Ok(value);
         }
         let (ty, length) = self.kind_of(&f, symbol)?;
-        let place = Place::new(ty, length);
+        let place = StorageLocation::new(ty, length);
         place.write(value)?;
         place.read()
     }
@@ -245,7 +245,7 @@ impl<'p> Machine<'p> {
 
     /// Returns the places that a variable, array, element, section or substring names, in storage
     /// order.
-    pub fn places(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<Vec<Place>> {
+    pub fn places(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<Vec<StorageLocation>> {
         match &e.kind {
             ExprKind::Var(s) => {
                 let v = self.variable(f, *s)?;
@@ -260,7 +260,7 @@ impl<'p> Machine<'p> {
         .map_err(|h| h.at(e.span))
     }
 
-    fn section(&self, f: &Rc<Frame<'p>>, s: SymId, e: &'p Expr) -> Run<Vec<Place>> {
+    fn section(&self, f: &Rc<Frame<'p>>, s: SymId, e: &'p Expr) -> Run<Vec<StorageLocation>> {
         let ExprKind::Element(_, subscripts) = &e.kind else {
             return Ok(Vec::new());
         };
@@ -315,7 +315,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns the place of a scalar, or of the first element of an array.
-    pub fn place(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<Place> {
+    pub fn place(&self, f: &Rc<Frame<'p>>, e: &'p Expr) -> Run<StorageLocation> {
         match &e.kind {
             ExprKind::Var(s) => Ok(self.variable(f, *s)?.place),
             ExprKind::Element(s, subscripts) => {
@@ -336,12 +336,12 @@ impl<'p> Machine<'p> {
                 };
                 let (from, to) = (bound(from, 1)?, bound(to, place.length)?);
                 if from > to {
-                    return Ok(Place { length: 0, ..place });
+                    return Ok(StorageLocation { length: 0, ..place });
                 }
                 if from < 1 || to > place.length as i64 {
                     return Err(Halt::invalid("a substring out of bounds"));
                 }
-                Ok(Place {
+                Ok(StorageLocation {
                     byte: place.byte + from as usize - 1,
                     length: (to - from + 1) as usize,
                     ..place
@@ -391,12 +391,12 @@ impl<'p> Machine<'p> {
         let mut new = Vec::new();
         for (d, a) in dummies.iter().zip(args) {
             let (ty, length) = self.kind_of(&owner, &owner.unit.symbols[*d])?;
-            let place = Place::new(ty, length);
+            let place = StorageLocation::new(ty, length);
             place.write(self.eval(f, a, at)?)?;
             new.push((*d, scalar(place.read()?)?));
         }
         let (ty, length) = self.kind_of(&owner, symbol)?;
-        let place = Place::new(ty, length);
+        let place = StorageLocation::new(ty, length);
         place.write(self.eval(&owner.with(new), body, None)?)?;
         place.read()
     }
@@ -411,7 +411,7 @@ impl<'p> Machine<'p> {
 }
 
 /// Returns the value of a variable that was not set.
-fn nothing(place: &Place) -> Value {
+fn nothing(place: &StorageLocation) -> Value {
     match place.ty {
         Type::Integer(kind) => Value::Integer(kind, i64::from(i16::MIN)),
         Type::Logical(kind) => Value::Logical(kind, false),

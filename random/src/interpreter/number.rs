@@ -39,19 +39,19 @@ impl Invocation {
 
     /// Creates a number with a tangent (forward mode).
     pub fn with_tangent(self: &Rc<Self>, value: Number, tangent: Number) -> Number {
-        self.lift(value, Slope::Tangent(tangent))
+        self.lift(value, Derivative::Tangent(tangent))
     }
 
     /// Creates a number on which others may depend (patterns).
     pub fn with_dependence(self: &Rc<Self>, value: Number) -> Number {
-        self.lift(value, Slope::Depends)
+        self.lift(value, Derivative::Depends)
     }
 
     /// Whether a number depends on the independent variables of this invocation.
     pub fn depends(&self, x: &Number) -> bool {
         match x {
-            Number::Lifted(l) if l.of.tag == self.tag => matches!(l.slope, Slope::Depends),
-            Number::Lifted(l) if l.of.tag > self.tag => self.depends(&l.value),
+            Number::Active(l) if l.of.tag == self.tag => matches!(l.slope, Derivative::Depends),
+            Number::Active(l) if l.of.tag > self.tag => self.depends(&l.value),
             _ => false,
         }
     }
@@ -59,11 +59,11 @@ impl Invocation {
     /// Creates an independent number, for which a gradient is requested (reverse mode).
     pub fn independent(self: &Rc<Self>, value: Number) -> Number {
         let at = self.record(Vec::new());
-        self.lift(value, Slope::OnTape(at))
+        self.lift(value, Derivative::OnTape(at))
     }
 
-    fn lift(self: &Rc<Self>, value: Number, slope: Slope) -> Number {
-        Number::Lifted(Rc::new(Lifted {
+    fn lift(self: &Rc<Self>, value: Number, slope: Derivative) -> Number {
+        Number::Active(Rc::new(ActiveNumber {
             of: self.clone(),
             value,
             slope,
@@ -79,12 +79,12 @@ impl Invocation {
     /// Returns the tangent of a number in this invocation.
     pub fn tangent(&self, x: &Number) -> Number {
         match x {
-            Number::Lifted(l) if l.of.tag == self.tag => match &l.slope {
-                Slope::Tangent(t) => t.clone(),
-                Slope::OnTape(_) | Slope::Depends => Number::ZERO,
+            Number::Active(l) if l.of.tag == self.tag => match &l.slope {
+                Derivative::Tangent(t) => t.clone(),
+                Derivative::OnTape(_) | Derivative::Depends => Number::ZERO,
             },
             // It was lifted by another direction of the same block.
-            Number::Lifted(l) if l.of.tag > self.tag => self.tangent(&l.value),
+            Number::Active(l) if l.of.tag > self.tag => self.tangent(&l.value),
             _ => Number::ZERO,
         }
     }
@@ -92,9 +92,9 @@ impl Invocation {
     /// Returns the position of a number on the tape of this invocation.
     pub fn on_tape(&self, x: &Number) -> Option<usize> {
         match x {
-            Number::Lifted(l) if l.of.tag == self.tag => match l.slope {
-                Slope::OnTape(at) => Some(at),
-                Slope::Tangent(_) | Slope::Depends => None,
+            Number::Active(l) if l.of.tag == self.tag => match l.slope {
+                Derivative::OnTape(at) => Some(at),
+                Derivative::Tangent(_) | Derivative::Depends => None,
             },
             _ => None,
         }
@@ -124,17 +124,17 @@ pub enum Number {
     /// Without derivatives.
     Plain(f64),
     /// With the slope of one invocation.
-    Lifted(Rc<Lifted>),
+    Active(Rc<ActiveNumber>),
 }
 
 /// A number with a slope.
-pub struct Lifted {
+pub struct ActiveNumber {
     of: Rc<Invocation>,
     value: Number,
-    slope: Slope,
+    slope: Derivative,
 }
 
-enum Slope {
+enum Derivative {
     Tangent(Number),
     /// It depends on the independent variables of the block, with any derivative.
     Depends,
@@ -196,14 +196,14 @@ impl Number {
     pub fn plain(&self) -> f64 {
         match self {
             Number::Plain(x) => *x,
-            Number::Lifted(l) => l.value.plain(),
+            Number::Active(l) => l.value.plain(),
         }
     }
 
     /// Returns the number without slopes of invocations that have ended.
     pub fn current(&self) -> Number {
         let mut x = self;
-        while let Number::Lifted(l) = x
+        while let Number::Active(l) = x
             && !l.of.alive.get()
         {
             x = &l.value;
@@ -215,12 +215,12 @@ impl Number {
     pub fn round(&self, precision: Precision) -> Number {
         match self {
             Number::Plain(x) => Number::Plain(precision.round(*x)),
-            Number::Lifted(l) => l.of.lift(
+            Number::Active(l) => l.of.lift(
                 l.value.round(precision),
                 match &l.slope {
-                    Slope::Tangent(t) => Slope::Tangent(t.clone()),
-                    Slope::OnTape(at) => Slope::OnTape(*at),
-                    Slope::Depends => Slope::Depends,
+                    Derivative::Tangent(t) => Derivative::Tangent(t.clone()),
+                    Derivative::OnTape(at) => Derivative::OnTape(*at),
+                    Derivative::Depends => Derivative::Depends,
                 },
             ),
         }
@@ -238,7 +238,7 @@ fn mul(a: &Number, b: &Number) -> Number {
 /// Evaluates a function, with the slopes given by the chain rule.
 pub fn apply(f: Function, args: &[&Number], precision: Precision) -> Number {
     let of = |x: &Number| match x {
-        Number::Lifted(l) => Some(l.of.clone()),
+        Number::Active(l) => Some(l.of.clone()),
         Number::Plain(_) => None,
     };
     let latest = args.iter().filter_map(|x| of(x)).max_by_key(|i| i.tag);
@@ -248,18 +248,17 @@ pub fn apply(f: Function, args: &[&Number], precision: Precision) -> Number {
     };
     // A number lifted by another invocation is a constant for this one.
     let slope = |x: &'_ Number| match x {
-        Number::Lifted(l) if l.of.tag == latest.tag => Some(l.clone()),
+        Number::Active(l) if l.of.tag == latest.tag => Some(l.clone()),
         _ => None,
     };
-    let lifted: Vec<Option<Rc<Lifted>>> = args.iter().map(|x| slope(x)).collect();
+    let lifted: Vec<Option<Rc<ActiveNumber>>> = args.iter().map(|x| slope(x)).collect();
     let below: Vec<&Number> = args
         .iter()
         .zip(&lifted)
         .map(|(x, l)| l.as_ref().map_or(*x, |l| &l.value))
         .collect();
     let result = apply(f, &below, precision);
-    let depends =
-        |l: &Option<Rc<Lifted>>| matches!(l, Some(l) if matches!(l.slope, Slope::Depends));
+    let depends = |l: &Option<Rc<ActiveNumber>>| matches!(l, Some(l) if matches!(l.slope, Derivative::Depends));
     if lifted.iter().any(depends) {
         return latest.with_dependence(result);
     }
@@ -269,16 +268,16 @@ pub fn apply(f: Function, args: &[&Number], precision: Precision) -> Number {
         let Some(l) = l else { continue };
         let by = partial(f, i, &below);
         match &l.slope {
-            Slope::Tangent(t) => tangent = add(&tangent, &mul(&by, t)),
-            Slope::OnTape(at) => operands.push((*at, by)),
-            Slope::Depends => {}
+            Derivative::Tangent(t) => tangent = add(&tangent, &mul(&by, t)),
+            Derivative::OnTape(at) => operands.push((*at, by)),
+            Derivative::Depends => {}
         }
     }
     if operands.is_empty() {
         latest.with_tangent(result, tangent)
     } else {
         let at = latest.record(operands);
-        latest.lift(result, Slope::OnTape(at))
+        latest.lift(result, Derivative::OnTape(at))
     }
 }
 

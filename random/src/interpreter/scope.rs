@@ -1,12 +1,12 @@
 //! Activations of subprograms, and the meaning of names in them.
 
 use super::call::Actual;
-use super::storage::{Area, Place, size};
+use super::storage::{Area, StorageLocation, size};
 use super::value::Value;
 use super::{Code, Halt, Machine, Procedure, Run};
 use farfel_lang::ir::{
-    Attribute, Class, Dim, Expr, ExprKind, Label, Name, Place as Home, SpecKind, Stmt, StmtKind,
-    SymId, Symbol, Type, Unit, UnitKind, walk_block,
+    Attribute, Class, Dim, Expr, ExprKind, Label, Name, SpecKind, Stmt, StmtKind,
+    StorageClass as Home, SymId, Symbol, Type, Unit, UnitKind, walk_block,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ pub enum Binding<'p> {
 #[derive(Clone)]
 pub struct Variable {
     /// Its place, or that of its first element.
-    pub place: Place,
+    pub place: StorageLocation,
     /// The bounds of an array.
     pub shape: Option<Rc<Shape>>,
 }
@@ -83,10 +83,10 @@ impl Shape {
 /// The variables of a unit that share storage through COMMON or EQUIVALENCE: the block, or the
 /// variable after which the area is named, and the first byte.
 #[derive(Default)]
-pub struct Layout(HashMap<SymId, (Shared, usize)>);
+pub struct Layout(HashMap<SymId, (StorageBlock, usize)>);
 
 #[derive(Clone, PartialEq)]
-enum Shared {
+enum StorageBlock {
     Common(Name),
     /// An EQUIVALENCE class outside of COMMON, with its total size.
     Class(SymId, usize),
@@ -123,7 +123,9 @@ impl<'p> Frame<'p> {
         let bindings = self.bindings.borrow();
         let all = self.unit.symbols.iter().zip(bindings.iter());
         let dummy = |((s, symbol), bound): ((SymId, &Symbol), &Option<Binding<'p>>)| match bound {
-            Some(Binding::Variable(v)) if symbol.place == Home::Dummy => Some((s, v.clone())),
+            Some(Binding::Variable(v)) if symbol.storage_class == Home::Dummy => {
+                Some((s, v.clone()))
+            }
             _ => None,
         };
         all.filter_map(dummy).collect()
@@ -131,7 +133,7 @@ impl<'p> Frame<'p> {
 
     /// Returns the activation and the symbol in it to which a symbol is linked.
     pub fn owner(self: &Rc<Self>, s: SymId) -> Run<(Rc<Frame<'p>>, SymId)> {
-        match self.unit.symbols[s].place {
+        match self.unit.symbols[s].storage_class {
             Home::Host(outer) => match &self.host {
                 Some(host) => host.owner(outer),
                 None => Err(Halt::invalid("a name of surroundings that are not there")),
@@ -198,7 +200,7 @@ impl<'p> Machine<'p> {
         }
         for (s, symbol) in unit.symbols.iter() {
             // Bounds have their current values.
-            if symbol.class == Class::Variable && !matches!(symbol.place, Home::Host(_)) {
+            if symbol.class == Class::Variable && !matches!(symbol.storage_class, Home::Host(_)) {
                 let bound = self.lookup(&frame, s);
                 if let Err(halt) = bound {
                     frame.bindings.borrow_mut()[s.0 as usize] = Some(Binding::Unusable(halt));
@@ -237,7 +239,7 @@ impl<'p> Machine<'p> {
             None => {}
         }
         let symbol = &f.unit.symbols[s];
-        if let Home::Host(_) = symbol.place {
+        if let Home::Host(_) = symbol.storage_class {
             let (owner, outer) = f.owner(s)?;
             return self.lookup(&owner, outer);
         }
@@ -311,7 +313,7 @@ impl<'p> Machine<'p> {
     /// Allocates storage for a variable of this unit that is not an argument.
     fn allocate(&self, f: &Rc<Frame<'p>>, s: SymId, symbol: &'p Symbol) -> Run<Variable> {
         let unit = f.unit;
-        match symbol.place {
+        match symbol.storage_class {
             Home::Dummy => {
                 let message = format!("{} is no argument of this entry", symbol.name);
                 return Err(Halt::invalid(message));
@@ -336,7 +338,7 @@ impl<'p> Machine<'p> {
             let extent = (!symbol.has(Attribute::Growing)).then_some(0);
             let none = symbol.dims.iter().map(|_| (1, extent)).collect();
             return Ok(Variable {
-                place: Place {
+                place: StorageLocation {
                     area: Area::of_elements(ty, length, 0),
                     byte: 0,
                     ty,
@@ -350,13 +352,13 @@ impl<'p> Machine<'p> {
         let bytes = count * size(ty, length);
         let shared = self.layout(f)?.0.get(&s).cloned();
         let (area, byte) = match shared {
-            Some((Shared::Common(block), byte)) => {
+            Some((StorageBlock::Common(block), byte)) => {
                 let mut commons = self.commons.borrow_mut();
                 let area = commons.entry(block).or_insert_with(Area::shared).clone();
                 area.reserve(byte + bytes);
                 (area, byte)
             }
-            Some((Shared::Class(leader, all), byte)) => {
+            Some((StorageBlock::Class(leader, all), byte)) => {
                 let keep = self.members(f, leader)?.into_iter();
                 let keep = keep.map(|m| &unit.symbols[m]).any(|m| is_static(unit, m));
                 let area = match keep {
@@ -373,7 +375,7 @@ impl<'p> Machine<'p> {
             }
             None => (Area::of_elements(ty, length, count), 0),
         };
-        let place = Place {
+        let place = StorageLocation {
             area,
             byte,
             ty,
@@ -399,7 +401,8 @@ impl<'p> Machine<'p> {
 
     fn members(&self, f: &Rc<Frame<'p>>, leader: SymId) -> Run<Vec<SymId>> {
         let layout = self.layout(f)?;
-        let is_member = |shared: &Shared| matches!(shared, Shared::Class(l, _) if *l == leader);
+        let is_member =
+            |shared: &StorageBlock| matches!(shared, StorageBlock::Class(l, _) if *l == leader);
         let members = layout.0.iter().filter(|(_, (shared, _))| is_member(shared));
         Ok(members.map(|(m, _)| *m).collect())
     }
@@ -466,7 +469,7 @@ impl<'p> Machine<'p> {
                     let place = |b: i64| {
                         let before = || Halt::invalid("EQUIVALENCE extends COMMON at its front");
                         let byte = usize::try_from(begin + b - own).map_err(|_| before())?;
-                        Ok::<_, Halt>((Shared::Common(block.clone()), byte))
+                        Ok::<_, Halt>((StorageBlock::Common(block.clone()), byte))
                     };
                     layout.0.insert(m.sym, place(own)?);
                     for (s, (_, b)) in classes.iter().filter(|(_, (l, _))| *l == leader) {
@@ -489,7 +492,7 @@ impl<'p> Machine<'p> {
                 all = all.max((b - begin) as usize + bytes(*s)?);
             }
             for (s, b) in members {
-                let shared = Shared::Class(leader, all);
+                let shared = StorageBlock::Class(leader, all);
                 layout.0.insert(s, (shared, (b - begin) as usize));
             }
         }
@@ -521,14 +524,14 @@ impl<'p> Machine<'p> {
     /// Returns the procedure for which a symbol stands, in the unit that knows it.
     fn procedure(&self, f: &Rc<Frame<'p>>, symbol: &'p Symbol) -> Run<Procedure<'p>> {
         let name = &symbol.name;
-        if symbol.place == Home::Local {
+        if symbol.storage_class == Home::Local {
             let found = f.unit.nested.iter().find_map(|u| code(u, name));
             if let Some(code) = found {
                 let host = Some(f.base());
                 return Ok(Procedure { code, host });
             }
         }
-        if symbol.place == Home::Dummy {
+        if symbol.storage_class == Home::Dummy {
             return Err(Halt::invalid(format!(
                 "{name} is no argument of this entry"
             )));
@@ -546,7 +549,7 @@ impl<'p> Machine<'p> {
     /// variable has the same name.
     pub fn callee(&self, f: &Rc<Frame<'p>>, s: SymId) -> Run<Procedure<'p>> {
         let symbol = &f.unit.symbols[s];
-        if symbol.place == Home::Result {
+        if symbol.storage_class == Home::Result {
             let host = f.host.clone();
             return match code(f.unit, &symbol.name) {
                 Some(code) => Ok(Procedure { code, host }),
@@ -565,7 +568,7 @@ impl<'p> Machine<'p> {
         let place = match actual {
             Actual::Procedure(p) => return Ok(Binding::Procedure(p.clone())),
             Actual::Label(_) => return Err(Halt::invalid("a label for a variable")),
-            Actual::Place(p) | Actual::Copy(p, _) => p,
+            Actual::Location(p) | Actual::Copy(p, _) => p,
         };
         let mut place = place.clone();
         if symbol.class != Class::Variable {
@@ -606,7 +609,7 @@ fn code<'p>(unit: &'p Unit, name: &Name) -> Option<Code<'p>> {
 /// Whether a variable keeps its value between activations.
 fn is_static(unit: &Unit, symbol: &Symbol) -> bool {
     let all = |s: &farfel_lang::ir::Spec| matches!(&s.kind, SpecKind::Save(l) if l.is_empty());
-    let own = !matches!(symbol.place, Home::Dummy | Home::Result);
+    let own = !matches!(symbol.storage_class, Home::Dummy | Home::Result);
     own && (symbol.saved || symbol.init.is_some() || unit.specs.iter().any(all))
 }
 
@@ -621,7 +624,7 @@ pub fn result_of(unit: &Unit, entry: Option<&Stmt>) -> Option<SymId> {
 /// Creates a variable that is not an array.
 pub fn scalar(value: Value) -> Run<Variable> {
     Ok(Variable {
-        place: Place::holding(value)?,
+        place: StorageLocation::holding(value)?,
         shape: None,
     })
 }

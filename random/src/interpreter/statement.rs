@@ -1,7 +1,7 @@
 //! Executes statements.
 
 use super::scope::{Frame, Shape, Variable};
-use super::storage::{Area, Place, size};
+use super::storage::{Area, StorageLocation, size};
 use super::value::{Value, binary, compare_texts};
 use super::{Flow, Halt, Machine, Printed, Run};
 use farfel_lang::ir::{
@@ -212,7 +212,7 @@ impl<'p> Machine<'p> {
             }
             let shape = Shape(bounds);
             let area = Area::of_elements(old.place.ty, old.place.length, shape.count()?);
-            let place = Place {
+            let place = StorageLocation {
                 area,
                 byte: 0,
                 ..old.place

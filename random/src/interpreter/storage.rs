@@ -3,7 +3,7 @@
 //! An [`Area`] is a sequence of slots. Variables that share storage through COMMON or EQUIVALENCE
 //! are in one area whose slots are bytes; any other variable has an area of its own, with one slot
 //! for each element. A variable, an array element, and a dummy argument, which is a variable of the
-//! caller, are [`Place`]s.
+//! caller, are [`StorageLocation`]s.
 
 use super::value::Value;
 use super::{Halt, Run};
@@ -100,7 +100,7 @@ pub fn size(ty: Type, length: usize) -> usize {
 
 /// The place of one value.
 #[derive(Clone)]
-pub struct Place {
+pub struct StorageLocation {
     /// The storage area.
     pub area: Rc<Area>,
     /// The byte offset in the area.
@@ -111,10 +111,10 @@ pub struct Place {
     pub length: usize,
 }
 
-impl Place {
+impl StorageLocation {
     /// Allocates new storage for one value.
     pub fn new(ty: Type, length: usize) -> Self {
-        Place {
+        StorageLocation {
             area: Area::of_elements(ty, length, 1),
             byte: 0,
             ty,
@@ -128,14 +128,14 @@ impl Place {
             Value::Text(t) => t.len(),
             _ => 0,
         };
-        let place = Place::new(value.ty(), length);
+        let place = StorageLocation::new(value.ty(), length);
         place.write(value)?;
         Ok(place)
     }
 
     /// Returns the place of the `i`-th value after this one.
-    pub fn after(&self, i: usize) -> Place {
-        Place {
+    pub fn after(&self, i: usize) -> StorageLocation {
+        StorageLocation {
             byte: self.byte + i * size(self.ty, self.length),
             ..self.clone()
         }

@@ -73,7 +73,7 @@ fn stmt(unit: &mut Unit, s: Stmt) -> Stmt {
                 body,
                 end,
                 end_span: Span::NONE,
-                mark: None,
+                directive: None,
             })),
             span,
         )

@@ -4,8 +4,8 @@ use super::MARK;
 use super::script::Script;
 use farfel_ad::locations::common_members;
 use farfel_lang::ir::{
-    Class, Entity, Expr, ExprKind, Name, Place, Program, Request, SaveItem, SpecKind, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, UnitKind,
+    Class, Entity, Expr, ExprKind, Name, Program, Request, SaveItem, SpecKind, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit, UnitKind,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -72,8 +72,7 @@ fn do_not_zero_common(unit: &mut Unit) {
             StmtKind::Assign(to, value) => {
                 let zero = matches!(&value.kind, ExprKind::Real(t) if t.starts_with("0.0"));
                 let to = to.base()?;
-                let common =
-                    matches!(&unit.symbols[to].place, Place::Common(b) if b.contains(MARK));
+                let common = matches!(&unit.symbols[to].storage_class, StorageClass::Common(b) if b.contains(MARK));
                 (zero && common).then_some(to)
             }
             _ => None,
@@ -117,7 +116,7 @@ fn save_locals(unit: &mut Unit) {
                     .into_iter()
                     .all(|e| matches!(e.kind, ExprKind::Int(_)))
             });
-            let fresh = s.is_variable() && s.place == Place::Local && !s.saved;
+            let fresh = s.is_variable() && s.storage_class == StorageClass::Local && !s.saved;
             fresh && fixed && s.name.contains(MARK)
         })
         .map(|(id, _)| id)
@@ -183,7 +182,7 @@ fn rename(
         }
     }
     for s in unit.symbols.ids().collect::<Vec<_>>() {
-        if let Place::Common(b) = &mut unit.symbols[s].place
+        if let StorageClass::Common(b) = &mut unit.symbols[s].storage_class
             && let Some((of, _)) = split(b)
         {
             *b = format!("{prefix}_{of}").into();
@@ -245,7 +244,7 @@ fn whole_blocks(unit: &mut Unit, program: &Program, prefix: &str) {
                     ty: of.ty,
                     typed: true,
                     class: Class::Variable,
-                    place: Place::Common(block.clone()),
+                    storage_class: StorageClass::Common(block.clone()),
                     ..Symbol::new(name, unit.span)
                 });
                 unit.declare(id);

@@ -5,8 +5,8 @@ use super::MARK;
 use super::script::Script;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Arg, BinOp, Class, Entity, Expr, ExprKind, IfBlock, Io, IoKind, Name, Place, Spec, SpecKind,
-    Stmt, StmtKind, SymId, Symbol, Type, Unit, for_each_symbol_mut, walk_block_mut,
+    Arg, BinOp, Class, Entity, Expr, ExprKind, IfBlock, Io, IoKind, Name, Spec, SpecKind, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, for_each_symbol_mut, walk_block_mut,
 };
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub fn lay_out(
         }
         let of = unit.symbols[d].name.replace(MARK, "");
         let name = unit.symbols.unused(&format!("LD{prefix}_{of}"), &|_| false);
-        let l = integer(unit, name, Place::Dummy, span);
+        let l = integer(unit, name, StorageClass::Dummy, span);
         leading.insert(d, l);
         args.push(Arg::Dummy(l));
     }
@@ -74,7 +74,7 @@ pub fn lay_out(
     let names: BTreeMap<SymId, Name> = unit
         .symbols
         .iter()
-        .filter(|(_, s)| s.place == Place::Global)
+        .filter(|(_, s)| s.storage_class == StorageClass::Global)
         .map(|(id, s)| (id, s.name.clone()))
         .collect();
     walk_block_mut(&mut unit.body, &mut |s| {
@@ -101,7 +101,7 @@ pub fn lay_out(
             }
         });
         unit.undeclare(count);
-        unit.symbols[count].place = Place::Local;
+        unit.symbols[count].storage_class = StorageClass::Local;
     } else {
         unit.body.insert(0, check(count, most, span));
     }
@@ -133,9 +133,9 @@ fn check(count: SymId, most: SymId, span: Span) -> Stmt {
 }
 
 /// Adds an INTEGER before all declarations whose bounds may refer to it.
-fn integer(unit: &mut Unit, name: Name, place: Place, span: Span) -> SymId {
+fn integer(unit: &mut Unit, name: Name, place: StorageClass, span: Span) -> SymId {
     let id = unit.symbols.add(Symbol {
-        place,
+        storage_class: place,
         typed: true,
         ..Symbol::variable(name, Type::INTEGER, span)
     });
@@ -155,7 +155,7 @@ fn integer(unit: &mut Unit, name: Name, place: Place, span: Span) -> SymId {
 }
 
 fn parameter(unit: &mut Unit, name: String, value: u32, span: Span) -> SymId {
-    let id = integer(unit, name.into(), Place::Local, span);
+    let id = integer(unit, name.into(), StorageClass::Local, span);
     unit.symbols[id].class = Class::Parameter(Box::new(Expr::int(value.into(), span)));
     insert(unit, SpecKind::Parameter(vec![id]), 1, span);
     id

@@ -187,7 +187,7 @@ fn request(program: &Program, script: &Script) -> Result<Request, String> {
         .iter()
         .map(position)
         .collect::<Result<Vec<_>, _>>()?;
-    let graph = farfel_lang::callgraph::Below::of(program, [script.top.as_str()]);
+    let graph = farfel_lang::callgraph::ReachableUnits::of(program, [script.top.as_str()]);
     let dependence = farfel_ad::depend::Dependence::of(&graph);
     let mut paired: BTreeSet<usize> = independents.iter().copied().collect();
     if let Some(summary) = dependence.summary(&script.top) {

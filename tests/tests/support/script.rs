@@ -2,7 +2,7 @@
 //! program itself, started again.
 #![allow(dead_code)] // each test file uses some of it
 
-use farfel_driver::timings::{From, Timings};
+use farfel_driver::timings::{StepOrigin, Timings};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub fn built(dir: &Path) -> Script {
 
 /// The outcome of a run.
 #[derive(Debug)]
-pub struct Said {
+pub struct ScriptOutput {
     pub ok: bool,
     /// Its warnings and errors, as cargo shows them.
     pub warnings: Vec<String>,
@@ -134,13 +134,13 @@ impl Script {
         command
     }
 
-    pub fn try_run(&self) -> Said {
-        Said::from(self.command().output().unwrap())
+    pub fn try_run(&self) -> ScriptOutput {
+        ScriptOutput::from(self.command().output().unwrap())
     }
 
     /// Runs it, which must go well.
     #[track_caller]
-    pub fn run(&self) -> Said {
+    pub fn run(&self) -> ScriptOutput {
         let said = self.try_run();
         assert!(said.ok, "{:?}\n{}", said.errors, said.stderr);
         said
@@ -163,13 +163,13 @@ impl Script {
             .iter()
             .filter(|s| s.kind == "compile" || s.kind == "request")
             .filter_map(|s| match s.from {
-                From::Ran => Some(match &s.reason {
+                StepOrigin::Ran => Some(match &s.reason {
                     Some(reason) => format!("{} {}: {reason}", s.kind, s.name),
                     None => format!("{} {}", s.kind, s.name),
                 }),
-                From::Cache => Some(format!("cache {}", s.name)),
-                From::Remote => Some(format!("remote {}", s.name)),
-                From::Fresh => None,
+                StepOrigin::Cache => Some(format!("cache {}", s.name)),
+                StepOrigin::Remote => Some(format!("remote {}", s.name)),
+                StepOrigin::Fresh => None,
             })
             .collect();
         made.sort();
@@ -192,14 +192,14 @@ impl Script {
     }
 }
 
-impl std::convert::From<Output> for Said {
-    fn from(output: Output) -> Said {
+impl std::convert::From<Output> for ScriptOutput {
+    fn from(output: Output) -> ScriptOutput {
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let all = |key: &str| {
             let lines = stdout.lines().filter_map(|l| l.strip_prefix(key));
             lines.map(str::to_owned).collect()
         };
-        Said {
+        ScriptOutput {
             ok: output.status.success(),
             warnings: all("cargo::warning="),
             errors: all("cargo::error="),

@@ -29,8 +29,8 @@ use farfel_lang::Span;
 use farfel_lang::effects::Assigned;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{
-    Allocation, Attribute, Block, Class, Dim, DoEnd, Expr, ExprKind, Name, Place, Program, Stmt,
-    StmtKind, SymId, Symbol, Type, Unit, walk_block,
+    Allocation, Attribute, Block, Class, Dim, DoEnd, Expr, ExprKind, Name, Program, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::{rank, type_of};
@@ -194,7 +194,7 @@ fn meets_itself(unit: &Unit, target: &Expr, value: &Expr) -> bool {
     let mut found = false;
     value.walk(&mut |e| {
         if let ExprKind::Var(s) | ExprKind::Element(s, _) = &e.kind {
-            found |= *s == base && !e.reads_as(target);
+            found |= *s == base && !e.equals_ignoring_spans(target);
         }
     });
     if found || !has_equivalence(unit) {
@@ -445,7 +445,7 @@ impl<'u> Writer<'u> {
         e.for_each_symbol(&mut |s| {
             let s = &self.unit.symbols[s];
             given &= matches!(s.class, Class::Parameter(_))
-                || s.place == Place::Dummy
+                || s.storage_class == StorageClass::Dummy
                     && matches!(s.ty, Some(Type::Integer(_)))
                     && !s.is_array();
         });
@@ -458,7 +458,7 @@ impl<'u> Writer<'u> {
             Some(s) => matches!(self.unit.symbols[s].class, Class::Intrinsic(_)).then_some(s)?,
             None => self.unit.symbols.add(Symbol {
                 class: Class::Intrinsic(Intrinsic::find(name)?),
-                place: Place::Global,
+                storage_class: StorageClass::Global,
                 ..Symbol::new(name.into(), Span::NONE)
             }),
         };
@@ -476,7 +476,9 @@ impl<'u> Writer<'u> {
     /// Whether a variable shares storage with COMMON.
     fn is_shared(&self, s: SymId) -> bool {
         let mut symbols = self.unit.symbols.iter();
-        symbols.any(|(id, o)| matches!(o.place, Place::Common(_)) && self.overlap(id, s))
+        symbols.any(|(id, o)| {
+            matches!(o.storage_class, StorageClass::Common(_)) && self.overlap(id, s)
+        })
     }
 
     /// Whether two variables may share storage.

@@ -3,7 +3,9 @@
 use super::Writer;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::build::grouped;
-use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, ImpliedDo, Place, Stmt, SymId, Type, UnOp};
+use farfel_lang::ir::{
+    BinOp, Class, Expr, ExprKind, ImpliedDo, Stmt, StorageClass, SymId, Type, UnOp,
+};
 use farfel_lang::storage::constant;
 
 /// `e + c`
@@ -44,7 +46,7 @@ pub(super) fn sum(a: Expr, b: Expr) -> Expr {
 pub(super) fn difference(a: Expr, b: Expr) -> Expr {
     match &b.kind {
         ExprKind::Int(n) if *n != i64::MIN => plus(a, -n),
-        _ if a.reads_as(&b) => Expr::int(0, a.span),
+        _ if a.equals_ignoring_spans(&b) => Expr::int(0, a.span),
         _ => Expr::binary(BinOp::Sub, a, grouped(b)),
     }
 }
@@ -236,7 +238,7 @@ impl Writer<'_> {
             None => 1,
         };
         let last = d + 1 == symbol.dims.len();
-        if symbol.place == Place::Dummy && last && upper == 1 {
+        if symbol.storage_class == StorageClass::Dummy && last && upper == 1 {
             return None;
         }
         Some(upper.checked_sub(lower)?.checked_add(1)?.max(0))

@@ -82,9 +82,11 @@ impl Writer<'_> {
             return false;
         };
         match &e.kind {
-            ExprKind::Var(s) => self.overlap(*s, base) && !(aligned && e.reads_as(target)),
+            ExprKind::Var(s) => {
+                self.overlap(*s, base) && !(aligned && e.equals_ignoring_spans(target))
+            }
             ExprKind::Element(s, subscripts) => {
-                self.overlap(*s, base) && !(aligned && e.reads_as(target))
+                self.overlap(*s, base) && !(aligned && e.equals_ignoring_spans(target))
                     || subscripts.iter().any(|s| self.meets(target, s, false))
             }
             ExprKind::Call(s, args) => {

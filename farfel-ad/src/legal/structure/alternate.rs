@@ -4,10 +4,10 @@
 use super::taken_names;
 use super::target::unsupported;
 use farfel_lang::Span;
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Arg, Block, DoEnd, Expr, ExprKind, IfBlock, Name, Place, Program, Stmt, StmtKind, SymId,
+    Arg, Block, DoEnd, Expr, ExprKind, IfBlock, Name, Program, Stmt, StmtKind, StorageClass, SymId,
     Symbol, Type, Unit, unused_name, walk_block, walk_exprs,
 };
 use std::collections::{BTreeMap, HashSet};
@@ -34,7 +34,7 @@ pub(crate) fn without_alternate_returns(
     errors: &mut Vec<Diagnostic>,
 ) {
     let mut taken = taken_names(program);
-    let reached: HashSet<Name> = Below::of(program, heads.iter().copied())
+    let reached: HashSet<Name> = ReachableUnits::of(program, heads.iter().copied())
         .units
         .iter()
         .map(|u| u.name.clone())
@@ -80,7 +80,7 @@ fn numbered(unit: &Unit, name: Name) -> Unit {
     copy.name = name;
     let number = copy.symbols.unused("IRETRN", &|_| false);
     let number = copy.symbols.add(Symbol {
-        place: Place::Dummy,
+        storage_class: StorageClass::Dummy,
         ..Symbol::variable(number, Type::INTEGER, span)
     });
     copy.args.retain(|a| matches!(a, Arg::Dummy(_)));
@@ -133,8 +133,8 @@ fn returns(block: &mut Block, number: SymId) {
 fn call_numbered(unit: &mut Unit, new: &BTreeMap<Name, Name>, errors: &mut Vec<Diagnostic>) {
     let target = |s: SymId| {
         let symbol = &unit.symbols[s];
-        match symbol.place {
-            Place::Global if symbol.class.is_procedure() => new.get(&symbol.name),
+        match symbol.storage_class {
+            StorageClass::Global if symbol.class.is_procedure() => new.get(&symbol.name),
             _ => None,
         }
     };

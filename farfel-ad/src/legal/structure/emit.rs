@@ -2,8 +2,8 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Block, Class, Expr, ExprKind, IfBlock, Io, Name, Place, SpecKind, Stmt, StmtKind, SymId,
-    Symbol, Type, UnOp, Unit,
+    BinOp, Block, Class, Expr, ExprKind, IfBlock, Io, Name, SpecKind, Stmt, StmtKind, StorageClass,
+    SymId, Symbol, Type, UnOp, Unit,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -55,7 +55,10 @@ impl<'u> Names<'u> {
     /// Whether this is a scalar that cannot be changed under another name.
     pub fn is_own(&self, s: SymId) -> bool {
         let symbol = &self.unit.symbols[s];
-        let place = matches!(symbol.place, Place::Local | Place::Dummy);
+        let place = matches!(
+            symbol.storage_class,
+            StorageClass::Local | StorageClass::Dummy
+        );
         match symbol.class {
             Class::Parameter(_) => true,
             _ => place && symbol.is_variable() && !symbol.is_array() && !self.tied.contains(&s),

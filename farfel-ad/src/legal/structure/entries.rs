@@ -4,7 +4,7 @@ use super::taken_names;
 use crate::locations::differentiable;
 use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Name, Place, Program, SpecKind, SymId, Unit, UnitKind, unused_name};
+use farfel_lang::ir::{Name, Program, SpecKind, StorageClass, SymId, Unit, UnitKind, unused_name};
 use farfel_lang::lower::split_entries;
 use std::collections::{HashMap, HashSet};
 
@@ -68,7 +68,7 @@ pub(crate) fn split(
             continue;
         }
         let calls = u.symbols.iter().filter_map(|(id, s)| {
-            let procedure = s.place == Place::Global && s.class.is_procedure();
+            let procedure = s.storage_class == StorageClass::Global && s.class.is_procedure();
             Some((id, new.get(&s.name).filter(|_| procedure)?.clone()))
         });
         let mut renamed: Vec<(SymId, Name)> = calls.collect();
@@ -96,7 +96,7 @@ pub(crate) fn are_called(program: &Program, heads: &[&str]) -> bool {
     let concerned = |u: &usize| {
         let below = graph.reached([*u]).into_iter();
         let mut all = below.flat_map(|u| program.units[u].symbols.iter());
-        all.any(|(_, s)| differentiable(s) && (s.place != Place::Local || s.saved))
+        all.any(|(_, s)| differentiable(s) && (s.storage_class != StorageClass::Local || s.saved))
     };
     let with_entries = (0..program.units.len()).filter(|u| !entries(&program.units[*u]).is_empty());
     let names: HashSet<Name> = with_entries
@@ -139,6 +139,8 @@ fn kept(unit: &Unit) -> Option<SymId> {
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
     let mut all = unit.symbols.iter();
-    all.find(|(_, s)| s.is_variable() && s.place == Place::Local && (s.saved || everything))
-        .map(|(id, _)| id)
+    all.find(|(_, s)| {
+        s.is_variable() && s.storage_class == StorageClass::Local && (s.saved || everything)
+    })
+    .map(|(id, _)| id)
 }

@@ -19,7 +19,7 @@ use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
 
 /// Creates the structured statements of a unit.
-pub(super) struct Maker<'a, 'u> {
+pub(super) struct GraphBuilder<'a, 'u> {
     pub jumps: &'a Jumps,
     pub names: &'a mut Names<'u>,
     pub errors: &'a mut Vec<Diagnostic>,
@@ -48,7 +48,7 @@ impl Region {
     }
 }
 
-impl Maker<'_, '_> {
+impl GraphBuilder<'_, '_> {
     /// Returns the structured statements of a body that is left by jumps to `ways_out`.
     pub fn body(&mut self, nodes: Vec<Node>, ways_out: &[Target]) -> Block {
         let mut graph = Graph::default();
@@ -147,7 +147,7 @@ impl Maker<'_, '_> {
                 self.arithmetic(r, e, to, at, span);
                 r.graph.add()
             }
-            Kind::Asking(a) => {
+            Kind::StatusBranch(a) => {
                 for s in a.stmts {
                     r.graph.push(at, s);
                 }
@@ -230,7 +230,7 @@ impl Maker<'_, '_> {
                     let body = self.body(body, &[out]);
                     let mut made = Stmt::do_loop(control, body, span);
                     if let StmtKind::Do(d) = &mut made.kind {
-                        d.mark = mark;
+                        d.directive = mark;
                     }
                     r.graph.push(at, made);
                 } else {

@@ -21,10 +21,10 @@
 //! | `emit` | conditions and new variables |
 
 mod alternate;
-mod asks;
 mod emit;
 mod entries;
 mod graph;
+mod io_branches;
 mod shape;
 mod target;
 mod tree;
@@ -33,25 +33,25 @@ pub(crate) use alternate::{has_alternate_returns, without_alternate_returns};
 use emit::Names;
 pub use entries::kept_by_divided as kept_by_divided_units;
 pub(crate) use entries::{are_called as calls_entries, has_entries, split as split_entries};
-use farfel_lang::callgraph::Below;
+use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Attribute, Name, Place, Program, SaveItem, SpecKind, SymId, Unit};
+use farfel_lang::ir::{Attribute, Name, Program, SaveItem, SpecKind, StorageClass, SymId, Unit};
 use farfel_lang::storage::UnitStorage;
-use graph::Maker;
+use graph::GraphBuilder;
 use std::collections::HashSet;
 use target::{Target, unsupported};
 use tree::Tree;
 
 /// Whether there is a jump below some heads.
 pub(crate) fn has_jumps(program: &Program, heads: &[&str]) -> bool {
-    let below = Below::of(program, heads.iter().copied());
+    let below = ReachableUnits::of(program, heads.iter().copied());
     below.units.iter().any(|u| !graph::is_structured(u))
 }
 
 /// Rewrites the units below some heads without jumps.
 pub(crate) fn without_jumps(program: &mut Program, heads: &[&str], errors: &mut Vec<Diagnostic>) {
     let taken = taken_names(program);
-    let below = Below::of(program, heads.iter().copied());
+    let below = ReachableUnits::of(program, heads.iter().copied());
     let reached: HashSet<Name> = below.units.iter().map(|u| u.name.clone()).collect();
     for unit in &mut program.units {
         if reached.contains(&unit.name) && !graph::is_structured(unit) {
@@ -66,7 +66,7 @@ pub(crate) fn taken_names(program: &Program) -> HashSet<Name> {
     for u in &program.units {
         taken.insert(u.name.clone());
         for (_, s) in u.symbols.iter() {
-            if let Place::Common(block) = &s.place {
+            if let StorageClass::Common(block) = &s.storage_class {
                 taken.insert(block.clone());
             }
         }
@@ -82,7 +82,7 @@ fn structure_unit(unit: &mut Unit, taken: &HashSet<Name>, errors: &mut Vec<Diagn
     let tree = Tree::of(body, &mut names, &mut found);
     if found.is_empty() {
         let formats = tree.formats;
-        let mut maker = Maker {
+        let mut maker = GraphBuilder {
             jumps: &tree.jumps,
             names: &mut names,
             errors: &mut found,
@@ -138,7 +138,7 @@ pub(crate) fn name_saved(unit: &mut Unit, new: &[SymId]) {
         let storage = UnitStorage::of(unit);
         let saved = unit.symbols.iter().filter(|(id, s)| {
             s.is_variable()
-                && s.place == Place::Local
+                && s.storage_class == StorageClass::Local
                 && !storage.is_in_common(*id)
                 && !s.has(Attribute::Automatic)
                 && !new.contains(id)

@@ -14,7 +14,8 @@ use super::emit::{DEEPEST, Names, truth};
 use super::tree::is_harmless;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    BinOp, Block, Case, DoControl, Expr, ExprKind, Mark, Select, Stmt, StmtKind, SymId, Type,
+    BinOp, Block, BlockDelimiter, Case, DoControl, Expr, ExprKind, Select, Stmt, StmtKind, SymId,
+    Type,
 };
 use fixedbitset::FixedBitSet;
 use std::collections::BTreeMap;
@@ -596,7 +597,7 @@ impl Shaper<'_, '_> {
                 if otherwise.is_empty() && bodies.iter().all(|(_, b)| b.is_empty()) {
                     return self.names.drop_value(selector, span, out);
                 }
-                let mark = Mark { label: None, span };
+                let mark = BlockDelimiter { label: None, span };
                 let mut cases: Vec<Case> = Vec::new();
                 for (values, body) in bodies {
                     cases.push(Case {

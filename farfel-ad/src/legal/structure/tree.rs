@@ -1,12 +1,12 @@
 //! The statements of a unit as a tree in which every jump has its target.
 
-use super::asks::{Asker, Asking};
 use super::emit::Names;
+use super::io_branches::{IoBranchRewriter, StatusBranch};
 use super::target::{Target, unsupported};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
-    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopMark, Name, Select, Stmt,
+    Block, Do, DoControl, DoEnd, Expr, ExprKind, IfBlock, Label, LoopDirective, Name, Select, Stmt,
     StmtId, StmtKind, SymId, walk_block,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     /// An arithmetic IF.
     Arithmetic(Expr, [Target; 3]),
     /// A statement that jumps if a variable has certain values afterwards.
-    Asking(Asking),
+    StatusBranch(StatusBranch),
     /// `IF (…) statement` with a jump as its statement.
     LogicalIf(Expr, Box<Node>),
     /// IF: its arms, and ELSE.
@@ -47,7 +47,7 @@ pub(super) enum Kind {
     /// SELECT CASE: the statement without the bodies of its cases, and the bodies.
     Select(Box<Select>, Vec<Vec<Node>>),
     /// A loop, with the directive for its adjoint.
-    Do(DoControl, Vec<Node>, Option<Box<LoopMark>>),
+    Do(DoControl, Vec<Node>, Option<Box<LoopDirective>>),
 }
 
 /// The statements of a unit, and the targets of its jumps.
@@ -68,7 +68,7 @@ impl Tree {
                 assigned.entry(var).or_default().insert(label);
             }
         });
-        let mut grower = Grower {
+        let mut grower = TreeBuilder {
             next: 0,
             labels: HashMap::new(),
             constructs: Vec::new(),
@@ -78,7 +78,7 @@ impl Tree {
             errors,
         };
         let mut nodes = grower.block(block);
-        let Grower {
+        let TreeBuilder {
             labels, formats, ..
         } = grower;
         let mut loops = Vec::new();
@@ -150,7 +150,7 @@ impl Jumps {
     }
 }
 
-struct Grower<'a, 'u> {
+struct TreeBuilder<'a, 'u> {
     next: usize,
     labels: HashMap<Label, Target>,
     /// The enclosing constructs: the name, the number, and whether it is a loop.
@@ -162,9 +162,9 @@ struct Grower<'a, 'u> {
     errors: &'a mut Vec<Diagnostic>,
 }
 
-impl<'u> Grower<'_, 'u> {
-    fn asker(&mut self) -> Asker<'_, 'u> {
-        Asker {
+impl<'u> TreeBuilder<'_, 'u> {
+    fn asker(&mut self) -> IoBranchRewriter<'_, 'u> {
+        IoBranchRewriter {
             names: self.names,
             errors: self.errors,
         }
@@ -252,7 +252,7 @@ impl<'u> Grower<'_, 'u> {
                     body,
                     end,
                     end_span: _,
-                    mark,
+                    directive: mark,
                 } = *d;
                 self.constructs.push((name, id, true));
                 let body = self.block(body);
@@ -276,7 +276,7 @@ impl<'u> Grower<'_, 'u> {
                 let assigned = std::mem::take(&mut self.assigned);
                 let made = self.asker().io(*io, &assigned, span);
                 self.assigned = assigned;
-                made.map_or_else(Kind::Plain, Kind::Asking)
+                made.map_or_else(Kind::Plain, Kind::StatusBranch)
             }
             kind @ (StmtKind::Entry(_) | StmtKind::Return(Some(_))) => {
                 let what = match kind {
@@ -395,7 +395,7 @@ impl Node {
             Kind::Computed(list, _) => list.iter_mut().for_each(note),
             Kind::Assigned(_, list) => list.iter_mut().for_each(|(_, t)| note(t)),
             Kind::Arithmetic(_, list) => list.iter_mut().for_each(note),
-            Kind::Asking(a) => a.cases.iter_mut().for_each(|(_, t)| note(t)),
+            Kind::StatusBranch(a) => a.cases.iter_mut().for_each(|(_, t)| note(t)),
             Kind::LogicalIf(_, inner) => inner.resolve(labels, jumps, loops, spans),
             Kind::If(arms, otherwise) => {
                 let arms = arms.iter_mut().map(|(_, b)| b).chain(otherwise);

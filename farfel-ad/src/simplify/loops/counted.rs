@@ -7,7 +7,7 @@ use farfel_lang::storage::{UnitStorage, constant};
 use farfel_lang::types::type_of;
 
 /// A counted loop.
-pub(super) struct Counted<'a> {
+pub(super) struct CountedLoop<'a> {
     pub var: SymId,
     pub from: &'a Expr,
     pub to: &'a Expr,
@@ -16,7 +16,7 @@ pub(super) struct Counted<'a> {
 }
 
 /// Returns the loop of a statement, if it is a counted loop without a name and with a constant step.
-pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
+pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<CountedLoop<'a>> {
     let StmtKind::Do(d) = &stmt.kind else {
         return None;
     };
@@ -39,7 +39,7 @@ pub(super) fn counted<'a>(unit: &Unit, stmt: &'a Stmt) -> Option<Counted<'a>> {
         None => 1,
         Some(e) => constant::integer(unit, e)?,
     };
-    Some(Counted {
+    Some(CountedLoop {
         var: *var,
         from,
         to,
@@ -57,14 +57,14 @@ pub(super) enum Access {
     Fixed,
 }
 
-pub(super) struct Looker<'a> {
+pub(super) struct AccessAnalyser<'a> {
     pub unit: &'a Unit,
     pub storage: &'a UnitStorage,
     /// The variable of the loop.
     pub var: SymId,
 }
 
-impl Looker<'_> {
+impl AccessAnalyser<'_> {
     /// Whether a variable is a scalar INTEGER that shares storage with nothing.
     pub fn is_plain(&self, var: SymId) -> bool {
         let s = &self.unit.symbols[var];

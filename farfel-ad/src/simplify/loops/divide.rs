@@ -1,8 +1,8 @@
 //! Splits loops with several sums into one loop for each.
 
 use super::Pass;
-use super::counted::{Counted, Looker, counted};
-use super::shape::Sums;
+use super::classify::Sums;
+use super::counted::{AccessAnalyser, CountedLoop, counted};
 use farfel_lang::ir::{DoEnd, Stmt, StmtKind, SymId};
 use std::collections::HashSet;
 
@@ -34,14 +34,14 @@ impl Pass<'_> {
 
     /// Groups the statements that can be in loops of their own, with one sum in each group. Returns nothing
     /// if that is not possible.
-    fn groups(&self, l: &Counted, sums: &Sums) -> Vec<HashSet<usize>> {
-        let looker = Looker {
+    fn groups(&self, l: &CountedLoop, sums: &Sums) -> Vec<HashSet<usize>> {
+        let analyser = AccessAnalyser {
             unit: self.unit,
             storage: &self.storage,
             var: l.var,
         };
         // The bounds are evaluated again for each loop.
-        if !looker.is_steady(l.from) {
+        if !analyser.is_steady(l.from) {
             return Vec::new();
         }
         let mut parts: Vec<Part> = Vec::new();

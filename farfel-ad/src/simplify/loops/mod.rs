@@ -36,15 +36,15 @@
 //! Otherwise all statements are executed in their original order, and sums of the program itself are added in
 //! their order.
 
-mod apart;
+mod classify;
 mod counted;
+mod dependence;
 mod divide;
-mod shape;
 mod strip;
 
+use classify::LoopKind;
 use farfel_lang::ir::{Block, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, UnOp, Unit};
 use farfel_lang::storage::UnitStorage;
-use shape::Kind;
 use std::collections::HashSet;
 
 /// The beginnings of the directives that apply to one loop, after the comment mark.
@@ -52,19 +52,19 @@ const DIRECTIVES: [&str; 4] = ["GCC$ VECTOR", "GCC$ NOVECTOR", "GCC$ UNROLL", "G
 
 /// Rewrites the innermost loops of a derivative unit. `derivatives` are the symbols that hold
 /// derivatives of the last differentiation: only their sums may be added in another order.
-pub fn speed_up(unit: &mut Unit, derivatives: &HashSet<SymId>) {
+pub fn rewrite_inner_loops(unit: &mut Unit, derivatives: &HashSet<SymId>) {
     let mut body = std::mem::take(&mut unit.body);
     drop_directives(&mut body);
     let storage = UnitStorage::of(unit);
-    let counts = apart::only_count(unit, &body);
-    let few = shape::remainders(unit, &body);
+    let pure_counters = dependence::pure_counters(unit, &body);
+    let small_remainders = classify::remainders(unit, &body);
     let mut pass = Pass {
         unit,
         derivatives,
         storage,
-        counts,
-        few,
-        parts: Vec::new(),
+        pure_counters,
+        small_remainders,
+        partial_sums: Vec::new(),
         lane: None,
     };
     pass.block(&mut body);
@@ -76,11 +76,11 @@ struct Pass<'a> {
     derivatives: &'a HashSet<SymId>,
     storage: UnitStorage,
     /// Loop variables that are not used outside of their loops.
-    counts: HashSet<SymId>,
+    pure_counters: HashSet<SymId>,
     /// Variables that only hold small remainders.
-    few: HashSet<SymId>,
+    small_remainders: HashSet<SymId>,
     /// Arrays of partial sums.
-    parts: Vec<SymId>,
+    partial_sums: Vec<SymId>,
     /// The variable of the loops over them.
     lane: Option<SymId>,
 }
@@ -93,20 +93,27 @@ impl Pass<'_> {
             for inner in stmt.blocks_mut() {
                 self.block(inner);
             }
-            let (unit, storage, counts) = (&*self.unit, &self.storage, &self.counts);
+            let (unit, storage, pure_counters) = (&*self.unit, &self.storage, &self.pure_counters);
             let found = match directed {
                 true => None,
-                false => shape::look(unit, self.derivatives, storage, counts, &self.few, &stmt),
+                false => classify::classify(
+                    unit,
+                    self.derivatives,
+                    storage,
+                    pure_counters,
+                    &self.small_remainders,
+                    &stmt,
+                ),
             };
             directed = is_directive(&stmt) || directed && is_comment(&stmt);
-            if found.as_ref().is_some_and(|f| f.turned) {
-                turn(&mut stmt);
+            if found.as_ref().is_some_and(|f| f.can_count_up) {
+                count_up(&mut stmt);
             }
             let mut after = Vec::new();
             match found.map(|f| f.kind) {
-                Some(Kind::Streams) => out.push(directive(DIRECTIVES[0], &stmt)),
-                Some(Kind::Sums(sums)) => out.extend(self.divided(&mut stmt, sums)),
-                Some(Kind::Unrolled(sums)) => {
+                Some(LoopKind::Streams) => out.push(directive(DIRECTIVES[0], &stmt)),
+                Some(LoopKind::Sums(sums)) => out.extend(self.divided(&mut stmt, sums)),
+                Some(LoopKind::Unrolled(sums)) => {
                     let before;
                     (before, after) = self.side_by_side(&mut stmt, &sums);
                     out.extend(before);
@@ -121,7 +128,7 @@ impl Pass<'_> {
 }
 
 /// Makes a loop that counts down count up.
-fn turn(stmt: &mut Stmt) {
+fn count_up(stmt: &mut Stmt) {
     if let StmtKind::Do(d) = &mut stmt.kind
         && let DoControl::Count { from, to, step, .. } = &mut d.control
     {

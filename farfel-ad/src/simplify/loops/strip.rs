@@ -1,7 +1,7 @@
 //! Divides loops with sums into strips.
 
+use super::classify::Sums;
 use super::counted::{counted, same_place};
-use super::shape::Sums;
 use super::{Pass, directive};
 use farfel_lang::Span;
 use farfel_lang::ir::{
@@ -155,7 +155,7 @@ impl Pass<'_> {
     /// The `nth` array of partial sums of a type.
     fn part(&mut self, ty: Type, nth: usize, span: Span) -> SymId {
         let same = |p: &&SymId| self.unit.symbols[**p].ty == Some(ty);
-        if let Some(part) = self.parts.iter().filter(same).nth(nth) {
+        if let Some(part) = self.partial_sums.iter().filter(same).nth(nth) {
             return *part;
         }
         let bounds = Dim {
@@ -163,7 +163,7 @@ impl Pass<'_> {
             upper: Some(Expr::int(LANES - 1, span)),
         };
         let part = self.local("PART", ty, vec![bounds], span);
-        self.parts.push(part);
+        self.partial_sums.push(part);
         part
     }
 

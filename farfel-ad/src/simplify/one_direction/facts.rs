@@ -1,10 +1,10 @@
 //! Facts about the tangents of a unit at its statements.
 
-use super::form::{Form, has_calls, is_zero};
-use crate::flow::Flow;
+use super::multiples::{MultipleRecogniser, has_calls, is_zero};
+use crate::flow::FlowGraph;
 use crate::locations::Set;
 use farfel_lang::ir::{
-    Expr, ExprKind, Place, SpecKind, Stmt, StmtId, StmtKind, SymId, Symbol, Type, Unit,
+    Expr, ExprKind, SpecKind, Stmt, StmtId, StmtKind, StorageClass, SymId, Symbol, Type, Unit,
 };
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
@@ -17,10 +17,10 @@ const ITERATIONS: f64 = 8.0;
 const MOST_BEFORE: usize = 200;
 
 /// Facts about the statements of a unit.
-pub(super) struct Facts<'a> {
+pub(super) struct TangentFacts<'a> {
     pub(super) unit: &'a Unit,
     pub(super) tangents: &'a HashSet<SymId>,
-    pub(super) flow: Flow<'a>,
+    pub(super) flow: FlowGraph<'a>,
     storage: UnitStorage,
     /// The estimated execution frequency of each statement.
     pub(super) often: Vec<f64>,
@@ -30,7 +30,7 @@ pub(super) struct Facts<'a> {
     live: Vec<Set>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> TangentFacts<'a> {
     /// Returns `None` if there is nothing to do in the unit.
     pub(super) fn of(
         unit: &'a Unit,
@@ -44,7 +44,10 @@ impl<'a> Facts<'a> {
             s.is_variable()
                 && !s.is_array()
                 && matches!(s.ty, Some(Type::Real(4 | 8)))
-                && matches!(s.place, Place::Local | Place::Dummy | Place::Result)
+                && matches!(
+                    s.storage_class,
+                    StorageClass::Local | StorageClass::Dummy | StorageClass::Result
+                )
                 && storage.is_own(*t)
                 && !fixed.contains(t)
         });
@@ -54,10 +57,10 @@ impl<'a> Facts<'a> {
         }
         plain.sort_unstable();
         let plain = plain.into_iter().zip(0..).collect();
-        let mut facts = Facts {
+        let mut facts = TangentFacts {
             unit,
             tangents,
-            flow: Flow::of(unit),
+            flow: FlowGraph::of(unit),
             storage,
             often: Vec::new(),
             plain,
@@ -82,7 +85,8 @@ impl<'a> Facts<'a> {
 
     fn liveness(&mut self) {
         let n = self.flow.len();
-        let stays = |s: &Symbol, all: bool| s.place != Place::Local || s.saved || all;
+        let stays =
+            |s: &Symbol, all: bool| s.storage_class != StorageClass::Local || s.saved || all;
         let all = self
             .unit
             .specs
@@ -127,11 +131,15 @@ impl<'a> Facts<'a> {
         self.live = live;
     }
 
-    pub(super) fn form<'f>(&'f self, one: SymId, multiples: &'f [SymId]) -> Form<'f> {
-        Form {
+    pub(super) fn form<'f>(
+        &'f self,
+        base_tangent: SymId,
+        multiples: &'f [SymId],
+    ) -> MultipleRecogniser<'f> {
+        MultipleRecogniser {
             unit: self.unit,
             tangents: self.tangents,
-            one,
+            base_tangent,
             multiples,
         }
     }
@@ -158,13 +166,19 @@ impl<'a> Facts<'a> {
             .is_none_or(|i| self.live[node].contains(*i))
     }
 
-    /// The derivative of a tangent with respect to `one` where a loop begins.
-    pub(super) fn on_entry(&self, t: SymId, one: SymId, head: usize, end: usize) -> Option<Expr> {
+    /// The derivative of a tangent with respect to `base_tangent` where a loop begins.
+    pub(super) fn on_entry(
+        &self,
+        t: SymId,
+        base_tangent: SymId,
+        head: usize,
+        end: usize,
+    ) -> Option<Expr> {
         let mut between = HashSet::new();
         let from = self.flow.predecessors[head].iter().copied();
         let from = from.filter(|n| !(head..end).contains(n)).collect();
-        let found = self.last_value(t, one, from, &mut between)?;
-        let mut names = HashSet::from([one]);
+        let found = self.last_value(t, base_tangent, from, &mut between)?;
+        let mut names = HashSet::from([base_tangent]);
         found.for_each_symbol(&mut |s| {
             names.insert(s);
         });
@@ -177,7 +191,7 @@ impl<'a> Facts<'a> {
     fn last_value(
         &self,
         t: SymId,
-        one: SymId,
+        base_tangent: SymId,
         mut from: Vec<usize>,
         between: &mut HashSet<usize>,
     ) -> Option<Expr> {
@@ -205,15 +219,15 @@ impl<'a> Facts<'a> {
         let value = value(only)?;
         // Another tangent that was just computed.
         if let ExprKind::Var(other) = value.kind
-            && other != one
+            && other != base_tangent
             && self.plain.contains_key(&other)
             && between.len() < MOST_BEFORE
         {
             let from = self.flow.predecessors[only].clone();
-            return self.last_value(other, one, from, between);
+            return self.last_value(other, base_tangent, from, between);
         }
-        let form = self.form(one, &[]);
-        let same_type = type_of(self.unit, value) == self.unit.symbols[one].ty;
+        let form = self.form(base_tangent, &[]);
+        let same_type = type_of(self.unit, value) == self.unit.symbols[base_tangent].ty;
         (same_type && form.is_multiple(value) == Some(true) && !has_calls(self.unit, value))
             .then(|| form.by(value, &HashMap::new(), &mut 0))
     }
@@ -242,8 +256,11 @@ impl<'a> Facts<'a> {
                 false
             }
             _ => {
-                let place = &self.unit.symbols[s].place;
-                let mut named = !matches!(place, Place::Local | Place::Dummy | Place::Result);
+                let place = &self.unit.symbols[s].storage_class;
+                let mut named = !matches!(
+                    place,
+                    StorageClass::Local | StorageClass::Dummy | StorageClass::Result
+                );
                 stmt.for_each_own_symbol(&mut |t| named |= t == s);
                 stmt.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |t| named |= t == s));
                 named || !self.plain.contains_key(&s)
@@ -253,13 +270,14 @@ impl<'a> Facts<'a> {
 
     /// Whether two variables certainly do not share storage.
     fn is_apart(&self, a: SymId, b: SymId) -> bool {
-        let plain = |s: SymId| !matches!(self.unit.symbols[s].place, Place::Pointee(_));
+        let plain =
+            |s: SymId| !matches!(self.unit.symbols[s].storage_class, StorageClass::Pointee(_));
         plain(a) && plain(b) && !self.storage.overlap(a, b)
     }
 }
 
 /// Estimates the execution frequency of each statement of a block, by node, given that of the block.
-fn frequencies(flow: &Flow, block: &[Stmt], often: f64, found: &mut Vec<f64>) {
+fn frequencies(flow: &FlowGraph, block: &[Stmt], often: f64, found: &mut Vec<f64>) {
     for s in block {
         found[flow.node(s.id)] = often;
         if let StmtKind::LogicalIf(_, inner) = &s.kind {

@@ -36,18 +36,18 @@
 //!
 //! Statements that reverse mode transposes keep the form that the rules give.
 //!
-//! [`plan`] finds the stretches by the control flow and the liveness of tangents ([`facts`]), [`form`]
+//! [`plan`] finds the stretches by the control flow and the liveness of tangents ([`facts`]), [`multiples`]
 //! recognises multiples, [`rewrite`] carries out the plans.
 
 mod facts;
-mod form;
+mod multiples;
 mod plan;
 mod rewrite;
 
 use crate::simplify::preaccumulate::{named_in_specs, undeclare_unused};
-use facts::Facts;
+use facts::TangentFacts;
 use farfel_lang::ir::{SymId, Unit};
-use rewrite::{Named, apply, drop};
+use rewrite::{NamedPlan, apply, drop};
 use std::collections::{HashMap, HashSet};
 
 /// The maximum number of repetitions of the pass: changed stretches may make it apply to their surroundings.
@@ -66,13 +66,13 @@ pub(crate) fn in_one_direction(
     named_in_specs(unit, &mut fixed);
     unit.number();
     for _ in 0..MOST_ROUNDS {
-        let plans = Facts::of(unit, tangents, &fixed).map_or_else(Vec::new, |f| f.plans());
+        let plans = TangentFacts::of(unit, tangents, &fixed).map_or_else(Vec::new, |f| f.plans());
         if plans.is_empty() {
             break;
         }
         let mut ready = HashMap::new();
         for plan in plans {
-            let named = Named::of(unit, plan, tangents, primal);
+            let named = NamedPlan::of(unit, plan, tangents, primal);
             made.extend(named.by.values().copied());
             multiples.extend(named.by.keys().copied());
             ready.insert(named.plan.first, named);
@@ -84,7 +84,7 @@ pub(crate) fn in_one_direction(
     }
     let all: HashSet<SymId> = tangents.union(&made).copied().collect();
     if !made.is_empty()
-        && let Some(facts) = Facts::of(unit, &all, &fixed)
+        && let Some(facts) = TangentFacts::of(unit, &all, &fixed)
     {
         multiples.extend(&made);
         let dead = facts.dead(&multiples);

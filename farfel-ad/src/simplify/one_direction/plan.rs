@@ -1,7 +1,7 @@
 //! Chooses the loops and other stretches of statements to rewrite.
 
-use super::facts::Facts;
-use super::form::is_zero;
+use super::facts::TangentFacts;
+use super::multiples::is_zero;
 use farfel_lang::ir::{Class, Expr, ExprKind, Label, Name, Stmt, StmtId, StmtKind, SymId};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub(super) struct Multiple {
 }
 
 /// A stretch to rewrite: consecutive statements of one block.
-pub(super) struct Plan {
+pub(super) struct RewritePlan {
     /// Its first statement.
     pub(super) first: StmtId,
     /// Its last one.
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     /// The nodes of its statements and of everything inside them.
     nodes: Range<usize>,
     /// The tangent that the others are multiples of.
-    pub(super) one: SymId,
+    pub(super) base_tangent: SymId,
     /// These other tangents.
     pub(super) multiples: Vec<Multiple>,
     /// Those of them that are used after the stretch.
@@ -44,7 +44,7 @@ pub(super) struct Plan {
 }
 
 /// A stretch that may be rewritten.
-struct Stretch {
+struct Candidate {
     first: StmtId,
     last: StmtId,
     nodes: Range<usize>,
@@ -54,9 +54,9 @@ struct Stretch {
     label: Option<Label>,
 }
 
-impl Facts<'_> {
+impl TangentFacts<'_> {
     /// The stretches to rewrite, none inside another one.
-    pub(super) fn plans(&self) -> Vec<Plan> {
+    pub(super) fn plans(&self) -> Vec<RewritePlan> {
         let mut jumps: HashMap<Label, Vec<usize>> = HashMap::new();
         for (node, s) in self.flow.stmts.iter().enumerate() {
             for label in s.kind.jumps() {
@@ -68,12 +68,13 @@ impl Facts<'_> {
             }
         }
         let mut found = Vec::new();
-        self.look_into(&self.unit.body, self.flow.exit, &jumps, &mut found);
+        self.find_plans(&self.unit.body, self.flow.exit, &jumps, &mut found);
         found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-        let mut plans: Vec<Plan> = Vec::new();
+        let mut plans: Vec<RewritePlan> = Vec::new();
         for plan in found {
-            let apart =
-                |p: &Plan| p.nodes.end <= plan.nodes.start || plan.nodes.end <= p.nodes.start;
+            let apart = |p: &RewritePlan| {
+                p.nodes.end <= plan.nodes.start || plan.nodes.end <= p.nodes.start
+            };
             if plans.iter().all(apart) {
                 plans.push(plan);
             }
@@ -83,12 +84,12 @@ impl Facts<'_> {
     }
 
     /// Finds plans in a block, after which control goes to `after`.
-    fn look_into(
+    fn find_plans(
         &self,
         block: &[Stmt],
         after: usize,
         jumps: &HashMap<Label, Vec<usize>>,
-        found: &mut Vec<Plan>,
+        found: &mut Vec<RewritePlan>,
     ) {
         let nodes = |s: &Stmt| self.flow.nodes_within(self.flow.node(s.id));
         let places: Vec<Range<usize>> = block.iter().map(nodes).collect();
@@ -101,7 +102,7 @@ impl Facts<'_> {
             // The statements in WHERE are not paths of control.
             if !matches!(s.kind, StmtKind::Where(_)) {
                 for b in s.blocks() {
-                    self.look_into(b, behind, jumps, found);
+                    self.find_plans(b, behind, jumps, found);
                 }
             }
             if let StmtKind::Do(_) = s.kind
@@ -114,13 +115,13 @@ impl Facts<'_> {
         let (Some(first), Some(last)) = (places.first(), places.last()) else {
             return;
         };
-        for one in self.read_most(first.start, last.end) {
+        for base_tangent in self.read_most(first.start, last.end) {
             let mut from = 0;
             for i in 0..=block.len() {
-                let ends = places.get(i).is_none_or(|p| self.changes(one, p));
+                let ends = places.get(i).is_none_or(|p| self.changes(base_tangent, p));
                 if ends && i > from + 1 {
                     let stretch = self.stretch(block, &places, from, i, after);
-                    found.extend(stretch.and_then(|s| self.plan(&s, &[one], jumps)));
+                    found.extend(stretch.and_then(|s| self.plan(&s, &[base_tangent], jumps)));
                 }
                 if ends {
                     from = i + 1;
@@ -137,7 +138,7 @@ impl Facts<'_> {
         mut from: usize,
         mut to: usize,
         after: usize,
-    ) -> Option<Stretch> {
+    ) -> Option<Candidate> {
         let comment = |i: usize| matches!(block[i].kind, StmtKind::Comment(_));
         while from < to && comment(from) {
             from += 1;
@@ -155,7 +156,7 @@ impl Facts<'_> {
             next += 1;
         }
         falls.push(places.get(next).map_or(after, |p| p.start));
-        Some(Stretch {
+        Some(Candidate {
             first: block[from].id,
             last: block[to - 1].id,
             nodes: places[from].start..places[to - 1].end,
@@ -184,19 +185,22 @@ impl Facts<'_> {
     }
 
     /// Whether a statement, or one inside it, may change a tangent.
-    fn changes(&self, one: SymId, at: &Range<usize>) -> bool {
-        let assigned = |n: usize| self.assigned(n).is_some_and(|(t, _)| t == one);
-        at.clone().any(assigned) || self.named_elsewhere(at.start, at.end).contains(&one)
+    fn changes(&self, base_tangent: SymId, at: &Range<usize>) -> bool {
+        let assigned = |n: usize| self.assigned(n).is_some_and(|(t, _)| t == base_tangent);
+        at.clone().any(assigned)
+            || self
+                .named_elsewhere(at.start, at.end)
+                .contains(&base_tangent)
     }
 
     /// Returns the best plan for a stretch: that with the greatest gain for one of `ones` as the tangent that
     /// others are multiples of.
     fn plan(
         &self,
-        stretch: &Stretch,
+        stretch: &Candidate,
         ones: &[SymId],
         jumps: &HashMap<Label, Vec<usize>>,
-    ) -> Option<Plan> {
+    ) -> Option<RewritePlan> {
         let Range { start: head, end } = stretch.nodes;
         let inside = |n: usize| (head..end).contains(&n);
         let enters = |n: usize| self.flow.predecessors[n].iter().any(|p| !inside(*p));
@@ -243,10 +247,15 @@ impl Facts<'_> {
         let leaks = |t: SymId| exits.iter().any(|n| self.is_live(t, *n));
         multiples.retain(|t| !(leaks(*t) || passes && used_after(*t)));
         let invariants = self.invariants_in(head, end);
-        let mut best: Option<Plan> = None;
-        for one in ones {
-            let others = invariants.iter().copied().filter(|t| t != one).collect();
-            let (saved, multiples) = self.multiples_of(*one, multiples.clone(), others, head, end);
+        let mut best: Option<RewritePlan> = None;
+        for base_tangent in ones {
+            let others = invariants
+                .iter()
+                .copied()
+                .filter(|t| t != base_tangent)
+                .collect();
+            let (saved, multiples) =
+                self.multiples_of(*base_tangent, multiples.clone(), others, head, end);
             let changed = || multiples.iter().filter(|m| m.changes).map(|m| m.tangent);
             let after: Vec<SymId> = changed().filter(|t| used_after(*t)).collect();
             let results: Vec<SymId> = changed().filter(|t| returned(*t)).collect();
@@ -255,11 +264,11 @@ impl Facts<'_> {
                 + returns * results.len() as f64;
             let gain = (saved - cost) * self.often[head];
             if saved - cost >= 1.0 && best.as_ref().is_none_or(|b| b.gain < gain) {
-                best = Some(Plan {
+                best = Some(RewritePlan {
                     first: stretch.first,
                     last: stretch.last,
                     nodes: stretch.nodes.clone(),
-                    one: *one,
+                    base_tangent: *base_tangent,
                     takes_label: takes_label && !after.is_empty(),
                     multiples,
                     after,
@@ -354,22 +363,22 @@ impl Facts<'_> {
     }
 
     /// Returns the number of multiplications that are saved, and which of some tangents are multiples of
-    /// `one` from before the stretch on.
+    /// `base_tangent` from before the stretch on.
     fn multiples_of(
         &self,
-        one: SymId,
+        base_tangent: SymId,
         mut multiples: Vec<SymId>,
         mut others: Vec<SymId>,
         head: usize,
         end: usize,
     ) -> (f64, Vec<Multiple>) {
-        let ty = self.unit.symbols[one].ty;
+        let ty = self.unit.symbols[base_tangent].ty;
         let mut begins: HashMap<SymId, Option<Expr>> = HashMap::new();
         for (list, changes) in [(&mut multiples, true), (&mut others, false)] {
             list.retain(|t| {
                 let begin = match changes && !self.is_live(*t, head) {
                     true => Some(None),
-                    false => self.on_entry(*t, one, head, end).map(Some),
+                    false => self.on_entry(*t, base_tangent, head, end).map(Some),
                 };
                 let known = begin.filter(|_| self.unit.symbols[*t].ty == ty);
                 let keep = known.is_some();
@@ -381,7 +390,7 @@ impl Facts<'_> {
         let same = others.clone();
         multiples.append(&mut others);
         loop {
-            let form = self.form(one, &multiples);
+            let form = self.form(base_tangent, &multiples);
             let mut gone: HashSet<SymId> = HashSet::new();
             for n in head..end {
                 if let Some((t, value)) = self.assigned(n)
@@ -410,7 +419,7 @@ impl Facts<'_> {
         }
         multiples.retain(|t| named.contains(t));
         let changes = |t: &SymId| multiples.contains(t) && !same.contains(t);
-        let form = self.form(one, &multiples);
+        let form = self.form(base_tangent, &multiples);
         let mut gain = 0.0;
         for n in head..end {
             let StmtKind::Assign(target, value) = &self.flow.stmts[n].kind else {

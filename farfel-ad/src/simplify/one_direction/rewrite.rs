@@ -1,7 +1,7 @@
 //! Rewrites stretches as planned.
 
-use super::form::{Form, is_zero};
-use super::plan::{Multiple, Plan};
+use super::multiples::{MultipleRecogniser, is_zero};
+use super::plan::{Multiple, RewritePlan};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     BinOp, Block, DoEnd, Expr, ExprKind, IfBlock, Name, Stmt, StmtId, StmtKind, SymId, Symbol,
@@ -10,17 +10,17 @@ use farfel_lang::ir::{
 use std::collections::{HashMap, HashSet};
 
 /// A plan with the variables that are added for it.
-pub(super) struct Named<'a> {
-    pub(super) plan: Plan,
+pub(super) struct NamedPlan<'a> {
+    pub(super) plan: RewritePlan,
     tangents: &'a HashSet<SymId>,
     /// The derivative that replaces each tangent.
     pub(super) by: HashMap<SymId, SymId>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedPlan<'a> {
     pub(super) fn of(
         unit: &mut Unit,
-        plan: Plan,
+        plan: RewritePlan,
         tangents: &'a HashSet<SymId>,
         primal: &HashMap<SymId, SymId>,
     ) -> Self {
@@ -36,7 +36,7 @@ impl<'a> Named<'a> {
         };
         let mut by = HashMap::new();
         for t in plan.multiples.iter().map(|m| m.tangent) {
-            let wanted = format!("{}_BY_{}", base(unit, t), base(unit, plan.one));
+            let wanted = format!("{}_BY_{}", base(unit, t), base(unit, plan.base_tangent));
             let name = unit.symbols.unused(&wanted, &|_| false);
             let ty = unit.symbols[t].ty.unwrap_or(Type::DOUBLE);
             let d = unit
@@ -45,7 +45,7 @@ impl<'a> Named<'a> {
             unit.declare(d);
             by.insert(t, d);
         }
-        Named { plan, tangents, by }
+        NamedPlan { plan, tangents, by }
     }
 
     /// Multiplies a derivative by the tangent.
@@ -57,7 +57,7 @@ impl<'a> Named<'a> {
             }
             _ => value,
         };
-        Expr::binary(BinOp::Mul, value, Expr::var(self.plan.one, span))
+        Expr::binary(BinOp::Mul, value, Expr::var(self.plan.base_tangent, span))
     }
 
     /// Adds the statements before a stretch; the first takes the label of the stretch's first statement.
@@ -125,10 +125,10 @@ impl<'a> Named<'a> {
             let of = |m: &Multiple| m.tangent == *t && m.changes;
             self.plan.multiples.iter().any(of)
         };
-        let form = Form {
+        let form = MultipleRecogniser {
             unit,
             tangents: self.tangents,
-            one: self.plan.one,
+            base_tangent: self.plan.base_tangent,
             multiples: &multiples,
         };
         if let ExprKind::Var(t) = target.kind
@@ -159,11 +159,11 @@ impl<'a> Named<'a> {
 }
 
 /// Rewrites the stretches of a block, each identified by its first statement.
-pub(super) fn apply(unit: &Unit, plans: &HashMap<StmtId, Named>, block: &mut Block) {
+pub(super) fn apply(unit: &Unit, plans: &HashMap<StmtId, NamedPlan>, block: &mut Block) {
     let mut out: Vec<Stmt> = Vec::with_capacity(block.len());
     // The index of the statement that gets the label of the next one.
     let mut takes_label = None;
-    let mut within: Option<&Named> = None;
+    let mut within: Option<&NamedPlan> = None;
     for mut s in std::mem::take(block) {
         if !matches!(s.kind, StmtKind::Comment(_))
             && let Some(first) = takes_label.take().and_then(|at: usize| out.get_mut(at))

@@ -6,7 +6,7 @@
 //! sum does not begin with the negative of a product: that costs an operation, which a negative literal does
 //! not.
 
-use super::affine::{Affine, Factor, Monomial};
+use super::coefficient::{Coefficient, Factor, Monomial};
 use super::decimal::Decimal;
 use super::linear::{Atom, Linear};
 use farfel_lang::ir::{BinOp, Expr, ExprKind, SymId};
@@ -64,7 +64,7 @@ impl Writer<'_> {
 
     /// The terms of a sum of tangents. A coefficient that several of them share, apart from a literal factor,
     /// is written only once.
-    fn part_items(&self, parts: &[(Atom, Affine)]) -> Vec<Item> {
+    fn part_items(&self, parts: &[(Atom, Coefficient)]) -> Vec<Item> {
         let Some(factors) = shared_factors(parts) else {
             return parts.iter().map(|(a, c)| self.part(a, c)).collect();
         };
@@ -77,13 +77,13 @@ impl Writer<'_> {
                     if sharing.is_empty() {
                         first = others.len();
                     }
-                    sharing.push((atom.clone(), Affine::constant(m.k)));
+                    sharing.push((atom.clone(), Coefficient::constant(m.k)));
                 }
                 _ => others.push((atom.clone(), c.clone())),
             }
         }
         let all_negative = sharing.iter().all(|(_, c)| leads_negative(c));
-        let product = |parts: &[(Atom, Affine)]| {
+        let product = |parts: &[(Atom, Coefficient)]| {
             let inner = self.paren(self.sum(self.part_items(parts)));
             self.product(Decimal::ONE, &factors, Some(inner)).value
         };
@@ -106,7 +106,7 @@ impl Writer<'_> {
     }
 
     /// `coefficient * atom`
-    fn part(&self, atom: &Atom, c: &Affine) -> Item {
+    fn part(&self, atom: &Atom, c: &Coefficient) -> Item {
         if let Some(k) = c.as_constant() {
             return self.scaled_atom(atom, k);
         }
@@ -163,9 +163,9 @@ impl Writer<'_> {
         }
     }
 
-    fn atom_times_sum(&self, atom: &Atom, c: &Affine) -> Item {
+    fn atom_times_sum(&self, atom: &Atom, c: &Coefficient) -> Item {
         let variable = atom.variable().and_then(|s| self.variables.get(&s));
-        let times = |c: &Affine| {
+        let times = |c: &Coefficient| {
             let sum = self.sum(self.affine_items(c, variable.copied()));
             self.binary(BinOp::Mul, self.operand(self.atom(atom)), self.paren(sum))
         };
@@ -211,7 +211,7 @@ impl Writer<'_> {
     }
 
     /// A coefficient as one term of a sum.
-    fn one_item(&self, c: &Affine) -> Option<Item> {
+    fn one_item(&self, c: &Coefficient) -> Option<Item> {
         let mut items = self.affine_items(c, None);
         if items.len() > 1 {
             return Some(Item::positive(self.paren(self.sum(items))));
@@ -221,7 +221,7 @@ impl Writer<'_> {
 
     /// The terms of a coefficient of the tangent of `variable`, in the order in which they
     /// are to be added.
-    fn affine_items(&self, c: &Affine, variable: Option<SymId>) -> Vec<Item> {
+    fn affine_items(&self, c: &Coefficient, variable: Option<SymId>) -> Vec<Item> {
         if let Some(Monomial { k, factors }) = c.as_monomial()
             && let [Factor::Group(g)] = &factors[..]
             && k.is_unit()
@@ -360,7 +360,7 @@ fn partition(
 
 /// Whether a sum may be more exact than the size of its terms suggests. `X - X0 + EPS` is if X is close to
 /// X0: the difference is exact, and must come first. Products are rounded anyway.
-fn may_be_exact(c: &Affine) -> bool {
+fn may_be_exact(c: &Coefficient) -> bool {
     let exact = |m: &&Monomial| m.factors.is_empty() || m.k.is_unit() && m.factors.len() == 1;
     let mut signs = c.terms.iter().filter(exact).map(|m| m.k.is_negative());
     let first = signs.next();
@@ -368,11 +368,11 @@ fn may_be_exact(c: &Affine) -> bool {
 }
 
 /// Whether a coefficient is written with a leading minus.
-fn leads_negative(c: &Affine) -> bool {
+fn leads_negative(c: &Coefficient) -> bool {
     c.as_monomial().is_some_and(|m| m.k.is_negative())
 }
 
-fn negated(parts: &[(Atom, Affine)]) -> Vec<(Atom, Affine)> {
+fn negated(parts: &[(Atom, Coefficient)]) -> Vec<(Atom, Coefficient)> {
     parts
         .iter()
         .map(|(a, c)| {
@@ -383,7 +383,7 @@ fn negated(parts: &[(Atom, Affine)]) -> Vec<(Atom, Affine)> {
 }
 
 /// The factors that the coefficients of most tangents share, if at least two do.
-fn shared_factors(parts: &[(Atom, Affine)]) -> Option<Vec<Factor>> {
+fn shared_factors(parts: &[(Atom, Coefficient)]) -> Option<Vec<Factor>> {
     let monomials: Vec<&Monomial> = parts
         .iter()
         .filter_map(|(_, c)| c.as_monomial())

@@ -1,6 +1,6 @@
 //! Expressions that are linear in tangents.
 
-use super::affine::{Affine, Factor};
+use super::coefficient::{Coefficient, Factor};
 use super::decimal::Decimal;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::source::Span;
@@ -11,10 +11,10 @@ use std::collections::HashSet;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Linear {
     /// The part without a tangent.
-    pub constant: Affine,
+    pub constant: Coefficient,
     /// Tangents with their coefficients, in the order in which they were added; no atom occurs twice, and no
     /// coefficient is zero.
-    pub parts: Vec<(Atom, Affine)>,
+    pub parts: Vec<(Atom, Coefficient)>,
 }
 
 /// What is multiplied by a coefficient.
@@ -58,18 +58,18 @@ impl Atom {
 
 impl Linear {
     pub const ZERO: Linear = Linear {
-        constant: Affine::ZERO,
+        constant: Coefficient::ZERO,
         parts: Vec::new(),
     };
 
     fn atom(atom: Atom) -> Self {
         Linear {
-            constant: Affine::ZERO,
-            parts: vec![(atom, Affine::constant(Decimal::ONE))],
+            constant: Coefficient::ZERO,
+            parts: vec![(atom, Coefficient::constant(Decimal::ONE))],
         }
     }
 
-    fn coefficient(constant: Affine) -> Self {
+    fn coefficient(constant: Coefficient) -> Self {
         Linear {
             constant,
             parts: Vec::new(),
@@ -86,7 +86,7 @@ impl Linear {
         for (atom, c) in &other.parts {
             match self.parts.iter().position(|(a, _)| a == atom) {
                 Some(at) => {
-                    let sum = std::mem::replace(&mut self.parts[at].1, Affine::ZERO).add(c)?;
+                    let sum = std::mem::replace(&mut self.parts[at].1, Coefficient::ZERO).add(c)?;
                     if sum.is_zero() {
                         self.parts.remove(at);
                     } else {
@@ -101,7 +101,7 @@ impl Linear {
 
     /// Multiplies every coefficient by a literal.
     fn scaled(&self, k: Decimal) -> Option<Self> {
-        self.times(&Affine::constant(k), Side::Left)
+        self.times(&Coefficient::constant(k), Side::Left)
     }
 
     /// Multiplies by `c`, which goes to the left or right of the coefficients.
@@ -110,11 +110,11 @@ impl Linear {
     /// multiply might overflow where the tangent is small or zero. Otherwise the sum stays together, as an
     /// atom. A sum `c` that would be written more than once becomes a group, which the writer can factor out
     /// again.
-    pub fn times(&self, c: &Affine, side: Side) -> Option<Self> {
+    pub fn times(&self, c: &Coefficient, side: Side) -> Option<Self> {
         if c.is_zero() {
             return Some(Self::ZERO);
         }
-        let literal = |x: &Affine| x.as_constant().is_some();
+        let literal = |x: &Coefficient| x.as_constant().is_some();
         if !(literal(c) || literal(&self.constant) && self.parts.iter().all(|(_, x)| literal(x))) {
             return kept(self.clone(), None)?.times(c, side);
         }
@@ -124,7 +124,7 @@ impl Linear {
         } else {
             c.clone().grouped()
         };
-        let product = |x: &Affine| match side {
+        let product = |x: &Coefficient| match side {
             Side::Left => c.mul(x),
             Side::Right => x.mul(&c),
         };
@@ -148,7 +148,7 @@ impl Linear {
                     kept(terms.substituted(tangent, value)?, d.as_ref())?.times(c, Side::Left)?
                 }
                 Atom::Opaque(_) => Linear {
-                    constant: Affine::ZERO,
+                    constant: Coefficient::ZERO,
                     parts: vec![(atom.clone(), c.clone())],
                 },
             };
@@ -158,7 +158,7 @@ impl Linear {
     }
 
     /// Calls `f` on every coefficient, even in sums that stay together; `f` may change it.
-    pub fn for_each_coefficient_mut(&mut self, f: &mut dyn FnMut(&mut Affine)) {
+    pub fn for_each_coefficient_mut(&mut self, f: &mut dyn FnMut(&mut Coefficient)) {
         f(&mut self.constant);
         for (atom, c) in &mut self.parts {
             f(c);
@@ -176,7 +176,7 @@ impl Linear {
                 let numerator = std::mem::replace(&mut **n, Linear::ZERO);
                 **n = numerator.without_zeros();
                 if n.is_zero() {
-                    *c = Affine::ZERO;
+                    *c = Coefficient::ZERO;
                 }
             }
         }
@@ -241,7 +241,7 @@ impl Linear {
 
     /// Whether there is a coefficient with enough terms for their order to matter.
     pub fn has_order(&self) -> bool {
-        let long = |c: &Affine| c.clone().ungrouped().len() > 2;
+        let long = |c: &Coefficient| c.clone().ungrouped().len() > 2;
         self.parts.iter().any(|(atom, c)| {
             long(c)
                 || match atom {
@@ -253,7 +253,7 @@ impl Linear {
 
     /// Whether a REAL of this many bytes can hold all constants.
     pub fn in_range_of(&self, bytes: u8) -> bool {
-        fn affine(a: &Affine, bytes: u8) -> bool {
+        fn affine(a: &Coefficient, bytes: u8) -> bool {
             a.terms.iter().all(|m| {
                 m.k.in_range_of(bytes)
                     && m.factors.iter().all(|f| match f {
@@ -348,9 +348,9 @@ impl Reader<'_> {
     }
 
     /// Reads an expression without tangents as a sum of terms.
-    pub fn affine(&self, e: &Expr) -> Option<Affine> {
+    pub fn affine(&self, e: &Expr) -> Option<Coefficient> {
         if let Some(k) = self.literal(e) {
-            return Some(Affine::constant(k));
+            return Some(Coefficient::constant(k));
         }
         match &e.kind {
             ExprKind::Paren(a) if self.is_native(a) => return Some(self.affine(a)?.kept()),
@@ -368,14 +368,14 @@ impl Reader<'_> {
                 BinOp::Mul => return self.affine(a)?.mul(&self.affine(b)?.kept()),
                 BinOp::Div => {
                     if let Some(k) = self.literal(b).and_then(Decimal::exact_inverse) {
-                        return self.affine(a)?.mul(&Affine::constant(k));
+                        return self.affine(a)?.mul(&Coefficient::constant(k));
                     }
                 }
                 _ => {}
             },
             _ => {}
         }
-        Some(Affine::factor(Factor::Opaque(bare(e))))
+        Some(Coefficient::factor(Factor::Opaque(bare(e))))
     }
 
     /// Whether an expression is of the kind that is read, or a literal that can count as such.

@@ -1,7 +1,9 @@
 //! Finds where tangents are dead.
 
-use super::stretch;
-use farfel_lang::ir::{Class, Expr, Place, SaveItem, SpecKind, Stmt, SymId, Unit, for_each_symbol};
+use super::straight_line;
+use farfel_lang::ir::{
+    Class, Expr, SaveItem, SpecKind, Stmt, StorageClass, SymId, Unit, for_each_symbol,
+};
 use farfel_lang::storage::UnitStorage;
 use std::collections::HashSet;
 
@@ -33,7 +35,7 @@ pub(super) fn local(
             let s = &unit.symbols[*t];
             s.is_variable()
                 && !s.is_array()
-                && s.place == Place::Local
+                && s.storage_class == StorageClass::Local
                 && !s.saved
                 && storage.is_own(*t)
                 && !exposed.contains(t)
@@ -44,7 +46,7 @@ pub(super) fn local(
 /// The variables of its host that a nested subprogram uses.
 pub(super) fn captured(nested: &Unit, found: &mut HashSet<SymId>) {
     for (_, s) in nested.symbols.iter() {
-        if let Place::Host(outer) = s.place {
+        if let StorageClass::Host(outer) = s.storage_class {
             found.insert(outer);
         }
     }
@@ -55,16 +57,16 @@ pub(super) fn captured(nested: &Unit, found: &mut HashSet<SymId>) {
 fn exposed_in(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
     let mut from = 0;
     while from < block.len() {
-        let len = stretch::len(unit, &block[from..]);
+        let len = straight_line::len(unit, &block[from..]);
         if len > 0 {
             let mut assigned = HashSet::new();
             for stmt in &block[from..from + len] {
-                stretch::for_each_read(stmt, &mut |s| {
+                straight_line::for_each_read(stmt, &mut |s| {
                     if !assigned.contains(&s) {
                         found.insert(s);
                     }
                 });
-                assigned.extend(stretch::scalar_target(unit, stmt));
+                assigned.extend(straight_line::scalar_target(unit, stmt));
             }
             from += len;
             continue;

@@ -41,12 +41,12 @@
 //! assigned to them earlier in the stretch, which names only what was assigned still earlier, so the
 //! replacement terminates.
 
-mod affine;
+mod coefficient;
 mod decimal;
 mod emit;
 mod linear;
 mod liveness;
-mod stretch;
+mod straight_line;
 
 use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, SymId, Unit, for_each_symbol};
 use farfel_lang::storage::UnitStorage;
@@ -61,7 +61,7 @@ const MOST_ROUNDS: usize = 4;
 /// `derivatives` are the symbols of the unit that hold tangents: dummy arguments, locals,
 /// results. Symbols that hold tangents of an earlier differentiation are ordinary
 /// variables here.
-pub fn collect(unit: &mut Unit, derivatives: &HashSet<SymId>) {
+pub fn preaccumulate(unit: &mut Unit, derivatives: &HashSet<SymId>) {
     for _ in 0..MOST_ROUNDS {
         let mut body = std::mem::take(&mut unit.body);
         let changed = Pass::new(unit, &body, derivatives).block(&mut body);
@@ -110,7 +110,7 @@ impl<'a> Pass<'a> {
         let mut changed = false;
         let mut from = 0;
         while from < block.len() {
-            let to = from + stretch::len(self.unit, &block[from..]);
+            let to = from + straight_line::len(self.unit, &block[from..]);
             if to > from {
                 let removed = self.stretch(&mut block[from..to], &mut changed);
                 let mut at = 0;
@@ -131,7 +131,7 @@ impl<'a> Pass<'a> {
                 }
             }
             if let StmtKind::LogicalIf(_, inner) = &mut stmt.kind
-                && stretch::len(self.unit, std::slice::from_ref(inner)) == 1
+                && straight_line::len(self.unit, std::slice::from_ref(inner)) == 1
             {
                 // Nothing can be removed: the IF needs its statement.
                 self.stretch(std::slice::from_mut(inner), &mut changed);

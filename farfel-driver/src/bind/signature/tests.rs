@@ -1,5 +1,5 @@
 use super::*;
-use farfel_lang::effects::Dummies;
+use farfel_lang::effects::DummyAssumptions;
 use farfel_lang::syntax::{ReadOptions, parse_with};
 
 /// What becomes of the arguments of the first subprogram; else what is wrong with the settings.
@@ -11,16 +11,16 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
     let errors = [parsed.diagnostics, resolve(&mut parsed.program)].concat();
     assert!(!diagnostic::any_errors(&errors), "{source}\n{errors:?}");
     let program = parsed.program;
-    let assigned = Assigned::with(&program, Dummies::Closures);
+    let assigned = Assigned::with(&program, DummyAssumptions::Closures);
     let intents = Intents::of(&program);
     let table: SignatureSettings = toml::from_str(settings).unwrap();
-    let mut maker = Maker::new(&program.units[0], &table, &assigned, &intents);
-    let signature = maker.signature();
-    if !maker.errors.is_empty() {
-        return Err(maker.errors);
+    let mut builder = SignatureBuilder::new(&program.units[0], &table, &assigned, &intents);
+    let signature = builder.signature();
+    if !builder.errors.is_empty() {
+        return Err(builder.errors);
     }
     let shown = (0..signature.roles.len()).map(|p| {
-        let name = maker.name(p).to_ascii_lowercase();
+        let name = builder.name(p).to_ascii_lowercase();
         let status = signature.statuses.iter().find(|s| s.position == p);
         let wrong = status.map_or(String::new(), |s| {
             let wrong: Vec<String> = s.wrong.iter().map(|(o, v)| format!("{o}{v}")).collect();
@@ -37,11 +37,11 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
             }
             Role::Given => String::new(),
             Role::Size(arrays) => {
-                let one = |s: &Source| match s.what {
-                    What::Elements => maker.name(s.position).to_owned(),
+                let one = |s: &SizeSource| match s.what {
+                    Measure::Elements => builder.name(s.position).to_owned(),
                     what => {
                         let word = what.words().split(' ').next_back().unwrap();
-                        format!("{}.{}", maker.name(s.position), word)
+                        format!("{}.{}", builder.name(s.position), word)
                     }
                 };
                 let arrays: Vec<String> = arrays.iter().map(one).collect();

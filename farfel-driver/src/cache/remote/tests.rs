@@ -92,15 +92,15 @@ const NOTHING: [String; 0] = [];
 #[test]
 fn what_one_uploads_another_gets_with_the_bytes_for_its_own_disk() {
     let map = Arc::new(Map::default());
-    let said = run(&map, None, |remote| (0..50).for_each(|n| put(remote, n)));
-    assert_eq!(said, NOTHING);
+    let notices = run(&map, None, |remote| (0..50).for_each(|n| put(remote, n)));
+    assert_eq!(notices, NOTHING);
     assert_eq!(map.names().len(), 50);
-    let said = run(&map, None, |remote| {
+    let notices = run(&map, None, |remote| {
         let found = remote.get(key(7).digest());
         assert_eq!(found, Some((entry(7), bytes(7))));
         assert_eq!(get(remote, 50), None);
     });
-    assert_eq!(said, NOTHING);
+    assert_eq!(notices, NOTHING);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn one_that_is_only_read_gets_nothing() {
         remote_read_only: true,
         ..CacheSettings::default()
     };
-    let said = limited(&map, &settings, None, |remote| put(remote, 1));
-    assert_eq!((map.names().len(), said.len()), (0, 0));
+    let notices = limited(&map, &settings, None, |remote| put(remote, 1));
+    assert_eq!((map.names().len(), notices.len()), (0, 0));
 }
 
 #[test]
@@ -120,18 +120,18 @@ fn one_that_refuses_is_asked_once() {
         fails: true,
         ..Map::default()
     });
-    let said = run(&map, None, |remote| {
+    let notices = run(&map, None, |remote| {
         for n in 0..5 {
             assert_eq!(get(remote, n), None);
             put(remote, n);
         }
     });
     let expected = "the remote cache test://host/place is not used in this run: it refuses";
-    assert_eq!(said, [expected]);
+    assert_eq!(notices, [expected]);
     assert_eq!(map.reads.load(Ordering::Relaxed), 1);
     // Uploads are not retried again and again either.
-    let said = run(&map, None, |remote| (0..5).for_each(|n| put(remote, n)));
-    assert_eq!(said, [expected]);
+    let notices = run(&map, None, |remote| (0..5).for_each(|n| put(remote, n)));
+    assert_eq!(notices, [expected]);
 }
 
 #[test]
@@ -141,13 +141,13 @@ fn what_is_no_entry_ends_it() {
     for garbage in [&b"<html>Log in first"[..], b"", b"\0"] {
         map.change(|bytes| *bytes = garbage.to_vec());
         let before = map.reads.load(Ordering::Relaxed);
-        let said = run(&map, None, |remote| {
+        let notices = run(&map, None, |remote| {
             (0..5).for_each(|n| assert_eq!(get(remote, n), None));
         });
-        assert_eq!(said.len(), 1);
+        assert_eq!(notices.len(), 1);
         assert!(
-            said[0].ends_with("something that is not an entry"),
-            "{said:?}"
+            notices[0].ends_with("something that is not an entry"),
+            "{notices:?}"
         );
         assert_eq!(map.reads.load(Ordering::Relaxed), before + 1);
     }
@@ -159,17 +159,17 @@ fn a_damaged_entry_is_made_again_and_replaced_but_three_are_too_many() {
     run(&map, None, |remote| (0..5).for_each(|n| put(remote, n)));
     map.change(|bytes| *bytes.last_mut().unwrap() ^= 1);
     let damaged = "an entry of the remote cache test://host/place is damaged";
-    let said = run(&map, None, |remote| {
+    let notices = run(&map, None, |remote| {
         assert_eq!(get(remote, 0), None);
         put(remote, 0);
     });
-    assert_eq!(said, [damaged]);
+    assert_eq!(notices, [damaged]);
     let before = map.reads.load(Ordering::Relaxed);
-    let said = run(&map, None, |remote| {
+    let notices = run(&map, None, |remote| {
         assert_eq!(get(remote, 0), Some(entry(0)));
         (1..5).for_each(|n| assert_eq!(get(remote, n), None));
     });
-    assert_eq!(said, [damaged]);
+    assert_eq!(notices, [damaged]);
     assert_eq!(map.reads.load(Ordering::Relaxed), before + 4);
     // A truncated entry is damaged, wherever it is cut.
     map.change(|bytes| bytes.truncate(bytes.len() / 2));
@@ -216,11 +216,11 @@ fn with_a_secret_only_what_is_sealed_with_it_is_taken() {
     let theirs = Seal::new(Some("theirs")).close(bytes(1));
     for planted in [bytes(1), theirs, [bytes(1), vec![0; 32]].concat()] {
         map.entries.lock().unwrap().insert(sealed.clone(), planted);
-        let said = run(&map, Some("ours"), |remote| {
+        let notices = run(&map, Some("ours"), |remote| {
             assert_eq!(get(remote, 1), None)
         });
         assert_eq!(
-            said,
+            notices,
             [
                 "an entry of the remote cache test://host/place is damaged, or not sealed \
               with this secret"
@@ -235,11 +235,11 @@ fn one_that_answers_slowly_for_nothing_is_given_up() {
         pause: Duration::from_millis(60),
         ..Map::default()
     });
-    let said = run(&map, None, |remote| {
+    let notices = run(&map, None, |remote| {
         (0..20).for_each(|n| assert_eq!(get(remote, n), None));
     });
     assert_eq!(
-        said,
+        notices,
         ["the remote cache test://host/place is not used in this run: it is too slow"]
     );
     // Five times a hundred milliseconds are allowed.
@@ -253,13 +253,13 @@ fn uploads_keep_nobody_waiting() {
         ..Map::default()
     });
     let start = Instant::now();
-    let said = run(&map, None, |remote| {
+    let notices = run(&map, None, |remote| {
         (0..1000).for_each(|n| put(remote, n));
     });
     // All of them would take 50 seconds.
     assert!(start.elapsed() < Duration::from_secs(10));
     assert_eq!(
-        said,
+        notices,
         [
             "the remote cache test://host/place is not used in this run: it takes what is \
           uploaded too slowly"

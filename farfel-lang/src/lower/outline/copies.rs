@@ -14,11 +14,11 @@
 //! The subroutine begins with `X = X_V` and ends with `Y_V = Y`.
 
 use super::Outline;
-use super::sharing::Tied;
+use super::sharing::SharedVariables;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdBlock, AdItem, AdMode, Attributes, Expr, ExprKind, Origin, Place, SpecKind, Stmt, SymId,
-    Symbol, Unit,
+    AdBlock, AdItem, AdMode, Attributes, Expr, ExprKind, Origin, SpecKind, Stmt, StorageClass,
+    SymId, Symbol, Unit,
 };
 use crate::lower::elements;
 use crate::lower::import::Import;
@@ -27,7 +27,7 @@ use crate::types::{rank, type_of};
 
 /// The copies that a block requires.
 #[derive(Default)]
-pub(super) struct Copies {
+pub(super) struct LocalCopies {
     /// The statements before the block.
     pub before: Vec<Stmt>,
     /// The statements at the beginning of the block.
@@ -43,13 +43,13 @@ impl Outline<'_> {
         &mut self,
         unit: &mut Unit,
         block: &mut AdBlock,
-        tied: &[Tied],
+        tied: &[SharedVariables],
         span: Span,
-    ) -> Copies {
-        let mut copies = Copies::default();
+    ) -> LocalCopies {
+        let mut copies = LocalCopies::default();
         let (independents, dependents) = block.named();
         let stands = |s: SymId| {
-            matches!(unit.symbols[s].place, Place::Common(_))
+            matches!(unit.symbols[s].storage_class, StorageClass::Common(_))
                 || tied.iter().any(|t| t.members.contains(&s))
         };
         let mut all: Vec<SymId> = Vec::new();
@@ -84,7 +84,7 @@ impl Outline<'_> {
         let name = unit.symbols.unused(&wanted, &|n| self.taken.contains(n));
         let copy = unit.symbols.add(Symbol {
             name,
-            place: Place::Local,
+            storage_class: StorageClass::Local,
             saved: false,
             init: None,
             external: false,
@@ -111,7 +111,7 @@ impl Outline<'_> {
             }
         };
         let body = vec![Stmt::assign(of(to), of(from), span)];
-        elements::over(&dims, &indices, body, span)
+        elements::loops_over(&dims, &indices, body, span)
     }
 
     /// Computes the values of functions in the opening first: they may change variables that are
@@ -172,12 +172,17 @@ impl Outline<'_> {
 
     /// Adds the variables of a block that share storage to the subroutine with its statements,
     /// where they share storage in the same way.
-    pub(super) fn tie(unit: &Unit, outlined: &mut Unit, import: &mut Import, tied: &[Tied]) {
+    pub(super) fn tie(
+        unit: &Unit,
+        outlined: &mut Unit,
+        import: &mut Import,
+        tied: &[SharedVariables],
+    ) {
         for t in tied {
             for m in &t.members {
-                match unit.symbols[*m].place {
-                    Place::Common(_) => import.symbol(outlined, *m),
-                    _ => import.add(outlined, *m, Place::Local),
+                match unit.symbols[*m].storage_class {
+                    StorageClass::Common(_) => import.symbol(outlined, *m),
+                    _ => import.add(outlined, *m, StorageClass::Local),
                 };
             }
             let mut groups = Vec::new();

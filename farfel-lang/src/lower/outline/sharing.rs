@@ -8,7 +8,7 @@ use crate::storage::{Area, UnitStorage};
 use std::collections::BTreeSet;
 
 /// The facts needed to decide whether the arguments of a block's subroutine share storage.
-pub(super) struct Sharing {
+pub(super) struct StorageSharing {
     assigned: Assigned,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct Sharing {
 /// in which the block uses variables that EQUIVALENCE puts there. The subroutine declares all of
 /// them, sharing storage in the same way. For local variables, some that cover the others carry
 /// their values in and out.
-pub(super) struct Tied {
+pub(super) struct SharedVariables {
     /// All variables of the group.
     pub members: Vec<SymId>,
     /// Variables that together cover the others, without overlap.
@@ -24,7 +24,7 @@ pub(super) struct Tied {
 }
 
 /// The variables that a block names.
-pub(super) struct Named<'a> {
+pub(super) struct BlockVariables<'a> {
     /// In its statements.
     pub mentioned: &'a BTreeSet<SymId>,
     /// In its opening or closing, as independent variables.
@@ -47,7 +47,7 @@ pub(super) fn independents_inside(block: &AdBlock) -> BTreeSet<SymId> {
     found
 }
 
-impl Named<'_> {
+impl BlockVariables<'_> {
     fn is_differentiated_by(&self, s: SymId) -> bool {
         self.independents.contains(&s) || self.inside.contains(&s)
     }
@@ -58,14 +58,14 @@ impl Named<'_> {
     }
 }
 
-impl Sharing {
+impl StorageSharing {
     /// Returns `None` if no unit with an AD block has an EQUIVALENCE. `with_blocks` holds the
     /// indices of the units with AD blocks.
     pub fn of(program: &Program, with_blocks: &[usize]) -> Option<Self> {
         let concerned = with_blocks
             .iter()
             .any(|i| has_equivalence(&program.units[*i]));
-        concerned.then(|| Sharing {
+        concerned.then(|| StorageSharing {
             assigned: Assigned::of(program),
         })
     }
@@ -73,7 +73,12 @@ impl Sharing {
     /// Returns the groups of local variables that share storage if the block names several of them
     /// and changes, or is differentiated with respect to, at least one; and the COMMON blocks that
     /// it uses under names from an EQUIVALENCE.
-    pub fn tied(&self, unit: &Unit, block: &AdBlock, named: &Named) -> Vec<Tied> {
+    pub fn tied(
+        &self,
+        unit: &Unit,
+        block: &AdBlock,
+        named: &BlockVariables,
+    ) -> Vec<SharedVariables> {
         if !has_equivalence(unit) {
             return Vec::new();
         }
@@ -105,7 +110,7 @@ impl Sharing {
                 if several {
                     return None;
                 }
-                Some(Tied {
+                Some(SharedVariables {
                     members: area.members.iter().map(|m| m.sym).collect(),
                     carriers: match area.block {
                         None => carriers(unit, area)?,
@@ -123,9 +128,9 @@ impl Sharing {
         &self,
         unit: &Unit,
         block: &AdBlock,
-        named: &Named,
+        named: &BlockVariables,
         arguments: &BTreeSet<SymId>,
-        tied: &[Tied],
+        tied: &[SharedVariables],
         span: Span,
     ) -> Option<Diagnostic> {
         if !has_equivalence(unit) {

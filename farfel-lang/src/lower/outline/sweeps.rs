@@ -22,7 +22,7 @@ impl Outline<'_> {
         let StmtKind::Ad(block) = &stmt.kind else {
             return None;
         };
-        let count = &block.several.as_ref()?.count;
+        let count = &block.vector_mode.as_ref()?.count;
         let bound = |s: SymId| self.counts.contains(&(unit.name.clone(), s));
         let known = match count.kind {
             ExprKind::Var(s) if bound(s) => true,
@@ -48,8 +48,8 @@ impl Outline<'_> {
         let mut end_span = span;
         if let StmtKind::Ad(block) = &mut stmt.kind {
             end_span = block.end_span;
-            if let Some(several) = &mut block.several {
-                several.count = Expr::var(number, count.span);
+            if let Some(vector_mode) = &mut block.vector_mode {
+                vector_mode.count = Expr::var(number, count.span);
             }
         }
         let name = unused_name(&format!("{}_SWEEP1", unit.name), &|n| {
@@ -58,7 +58,7 @@ impl Outline<'_> {
         self.taken.insert(name.clone());
         let mut all = AdBlock {
             mode: AdMode::Forward,
-            several: None,
+            vector_mode: None,
             opening: Vec::new(),
             body: vec![stmt],
             closing: Vec::new(),

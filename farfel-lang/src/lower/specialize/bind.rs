@@ -2,9 +2,9 @@
 
 use super::slots::Slot;
 use super::{Key, Specializer};
-use crate::ir::{Arg, Class, Expr, ExprKind, Name, Place, SymId, Symbol, Unit};
+use crate::ir::{Arg, Class, Expr, ExprKind, Name, StorageClass, SymId, Symbol, Unit};
 use crate::lower::calls::{
-    Constant, check_calls, check_intrinsic, for_each_call_mut, global, seen_of,
+    KnownProcedure, caller_view_of, check_calls, check_intrinsic, for_each_call_mut, global,
 };
 use crate::lower::import::Import;
 use crate::source::Span;
@@ -37,7 +37,9 @@ impl Specializer<'_> {
                 continue;
             };
             let known = match procedure {
-                Constant::Global(name) => self.places.get(name).map(|i| &self.program.units[*i]),
+                KnownProcedure::Global(name) => {
+                    self.places.get(name).map(|i| &self.program.units[*i])
+                }
                 _ => None,
             };
             let span = args.get(i).map_or(Span::NONE, |a| a.span);
@@ -96,10 +98,10 @@ impl Specializer<'_> {
                 span,
                 ..copy.symbols[dummy].clone()
             };
-            let id = procedure.symbol(copy, known.map(seen_of), (dummy, &seen));
+            let id = procedure.symbol(copy, known.map(caller_view_of), (dummy, &seen));
             if let Some(unit) = known {
                 check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
-            } else if let Constant::Intrinsic(name) = procedure {
+            } else if let KnownProcedure::Intrinsic(name) = procedure {
                 check_intrinsic(copy, dummy, name, span, self.diagnostics);
             }
             copy.undeclare(dummy);
@@ -176,7 +178,7 @@ impl Specializer<'_> {
             return None;
         }
         key.1.iter().position(|bound| match bound {
-            Some((Constant::Global(name), _)) => self.held(name).contains(&own),
+            Some((KnownProcedure::Global(name), _)) => self.held(name).contains(&own),
             _ => false,
         })
     }
@@ -219,7 +221,7 @@ pub(super) fn procedure_like(unit: &mut Unit, copy: Name, like: SymId) -> SymId 
         class: known.class.clone(),
         ty: known.ty,
         length: known.length.clone(),
-        place: Place::Global,
+        storage_class: StorageClass::Global,
         ..Symbol::new(copy, known.span)
     };
     let id = unit.symbols.add(symbol);

@@ -4,9 +4,9 @@ use super::slots::Slot;
 use super::{Key, Specializer};
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
-use crate::ir::{Expr, ExprKind, Name, Place, SymId, Unit};
-use crate::lower::calls::{Constant, for_each_call};
-use crate::lower::copies::{Bound, Captured, Copy, Use};
+use crate::ir::{Expr, ExprKind, Name, StorageClass, SymId, Unit};
+use crate::lower::calls::{KnownProcedure, for_each_call};
+use crate::lower::copies::{BoundDummy, CapturedVariable, CopyUse, SubprogramCopy};
 use crate::lower::naming::text;
 use crate::lower::prune::reached;
 use crate::source::Span;
@@ -14,16 +14,16 @@ use std::collections::HashSet;
 
 impl Specializer<'_> {
     /// Returns the record of a new copy, without its name.
-    pub(super) fn record(&self, target: &Unit, key: &Key, used: Use) -> Copy {
+    pub(super) fn record(&self, target: &Unit, key: &Key, used: CopyUse) -> SubprogramCopy {
         let dummy = |at: usize| {
             let s = target.args.get(at).and_then(|a| a.sym());
             s.map_or_else(Name::default, |s| target.symbols[s].name.clone())
         };
         // The variables that the closure argument at a position captures, under its own names for
         // them.
-        let captured = |procedure: &Constant, slots: &[Slot], number: usize| {
+        let captured = |procedure: &KnownProcedure, slots: &[Slot], number: usize| {
             let unit = match procedure {
-                Constant::Global(name) => self.find(name)?,
+                KnownProcedure::Global(name) => self.find(name)?,
                 _ => return None,
             };
             let first = unit.args.len().checked_sub(slots.len())?;
@@ -39,18 +39,18 @@ impl Specializer<'_> {
                     Slot::Ordinary(j) => Some(dummy(*j)),
                     Slot::Closure(j, k) => at(*j).and_then(|(p, s)| captured(p, s, *k)),
                 };
-                Some(Captured {
+                Some(CapturedVariable {
                     name: captured(procedure, slots, k)?,
                     same_as,
                 })
             });
-            Some(Bound {
+            Some(BoundDummy {
                 dummy: dummy(i),
                 procedure: text(procedure),
                 captured: all.collect(),
             })
         });
-        Copy {
+        SubprogramCopy {
             name: Name::default(),
             of: target.name.clone(),
             bound: bound.collect(),
@@ -70,17 +70,17 @@ impl Specializer<'_> {
             if captured.is_empty() {
                 caller.declare(p);
                 a.kind = ExprKind::Var(p);
-            } else if caller.symbols[callee].place != Place::Dummy {
+            } else if caller.symbols[callee].storage_class != StorageClass::Dummy {
                 // In copies of the caller, the dummy procedure may be known.
-                self.cannot_follow(caller, callee, p, a.span);
+                self.report_unfollowed(caller, callee, p, a.span);
             }
         }
     }
 
-    fn cannot_follow(&mut self, caller: &Unit, callee: SymId, procedure: SymId, span: Span) {
+    fn report_unfollowed(&mut self, caller: &Unit, callee: SymId, procedure: SymId, span: Span) {
         let callee = &caller.symbols[callee];
-        let (why, help) = match callee.place {
-            Place::Dummy => (
+        let (why, help) = match callee.storage_class {
+            StorageClass::Dummy => (
                 "a dummy procedure that code outside of the program chooses",
                 format!(
                     "call {} with a procedure for {} in this program, and do not export it",
@@ -135,7 +135,7 @@ impl Specializer<'_> {
             });
         }
         for (unit, callee, procedure, span) in errors {
-            self.cannot_follow(&unit, callee, procedure, span);
+            self.report_unfollowed(&unit, callee, procedure, span);
         }
         let mut left = left.into_iter().zip(reached);
         self.program
@@ -145,7 +145,7 @@ impl Specializer<'_> {
 
     /// Reports that a procedure would have to hold itself, and so on without end. `at` is the
     /// position of the dummy procedure to which it would be bound.
-    pub(super) fn grows(&mut self, key: &Key, at: usize, used: &Use) {
+    pub(super) fn report_growth(&mut self, key: &Key, at: usize, used: &CopyUse) {
         /// The number of calls that are enough to show the cycle of the recursion.
         const SHOWN: usize = 4;
         if any_errors(self.diagnostics) {
@@ -173,7 +173,7 @@ impl Specializer<'_> {
         ));
         let mut at = &used.unit;
         for _ in 0..SHOWN {
-            let Some(copy) = self.place_made.get(at).and_then(|i| self.made.get(*i)) else {
+            let Some(copy) = self.copy_indices.get(at).and_then(|i| self.made.get(*i)) else {
                 break;
             };
             let Some(first) = copy.uses.first() else {
@@ -186,7 +186,7 @@ impl Specializer<'_> {
     }
 
     /// Reports that a subprogram has reached the maximum number of copies.
-    pub(super) fn too_many(&mut self, target: Span, root: &Name, used: &Use) {
+    pub(super) fn report_too_many_copies(&mut self, target: Span, root: &Name, used: &CopyUse) {
         let most = self.most_copies;
         self.diagnostics.push(
             Diagnostic::error(

@@ -139,7 +139,7 @@ impl Stager<'_> {
         let target = Expr::new(element, span);
         out.extend(self.calls_once(&mut value, span));
         let body = vec![Stmt::assign(target, value, span)];
-        out.extend(elements::over(&dims, &indices, body, span));
+        out.extend(elements::loops_over(&dims, &indices, body, span));
         out
     }
 

@@ -4,15 +4,15 @@
 //! they change must be restored for it.
 
 use super::input;
-use super::unseen::only_compute;
+use super::observers::only_compute;
 use crate::callgraph::CallGraph;
 use crate::dataflow::Intents;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
 use crate::ir::{
-    AdMode, Class, Name, Place, Program, SpecKind, StmtKind, SymId, Type, Unit, walk_block,
+    AdMode, Class, Name, Program, SpecKind, StmtKind, StorageClass, SymId, Type, Unit, walk_block,
 };
-use crate::lower::outline::Blocks;
+use crate::lower::outline::OutlinedBlocks;
 use crate::source::Span;
 use crate::storage::{Area, Constants, UnitStorage};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -23,7 +23,7 @@ pub(super) struct HeadEffects {
     /// Which of its arguments it may assign.
     pub assigned: Vec<bool>,
     /// What the derivative must find in each of its arguments.
-    pub starts: Vec<Start>,
+    pub starts: Vec<RequiredValue>,
     /// The COMMON variables that it may assign.
     pub commons: Vec<ChangedCommon>,
     /// Whether it changes nothing else, and does nothing but compute.
@@ -34,7 +34,7 @@ pub(super) struct HeadEffects {
 
 /// The value that the derivative must find in an argument that the statements assign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
+pub(super) enum RequiredValue {
     /// Any value, since nothing reads it.
     Anything,
     /// The value from before the statements.
@@ -56,7 +56,7 @@ pub(super) struct ChangedCommon {
 
 impl HeadEffects {
     /// Computes the effects of the subroutine of every ADR block.
-    pub fn of(program: &Program, blocks: &Blocks) -> HashMap<Name, HeadEffects> {
+    pub fn of(program: &Program, blocks: &OutlinedBlocks) -> HashMap<Name, HeadEffects> {
         let mut heads: Vec<(usize, &Name, Span)> = Vec::new();
         for (i, unit) in program.units.iter().enumerate() {
             walk_block(&unit.body, &mut |s| {
@@ -72,7 +72,7 @@ impl HeadEffects {
         if heads.is_empty() {
             return HashMap::new();
         }
-        let layouts: Vec<_> = program.units.iter().map(Layout::of).collect();
+        let layouts: Vec<_> = program.units.iter().map(CommonLayout::of).collect();
         let mut search = Search {
             program,
             places: program
@@ -101,9 +101,9 @@ struct Search<'p> {
     graph: CallGraph,
     assigned: Assigned,
     intents: Intents,
-    known: HashMap<usize, Changes>,
+    known: HashMap<usize, UnitChanges>,
     /// The COMMON blocks that each unit declares.
-    layouts: Vec<BTreeMap<Name, Layout>>,
+    layouts: Vec<BTreeMap<Name, CommonLayout>>,
     /// For each COMMON block, the unit that declares the largest part of it, without its
     /// statements.
     longest: HashMap<Name, (usize, Rc<Unit>)>,
@@ -111,10 +111,10 @@ struct Search<'p> {
 
 /// The variables that a unit changes itself.
 #[derive(Default)]
-struct Changes {
+struct UnitChanges {
     /// The COMMON variables, by block.
     commons: BTreeMap<Name, BTreeSet<SymId>>,
-    /// Saved variables that share storage, which `state` does not move to COMMON.
+    /// Saved variables that share storage, which `saved_variables` does not move to COMMON.
     stuck: Vec<SymId>,
     /// The statements that receive values from outside of the program.
     input: Vec<Span>,
@@ -136,13 +136,13 @@ impl<'p> Search<'p> {
             effects.assigned.push(self.assigned.argument(head, p));
             let used = self.intents.get(head).and_then(|all| all.get(p));
             effects.starts.push(match used.is_none_or(|u| u.reads) {
-                true => Start::Before,
-                false => Start::Anything,
+                true => RequiredValue::Before,
+                false => RequiredValue::Anything,
             });
         }
         let (assigned, intents) = (&self.assigned, &self.intents);
         for p in input::read_by_head(unit, span, assigned, intents, &mut effects.errors) {
-            effects.starts[p] = Start::After;
+            effects.starts[p] = RequiredValue::After;
         }
         let mut closure: Vec<usize> = self.graph.reached(self.graph.index(head));
         closure.sort_by(|a, b| {
@@ -185,7 +185,7 @@ impl<'p> Search<'p> {
         effects
     }
 
-    fn changes(&mut self, at: usize) -> &Changes {
+    fn changes(&mut self, at: usize) -> &UnitChanges {
         let (program, assigned) = (self.program, &self.assigned);
         self.known
             .entry(at)
@@ -276,7 +276,7 @@ impl<'p> Search<'p> {
 /// it; of several such units, the first by name.
 fn longest(
     program: &Program,
-    layouts: &[BTreeMap<Name, Layout>],
+    layouts: &[BTreeMap<Name, CommonLayout>],
 ) -> HashMap<Name, (usize, Rc<Unit>)> {
     let mut found: HashMap<&Name, usize> = HashMap::new();
     for (i, declared) in layouts.iter().enumerate() {
@@ -308,7 +308,7 @@ fn declarations(unit: &Unit) -> Unit {
     }
 }
 
-fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
+fn changes(unit: &Unit, assigned: &Assigned) -> UnitChanges {
     let mut changed: HashSet<SymId> = assigned.in_unit(unit);
     // Include the variables that share storage with those that are assigned.
     let storage = UnitStorage::of(unit);
@@ -321,18 +321,18 @@ fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
         .specs
         .iter()
         .any(|s| matches!(&s.kind, SpecKind::Save(l) if l.is_empty()));
-    let mut found = Changes {
+    let mut found = UnitChanges {
         input: input::statements(unit),
-        ..Changes::default()
+        ..UnitChanges::default()
     };
     for id in unit.symbols.ids().filter(|id| changed.contains(id)) {
         let s = &unit.symbols[id];
-        match &s.place {
-            Place::Common(b) => {
+        match &s.storage_class {
+            StorageClass::Common(b) => {
                 found.commons.entry(b.clone()).or_default().insert(id);
             }
             // Variables that EQUIVALENCE puts into COMMON are there regardless of SAVE.
-            Place::Local
+            StorageClass::Local
                 if s.class == Class::Variable
                     && (s.saved || everything)
                     && !storage.is_in_common(id) =>
@@ -346,7 +346,7 @@ fn changes(unit: &Unit, assigned: &Assigned) -> Changes {
 }
 
 /// A COMMON block as declared in one unit.
-struct Layout {
+struct CommonLayout {
     members: Vec<SymId>,
     /// The type, length and number of elements of each member.
     shapes: Vec<(Option<Type>, i64, i64)>,
@@ -356,9 +356,9 @@ struct Layout {
     reach: i64,
 }
 
-impl Layout {
+impl CommonLayout {
     /// Returns the layouts of all blocks of a unit.
-    fn of(unit: &Unit) -> BTreeMap<Name, Layout> {
+    fn of(unit: &Unit) -> BTreeMap<Name, CommonLayout> {
         let storage = UnitStorage::of(unit);
         let constants = Constants::of(unit);
         let layout = |area: &Area| {
@@ -368,7 +368,7 @@ impl Layout {
                 let bytes = constants.element_size(s).unwrap_or(1);
                 (unit.symbols[s].ty, bytes, constants.count(s).unwrap_or(1))
             };
-            Layout {
+            CommonLayout {
                 members: named().map(|m| m.sym).collect(),
                 shapes: named().map(|m| shape(m.sym)).collect(),
                 size: named()

@@ -39,7 +39,7 @@ impl Stager<'_> {
         }
         let mut out = Vec::new();
         // Elements that the opening does not name also have a zero tangent.
-        for p in call.given.iter().filter(|p| tangents.contains_key(p)) {
+        for p in call.in_opening.iter().filter(|p| tangents.contains_key(p)) {
             let whole = |i: &AdItem| matches!(i, AdItem::Assign(a) if a.direction.is_none() && a.var.kind == ExprKind::Var(symbols[*p]));
             if !block.opening.iter().any(whole) {
                 out.extend(self.set_zero(tangents[p], symbols[*p], span));
@@ -52,7 +52,7 @@ impl Stager<'_> {
         for (p, tangent) in &tangents {
             let output_only =
                 request.dependents.contains(p) && assigned_before_use(head, &head.args, *p);
-            if !call.given.contains(p) && !output_only {
+            if !call.in_opening.contains(p) && !output_only {
                 out.extend(self.set_zero(*tangent, symbols[*p], span));
             }
         }

@@ -7,7 +7,7 @@ use crate::access::{self, Access, Role};
 use crate::dataflow::Intents;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::effects::Assigned;
-use crate::flow::Flow;
+use crate::flow::FlowGraph;
 use crate::ir::{ExprKind, IoKind, Stmt, StmtKind, SymId, Unit, walk_block, walk_block_mut};
 use crate::lower::bounds::bound_variables;
 use crate::source::Span;
@@ -23,7 +23,7 @@ pub(super) fn read_by_head(
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<usize> {
     let is_input = |s: &Stmt| !targets(head, s).is_empty();
-    let flow = Flow::of(head);
+    let flow = FlowGraph::of(head);
     let stmts = flow.stmts.iter().enumerate();
     let statements: Vec<(usize, &Stmt)> = stmts
         .filter(|(_, s)| is_input(s))
@@ -110,7 +110,7 @@ fn targets(unit: &Unit, stmt: &Stmt) -> HashSet<SymId> {
         && matches!(io.kind, IoKind::Read | IoKind::Inquire)
         && !io.is_internal(unit)
     {
-        access::own(unit, stmt, false, &mut |a| {
+        access::statement(unit, stmt, false, &mut |a| {
             if let Access::Variable {
                 sym, kind, role, ..
             } = a
@@ -149,7 +149,7 @@ fn without(block: &[Stmt], left_out: &dyn Fn(&Stmt) -> bool) -> Vec<Stmt> {
 }
 
 /// Whether one of these statements names the variable.
-fn named_in(flow: &Flow, nodes: &[bool], s: SymId) -> bool {
+fn named_in(flow: &FlowGraph, nodes: &[bool], s: SymId) -> bool {
     let mut named = false;
     for (stmt, _) in flow.stmts.iter().zip(nodes).filter(|(_, in_it)| **in_it) {
         stmt.for_each_own_symbol(&mut |x| named |= x == s);

@@ -8,28 +8,28 @@ mod assign;
 mod effects;
 mod forward;
 mod input;
+mod observers;
 mod order;
 mod reverse;
 mod suffix;
-mod unseen;
 
 pub(super) use order::order;
 
 use self::effects::HeadEffects;
+use self::observers::Observers;
 use self::suffix::Suffixes;
-use self::unseen::Naming;
-use super::bounds::{self, OnEntry};
+use super::bounds::{self, EntryBounds};
 use super::calls::has_ad_blocks;
-use super::compact::Changed;
+use super::compact::ChangedUnits;
 use super::naming::taken_names;
-use super::outline::Blocks;
+use super::outline::OutlinedBlocks;
 use super::prune::reached;
-use super::state::share;
+use super::saved_variables::share;
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     AdAssign, AdBlock, AdItem, AdMode, Attributes, Class, Dim, Directions, Expr, ExprKind, Name,
-    Origin, Place, Program, Request, Stmt, StmtKind, SymId, Symbol, Type, Unit, unused_name,
+    Origin, Program, Request, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, unused_name,
 };
 use crate::source::Span;
 use crate::storage::constant::integer;
@@ -39,9 +39,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// in bytes. Adds the names of the units that it changes to `changed`.
 pub(super) fn stage(
     program: &mut Program,
-    blocks: &Blocks,
+    blocks: &OutlinedBlocks,
     real: u8,
-    changed: &mut Changed,
+    changed: &mut ChangedUnits,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Request> {
     // Derivatives are copies of the units that they differentiate. Units in `changed` may contain
@@ -68,7 +68,7 @@ pub(super) fn stage(
             continue;
         }
         changed.insert(unit.name.clone());
-        let naming = Naming::of(unit);
+        let observers = Observers::of(unit);
         let body = std::mem::take(&mut unit.body);
         let unit_name = unit.name.clone();
         let mut stager = Stager {
@@ -77,16 +77,16 @@ pub(super) fn stage(
             blocks,
             heads: &heads,
             effects: &effects,
-            naming: &naming,
+            observers: &observers,
             taken: &mut taken,
             suffixes: &mut suffixes,
             requests: &mut requests,
-            on_entry: OnEntry::of(changing.remove(&unit_name).unwrap_or_default()),
+            on_entry: EntryBounds::of(changing.remove(&unit_name).unwrap_or_default()),
             diagnostics,
         };
         let body = stager.statements(body);
         let on_entry = stager.on_entry;
-        unit.body = on_entry.keep_at_entries(unit, body);
+        unit.body = on_entry.save_at_entries(unit, body);
     }
     requests
 }
@@ -101,7 +101,7 @@ struct HeadCall<'a> {
     /// The variables or procedures of the actual arguments.
     symbols: Vec<SymId>,
     /// The positions of the arguments that the opening names.
-    given: Vec<usize>,
+    in_opening: Vec<usize>,
     request: Request,
 }
 
@@ -115,15 +115,15 @@ struct Stager<'a> {
     unit: &'a mut Unit,
     /// The size of a default REAL in bytes.
     real: u8,
-    blocks: &'a Blocks,
+    blocks: &'a OutlinedBlocks,
     heads: &'a HashMap<Name, Unit>,
     effects: &'a HashMap<Name, HeadEffects>,
-    naming: &'a Naming,
+    observers: &'a Observers,
     taken: &'a mut HashSet<Name>,
     suffixes: &'a mut Suffixes,
     requests: &'a mut Vec<Request>,
     /// The values on entry on which the unit's array bounds depend.
-    on_entry: OnEntry,
+    on_entry: EntryBounds,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -182,25 +182,25 @@ impl<'a> Stager<'a> {
                 .filter_map(|s| symbols.iter().position(|x| *x == s))
                 .collect()
         };
-        let (given, taken) = (bases(&block.opening), bases(&block.closing));
+        let (in_opening, taken) = (bases(&block.opening), bases(&block.closing));
         // The tangent of an array of assumed size cannot be stored. If the block only passes the
         // array on, it may need none; the AD tool determines whether that is so.
         let needs_none = |p: usize| {
             assumed_size(&self.unit.symbols[symbols[p]])
-                && !given.contains(&p)
+                && !in_opening.contains(&p)
                 && !taken.contains(&p)
         };
         let paired: Vec<usize> = (0..symbols.len())
             .filter(|p| is_real(symbols[*p]) && !needs_none(*p))
             .collect();
         let (independents, dependents) = match block.mode {
-            AdMode::Forward => (given.clone(), taken),
-            AdMode::Reverse => (taken, given.clone()),
+            AdMode::Forward => (in_opening.clone(), taken),
+            AdMode::Reverse => (taken, in_opening.clone()),
         };
-        let several = block.several.as_ref();
+        let vector_mode = block.vector_mode.as_ref();
         let directions = Directions {
-            count: several.and_then(|s| integer(self.unit, &s.count)),
-            pattern: several.is_some_and(|s| s.pattern),
+            count: vector_mode.and_then(|s| integer(self.unit, &s.count)),
+            pattern: vector_mode.is_some_and(|s| s.pattern),
         };
         let request = Request {
             id: made_from.number,
@@ -211,7 +211,7 @@ impl<'a> Stager<'a> {
             independents,
             dependents,
             paired,
-            vector: several.is_some(),
+            vector: vector_mode.is_some(),
             directions,
             real: self.real,
             span,
@@ -222,7 +222,7 @@ impl<'a> Stager<'a> {
             callee,
             actuals,
             symbols,
-            given,
+            in_opening,
             request,
         };
         match call.block.mode {
@@ -250,10 +250,10 @@ impl<'a> Stager<'a> {
                 args.push(Expr::var(*t, span));
             }
         }
-        args.extend(call.block.several.iter().map(|s| s.count.clone()));
+        args.extend(call.block.vector_mode.iter().map(|s| s.count.clone()));
         let called = self.unit.symbols.add(Symbol {
             class: Class::Subroutine,
-            place: Place::Global,
+            storage_class: StorageClass::Global,
             ..Symbol::new(call.request.derivative.clone(), span)
         });
         self.requests.push(call.request.clone());
@@ -285,7 +285,7 @@ impl<'a> Stager<'a> {
     fn direct_destinations(&self, call: &HeadCall) -> BTreeMap<usize, SymId> {
         let HeadCall { block, symbols, .. } = call;
         let mut found: BTreeMap<usize, SymId> = BTreeMap::new();
-        if block.several.is_some() {
+        if block.vector_mode.is_some() {
             return found;
         }
         let mut taken: Vec<SymId> = Vec::new();
@@ -331,9 +331,12 @@ impl<'a> Stager<'a> {
             let (sv, sd) = (&self.unit.symbols[*v], &self.unit.symbols[*dest]);
             let fits = sv.ty == sd.ty
                 && sv.dims == sd.dims
-                && matches!(sd.place, Place::Local | Place::Dummy | Place::Result);
+                && matches!(
+                    sd.storage_class,
+                    StorageClass::Local | StorageClass::Dummy | StorageClass::Result
+                );
             if fits
-                && !call.given.contains(&p)
+                && !call.in_opening.contains(&p)
                 && !symbols.contains(dest)
                 && taken.iter().filter(|d| *d == v).count() == 1
                 && !found.values().any(|d| d == dest)
@@ -372,7 +375,7 @@ impl<'a> Stager<'a> {
                     format!(
                         "{} has {}, so that its {what} cannot be stored",
                         s.name,
-                        s.openness()
+                        s.missing_bounds()
                     ),
                 )
                 .related(s.span, "declared here")
@@ -381,13 +384,13 @@ impl<'a> Stager<'a> {
         }
         let wanted = format!("{}{}", s.name, call.request.suffix);
         let mut like = self.unit.symbols[of].clone();
-        if let Some(several) = &call.block.several {
+        if let Some(vector_mode) = &call.block.vector_mode {
             let directions = Dim {
                 lower: None,
-                upper: Some(several.count.clone()),
+                upper: Some(vector_mode.count.clone()),
             };
             like.dims.insert(0, directions);
-            if several.pattern {
+            if vector_mode.pattern {
                 like.ty = Some(Type::Logical(1));
                 like.length = None;
             }
@@ -408,7 +411,7 @@ impl<'a> Stager<'a> {
             .unused(wanted, &|n| self.taken.contains(n));
         let id = self.unit.symbols.add(Symbol {
             name,
-            place: Place::Local,
+            storage_class: StorageClass::Local,
             external: false,
             saved: false,
             init: None,

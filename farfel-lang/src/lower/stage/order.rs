@@ -3,7 +3,7 @@
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::ir::{Program, Request};
-use crate::lower::outline::Blocks;
+use crate::lower::outline::OutlinedBlocks;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 /// that have become calls of derivatives do not matter, as derivatives refer to the heads.
 pub(in crate::lower) fn order(
     program: &Program,
-    blocks: &Blocks,
+    blocks: &OutlinedBlocks,
     mut requests: Vec<Request>,
     propagated: bool,
     diagnostics: &mut Vec<Diagnostic>,

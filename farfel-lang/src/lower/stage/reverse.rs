@@ -27,7 +27,7 @@
 //! If the closing assigns a cotangent to a plain variable that plays no other part in the block,
 //! that variable itself is passed.
 
-use super::effects::{ChangedCommon, HeadEffects, Start};
+use super::effects::{ChangedCommon, HeadEffects, RequiredValue};
 use super::{HeadCall, Stager, assumed_size};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{AdItem, Class, Expr, ExprKind, Stmt, SymId, Type};
@@ -68,9 +68,9 @@ impl Stager<'_> {
                 let copy = self.copy(*s, 'C', call);
                 copies.insert(p, copy);
                 match effects.starts[p] {
-                    Start::Anything => {}
-                    Start::Before => before.extend(self.assign(copy, *s, span)),
-                    Start::After => after.push((copy, *s)),
+                    RequiredValue::Anything => {}
+                    RequiredValue::Before => before.extend(self.assign(copy, *s, span)),
+                    RequiredValue::After => after.push((copy, *s)),
                 }
             }
         }
@@ -129,8 +129,8 @@ impl Stager<'_> {
     fn is_unseen(&self, call: &HeadCall, effects: &HeadEffects) -> bool {
         let head = &call.request.head;
         let seen = |p: usize, s: SymId| {
-            let fresh = effects.starts[p] != Start::Anything;
-            effects.assigned[p] && !self.naming.is_unseen(s, head, fresh)
+            let fresh = effects.starts[p] != RequiredValue::Anything;
+            effects.assigned[p] && !self.observers.is_unseen(s, head, fresh)
         };
         let mut all = call.symbols.iter().enumerate();
         effects.only_computes && !all.any(|(p, s)| seen(p, *s))
@@ -176,7 +176,7 @@ impl Stager<'_> {
                 format!(
                     "{} has {}, so that its values from before the block cannot be kept",
                     s.name,
-                    s.openness()
+                    s.missing_bounds()
                 ),
             )
             .label("this block assigns it")

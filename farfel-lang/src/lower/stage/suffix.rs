@@ -1,6 +1,6 @@
 //! Chooses the suffixes of the names of derivatives.
 
-use crate::ir::{Name, Place, Program};
+use crate::ir::{Name, Program, StorageClass};
 use std::collections::HashSet;
 
 /// The suffixes that are available. An AD tool sees only a part of the program, so no name anywhere
@@ -18,7 +18,7 @@ impl Suffixes {
             alike(&unit.name, &mut in_use);
             for (_, symbol) in unit.symbols.iter() {
                 alike(&symbol.name, &mut in_use);
-                if let Place::Common(block) = &symbol.place {
+                if let StorageClass::Common(block) = &symbol.storage_class {
                     alike(block, &mut in_use);
                 }
             }

@@ -3,8 +3,8 @@
 use super::{Checker, count, plural, rank};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Arg, Class, EntryPoint, Expr, ExprKind, Name, Place, SymId, Symbol, Type, Unit, UnitKind,
-    walk_exprs,
+    Arg, Class, EntryPoint, Expr, ExprKind, Name, StorageClass, SymId, Symbol, Type, Unit,
+    UnitKind, walk_exprs,
 };
 use crate::source::Span;
 use crate::storage::constant::{self, names_in};
@@ -14,16 +14,16 @@ impl<'p> Checker<'_, 'p> {
     /// Returns the subprogram that a symbol of `unit` calls, if the program determines it.
     fn callee(&self, unit: &'p Unit, s: SymId) -> Option<EntryPoint<'p>> {
         let symbol = &unit.symbols[s];
-        match symbol.place {
-            Place::Global => self.globals.get(&symbol.name).copied(),
-            Place::Local => nested(unit, &symbol.name),
-            Place::Result => unit.entry_points().find(|e| *e.name == symbol.name),
-            Place::Host(_) => self
+        match symbol.storage_class {
+            StorageClass::Global => self.globals.get(&symbol.name).copied(),
+            StorageClass::Local => nested(unit, &symbol.name),
+            StorageClass::Result => unit.entry_points().find(|e| *e.name == symbol.name),
+            StorageClass::Host(_) => self
                 .around
                 .iter()
                 .rev()
                 .find_map(|u| nested(u, &symbol.name)),
-            Place::Dummy | Place::Common(_) | Place::Pointee(_) => None,
+            StorageClass::Dummy | StorageClass::Common(_) | StorageClass::Pointee(_) => None,
         }
     }
 
@@ -50,7 +50,7 @@ impl<'p> Checker<'_, 'p> {
             }
             return;
         }
-        if !symbol.class.is_procedure() && symbol.place != Place::Result {
+        if !symbol.class.is_procedure() && symbol.storage_class != StorageClass::Result {
             return;
         }
         super::super::interfaces::keywords(&symbol.name, args, self.diagnostics);
@@ -151,17 +151,17 @@ impl<'p> Checker<'_, 'p> {
                 ExprKind::Var(v) if !procedure => Some(&unit.symbols[v]),
                 _ => None,
             };
-            let help = named.and_then(|s| match (&s.class, &s.place) {
+            let help = named.and_then(|s| match (&s.class, &s.storage_class) {
                 (Class::StatementFunction(..), _) => Some(format!(
                     "a statement function cannot be passed; make {} a nested FUNCTION",
                     s.name
                 )),
-                (_, Place::Result) => Some(format!(
+                (_, StorageClass::Result) => Some(format!(
                     "inside of {0} its name means the result; FUNCTION {0}(...) RESULT(R) gives \
                      that another name",
                     unit.name
                 )),
-                (Class::Variable, Place::Local) if self.globals.contains_key(&s.name) => {
+                (Class::Variable, StorageClass::Local) if self.globals.contains_key(&s.name) => {
                     Some(format!(
                         "{0} is a variable here; write EXTERNAL {0} for the subprogram of this name",
                         s.name
@@ -301,7 +301,8 @@ fn references(unit: &Unit, function: SymId) -> bool {
 
 /// Returns the number of elements of an array with constant bounds.
 fn size(unit: &Unit, array: &Symbol) -> Option<i64> {
-    let foreign = matches!(array.place, Place::Host(_)) && array.dims.iter().any(names_in);
+    let foreign =
+        matches!(array.storage_class, StorageClass::Host(_)) && array.dims.iter().any(names_in);
     if array.dims.is_empty() || foreign {
         return None;
     }
@@ -327,7 +328,7 @@ fn extent(unit: &Unit, d: &crate::ir::Dim) -> Option<(i64, i64)> {
 /// the way to write assumed size before `*` existed.
 fn own_size(unit: &Unit, array: &Symbol) -> Option<i64> {
     let last = array.dims.last().and_then(|d| d.upper.as_ref())?;
-    let old = array.place == Place::Dummy && matches!(last.kind, ExprKind::Int(1));
+    let old = array.storage_class == StorageClass::Dummy && matches!(last.kind, ExprKind::Int(1));
     if old { None } else { size(unit, array) }
 }
 

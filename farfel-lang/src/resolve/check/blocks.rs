@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Place,
-    Several, Stmt, StmtId, StmtKind, SymId, Type, Unit, lost_items, walk_block,
+    AdAssign, AdBlock, AdItem, AdMode, Class, DoEnd, Expr, ExprKind, ImpliedDo, Label, Stmt,
+    StmtId, StmtKind, StorageClass, SymId, Type, Unit, VectorMode, overwritten_items, walk_block,
 };
 use crate::source::Span;
 use crate::storage::UnitStorage;
@@ -12,12 +12,12 @@ use crate::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
 /// The facts about one opening or closing.
-pub(super) struct List<'a> {
+pub(super) struct DerivativeList<'a> {
     pub unit: &'a Unit,
     /// TANGENT or COTANGENT.
     pub word: &'static str,
     opening: bool,
-    pub several: Option<&'a Several>,
+    pub vector_mode: Option<&'a VectorMode>,
     /// Returns whether an expression already has an error, or mentions a name that does.
     pub doubt: &'a dyn Fn(&Expr) -> bool,
 }
@@ -35,15 +35,15 @@ impl<'p> Checker<'_, 'p> {
             AdMode::Forward => ("TANGENT", &block.opening, &block.closing),
             AdMode::Reverse => ("COTANGENT", &block.closing, &block.opening),
         };
-        if let Some(several) = &block.several {
-            self.several(unit, block.mode, several, doubt);
+        if let Some(vector_mode) = &block.vector_mode {
+            self.vector_mode(unit, block.mode, vector_mode, doubt);
         }
         for (items, opening) in [(&block.opening, true), (&block.closing, false)] {
-            let list = List {
+            let list = DerivativeList {
                 unit,
                 word,
                 opening,
-                several: block.several.as_ref(),
+                vector_mode: block.vector_mode.as_ref(),
                 doubt,
             };
             for item in items {
@@ -62,7 +62,7 @@ impl<'p> Checker<'_, 'p> {
     }
 
     /// Checks an item. `around` holds the variables of the implied DOs around it.
-    fn item(&mut self, list: &List, item: &AdItem, around: &mut Vec<SymId>) {
+    fn item(&mut self, list: &DerivativeList, item: &AdItem, around: &mut Vec<SymId>) {
         let d = match item {
             AdItem::Assign(a) => {
                 self.direction(list, a);
@@ -143,8 +143,8 @@ impl<'p> Checker<'_, 'p> {
         around.pop();
     }
 
-    fn assignment(&mut self, list: &List, a: &AdAssign) {
-        let List {
+    fn assignment(&mut self, list: &DerivativeList, a: &AdAssign) {
+        let DerivativeList {
             unit,
             word,
             opening,
@@ -206,7 +206,7 @@ impl<'p> Checker<'_, 'p> {
             false => format!("the destination of a {derivative}"),
         };
         let found = type_of(unit, &a.other);
-        if list.several.is_some_and(|s| s.pattern) {
+        if list.vector_mode.is_some_and(|s| s.pattern) {
             if let Some(t) = found.filter(|t| !a.short && !matches!(t, Type::Logical(_))) {
                 let what = if opening { "value" } else { "destination" };
                 self.error(
@@ -255,8 +255,8 @@ impl<'p> Checker<'_, 'p> {
     }
 
     /// Reports assignments that are lost because the whole variable is assigned again later.
-    fn given_twice(&mut self, list: &List, items: &[AdItem]) {
-        for (later, lost) in lost_items(items, list.opening) {
+    fn given_twice(&mut self, list: &DerivativeList, items: &[AdItem]) {
+        for (later, lost) in overwritten_items(items, list.opening) {
             let AdItem::Assign(later) = &items[later] else {
                 continue;
             };
@@ -300,9 +300,9 @@ impl<'p> Checker<'_, 'p> {
             let mut look = |id: SymId| {
                 let s = &unit.symbols[id];
                 calls |= s.class.is_procedure();
-                calls_dummy |= s.class.is_procedure() && s.place == Place::Dummy;
-                calls_nested |=
-                    s.class.is_procedure() && matches!(s.place, Place::Local | Place::Host(_));
+                calls_dummy |= s.class.is_procedure() && s.storage_class == StorageClass::Dummy;
+                calls_nested |= s.class.is_procedure()
+                    && matches!(s.storage_class, StorageClass::Local | StorageClass::Host(_));
             };
             s.for_each_own_symbol(&mut look);
             s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut look));
@@ -317,11 +317,12 @@ impl<'p> Checker<'_, 'p> {
             let mut others = storage.overlapping(v);
             others.any(|o| assigned.contains(&o) || seen.contains(&o))
         };
-        let common = |u: &Unit, s: SymId| matches!(u.symbols[s].place, Place::Common(_));
+        let common =
+            |u: &Unit, s: SymId| matches!(u.symbols[s].storage_class, StorageClass::Common(_));
         let in_common =
             |v: SymId| common(unit, v) || storage.overlapping(v).any(|o| common(unit, o));
         let host = |v: SymId, is: &dyn Fn(&Unit, SymId) -> bool| {
-            matches!(unit.symbols[v].place, Place::Host(_))
+            matches!(unit.symbols[v].storage_class, StorageClass::Host(_))
                 && self.around.iter().any(|u| {
                     let outer = u.symbols.find(&unit.symbols[v].name);
                     outer.is_some_and(|s| is(u, s))
@@ -335,7 +336,10 @@ impl<'p> Checker<'_, 'p> {
                 let Some(v) = a.var.base().filter(|_| !doubt(&a.var)) else {
                     return;
                 };
-                let outside = matches!(unit.symbols[v].place, Place::Host(_) | Place::Dummy);
+                let outside = matches!(
+                    unit.symbols[v].storage_class,
+                    StorageClass::Host(_) | StorageClass::Dummy
+                );
                 let hidden = calls_nested
                     || calls_dummy && outside
                     || calls && (in_common(v) || host(v, &common))

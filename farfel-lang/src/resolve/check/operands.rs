@@ -6,31 +6,31 @@ use super::Checker;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::intrinsics::{Intrinsic, Op};
 use crate::ir::{
-    BinOp, Class, DoControl, Expr, ExprKind, ImpliedDo, Io, IoKind, Place, Stmt, StmtKind, SymId,
-    Type, UnOp, Unit,
+    BinOp, Class, DoControl, Expr, ExprKind, ImpliedDo, Io, IoKind, Stmt, StmtKind, StorageClass,
+    SymId, Type, UnOp, Unit,
 };
 use crate::source::Span;
 use crate::types::{rank, type_of};
 
 /// A set of types, regardless of their sizes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Types(u8);
+struct TypeSet(u8);
 
-const INTEGER: Types = Types(1);
-const REAL: Types = Types(2);
-const COMPLEX: Types = Types(4);
-const LOGICAL: Types = Types(8);
-const CHARACTER: Types = Types(16);
-const WHOLE_OR_REAL: Types = INTEGER.or(REAL);
-const FLOATING: Types = REAL.or(COMPLEX);
-const NUMBER: Types = WHOLE_OR_REAL.or(COMPLEX);
+const INTEGER: TypeSet = TypeSet(1);
+const REAL: TypeSet = TypeSet(2);
+const COMPLEX: TypeSet = TypeSet(4);
+const LOGICAL: TypeSet = TypeSet(8);
+const CHARACTER: TypeSet = TypeSet(16);
+const WHOLE_OR_REAL: TypeSet = INTEGER.or(REAL);
+const FLOATING: TypeSet = REAL.or(COMPLEX);
+const NUMBER: TypeSet = WHOLE_OR_REAL.or(COMPLEX);
 
-impl Types {
-    const fn or(self, other: Types) -> Types {
-        Types(self.0 | other.0)
+impl TypeSet {
+    const fn or(self, other: TypeSet) -> TypeSet {
+        TypeSet(self.0 | other.0)
     }
 
-    fn of(ty: Type) -> Types {
+    fn of(ty: Type) -> TypeSet {
         match ty {
             Type::Integer(_) => INTEGER,
             Type::Real(_) => REAL,
@@ -41,12 +41,12 @@ impl Types {
     }
 
     fn has(self, ty: Type) -> bool {
-        self.0 & Types::of(ty).0 != 0
+        self.0 & TypeSet::of(ty).0 != 0
     }
 
     /// Describes the types, for example `INTEGER or REAL`.
     fn words(self) -> String {
-        const ALL: [(Types, &str); 5] = [
+        const ALL: [(TypeSet, &str); 5] = [
             (INTEGER, "INTEGER"),
             (REAL, "REAL"),
             (COMPLEX, "COMPLEX"),
@@ -105,7 +105,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks a variable that counts or holds a label.
-    fn counter(&mut self, unit: &Unit, var: SymId, span: Span, types: Types) {
+    fn counter(&mut self, unit: &Unit, var: SymId, span: Span, types: TypeSet) {
         let symbol = &unit.symbols[var];
         if symbol.class != Class::Variable {
             return;
@@ -132,7 +132,7 @@ impl Checker<'_, '_> {
 
     /// Checks that an expression has one of some types. An expression without a type has an error
     /// of its own.
-    fn of_types(&mut self, unit: &Unit, e: &Expr, types: Types, what: &str) {
+    fn of_types(&mut self, unit: &Unit, e: &Expr, types: TypeSet, what: &str) {
         let has = match (&e.kind, type_of(unit, e)) {
             // Compilers accept bits for any type.
             (ExprKind::Bits(_), _) => return,
@@ -147,7 +147,7 @@ impl Checker<'_, '_> {
         ));
     }
 
-    fn scalar_of(&mut self, unit: &Unit, e: &Expr, types: Types, what: &str) {
+    fn scalar_of(&mut self, unit: &Unit, e: &Expr, types: TypeSet, what: &str) {
         self.of_types(unit, e, types, what);
         self.scalar(unit, e, what);
     }
@@ -200,9 +200,9 @@ impl Checker<'_, '_> {
                 // The dummy arguments of a host's statement function are in the host's symbol
                 // table.
                 Class::StatementFunction(dummies, _)
-                    if !matches!(unit.symbols[*s].place, Place::Host(_)) =>
+                    if !matches!(unit.symbols[*s].storage_class, StorageClass::Host(_)) =>
                 {
-                    self.formula(unit, *s, dummies, args, e);
+                    self.statement_function(unit, *s, dummies, args, e);
                 }
                 _ => {}
             },
@@ -251,7 +251,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn implied(&mut self, unit: &Unit, d: &ImpliedDo<Expr>, types: Types, span: Span) {
+    fn implied(&mut self, unit: &Unit, d: &ImpliedDo<Expr>, types: TypeSet, span: Span) {
         self.counter(unit, d.var, span, types);
         for e in [&d.from, &d.to].into_iter().chain(&d.step) {
             self.scalar_of(unit, e, types, "a limit of a loop");
@@ -265,7 +265,12 @@ impl Checker<'_, '_> {
 
     /// Checks that the dummy arguments of a statement function, and variables with the same names,
     /// are scalars.
-    pub(super) fn dummies_of_formula(&mut self, unit: &Unit, name: &str, dummies: &[SymId]) {
+    pub(super) fn statement_function_dummies(
+        &mut self,
+        unit: &Unit,
+        name: &str,
+        dummies: &[SymId],
+    ) {
         for d in dummies {
             let symbol = &unit.symbols[*d];
             if symbol.is_array() {
@@ -283,7 +288,14 @@ impl Checker<'_, '_> {
     }
 
     /// Checks a reference to a statement function.
-    fn formula(&mut self, unit: &Unit, f: SymId, dummies: &[SymId], args: &[Expr], e: &Expr) {
+    fn statement_function(
+        &mut self,
+        unit: &Unit,
+        f: SymId,
+        dummies: &[SymId],
+        args: &[Expr],
+        e: &Expr,
+    ) {
         let name = &unit.symbols[f].name;
         if dummies.len() != args.len() {
             let (n, s) = (dummies.len(), super::plural(dummies.len()));
@@ -300,7 +312,7 @@ impl Checker<'_, '_> {
             let what = format!("this argument of {name}");
             self.scalar(unit, a, &what);
             if let Some(ty) = unit.symbols[*d].ty {
-                self.of_types(unit, a, Types::of(ty), &what);
+                self.of_types(unit, a, TypeSet::of(ty), &what);
             }
         }
     }
@@ -309,7 +321,7 @@ impl Checker<'_, '_> {
     fn intrinsic(&mut self, unit: &Unit, i: &Intrinsic, args: &[Expr]) {
         let positional = |e: &&Expr| !matches!(e.kind, ExprKind::Keyword(..));
         let args: Vec<&Expr> = args.iter().take_while(positional).collect();
-        let Some(wants) = wants(i) else {
+        let Some(wants) = argument_requirements(i) else {
             return;
         };
         let what = format!("this argument of {}", i.name);
@@ -345,7 +357,7 @@ impl Checker<'_, '_> {
         {
             for e in others {
                 if let Some(s) = type_of(unit, e)
-                    && Types::of(s) != Types::of(t)
+                    && TypeSet::of(s) != TypeSet::of(t)
                     && !matches!(e.kind, ExprKind::Bits(_))
                 {
                     self.error(Diagnostic::error(
@@ -427,9 +439,9 @@ impl Checker<'_, '_> {
 
 /// Returns the types that a control in an input or output statement accepts; none if it is a label
 /// or the like.
-fn tag(kind: IoKind, word: &str) -> Types {
+fn tag(kind: IoKind, word: &str) -> TypeSet {
     match (kind, word) {
-        (_, "ERR" | "END" | "EOR" | "NML" | "FMT" | "UNIT") => Types(0),
+        (_, "ERR" | "END" | "EOR" | "NML" | "FMT" | "UNIT") => TypeSet(0),
         (_, "IOSTAT" | "REC" | "RECL" | "SIZE" | "POS" | "NEWUNIT" | "ID") => INTEGER,
         (IoKind::Inquire, "NUMBER" | "NEXTREC" | "IOLENGTH") => INTEGER,
         (IoKind::Inquire, "EXIST" | "OPENED" | "NAMED" | "PENDING") => LOGICAL,
@@ -444,14 +456,14 @@ fn tag(kind: IoKind, word: &str) -> Types {
             "NAME" | "SEQUENTIAL" | "DIRECT" | "FORMATTED" | "UNFORMATTED" | "READ" | "WRITE"
             | "READWRITE" | "STREAM",
         ) => CHARACTER,
-        _ => Types(0),
+        _ => TypeSet(0),
     }
 }
 
 /// The requirements of an intrinsic function on its arguments.
-struct Wants {
+struct ArgumentRequirements {
     /// The types of the first arguments.
-    types: Vec<Types>,
+    types: Vec<TypeSet>,
     /// Whether the last of the types holds for all further arguments.
     all: bool,
     /// Whether all arguments must have the same type.
@@ -461,18 +473,18 @@ struct Wants {
 }
 
 /// Returns the requirements that can be checked here; `None` if there are none.
-fn wants(i: &Intrinsic) -> Option<Wants> {
-    let plain = |types: &[Types]| Wants {
+fn argument_requirements(i: &Intrinsic) -> Option<ArgumentRequirements> {
+    let plain = |types: &[TypeSet]| ArgumentRequirements {
         types: types.to_vec(),
         all: types.len() == 1,
         alike: false,
         array: false,
     };
-    let alike = |types| Wants {
+    let alike = |types| ArgumentRequirements {
         alike: true,
         ..plain(&[types])
     };
-    let array = |types| Wants {
+    let array = |types| ArgumentRequirements {
         all: false,
         array: true,
         ..plain(&[types])
@@ -482,16 +494,18 @@ fn wants(i: &Intrinsic) -> Option<Wants> {
     Some(match i.name {
         "IAND" | "IOR" | "IEOR" | "ISHFT" | "ISHFTC" | "BTEST" | "IBSET" | "IBCLR" | "IBITS"
         | "NOT" | "CHAR" | "ACHAR" => plain(&[INTEGER]),
-        "ICHAR" | "IACHAR" | "LEN" | "LEN_TRIM" | "TRIM" | "ADJUSTL" | "ADJUSTR" => Wants {
-            all: false,
-            ..plain(&[CHARACTER])
-        },
+        "ICHAR" | "IACHAR" | "LEN" | "LEN_TRIM" | "TRIM" | "ADJUSTL" | "ADJUSTR" => {
+            ArgumentRequirements {
+                all: false,
+                ..plain(&[CHARACTER])
+            }
+        }
         "INDEX" | "SCAN" | "VERIFY" | "LGE" | "LGT" | "LLE" | "LLT" => {
             plain(&[CHARACTER, CHARACTER])
         }
         "REPEAT" => plain(&[CHARACTER, INTEGER]),
         "CEILING" | "FLOOR" | "EPSILON" | "TINY" | "EXPONENT" | "FRACTION" | "NEAREST"
-        | "SPACING" | "RRSPACING" | "SCALE" | "SET_EXPONENT" | "ISNAN" => Wants {
+        | "SPACING" | "RRSPACING" | "SCALE" | "SET_EXPONENT" | "ISNAN" => ArgumentRequirements {
             all: false,
             ..plain(&[REAL])
         },
@@ -505,7 +519,7 @@ fn wants(i: &Intrinsic) -> Option<Wants> {
         "BESJ0" | "BESJ1" | "BESY0" | "BESY1" | "BESSEL_J0" | "BESSEL_J1" | "BESSEL_Y0"
         | "BESSEL_Y1" => plain(&[REAL]),
         _ => match i.takes {
-            Some(ty) => plain(&[Types::of(ty)]),
+            Some(ty) => plain(&[TypeSet::of(ty)]),
             None => match i.op {
                 Op::Sqrt
                 | Op::Exp
@@ -518,7 +532,7 @@ fn wants(i: &Intrinsic) -> Option<Wants> {
                 | Op::Sinh
                 | Op::Cosh
                 | Op::Tanh => plain(&[FLOATING]),
-                Op::Atan => Wants {
+                Op::Atan => ArgumentRequirements {
                     all: false,
                     ..plain(&[FLOATING])
                 },

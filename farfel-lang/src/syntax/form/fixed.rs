@@ -1,10 +1,10 @@
 //! Determines which lines form a statement in fixed form.
 
 use super::statement::{HOLLERITH, Statement};
-use super::{Layout, Mode, Physical, Reader, Stop};
+use super::{LayoutError, PhysicalLine, ScanMode, ScanStop, StatementReader};
 use crate::diagnostic::{Diagnostic, rules};
 
-impl Reader {
+impl StatementReader {
     pub(super) fn next_fixed(&mut self, st: &mut Statement) -> bool {
         self.begin();
         let stop = match self.rest.take() {
@@ -14,16 +14,16 @@ impl Reader {
             }
             None => loop {
                 match self.fixed_line(self.pos) {
-                    Physical::End => return false,
-                    Physical::Blank => {
+                    PhysicalLine::End => return false,
+                    PhysicalLine::Blank => {
                         self.apart = true;
                         self.pos = self.next_line(self.pos);
                     }
-                    Physical::Comment { text } => {
+                    PhysicalLine::Comment { text } => {
                         self.comment(&mut st.comments, text);
                         self.pos = self.next_line(text);
                     }
-                    Physical::Initial {
+                    PhysicalLine::Initial {
                         label,
                         text,
                         column,
@@ -32,14 +32,14 @@ impl Reader {
                         self.set_label(st, label);
                         self.layout_error(st, error, text);
                         st.column = column as u32;
-                        if matches!(error, Some(Layout::Preprocessor)) {
+                        if matches!(error, Some(LayoutError::Preprocessor)) {
                             self.preprocessor = true;
                             self.pos = self.next_line(text);
                             return true;
                         }
                         break self.scan(st, text, column);
                     }
-                    Physical::Continuation { text, column } => {
+                    PhysicalLine::Continuation { text, column } => {
                         self.error(
                             st,
                             Diagnostic::error(
@@ -58,12 +58,12 @@ impl Reader {
         let mut stop = stop;
         loop {
             let column = match stop {
-                Stop::Semicolon(column) => {
+                ScanStop::Semicolon(column) => {
                     self.rest = Some(column);
                     break;
                 }
-                Stop::Line(column) => column,
-                Stop::Ampersand => self.last_column(),
+                ScanStop::Line(column) => column,
+                ScanStop::Ampersand => self.last_column(),
             };
             let Some((text, begin)) = self.fixed_continuation(st) else {
                 break;
@@ -71,9 +71,9 @@ impl Reader {
             // A card has 72 columns, and the blanks up to the last column belong to a constant.
             let pad = (self.last_column() + 1).saturating_sub(column);
             match &mut self.mode {
-                Mode::Code => {}
-                Mode::Quote(..) => self.value.extend(std::iter::repeat_n(b' ', pad)),
-                Mode::Hollerith(left, start) => {
+                ScanMode::Code => {}
+                ScanMode::Quote(..) => self.value.extend(std::iter::repeat_n(b' ', pad)),
+                ScanMode::Hollerith(left, start) => {
                     let pad = pad.min(*left);
                     *left -= pad;
                     let (left, start) = (*left, *start);
@@ -96,10 +96,10 @@ impl Reader {
         let (mut blank, mut commented) = (false, false);
         let found = loop {
             match self.fixed_line(at) {
-                Physical::Blank => blank = true,
-                Physical::Comment { .. } => commented = true,
-                Physical::Continuation { text, column } => break (text, column),
-                Physical::End | Physical::Initial { .. } => return None,
+                PhysicalLine::Blank => blank = true,
+                PhysicalLine::Comment { .. } => commented = true,
+                PhysicalLine::Continuation { text, column } => break (text, column),
+                PhysicalLine::End | PhysicalLine::Initial { .. } => return None,
             }
             at = self.next_line(at);
         };
@@ -107,7 +107,7 @@ impl Reader {
             // Only now is it known that these comments belong to the statement.
             let mut at = self.pos;
             while at < found.0 {
-                if let Physical::Comment { text } = self.fixed_line(at) {
+                if let PhysicalLine::Comment { text } = self.fixed_line(at) {
                     self.comment(&mut st.comments, text);
                 }
                 at = self.next_line(at);
@@ -117,9 +117,9 @@ impl Reader {
     }
 
     /// Classifies the line that begins at `pos`.
-    fn fixed_line(&self, pos: usize) -> Physical {
+    fn fixed_line(&self, pos: usize) -> PhysicalLine {
         if pos >= self.text.len() {
-            return Physical::End;
+            return PhysicalLine::End;
         }
         let mut at = pos;
         while self.byte(at) == 0x0c {
@@ -127,14 +127,14 @@ impl Reader {
         }
         let mut first = 0;
         if self.verbatim && self.goes_on(pos) {
-            return Physical::Comment { text: pos + 1 };
+            return PhysicalLine::Comment { text: pos + 1 };
         }
         match self.byte(at) {
-            b'C' | b'c' | b'*' | b'!' => return Physical::Comment { text: at + 1 },
+            b'C' | b'c' | b'*' | b'!' => return PhysicalLine::Comment { text: at + 1 },
             b'#' => return self.hash(at),
             b'D' | b'd' if self.is_debug_line(at) => {
                 if !self.columns.debug_lines {
-                    return Physical::Comment { text: at + 1 };
+                    return PhysicalLine::Comment { text: at + 1 };
                 }
                 first = 1;
             }
@@ -148,8 +148,8 @@ impl Reader {
             match c {
                 b'\n' => {
                     return match label {
-                        None => Physical::Blank,
-                        label => Physical::Initial {
+                        None => PhysicalLine::Blank,
+                        label => PhysicalLine::Initial {
                             label,
                             text: at,
                             column,
@@ -160,7 +160,7 @@ impl Reader {
                 b'\t' => {
                     // A tab moves to column 7, or to column 6 if a digit follows.
                     if matches!(self.byte(at + 1), b'1'..=b'9') && label.is_none() {
-                        return Physical::Continuation {
+                        return PhysicalLine::Continuation {
                             text: at + 2,
                             column: 7,
                         };
@@ -172,18 +172,18 @@ impl Reader {
                         break (at + 1, 7);
                     }
                     if label.is_some() {
-                        return Physical::Initial {
+                        return PhysicalLine::Initial {
                             label,
                             text: at,
                             column,
-                            error: Some(Layout::LabelledContinuation),
+                            error: Some(LayoutError::LabelledContinuation),
                         };
                     }
                     let mut end = at + 1;
                     while (0x80..0xc0).contains(&self.byte(end)) {
                         end += 1;
                     }
-                    return Physical::Continuation {
+                    return PhysicalLine::Continuation {
                         text: end,
                         column: 7,
                     };
@@ -196,13 +196,13 @@ impl Reader {
                         Some((n, start, _)) => (n * 10 + digit, start, at + 1),
                     });
                 }
-                b'!' if label.is_none() => return Physical::Comment { text: at + 1 },
+                b'!' if label.is_none() => return PhysicalLine::Comment { text: at + 1 },
                 _ => {
-                    return Physical::Initial {
+                    return PhysicalLine::Initial {
                         label,
                         text: at,
                         column,
-                        error: Some(Layout::LabelField),
+                        error: Some(LayoutError::LabelField),
                     };
                 }
             }
@@ -214,9 +214,9 @@ impl Reader {
             first += 1;
         }
         match self.byte(first) {
-            b'\n' if label.is_none() => Physical::Blank,
-            b'!' if label.is_none() => Physical::Comment { text: first + 1 },
-            _ => Physical::Initial {
+            b'\n' if label.is_none() => PhysicalLine::Blank,
+            b'!' if label.is_none() => PhysicalLine::Comment { text: first + 1 },
+            _ => PhysicalLine::Initial {
                 label,
                 text: first,
                 column: begin + (first - text),
@@ -227,9 +227,9 @@ impl Reader {
 
     /// Classifies a line with `#` in column 1. `# 12 "file"`, which preprocessors leave, does not
     /// matter here, but a line meant for a preprocessor must not be ignored.
-    pub(super) fn hash(&self, at: usize) -> Physical {
+    pub(super) fn hash(&self, at: usize) -> PhysicalLine {
         if self.verbatim {
-            return Physical::Comment { text: at + 1 };
+            return PhysicalLine::Comment { text: at + 1 };
         }
         let rest = self.text.get(at + 1..self.next_line(at)).unwrap_or("");
         let rest = rest.trim_start();
@@ -238,13 +238,13 @@ impl Reader {
             || rest.starts_with("line")
             || rest.starts_with(|c: char| c.is_ascii_digit())
         {
-            return Physical::Blank;
+            return PhysicalLine::Blank;
         }
-        Physical::Initial {
+        PhysicalLine::Initial {
             label: None,
             text: at,
             column: 1,
-            error: Some(Layout::Preprocessor),
+            error: Some(LayoutError::Preprocessor),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use super::scan::{CLASS, class};
 use super::statement::Statement;
-use super::{Physical, Reader, Stop};
+use super::{PhysicalLine, ScanStop, StatementReader};
 use crate::diagnostic::{Diagnostic, rules};
 
-impl Reader {
+impl StatementReader {
     pub(super) fn next_free(&mut self, st: &mut Statement) -> bool {
         self.begin();
         let mut stop = match self.rest.take() {
@@ -15,16 +15,16 @@ impl Reader {
             }
             None => loop {
                 match self.free_line(self.pos) {
-                    Physical::End => return false,
-                    Physical::Blank => {
+                    PhysicalLine::End => return false,
+                    PhysicalLine::Blank => {
                         self.apart = true;
                         self.pos = self.next_line(self.pos);
                     }
-                    Physical::Comment { text } => {
+                    PhysicalLine::Comment { text } => {
                         self.comment(&mut st.comments, text);
                         self.pos = self.next_line(text);
                     }
-                    Physical::Initial {
+                    PhysicalLine::Initial {
                         label,
                         text,
                         column,
@@ -40,7 +40,7 @@ impl Reader {
                         }
                         break self.scan(st, text, column);
                     }
-                    Physical::Continuation { text, column } => {
+                    PhysicalLine::Continuation { text, column } => {
                         self.error(
                             st,
                             Diagnostic::error(
@@ -57,20 +57,20 @@ impl Reader {
         };
         loop {
             match stop {
-                Stop::Semicolon(column) => {
+                ScanStop::Semicolon(column) => {
                     self.rest = Some(column);
                     break;
                 }
-                Stop::Line(_) => break,
-                Stop::Ampersand => {}
+                ScanStop::Line(_) => break,
+                ScanStop::Ampersand => {}
             }
             let mut at = self.pos;
             let (text, begin) = loop {
                 match self.free_line(at) {
-                    Physical::End => break (at, 1),
-                    Physical::Blank => {}
-                    Physical::Comment { text } => self.comment(&mut st.comments, text),
-                    Physical::Initial {
+                    PhysicalLine::End => break (at, 1),
+                    PhysicalLine::Blank => {}
+                    PhysicalLine::Comment { text } => self.comment(&mut st.comments, text),
+                    PhysicalLine::Initial {
                         label,
                         text,
                         column,
@@ -81,7 +81,7 @@ impl Reader {
                         // statement.
                         break (label.map_or(text, |(_, s, _)| s), column);
                     }
-                    Physical::Continuation { text, column } => break (text, column),
+                    PhysicalLine::Continuation { text, column } => break (text, column),
                 }
                 at = self.next_line(at);
             };
@@ -96,31 +96,31 @@ impl Reader {
     }
 
     /// Classifies the line that begins at `pos`.
-    fn free_line(&self, pos: usize) -> Physical {
+    fn free_line(&self, pos: usize) -> PhysicalLine {
         if pos >= self.text.len() {
-            return Physical::End;
+            return PhysicalLine::End;
         }
         if self.verbatim && self.goes_on(pos) {
-            return Physical::Comment { text: pos + 1 };
+            return PhysicalLine::Comment { text: pos + 1 };
         }
         let mut at = pos;
         while CLASS[usize::from(self.byte(at))] == class::BLANK {
             at += 1;
         }
         match self.byte(at) {
-            b'\n' => return Physical::Blank,
-            b'!' => return Physical::Comment { text: at + 1 },
+            b'\n' => return PhysicalLine::Blank,
+            b'!' => return PhysicalLine::Comment { text: at + 1 },
             b'#' if at == pos => return self.hash(at),
-            b'*' if at == pos => return Physical::Comment { text: at + 1 },
+            b'*' if at == pos => return PhysicalLine::Comment { text: at + 1 },
             b'&' => {
-                return Physical::Continuation {
+                return PhysicalLine::Continuation {
                     text: at + 1,
                     column: at + 2 - pos,
                 };
             }
             // A fixed-form comment, as no statement consists of a name, a blank and a letter.
             b'C' | b'c' if at == pos && self.is_letter_c_comment(at) => {
-                return Physical::Comment { text: at + 1 };
+                return PhysicalLine::Comment { text: at + 1 };
             }
             _ => {}
         }
@@ -138,7 +138,7 @@ impl Reader {
                 at += 1;
             }
         }
-        Physical::Initial {
+        PhysicalLine::Initial {
             label,
             text: at,
             column: at + 1 - pos,

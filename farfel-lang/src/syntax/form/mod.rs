@@ -20,8 +20,8 @@ mod origin;
 mod scan;
 mod statement;
 
-use super::detect::asked;
-use super::{Form, Layout as Columns};
+use super::detect::settings_in;
+use super::{FixedFormLayout as Columns, Form};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::source::{FileId, Span};
 use std::sync::Arc;
@@ -29,12 +29,12 @@ use std::sync::Arc;
 pub(crate) use directive::{joined as joined_directives, sentinel, single_blanks};
 pub(crate) use origin::Origins;
 pub(crate) use scan::is_card_number;
-pub(crate) use statement::Piece;
-pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Mark, Statement};
+pub(crate) use statement::TokenKind;
+pub(super) use statement::{BAD, CHAR, Comment, HOLLERITH, Statement, TokenMark};
 
 /// The state of the scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum ScanMode {
     Code,
     /// In a character constant: its quote and the offset where it begins.
     Quote(u8, usize),
@@ -44,7 +44,7 @@ enum Mode {
 
 /// The reason why scanning a line stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum ScanStop {
     /// Its end, in this column.
     Line(usize),
     /// After `;`, in this column.
@@ -55,7 +55,7 @@ enum Stop {
 
 /// A physical line.
 #[derive(Debug)]
-enum Physical {
+enum PhysicalLine {
     End,
     Blank,
     Comment {
@@ -67,7 +67,7 @@ enum Physical {
         label: Option<(u64, usize, usize)>,
         text: usize,
         column: usize,
-        error: Option<Layout>,
+        error: Option<LayoutError>,
     },
     Continuation {
         text: usize,
@@ -77,7 +77,7 @@ enum Physical {
 
 /// Errors in the layout of a line.
 #[derive(Debug, Clone, Copy)]
-enum Layout {
+enum LayoutError {
     /// Something other than a label in columns 1 to 5.
     LabelField,
     /// A labelled line with something in column 6.
@@ -87,7 +87,7 @@ enum Layout {
 }
 
 /// Reads the statements of one file.
-pub(super) struct Reader {
+pub(super) struct StatementReader {
     text: Arc<str>,
     pub file: FileId,
     columns: Columns,
@@ -96,7 +96,7 @@ pub(super) struct Reader {
     pos: usize,
     /// The column at `pos`, if it is the rest of a line.
     rest: Option<usize>,
-    mode: Mode,
+    mode: ScanMode,
     /// The constant being read.
     value: Vec<u8>,
     /// Set if the last character constant ended in column 72 with this quote: a quote in column 7
@@ -115,17 +115,17 @@ pub(super) struct Reader {
     origins: Option<Origins>,
 }
 
-impl Reader {
+impl StatementReader {
     pub fn new(file: FileId, text: Arc<str>, form: Form, columns: Columns) -> Self {
         let pos = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        Reader {
+        StatementReader {
             text,
             file,
             columns,
             form,
             pos,
             rest: None,
-            mode: Mode::Code,
+            mode: ScanMode::Code,
             value: Vec::new(),
             quote_at_end: None,
             apart: true,
@@ -211,7 +211,7 @@ impl Reader {
     }
 
     fn begin(&mut self) {
-        self.mode = Mode::Code;
+        self.mode = ScanMode::Code;
         self.format = false;
         self.gap = false;
         self.quote_at_end = None;
@@ -241,7 +241,7 @@ impl Reader {
         if self
             .text
             .get(start..at + text.len())
-            .and_then(asked)
+            .and_then(settings_in)
             .is_none()
         {
             let span = Span::new(self.file, start as u32, (at + text.len()) as u32);
@@ -278,7 +278,7 @@ impl Reader {
         }
     }
 
-    fn layout_error(&self, st: &mut Statement, error: Option<Layout>, at: usize) {
+    fn layout_error(&self, st: &mut Statement, error: Option<LayoutError>, at: usize) {
         let Some(error) = error else { return };
         let width = self
             .text
@@ -287,7 +287,7 @@ impl Reader {
             .map_or(1, char::len_utf8);
         let span = Span::new(self.file, at as u32, (at + width) as u32);
         let diagnostic = match error {
-            Layout::LabelField => Diagnostic::error(
+            LayoutError::LabelField => Diagnostic::error(
                 &rules::UNKNOWN_STATEMENT,
                 span,
                 "the statement begins in columns 1 to 5, which are for labels",
@@ -297,7 +297,7 @@ impl Reader {
                 "begin in column 7, or say that the file is in free form with a first line \
                  `!farfel: form=free`",
             ),
-            Layout::Preprocessor => Diagnostic::error(
+            LayoutError::Preprocessor => Diagnostic::error(
                 &rules::UNSUPPORTED,
                 span,
                 "this line is for a preprocessor, and the file does not go through one",
@@ -306,7 +306,7 @@ impl Reader {
                 "give the file a name that ends in `.F`, `.FF` or `.F90`, or switch the \
                  preprocessor on for all files with the setting `preprocess = true`",
             ),
-            Layout::LabelledContinuation => Diagnostic::error(
+            LayoutError::LabelledContinuation => Diagnostic::error(
                 &rules::BAD_LABEL,
                 span,
                 "a labelled line has something in column 6, which would make it a continuation",
@@ -333,9 +333,9 @@ impl Reader {
     /// Reports an unterminated constant.
     fn finish(&mut self, st: &mut Statement) {
         let (start, what, mark) = match self.mode {
-            Mode::Code => return,
-            Mode::Quote(_, start) => (start, "the character constant does not end", CHAR),
-            Mode::Hollerith(_, start) => (
+            ScanMode::Code => return,
+            ScanMode::Quote(_, start) => (start, "the character constant does not end", CHAR),
+            ScanMode::Hollerith(_, start) => (
                 start,
                 "the statement ends before the Hollerith constant does",
                 HOLLERITH,

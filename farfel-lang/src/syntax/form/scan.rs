@@ -1,7 +1,7 @@
 //! Scans the letters and constants of one line.
 
-use super::statement::{BAD, CHAR, GAP, HOLLERITH, Statement, Text};
-use super::{Mode, Reader, Stop};
+use super::statement::{BAD, CHAR, GAP, HOLLERITH, SpecialLetter, Statement};
+use super::{ScanMode, ScanStop, StatementReader};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::encoding::begins_raw;
 use crate::source::Span;
@@ -69,9 +69,9 @@ const fn classes() -> [u8; 256] {
     t
 }
 
-impl Reader {
+impl StatementReader {
     /// Scans the line from `at` to its end into the statement.
-    pub(super) fn scan(&mut self, st: &mut Statement, at: usize, column: usize) -> Stop {
+    pub(super) fn scan(&mut self, st: &mut Statement, at: usize, column: usize) -> ScanStop {
         let text = Arc::clone(&self.text);
         let bytes = text.as_bytes();
         let limit = match self.form {
@@ -88,21 +88,21 @@ impl Reader {
         let mut raw = 0_u8;
         let stop = loop {
             let Some(&c) = bytes.get(at) else {
-                break Stop::Line(column);
+                break ScanStop::Line(column);
             };
             if column > limit && !(0x80..0xc0).contains(&c) {
                 self.beyond(st, at);
                 self.pos = self.next_line(at);
-                return Stop::Line(column);
+                return ScanStop::Line(column);
             }
             if c == 0xef && begins_raw(bytes, at) {
                 raw = 3;
             }
             let counts = !matches!(raw, 1 | 2);
             match self.mode {
-                Mode::Code => match CLASS[usize::from(c)] {
+                ScanMode::Code => match CLASS[usize::from(c)] {
                     class::BLANK => self.gap = true,
-                    class::NEWLINE => break Stop::Line(column),
+                    class::NEWLINE => break ScanStop::Line(column),
                     class::QUOTE => {
                         // Nothing has followed that constant.
                         if column == 7
@@ -114,25 +114,25 @@ impl Reader {
                             let start = st.offsets.pop().unwrap_or(0) & !GAP;
                             self.value = s.value.into_bytes();
                             self.value.push(c);
-                            self.mode = Mode::Quote(c, start as usize);
+                            self.mode = ScanMode::Quote(c, start as usize);
                         } else {
                             self.value.clear();
-                            self.mode = Mode::Quote(c, at);
+                            self.mode = ScanMode::Quote(c, at);
                         }
                     }
                     class::COMMENT => {
                         self.comment_at(&mut st.comments, at + 1, true);
                         self.pos = self.next_line(at);
-                        return Stop::Line(column);
+                        return ScanStop::Line(column);
                     }
                     class::SEMICOLON => {
                         self.pos = at + 1;
-                        return Stop::Semicolon(column + 1);
+                        return ScanStop::Semicolon(column + 1);
                     }
                     class::AMPERSAND if free && self.ends_line(at + 1) => {
                         self.pos = self.next_line(at);
                         self.comment_after(st, at + 1);
-                        return Stop::Ampersand;
+                        return ScanStop::Ampersand;
                     }
                     class::AMPERSAND => self.push(st, b'&', at),
                     class::PAREN => {
@@ -146,7 +146,7 @@ impl Reader {
                             st.text.truncate(digits);
                             st.offsets.truncate(digits);
                             self.value.clear();
-                            self.mode = Mode::Hollerith(n, start);
+                            self.mode = ScanMode::Hollerith(n, start);
                         }
                         None => self.push(st, b'H', at),
                     },
@@ -158,7 +158,7 @@ impl Reader {
                     class::BAD => {
                         let c = self.text.get(at..).and_then(|t| t.chars().next());
                         let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
-                        st.strings.push(Text {
+                        st.strings.push(SpecialLetter {
                             at: st.text.len(),
                             value: c.to_string(),
                             end: (at + c.len_utf8()).min(bytes.len()) as u32,
@@ -170,9 +170,9 @@ impl Reader {
                         self.push(st, letter, at);
                     }
                 },
-                Mode::Quote(quote, start) => {
+                ScanMode::Quote(quote, start) => {
                     if c == b'\n' {
-                        break Stop::Line(column + tails);
+                        break ScanStop::Line(column + tails);
                     }
                     if c == quote {
                         if bytes.get(at + 1) == Some(&quote) && column < limit {
@@ -186,15 +186,15 @@ impl Reader {
                         }
                     } else if free && c == b'&' && self.blank_after(at + 1) {
                         self.pos = self.next_line(at);
-                        return Stop::Ampersand;
+                        return ScanStop::Ampersand;
                     } else if !(c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
                         self.carriage_return(st, c, at);
                         self.value.push(c);
                     }
                 }
-                Mode::Hollerith(left, start) => {
+                ScanMode::Hollerith(left, start) => {
                     if c == b'\n' || (c == b'\r' && bytes.get(at + 1) == Some(&b'\n')) {
-                        break Stop::Line(column + tails);
+                        break ScanStop::Line(column + tails);
                     }
                     self.carriage_return(st, c, at);
                     self.value.push(c);
@@ -204,7 +204,7 @@ impl Reader {
                     if whole && left == 0 {
                         self.finish_string(st, HOLLERITH, start, at + 1);
                     } else {
-                        self.mode = Mode::Hollerith(left, start);
+                        self.mode = ScanMode::Hollerith(left, start);
                     }
                 }
             }
@@ -240,13 +240,13 @@ impl Reader {
 
     pub(super) fn finish_string(&mut self, st: &mut Statement, mark: u8, start: usize, end: usize) {
         let value = String::from_utf8_lossy(&self.value).into_owned();
-        st.strings.push(Text {
+        st.strings.push(SpecialLetter {
             at: st.text.len(),
             value,
             end: end as u32,
         });
         self.push(st, mark, start);
-        self.mode = Mode::Code;
+        self.mode = ScanMode::Code;
     }
 
     /// Returns the count of a Hollerith constant whose `H` comes next, and the index of its first

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 /// The meaning of a range of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum TokenKind {
     /// A keyword. A bit is set for each of its letters that a blank may precede.
     Keyword(u32),
     /// A name.
@@ -18,10 +18,10 @@ pub(crate) enum Piece {
 
 /// A range of letters, as indices into [`Statement::text`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct TokenMark {
     pub from: u32,
     pub to: u32,
-    pub piece: Piece,
+    pub piece: TokenKind,
 }
 
 /// Represents a character constant in [`Statement::text`].
@@ -48,7 +48,7 @@ pub(in crate::syntax) struct Comment {
 
 /// A character or Hollerith constant, or an invalid character.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct SpecialLetter {
     /// The index of its mark in [`Statement::text`].
     pub at: usize,
     pub value: String,
@@ -64,7 +64,7 @@ pub(in crate::syntax) struct Statement {
     /// The letters in upper case, without blanks.
     pub text: Vec<u8>,
     pub(super) offsets: Vec<u32>,
-    pub(super) strings: Vec<Text>,
+    pub(super) strings: Vec<SpecialLetter>,
     /// The comments before and within the statement.
     pub comments: Vec<Comment>,
     /// An error found before the statement is parsed.
@@ -78,7 +78,7 @@ pub(in crate::syntax) struct Statement {
     /// The last column that is read in fixed form.
     pub last_column: usize,
     /// The meaning of the letters, if it is recorded.
-    pub marks: Option<RefCell<Vec<Mark>>>,
+    pub marks: Option<RefCell<Vec<TokenMark>>>,
 }
 
 impl Statement {
@@ -117,7 +117,7 @@ impl Statement {
 
     /// Records the meaning of the letters from `from` up to but excluding `to`. Replaces what was
     /// recorded for letters from there on, which belonged to a failed attempt.
-    pub fn mark(&self, from: usize, to: usize, piece: Piece) {
+    pub fn mark(&self, from: usize, to: usize, piece: TokenKind) {
         let Some(marks) = &self.marks else { return };
         let (from, to) = (from as u32, to as u32);
         let mut marks = marks.borrow_mut();
@@ -125,7 +125,7 @@ impl Statement {
             marks.pop();
         }
         if to > from {
-            marks.push(Mark { from, to, piece });
+            marks.push(TokenMark { from, to, piece });
         }
     }
 
@@ -161,7 +161,7 @@ impl Statement {
 
     /// Returns the constants: letter index, value and span.
     pub fn constants(&self) -> impl Iterator<Item = (usize, &str, Span)> {
-        let span = |s: &Text| Span::new(self.file, self.start(s.at), s.end);
+        let span = |s: &SpecialLetter| Span::new(self.file, self.start(s.at), s.end);
         self.strings.iter().map(move |s| (s.at, &*s.value, span(s)))
     }
 
@@ -214,7 +214,7 @@ impl Statement {
         self.offsets.get(at).is_some_and(|o| o & GAP != 0)
     }
 
-    fn string(&self, at: usize) -> Option<&Text> {
+    fn string(&self, at: usize) -> Option<&SpecialLetter> {
         let i = self.strings.binary_search_by_key(&at, |s| s.at).ok()?;
         self.strings.get(i)
     }

@@ -5,11 +5,11 @@ use super::{Files, Form, describe, errors, errors_free, good, printed, table};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::print::{Options, print_program};
 use crate::source::Sources;
-use crate::syntax::{Layout, ReadOptions, parse_with};
+use crate::syntax::{FixedFormLayout, ReadOptions, parse_with};
 
 /// Reads a text without errors with a layout, and prints it.
 #[track_caller]
-fn printed_with(text: &str, layout: Layout) -> String {
+fn printed_with(text: &str, layout: FixedFormLayout) -> String {
     let mut sources = Sources::new();
     let file = sources.add("a.f", text);
     let options = ReadOptions {
@@ -28,20 +28,20 @@ fn printed_with(text: &str, layout: Layout) -> String {
 fn debug_lines() {
     let text =
         "      SUBROUTINE S(X)\nD     X = 1\nd10   X = X +\nD    +    2\nD\tX = 4\n      END\n";
-    let as_comments = printed_with(text, Layout::default());
+    let as_comments = printed_with(text, FixedFormLayout::default());
     assert!(
         as_comments.contains("C     X = 1\nC 10   X = X +\nC    +    2\n"),
         "{as_comments}"
     );
-    let debug = Layout {
+    let debug = FixedFormLayout {
         debug_lines: true,
-        ..Layout::default()
+        ..FixedFormLayout::default()
     };
     let code = "      SUBROUTINE S(X)\n      X = 1\n   10 X = X + 2\n      X = 4\n      END\n";
     assert_eq!(printed_with(text, debug), code);
     // A file can set this itself.
     let text = format!("!farfel: debug-lines=true\n{text}");
-    assert_eq!(printed_with(&text, Layout::default()), code);
+    assert_eq!(printed_with(&text, FixedFormLayout::default()), code);
 }
 
 #[test]
@@ -50,14 +50,14 @@ fn long_lines() {
         "      SUBROUTINE S(X)\n      X = 1{:>70}\n      END\n",
         "+ 2"
     );
-    assert!(printed_with(&text, Layout::default()).contains("X = 1\n"));
-    let long = Layout {
+    assert!(printed_with(&text, FixedFormLayout::default()).contains("X = 1\n"));
+    let long = FixedFormLayout {
         line_length: 132,
-        ..Layout::default()
+        ..FixedFormLayout::default()
     };
     assert!(printed_with(&text, long).contains("X = 1 + 2\n"));
     let said = format!("C farfel: form=fixed, line-length=132\n{text}");
-    assert!(printed_with(&said, Layout::default()).contains("X = 1 + 2\n"));
+    assert!(printed_with(&said, FixedFormLayout::default()).contains("X = 1 + 2\n"));
     // A constant extends to the last column.
     let text = "      SUBROUTINE S(C)\n      C = 'a\n     &b'\n      END\n";
     let blanks = " ".repeat(132 - 12);
@@ -73,7 +73,7 @@ fn long_lines() {
             "+ 2"
         );
         assert!(
-            printed_with(&text, Layout::default()).contains("X = 1\n"),
+            printed_with(&text, FixedFormLayout::default()).contains("X = 1\n"),
             "{length}"
         );
     }

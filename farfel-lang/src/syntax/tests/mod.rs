@@ -253,9 +253,9 @@ fn symbols(unit: &Unit) -> String {
             }
             other => out.push_str(&format!(" {other:?}")),
         }
-        match &s.place {
-            crate::ir::Place::Local => {}
-            crate::ir::Place::Common(b) => out.push_str(&format!(" in /{b}/")),
+        match &s.storage_class {
+            crate::ir::StorageClass::Local => {}
+            crate::ir::StorageClass::Common(b) => out.push_str(&format!(" in /{b}/")),
             other => out.push_str(&format!(" {other:?}")),
         }
         if s.external {

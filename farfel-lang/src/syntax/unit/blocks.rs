@@ -2,14 +2,14 @@
 
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{AdMode, DoControl, Expr, Label, Mark, Name, Stmt, StmtKind};
+use crate::ir::{AdMode, BlockDelimiter, DoControl, Expr, Label, Name, Stmt, StmtKind};
 use crate::source::Span;
-use crate::syntax::classify::Kind;
+use crate::syntax::classify::StatementKind;
 use crate::syntax::form::Statement;
-use crate::syntax::frame::{Open, OpenIf, OpenKind, ad_word};
-use crate::syntax::line::is_name_letter;
+use crate::syntax::open_unit::{OpenBlock, OpenBlockKind, OpenIf, ad_word};
 use crate::syntax::spelling::close_to;
-use crate::syntax::stmt::{If, no_condition};
+use crate::syntax::statement_parser::is_name_letter;
+use crate::syntax::stmt::{ParsedIf, no_condition};
 
 /// The maximum nesting of blocks, which passes traverse recursively.
 const MAX_BLOCKS: usize = 100;
@@ -20,23 +20,23 @@ impl Parser<'_> {
         st: &Statement,
         free: bool,
         pos: usize,
-        kind: Kind,
+        kind: StatementKind,
         name: Option<Name>,
     ) {
         let span = st.whole();
         self.check_inside(st, kind);
         match kind {
-            Kind::If => {
+            StatementKind::If => {
                 let read = self.line(st, free, pos).if_statement();
                 let condition = match self.check(read) {
-                    Some(If::Simple(kind)) => return self.push(st, kind),
-                    Some(If::Block(condition)) => condition,
+                    Some(ParsedIf::Simple(kind)) => return self.push(st, kind),
+                    Some(ParsedIf::Block(condition)) => condition,
                     None if opens_block(st, pos) => no_condition(span),
                     None => return,
                 };
                 self.open(
                     st,
-                    OpenKind::If(OpenIf {
+                    OpenBlockKind::If(OpenIf {
                         is_where: false,
                         name,
                         arms: Vec::new(),
@@ -45,10 +45,10 @@ impl Parser<'_> {
                     }),
                 );
             }
-            Kind::Where => self.where_(st, free, pos, name),
-            Kind::Select => self.select(st, free, pos, name),
-            Kind::Case => self.case(st, free, pos),
-            Kind::Do => {
+            StatementKind::Where => self.where_(st, free, pos, name),
+            StatementKind::Select => self.select(st, free, pos, name),
+            StatementKind::Case => self.case(st, free, pos),
+            StatementKind::Do => {
                 let mut line = self.line(st, free, pos);
                 let mut label = None;
                 let mut error = None;
@@ -65,28 +65,28 @@ impl Parser<'_> {
                 let control = self.check(read).unwrap_or(DoControl::Forever);
                 self.open(
                     st,
-                    OpenKind::Do {
+                    OpenBlockKind::Do {
                         name,
                         control,
                         label,
                     },
                 );
             }
-            Kind::Ad(mode) => {
+            StatementKind::Ad(mode) => {
                 let read = self.line(st, free, pos).ad_opening(mode);
-                let (several, opening) = self.check(read).unwrap_or_default();
-                let block = OpenKind::Ad {
+                let (vector_mode, opening) = self.check(read).unwrap_or_default();
+                let block = OpenBlockKind::Ad {
                     mode,
-                    several,
+                    vector_mode,
                     opening,
                 };
                 self.open(st, block);
             }
-            Kind::ElseIf | Kind::Else | Kind::ElseWhere => {
+            StatementKind::ElseIf | StatementKind::Else | StatementKind::ElseWhere => {
                 let mut line = self.line(st, free, pos);
                 let read = match kind {
-                    Kind::ElseIf => line.else_if().map(Some),
-                    Kind::ElseWhere => line.else_where(),
+                    StatementKind::ElseIf => line.else_if().map(Some),
+                    StatementKind::ElseWhere => line.else_where(),
                     _ => Ok(None),
                 };
                 // After an error, the remaining text is not a name.
@@ -96,55 +96,55 @@ impl Parser<'_> {
                     Some(c) => c,
                     None => Some(no_condition(span)),
                 };
-                self.otherwise(st, condition, kind == Kind::ElseWhere, name);
+                self.otherwise(st, condition, kind == StatementKind::ElseWhere, name);
             }
-            Kind::EndIf | Kind::EndWhere => {
-                let is = kind == Kind::EndWhere;
+            StatementKind::EndIf | StatementKind::EndWhere => {
+                let is = kind == StatementKind::EndWhere;
                 let word = if is { "WHERE" } else { "IF" };
-                let this = |k: &OpenKind| matches!(k, OpenKind::If(b) if b.is_where == is);
+                let this =
+                    |k: &OpenBlockKind| matches!(k, OpenBlockKind::If(b) if b.is_where == is);
                 if self.unwind(st, word, &this) {
                     self.end_name(st, free, pos);
-                    self.frame.close(label_of(st), Vec::new(), span);
+                    self.open_unit.close(label_of(st), Vec::new(), span);
                 }
             }
-            Kind::EndSelect => {
-                let this = |k: &OpenKind| matches!(k, OpenKind::Select { .. });
+            StatementKind::EndSelect => {
+                let this = |k: &OpenBlockKind| matches!(k, OpenBlockKind::Select { .. });
                 if self.unwind(st, "SELECT CASE", &this) {
                     self.end_name(st, free, pos);
-                    self.frame.close(label_of(st), Vec::new(), span);
+                    self.open_unit.close(label_of(st), Vec::new(), span);
                 }
             }
-            Kind::EndDo => {
-                if self.unwind(st, "DO", &|k| matches!(k, OpenKind::Do { .. })) {
+            StatementKind::EndDo => {
+                if self.unwind(st, "DO", &|k| matches!(k, OpenBlockKind::Do { .. })) {
                     self.end_name(st, free, pos);
                     self.end_do(st);
                 }
             }
-            Kind::EndAd(mode) => {
+            StatementKind::EndAd(mode) => {
                 let read = self.line(st, free, pos).ad_closing(mode);
                 let closing = self.check(read).unwrap_or_default();
                 if !self.closes_other_mode(st, mode) {
-                    let this =
-                        |k: &OpenKind| matches!(k, OpenKind::Ad { mode: m, .. } if *m == mode);
+                    let this = |k: &OpenBlockKind| matches!(k, OpenBlockKind::Ad { mode: m, .. } if *m == mode);
                     if !self.unwind(st, ad_word(mode), &this) {
                         return;
                     }
                 }
                 if let Some(label) = label_of(st) {
                     // A jump to this label stays in the block, as the closing comes after it.
-                    self.frame
+                    self.open_unit
                         .push(Stmt::labelled(Some(label), StmtKind::Continue, span));
                 }
-                self.frame.close(None, closing, span);
+                self.open_unit.close(None, closing, span);
                 self.end_loops(st, true);
             }
             kind => {
-                if kind == Kind::Assignment
+                if kind == StatementKind::Assignment
                     && let Some((label, name)) = looks_like_do(st)
-                    && !self.frame.labels.contains_key(&label)
-                    && !self.frame.declares(name)
+                    && !self.open_unit.labels.contains_key(&label)
+                    && !self.open_unit.declares(name)
                 {
-                    self.frame.suspects.push((label, span));
+                    self.open_unit.suspects.push((label, span));
                 }
                 let read = self.line(st, free, pos).simple(kind);
                 match self.check(read) {
@@ -159,7 +159,7 @@ impl Parser<'_> {
 
     /// Adds a statement, and closes the loops that end with its label.
     pub(super) fn push(&mut self, st: &Statement, kind: StmtKind) {
-        self.frame
+        self.open_unit
             .push(Stmt::labelled(label_of(st), kind, st.whole()));
         self.end_loops(st, false);
     }
@@ -168,28 +168,32 @@ impl Parser<'_> {
     /// inside a block that ends here, so that the loops have no terminal statement.
     fn end_loops(&mut self, st: &Statement, elsewhere: bool) {
         let Some(wanted) = label_of(st) else { return };
-        let ends_here =
-            |k: &OpenKind| matches!(k, OpenKind::Do { label: Some(l), .. } if *l == wanted);
-        while let Some(at) = self.frame.blocks.iter().rposition(|b| ends_here(&b.kind)) {
+        let ends_here = |k: &OpenBlockKind| matches!(k, OpenBlockKind::Do { label: Some(l), .. } if *l == wanted);
+        while let Some(at) = self
+            .open_unit
+            .blocks
+            .iter()
+            .rposition(|b| ends_here(&b.kind))
+        {
             self.close_above(at, st.whole());
             if elsewhere
-                && let Some(Open {
-                    kind: OpenKind::Do { label, .. },
+                && let Some(OpenBlock {
+                    kind: OpenBlockKind::Do { label, .. },
                     ..
-                }) = self.frame.blocks.last_mut()
+                }) = self.open_unit.blocks.last_mut()
             {
                 *label = None;
             }
-            self.frame.close(None, Vec::new(), st.whole());
+            self.open_unit.close(None, Vec::new(), st.whole());
         }
     }
 
-    pub(super) fn open(&mut self, st: &Statement, kind: OpenKind) {
-        if self.frame.blocks.len() >= MAX_BLOCKS {
+    pub(super) fn open(&mut self, st: &Statement, kind: OpenBlockKind) {
+        if self.open_unit.blocks.len() >= MAX_BLOCKS {
             self.give_up(st.whole(), "blocks", MAX_BLOCKS);
             return;
         }
-        self.frame.blocks.push(Open {
+        self.open_unit.blocks.push(OpenBlock {
             kind,
             body: Vec::new(),
             label: label_of(st),
@@ -199,12 +203,12 @@ impl Parser<'_> {
 
     /// Reports and closes the blocks above index `at`.
     fn close_above(&mut self, at: usize, span: Span) {
-        while self.frame.blocks.len() > at + 1 {
-            if let Some(block) = self.frame.blocks.last() {
+        while self.open_unit.blocks.len() > at + 1 {
+            if let Some(block) = self.open_unit.blocks.last() {
                 let report = block.unclosed("this", span);
                 self.report(report);
             }
-            self.frame.close(None, Vec::new(), span);
+            self.open_unit.close(None, Vec::new(), span);
         }
     }
 
@@ -213,9 +217,9 @@ impl Parser<'_> {
         &mut self,
         st: &Statement,
         word: &str,
-        is: &dyn Fn(&OpenKind) -> bool,
+        is: &dyn Fn(&OpenBlockKind) -> bool,
     ) -> bool {
-        match self.frame.blocks.iter().rposition(|b| is(&b.kind)) {
+        match self.open_unit.blocks.iter().rposition(|b| is(&b.kind)) {
             Some(at) => {
                 self.close_above(at, st.whole());
                 true
@@ -226,7 +230,7 @@ impl Parser<'_> {
                     st.whole(),
                     format!("there is no open {word} here"),
                 );
-                if let Some(open) = self.frame.blocks.last() {
+                if let Some(open) = self.open_unit.blocks.last() {
                     report = report.related(
                         open.span,
                         format!("this ends with {}", open.kind.end_word()),
@@ -241,15 +245,15 @@ impl Parser<'_> {
     /// Handles END ADR when the innermost block is ADF, or vice versa: it was meant to close that
     /// block, unless one further out matches. Reports this.
     fn closes_other_mode(&mut self, st: &Statement, end: AdMode) -> bool {
-        let fits = |b: &Open| matches!(b.kind, OpenKind::Ad { mode, .. } if mode == end);
-        if self.frame.blocks.iter().any(fits) {
+        let fits = |b: &OpenBlock| matches!(b.kind, OpenBlockKind::Ad { mode, .. } if mode == end);
+        if self.open_unit.blocks.iter().any(fits) {
             return false;
         }
-        let Some(Open {
-            kind: OpenKind::Ad { mode, .. },
+        let Some(OpenBlock {
+            kind: OpenBlockKind::Ad { mode, .. },
             span,
             ..
-        }) = self.frame.blocks.last()
+        }) = self.open_unit.blocks.last()
         else {
             return false;
         };
@@ -271,15 +275,15 @@ impl Parser<'_> {
         name: Option<(Name, Span)>,
     ) {
         let word = if is_where { "WHERE" } else { "IF" };
-        let this = |k: &OpenKind| matches!(k, OpenKind::If(b) if b.is_where == is_where);
+        let this = |k: &OpenBlockKind| matches!(k, OpenBlockKind::If(b) if b.is_where == is_where);
         if !self.unwind(st, word, &this) {
             return;
         }
         self.check_name(name, None);
         let mut after_else = None;
-        if let Some(Open {
+        if let Some(OpenBlock {
             kind:
-                OpenKind::If(OpenIf {
+                OpenBlockKind::If(OpenIf {
                     arms,
                     marks,
                     condition: current,
@@ -288,9 +292,9 @@ impl Parser<'_> {
             body,
             span,
             ..
-        }) = self.frame.blocks.last_mut()
+        }) = self.open_unit.blocks.last_mut()
         {
-            marks.push(Mark {
+            marks.push(BlockDelimiter {
                 label: label_of(st),
                 span: st.whole(),
             });
@@ -318,16 +322,16 @@ impl Parser<'_> {
     }
 
     fn end_do(&mut self, st: &Statement) {
-        let Some(Open {
-            kind: OpenKind::Do { label, .. },
+        let Some(OpenBlock {
+            kind: OpenBlockKind::Do { label, .. },
             span,
             ..
-        }) = self.frame.blocks.last()
+        }) = self.open_unit.blocks.last()
         else {
             return;
         };
         match (*label, label_of(st)) {
-            (None, end) => self.frame.close(end, Vec::new(), st.whole()),
+            (None, end) => self.open_unit.close(end, Vec::new(), st.whole()),
             (Some(l), Some(end)) if l == end => self.push(st, StmtKind::Continue),
             (Some(l), _) => {
                 let open = *span;
@@ -341,8 +345,8 @@ impl Parser<'_> {
                     .help(format!("give END DO the label {l}")),
                 );
                 // A loop whose label is missing is reported once.
-                self.frame.references.retain(|(r, ..)| *r != l);
-                self.frame.close(None, Vec::new(), st.whole());
+                self.open_unit.references.retain(|(r, ..)| *r != l);
+                self.open_unit.close(None, Vec::new(), st.whole());
             }
         }
     }

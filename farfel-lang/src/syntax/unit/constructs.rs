@@ -3,12 +3,12 @@
 
 use super::{Parser, label_of};
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Case, Expr, IfBlock, Mark, Name, Stmt, StmtKind, Where};
+use crate::ir::{BlockDelimiter, Case, Expr, IfBlock, Name, Stmt, StmtKind, Where};
 use crate::source::Span;
-use crate::syntax::classify::Kind;
+use crate::syntax::classify::StatementKind;
 use crate::syntax::form::Statement;
-use crate::syntax::frame::{OpenIf, OpenKind};
-use crate::syntax::line::{Line, Read};
+use crate::syntax::open_unit::{OpenBlockKind, OpenIf};
+use crate::syntax::statement_parser::{ParseResult, StatementParser};
 use crate::syntax::stmt::no_condition;
 
 impl Parser<'_> {
@@ -22,7 +22,7 @@ impl Parser<'_> {
             if opens {
                 self.open(
                     st,
-                    OpenKind::If(OpenIf {
+                    OpenBlockKind::If(OpenIf {
                         is_where: true,
                         name,
                         arms: Vec::new(),
@@ -51,7 +51,7 @@ impl Parser<'_> {
         let selector = self.check(read);
         self.open(
             st,
-            OpenKind::Select {
+            OpenBlockKind::Select {
                 name,
                 selector: selector.unwrap_or_else(|| no_condition(st.whole())),
                 comments: Vec::new(),
@@ -72,16 +72,16 @@ impl Parser<'_> {
         }
         // A malformed CASE must not be taken for CASE DEFAULT.
         let values = self.check(read).unwrap_or_else(|| Some(Vec::new()));
-        let this = |k: &OpenKind| matches!(k, OpenKind::Select { .. });
+        let this = |k: &OpenBlockKind| matches!(k, OpenBlockKind::Select { .. });
         if !self.unwind(st, "SELECT CASE", &this) {
             return;
         }
         self.check_name(name, None);
         self.no_target(st, "CASE");
-        let Some(open) = self.frame.blocks.last_mut() else {
+        let Some(open) = self.open_unit.blocks.last_mut() else {
             return;
         };
-        let OpenKind::Select {
+        let OpenBlockKind::Select {
             comments,
             cases,
             current,
@@ -100,7 +100,7 @@ impl Parser<'_> {
         let span = st.whole();
         *current = Some((
             values,
-            Mark {
+            BlockDelimiter {
                 label: label_of(st),
                 span,
             },
@@ -118,32 +118,32 @@ impl Parser<'_> {
     }
 
     /// Reports a statement that is not allowed at this place in the innermost block.
-    pub(super) fn check_inside(&mut self, st: &Statement, kind: Kind) {
-        let Some(open) = self.frame.blocks.last() else {
+    pub(super) fn check_inside(&mut self, st: &Statement, kind: StatementKind) {
+        let Some(open) = self.open_unit.blocks.last() else {
             return;
         };
         let ends = matches!(
             kind,
-            Kind::EndIf
-                | Kind::EndDo
-                | Kind::EndSelect
-                | Kind::EndWhere
-                | Kind::EndAd(_)
-                | Kind::Else
-                | Kind::ElseIf
-                | Kind::ElseWhere
-                | Kind::Case
+            StatementKind::EndIf
+                | StatementKind::EndDo
+                | StatementKind::EndSelect
+                | StatementKind::EndWhere
+                | StatementKind::EndAd(_)
+                | StatementKind::Else
+                | StatementKind::ElseIf
+                | StatementKind::ElseWhere
+                | StatementKind::Case
         );
         let (message, help) = match &open.kind {
-            OpenKind::If(b) if b.is_where => match kind {
-                Kind::Assignment | Kind::Where => return,
+            OpenBlockKind::If(b) if b.is_where => match kind {
+                StatementKind::Assignment | StatementKind::Where => return,
                 _ if ends => return,
                 _ => (
                     "WHERE may contain only assignments",
                     "close it with END WHERE before this statement",
                 ),
             },
-            OpenKind::Select { current: None, .. } if !ends => (
+            OpenBlockKind::Select { current: None, .. } if !ends => (
                 "no statement is allowed between SELECT CASE and its first CASE",
                 "write CASE (…) or CASE DEFAULT before it",
             ),
@@ -169,7 +169,7 @@ impl Parser<'_> {
     /// Compares the name in a statement with that of the innermost block. With `end`, the statement
     /// closes the block and must have its name, if there is one.
     pub(super) fn check_name(&mut self, name: Option<(Name, Span)>, end: Option<Span>) {
-        let Some(open) = self.frame.blocks.last() else {
+        let Some(open) = self.open_unit.blocks.last() else {
             return;
         };
         let report = match (open.kind.name(), name) {
@@ -204,7 +204,7 @@ impl Parser<'_> {
     /// Records that a label of ELSE or CASE cannot be the target of a jump.
     pub(super) fn no_target(&mut self, st: &Statement, word: &'static str) {
         if let Some((label, span)) = st.label {
-            self.frame.dead_labels.insert(label, word);
+            self.open_unit.dead_labels.insert(label, word);
             self.report(Diagnostic::warning(
                 &rules::SUSPICIOUS_LAYOUT,
                 span,
@@ -214,13 +214,13 @@ impl Parser<'_> {
     }
 }
 
-impl Line<'_> {
+impl StatementParser<'_> {
     /// Reads the name of a construct, if there is one.
     pub fn construct(&mut self) -> Option<(Name, Span)> {
         self.name().map(|(n, span)| (n.into(), span))
     }
 
-    fn in_parentheses(&mut self) -> Read<Expr> {
+    fn in_parentheses(&mut self) -> ParseResult<Expr> {
         self.expect(b'(')?;
         let e = self.expr()?;
         self.expect(b')')?;
@@ -228,7 +228,7 @@ impl Line<'_> {
     }
 
     /// Parses `(values)` or `DEFAULT`.
-    fn case_values(&mut self) -> Read<Option<Vec<Expr>>> {
+    fn case_values(&mut self) -> ParseResult<Option<Vec<Expr>>> {
         if self.keyword("DEFAULT") {
             return Ok(None);
         }
@@ -241,7 +241,7 @@ impl Line<'_> {
     }
 
     /// Parses `(mask)` or nothing after ELSEWHERE.
-    pub fn else_where(&mut self) -> Read<Option<Expr>> {
+    pub fn else_where(&mut self) -> ParseResult<Option<Expr>> {
         if self.peek() == b'(' {
             return self.in_parentheses().map(Some);
         }
@@ -249,7 +249,7 @@ impl Line<'_> {
     }
 
     /// Parses the assignment after `WHERE (mask)`.
-    pub fn masked(&mut self, mask: Expr) -> Read<StmtKind> {
+    pub fn masked(&mut self, mask: Expr) -> ParseResult<StmtKind> {
         let from = self.pos;
         let target = self.designator()?;
         self.expect(b'=')?;
@@ -267,16 +267,16 @@ impl Line<'_> {
     /// Reports a CYCLE or EXIT without a target, or one that leaves an AD block.
     pub fn leave_block(&mut self, exit: bool, name: Option<&Name>, from: usize) {
         let word = if exit { "EXIT" } else { "CYCLE" };
-        let leads = |k: &OpenKind| match name {
+        let leads = |k: &OpenBlockKind| match name {
             Some(n) => k.name() == Some(n),
-            None => matches!(k, OpenKind::Do { .. }),
+            None => matches!(k, OpenBlockKind::Do { .. }),
         };
         let span = if name.is_some() {
             self.since(from)
         } else {
             self.st.whole()
         };
-        let blocks = &self.frame.blocks;
+        let blocks = &self.open_unit.blocks;
         let Some(at) = blocks.iter().rposition(|b| leads(&b.kind)) else {
             let report = match name {
                 Some(n) => Diagnostic::error(
@@ -293,7 +293,7 @@ impl Line<'_> {
             self.diagnostics.push(report);
             return;
         };
-        let is_loop = matches!(blocks[at].kind, OpenKind::Do { .. });
+        let is_loop = matches!(blocks[at].kind, OpenBlockKind::Do { .. });
         if !exit && !is_loop {
             let report = Diagnostic::error(
                 &rules::CONSTRUCT_NAME,
@@ -307,7 +307,7 @@ impl Line<'_> {
             self.diagnostics.push(report);
         } else if let Some(ad) = blocks[at..]
             .iter()
-            .find(|b| matches!(b.kind, OpenKind::Ad { .. }))
+            .find(|b| matches!(b.kind, OpenBlockKind::Ad { .. }))
         {
             let block = ad.kind.word();
             let report = Diagnostic::error(

@@ -2,47 +2,47 @@
 
 use super::Parser;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::ir::{Place, Stmt, StmtKind, SymId, UnitKind, unused_name};
+use crate::ir::{Stmt, StmtKind, StorageClass, SymId, UnitKind, unused_name};
 use crate::source::Span;
-use crate::syntax::classify::Kind;
+use crate::syntax::classify::StatementKind;
 use crate::syntax::form::Statement;
-use crate::syntax::frame::{Frame, OpenKind, unit_word};
-use crate::syntax::line::{Line, Read};
+use crate::syntax::open_unit::{OpenBlockKind, OpenUnit, unit_word};
+use crate::syntax::statement_parser::{ParseResult, StatementParser};
 use std::collections::HashSet;
 
 /// The maximum nesting of units, which passes traverse recursively.
 const MAX_UNITS: usize = 50;
 
 impl Parser<'_> {
-    pub(super) fn header(&mut self, st: &Statement, free: bool, pos: usize, kind: Kind) {
-        if self.frame.open {
+    pub(super) fn header(&mut self, st: &Statement, free: bool, pos: usize, kind: StatementKind) {
+        if self.open_unit.open {
             self.check_place(st, kind);
         }
         if self.outer.len() >= MAX_UNITS {
             return self.give_up(st.whole(), "subprograms", MAX_UNITS);
         }
         let (documentation, before) = self.take_documentation();
-        let mut frame = Frame::new(UnitKind::Subroutine, "", st.whole());
-        frame.column = st.column;
-        frame.unit.comments = documentation;
-        frame.unit.remarks.before = before;
-        let mut line = Line {
+        let mut open_unit = OpenUnit::new(UnitKind::Subroutine, "", st.whole());
+        open_unit.column = st.column;
+        open_unit.unit.comments = documentation;
+        open_unit.unit.remarks.before = before;
+        let mut line = StatementParser {
             st,
             pos,
             free,
-            frame: &mut frame,
+            open_unit: &mut open_unit,
             hosts: &[],
             diagnostics: &mut self.diagnostics,
             depth: 0,
         };
         let read = match kind {
-            Kind::Program => line.program_header(),
-            Kind::BlockData => line.block_data_header(),
+            StatementKind::Program => line.program_header(),
+            StatementKind::BlockData => line.block_data_header(),
             _ => line.subprogram_header(),
         };
         self.check(read);
-        frame.unit.contained = self.frame.contains;
-        let around = std::mem::replace(&mut self.frame, frame);
+        open_unit.unit.contained = self.open_unit.contains;
+        let around = std::mem::replace(&mut self.open_unit, open_unit);
         if around.open {
             self.outer.push(around);
         }
@@ -54,12 +54,12 @@ impl Parser<'_> {
     /// Handles a header within a unit, which is valid for subprograms before the executable
     /// statements. Otherwise reports it and closes the units that must have been meant to end
     /// before it.
-    fn check_place(&mut self, st: &Statement, kind: Kind) {
+    fn check_place(&mut self, st: &Statement, kind: StatementKind) {
         let whole = st.whole();
-        let unit = &self.frame.unit;
+        let unit = &self.open_unit.unit;
         let here = format!("{} {}", unit_word(unit.kind), unit.name);
         let head = unit.span;
-        if kind != Kind::Subprogram {
+        if kind != StatementKind::Subprogram {
             self.report(
                 Diagnostic::error(
                     &rules::UNCLOSED_BLOCK,
@@ -71,11 +71,11 @@ impl Parser<'_> {
             );
             return self.close_units(whole, 0);
         }
-        if !self.frame.executable || self.frame.contains {
+        if !self.open_unit.executable || self.open_unit.contains {
             return;
         }
         // A header indented more than the one around it was meant to be inside.
-        let inside = st.column > self.frame.column && !self.frame.implicit;
+        let inside = st.column > self.open_unit.column && !self.open_unit.implicit;
         if inside {
             self.report(
                 Diagnostic::error(
@@ -111,7 +111,7 @@ impl Parser<'_> {
         let before = self.diagnostics.len();
         loop {
             self.close_unit(span);
-            if !self.frame.open || self.frame.column < column {
+            if !self.open_unit.open || self.open_unit.column < column {
                 break;
             }
         }
@@ -134,9 +134,9 @@ impl Parser<'_> {
         }
         let name = line.name().map(|(n, _)| n.to_owned());
         let read = line.end();
-        let unit = &self.frame.unit;
+        let unit = &self.open_unit.unit;
         let wrong = kind.is_some_and(|k| k != unit.kind)
-            || name.is_some_and(|n| n != unit.name && !self.frame.implicit);
+            || name.is_some_and(|n| n != unit.name && !self.open_unit.implicit);
         if wrong {
             let report = Diagnostic::error(
                 &rules::UNCLOSED_BLOCK,
@@ -154,7 +154,7 @@ impl Parser<'_> {
         if let Some((label, span)) = st.label {
             // A jump to END returns.
             self.comments_to_body();
-            self.frame
+            self.open_unit
                 .push(Stmt::labelled(Some(label), StmtKind::Continue, span));
         }
         self.close_unit(st.whole());
@@ -163,20 +163,20 @@ impl Parser<'_> {
     /// Ends the unit. Reports blocks that are still open in it, and missing labels.
     fn close_unit(&mut self, span: Span) {
         self.keep_comments();
-        while let Some(block) = self.frame.blocks.last() {
+        while let Some(block) = self.open_unit.blocks.last() {
             let report = block.unclosed("the end of the program unit", span);
             // A loop whose label is missing is reported once.
-            if let OpenKind::Do { label: Some(l), .. } = block.kind {
-                self.frame.references.retain(|(r, ..)| *r != l);
+            if let OpenBlockKind::Do { label: Some(l), .. } = block.kind {
+                self.open_unit.references.retain(|(r, ..)| *r != l);
             }
             self.report(report);
-            self.frame.close(None, Vec::new(), span);
+            self.open_unit.close(None, Vec::new(), span);
         }
-        let around = self.outer.pop().unwrap_or_else(Frame::none);
-        let mut frame = std::mem::replace(&mut self.frame, around);
-        self.name_entry_results(&mut frame);
-        for (label, span, purpose) in &frame.references {
-            if let Some(word) = frame.dead_labels.get(label) {
+        let around = self.outer.pop().unwrap_or_else(OpenUnit::none);
+        let mut open_unit = std::mem::replace(&mut self.open_unit, around);
+        self.name_entry_results(&mut open_unit);
+        for (label, span, purpose) in &open_unit.references {
+            if let Some(word) = open_unit.dead_labels.get(label) {
                 self.report(
                     Diagnostic::error(
                         &rules::BAD_LABEL,
@@ -185,18 +185,18 @@ impl Parser<'_> {
                     )
                     .help("put the label on the statement after it"),
                 );
-            } else if !frame.labels.contains_key(label) {
+            } else if !open_unit.labels.contains_key(label) {
                 self.report(Diagnostic::error(
                     &rules::BAD_LABEL,
                     *span,
                     format!("there is no statement with label {label} in this program unit"),
                 ));
-            } else if let Some(error) = frame.misused(*label, *span, *purpose) {
+            } else if let Some(error) = open_unit.misused(*label, *span, *purpose) {
                 self.report(error);
             }
         }
-        for (label, span) in &frame.suspects {
-            if let Some(at) = frame.labels.get(label) {
+        for (label, span) in &open_unit.suspects {
+            if let Some(at) = open_unit.labels.get(label) {
                 self.report(
                     Diagnostic::warning(
                         &rules::SUSPICIOUS_LAYOUT,
@@ -208,12 +208,12 @@ impl Parser<'_> {
                 );
             }
         }
-        let mut unit = frame.unit;
+        let mut unit = open_unit.unit;
         unit.end_span = span;
-        if self.frame.open {
-            self.frame.unit.nested.push(unit);
+        if self.open_unit.open {
+            self.open_unit.unit.nested.push(unit);
         } else {
-            if frame.implicit && self.implicit.is_none() {
+            if open_unit.implicit && self.implicit.is_none() {
                 self.implicit = Some(self.units.len());
             }
             self.units.push(unit);
@@ -223,9 +223,9 @@ impl Parser<'_> {
     /// Ends the text. Reports everything that is still open.
     pub(super) fn finish(&mut self, last: Span) {
         let end = Span::new(last.file, last.end, last.end);
-        while self.frame.open {
-            let unit = &self.frame.unit;
-            let what = if self.frame.implicit {
+        while self.open_unit.open {
+            let unit = &self.open_unit.unit;
+            let what = if self.open_unit.implicit {
                 "the main program has no END".to_owned()
             } else {
                 format!("{} {} has no END", unit_word(unit.kind), unit.name)
@@ -255,26 +255,26 @@ impl Parser<'_> {
     }
 }
 
-impl Line<'_> {
-    fn program_header(&mut self) -> Read<()> {
-        self.frame.unit.kind = UnitKind::Program;
-        self.frame.unit.name = "MAIN".into();
+impl StatementParser<'_> {
+    fn program_header(&mut self) -> ParseResult<()> {
+        self.open_unit.unit.kind = UnitKind::Program;
+        self.open_unit.unit.name = "MAIN".into();
         let (name, span) = self.expect_name("the name of the program")?;
-        self.frame.unit.name = name.into();
-        self.frame.unit.name_span = span;
+        self.open_unit.unit.name = name.into();
+        self.open_unit.unit.name_span = span;
         self.end()
     }
 
-    fn block_data_header(&mut self) -> Read<()> {
-        self.frame.unit.kind = UnitKind::BlockData;
+    fn block_data_header(&mut self) -> ParseResult<()> {
+        self.open_unit.unit.kind = UnitKind::BlockData;
         if let Some((name, span)) = self.name() {
-            self.frame.unit.name = name.into();
-            self.frame.unit.name_span = span;
+            self.open_unit.unit.name = name.into();
+            self.open_unit.unit.name_span = span;
         }
         self.end()
     }
 
-    fn subprogram_header(&mut self) -> Read<()> {
+    fn subprogram_header(&mut self) -> ParseResult<()> {
         let mut recursive = self.prefixes();
         let mut ty = None;
         if self.keyword_end(self.pos, "FUNCTION").is_none()
@@ -283,10 +283,10 @@ impl Line<'_> {
             ty = Some(self.type_spec()?);
         }
         recursive |= self.prefixes();
-        self.frame.unit.recursive = recursive;
+        self.open_unit.unit.recursive = recursive;
         let function = self.keyword("FUNCTION");
         if function {
-            self.frame.unit.kind = UnitKind::Function;
+            self.open_unit.unit.kind = UnitKind::Function;
         } else if !self.keyword("SUBROUTINE") {
             return Err(self.expected("FUNCTION or SUBROUTINE"));
         }
@@ -295,8 +295,8 @@ impl Line<'_> {
         } else {
             "the name of the subroutine"
         })?;
-        self.frame.unit.name = name.into();
-        self.frame.unit.name_span = span;
+        self.open_unit.unit.name = name.into();
+        self.open_unit.unit.name_span = span;
         if function
             && let Some(spec) = &mut ty
             && self.peek() == b'*'
@@ -321,17 +321,17 @@ impl Line<'_> {
             result = Some(self.result_clause()?.0);
         }
         if let Some(sym) = result {
-            let symbol = &mut self.frame.unit.symbols[sym];
-            symbol.place = Place::Result;
+            let symbol = &mut self.open_unit.unit.symbols[sym];
+            symbol.storage_class = StorageClass::Result;
             if let Some(spec) = ty {
                 symbol.ty = Some(spec.ty);
                 symbol.typed = true;
                 symbol.length = spec.length;
-                self.frame.unit.typed_header = true;
+                self.open_unit.unit.typed_header = true;
             }
-            self.frame.unit.result = Some(sym);
+            self.open_unit.unit.result = Some(sym);
         }
-        self.frame.unit.args = read?;
+        self.open_unit.unit.args = read?;
         self.end()
     }
 
@@ -360,7 +360,7 @@ impl Line<'_> {
     }
 
     /// Parses `RESULT(NAME)`.
-    pub(in crate::syntax) fn result_clause(&mut self) -> Read<(SymId, Span)> {
+    pub(in crate::syntax) fn result_clause(&mut self) -> ParseResult<(SymId, Span)> {
         self.keyword("RESULT");
         self.expect(b'(')?;
         let result = self.expect_sym("the name of the result")?;

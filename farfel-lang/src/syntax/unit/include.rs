@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::diagnostic::{Diagnostic, rules};
-use crate::syntax::form::{CHAR, Reader, Statement};
-use crate::syntax::{Form, Layout};
+use crate::syntax::form::{CHAR, Statement, StatementReader};
+use crate::syntax::{FixedFormLayout, Form};
 
 /// The maximum depth and number of INCLUDE files.
 const MAX_INCLUDE_DEPTH: usize = 32;
@@ -49,7 +49,7 @@ impl Parser<'_> {
                 return;
             }
         };
-        let open = |r: &Reader| self.sources.get(r.file).is_some_and(|f| f.name == shown);
+        let open = |r: &StatementReader| self.sources.get(r.file).is_some_and(|f| f.name == shown);
         if self.readers.iter().any(open) {
             let report = failed("it includes itself".to_owned());
             self.report(report);
@@ -59,8 +59,9 @@ impl Parser<'_> {
         let columns = self
             .readers
             .last()
-            .map_or_else(Layout::default, Reader::columns);
+            .map_or_else(FixedFormLayout::default, StatementReader::columns);
         let file = self.sources.add(shown, text.clone());
-        self.readers.push(Reader::new(file, text, form, columns));
+        self.readers
+            .push(StatementReader::new(file, text, form, columns));
     }
 }

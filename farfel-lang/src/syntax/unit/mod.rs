@@ -10,17 +10,17 @@
 
 mod blocks;
 mod constructs;
-mod foreign;
 mod header;
 mod include;
 mod results;
+mod unsupported;
 
-use super::classify::Kind;
-use super::form::{CHAR, Comment, Origins, Reader, Statement, sentinel};
-use super::frame::Frame;
-use super::line::{Line, Read};
+use super::classify::StatementKind;
+use super::form::{CHAR, Comment, Origins, Statement, StatementReader, sentinel};
+use super::open_unit::OpenUnit;
 use super::spelling::{foreign, suggestion};
-use super::trace::{Depth, Trace, Traced};
+use super::statement_parser::{ParseResult, StatementParser};
+use super::trace::{Depth, Trace, TracedStatement};
 use super::{Loader, Parsed, ReadOptions, detect};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{self, Label, Name, Program, SpecKind, Stmt, StmtKind, Unit, UnitKind};
@@ -31,40 +31,40 @@ struct Parser<'a> {
     sources: &'a mut Sources,
     loader: &'a mut dyn Loader,
     /// The file being read, preceded by those that include it.
-    readers: Vec<Reader>,
+    readers: Vec<StatementReader>,
     includes: usize,
     units: Vec<Unit>,
     /// The index in `units` of the first main program without a PROGRAM statement.
     implicit: Option<usize>,
     diagnostics: Vec<Diagnostic>,
     /// The unit being parsed.
-    frame: Frame,
+    open_unit: OpenUnit,
     /// The units around it.
-    outer: Vec<Frame>,
+    outer: Vec<OpenUnit>,
     comments: Vec<Comment>,
     /// The block being skipped.
-    skipped: Option<foreign::Skipped>,
+    skipped: Option<unsupported::SkippedBlock>,
     /// The modules that were skipped.
     modules: Vec<Span>,
     /// Whether the rest of the text is ignored.
     given_up: bool,
     /// The statements as written, if they are recorded.
-    traced: Option<Vec<Traced>>,
+    traced: Option<Vec<TracedStatement>>,
 }
 
 pub(in crate::syntax) fn parse(
     sources: &mut Sources,
     file: FileId,
-    asked: &ReadOptions,
+    options: &ReadOptions,
     loader: &mut dyn Loader,
 ) -> Parsed {
     let text = sources
         .get(file)
         .map_or_else(|| "".into(), |f| f.text.clone());
-    let form = asked.form.unwrap_or_else(|| detect(&text));
-    let columns = asked.layout.asked_by(&text);
+    let form = options.form.unwrap_or_else(|| detect(&text));
+    let columns = options.layout.with_settings_in(&text);
     let origins = Origins::read(sources, file, &text);
-    let reader = Reader::new(file, text, form, columns).with_origins(origins);
+    let reader = StatementReader::new(file, text, form, columns).with_origins(origins);
     let mut parser = Parser::new(sources, loader, reader);
     parser.run();
     parser.parsed()
@@ -74,15 +74,15 @@ pub(in crate::syntax) fn parse(
 pub(in crate::syntax) fn parse_traced(
     sources: &mut Sources,
     file: FileId,
-    asked: &ReadOptions,
+    options: &ReadOptions,
     loader: &mut dyn Loader,
 ) -> Trace {
     let text = sources
         .get(file)
         .map_or_else(|| "".into(), |f| f.text.clone());
-    let form = asked.form.unwrap_or_else(|| detect(&text));
-    let columns = asked.layout.asked_by(&text);
-    let reader = Reader::new(file, text, form, columns).verbatim();
+    let form = options.form.unwrap_or_else(|| detect(&text));
+    let columns = options.layout.with_settings_in(&text);
+    let reader = StatementReader::new(file, text, form, columns).verbatim();
     let mut parser = Parser::new(sources, loader, reader);
     parser.traced = Some(Vec::new());
     parser.run();
@@ -100,7 +100,7 @@ pub(in crate::syntax) fn parse_traced(
 }
 
 impl<'a> Parser<'a> {
-    fn new(sources: &'a mut Sources, loader: &'a mut dyn Loader, reader: Reader) -> Self {
+    fn new(sources: &'a mut Sources, loader: &'a mut dyn Loader, reader: StatementReader) -> Self {
         Parser {
             sources,
             loader,
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
             units: Vec::new(),
             implicit: None,
             diagnostics: Vec::new(),
-            frame: Frame::none(),
+            open_unit: OpenUnit::none(),
             outer: Vec::new(),
             comments: Vec::new(),
             skipped: None,
@@ -122,8 +122,8 @@ impl<'a> Parser<'a> {
     fn parsed(mut self) -> Parsed {
         let mut diagnostics = self.diagnostics;
         for unit in &mut self.units {
-            crate::given::read(unit, &mut diagnostics);
-            crate::marks::read(unit, &mut diagnostics);
+            crate::procedure_directives::read(unit, &mut diagnostics);
+            crate::loop_directives::read(unit, &mut diagnostics);
         }
         // Errors found at the end of a unit belong further up.
         diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
@@ -150,7 +150,7 @@ impl Parser<'_> {
             if self.readers.len() == 1
                 && let Some(traced) = &mut self.traced
             {
-                traced.push(Traced::new(&mut st, before));
+                traced.push(TracedStatement::new(&mut st, before));
             }
             let trailing = found.then(|| st.take_trailing()).flatten();
             self.comments.append(&mut st.comments);
@@ -160,7 +160,7 @@ impl Parser<'_> {
             }
             last = st.whole();
             let before = self.diagnostics.len();
-            let (depth, references) = (self.outer.len(), self.frame.references.len());
+            let (depth, references) = (self.outer.len(), self.open_unit.references.len());
             let (units, includes) = (self.depth().units, self.includes);
             if let Some(mut error) = st.error.take() {
                 if names_record(&st) {
@@ -182,7 +182,7 @@ impl Parser<'_> {
             }
             if self.diagnostics.len() > before && self.outer.len() == depth {
                 // A malformed statement may mean other labels than those that it names.
-                self.frame.references.truncate(references);
+                self.open_unit.references.truncate(references);
             }
             let after = self.depth();
             if let Some(c) = trailing {
@@ -206,18 +206,18 @@ impl Parser<'_> {
 
     fn depth(&self) -> Depth {
         Depth {
-            units: self.outer.len() + usize::from(self.frame.open),
-            blocks: self.frame.blocks.len(),
-            implicit: self.frame.implicit,
+            units: self.outer.len() + usize::from(self.open_unit.open),
+            blocks: self.open_unit.blocks.len(),
+            implicit: self.open_unit.implicit,
         }
     }
 
-    fn line<'a>(&'a mut self, st: &'a Statement, free: bool, pos: usize) -> Line<'a> {
-        Line {
+    fn line<'a>(&'a mut self, st: &'a Statement, free: bool, pos: usize) -> StatementParser<'a> {
+        StatementParser {
             st,
             pos,
             free,
-            frame: &mut self.frame,
+            open_unit: &mut self.open_unit,
             hosts: &self.outer,
             diagnostics: &mut self.diagnostics,
             depth: 0,
@@ -229,7 +229,7 @@ impl Parser<'_> {
     }
 
     /// Reports the error of a statement, if there is one.
-    fn check<T>(&mut self, read: Read<T>) -> Option<T> {
+    fn check<T>(&mut self, read: ParseResult<T>) -> Option<T> {
         match read {
             Ok(t) => Some(t),
             Err(error) => {
@@ -268,18 +268,23 @@ impl Parser<'_> {
         if kind.is_header() {
             return self.header(st, free, pos, kind);
         }
-        if kind == Kind::Include {
+        if kind == StatementKind::Include {
             return self.include(st, free, pos);
         }
-        if !self.frame.open && !self.begin_main(st, kind) {
+        if !self.open_unit.open && !self.begin_main(st, kind) {
             match kind {
-                Kind::Unknown => self.unknown(st, free),
-                Kind::Foreign => self.foreign(st, free, pos),
+                StatementKind::Unknown => self.unknown(st, free),
+                StatementKind::Unsupported => self.unsupported(st, free, pos),
                 _ => {}
             }
             return;
         }
-        if self.frame.contains && !matches!(kind, Kind::Contains | Kind::End | Kind::Unknown) {
+        if self.open_unit.contains
+            && !matches!(
+                kind,
+                StatementKind::Contains | StatementKind::End | StatementKind::Unknown
+            )
+        {
             return self.report(
                 Diagnostic::error(
                     &rules::MISPLACED_STATEMENT,
@@ -292,31 +297,34 @@ impl Parser<'_> {
         if let Some((label, span)) = st.label {
             self.define(label, span);
             match kind {
-                Kind::Format => self.frame.formats.insert(label),
-                Kind::Data | Kind::Namelist => self.frame.declarations.insert(label),
-                kind if kind.is_specification() => self.frame.declarations.insert(label),
+                StatementKind::Format => self.open_unit.formats.insert(label),
+                StatementKind::Data | StatementKind::Namelist => {
+                    self.open_unit.declarations.insert(label)
+                }
+                kind if kind.is_specification() => self.open_unit.declarations.insert(label),
                 _ => false,
             };
         }
         match kind {
-            Kind::Unknown => self.unknown(st, free),
-            Kind::Foreign => self.foreign(st, free, pos),
-            Kind::Contains => self.contains(st, free, pos),
-            Kind::Use => self.use_module(st, free, pos),
-            Kind::End => self.end(st, free, pos),
-            Kind::Data | Kind::Namelist => {
+            StatementKind::Unknown => self.unknown(st, free),
+            StatementKind::Unsupported => self.unsupported(st, free, pos),
+            StatementKind::Contains => self.contains(st, free, pos),
+            StatementKind::Use => self.use_module(st, free, pos),
+            StatementKind::End => self.end(st, free, pos),
+            StatementKind::Data | StatementKind::Namelist => {
                 self.keep_comments();
                 let mut line = self.line(st, free, pos);
                 let read = match kind {
-                    Kind::Data => line.data(),
+                    StatementKind::Data => line.data(),
                     _ => line.namelist(),
                 };
                 self.check(read);
             }
-            Kind::Format => self.format(st, free, pos),
+            StatementKind::Format => self.format(st, free, pos),
             kind if kind.is_specification() => self.specification(st, free, pos, kind),
-            Kind::Assignment
-                if !self.frame.executable && self.line(st, free, pos).is_statement_function() =>
+            StatementKind::Assignment
+                if !self.open_unit.executable
+                    && self.line(st, free, pos).is_statement_function() =>
             {
                 self.keep_comments();
                 let read = self.line(st, free, pos).statement_function();
@@ -324,7 +332,7 @@ impl Parser<'_> {
             }
             kind => {
                 // ENTRY alone does not end the specifications.
-                self.frame.executable |= kind != Kind::Entry;
+                self.open_unit.executable |= kind != StatementKind::Entry;
                 self.comments_to_body();
                 self.executable(st, free, pos, kind, name);
             }
@@ -333,20 +341,20 @@ impl Parser<'_> {
 
     /// Begins a main program without a PROGRAM statement. Returns false if the statement cannot
     /// begin one.
-    fn begin_main(&mut self, st: &Statement, kind: Kind) -> bool {
+    fn begin_main(&mut self, st: &Statement, kind: StatementKind) -> bool {
         match kind {
-            Kind::Unknown | Kind::Foreign => return false,
-            Kind::End if self.units.is_empty() => {}
-            Kind::End
-            | Kind::EndIf
-            | Kind::EndDo
-            | Kind::EndSelect
-            | Kind::EndWhere
-            | Kind::EndAd(_)
-            | Kind::Else
-            | Kind::ElseIf
-            | Kind::ElseWhere
-            | Kind::Case => {
+            StatementKind::Unknown | StatementKind::Unsupported => return false,
+            StatementKind::End if self.units.is_empty() => {}
+            StatementKind::End
+            | StatementKind::EndIf
+            | StatementKind::EndDo
+            | StatementKind::EndSelect
+            | StatementKind::EndWhere
+            | StatementKind::EndAd(_)
+            | StatementKind::Else
+            | StatementKind::ElseIf
+            | StatementKind::ElseWhere
+            | StatementKind::Case => {
                 self.report(
                     Diagnostic::error(
                         &rules::UNCLOSED_BLOCK,
@@ -362,16 +370,16 @@ impl Parser<'_> {
             }
             _ => {}
         }
-        self.frame = Frame {
+        self.open_unit = OpenUnit {
             implicit: true,
             column: st.column,
-            ..Frame::new(UnitKind::Program, "MAIN", st.whole())
+            ..OpenUnit::new(UnitKind::Program, "MAIN", st.whole())
         };
         true
     }
 
     fn define(&mut self, label: Label, span: Span) {
-        let old = *self.frame.labels.entry(label).or_insert(span);
+        let old = *self.open_unit.labels.entry(label).or_insert(span);
         if old != span {
             self.report(
                 Diagnostic::error(
@@ -384,8 +392,8 @@ impl Parser<'_> {
         }
     }
 
-    fn specification(&mut self, st: &Statement, free: bool, pos: usize, kind: Kind) {
-        if self.frame.executable {
+    fn specification(&mut self, st: &Statement, free: bool, pos: usize, kind: StatementKind) {
+        if self.open_unit.executable {
             self.report(
                 Diagnostic::error(
                     &rules::MISPLACED_STATEMENT,
@@ -398,17 +406,17 @@ impl Parser<'_> {
         self.keep_comments();
         let mut line = self.line(st, free, pos);
         let read = match kind {
-            Kind::Type => line.type_statement(),
-            Kind::Dimension => line.dimension(),
-            Kind::Parameter => line.parameter(),
-            Kind::Implicit => line.implicit(),
-            Kind::External => line.procedures(true),
-            Kind::Intrinsic => line.procedures(false),
-            Kind::Common => line.common(),
-            Kind::Equivalence => line.equivalence(),
-            Kind::Save => line.save(),
-            Kind::Attribute(a) => line.attribute_statement(a),
-            Kind::Pointer => line.cray_pointers(),
+            StatementKind::Type => line.type_statement(),
+            StatementKind::Dimension => line.dimension(),
+            StatementKind::Parameter => line.parameter(),
+            StatementKind::Implicit => line.implicit(),
+            StatementKind::External => line.procedures(true),
+            StatementKind::Intrinsic => line.procedures(false),
+            StatementKind::Common => line.common(),
+            StatementKind::Equivalence => line.equivalence(),
+            StatementKind::Save => line.save(),
+            StatementKind::Attribute(a) => line.attribute_statement(a),
+            StatementKind::Pointer => line.cray_pointers(),
             _ => line.intent_statement(),
         };
         self.check(read);
@@ -430,11 +438,11 @@ impl Parser<'_> {
             return;
         };
         let span = st.whole();
-        if self.frame.executable {
-            self.frame
+        if self.open_unit.executable {
+            self.open_unit
                 .push(Stmt::labelled(Some(label), StmtKind::Format(text), span));
         } else {
-            self.frame.spec(SpecKind::Format(label, text), span);
+            self.open_unit.spec(SpecKind::Format(label, text), span);
         }
     }
 
@@ -487,11 +495,12 @@ impl Parser<'_> {
     /// Keeps the comments with the statement that follows: among the specifications, or among the
     /// executable statements once these have begun.
     fn keep_comments(&mut self) {
-        if self.frame.executable {
+        if self.open_unit.executable {
             return self.comments_to_body();
         }
         for c in self.comments.drain(..) {
-            self.frame.spec(SpecKind::Comment(c.text.into()), c.span);
+            self.open_unit
+                .spec(SpecKind::Comment(c.text.into()), c.span);
         }
     }
 
@@ -504,31 +513,32 @@ impl Parser<'_> {
             text.insert(0, ' ');
         }
         let now = self.depth().units;
-        if now > units && !self.frame.implicit {
-            return self.frame.unit.comments.push(text);
+        if now > units && !self.open_unit.implicit {
+            return self.open_unit.unit.comments.push(text);
         }
         let comment = ir::Comment {
             text,
             // Something else has been read in between.
             trailing: self.includes == includes,
         };
-        if now < units || !self.frame.open {
+        if now < units || !self.open_unit.open {
             self.comments.push(Comment {
                 text: comment.text,
                 span,
                 apart: true,
                 trailing: false,
             });
-        } else if self.frame.executable {
-            self.frame.push(Stmt::new(StmtKind::Comment(comment), span));
+        } else if self.open_unit.executable {
+            self.open_unit
+                .push(Stmt::new(StmtKind::Comment(comment), span));
         } else {
-            self.frame.spec(SpecKind::Comment(comment), span);
+            self.open_unit.spec(SpecKind::Comment(comment), span);
         }
     }
 
     fn comments_to_body(&mut self) {
         for c in std::mem::take(&mut self.comments) {
-            self.frame
+            self.open_unit
                 .push(Stmt::new(StmtKind::Comment(c.text.into()), c.span));
         }
     }
@@ -542,7 +552,7 @@ impl Parser<'_> {
             .rposition(|c| c.apart)
             .unwrap_or_default();
         let documentation = self.comments.split_off(first.min(self.comments.len()));
-        if self.frame.open {
+        if self.open_unit.open {
             self.keep_comments();
         }
         let documentation = documentation.into_iter().map(|c| c.text).collect();

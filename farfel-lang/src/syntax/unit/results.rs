@@ -7,18 +7,18 @@
 use super::Parser;
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{Expr, Implicit, Type, Unit};
-use crate::syntax::frame::{Frame, RenamedResult};
+use crate::syntax::open_unit::{OpenUnit, RenamedResult};
 
 impl Parser<'_> {
     /// Gives results the names of their entries, at the end of the unit.
-    pub(super) fn name_entry_results(&mut self, frame: &mut Frame) {
-        for renamed in std::mem::take(&mut frame.entry_results) {
+    pub(super) fn name_entry_results(&mut self, open_unit: &mut OpenUnit) {
+        for renamed in std::mem::take(&mut open_unit.entry_results) {
             let RenamedResult {
                 result,
                 entry,
                 span,
             } = renamed;
-            let unit = &mut frame.unit;
+            let unit = &mut open_unit.unit;
             let old = unit.symbols[result].name.clone();
             let why = if unit.result == Some(result) {
                 Some(format!("{old} is the result of {} too", unit.name))
@@ -45,7 +45,7 @@ impl Parser<'_> {
             let symbol = &unit.symbols[result];
             if symbol.ty.is_none() {
                 // The old name determined the implicit type.
-                let around = std::iter::once(&self.frame).chain(self.outer.iter().rev());
+                let around = std::iter::once(&self.open_unit).chain(self.outer.iter().rev());
                 let around = around.filter(|f| f.open).map(|f| &f.unit.implicit);
                 let implicit = implicit(std::iter::once(&unit.implicit).chain(around), &old);
                 let span = symbol.span;

@@ -1,0 +1,41 @@
+//! What is generated for the parts of a request: their sweeps, and the units made from these.
+
+use super::sweep_data::UnitFacts;
+use super::tape::TapeKind;
+use super::tape_size::{SweptUnit, Term};
+use crate::locations::Set;
+use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::ir::{Name, SymId, Unit};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// For each head, its tapes and their sizes, where these are known.
+pub(super) type TapeSizes = BTreeMap<usize, (BTreeSet<TapeKind>, Vec<Option<Vec<Term>>>)>;
+
+/// What the units of a request must preserve for each other, and their sweeps.
+pub(super) struct SweepResults {
+    pub facts: Vec<UnitFacts>,
+    pub swept: Vec<SweptUnit>,
+    pub errors: Vec<Diagnostic>,
+}
+
+/// A generated unit, and the variables that are read after it.
+#[derive(Clone)]
+pub(super) struct GeneratedUnit {
+    /// The subprogram that it is the derivative of.
+    pub(super) of: Name,
+    pub(super) unit: Unit,
+    /// Symbols that hold cotangents.
+    pub(super) derivatives: HashSet<SymId>,
+    /// Pairs of a cotangent and its variable.
+    pub(super) primals: Vec<(SymId, SymId)>,
+    /// The arguments and declared COMMON variables that are read after the unit.
+    pub(super) live_after: HashSet<SymId>,
+    /// The COMMON variables, by number, that are read after the unit.
+    pub(super) commons: Set,
+    /// Whether it is a forward sweep below the head.
+    pub(super) forward: bool,
+    /// For a head, the index in its body where the reverse sweep begins.
+    pub(super) reverse_start: Option<usize>,
+    /// The variables of its tapes.
+    pub(super) tapes: HashSet<SymId>,
+}

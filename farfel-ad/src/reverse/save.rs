@@ -1,0 +1,170 @@
+//! Code that saves variables on tapes and restores them.
+
+use super::direct_addressing::{ConstantStepLoop, address_directly};
+use super::tape::{TapeKind, Tapes};
+use super::unit_builder::UnitBuilder;
+use crate::affine::Affine;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::build::count;
+use farfel_lang::ir::{Block, Expr, ExprKind, SymId, Symbol, Type};
+use farfel_lang::storage::constant::Constants;
+
+/// Returns the statements that save a variable and those that restore it; for an array, only a section, if
+/// one is given.
+pub(super) fn save(
+    builder: &mut UnitBuilder,
+    tapes: &mut Tapes,
+    e: &Expr,
+    section: Option<&[(Affine, Affine)]>,
+    span: Span,
+) -> Result<(Block, Block), Diagnostic> {
+    let Some(s) = e.base() else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let symbol = builder.unit.symbols[s].clone();
+    let Some(kind) = symbol.ty.map(TapeKind::of) else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let whole = match &e.kind {
+        ExprKind::Var(_) => symbol.is_array(),
+        _ => farfel_lang::types::rank(&builder.unit, e) > 0,
+    };
+    let of = match whole {
+        true => Expr::var(s, span),
+        false => e.clone(),
+    };
+    let places = characters(builder, &of);
+    if !whole && places.is_none() {
+        let push = tapes.push(builder, kind, e.clone(), span);
+        let pop = tapes.pop(builder, kind, e.clone(), span);
+        return Ok((push, pop));
+    }
+    let mut bounds = Vec::new();
+    if whole {
+        let Some(known) = dims(&symbol, span) else {
+            return Err(cannot(&symbol, span));
+        };
+        bounds = known;
+    }
+    // Stay within the array: the section may come from the bounds of a loop that is not executed.
+    for (bound, (low, high)) in bounds.iter_mut().zip(section.unwrap_or(&[])) {
+        let within = |builder: &mut UnitBuilder, name: &str, of: &Expr, wanted: &Affine| {
+            let wanted = wanted.to_expr(span);
+            match (of.kind == wanted.kind, &of.kind, &wanted.kind) {
+                (true, ..) => wanted,
+                (_, ExprKind::Int(a), ExprKind::Int(b)) => match name {
+                    "MAX" => Expr::int(*a.max(b), span),
+                    _ => Expr::int(*a.min(b), span),
+                },
+                _ => builder.call(name, vec![of.clone(), wanted], span),
+            }
+        };
+        let low = within(builder, "MAX", &bound.0, low);
+        let high = within(builder, "MIN", &bound.1, high);
+        *bound = (low, high);
+    }
+    let text = places.is_some();
+    bounds.splice(..0, places);
+    let counters = builder.take_counters(bounds.len());
+    let element = value_at(of, &counters, text, span);
+    let mut push = tapes.push(builder, kind, element.clone(), span);
+    let mut pop = tapes.pop(builder, kind, element, span);
+    builder.free_counters(bounds.len());
+    for (i, (c, (low, high))) in counters.iter().zip(bounds).enumerate() {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        if i == 0 {
+            let l = ConstantStepLoop {
+                var: *c,
+                from: &low,
+                to: &high,
+                step: 1,
+            };
+            let placed = address_directly(builder, tapes, kind, &l, [&mut push, &mut pop], span);
+            (before, after) = placed.unwrap_or_default();
+        }
+        let down = Expr::int(-1, span);
+        before.extend(count(*c, low.clone(), high.clone(), None, push, span));
+        push = before;
+        pop = count(*c, high, low, Some(down), pop, span)
+            .into_iter()
+            .chain(after)
+            .collect();
+    }
+    Ok((push, pop))
+}
+
+/// The positions of the first and the last character of a text; `None` for a single character and for
+/// anything that is not a text.
+fn characters(builder: &mut UnitBuilder, e: &Expr) -> Option<(Expr, Expr)> {
+    let span = e.span;
+    let (text, from, to) = match &e.kind {
+        ExprKind::Substring(text, from, to) => (text.as_ref(), from.as_deref(), to.as_deref()),
+        _ => (e, None, None),
+    };
+    let s = text.base()?;
+    if builder.unit.symbols[s].ty != Some(Type::Character) {
+        return None;
+    }
+    let from = from.cloned().unwrap_or_else(|| Expr::int(1, span));
+    let to = match (to, Constants::of(&builder.unit).element_size(s)) {
+        (Some(to), _) => to.clone(),
+        (None, Some(n)) => Expr::int(n, span),
+        (None, None) => builder.call("LEN", vec![text.clone()], span),
+    };
+    (!from.equals_ignoring_spans(&to)).then_some((from, to))
+}
+
+/// The bounds of an array, where they are known.
+fn dims(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    let all = s.dims.iter().map(|d| {
+        let high = d.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
+        let low = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));
+        Some((low, high))
+    });
+    all.collect()
+}
+
+/// The bounds of a variable, where they are known: first those of its characters, then those of the array.
+pub(super) fn bounds(builder: &mut UnitBuilder, s: SymId, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    let mut all = dims(&builder.unit.symbols[s], span)?;
+    all.splice(..0, characters(builder, &Expr::var(s, span)));
+    Some(all)
+}
+
+/// The value of a variable at some counters, one for each of its [`bounds`].
+pub(super) fn value(builder: &UnitBuilder, s: SymId, counters: &[SymId], span: Span) -> Expr {
+    let text = counters.len() > builder.unit.symbols[s].dims.len();
+    value_at(Expr::var(s, span), counters, text, span)
+}
+
+/// Like [`value`], for a variable, an element or a substring. `text` says that the first counter runs over
+/// the characters.
+fn value_at(of: Expr, counters: &[SymId], text: bool, span: Span) -> Expr {
+    let (character, subscripts) = counters.split_at(usize::from(text));
+    let subscripts: Vec<Expr> = subscripts.iter().map(|c| Expr::var(*c, span)).collect();
+    let mut value = match of.kind {
+        ExprKind::Substring(base, ..) => *base,
+        ExprKind::Var(s) if !subscripts.is_empty() => Expr::element(s, subscripts, span),
+        _ => of,
+    };
+    for c in character {
+        let place = Expr::var(*c, span);
+        value = Expr::substring(value, place.clone(), place, span);
+    }
+    value
+}
+
+fn cannot(symbol: &Symbol, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &rules::AD_SIZE,
+        span,
+        format!(
+            "the reverse sweep needs a value of {} that is overwritten here, and cannot keep it, which has {}",
+            symbol.name,
+            symbol.missing_bounds()
+        ),
+    )
+    .related(symbol.span, "declared here")
+    .help(format!("declare the bounds of {}", symbol.name))
+}

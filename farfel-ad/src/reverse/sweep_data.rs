@@ -1,0 +1,47 @@
+//! Facts that the passes over the parts of a request share.
+
+use super::tape::TapeKind;
+use crate::locations::Set;
+use farfel_lang::ir::{Block, Expr, SymId};
+use std::collections::BTreeSet;
+
+/// What the units of one request must know about a unit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct UnitFacts {
+    /// The slots whose values after the forward sweep are needed.
+    pub(super) exit: Set,
+    /// The slots whose values before the call are needed by some caller.
+    pub(super) entry: Set,
+    /// The tapes that the unit and its callees use.
+    pub(super) tapes: BTreeSet<TapeKind>,
+    /// Whether the unit has a forward sweep that records something.
+    pub(super) forward: bool,
+}
+
+/// The two sweeps of some statements.
+#[derive(Debug, Default)]
+pub(super) struct Sweeps {
+    pub forward: Block,
+    pub backward: Block,
+}
+
+/// A variable of a saved state, with its bounds if it is an array.
+#[derive(Debug, Clone)]
+pub(super) struct StateVariable {
+    pub var: SymId,
+    pub kind: TapeKind,
+    pub bounds: Vec<(Expr, Expr)>,
+}
+
+/// What a loop records besides what the text of its forward sweep shows. It is needed to determine the sizes
+/// of tapes.
+#[derive(Debug, Clone)]
+pub(super) struct Replay {
+    /// The maximum number of saved states.
+    pub slots: u32,
+    /// The start, end and step of the loop, which give the number of iterations.
+    pub steps: [Expr; 3],
+    pub state: Vec<StateVariable>,
+    /// The iteration that the reverse sweep executes with a tape.
+    pub body: Block,
+}

@@ -1,0 +1,311 @@
+//! Extracts what the comments of a subprogram say about its arguments, in the styles of LAPACK and
+//! MINPACK.
+//!
+//! ```text
+//! > \param[out] INFO                                INFO    (output) INTEGER
+//! > \verbatim                                               = 0:  successful exit
+//! >          INFO is INTEGER                                > 0:  U(i,i) is zero
+//! >          = 0:  successful exit
+//! >          > 0:  U(i,i) is zero                   wa is a work array of length lwa.
+//! > \endverbatim                                    fvec is an output array of length n
+//! ```
+//!
+//! Nothing is guessed: comments in other forms are ignored.
+
+use farfel_lang::ir::{SpecKind, StmtKind, Unit};
+
+/// What is said of an argument.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct ArgumentComment {
+    /// It is set, and what it was does not matter.
+    pub output: bool,
+    /// It is room to work in.
+    pub workspace: bool,
+    /// The bounds of an array: `LDA,N`.
+    pub dimension: Option<String>,
+    /// The lines about it.
+    pub lines: Vec<String>,
+}
+
+/// Values of an argument and what they mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Meaning {
+    /// `=`, `<`, `>`, `<=`, `>=`, `/=`.
+    pub relation: &'static str,
+    pub value: i64,
+    pub text: String,
+}
+
+/// The comments of a unit: those before it, and those before its first statement.
+pub(super) fn comments(unit: &Unit) -> Vec<&str> {
+    let mut lines: Vec<&str> = unit.comments.iter().map(String::as_str).collect();
+    lines.extend(unit.specs.iter().filter_map(|s| match &s.kind {
+        SpecKind::Comment(text) => Some(&**text),
+        _ => None,
+    }));
+    lines.extend(unit.body.iter().map_while(|s| match &s.kind {
+        StmtKind::Comment(text) => Some(&**text),
+        _ => None,
+    }));
+    // Doxygen's mark.
+    let plain = lines.into_iter().map(|l| l.strip_prefix('>').unwrap_or(l));
+    plain.collect()
+}
+
+/// What comments say of an argument.
+pub(super) fn argument_comment(comments: &[&str], name: &str) -> ArgumentComment {
+    let mut comment = ArgumentComment::default();
+    for (at, line) in comments.iter().enumerate() {
+        let rest = &comments[at + 1..];
+        if let Some((direction, named)) = parameter(line) {
+            if !named.eq_ignore_ascii_case(name) {
+                continue;
+            }
+            let lines = rest.iter().map(|l| l.trim());
+            let lines = lines.take_while(|l| *l != "\\endverbatim" && parameter(l).is_none());
+            let lines = lines.filter(|l| *l != "\\verbatim");
+            comment.lines = lines.map(str::to_owned).collect();
+            comment.output = direction == "out";
+            break;
+        }
+        let Some(text) = about(line, name) else {
+            continue;
+        };
+        let indent = indent(line);
+        let more = rest
+            .iter()
+            .take_while(|l| l.trim().is_empty() || self::indent(l) > indent);
+        let lines: Vec<&str> = std::iter::once(&text)
+            .chain(more)
+            .map(|l| l.trim())
+            .collect();
+        let end = lines
+            .iter()
+            .rposition(|l| !l.is_empty())
+            .map_or(0, |e| e + 1);
+        comment.lines = lines[..end].iter().map(|l| (*l).to_owned()).collect();
+        break;
+    }
+    let head = comment.lines.iter().take_while(|l| !l.is_empty()).take(3);
+    let head = head.cloned().collect::<Vec<_>>().join(" ");
+    let start = head.to_ascii_lowercase();
+    let before_end = start.split(". ").next().unwrap_or_default();
+    comment.output |= start.starts_with("(output)")
+        || [" is an output ", " integer output variable"]
+            .iter()
+            .any(|w| before_end.contains(w));
+    comment.workspace = start.starts_with("(workspace") || is_work_array(comments, name);
+    comment.dimension = dimension(&head);
+    comment
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// `\param[in,out] A`: the direction and the name.
+fn parameter(line: &str) -> Option<(&str, &str)> {
+    let (direction, name) = line.trim().strip_prefix("\\param[")?.split_once(']')?;
+    Some((direction, name.trim()))
+}
+
+/// `INFO    (output) INTEGER`, `info is an integer output variable.`: what stands behind the name. In the second form
+/// the name belongs to the text.
+fn about<'l>(line: &'l str, name: &str) -> Option<&'l str> {
+    let line = line.trim();
+    let head = line.get(..name.len())?;
+    if !head.eq_ignore_ascii_case(name) {
+        return None;
+    }
+    let rest = &line[name.len()..];
+    let described = rest.trim_start();
+    match rest.starts_with(' ') {
+        true if described.starts_with('(') && !described.starts_with("()") => Some(described),
+        true if described.starts_with("is ") => Some(line),
+        _ => None,
+    }
+}
+
+/// `wa1, wa2, and wa3 are work arrays of length n.`, `iwa is an integer work array`
+fn is_work_array(comments: &[&str], name: &str) -> bool {
+    comments.iter().any(|line| {
+        let line = line.trim().to_ascii_lowercase();
+        let Some((head, _)) = line.split_once(" work array") else {
+            return false;
+        };
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let verb = words.iter().position(|w| matches!(*w, "is" | "are"));
+        let Some((names, kind)) = verb.map(|v| words.split_at(v)) else {
+            return false;
+        };
+        // The verb, an article, a type.
+        kind.len() <= 4
+            && names
+                .iter()
+                .any(|n| n.trim_end_matches(',').eq_ignore_ascii_case(name))
+    })
+}
+
+/// `array, dimension (LDA,N)`: what stands in the parentheses.
+fn dimension(head: &str) -> Option<String> {
+    let lower = head.to_ascii_lowercase();
+    let at = lower.find("array, dimension (")?;
+    let text = &head[at + "array, dimension (".len()..];
+    let mut depth = 1;
+    let end = text.find(|c| {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        depth == 0
+    })?;
+    Some(text[..end].to_owned())
+}
+
+/// What the lines about an argument say of its values: `= 0:  successful exit`, `info = 2   too many calls`.
+pub(super) fn meanings(name: &str, lines: &[String]) -> Vec<Meaning> {
+    let mut found: Vec<Meaning> = Vec::new();
+    let mut open = false;
+    for line in lines {
+        if let Some(meaning) = meaning(name, line) {
+            found.push(meaning);
+            open = true;
+        } else if line.is_empty() {
+            open = false;
+        } else if open && let Some(last) = found.last_mut() {
+            last.text.push(' ');
+            last.text.push_str(line);
+        }
+    }
+    found
+}
+
+fn meaning(name: &str, line: &str) -> Option<Meaning> {
+    const RELATIONS: [&str; 6] = ["<=", ">=", "/=", "<", ">", "="];
+    let (line, named) = match line.get(..name.len()) {
+        Some(head) if head.eq_ignore_ascii_case(name) => (line[name.len()..].trim_start(), true),
+        _ => (line, false),
+    };
+    let relation = RELATIONS.iter().find(|r| line.starts_with(**r))?;
+    let rest = line[relation.len()..].trim_start();
+    let digits = rest.strip_prefix(['-', '+']).unwrap_or(rest);
+    let length = rest.len() - digits.len()
+        + digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
+    let value = rest[..length].parse().ok()?;
+    let text = rest[length..].strip_prefix(':').or_else(|| {
+        // As a table has it.
+        rest[length..].strip_prefix("  ").filter(|_| named)
+    })?;
+    Some(Meaning {
+        relation,
+        value,
+        text: text.trim().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lapack() {
+        let new = [
+            "> \\param[out] IPIV",
+            "> \\verbatim",
+            ">          IPIV is INTEGER array, dimension (N)",
+            ">          The pivot indices.",
+            "> \\endverbatim",
+            ">",
+            "> \\param[in,out] A",
+            "> \\verbatim",
+            ">          A is DOUBLE PRECISION array, dimension (LDA,max(1,N))",
+            "> \\endverbatim",
+            "> \\param[out] INFO",
+            "> \\verbatim",
+            ">          INFO is INTEGER",
+            ">          = 0:  successful exit",
+            ">          > 0:  if INFO = i, U(i,i) is zero.  The factor U is",
+            ">                singular.",
+            "> \\endverbatim",
+        ];
+        let new: Vec<&str> = new.iter().map(|l| &l[1..]).collect();
+        let ipiv = argument_comment(&new, "IPIV");
+        assert!(ipiv.output && !ipiv.workspace);
+        assert_eq!(ipiv.dimension.as_deref(), Some("N"));
+        let a = argument_comment(&new, "A");
+        assert!(!a.output);
+        assert_eq!(a.dimension.as_deref(), Some("LDA,max(1,N)"));
+        let info = argument_comment(&new, "INFO");
+        let meanings = meanings("INFO", &info.lines);
+        let shown: Vec<String> = meanings
+            .iter()
+            .map(|m| format!("{} {}: {}", m.relation, m.value, m.text))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "= 0: successful exit",
+                "> 0: if INFO = i, U(i,i) is zero.  The factor U is singular."
+            ]
+        );
+
+        let old = [
+            "  IPIV    (output) INTEGER array, dimension (N)",
+            "          The pivot indices.",
+            "",
+            "  WORK    (workspace/output) REAL array, dimension (LWORK)",
+            "          On exit, the best size.",
+            "  N       (input) INTEGER",
+        ];
+        assert!(argument_comment(&old, "IPIV").output && argument_comment(&old, "WORK").workspace);
+        assert_eq!(argument_comment(&old, "IPIV").lines.len(), 2);
+        assert_eq!(
+            argument_comment(&old, "N"),
+            ArgumentComment {
+                lines: vec!["(input) INTEGER".into()],
+                ..ArgumentComment::default()
+            }
+        );
+    }
+
+    #[test]
+    fn minpack() {
+        let text = [
+            "       x is an array of length n. on output x",
+            "         contains the final estimate of the solution vector.",
+            "",
+            "       fvec is an output array of length n which contains",
+            "         the functions evaluated at the output x.",
+            "",
+            "       info is an integer output variable. otherwise,",
+            "         info is set as follows.",
+            "",
+            "         info = 0   improper input parameters.",
+            "",
+            "         info = 1   the error between x and the",
+            "                    solution is at most tol.",
+            "",
+            "       wa1, wa2, and wa3 are work arrays of length n.",
+            "       iwa is an integer work array of length n.",
+            "       ws is what is left of a work array.",
+        ];
+        assert!(!argument_comment(&text, "X").output && argument_comment(&text, "FVEC").output);
+        assert!(
+            argument_comment(&text, "WA2").workspace && argument_comment(&text, "IWA").workspace
+        );
+        assert!(
+            !argument_comment(&text, "X").workspace && !argument_comment(&text, "WS").workspace
+        );
+        let info = argument_comment(&text, "INFO");
+        assert!(info.output);
+        let meanings = meanings("INFO", &info.lines);
+        assert_eq!(meanings.len(), 2);
+        assert_eq!(
+            meanings[1].text,
+            "the error between x and the solution is at most tol."
+        );
+    }
+}
