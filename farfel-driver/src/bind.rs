@@ -1,10 +1,10 @@
 //! Generates the Rust side of the border between Rust and Fortran: `farfel_bindings.rs`.
 //!
-//! It has one function for each exported subprogram. The function checks extents, takes the lock if
-//! the subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and converts STOP
-//! to an error. It returns the value itself if none of that can fail, and a `Result` otherwise.
+//! The file has one wrapper for each exported subprogram. The wrapper checks extents, takes the lock
+//! if the subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and converts STOP
+//! to an error. It returns a `Result` if any of these steps can fail, and the plain value otherwise.
 //!
-//! With `signatures = "rust"` these functions are in a module `raw`, and [`signature`] generates
+//! With `signatures = "rust"` these wrappers are in a module `raw`, and [`signature`] generates
 //! the short functions in front of them.
 
 mod argument_comments;
@@ -35,19 +35,21 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-/// The subprograms that Rust can call, and those that it cannot, each with the reason.
+/// The exported subprograms, and those that cannot be exported.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exports {
+    /// The subprograms that Rust can call.
     pub names: Vec<Name>,
+    /// The subprograms that Rust cannot call, with the reasons.
     pub skipped: Vec<(Name, String)>,
 }
 
-/// Chooses among the subprograms that the user wrote.
+/// Selects the exports among the subprograms that the user wrote.
 ///
 /// # Errors
 ///
-/// [`Error::Export`] when the settings name one that does not exist or cannot be called
-/// from Rust.
+/// [`Error::Export`] if the settings name a subprogram that does not exist or cannot be called from
+/// Rust; [`Error::Config`] if a `signature` table names one that does not exist.
 pub(crate) fn choose(
     program: &Program,
     written: &[WrittenSubprogram],
@@ -61,11 +63,12 @@ pub(crate) fn choose(
     choose_among(program, written, config, plan)
 }
 
-/// Checks that the subprograms exist which the settings name.
+/// Checks that the subprograms named in the settings exist.
 ///
 /// # Errors
 ///
-/// [`Error::Export`] for the first one that does not, [`Error::Config`] for those in tables of their own.
+/// [`Error::Export`] for the first unknown name in `exports`; [`Error::Config`] for all unknown names of
+/// `signature` tables.
 pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) -> Result<(), Error> {
     let written: HashSet<&str> = written.collect();
     signature::exist(&mut written.iter().copied(), config)?;
@@ -84,11 +87,11 @@ pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) ->
     }
 }
 
-/// Chooses among a part of what the user wrote.
+/// Selects the exports among some of the subprograms that the user wrote.
 ///
 /// # Errors
 ///
-/// [`Error::Export`] when the settings name one that cannot be called from Rust.
+/// [`Error::Export`] if the settings name a subprogram that cannot be called from Rust.
 pub(crate) fn choose_among(
     program: &Program,
     written: &[WrittenSubprogram],
@@ -108,7 +111,7 @@ pub(crate) fn choose_among(
     } in written
     {
         let is_wanted = |n: &Name| wanted.as_ref().is_none_or(|w| w.contains(n.as_str()));
-        // What it is called with would have to be differentiated.
+        // The procedures passed to it would have to be differentiated.
         let differentiates =
             (*takes_procedures && *differentiates && wanted.is_none()).then(|| {
                 "it takes procedures, and there are AD blocks in it or in what it calls".to_owned()
@@ -145,14 +148,15 @@ pub(crate) fn choose_among(
     Ok(exports)
 }
 
-/// How the reason begins why an ENTRY point cannot be called from Rust.
+/// The beginning of the reason why an ENTRY point cannot be called from Rust.
 const ENTRY: &str = "it is an ENTRY point";
 
-/// Why a subprogram cannot be called that lowering has replaced.
+/// The reason why a subprogram that lowering has replaced cannot be called.
 const GONE: &str = "it is not in the program";
 
 impl Exports {
-    /// Notes a name that Rust can call, or why it cannot.
+    /// Records a subprogram, or the obstacle to calling it. The obstacle is an error if the settings list
+    /// the exports (`wanted`).
     fn note(
         &mut self,
         name: &Name,
@@ -173,7 +177,7 @@ impl Exports {
     }
 }
 
-/// Why a unit cannot be called from Rust.
+/// Returns the reason why a unit cannot be called from Rust, if there is one.
 fn obstacle(
     program: &Program,
     unit: &Unit,
@@ -238,8 +242,8 @@ fn obstacle(
     None
 }
 
-/// How long the actual argument of a CHARACTER must be at least: what its declaration says,
-/// 0 for `*(*)`.
+/// Returns the minimum length of the actual argument for a CHARACTER dummy argument: its declared length,
+/// or 0 for `*(*)`. `None` if the length is not constant.
 fn least_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
     match &symbol.length {
         None => Some(1),
@@ -248,7 +252,11 @@ fn least_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
     }
 }
 
-/// The Rust type of a Fortran type, `bool` for LOGICAL; as an error what has none.
+/// Returns the Rust type that corresponds to a Fortran type, `bool` for LOGICAL.
+///
+/// # Errors
+///
+/// The description of a type that has no counterpart in Rust.
 fn rust_type(ty: Option<Type>, config: &Config) -> Result<&'static str, String> {
     let double = config.real_kind == 8;
     Ok(match ty {
@@ -266,7 +274,7 @@ fn rust_type(ty: Option<Type>, config: &Config) -> Result<&'static str, String> 
     })
 }
 
-/// The type as it crosses the border: LOGICAL is an integer of its size.
+/// Returns the type in the `extern` declaration, where a LOGICAL is an integer of the same size.
 fn border_type(ty: Option<Type>, config: &Config) -> String {
     match ty {
         Some(Type::Logical(n)) => format!("i{}", 8 * u32::from(n)),
@@ -274,40 +282,48 @@ fn border_type(ty: Option<Type>, config: &Config) -> String {
     }
 }
 
-/// What the bindings of a library are made from.
+/// The input for the bindings of a library.
 pub(crate) struct Bindings<'a> {
+    /// The lowered program.
     pub program: &'a Program,
+    /// The subprograms to export.
     pub exports: &'a Exports,
+    /// The linker symbols of the subprograms.
     pub names: &'a Names,
+    /// The sources, for the locations in the documentation.
     pub sources: &'a Sources,
+    /// The settings.
     pub config: &'a Config,
+    /// Locks, errors and instance state of each subprogram.
     pub facts: &'a Facts,
+    /// The dummy arguments that may be assigned.
     pub assigned: &'a Assigned,
-    /// Those of short functions, if the settings ask for them.
+    /// The signatures of the short functions, if the settings request them.
     pub signatures: Option<&'a signature::SignatureMap>,
-    /// What C knows.
+    /// The procedures and COMMON blocks that C code uses by name.
     pub by_name: &'a BTreeSet<Name>,
 }
 
-/// What a part of a library gives to its bindings.
+/// The contribution of a part of a library to its bindings.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct BindingsPart {
     /// The subprograms that Rust cannot call, with the reasons.
     pub skipped: Vec<(String, String)>,
-    /// Those that it can, with their functions.
+    /// The exported subprograms, with the text of their wrappers.
     pub functions: Vec<(String, String)>,
-    /// The same with all arguments, where the functions are short.
+    /// The wrappers with all arguments, if `functions` are the short ones.
     pub raw: Vec<(String, String)>,
-    /// The functions that are `unsafe`, with the reasons.
+    /// The subprograms whose wrappers are `unsafe`, with the reasons.
     pub exposed: Vec<(String, String)>,
-    /// How many locks the functions take.
+    /// The number of locks that the wrappers use.
     pub locks: usize,
-    /// The type whose values have the state, if the settings ask for it.
+    /// The text of the type whose values hold the state; empty unless the settings request it.
     pub instance: String,
 }
 
 impl BindingsPart {
-    /// What Rust cannot call at all, or not safely, with what to do about it: a line each.
+    /// Returns the notices for the user about subprograms that Rust cannot call, or only as `unsafe`
+    /// functions. Each is one line, with a remedy if there is one.
     pub(crate) fn notices(&self) -> Vec<String> {
         let skipped = self.skipped.iter().map(|(name, reason)| {
             let by = match reason.starts_with(ENTRY) {
@@ -321,7 +337,7 @@ impl BindingsPart {
         });
         let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (name, reason) in &self.exposed {
-            // On purpose.
+            // The user asked for unchecked subscripts.
             if reason.starts_with(UNCHECKED) {
                 continue;
             }
@@ -348,7 +364,7 @@ impl BindingsPart {
         skipped.chain(exposed).collect()
     }
 
-    /// The text of `farfel_bindings.rs`.
+    /// Returns the text of `farfel_bindings.rs`.
     pub(crate) fn text(&self, config: &Config) -> String {
         let mut text = format!(
             "// Made by farfel-build {} from the Fortran sources of {}. Do not edit.\n",
@@ -386,7 +402,7 @@ impl BindingsPart {
     }
 }
 
-/// What a lock is called in bindings.
+/// Returns the name of a lock in the bindings.
 fn lock_name(number: usize) -> String {
     match number {
         0 => "FARFEL_LOCK".to_owned(),
@@ -395,7 +411,7 @@ fn lock_name(number: usize) -> String {
 }
 
 impl Bindings<'_> {
-    /// What goes into `farfel_bindings.rs`.
+    /// Generates the content of `farfel_bindings.rs`.
     pub(crate) fn part(&self) -> BindingsPart {
         let units: Vec<Cow<Unit>> = self
             .exports
@@ -439,7 +455,8 @@ impl Bindings<'_> {
         }
     }
 
-    /// What stands under the subprogram's name: the function with all arguments, or a short one.
+    /// Generates the function under the subprogram's name: the wrapper with all arguments, or a short
+    /// function if the settings request it.
     fn short(&self, unit: &Unit) -> String {
         let (text, raw) = self.function(unit);
         let Some(signature) = self.signatures.and_then(|all| all.get(&unit.name)) else {
@@ -452,16 +469,17 @@ impl Bindings<'_> {
         })
     }
 
-    /// The number of the lock that a unit takes.
+    /// Returns the number of the lock that a unit takes.
     fn lock(&self, unit: &Unit) -> Option<usize> {
         self.facts.locks.get(&unit.name).copied()
     }
 
-    /// The function with all arguments, and what callers must know of it.
+    /// Generates the wrapper with all arguments. Also returns what the short function needs in order to
+    /// call it.
     fn function(&self, unit: &Unit) -> (String, RawFunction) {
         let instance = self.config.instance.as_ref();
         let instance = instance.filter(|_| self.facts.of_instance.contains(&unit.name));
-        // In a module of its own it is no method.
+        // The functions in `raw` are not methods: they take the instance as an argument.
         let model = match self.signatures {
             Some(_) => "farfel_model",
             None => "self",
@@ -480,13 +498,13 @@ impl Bindings<'_> {
         let alternates = unit.args.iter().filter(|a| a.sym().is_none()).count();
         let result = match unit.kind {
             UnitKind::Function => unit.result.map(|r| unit.symbols[r].ty),
-            // The number of the alternate return.
+            // The result is the number of the alternate return.
             _ if alternates > 0 => Some(Some(Type::Integer(4))),
             _ => None,
         };
         let returns = (alternates > 0).then(|| format!("{}Return", camel(&unit.name)));
         let fails = self.facts.fails.contains(&unit.name);
-        // A failed check ends a call as STOP does.
+        // A failed check ends a call in the same way as STOP.
         let stops = fails || self.facts.stops.contains(&unit.name);
         let exposed = self.facts.exposed.get(&unit.name);
         let takes_closures = args.iter().any(|a| a.closure_note.is_some());
@@ -506,14 +524,14 @@ impl Bindings<'_> {
         }
         self.documentation(&mut t, unit, &args, lock.is_some(), &[], &[]);
         t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
-        // The macro says that it is public and unsafe.
+        // The macro adds `pub unsafe`.
         let visible = if exposed.is_some() { "" } else { "pub " };
         let _ = write!(t, "{visible}fn {function}(");
-        // A procedure that is not called has no type.
         let receiver = instance.map(|name| match within {
             Some(_) => "&mut self".to_owned(),
             None => format!("{model}: &mut {name}"),
         });
+        // A dummy procedure that is never called has no Rust type, and is not an argument of the wrapper.
         let arguments = args.iter().filter(|a| !a.rust.is_empty());
         let arguments = arguments.map(|a| match a.closure_note {
             Some(_) => format!("mut {}: {}", a.name, a.rust),
@@ -532,7 +550,7 @@ impl Bindings<'_> {
         };
         let _ = writeln!(t, "{}){returned} {{", declared.join(", "));
 
-        // The border.
+        // The `extern` declaration.
         let state = instance.map(|_| "farfel_state: *mut i8".to_owned());
         let others = args.iter().map(|a| format!("{}: {}", a.name, a.border));
         let mut c_args: Vec<String> = state.into_iter().chain(others).collect();
@@ -668,6 +686,7 @@ impl Bindings<'_> {
         (t, raw)
     }
 
+    /// Generates the code for an argument of a wrapper.
     fn argument(&self, unit: &Unit, position: usize, id: SymId) -> Argument {
         let symbol = &unit.symbols[id];
         let name = identifier(&symbol.name);
@@ -676,7 +695,7 @@ impl Bindings<'_> {
         let logical = matches!(symbol.ty, Some(Type::Logical(_)));
         let assigned = self.assigned.argument(&unit.name, position);
         let pointer = if assigned { "*mut" } else { "*const" };
-        // The Fortran representation of a LOGICAL, beside the Rust one.
+        // The variable for the Fortran representation, for example of a LOGICAL.
         let copy = format!("farfel_{}", name.trim_start_matches("r#"));
         let mut a = Argument {
             border: format!("{pointer} {border}"),
@@ -728,7 +747,7 @@ impl Bindings<'_> {
                     a.actual = format!("{copy}.as_mut_ptr()");
                     copy
                 }
-                // It is as long as the caller makes it.
+                // An assumed length: the caller's slice determines it.
                 (true, true) => {
                     a.rust = "&mut [u8]".into();
                     a.actual = format!("{name}.as_mut_ptr()");
@@ -783,6 +802,7 @@ impl Bindings<'_> {
         a
     }
 
+    /// Determines which extents of an array the wrapper can check.
     fn extent(&self, unit: &Unit, symbol: &Symbol) -> Extent {
         let bounds = |dims: &[Dim]| -> Option<String> {
             let pairs: Option<Vec<String>> = dims
@@ -803,7 +823,7 @@ impl Bindings<'_> {
             .last()
             .and_then(|d| d.upper.as_ref())
             .is_some_and(|e| e.kind == ExprKind::Star);
-        // Old programs write `X(1)` for an array of any length.
+        // Old programs declare `X(1)` for an array of any length.
         let one = symbol
             .dims
             .last()
@@ -814,7 +834,7 @@ impl Bindings<'_> {
             return bounds(&symbol.dims).map_or(Extent::Unknown, Extent::Partly);
         }
         if assumed_size {
-            // The dimensions before the last one must fit at least once.
+            // The array must have at least one element for each combination of the leading subscripts.
             let leading = &symbol.dims[..symbol.dims.len() - 1];
             return match bounds(leading) {
                 Some(b) if !leading.is_empty() => Extent::Partly(b),
@@ -824,8 +844,8 @@ impl Bindings<'_> {
         bounds(&symbol.dims).map_or(Extent::Unknown, Extent::Checked)
     }
 
-    /// A bound as a Rust expression of type `i64` in the function's arguments; `None` where
-    /// it depends on something else.
+    /// Returns a bound as a Rust expression of type `i64` in the arguments of the wrapper; `None` if the
+    /// bound depends on anything else.
     fn value(&self, unit: &Unit, expr: &Expr, depth: u32) -> Option<String> {
         let variable = |s: SymId| {
             let position = unit.arg_position(s)?;
@@ -839,7 +859,8 @@ impl Bindings<'_> {
         value(unit, expr, depth, &variable)
     }
 
-    /// `about` and `errors` are more lines of it.
+    /// Writes the documentation of a function. `about` and `errors` are additional lines about the
+    /// function and about its errors.
     fn documentation(
         &self,
         text: &mut String,
@@ -930,7 +951,7 @@ impl Bindings<'_> {
     }
 }
 
-/// How a subroutine with alternate returns may return.
+/// Generates the enum of the ways in which a subroutine with alternate returns may return.
 fn alternate_returns(name: &str, unit: &Unit, count: usize) -> String {
     let mut variants = String::new();
     let mut arms = String::new();
@@ -951,7 +972,7 @@ fn alternate_returns(name: &str, unit: &Unit, count: usize) -> String {
     )
 }
 
-/// A Fortran name as Rust names types.
+/// Converts a Fortran name to a Rust type name.
 fn camel(name: &str) -> String {
     let words = name.split(['_', '$']).filter(|w| !w.is_empty());
     let words = words.map(|w| {
@@ -965,56 +986,61 @@ fn camel(name: &str) -> String {
     }
 }
 
-/// What is known of a function with all arguments.
+/// A wrapper with all arguments.
 struct RawFunction {
-    /// Its name.
+    /// The name of the function.
     function: String,
-    /// Its arguments, with their positions in Fortran.
+    /// The arguments, with their positions in Fortran.
     args: Vec<(usize, Argument)>,
-    /// The type of its value.
+    /// The type of the value.
     value: Option<String>,
-    /// It returns a `Result`.
+    /// Whether the function returns a `Result`.
     fallible: bool,
-    /// It is `unsafe`.
+    /// Whether the function is `unsafe`.
     exposed: bool,
-    /// The type whose value it gets first.
+    /// The instance type, of which the function takes a mutable reference as its receiver or first argument.
     instance: Option<String>,
-    /// The type that says which alternate return it took.
+    /// The enum of alternate returns, if the subroutine has any.
     returns: Option<String>,
 }
 
-/// One argument of a generated function.
+/// One argument of a wrapper.
 struct Argument {
-    /// Its name in Rust.
+    /// The name in Rust.
     name: String,
-    /// Its type in the function.
+    /// The type in Rust; empty if the wrapper does not take the argument.
     rust: String,
-    /// Its type at the border.
+    /// The type in the `extern` declaration.
     border: String,
-    /// What is passed.
+    /// The actual argument of the Fortran call.
     actual: String,
     /// The bounds to check, as a list of pairs.
     check: Option<String>,
-    /// Of an array, the variable that holds how many elements it has, if the subprogram gets that.
+    /// The variable for the number of elements of an array, if the subprogram takes that number.
     count: Option<String>,
-    /// The variable that holds the length of a CHARACTER.
+    /// The variable for the length of a CHARACTER.
     length: Option<String>,
-    /// Items of the function.
+    /// Items in the body of the wrapper.
     items: String,
-    /// Of a closure, what the documentation says.
+    /// The documentation of a closure.
     closure_note: Option<String>,
-    /// Statements before and after the call.
+    /// Statements before the call.
     before: String,
+    /// Statements after the call.
     after: String,
 }
 
+/// The bounds of an array that the wrapper can check, as a list of pairs.
 enum Extent {
+    /// All bounds are known.
     Checked(String),
+    /// These bounds only give a lower limit for the number of elements.
     Partly(String),
+    /// Nothing can be checked.
     Unknown,
 }
 
-/// The header as Fortran has it.
+/// Returns the first line of the subprogram in Fortran.
 fn signature(unit: &Unit) -> String {
     let args: Vec<&str> = unit
         .args
@@ -1031,13 +1057,13 @@ fn signature(unit: &Unit) -> String {
     }
 }
 
-/// The declaration of an array, which says how many elements it has.
+/// Returns the Fortran declaration of an array, with its bounds.
 fn declaration(unit: &Unit, symbol: &Symbol) -> String {
     let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
     format!("{ty} {}", shape(unit, &symbol.name, &symbol.dims))
 }
 
-/// `X(N)`
+/// Returns an array name with its bounds: `X(N)`.
 fn shape(unit: &Unit, name: &Name, dims: &[Dim]) -> String {
     let dims: Vec<String> = dims
         .iter()
@@ -1053,12 +1079,12 @@ fn shape(unit: &Unit, name: &Name, dims: &[Dim]) -> String {
     format!("{name}({})", dims.join(", "))
 }
 
-/// A Fortran name as a Rust identifier.
+/// Converts a Fortran name to a Rust identifier.
 fn identifier(name: &str) -> String {
-    // Fortran compilers know `$` in names.
+    // Fortran compilers accept `$` in names.
     let name = name.to_ascii_lowercase().replace('$', "_");
     if matches!(name.as_str(), "self" | "super" | "crate") || name.starts_with("farfel_") {
-        // No raw identifiers exist for the first ones; the others are the generated code's.
+        // These keywords have no raw form; the prefix `farfel_` is reserved for generated code.
         return format!("{name}_");
     }
     if KEYWORDS.contains(&name.as_str()) {
@@ -1067,7 +1093,7 @@ fn identifier(name: &str) -> String {
     name
 }
 
-/// The same for a method, which is not that of every instance.
+/// Converts a Fortran name to a method name that does not clash with the methods of every instance type.
 fn method(name: &str) -> String {
     match identifier(name) {
         name if matches!(name.as_str(), "new" | "clone" | "default") => format!("{name}_"),
@@ -1075,7 +1101,7 @@ fn method(name: &str) -> String {
     }
 }
 
-/// Rust's keywords of all editions, those reserved for the future too.
+/// The keywords of all Rust editions, including those reserved for future use.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",

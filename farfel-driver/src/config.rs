@@ -12,21 +12,22 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The variable that makes a build instrument what it compiles.
+/// The environment variable that makes a build instrument the programs that it compiles; see
+/// [`Config::verify`].
 pub const VERIFY: &str = "FARFEL_VERIFY";
 
-/// A library that a package uses, directly or by way of another one.
+/// A library that a package uses, directly or through another library.
 #[derive(Debug, Clone)]
 pub struct Library {
-    /// Its name and version, where it is, and how its sources are read.
+    /// The settings of the library, with its name, version and directory.
     pub config: Config,
-    /// Its sources.
+    /// The source files, without those in `passed`.
     pub files: Vec<PathBuf>,
-    /// Those that gfortran gets as they are.
+    /// The source files that gfortran compiles unchanged.
     pub passed: Vec<PathBuf>,
-    /// The libraries that it uses directly, by their positions in [`Config::libraries`].
+    /// The libraries that it uses directly, as indices into [`Config::libraries`].
     pub uses: Vec<usize>,
-    /// The package itself uses it.
+    /// Whether the package itself uses it.
     pub direct: bool,
 }
 
@@ -39,111 +40,111 @@ pub struct Library {
 /// `FARFEL_INSTALL` override both.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The directory of the project: where `Cargo.toml` is. Relative paths of the settings
-    /// start here, and INCLUDE reads nothing outside of it and of [`Config::include`].
+    /// The directory of the project, which contains `Cargo.toml`. Relative paths in the settings are
+    /// relative to it. INCLUDE only reads files in it and in [`Config::include`].
     pub root: PathBuf,
-    /// Name of the package.
+    /// The name of the package.
     pub name: String,
-    /// Version of the package.
+    /// The version of the package.
     pub version: String,
-    /// `sources`: files and directories. Directories are searched for `.ff`, `.f`, `.for`,
-    /// `.f77`, `.f90`, `.f95`, `.f03`, `.f08` and `.c` files in all their depth. Without it: `src` and `fortran`.
+    /// `sources`: files and directories. Directories are searched recursively for `.ff`, `.f`, `.for`,
+    /// `.f77`, `.f90`, `.f95`, `.f03`, `.f08` and `.c` files. The default is `src` and `fortran`.
     pub sources: Option<Vec<PathBuf>>,
-    /// `exclude`: files and directories that are left out of the sources.
+    /// `exclude`: files and directories to leave out of the sources.
     pub exclude: Vec<PathBuf>,
-    /// `pass-through`: files and directories that gfortran gets as they are.
+    /// `pass-through`: files and directories that gfortran compiles unchanged.
     pub pass_through: Vec<PathBuf>,
-    /// `file-flags`: more flags for the Fortran compiler, for files and directories that gfortran gets as
-    /// they are.
+    /// `file-flags`: additional flags for the Fortran compiler, for files and directories that gfortran
+    /// compiles unchanged.
     pub file_flags: BTreeMap<PathBuf, Vec<String>>,
-    /// `link`: libraries that the sources call, by the names that a linker knows: `["lapack", "blas"]`.
+    /// `link`: libraries that the sources call, by their linker names: `["lapack", "blas"]`.
     pub link: Vec<String>,
-    /// `ad-tool`: what makes derivatives: `builtin`, `tapenade` or `adifor`.
+    /// `ad-tool`: the AD tool: `builtin`, `tapenade` or `adifor`.
     pub ad_tool: String,
-    /// `tapenade`: where it is and how it is run.
+    /// `tapenade`: the settings for Tapenade.
     pub tapenade: ToolSettings,
-    /// `adifor`: where it is and how it is run.
+    /// `adifor`: the settings for ADIFOR.
     pub adifor: ToolSettings,
-    /// `cache`: where results are kept.
+    /// `cache`: the settings for the cache.
     pub cache: CacheSettings,
-    /// `real-kind`: how many bytes a REAL has, 4 or 8. With 8, REAL and COMPLEX (and their
-    /// constants) are double precision, DOUBLE PRECISION stays what it is.
+    /// `real-kind`: the size of a REAL in bytes, 4 or 8. With 8, REAL and COMPLEX, including their
+    /// constants, are in double precision; DOUBLE PRECISION is unchanged.
     pub real_kind: u8,
-    /// `form`: `"fixed"` or `"free"`. Without it each file tells by itself.
+    /// `form`: the source form, `"fixed"` or `"free"`. By default it is detected for each file.
     pub form: Option<Form>,
-    /// `line-length`: the last column that is read in fixed form, 72 to 1000. Without it 72.
+    /// `line-length`: the last column that is read in fixed form, from 72 to 1000. The default is 72.
     pub line_length: usize,
-    /// `preprocess`: run the preprocessor on all sources, not only on those whose names end in
-    /// capital letters: `.F`, `.FF`, `.F90`, `.FOR`, `.F77`, `.FTN`, `.FPP`.
+    /// `preprocess`: whether to run the preprocessor on all sources, not only on those with an extension
+    /// in capital letters: `.F`, `.FF`, `.F90`, `.FOR`, `.F77`, `.FTN`, `.FPP`.
     pub preprocess: bool,
-    /// `defines`: names that the preprocessor knows, `"NAME"` or `"NAME=value"`.
+    /// `defines`: preprocessor definitions, `"NAME"` or `"NAME=value"`.
     pub defines: Vec<String>,
-    /// `debug-lines`: lines with `D` in column 1 are code. Otherwise they are comments.
+    /// `debug-lines`: whether lines with `D` in column 1 are code. Otherwise they are comments.
     pub debug_lines: bool,
-    /// `exports`: the subprograms that Rust can call. Without it: all that can be.
+    /// `exports`: the subprograms to export to Rust. The default is all that can be exported.
     pub exports: Option<Vec<String>>,
     /// `unchecked`: the subprograms whose subscripts are not checked: `true` for all, or a list of
-    /// names. Functions that reach them are `unsafe`.
+    /// names. Functions that call them, directly or indirectly, are `unsafe`.
     pub unchecked: Unchecked,
     /// `float-errors`: the floating-point exceptions that make a call from Rust an error.
     pub float_errors: Vec<Trap>,
-    /// `instance`: the name of a type in Rust. Its values have COMMON and saved variables of their own, and the
-    /// subprograms that use some are its methods.
+    /// `instance`: the name of a Rust type. Each of its values has its own COMMON and saved variables.
+    /// The subprograms that use such variables become its methods.
     pub instance: Option<String>,
-    /// `signatures`: the arguments that functions in Rust have.
+    /// `signatures`: the style of the argument lists of the Rust functions.
     pub signatures: Signatures,
-    /// `signature`: a table with the names of subprograms, each with what is said of its arguments for short functions.
+    /// `signature`: a table that maps subprograms to the treatment of their arguments in short functions.
     pub signature: BTreeMap<String, SignatureSettings>,
-    /// `max-copies`: how many copies of one subprogram there may be for the procedures that it
-    /// gets as arguments. Without it [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
+    /// `max-copies`: the maximum number of copies of one subprogram, one for each combination of procedure
+    /// arguments. The default is [`MOST_COPIES`](farfel_lang::lower::MOST_COPIES).
     pub max_copies: Option<usize>,
-    /// `max-tape`: how many megabytes the built-in engine allots to a tape of a reverse sweep at
-    /// most. Without it 1024.
+    /// `max-tape`: the maximum size in MiB of a tape that the built-in engine allocates for a reverse
+    /// sweep. The default is 1024.
     pub max_tape: Option<u32>,
-    /// `flags`: more flags for the Fortran compiler.
+    /// `flags`: additional flags for the Fortran compiler.
     pub flags: Vec<String>,
-    /// `include`: directories in which INCLUDE looks after that of the including file. They
-    /// may be outside of the project.
+    /// `include`: directories that INCLUDE searches after that of the including file. They may be
+    /// outside of the project.
     pub include: Vec<PathBuf>,
-    /// `opt-level`: 0 to 3, `"s"`, `"z"` or `"fast"`. Without it that of cargo's profile;
-    /// 2 outside of cargo.
+    /// `opt-level`: the optimization level, 0 to 3, `"s"`, `"z"` or `"fast"`. The default is that of cargo's
+    /// profile, and 2 outside of cargo.
     pub opt_level: Option<String>,
-    /// `debug`: debug information. Without it that of cargo's profile.
+    /// `debug`: whether to generate debug information. The default is the setting of cargo's profile.
     pub debug: Option<bool>,
-    /// `save-all`: local variables keep their values between calls everywhere, as old
-    /// compilers had it, not only where SAVE says so. Programs that rely on it cannot be
-    /// called from several threads at once.
+    /// `save-all`: whether all local variables keep their values between calls, as with old compilers,
+    /// and not only those with SAVE. Programs that rely on this cannot be called from several threads at
+    /// once.
     pub save_all: bool,
     /// `fc`: the Fortran compiler.
     pub fc: Option<PathBuf>,
-    /// `install`: install the Fortran compiler with the system's package manager when it
-    /// is missing.
+    /// `install`: whether to install the Fortran compiler with the system's package manager if it is missing.
     pub install: bool,
-    /// `lints`: a table with the names of warnings, each `"allow"`, `"warn"` or `"deny"`:
-    /// `unused-variable = "allow"`. `all` stands for all of them, `warnings` for those that
-    /// are shown so far. `farfel explain` lists them. `FARFEL_LINTS` has the same as
+    /// `lints`: a table that maps warnings to levels, `"allow"`, `"warn"` or `"deny"`:
+    /// `unused-variable = "allow"`. `all` stands for all warnings, `warnings` for those that are enabled
+    /// so far. `farfel explain` lists the warnings. The format of `FARFEL_LINTS` is
     /// `unused-variable=allow,warnings=deny`.
     pub lints: Lints,
-    /// `derivatives`: a table with the names of procedures, each `"constant"` or a table with
-    /// `tangent`, `adjoint`, `arguments`, `in` and `out`: as the directive
-    /// `!farfel: derivative(…)` in a source.
+    /// `derivatives`: a table that maps procedures to `"constant"` or to a table with `tangent`, `adjoint`,
+    /// `arguments`, `in`, `out` and `sets`, like the directive `!farfel: derivative(…)` in a source.
     pub derivatives: Vec<ProcedureDirective>,
-    /// `derive`: a table with the names of subprograms that are to be made, each the derivative of one that the
-    /// sources have: `cost_gradient = { gradient = "cost", by = "x" }`.
+    /// `derive`: a table of subprograms to generate, each the derivative of a subprogram in the sources:
+    /// `cost_gradient = { gradient = "cost", by = "x" }`.
     pub derive: Vec<DerivedSubprogram>,
-    /// The libraries that the package uses: those of its dependencies that have Farfel sources
-    /// and a `links` key. No setting: cargo says which they are.
+    /// The libraries that the package uses: its dependencies with Farfel sources and a `links` key. This
+    /// is not a setting: cargo provides the list.
     pub libraries: Vec<Library>,
-    /// Compile programs that check their derivatives: see [`crate::verify`]. No setting: `farfel
-    /// verify` says it, to build scripts by the variable `FARFEL_VERIFY`.
+    /// Whether to compile programs that check their derivatives; see [`crate::verify`]. This is not a
+    /// setting: `farfel verify` enables it, in build scripts through the environment variable
+    /// `FARFEL_VERIFY`.
     pub verify: bool,
-    /// Verify the program after every pass of the compiler. No setting: `--verify-passes` or the
-    /// variable `FARFEL_VERIFY_PASSES` says it.
+    /// Whether to verify the program after every pass of the compiler. This is not a setting:
+    /// `--verify-passes` or the environment variable `FARFEL_VERIFY_PASSES` enables it.
     pub verify_passes: bool,
-    /// What stands before the names of files in messages, in place of [`Config::root`].
+    /// The prefix of file names in messages, in place of [`Config::root`].
     pub shown_as: Option<String>,
-    /// INCLUDE may read files anywhere. For single files: whoever names them names what they
-    /// include. A project stays within its own directory and [`Config::include`].
+    /// Whether INCLUDE may read files anywhere. This is for single files, where the user who names a
+    /// file is also responsible for what it includes. A project is limited to its own directory and
+    /// [`Config::include`].
     pub include_anywhere: bool,
 }
 
@@ -151,17 +152,17 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ToolSettings {
-    /// `home`: the directory of its installation, with `bin/` in it. Without it the
-    /// environment (`TAPENADE_HOME`, `AD_HOME`), then the command in `PATH`.
+    /// `home`: the installation directory, which contains `bin/`. The default is the environment variable
+    /// (`TAPENADE_HOME`, `AD_HOME`), then the command in `PATH`.
     pub home: Option<PathBuf>,
-    /// `java-options`: options for the Java machine: `["-Xmx4g"]`. Tapenade only.
+    /// `java-options`: options for the Java virtual machine: `["-Xmx4g"]`. Tapenade only.
     pub java_options: Vec<String>,
-    /// `options`: more options for the tool itself. For ADIFOR, lines `KEY = value` of its
-    /// script.
+    /// `options`: additional options for the tool itself. For ADIFOR, these are `KEY = value` lines of
+    /// its script.
     pub options: Vec<String>,
-    /// `timeout`: after how many seconds a run is given up.
+    /// `timeout`: the number of seconds after which a run is aborted. The default is 600.
     pub timeout: u64,
-    /// `allow-unknown`: procedures without text whose derivatives are taken to be zero.
+    /// `allow-unknown`: procedures without source whose derivatives are assumed to be zero.
     pub allow_unknown: Vec<String>,
 }
 
@@ -177,22 +178,23 @@ impl Default for ToolSettings {
     }
 }
 
-/// `[package.metadata.farfel.cache]`: where results are kept between builds.
+/// `[package.metadata.farfel.cache]`: the cache of results between builds.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CacheSettings {
-    /// `enabled`: keep results at all.
+    /// `enabled`: whether results are cached. The default is `true`.
     pub enabled: bool,
-    /// `directory`: where. Without it `FARFEL_CACHE_DIR`, then the user's cache directory.
+    /// `directory`: the directory of the cache, which `FARFEL_CACHE_DIR` overrides. The default is in
+    /// the user's cache directory.
     pub directory: Option<PathBuf>,
-    /// `max-size`: how many MiB it may take; what was not used for longest goes first.
+    /// `max-size`: the maximum size in MiB. The least recently used entries are removed first.
     pub max_size: u64,
-    /// `remote`: the address of a second cache that is shared with others:
-    /// `redis://…`, `s3://…`, `webdav://…`, `file:///…`. None without it.
+    /// `remote`: the URL of a second, shared cache: `redis://…`, `s3://…`, `webdav://…`, `file:///…`. By
+    /// default there is none.
     pub remote: Option<String>,
-    /// `remote-read-only`: read from the second cache, never write to it.
+    /// `remote-read-only`: whether the second cache is only read and never written.
     pub remote_read_only: bool,
-    /// `remote-timeout`: after how many milliseconds the second cache is given up for the
+    /// `remote-timeout`: the number of milliseconds after which the second cache is abandoned for the
     /// rest of the build.
     pub remote_timeout: u64,
 }
@@ -258,7 +260,7 @@ impl Default for Config {
     }
 }
 
-/// The last column of a card that belongs to a statement.
+/// The last column of the statement field on a punched card.
 const CARD: usize = 72;
 
 /// The name of the built-in AD engine.
@@ -267,8 +269,8 @@ const BUILTIN: &str = "builtin";
 /// The names of all AD tools.
 const AD_TOOLS: [&str; 3] = [BUILTIN, "tapenade", "adifor"];
 
-/// The environment variables that decide what is built: those that [`Config`] reads, and
-/// those by which compilers and tools are found.
+/// The environment variables that affect the result of a build: those that [`Config`] reads, and those that
+/// locate compilers and tools.
 pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_FC",
     "FC",
@@ -341,7 +343,7 @@ struct Settings {
     derive: Option<BTreeMap<String, derive::Settings>>,
 }
 
-/// What is said of the derivative of a procedure.
+/// An entry of the table `derivatives`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum DerivativeSettings {
@@ -367,6 +369,7 @@ struct GivenSettings {
 }
 
 impl DerivativeSettings {
+    /// Converts the entry for a procedure.
     fn of(self, procedure: &str, origin: &str) -> Result<ProcedureDirective, Error> {
         let name = |n: &str| -> farfel_lang::ir::Name { n.to_ascii_uppercase().into() };
         let names = |l: Option<Vec<String>>| l.map(|l| l.iter().map(|n| name(n)).collect());
@@ -417,59 +420,61 @@ enum FormName {
     Free,
 }
 
-/// What counts as an error, by the names of gfortran's option `-ffpe-trap`.
+/// A floating-point exception, by its name in gfortran's option `-ffpe-trap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trap {
-    /// An operation without a value: `0.0/0.0`, the root of a negative number.
+    /// An invalid operation: `0.0/0.0`, the square root of a negative number.
     Invalid,
-    /// A division of another number by zero.
+    /// A division of a nonzero number by zero.
     Zero,
-    /// A result that is too large.
+    /// A result that is too large to represent.
     Overflow,
-    /// A result that is too small.
+    /// A result that is too small to represent.
     Underflow,
 }
 
-/// The arguments that functions in Rust have.
+/// The style of the argument lists of the Rust functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signatures {
     /// All arguments of the Fortran subprogram.
     #[default]
     Fortran,
-    /// Those that a person would ask for; the functions with all arguments are in a module `raw`.
+    /// Only the arguments that the caller must supply. The functions with all arguments are in a module
+    /// `raw`.
     Rust,
 }
 
-/// `[package.metadata.farfel.signature.NAME]`: what is said of the arguments of a subprogram. Arrays may have bounds, as `x(n)`.
+/// `[package.metadata.farfel.signature.NAME]`: the treatment of the arguments of a subprogram in short
+/// functions. Arrays may have bounds, such as `x(n)`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SignatureSettings {
-    /// `keep`: arguments that stay as they are.
+    /// `keep`: arguments to keep.
     pub keep: Vec<String>,
-    /// `shapes`: the bounds of arrays whose declarations do not tell.
+    /// `shapes`: the bounds of arrays whose declarations do not specify them.
     pub shapes: Vec<String>,
-    /// `outputs`: arguments whose values do not matter before the call.
+    /// `outputs`: arguments whose values on entry do not matter.
     pub outputs: Vec<String>,
-    /// `workspaces`: arrays whose values do not matter before the call nor after it.
+    /// `workspaces`: work arrays, whose values matter neither on entry nor on return.
     pub workspaces: Vec<String>,
-    /// `errors`: arguments that say how it went, each with the values that are errors: `"/= 0"`.
+    /// `errors`: status arguments, each with the values that are errors: `"/= 0"`.
     pub errors: BTreeMap<String, Values>,
 }
 
-/// Values of an argument: `"< 0"`, or several of such.
+/// Values of an argument, as one or more conditions: `"< 0"`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Values {
     /// One condition.
     One(String),
-    /// Any of these.
+    /// Several conditions, of which at least one must hold.
     Several(Vec<String>),
 }
 
 impl Values {
-    /// The conditions.
+    /// Returns the conditions.
     pub(crate) fn list(&self) -> &[String] {
         match self {
             Values::One(one) => std::slice::from_ref(one),
@@ -478,11 +483,11 @@ impl Values {
     }
 }
 
-/// What `unchecked` names.
+/// The value of the setting `unchecked`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Unchecked {
-    /// Everything, or nothing.
+    /// All subprograms, or none.
     All(bool),
     /// These subprograms.
     Some(Vec<String>),
@@ -495,7 +500,7 @@ impl Default for Unchecked {
 }
 
 impl Unchecked {
-    /// The names, as programs have them; `None` for all.
+    /// Returns the names in upper case, as in programs; `None` for all subprograms.
     pub(crate) fn names(&self) -> Option<std::collections::HashSet<farfel_lang::ir::Name>> {
         let named = match self {
             Unchecked::All(true) => return None,
@@ -518,21 +523,21 @@ enum OptLevel {
     Name(String),
 }
 
-/// A setting that a build script changes. Names are those of `Cargo.toml`, with dots where tables
-/// lie in tables: `cache.max-size`.
+/// A change of a setting by a build script. Names are those of `Cargo.toml`, with dots for nested tables:
+/// `cache.max-size`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// The setting has this value.
+    /// Sets the setting to a value.
     Set(String, Value),
-    /// The setting is a list with one more value.
+    /// Appends a value to a list.
     Add(String, Value),
 }
 
-/// Where the settings of a build script stand.
+/// The origin of changed settings in error messages.
 const BUILD_SCRIPT: &str = "build.rs";
 
-/// Reads a manifest as whatever is wanted of it.
+/// Deserializes a manifest, and reports errors with the line in `Cargo.toml`.
 fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Error> {
     toml::from_str(text).map_err(|e| {
         let line = e
@@ -546,7 +551,7 @@ fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Error> {
     })
 }
 
-/// The settings of a manifest after the changes.
+/// Returns the settings of a manifest after changes by a build script.
 fn changed(manifest: &str, changes: &[Change]) -> Result<Settings, Error> {
     let error = |message| Error::Config {
         origin: BUILD_SCRIPT.into(),
@@ -584,23 +589,23 @@ fn changed(manifest: &str, changes: &[Change]) -> Result<Settings, Error> {
 }
 
 impl Config {
-    /// The bytes of a default REAL.
+    /// Returns the size of a default REAL in bytes.
     pub(crate) fn real_bytes(&self) -> u8 {
         if self.real_kind == 8 { 8 } else { 4 }
     }
 
-    /// The most bytes of a tape, where a setting says so.
+    /// Returns the maximum size of a tape in bytes, if it is set.
     pub(crate) fn tape_bytes(&self) -> Option<u64> {
         self.max_tape.map(|most| u64::from(most) << 20)
     }
 
-    /// The settings of the project in a directory, with those of the environment. A
-    /// directory without `Cargo.toml` has none.
+    /// Loads the settings of the project in a directory, and applies those of the environment. Without a
+    /// `Cargo.toml` the settings are the default ones.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] when `Cargo.toml` cannot be read, [`Error::Config`] when a setting is
-    /// unknown or has a value that it cannot have.
+    /// [`Error::Io`] if `Cargo.toml` cannot be read, [`Error::Config`] if a setting is unknown or has an
+    /// invalid value, [`Error::AdTool`] if the AD tool is unknown.
     pub fn load(manifest_dir: &Path) -> Result<Config, Error> {
         let mut config = Config::from_manifest(manifest_dir)?;
         config.apply_environment(&|name| std::env::var(name).ok())?;
@@ -608,7 +613,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The settings of `Cargo.toml` alone.
+    /// Loads the settings of `Cargo.toml`, without those of the environment.
     ///
     /// # Errors
     ///
@@ -617,7 +622,7 @@ impl Config {
         Config::from_build_script(dir, &[])
     }
 
-    /// The settings of `Cargo.toml` with what a build script changes of them, in this order.
+    /// Loads the settings of `Cargo.toml` and applies the changes of a build script in order.
     ///
     /// # Errors
     ///
@@ -649,8 +654,9 @@ impl Config {
         Ok(config)
     }
 
+    /// Replaces all settings by those of a manifest. `origin` is the origin in error messages.
     fn apply(&mut self, settings: Settings, origin: &str) -> Result<(), Error> {
-        // Without `..`: a new setting must be handled here.
+        // The pattern has no `..`, so that a new setting cannot be forgotten here.
         let Settings {
             sources,
             exclude,
@@ -712,7 +718,7 @@ impl Config {
         self.debug_lines = debug_lines.unwrap_or(false);
         self.preprocess = preprocess.unwrap_or(false);
         self.defines = defines.unwrap_or_default();
-        // What is asked for is to be called.
+        // Requested derivatives are always exported.
         let derived = self.derive.iter().map(|d| d.name.clone());
         self.exports = exports.map(|named| named.into_iter().chain(derived).collect());
         self.unchecked = unchecked.unwrap_or_default();
@@ -750,7 +756,7 @@ impl Config {
         })
     }
 
-    /// How sources are read.
+    /// Returns the options for reading sources.
     pub(crate) fn read_options(&self) -> ReadOptions {
         ReadOptions {
             form: self.form,
@@ -761,12 +767,12 @@ impl Config {
         }
     }
 
-    /// Overrides settings by environment variables. `FC` is not one of them: it only names
-    /// a compiler to try where nothing is set, so the toolchain reads it.
+    /// Overrides settings by environment variables. `FC` is not among them: it only names a compiler to
+    /// try if none is set, and is read by the toolchain.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] when a variable has a value that it cannot have.
+    /// [`Error::Config`] if a variable has an invalid value.
     pub fn apply_environment(
         &mut self,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -824,8 +830,8 @@ impl Config {
         Ok(())
     }
 
-    /// Do local variables live in static memory, by `save-all` or by a flag? Then threads
-    /// share them. The check for recursion keeps a static mark for each subprogram.
+    /// Checks whether `save-all` or a flag places local variables in static memory, where all threads
+    /// share them. The check for recursion counts, because it keeps a static mark for each subprogram.
     pub(crate) fn is_static(&self) -> bool {
         self.save_all
             || self.flags.iter().any(|f| {
@@ -836,14 +842,14 @@ impl Config {
             })
     }
 
-    /// Flags that change what the types mean; the bindings would not know.
+    /// The prefixes of flags that change the sizes of types, which the bindings could not take into account.
     const TYPE_FLAGS: [&str; 4] = ["-fdefault-", "-freal-", "-finteger-4-", "-flogical-4-"];
 
-    /// Checks the values that are not checked by their type.
+    /// Checks the values of settings beyond what their types ensure.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] when a setting has a value that it cannot have.
+    /// [`Error::Config`] if a setting has an invalid value, [`Error::AdTool`] if the AD tool is unknown.
     pub fn check(&self) -> Result<(), Error> {
         let error = |setting: &str, message: String| {
             Err(Error::Config {
@@ -883,7 +889,7 @@ impl Config {
                 format!("{} is not from {CARD} to 1000", self.line_length),
             );
         }
-        // They are lines for cargo and arguments of the linker.
+        // Names become lines of output for cargo, and arguments of the linker.
         let is_library = |l: &&String| {
             let of_names = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
             !l.is_empty() && !l.starts_with('-') && l.chars().all(of_names)
@@ -903,7 +909,7 @@ impl Config {
             );
         }
         if let Some(name) = &self.instance {
-            // As Rust names types, and so neither a keyword nor a function.
+            // A capitalized name cannot clash with a keyword other than `Self`, or with a function.
             let is_type = name.starts_with(|c: char| c.is_ascii_uppercase())
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
                 && name != "Self";
@@ -1133,14 +1139,14 @@ mod tests {
         assert_eq!(c.flags, ["-a", "-b", "-c"]);
         assert!(c.install);
         use farfel_lang::diagnostic::rules;
-        // Names outdo groups.
+        // Individual names take precedence over groups.
         assert_eq!(c.lints.level(&rules::UNKNOWN_PROCEDURE), Level::Warn);
         assert_eq!(c.lints.level(&rules::COMPILER), Level::Deny);
         assert!(matches!(c.check(), Err(Error::AdTool(t)) if t == "adolc"));
         assert!(c.apply_environment(&|_| Some("yes".into())).is_err());
     }
 
-    /// The page has every setting, each with a value that is one.
+    /// Checks that the page lists every setting, and that its examples are valid.
     #[test]
     fn settings_are_those_of_the_documentation() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -1157,7 +1163,7 @@ mod tests {
         let unknown = toml::from_str::<Settings>("xyzzy = 1").err().unwrap();
         let unknown = unknown.to_string();
         let (_, known) = unknown.split_once("expected one of").unwrap();
-        // These are tables of their own, with places of their own in the documentation.
+        // These tables are documented in other places.
         let tables = ["tapenade", "adifor", "cache", "lints"];
         let names = known.split('`').skip(1).step_by(2);
         let missing = names.filter(|n| !tables.contains(n) && !documented.contains(n));

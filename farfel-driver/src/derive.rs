@@ -53,11 +53,12 @@ enum Kind {
     Hvp,
 }
 
-/// A requested subprogram.
+/// A derivative requested in the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DerivedSubprogram {
-    /// Its name in the settings.
+    /// The name in the settings.
     pub(crate) name: String,
+    /// The kind of the derivative.
     kind: Kind,
     /// The subprogram to differentiate.
     subprogram: String,
@@ -72,7 +73,9 @@ pub struct DerivedSubprogram {
 /// An argument with the bounds that its declaration leaves open: `x(n)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Variable {
+    /// The name of the argument, in upper case.
     pub(crate) name: Name,
+    /// The text of the bounds, without parentheses.
     pub(crate) bounds: Option<String>,
 }
 
@@ -109,7 +112,11 @@ impl OneOrSeveral {
 }
 
 impl Settings {
-    /// Converts an entry to a request, or returns what is wrong with it.
+    /// Converts an entry to a request.
+    ///
+    /// # Errors
+    ///
+    /// The description of what is wrong with the entry.
     pub(crate) fn of(self, name: &str) -> Result<DerivedSubprogram, String> {
         let asked = [
             (Kind::Gradient, self.gradient),
@@ -131,7 +138,7 @@ impl Settings {
         let variables = |names: Vec<String>| -> Result<Vec<Variable>, String> {
             names.iter().map(|n| Variable::read(n)).collect()
         };
-        // A function's result is differentiated unless arguments are named.
+        // The result of a function is the dependent variable unless arguments are named.
         let of = match self.of {
             Some(names) => names.list(),
             None => vec![subprogram.clone()],
@@ -155,12 +162,12 @@ impl Settings {
 }
 
 impl DerivedSubprogram {
-    /// The subprogram whose derivative it is.
+    /// Returns the name of the subprogram to differentiate.
     pub(crate) fn subprogram(&self) -> Name {
         upper(&self.subprogram)
     }
 
-    /// Is an argument a derivative that is computed, and not one that is given?
+    /// Checks whether an argument is a computed derivative, and not a seed.
     pub(crate) fn computes(&self, argument: &str) -> bool {
         // The result of a function has the name of the derivative.
         let of = self.of.iter().map(|v| match v.name == self.subprogram() {
@@ -196,6 +203,10 @@ fn is_identifier(name: &str) -> bool {
 
 impl Variable {
     /// Parses `x` or `x(n)`.
+    ///
+    /// # Errors
+    ///
+    /// The description of what is wrong with the text.
     pub(crate) fn read(text: &str) -> Result<Variable, String> {
         let (name, bounds) = match text.split_once('(') {
             None => (text, None),
@@ -221,13 +232,13 @@ fn upper(name: &str) -> Name {
     name.to_ascii_uppercase().into()
 }
 
-/// Adds the requested subprograms to a parsed program. `all` says whether it is the whole project: a single
-/// file need not contain the subprograms in the settings. Returns the files of the new texts, which need no
-/// warnings because the user's own code has been checked.
+/// Adds the requested subprograms to a parsed program. `all` is whether this is the whole project: a
+/// single file need not contain the subprograms named in the settings. Returns the files of the
+/// generated sources. They need no warnings, because the user's own code has been checked.
 ///
 /// # Errors
 ///
-/// [`Error::Config`] with everything that is wrong.
+/// [`Error::Config`] with all errors in the table `derive`.
 pub(crate) fn add(
     program: &mut Program,
     derived: &[DerivedSubprogram],
@@ -293,13 +304,20 @@ struct DerivativeBuilder {
     callee: Name,
     /// The arguments of the call.
     actual: Vec<SymId>,
+    /// The dependent variables.
     of: Vec<SymId>,
+    /// The independent variables.
     by: Vec<SymId>,
+    /// Whether a Jacobian is computed in reverse mode.
     reverse: bool,
 }
 
 impl DerivativeBuilder {
-    /// Prepares everything that does not depend on the kind of derivative.
+    /// Prepares everything that is common to all kinds of derivatives.
+    ///
+    /// # Errors
+    ///
+    /// All reasons why the derivative cannot be generated.
     fn new(
         unit: &Unit,
         wanted: &DerivedSubprogram,
@@ -309,7 +327,7 @@ impl DerivativeBuilder {
         if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
             return Err(vec![format!("{callee} is not a subprogram")]);
         }
-        // Resolves the unit to find types and shapes. Errors are reported for the whole program.
+        // Resolves the unit for its types and shapes. Errors are reported when the whole program is resolved.
         let mut alone = Program {
             units: vec![unit.clone()],
         };
@@ -360,7 +378,7 @@ impl DerivativeBuilder {
         if !errors.is_empty() {
             return Err(errors);
         }
-        // Symbols are renumbered when some are removed: arguments are identified by their positions.
+        // Removing symbols renumbers the others, so arguments are identified by their positions.
         let positions = |list: &[SymId]| -> Vec<Option<usize>> {
             list.iter().map(|s| unit.arg_position(*s)).collect()
         };
@@ -416,7 +434,7 @@ impl DerivativeBuilder {
         }
     }
 
-    /// Adds an argument with the type of a variable and the dimensions of others.
+    /// Adds an argument with the type of `of` and the concatenated dimensions of `shaped`.
     fn argument(&mut self, of: SymId, what: &str, shaped: &[SymId]) -> SymId {
         let wanted = format!("{}_{what}", self.name(of));
         let dims = shaped
@@ -442,7 +460,7 @@ impl DerivativeBuilder {
         }
     }
 
-    /// Adds loop variables.
+    /// Adds INTEGER loop variables.
     fn counters(&mut self, count: usize) -> Vec<SymId> {
         let mut counters = Vec::new();
         for i in 1..=count {
@@ -643,7 +661,7 @@ impl DerivativeBuilder {
         )
     }
 
-    /// Adds an argument like each of these variables.
+    /// Adds an argument with the same type and shape for each of these variables.
     fn each(&mut self, list: &[SymId], what: &str) -> Vec<SymId> {
         list.iter()
             .map(|s| self.argument(*s, what, &[*s]))
@@ -679,13 +697,13 @@ impl DerivativeBuilder {
         }
     }
 
-    /// Returns an element of an independent variable with its direction; the directions of the variables
-    /// `before` come first.
+    /// Returns an element of a seeded variable with its direction. The directions of the variables
+    /// `before` precede it.
     fn seeded(&self, x: SymId, subscripts: &[SymId], before: &[SymId]) -> String {
         self.seeded_as(x, subscripts, x, subscripts, before)
     }
 
-    /// Returns an element of a variable with the direction of an element of an independent variable.
+    /// Returns an element of the variable `y` with the direction of an element of the seeded variable `x`.
     fn seeded_as(
         &self,
         y: SymId,
@@ -737,7 +755,7 @@ impl DerivativeBuilder {
         text
     }
 
-    /// Returns the first subscript in a dimension; dimensions are numbered from 1.
+    /// Returns the lower bound of a dimension. Dimensions are numbered from 1.
     fn first(&self, array: SymId, dimension: usize) -> String {
         let dim = self.unit.symbols[array].dims.get(dimension - 1);
         match dim.and_then(|d| d.lower.as_ref()).map(|e| &e.kind) {
@@ -761,7 +779,8 @@ impl DerivativeBuilder {
     }
 }
 
-/// Returns the variables of a unit with these names.
+/// Returns the variables with these names, and reports names that are not differentiable variables of
+/// the unit.
 fn find(unit: &Unit, names: &[Variable], setting: &str, errors: &mut Vec<String>) -> Vec<SymId> {
     let mut found: Vec<SymId> = Vec::new();
     for Variable { name, .. } in names {
@@ -799,7 +818,7 @@ fn find(unit: &Unit, names: &[Variable], setting: &str, errors: &mut Vec<String>
     found
 }
 
-/// Gives arrays the bounds in the settings, and reports arrays that lack bounds.
+/// Sets the bounds of arrays from the settings, and reports named arrays that lack bounds.
 fn set_bounds(unit: &mut Unit, wanted: &DerivedSubprogram, errors: &mut Vec<String>) {
     let args: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
     for s in args {

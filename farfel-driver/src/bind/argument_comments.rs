@@ -14,29 +14,32 @@
 
 use farfel_lang::ir::{SpecKind, StmtKind, Unit};
 
-/// What is said of an argument.
+/// Information from comments about an argument.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ArgumentComment {
-    /// It is set, and what it was does not matter.
+    /// Whether the argument is set and its value on entry does not matter.
     pub output: bool,
-    /// It is room to work in.
+    /// Whether the argument is a work array.
     pub workspace: bool,
     /// The bounds of an array: `LDA,N`.
     pub dimension: Option<String>,
-    /// The lines about it.
+    /// The comment lines about the argument.
     pub lines: Vec<String>,
 }
 
-/// Values of an argument and what they mean.
+/// A condition on the value of an argument, and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// `=`, `<`, `>`, `<=`, `>=`, `/=`.
+    /// The relation: `=`, `<`, `>`, `<=`, `>=` or `/=`.
     pub relation: &'static str,
+    /// The number that the value is compared with.
     pub value: i64,
+    /// The meaning, as in the comment.
     pub text: String,
 }
 
-/// The comments of a unit: those before it, and those before its first statement.
+/// Returns the comment lines of a unit: those before it, among its declarations, and before its first
+/// executable statement.
 pub(super) fn comments(unit: &Unit) -> Vec<&str> {
     let mut lines: Vec<&str> = unit.comments.iter().map(String::as_str).collect();
     lines.extend(unit.specs.iter().filter_map(|s| match &s.kind {
@@ -47,12 +50,12 @@ pub(super) fn comments(unit: &Unit) -> Vec<&str> {
         StmtKind::Comment(text) => Some(&**text),
         _ => None,
     }));
-    // Doxygen's mark.
+    // Doxygen comments begin with `>`.
     let plain = lines.into_iter().map(|l| l.strip_prefix('>').unwrap_or(l));
     plain.collect()
 }
 
-/// What comments say of an argument.
+/// Extracts the information about an argument from comments.
 pub(super) fn argument_comment(comments: &[&str], name: &str) -> ArgumentComment {
     let mut comment = ArgumentComment::default();
     for (at, line) in comments.iter().enumerate() {
@@ -103,14 +106,14 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// `\param[in,out] A`: the direction and the name.
+/// Parses `\param[in,out] A` into the direction and the name.
 fn parameter(line: &str) -> Option<(&str, &str)> {
     let (direction, name) = line.trim().strip_prefix("\\param[")?.split_once(']')?;
     Some((direction, name.trim()))
 }
 
-/// `INFO    (output) INTEGER`, `info is an integer output variable.`: what stands behind the name. In the second form
-/// the name belongs to the text.
+/// Returns the description in a line such as `INFO    (output) INTEGER` or
+/// `info is an integer output variable.` In the second form the name is part of the description.
 fn about<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let line = line.trim();
     let head = line.get(..name.len())?;
@@ -126,7 +129,8 @@ fn about<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     }
 }
 
-/// `wa1, wa2, and wa3 are work arrays of length n.`, `iwa is an integer work array`
+/// Checks whether comments call an argument a work array: `wa1, wa2, and wa3 are work arrays of length n.` or
+/// `iwa is an integer work array`.
 fn is_work_array(comments: &[&str], name: &str) -> bool {
     comments.iter().any(|line| {
         let line = line.trim().to_ascii_lowercase();
@@ -138,7 +142,7 @@ fn is_work_array(comments: &[&str], name: &str) -> bool {
         let Some((names, kind)) = verb.map(|v| words.split_at(v)) else {
             return false;
         };
-        // The verb, an article, a type.
+        // At most a verb, an article and a type of one or two words precede `work array`.
         kind.len() <= 4
             && names
                 .iter()
@@ -146,7 +150,7 @@ fn is_work_array(comments: &[&str], name: &str) -> bool {
     })
 }
 
-/// `array, dimension (LDA,N)`: what stands in the parentheses.
+/// Returns the bounds in `array, dimension (LDA,N)`: the text in the parentheses.
 fn dimension(head: &str) -> Option<String> {
     let lower = head.to_ascii_lowercase();
     let at = lower.find("array, dimension (")?;
@@ -163,7 +167,8 @@ fn dimension(head: &str) -> Option<String> {
     Some(text[..end].to_owned())
 }
 
-/// What the lines about an argument say of its values: `= 0:  successful exit`, `info = 2   too many calls`.
+/// Extracts the meanings of values from the lines about an argument: `= 0:  successful exit`,
+/// `info = 2   too many calls`.
 pub(super) fn meanings(name: &str, lines: &[String]) -> Vec<Meaning> {
     let mut found: Vec<Meaning> = Vec::new();
     let mut open = false;
@@ -181,6 +186,7 @@ pub(super) fn meanings(name: &str, lines: &[String]) -> Vec<Meaning> {
     found
 }
 
+/// Parses one line that begins with a condition.
 fn meaning(name: &str, line: &str) -> Option<Meaning> {
     const RELATIONS: [&str; 6] = ["<=", ">=", "/=", "<", ">", "="];
     let (line, named) = match line.get(..name.len()) {
@@ -196,7 +202,7 @@ fn meaning(name: &str, line: &str) -> Option<Meaning> {
             .unwrap_or(digits.len());
     let value = rest[..length].parse().ok()?;
     let text = rest[length..].strip_prefix(':').or_else(|| {
-        // As a table has it.
+        // The column separator of a table.
         rest[length..].strip_prefix("  ").filter(|_| named)
     })?;
     Some(Meaning {

@@ -7,15 +7,15 @@ use farfel_lang::ir::{
 };
 use farfel_lang::storage::constant::integer;
 
-/// Whether every path through a unit sets all of a dummy array before using it in any other way. It
-/// may do so by an assignment to the whole array, or by loops over the declared bounds, which
-/// nothing in the unit may assign.
+/// Checks whether every path through a unit sets all elements of a dummy array before using it in any other
+/// way: by an assignment to the whole array, or by loops over the declared bounds. Nothing in the unit may
+/// assign the variables in these bounds.
 pub(super) fn is_fully_assigned(unit: &Unit, array: SymId) -> bool {
     let mut entries = false;
     walk_block(&unit.body, &mut |s| {
         entries |= matches!(s.kind, StmtKind::Entry(_))
     });
-    // What a statement function has is read where it is named.
+    // A statement function reads the array wherever it is referenced.
     let hidden = unit.symbols.iter().any(|(_, s)| match &s.class {
         Class::StatementFunction(_, value) => mentions(value, array),
         _ => false,
@@ -29,7 +29,8 @@ pub(super) fn is_fully_assigned(unit: &Unit, array: SymId) -> bool {
     found.any(|node| is_first(&flow, node, array))
 }
 
-/// Does every way lead through a statement, which nobody enters from aside, and is the array not touched before?
+/// Checks whether every path to the end of a unit enters a statement at its start, and does not use the array
+/// before.
 fn is_first(flow: &FlowGraph, node: usize, array: SymId) -> bool {
     let within = flow.nodes_within(node);
     let mut seen = vec![false; flow.len()];
@@ -47,7 +48,7 @@ fn is_first(flow: &FlowGraph, node: usize, array: SymId) -> bool {
     true
 }
 
-/// Does a statement itself have the array, not one inside it?
+/// Checks whether a statement itself, without the statements nested in it, mentions the array.
 fn touches(stmt: &Stmt, array: SymId) -> bool {
     let mut found = false;
     stmt.for_each_own_symbol(&mut |s| found |= s == array);
@@ -61,13 +62,14 @@ fn mentions(e: &Expr, array: SymId) -> bool {
     found
 }
 
-/// The same of a statement with all inside it.
+/// Checks whether a statement, including the statements nested in it, mentions the array.
 fn has(stmt: &Stmt, array: SymId) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| found |= touches(s, array));
     found
 }
 
+/// Checks whether a statement sets all elements of the array without reading any before.
 fn sets_all(unit: &Unit, stmt: &Stmt, array: SymId) -> bool {
     match &stmt.kind {
         StmtKind::Assign(to, value) => {
@@ -78,7 +80,8 @@ fn sets_all(unit: &Unit, stmt: &Stmt, array: SymId) -> bool {
     }
 }
 
-/// Does a loop end by its end only?
+/// Checks whether a loop has no exit other than its regular end, apart from statements that end the
+/// whole call.
 fn goes_through(d: &Do) -> bool {
     let mut through = true;
     walk_block(&d.body, &mut |s| {
@@ -100,8 +103,9 @@ fn goes_through(d: &Do) -> bool {
     through
 }
 
-/// Does a loop, in those around it, set an element for each combination of the loops' variables, which are all
-/// subscripts of the array? In one iteration, other statements have only that element, after it was set.
+/// Checks whether a loop, within the loops around it, sets the element of the array for each combination
+/// of the loop variables. All loop variables must be subscripts of the array. In each iteration, other
+/// statements may use only that element, and only after it was set.
 fn fills<'a>(unit: &Unit, d: &'a Do, array: SymId, around: &mut Vec<&'a Do>) -> bool {
     around.push(d);
     let mut rest = d.body.iter();
@@ -126,13 +130,14 @@ fn fills<'a>(unit: &Unit, d: &'a Do, array: SymId, around: &mut Vec<&'a Do>) -> 
     })
 }
 
-/// `Y(I, J)` in loops over all of both dimensions.
+/// Checks whether an expression is an element such as `Y(I, J)` in loops over the full extent of each
+/// dimension.
 fn is_element(unit: &Unit, e: &Expr, array: SymId, around: &[&Do]) -> bool {
     let ExprKind::Element(_, subscripts) = &e.kind else {
         return false;
     };
     let dims = &unit.symbols[array].dims;
-    // Each loop must be needed: one that runs not once would leave the others undone.
+    // A further loop with zero iterations would keep the loops over the dimensions from running.
     if dims.len() != subscripts.len() || around.len() != dims.len() {
         return false;
     }
@@ -167,7 +172,7 @@ fn is_element(unit: &Unit, e: &Expr, array: SymId, around: &[&Do]) -> bool {
     })
 }
 
-/// Are two bounds one variable, or one constant?
+/// Checks whether two bounds are the same variable or the same constant.
 fn same(unit: &Unit, a: &Expr, b: &Expr) -> bool {
     match (&a.kind, &b.kind) {
         (ExprKind::Var(a), ExprKind::Var(b)) if a == b => true,
@@ -178,7 +183,8 @@ fn same(unit: &Unit, a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// Has a statement, with all inside it, nothing of the array but one element, by its subscripts as they stand?
+/// Checks whether a statement, including the statements nested in it, uses no part of the array except one
+/// element, with the same variables as subscripts.
 fn only_has(stmt: &Stmt, array: SymId, element: &Expr) -> bool {
     let subscripts = |e: &Expr| -> Option<Vec<SymId>> {
         let ExprKind::Element(_, list) = &e.kind else {
@@ -193,7 +199,7 @@ fn only_has(stmt: &Stmt, array: SymId, element: &Expr) -> bool {
     let wanted = subscripts(element);
     let mut only = true;
     stmt.walk(&mut |s| {
-        // The element itself may be passed: its callee gets all that is left of the array.
+        // A callee that is passed the element can access the rest of the array as well.
         only &= !(matches!(s.kind, StmtKind::Call(..)) && touches(s, array));
         s.for_each_own_expr(&mut |e| {
             e.walk(&mut |e| match &e.kind {

@@ -14,7 +14,8 @@ use farfel_lang::storage::{Area, Constants, UnitStorage};
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-/// The type, and a module `common` with the blocks. `by_name`: those that C knows, which belong to nobody.
+/// Generates the type and a module `common` with the COMMON blocks. `by_name` lists the blocks that C
+/// code uses by name: they are not part of an instance.
 pub(super) fn instance(
     name: &str,
     program: &Program,
@@ -114,7 +115,7 @@ impl {name} {{
     text
 }
 
-/// The first unit that declares a block, and how it divides it.
+/// Returns the first named unit that declares a block, with the layout of the block in it.
 fn first_shape<'p>(program: &'p Program, block: &str, config: &Config) -> Option<(&'p Unit, Area)> {
     program.units.iter().find_map(|u| {
         let constants = Constants::of(u).with_real(config.real_bytes());
@@ -124,12 +125,12 @@ fn first_shape<'p>(program: &'p Program, block: &str, config: &Config) -> Option
     })
 }
 
-/// A block as a struct.
+/// Generates the struct for a block.
 fn block_type(ty: &str, block: &Name, unit: &Unit, area: &Area, config: &Config) -> String {
     let mut fields = String::new();
     let mut checks = String::new();
     let mut names = HashSet::new();
-    // The bytes that have a field.
+    // The end of the last field, in bytes.
     let mut end = 0;
     let mut gaps = 0;
     let mut gap = |fields: &mut String, bytes: i64| {
@@ -185,7 +186,7 @@ fn block_type(ty: &str, block: &Name, unit: &Unit, area: &Area, config: &Config)
     )
 }
 
-/// The type of a variable in a struct: of whatever bytes, a value.
+/// Returns the type of the field for a variable. Every bit pattern must be a valid value of it.
 fn field_type(unit: &Unit, sym: SymId, size: i64, config: &Config) -> Option<String> {
     let symbol = &unit.symbols[sym];
     let constants = Constants::of(unit);

@@ -18,53 +18,56 @@ use farfel_lang::types::type_of;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// What a closure must be like.
+/// The type of a closure.
 #[derive(Debug)]
 pub(super) struct Interface {
     result: Option<Type>,
     args: Vec<ClosureArgument>,
-    /// The first call, for people; `None` where there is none, so that nobody need give the procedure.
+    /// The first call, for the documentation; `None` if the procedure is never called and so need not be
+    /// passed.
     call: Option<String>,
 }
 
 /// An argument of a closure.
 #[derive(Debug)]
 enum ClosureArgument {
+    /// A value, a variable or an array.
     Data(DataArgument),
-    /// What stands for a procedure of the same call, which the closure may call in its turn: the name of
-    /// the slot that it is found by.
+    /// Another procedure argument of the same call, which the closure may call in turn: the name of its
+    /// slot and its type.
     Procedure(String, Interface),
 }
 
-/// Numbers, or an array of them.
+/// A scalar or an array.
 #[derive(Debug, Clone, Copy)]
 struct DataArgument {
     ty: Type,
-    /// It may assign it.
+    /// Whether the closure may assign it.
     assigns: bool,
-    /// It is an array.
+    /// Whether it is an array.
     array: bool,
-    /// In one of the calls it is all that is left of a storage.
+    /// Whether one of the calls passes the rest of an array, up to the end of its storage.
     open: bool,
-    /// An array that others may reach while the closure runs: it gets a copy. So it does of each number.
+    /// Whether it may be a variable of the program, which other code may access while the closure runs. The
+    /// closure receives a copy of such an array. Scalars are always copied.
     lasting: bool,
 }
 
-/// The units that a procedure comes to, each with the position where.
+/// The units to which a procedure is passed, each with the position of the dummy argument.
 type Reached = BTreeSet<(Name, usize)>;
 
-/// A call of the procedure.
+/// A call of the dummy procedure.
 struct CallSite<'p> {
     unit: &'p Unit,
     callee: SymId,
     args: &'p [Expr],
 }
 
-/// What stands for the dummy procedure at a position of an exported unit.
+/// Returns the type of the closure for the dummy procedure at a position of an exported unit.
 ///
 /// # Errors
 ///
-/// Why no closure can.
+/// The reason why no closure can be passed.
 pub(super) fn interface(
     program: &Program,
     unit: &Unit,
@@ -81,7 +84,7 @@ pub(super) fn interface(
     library.interface(position, 0)
 }
 
-/// Where procedures are looked for.
+/// The context in which the calls of dummy procedures are collected.
 struct ProcedureSearch<'p> {
     program: &'p Program,
     /// The exported unit.
@@ -100,7 +103,7 @@ impl<'p> ProcedureSearch<'p> {
         let error = |why: String| format!("its argument {name} is a procedure {why}");
         let (reached, lent) = reached(program, unit, position).map_err(&error)?;
         let mut names: Vec<&(Name, usize)> = reached.iter().collect();
-        // The exported unit first, the others in a fixed order.
+        // The exported unit comes first, the others in a fixed order.
         names.sort_by_key(|(n, p)| (*n != unit.name, n.clone(), *p));
         let mut sites: Vec<CallSite> = Vec::new();
         for at in names {
@@ -164,7 +167,7 @@ impl<'p> ProcedureSearch<'p> {
         })
     }
 
-    /// What the closure gets at a position.
+    /// Returns the argument of the closure at a position.
     fn given(&self, sites: &[CallSite], k: usize, depth: usize) -> Result<ClosureArgument, String> {
         let procedure = |site: &&CallSite| is_procedure(site.unit, &site.args[k]);
         match sites.iter().filter(procedure).count() {
@@ -174,7 +177,8 @@ impl<'p> ProcedureSearch<'p> {
         }
     }
 
-    /// The procedure of the exported unit that a closure gets at a position.
+    /// Returns the procedure argument of the closure at a position. It must be a dummy procedure of the
+    /// exported unit.
     fn procedure(
         &self,
         sites: &[CallSite],
@@ -211,7 +215,7 @@ impl<'p> ProcedureSearch<'p> {
     }
 }
 
-/// Where the closure is found that stands for an argument of this name.
+/// Returns the name of the slot that holds the closure for an argument of this name.
 fn slot(name: &str) -> String {
     let plain = name.trim_start_matches("r#");
     format!("FARFEL_SLOT_{}", plain.to_ascii_uppercase())
@@ -222,7 +226,12 @@ fn dummy<'p>(program: &'p Program, (name, position): &(Name, usize)) -> Option<(
     Some((unit, unit.args.get(*position)?.sym()?))
 }
 
-/// Follows a procedure through the calls that hand it on. Does a closure get it, too?
+/// Follows a dummy procedure through the calls that pass it on. Also returns whether it is passed to another
+/// dummy procedure, that is, to a closure.
+///
+/// # Errors
+///
+/// The description of a call that passes it to an unknown procedure.
 fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, bool), String> {
     let mut lent = false;
     let start = (unit.name.clone(), position);
@@ -264,7 +273,7 @@ fn reached(program: &Program, unit: &Unit, position: usize) -> Result<(Reached, 
     Ok((reached, lent))
 }
 
-/// The data that the closure gets at a position.
+/// Returns the data argument of the closure at a position, combined over all calls.
 fn data(
     sites: &[CallSite],
     k: usize,
@@ -287,7 +296,7 @@ fn data(
         {
             return Err("is an array of which it is not known how long it is".into());
         }
-        // Fortran procedures may not assign what they get twice: N that is two sizes.
+        // Fortran procedures may not assign a variable that is passed twice, such as N for two extents.
         let twice = match &actual.kind {
             ExprKind::Var(s) if shape == Shape::One => {
                 let same = site.args.iter().filter(|a| a.kind == ExprKind::Var(*s));
@@ -319,19 +328,19 @@ fn data(
     found.ok_or("is not known".into())
 }
 
-/// What a closure adds to the function that takes it.
+/// The code that a closure adds to the wrapper that takes it.
 pub(super) struct ClosureCode {
     /// The type of the argument in Rust.
     pub rust: String,
-    /// At the border.
+    /// The type in the `extern` declaration.
     pub border: String,
-    /// What is passed.
+    /// The actual argument of the Fortran call.
     pub actual: String,
-    /// Items of the function.
+    /// Items in the body of the wrapper.
     pub items: String,
     /// Statements before the call.
     pub before: String,
-    /// What the documentation says of it.
+    /// The line about the closure in the documentation.
     pub note: String,
 }
 
@@ -346,7 +355,7 @@ impl DataArgument {
         }
     }
 
-    /// The type as it crosses the border: an address.
+    /// Returns the type in the C function: a pointer.
     fn border(self, config: &Config) -> String {
         let access = if self.assigns { "mut" } else { "const" };
         format!("*{access} {}", border_type(Some(self.ty), config))
@@ -372,7 +381,7 @@ impl ClosureArgument {
 }
 
 impl Interface {
-    /// The trait of the closure.
+    /// Returns the trait bound of the closure.
     fn rust(&self, config: &Config) -> String {
         let types: Vec<String> = self.args.iter().map(|a| a.rust(config)).collect();
         let result = self.result.map_or(String::new(), |ty| {
@@ -381,7 +390,7 @@ impl Interface {
         format!("FnMut({}){result}", types.join(", "))
     }
 
-    /// The type of what Fortran gets.
+    /// Returns the type of the C function that Fortran receives.
     fn border(&self, config: &Config) -> String {
         let mut types: Vec<String> = self.args.iter().map(|a| a.border(config)).collect();
         let data = self
@@ -402,7 +411,8 @@ impl Interface {
         })
     }
 
-    /// A closure that calls what Fortran code passes as argument `i` of another one: `farfel_aI`.
+    /// Writes a closure `farfel_aI` that calls the procedure that Fortran code passes as argument `i` of
+    /// another closure.
     fn caller(&self, t: &mut String, i: usize, slot: &str, config: &Config) {
         let mut declared = Vec::new();
         let (mut before, mut after) = (String::new(), String::new());
@@ -462,7 +472,7 @@ impl Interface {
         );
     }
 
-    /// The code for the argument `name` of the function of `unit`.
+    /// Generates the code for the argument `name` of the wrapper of `unit`.
     pub(super) fn code(&self, unit: &Unit, name: &str, config: &Config) -> ClosureCode {
         let plain = name.trim_start_matches("r#");
         let Some(call) = &self.call else {
@@ -488,7 +498,7 @@ impl Interface {
         let declared: Vec<String> = numbered()
             .map(|(i, a)| format!("a{i}: {}", a.border(config)))
             .collect();
-        // What arrays have behind them, and what stands there for others.
+        // Fortran passes a length for each data argument; only those of arrays are used.
         let lengths = numbered().filter(|(_, a)| is_data(a)).map(|(i, a)| {
             let unused = if is_array(a) { "" } else { "_" };
             format!("{unused}n{i}: *const i64")
@@ -535,7 +545,7 @@ impl Interface {
         }
     }
 
-    /// The closure with addresses as arguments that calls the user's one.
+    /// Generates the closure that takes pointers and calls the user's closure.
     fn adapter(&self, unit: &Unit, name: &str, declared: &[String], config: &Config) -> String {
         let result = self.border_result(config);
         let plain = name.trim_start_matches("r#");
@@ -581,7 +591,7 @@ impl Interface {
                 let _ = writeln!(t, "            {text}");
             };
             if !a.array {
-                // While the closure runs, others may reach the variable.
+                // Other code may access the variable while the closure runs, so the closure receives a copy.
                 let (is, back) = match truth {
                     true => (" != 0", ".into()"),
                     false => ("", ""),

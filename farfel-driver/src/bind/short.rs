@@ -5,18 +5,19 @@ use super::{Argument, RawFunction};
 use farfel_lang::ir::Unit;
 use std::fmt::Write as _;
 
-/// Writes the documentation of a function, with more lines about it and about its errors.
+/// A callback that writes the documentation of a function, with additional lines about the function and
+/// about its errors.
 pub(super) type Document<'d> = &'d dyn Fn(&mut String, &[String], &[String]);
 
-/// What a short function returns.
+/// The results of a short function.
 struct Returned {
-    /// What the raw function returns.
+    /// The type of the raw function's value.
     value: Option<String>,
-    /// Arguments: names and types.
+    /// The arguments that are returned: their positions and types.
     outputs: Vec<(usize, String)>,
 }
 
-/// A short function, or the raw one under its name where nothing is left out.
+/// Generates a short function, or a re-export of the raw function if all arguments stay as they are.
 pub(super) fn function(
     unit: &Unit,
     signature: &Signature,
@@ -138,19 +139,21 @@ impl ShortFunction<'_> {
         t
     }
 
-    /// The arguments with their roles. Those that Rust does not see are not among them.
+    /// Returns the arguments with their positions and roles, except those that the raw function does not
+    /// take.
     fn arguments(&self) -> impl Iterator<Item = (usize, &Argument, &Role)> {
         let args = self.raw.args.iter().filter(|(_, a)| !a.rust.is_empty());
         args.filter_map(|(p, a)| Some((*p, a, self.signature.roles.get(*p)?)))
     }
 
+    /// Returns the arguments that the caller passes.
     fn given(&self) -> impl Iterator<Item = (usize, &Argument)> {
         self.arguments()
             .filter(|(_, _, role)| **role == Role::Given)
             .map(|(p, a, _)| (p, a))
     }
 
-    /// The type of an argument that is given.
+    /// Returns the type of an argument that the caller passes.
     fn ty(&self, position: usize, a: &Argument) -> String {
         if !self.signature.views.contains_key(&position) {
             return a.rust.clone();
@@ -162,20 +165,20 @@ impl ShortFunction<'_> {
         format!("::farfel_runtime::{matrix}<'_, {}>", element(&a.rust))
     }
 
-    /// How much an array has of something.
+    /// Returns the array of a source, and the expression for the size that it provides.
     fn measure(&self, source: SizeSource) -> Option<(&Argument, String)> {
         let a = self.argument(source.position)?;
         let method = match source.what {
             Measure::Elements => "len()",
             Measure::Rows => "rows()",
             Measure::Columns => "columns()",
-            // Fortran asks for 1 at least.
+            // Fortran code expects a leading dimension of at least 1.
             Measure::Leading => "leading_dimension().max(1)",
         };
         Some((a, format!("{}.{method}", a.name)))
     }
 
-    /// A check that an array has as much of something as another one of something.
+    /// Generates a check that two sources of a size agree.
     fn agree(&self, one: SizeSource, other: SizeSource) -> String {
         let (Some((a, got)), Some((b, wanted))) = (self.measure(one), self.measure(other)) else {
             return String::new();
@@ -190,7 +193,7 @@ impl ShortFunction<'_> {
         )
     }
 
-    /// Checks that matrices have the shapes that do not follow from them.
+    /// Generates checks of the matrix extents that do not themselves determine arguments.
     fn shapes(&self) -> String {
         let mut t = String::new();
         for (position, a) in self.given() {
@@ -238,6 +241,7 @@ impl ShortFunction<'_> {
         found.next().map(|(_, a, _)| a)
     }
 
+    /// Collects the results, given the type of the raw function's value.
     fn returned(&self, value: Option<String>) -> Returned {
         let outputs = self.arguments().filter_map(|(p, a, role)| match role {
             Role::Output(None) => Some((p, pointee(&a.rust).to_owned())),
@@ -250,12 +254,12 @@ impl ShortFunction<'_> {
         }
     }
 
-    /// The name of the function in messages.
+    /// Returns the name of the function in messages.
     fn shown(&self) -> &str {
         plain(&self.raw.function)
     }
 
-    /// Sizes, and what is allocated.
+    /// Generates the statements before the call: sizes, checks, and variables for outputs and work arrays.
     fn before(&self) -> String {
         let mut t = String::new();
         let shown = self.shown();
@@ -326,12 +330,12 @@ impl ShortFunction<'_> {
         t
     }
 
-    /// What the raw function gets.
+    /// Returns the actual arguments for the raw function.
     fn actual(&self) -> Vec<String> {
         let instance = self.raw.instance.iter().map(|_| "self".to_owned());
         let statuses = &self.signature.statuses;
         let others = self.arguments().map(|(p, a, role)| match role {
-            // It is looked at again.
+            // A reborrow, because the status is checked after the call.
             Role::Given if statuses.iter().any(|s| s.position == p) => {
                 format!("&mut *{}", a.name)
             }
@@ -343,7 +347,7 @@ impl ShortFunction<'_> {
         instance.chain(others).collect()
     }
 
-    /// An error where an argument says so.
+    /// Generates the statement that returns an error if a status argument indicates one.
     fn check(&self, status: &Status) -> String {
         let Some(a) = self.argument(status.position) else {
             return String::new();
@@ -384,7 +388,7 @@ impl ShortFunction<'_> {
         )
     }
 
-    /// What became of arguments, for people.
+    /// Returns the lines of the documentation about arguments that the function does not take.
     fn about(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (_, a, role) in self.arguments() {
@@ -415,6 +419,7 @@ impl ShortFunction<'_> {
         lines
     }
 
+    /// Returns the lines of the documentation about errors.
     fn errors(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let agree = |r: &Role| matches!(r, Role::Size(sources) if sources.len() > 1);
@@ -440,7 +445,7 @@ impl ShortFunction<'_> {
         lines
     }
 
-    /// The struct for several results.
+    /// Generates the struct that holds the results, if there are several.
     fn result_type(&self, returned: &Returned) -> String {
         if !returned.is_struct() {
             return String::new();
@@ -474,6 +479,7 @@ impl Returned {
         self.outputs.len() + usize::from(self.value.is_some()) > 1
     }
 
+    /// Returns the type of the result, if there is one.
     fn ty(&self, unit: &Unit) -> Option<String> {
         match (&self.value, &self.outputs[..]) {
             (None, []) => None,
@@ -483,7 +489,7 @@ impl Returned {
         }
     }
 
-    /// Names, types and documentation of the fields.
+    /// Returns the names, types and documentation of the struct's fields.
     fn fields(&self, short: &ShortFunction) -> Vec<(String, String, Vec<String>)> {
         let outputs = self.outputs.iter().filter_map(|(p, ty)| {
             let a = short.argument(*p)?;
@@ -518,7 +524,7 @@ impl Returned {
         value.into_iter().chain(outputs).collect()
     }
 
-    /// The result of the function's body.
+    /// Returns the expression for the result, if there is one.
     fn expression(&self, short: &ShortFunction) -> Option<String> {
         match (&self.value, &self.outputs[..]) {
             (None, []) => None,
@@ -542,11 +548,11 @@ impl Returned {
     }
 }
 
-/// The name of the struct for several results.
+/// Returns the name of the struct that holds several results.
 fn output_type(unit: &Unit) -> String {
     let mut text = String::new();
     for word in unit.name.split(['_', '$']).filter(|w| !w.is_empty()) {
-        // `A_1` and `A1` are two.
+        // Keeps `A_1` and `A1` distinct.
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             text.push('_');
         }
@@ -557,17 +563,17 @@ fn output_type(unit: &Unit) -> String {
     text + "Output"
 }
 
-/// A name as people write it.
+/// Returns an identifier without the prefix `r#`.
 fn plain(name: &str) -> &str {
     name.trim_start_matches("r#")
 }
 
-/// What a reference leads to.
+/// Returns the referent of a reference type.
 fn pointee(ty: &str) -> &str {
     ty.trim_start_matches("&mut ").trim_start_matches('&')
 }
 
-/// What a slice has.
+/// Returns the element type of a slice reference.
 fn element(ty: &str) -> &str {
     pointee(ty).trim_start_matches('[').trim_end_matches(']')
 }

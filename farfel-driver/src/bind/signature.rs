@@ -1,23 +1,27 @@
-//! Signatures as a person would write them: `signatures = "rust"` in the settings.
+//! Short signatures, with only the arguments that the caller must supply: `signatures = "rust"` in
+//! the settings.
 //!
 //! The function with all arguments of a subprogram remains, in the module `raw`. A short function
-//! only calls it; all checks, and all that soundness depends on, are in the raw function. So the
-//! worst that can go wrong here is that a user needs the long function. An argument is left out
-//! only if nothing is lost by that:
+//! only calls it. Everything that soundness depends on is checked in the raw function, so the worst
+//! effect of a mistake here is that a user needs the raw function. An argument is left out only if
+//! nothing is lost:
 //!
-//! | argument | goes if | instead |
-//! |---|---|---|
-//! | INTEGER N | it is only read, and the bound of an array that is given, `X(N)` | the length of the slice; slices that share it must agree |
-//! | a number that is set | its value is never read before, and every way through the subprogram sets it | a result |
-//! | an array that is set | the same, of each element ([`full_assignment`](super::full_assignment)), and its bounds follow from what is given | a `Vec` |
-//! | an array of rank 2 | it is given | a `Matrix`, whose shape gives LDA, M and N |
-//! | an array to work in | its name says so and its values are never read before, or a comment says so | allocated |
-//! | INFO | a comment says that all but 0 are errors | [`Err`] |
+//! - An INTEGER N that is only read, and is the bound of an array that the caller passes, `X(N)`: it is the
+//!   length of the slice. Slices that share it must agree.
+//! - A scalar whose value on entry is never read, and that every path through the subprogram sets: it is a
+//!   result.
+//! - An array of which the same holds for each element ([`full_assignment`](super::full_assignment)), and
+//!   whose bounds depend only on arguments that the caller passes: it is a result, a `Vec`.
+//! - The leading dimension and the extents of an array of rank 2 that the caller passes: they are those of a
+//!   `Matrix`.
+//! - A work array: it is allocated. It must have the name of a work array, and its values on entry must
+//!   never be read; or a comment must call it a work array.
+//! - INFO, if all values but 0 are errors according to a comment: errors become [`Err`].
 //!
 //! The settings, INTENT(OUT), and comments in the styles of LAPACK and MINPACK
-//! ([`argument_comments`](super::argument_comments)) count as well as the results of the analysis. Anything that cannot
-//! be established remains an argument. A derivative that the settings request (`derive`) treats the arguments as its
-//! original subprogram does.
+//! ([`argument_comments`](super::argument_comments)) count as well as the results of the analysis. Anything
+//! that cannot be established remains an argument. A derivative that the settings request (`derive`) treats
+//! the arguments as its original subprogram does.
 
 use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
 use super::full_assignment::is_fully_assigned;
@@ -41,55 +45,60 @@ use std::collections::{BTreeMap, HashMap};
 /// The signatures of exported subprograms, by their names.
 pub(crate) type SignatureMap = HashMap<Name, Signature>;
 
-/// What becomes of the arguments of a subprogram.
+/// The treatment of the arguments of a subprogram.
 #[derive(Debug, Default)]
 pub(crate) struct Signature {
-    /// By their positions; of alternate returns nothing.
+    /// The roles, by position. Alternate returns have no meaningful role.
     pub(super) roles: Vec<Role>,
-    /// Those that are matrices, by position.
+    /// The arguments that are matrices, by position.
     pub(super) views: HashMap<usize, MatrixView>,
-    /// What comments say of them.
+    /// The comment lines about each argument, by position.
     pub(super) about: Vec<Vec<String>>,
-    /// The arguments that say how it went.
+    /// The status arguments.
     pub(super) statuses: Vec<Status>,
 }
 
-/// What becomes of an argument.
+/// The treatment of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It stays as it is.
+    /// The caller passes it.
     Given,
-    /// A size: what each of these arrays has.
+    /// A size, which each of these sources provides.
     Size(Vec<SizeSource>),
-    /// How long an array is that is allocated.
+    /// The length of a work array that is allocated.
     Length(Bounds),
-    /// A result. An array has bounds.
+    /// A result; an array has bounds.
     Output(Option<Bounds>),
-    /// An array that is allocated, and forgotten.
+    /// A work array, allocated for the duration of the call.
     Workspace(Bounds),
-    /// It says how it went, and nothing else.
+    /// A status that is only used for errors and not returned.
     Status,
 }
 
-/// Where a size comes from.
+/// The origin of a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SizeSource {
+    /// The position of the array.
     pub position: usize,
+    /// The measure of the array.
     pub what: Measure,
 }
 
-/// What an array has.
+/// A measure of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
+    /// The number of elements.
     Elements,
+    /// The number of rows.
     Rows,
+    /// The number of columns.
     Columns,
-    /// How far apart columns begin.
+    /// The leading dimension: the distance between the starts of adjacent columns.
     Leading,
 }
 
 impl Measure {
-    /// For messages.
+    /// Returns the name of the measure for messages.
     pub(super) fn words(self) -> &'static str {
         match self {
             Measure::Elements => "elements",
@@ -100,47 +109,51 @@ impl Measure {
     }
 }
 
-/// An array of rank 2 that is given as a matrix.
+/// An array of rank 2 that the caller passes as a matrix.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct MatrixView {
+    /// The required extents.
     pub(super) extents: Vec<Extent>,
-    /// Columns must follow one another.
+    /// Whether the columns must be contiguous.
     pub(super) dense: bool,
 }
 
-/// What a matrix must have.
+/// A required extent of a matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extent {
+    /// The measure.
     pub what: Measure,
-    /// In Rust: a pair of `i64`, the bounds.
+    /// The bounds in Rust: a pair of `i64`.
     pub rust: String,
-    /// In Fortran.
+    /// The array with its bounds in Fortran.
     pub shown: String,
-    /// The argument that it is.
+    /// The argument that equals the extent, if there is one.
     pub whole: Option<Name>,
 }
 
-/// An argument that says how it went.
+/// A status argument, such as INFO.
 #[derive(Debug)]
 pub(super) struct Status {
+    /// The position of the argument.
     pub position: usize,
-    /// The values that are errors: operators of Rust, and what is compared.
+    /// The conditions for errors: Rust operators, and the numbers to compare with.
     pub wrong: Vec<(&'static str, i64)>,
+    /// The meanings of values, from comments.
     pub meanings: Vec<Meaning>,
 }
 
 /// The bounds of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// In Rust: pairs of `i64`.
+    /// The bounds in Rust: pairs of `i64`.
     pub rust: String,
-    /// One by one.
+    /// The same pairs, one for each dimension.
     pairs: Vec<String>,
-    /// In Fortran: `W(8*N)`.
+    /// The array with its bounds in Fortran: `W(8*N)`.
     pub shown: String,
-    /// For each dimension the argument that it ends with, if it begins with 1.
+    /// For each dimension the argument that is its upper bound, if the lower bound is 1.
     whole: Vec<Option<Name>>,
-    /// The arguments in them.
+    /// The arguments in the bounds.
     mentions: Vec<Name>,
 }
 
@@ -208,7 +221,7 @@ pub(crate) fn signatures(
 ///
 /// # Errors
 ///
-/// [`Error::Config`] with all that do not.
+/// [`Error::Config`] with all unknown names.
 pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) -> Result<(), Error> {
     if config.signature.is_empty() {
         return Ok(());
@@ -228,7 +241,7 @@ pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) ->
     faulty(unknown.collect()).map_or(Ok(()), Err)
 }
 
-/// All that is wrong, as one error.
+/// Combines the errors in `signature` tables into one error.
 fn faulty(errors: Vec<(String, String)>) -> Option<Error> {
     let mut errors = errors.into_iter();
     let (first, message) = errors.next()?;
@@ -239,7 +252,7 @@ fn faulty(errors: Vec<(String, String)>) -> Option<Error> {
     })
 }
 
-/// What a setting says of an argument.
+/// The treatment that a setting requests for an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestedRole {
     Keep,
@@ -247,18 +260,19 @@ enum RequestedRole {
     Workspace,
 }
 
+/// The state while the signature of a subprogram is determined.
 struct SignatureBuilder<'u> {
     unit: &'u Unit,
     table: &'u SignatureSettings,
     assigned: &'u Assigned,
     intents: &'u [VariableUse],
-    /// What comments say, by position.
+    /// Information from comments, by position.
     argument_comments: Vec<ArgumentComment>,
-    /// What settings say, by position.
+    /// Requests in the settings, by position.
     requested: Vec<Option<RequestedRole>>,
-    /// The bounds in settings, by position.
+    /// The bounds in the settings, by position.
     requested_bounds: HashMap<usize, String>,
-    /// What is known from elsewhere: that an argument is an output, or room to work in.
+    /// Outputs and work arrays that are known from a derivative or its original subprogram, by position.
     known: Vec<Option<RequestedRole>>,
     errors: Vec<String>,
     roles: Vec<Role>,
@@ -293,7 +307,8 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// What becomes of the arguments of another subprogram becomes of those of this one that are called the same.
+    /// Treats arguments as outputs or work arrays if another subprogram does so with arguments of the
+    /// same names.
     fn take_over(&mut self, of: &Unit, roles: &[Role]) {
         for (a, role) in of.args.iter().zip(roles) {
             let known = match role {
@@ -309,7 +324,7 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// What is computed is an output.
+    /// Treats the computed derivatives as outputs.
     fn take_results(&mut self, derived: &DerivedSubprogram) {
         for position in 0..self.roles.len() {
             if derived.computes(self.name(position)) {
@@ -318,9 +333,10 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
+    /// Determines the signature.
     fn signature(&mut self) -> Signature {
         self.read_table();
-        // Numbers first: the bounds of arrays depend on them.
+        // Scalars come first: the bounds of arrays depend on them.
         let statuses = self.statuses();
         for position in 0..self.roles.len() {
             if self.is_number(position) && self.roles[position] == Role::Given {
@@ -374,7 +390,7 @@ impl<'u> SignatureBuilder<'u> {
         symbol.is_some_and(|s| s.is_variable() && s.is_array())
     }
 
-    /// A scalar that Rust can have as a value.
+    /// Checks whether an argument is a scalar variable, other than a CHARACTER of assumed length.
     fn is_number(&self, position: usize) -> bool {
         let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
         symbol.is_some_and(|s| {
@@ -393,12 +409,12 @@ impl<'u> SignatureBuilder<'u> {
         self.assigned.argument(&self.unit.name, position)
     }
 
-    /// May the value that the caller gives be read?
+    /// Checks whether the subprogram may read the value that the caller passes.
     fn is_read(&self, position: usize) -> bool {
         self.intents.get(position).is_none_or(|u| u.reads)
     }
 
-    /// Does the value that the caller gives not matter, and does a caller always get one?
+    /// Checks whether the subprogram always sets an argument, and does not depend on its value on entry.
     fn is_set(&self, position: usize) -> bool {
         if !self.may_assign(position) {
             return false;
@@ -417,7 +433,7 @@ impl<'u> SignatureBuilder<'u> {
             || declared(self.unit, s) == Some(Intent::Out)
     }
 
-    /// Are the bounds of an array what they were at the beginning?
+    /// Checks whether the subprogram assigns none of the arguments in the bounds of an array.
     fn has_firm_bounds(&self, array: SymId) -> bool {
         let mut firm = true;
         let dims = self.unit.symbols[array].dims.iter();
@@ -430,6 +446,7 @@ impl<'u> SignatureBuilder<'u> {
         firm
     }
 
+    /// Reads the lists of arguments in the `signature` table.
     fn read_table(&mut self) {
         let table = self.table;
         for (list, asked) in [
@@ -483,7 +500,7 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// The position of an argument that the settings name.
+    /// Returns the position of an argument that the settings name.
     fn argument(&mut self, name: &Name) -> Option<usize> {
         let unit = self.unit;
         let symbols = || unit.args.iter().map(|a| Some(&unit.symbols[a.sym()?]));
@@ -515,7 +532,7 @@ impl<'u> SignatureBuilder<'u> {
         symbol.is_some_and(|s| s.class.is_procedure())
     }
 
-    /// The arguments that say how it went, and what becomes of them.
+    /// Collects the status arguments and assigns their roles.
     fn statuses(&mut self) -> Vec<Status> {
         let mut statuses = Vec::new();
         let mut asked: HashMap<usize, Vec<(&'static str, i64)>> = HashMap::new();
@@ -559,7 +576,7 @@ impl<'u> SignatureBuilder<'u> {
                 None if meanings.iter().any(success) => vec![("!=", 0)],
                 None => continue,
             };
-            // With one good value, there is nothing more to say.
+            // If only one value means success, the status need not be returned.
             if self.is_set(position) && self.requested[position].is_none() {
                 self.roles[position] = match wrong[..] {
                     [("!=", _)] => Role::Status,
@@ -575,6 +592,7 @@ impl<'u> SignatureBuilder<'u> {
         statuses
     }
 
+    /// Assigns the role of an array.
     fn array(&mut self, position: usize) {
         if self.requested[position] == Some(RequestedRole::Keep) {
             return;
@@ -592,7 +610,7 @@ impl<'u> SignatureBuilder<'u> {
         let output = !workspace
             && (self.requested[position] == Some(RequestedRole::Output) || self.is_set(position));
         if !workspace && !output {
-            // What is wrong with bounds in the settings is said.
+            // Reports errors in the bounds given in the settings.
             if self.requested_bounds.contains_key(&position) {
                 self.bounds(position);
             }
@@ -617,7 +635,8 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// Arguments that hold the length of a workspace: the bound in its declaration, or LWORK of WORK.
+    /// Assigns the role of the argument that holds the length of a work array: the bound in its
+    /// declaration, or LWORK for an assumed-size array WORK.
     fn lengths(&mut self, position: usize, bounds: &Bounds) {
         let name = format!("L{}", self.name(position));
         let declared = self.sym(position).map(|s| &self.unit.symbols[s].dims[..]);
@@ -639,8 +658,9 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// The shape of an array of rank 2 that is given. Its first bound in the declaration is how far apart columns begin; where
-    /// that is called LDA and the like, or something else is said of the rows, there may be fewer of them.
+    /// Returns the shape of an array of rank 2 that the caller passes. The first declared bound is the
+    /// leading dimension. There may be fewer rows if its name begins with LD, as LDA, or if the settings
+    /// or comments give another number of rows.
     fn view(&mut self, position: usize) -> Option<MatrixView> {
         let symbol = &self.unit.symbols[self.sym(position)?];
         let keeps = self.requested[position] == Some(RequestedRole::Keep);
@@ -678,7 +698,7 @@ impl<'u> SignatureBuilder<'u> {
         Some(view)
     }
 
-    /// An INTEGER that is only read: is it the size of something?
+    /// Assigns the role of an INTEGER that is only read and is a size of arrays that the caller passes.
     fn size(&mut self, position: usize) {
         if self.may_assign(position) || self.requested[position].is_some() {
             return;
@@ -713,7 +733,8 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// The bounds of an array, where they follow from arguments that are given.
+    /// Returns the bounds of an array from the settings, the declaration or comments, if they depend only on
+    /// arguments that the caller passes.
     fn bounds(&mut self, position: usize) -> Option<Bounds> {
         let symbol = &self.unit.symbols[self.sym(position)?];
         let name = symbol.name.clone();
@@ -746,7 +767,7 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// Bounds from text, in the names of the arguments.
+    /// Parses bounds from text, with the names of the arguments.
     fn read_bounds(&self, name: &Name, text: &str) -> Result<Bounds, String> {
         let integers: Vec<&str> = (0..self.roles.len())
             .filter(|p| self.is_integer(*p))
@@ -757,7 +778,7 @@ impl<'u> SignatureBuilder<'u> {
             true => String::new(),
             false => format!("INTEGER {list}\n"),
         };
-        // The array is an argument, too, as only these may have such bounds.
+        // The array is a dummy argument, because only these may have such bounds.
         let separator = if integers.is_empty() { "" } else { ", " };
         let statement = format!(
             "SUBROUTINE BOUNDS({list}{separator}FARFEL_ARRAY)\n{declared}REAL FARFEL_ARRAY({text})\nEND\n"
@@ -792,7 +813,9 @@ impl<'u> SignatureBuilder<'u> {
             .ok_or_else(|| "they do not follow from INTEGER arguments that are given".to_owned())
     }
 
-    /// Bounds in a unit whose arguments are called as those of the subprogram.
+    /// Translates bounds in a unit whose arguments have the same names as those of the subprogram.
+    /// Returns `None` if they depend on anything but INTEGER arguments that remain or are sizes, or if
+    /// the array may have any length.
     fn of_dims(&self, unit: &Unit, name: &Name, dims: &[Dim]) -> Option<Bounds> {
         let mentions = std::cell::RefCell::new(Vec::new());
         let variable = |s: SymId| {
@@ -824,7 +847,7 @@ impl<'u> SignatureBuilder<'u> {
             });
             pairs.push(format!("({lower}, {upper})"));
         }
-        // Old programs write `X(1)` for an array of any length.
+        // Old programs declare `X(1)` for an array of any length.
         if matches!(dims.last()?.upper.as_ref()?.kind, ExprKind::Int(1)) {
             return None;
         }
@@ -838,7 +861,7 @@ impl<'u> SignatureBuilder<'u> {
     }
 }
 
-/// The INTENT that a unit declares for an argument.
+/// Returns the INTENT that a unit declares for an argument.
 fn declared(unit: &Unit, argument: SymId) -> Option<Intent> {
     unit.specs.iter().find_map(|s| match &s.kind {
         SpecKind::Intent(intent, list) if list.contains(&argument) => Some(*intent),
@@ -846,13 +869,13 @@ fn declared(unit: &Unit, argument: SymId) -> Option<Intent> {
     })
 }
 
-/// Names that arrays to work in have.
+/// Checks whether a name is a common one for work arrays.
 fn names_workspace(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
     name.contains("WORK") || name.contains("WRK") || matches!(name, "WA" | "IWA")
 }
 
-/// `/= 0` in Rust.
+/// Parses a condition such as `/= 0` into a Rust operator and a number.
 fn condition(text: &str) -> Option<(&'static str, i64)> {
     const OPERATORS: [(&str, &str); 6] = [
         ("/=", "!="),

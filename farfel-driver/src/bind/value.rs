@@ -3,15 +3,15 @@
 use farfel_lang::intrinsics::Op;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, StorageClass, SymId, Type, UnOp, Unit};
 
-/// An integer expression as a Rust expression of type `i64`, where `variable` has its dummy
-/// arguments; `None` where it depends on something else.
+/// Translates an integer expression to a Rust expression of type `i64`. `variable` translates the dummy
+/// arguments in it. Returns `None` if the expression depends on anything else.
 pub(super) fn value(
     unit: &Unit,
     expr: &Expr,
     depth: u32,
     variable: &dyn Fn(SymId) -> Option<String>,
 ) -> Option<String> {
-    // A constant cannot be defined by itself, but a program may try.
+    // Invalid programs may define a constant in terms of itself.
     if depth > 64 {
         return None;
     }
