@@ -120,6 +120,9 @@ pub fn analyse(
     request: &Request,
     most_tape: Option<u64>,
 ) -> Result<Analysis, Vec<Diagnostic>> {
+    let mut seen = program.clone();
+    farfel_lang::lower::as_globals(&mut seen);
+    let program = &seen;
     let mut found = Analysis::default();
     if request.mode == AdMode::Reverse {
         (found.tapes, found.joint) = crate::reverse::memory::tapes(program, request, most_tape)?;

@@ -65,9 +65,11 @@ mod verify;
 use farfel_lang::diagnostic::Diagnostic;
 pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
+use farfel_lang::lower::{Threaded, as_dummies, as_globals};
 use farfel_lang::timing;
 pub use path::with_way_in;
 pub use schedule::{differentiate_all, differentiate_all_warning};
+use std::borrow::Cow;
 pub use tool::AdTool;
 
 /// The engine of this crate.
@@ -121,12 +123,34 @@ fn carry_out(
     tape: Option<u64>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    match request.mode {
+    let mut seen = Cow::Borrowed(program);
+    let threaded = match program.units.iter().any(of_dummies) {
+        true => as_globals(seen.to_mut()),
+        false => Threaded::default(),
+    };
+    let made = match request.mode {
         AdMode::Forward => timing::pass("tangent", || {
-            tangent::differentiate(program, request, warnings)
+            tangent::differentiate(&seen, request, warnings)
         }),
         AdMode::Reverse => timing::pass("adjoint", || {
-            reverse::differentiate(program, request, tape, warnings)
+            reverse::differentiate(&seen, request, tape, warnings)
         }),
+    };
+    let shown = |d: &mut Diagnostic| path::with_shown_names(d, &threaded);
+    warnings.iter_mut().for_each(shown);
+    match made {
+        Ok(mut units) => {
+            as_dummies(&mut units, &threaded, request);
+            Ok(units)
+        }
+        Err(mut errors) => {
+            errors.iter_mut().for_each(shown);
+            Err(errors)
+        }
     }
+}
+
+/// Whether directives about dummy procedures hold in a unit.
+fn of_dummies(unit: &Unit) -> bool {
+    unit.directives.iter().any(|g| g.dummy_of.is_some())
 }

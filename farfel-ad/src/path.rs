@@ -6,6 +6,7 @@ use farfel_lang::ir::{
     Arg, Class, Expr, ExprKind, Name, Program, StorageClass, SymId, Symbol, Unit,
     for_each_reference,
 };
+use farfel_lang::lower::Threaded;
 use std::collections::{HashMap, VecDeque};
 
 /// A call on the path.
@@ -68,6 +69,9 @@ pub fn with_path<'p>(
             if u.name == head.name && u.symbols[d].storage_class == StorageClass::Dummy =>
         {
             let s = &u.symbols[d];
+            if let Some(inner) = find(unit) {
+                help_for(&mut error, &inner.symbols[procedure].name, &s.name);
+            }
             error.related(
                 s.span,
                 format!("code outside of the program passes {}", s.name),
@@ -75,6 +79,39 @@ pub fn with_path<'p>(
         }
         _ => error,
     }
+}
+
+/// Replaces the names of dummy procedures whose derivatives are given by those in the source. The
+/// engine takes them for external procedures.
+pub(crate) fn with_shown_names(d: &mut Diagnostic, threaded: &Threaded) {
+    for (name, shown) in threaded.names() {
+        if !has_word(&d.message, name) {
+            continue;
+        }
+        let unknown = format!("derivatives would go through {name}, whose text is not known");
+        if d.message == unknown {
+            d.message = format!("derivatives would go through the dummy procedure {shown}");
+            let of = ["_TANGENT", "_ADJOINT"]
+                .iter()
+                .find_map(|w| shown.strip_suffix(w));
+            d.help = Some(match of {
+                // The compiler has added it.
+                Some(f) => format!(
+                    "a derivative is differentiated again here: add {f}D and {f}DD to the arguments, and say what they are: `!farfel: derivative({f}(…), tangent = {f}D, in = …, out = …)` and `!farfel: derivative({f}D(…), tangent = {f}DD, in = …, out = …)`"
+                ),
+                None => format!(
+                    "{shown} computes a derivative that is differentiated again here: give its derivative, too, with `!farfel: derivative({shown}(…), tangent = …, adjoint = …, in = …, out = …)`"
+                ),
+            });
+        } else {
+            d.message = d.message.replace(name.as_str(), shown);
+        }
+    }
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.any(|w| w == word)
 }
 
 /// Corrects an error which says that a dummy procedure comes from outside of the program: if
@@ -87,6 +124,7 @@ pub fn with_way_in(error: Diagnostic, program: &Program) -> Diagnostic {
     }
     let mut error = error;
     let mut way = None;
+    let mut names = None;
     for related in &mut error.related {
         let dummies = program.units.iter().flat_map(|u| u.symbols.iter());
         let mut dummies = dummies
@@ -98,12 +136,31 @@ pub fn with_way_in(error: Diagnostic, program: &Program) -> Diagnostic {
             related.0 = outer.span;
             related.1 = format!("code outside of the program passes {}", outer.name);
             way = Some(steps);
+            names = Some((&dummy.name, &outer.name));
         }
+    }
+    if let Some((from, to)) = names {
+        help_for(&mut error, from, to);
     }
     for (span, text) in way.into_iter().flatten() {
         error = error.related(span, text);
     }
     error
+}
+
+/// Lets the directive in the help for a dummy procedure be about another one, for which it stands.
+fn help_for(error: &mut Diagnostic, from: &Name, to: &Name) {
+    for (before, after) in [("EXTERNAL ", ""), ("derivative(", "("), (" = ", ",")] {
+        for letter in ["D", "B", ""] {
+            let is_companion = after != "(";
+            if let Some(help) = &mut error.help
+                && is_companion != letter.is_empty()
+            {
+                let old = format!("{before}{from}{letter}{after}");
+                *help = help.replace(&old, &format!("{before}{to}{letter}{after}"));
+            }
+        }
+    }
 }
 
 /// Returns the dummy procedure that code outside of the program determines, and the calls that pass

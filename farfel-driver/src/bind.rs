@@ -103,19 +103,18 @@ pub(crate) fn choose_among(
         .exports
         .as_ref()
         .map(|l| l.iter().map(|n| n.to_ascii_uppercase()).collect());
-    for WrittenSubprogram {
-        name,
-        entries,
-        takes_procedures,
-        differentiates,
-    } in written
-    {
+    for of in written {
+        let WrittenSubprogram {
+            name,
+            entries,
+            takes_procedures,
+            ..
+        } = of;
         let is_wanted = |n: &Name| wanted.as_ref().is_none_or(|w| w.contains(n.as_str()));
         // The procedures passed to it would have to be differentiated.
-        let differentiates =
-            (*takes_procedures && *differentiates && wanted.is_none()).then(|| {
-                "it takes procedures, and there are AD blocks in it or in what it calls".to_owned()
-            });
+        let differentiates = (of.lacks_derivatives() && wanted.is_none()).then(|| {
+            "it takes procedures, and there are AD blocks in it or in what it calls".to_owned()
+        });
         let Some(unit) = program.unit(name) else {
             if is_wanted(name) {
                 exports.note(name, differentiates.or(Some(GONE.into())), &wanted)?;

@@ -37,6 +37,9 @@ pub(crate) struct CheckedProgram {
     pub report: Report,
     /// The subprograms that the user wrote at the top level, in order.
     pub written: Vec<WrittenSubprogram>,
+    /// Whether exported subprograms get arguments for the derivatives of the procedures that they take.
+    /// Parts of a library do not: other parts call them.
+    pub companions: bool,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
     /// The subprograms that must stay callable if the settings do not list any; `None` for all that can be,
@@ -95,7 +98,12 @@ impl CheckedProgram {
             let name = Name::from(n.to_ascii_uppercase());
             owners.get(&name).cloned().unwrap_or(name)
         };
+        // Code that is not Fortran passes what the source says.
+        let as_written = |n: &Name| self.by_name.contains(n);
+        let exported = exports.unwrap_or_default().iter().map(upper);
+        let exported = exported.filter(|n| self.companions && !self.part && !as_written(n));
         Options {
+            companions: exported.collect(),
             exports: exports.map(|l| l.iter().map(upper).chain(by_name()).collect()),
             most_copies: self.most_copies,
             part: self.part,
@@ -113,6 +121,8 @@ pub(crate) struct WrittenSubprogram {
     pub takes_procedures: bool,
     /// Whether it, or a procedure that it may call, contains AD blocks.
     pub differentiates: bool,
+    /// Whether it takes the derivatives of procedures along with these.
+    pub takes_derivatives: bool,
 }
 
 /// Information about the files that are not read by the front end.
@@ -281,6 +291,7 @@ pub(crate) fn resolve(
             entries: u.entry_points().skip(1).map(|e| e.name.clone()).collect(),
             takes_procedures: procedure_dummies(u).next().is_some(),
             differentiates: differentiating.contains(&u.name),
+            takes_derivatives: u.directives.iter().any(|g| g.dummy_of.is_some()),
         })
         .collect();
     Ok(CheckedProgram {
@@ -293,6 +304,7 @@ pub(crate) fn resolve(
         most_copies: config.max_copies,
         part: false,
         real: config.real_bytes(),
+        companions: config.exports.is_some(),
         by_name: Vec::new(),
         passed_subprograms: BTreeMap::new(),
     })
@@ -300,10 +312,17 @@ pub(crate) fn resolve(
 
 /// Returns the subprograms that can be called from outside unless the settings say otherwise. A subprogram
 /// that takes procedures and contains AD blocks is compiled where the procedures are known, in the packages
-/// that use this one.
+/// that use this one, unless it takes their derivatives, too.
 pub(crate) fn callable(written: &[WrittenSubprogram]) -> impl Iterator<Item = &WrittenSubprogram> {
-    let differentiates = |w: &WrittenSubprogram| w.takes_procedures && w.differentiates;
-    written.iter().filter(move |w| !differentiates(w))
+    written.iter().filter(|w| !w.lacks_derivatives())
+}
+
+impl WrittenSubprogram {
+    /// Whether the procedures that it takes might have to be differentiated, and it does not take their
+    /// derivatives.
+    pub(crate) fn lacks_derivatives(&self) -> bool {
+        self.takes_procedures && self.differentiates && !self.takes_derivatives
+    }
 }
 
 /// Returns the units that contain AD blocks, or that may call such units. Returns nothing if no unit takes

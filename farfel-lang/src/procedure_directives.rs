@@ -15,9 +15,12 @@
 //! zero.
 //!
 //! A directive about a procedure may appear in any program unit, or before one; without the name of
-//! a procedure it applies to the unit in which it appears. `read` finds the directives when a file
+//! a procedure it applies to the unit in which it appears. The procedure may be a dummy procedure of
+//! that unit ([`dummies`]); lowering then binds the directive with it. `read` finds the directives when a file
 //! is parsed; `attach_to_callers` checks them when names are resolved, and attaches each to the
 //! units that call the procedure, so that these can reach its derivatives.
+
+mod dummies;
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
@@ -333,8 +336,19 @@ impl DirectiveText {
 /// call the procedure.
 pub(crate) fn attach_to_callers(program: &mut Program, errors: &mut Vec<Diagnostic>) {
     let mut written = Vec::new();
-    for unit in &mut program.units {
-        collect(unit, &mut written, errors);
+    for at in 0..program.units.len() {
+        let mut of_dummies = Vec::new();
+        collect(
+            &mut program.units[at],
+            &mut written,
+            &mut of_dummies,
+            errors,
+        );
+        if !of_dummies.is_empty() {
+            let mut unit = program.units[at].clone();
+            dummies::settle(&mut unit, of_dummies, program, errors);
+            program.units[at] = unit;
+        }
     }
     if written.is_empty() {
         return;
@@ -400,8 +414,23 @@ fn arguments(n: usize) -> String {
 }
 
 /// Collects the directives about procedures, and applies those about variables.
-fn collect(unit: &mut Unit, written: &mut Vec<ProcedureDirective>, errors: &mut Vec<Diagnostic>) {
-    for directive in std::mem::take(&mut unit.directives) {
+fn collect(
+    unit: &mut Unit,
+    written: &mut Vec<ProcedureDirective>,
+    of_dummies: &mut Vec<(SymId, ProcedureDirective)>,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let mut all = std::mem::take(&mut unit.directives);
+    let mut nested = std::mem::take(&mut unit.nested);
+    nested
+        .iter_mut()
+        .for_each(|n| dummies::of_host(unit, n, &mut all));
+    unit.nested = nested;
+    for directive in all {
+        if let Some(dummy) = dummies::dummy(unit, &directive) {
+            of_dummies.push((dummy, directive));
+            continue;
+        }
         let named = unit.symbols.find(&directive.procedure);
         let variable = named.filter(|s| {
             directive.is_constant()
@@ -420,7 +449,16 @@ fn collect(unit: &mut Unit, written: &mut Vec<ProcedureDirective>, errors: &mut 
         }
     }
     for nested in &mut unit.nested {
-        collect(nested, written, errors);
+        let mut theirs = Vec::new();
+        collect(nested, written, &mut theirs, errors);
+        for (_, directive) in theirs {
+            let message = format!(
+                "{} is an argument of the nested subprogram {}: its derivative cannot be given",
+                directive.procedure, nested.name
+            );
+            let help = "make a subprogram of its own of it, or differentiate with a procedure of the program";
+            errors.push(error(directive.span, message).help(help));
+        }
     }
 }
 
@@ -544,14 +582,7 @@ fn complete(
         }
         None => {}
     }
-    let arguments = directive.arguments.clone().unwrap_or_default();
-    let lists = directive.inputs.iter().chain(&directive.outputs);
-    for listed in lists.chain([&directive.sets]).flatten() {
-        if !arguments.contains(listed) && *listed != name {
-            let message = format!("{listed} is not an argument of {name}");
-            errors.push(error(span, message));
-        }
-    }
+    lists(&directive, errors);
     if errors.len() > before {
         return None;
     }
@@ -574,6 +605,19 @@ fn complete(
         }
     }
     (!errors[before..].iter().any(Diagnostic::is_error)).then_some(directive)
+}
+
+/// Checks that the lists of a directive only name arguments of the procedure.
+fn lists(directive: &ProcedureDirective, errors: &mut Vec<Diagnostic>) {
+    let name = &directive.procedure;
+    let arguments = directive.arguments.as_deref().unwrap_or_default();
+    let lists = directive.inputs.iter().chain(&directive.outputs);
+    for listed in lists.chain([&directive.sets]).flatten() {
+        if !arguments.contains(listed) && listed != name {
+            let message = format!("{listed} is not an argument of {name}");
+            errors.push(error(directive.span, message));
+        }
+    }
 }
 
 fn differentiable(s: &Symbol) -> bool {
@@ -644,17 +688,84 @@ fn assigned(unit: &Unit) -> Vec<Name> {
     ids.map(|s| unit.symbols[s].name.clone()).collect()
 }
 
+/// An argument that a derivative must have.
+struct Wanted {
+    name: String,
+    /// Its type, where that is known; `Some(None)` for what has no type.
+    ty: Option<Option<Type>>,
+    is_derivative: bool,
+}
+
+impl Wanted {
+    /// Whether the argument may have a type.
+    fn allows(&self, ty: Option<Type>) -> bool {
+        match self.ty {
+            Some(wanted) => ty == wanted,
+            None => !self.is_derivative || ty.is_some_and(Type::is_differentiable),
+        }
+    }
+}
+
+/// Returns the arguments of the derivatives of a procedure. `ty` returns the type of an argument;
+/// `result` is that of the result of a function. Types that are not known are `None`.
+fn wanted(
+    directive: &ProcedureDirective,
+    ty: &dyn Fn(usize) -> Option<Option<Type>>,
+    result: Option<Option<Option<Type>>>,
+) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    let mut add = |name: String, ty, is_derivative| {
+        wanted.push(Wanted {
+            name,
+            ty,
+            is_derivative,
+        });
+    };
+    for (i, name) in directive.arguments.iter().flatten().enumerate() {
+        add(name.to_string(), ty(i), false);
+        if directive.is_active(name) {
+            add(format!("the derivative of {name}"), ty(i), true);
+        }
+    }
+    if let Some(ty) = result {
+        add("the result".to_owned(), ty, false);
+        add("the derivative of the result".to_owned(), ty, true);
+    }
+    wanted
+}
+
 /// Checks the argument list of a derivative whose source is known.
-fn check_derivative_arguments(
+pub(crate) fn check_derivative_arguments(
     directive: &ProcedureDirective,
     derivative: &Unit,
     original: Option<&Unit>,
     adjoint: bool,
     errors: &mut Vec<Diagnostic>,
 ) {
+    let kind = if adjoint { "adjoint" } else { "tangent" };
+    let ty = |i: usize| {
+        let symbol = original.and_then(|u| Some(&u.symbols[u.args.get(i)?.sym()?]));
+        symbol.map(|s| s.ty)
+    };
+    let function = match original {
+        Some(u) => u.kind == UnitKind::Function,
+        None => directive.is_active(&directive.procedure),
+    };
+    let result = function.then(|| original.and_then(|u| Some(u.symbols[u.result?].ty)));
+    let wanted = wanted(directive, &ty, result);
+    fits_list(directive, derivative, kind, &wanted, errors);
+}
+
+/// Like [`fits`], with the arguments that the derivative must have.
+fn fits_list(
+    directive: &ProcedureDirective,
+    derivative: &Unit,
+    kind: &str,
+    wanted: &[Wanted],
+    errors: &mut Vec<Diagnostic>,
+) {
     let span = directive.span;
     let place = |d: Diagnostic| d.related(derivative.name_span, "defined here");
-    let kind = if adjoint { "adjoint" } else { "tangent" };
     if derivative.kind != UnitKind::Subroutine {
         let message = format!(
             "{}, the {kind} of {}, is not a subroutine",
@@ -662,27 +773,8 @@ fn check_derivative_arguments(
         );
         return errors.push(place(error(span, message)));
     }
-    // The expected arguments: for each its name, and its type where that is known.
-    let mut wanted: Vec<(String, Option<Option<Type>>, bool)> = Vec::new();
-    for (i, name) in directive.arguments.iter().flatten().enumerate() {
-        let symbol = original.and_then(|u| Some(&u.symbols[u.args.get(i)?.sym()?]));
-        let ty = symbol.map(|s| s.ty);
-        wanted.push((name.to_string(), ty, false));
-        if directive.is_active(name) {
-            wanted.push((format!("the derivative of {name}"), ty, true));
-        }
-    }
-    let function = match original {
-        Some(u) => u.kind == UnitKind::Function,
-        None => directive.is_active(&directive.procedure),
-    };
-    if function {
-        let ty = original.and_then(|u| Some(u.symbols[u.result?].ty));
-        wanted.push(("the result".to_owned(), ty, false));
-        wanted.push(("the derivative of the result".to_owned(), ty, true));
-    }
     if wanted.len() != derivative.args.len() {
-        let list: Vec<&str> = wanted.iter().map(|(n, ..)| n.as_str()).collect();
+        let list: Vec<&str> = wanted.iter().map(|w| w.name.as_str()).collect();
         let message = format!(
             "{}, the {kind} of {}, has {} arguments where {} are needed",
             derivative.name,
@@ -693,22 +785,18 @@ fn check_derivative_arguments(
         let help = format!("they are {}", list.join(", "));
         return errors.push(place(error(span, message)).help(help));
     }
-    for ((name, ty, is_derivative), arg) in wanted.iter().zip(&derivative.args) {
+    for (wanted, arg) in wanted.iter().zip(&derivative.args) {
         let Some(symbol) = arg.sym().map(|s| &derivative.symbols[s]) else {
             continue;
         };
-        let wrong = match ty {
-            Some(ty) => symbol.ty != *ty,
-            None => *is_derivative && !symbol.ty.is_some_and(Type::is_differentiable),
-        };
-        if wrong {
+        if !wanted.allows(symbol.ty) {
             let found = symbol.ty.map_or("of no type".to_owned(), |t| t.to_string());
             let message = format!(
-                "{}, which corresponds to {name} in the {kind} {}, is {found}",
-                symbol.name, derivative.name
+                "{}, which corresponds to {} in the {kind} {}, is {found}",
+                symbol.name, wanted.name, derivative.name
             );
             let mut d = error(span, message).related(symbol.span, "declared here");
-            if let Some(Some(ty)) = ty {
+            if let Some(Some(ty)) = wanted.ty {
                 d = d.help(format!("declare it {ty}"));
             }
             errors.push(d);

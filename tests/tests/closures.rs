@@ -593,37 +593,377 @@ fn closures_stand_for_dummy_procedures() {
     );
 }
 
-/// If such an export is requested, the error explains why a closure cannot be differentiated, and the
-/// alternative.
+/// An export that the settings ask for takes the derivatives of its procedures, too.
 #[test]
-fn a_derivative_through_a_closure_is_an_error_with_the_way_to_it() {
+fn derivatives_are_arguments_of_requested_exports() {
     let p = Project::new("slopes", "slopes");
     p.append(
         "Cargo.toml",
-        "[package.metadata.farfel]\nexports = ['slopes']\n",
+        "[package.metadata.farfel]\nexports = ['slopes', 'newton', 'gradient', 'roots']\n",
     );
-    p.file("src/all.ff", SOURCE).file("src/lib.rs", "");
+    p.file("src/all.ff", SOURCE).file("src/more.ff", UNEDITED);
+    p.file("src/main.rs", MAIN_UNEDITED);
+    assert_eq!(p.run(), "fine\n");
+    let bindings = p.bindings();
+    for expected in [
+        "pub fn slopes(mut f: impl FnMut(f32) -> f32, mut f_tangent: impl FnMut(f32, f32, &mut f32, &mut f32), x: f32) -> f32 {",
+        "/// `f` is called as `F(X)`.\n",
+        "/// `f_tangent` is called as `CALL F_TANGENT(X, XD, Y, YD)` and computes the tangent of `f`: it sets Y and YD; Y is the value of `f`.\n",
+        "pub fn gradient(n: i32, mut rhs: impl FnMut(i32, &[f64], &mut [f64]), mut rhs_adjoint: impl FnMut(i32, &[f64], &mut [f64], &[f64], &mut [f64]), x: &[f64], g: &mut [f64])",
+    ] {
+        assert!(bindings.contains(expected), "{expected}\n{bindings}");
+    }
+}
+
+const UNEDITED: &str = "\
+C     Newton's method.
+      SUBROUTINE NEWTON(F, X, TOL, ITER)
+      DOUBLE PRECISION F, X, TOL, Y, YPRIME
+      EXTERNAL F
+      DO 10 ITER = 1, 50
+      ADF(X)
+      Y = F(X)
+      END ADF(YPRIME = TANGENT(Y))
+      IF (ABS(Y) .LT. TOL) RETURN
+   10 X = X - Y/YPRIME
+      END
+      DOUBLE PRECISION FUNCTION ROOTS(C)
+      DOUBLE PRECISION C, X
+        DOUBLE PRECISION FUNCTION SQUARE(T)
+        DOUBLE PRECISION T
+        SQUARE = T*T - C
+        END
+      X = 2
+      CALL NEWTON(SQUARE, X, 1D-12, I)
+      ROOTS = X
+      END
+      SUBROUTINE GRADIENT(N, RHS, X, G)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION X(N), G(N)
+      ADR(S)
+      CALL TOTAL(RHS, N, X, S)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE TOTAL(F, N, X, S)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION X(N), Y(N)
+      DOUBLE PRECISION, INTENT(IN) :: X
+      S = 0
+      CALL F(N, X, Y)
+      DO I = 1, N
+        S = S + X(I)*Y(I)
+      END DO
+      END
+C     Not covered: a derivative of a derivative.
+      SUBROUTINE CURVE(F, X, E)
+      DOUBLE PRECISION F, X, Y, D, E
+      EXTERNAL F
+      ADF(X)
+      ADF(X)
+      Y = F(X)
+      END ADF(D = TANGENT(Y))
+      END ADF(E = TANGENT(D))
+      END
+";
+
+const MAIN_UNEDITED: &str = r#"
+#![forbid(unsafe_code)]
+mod fortran {
+    farfel_runtime::include_bindings!();
+}
+
+fn main() {
+    let a = 2.0;
+    let (mut x, mut iterations) = (1.0, 0);
+    fortran::newton(
+        |x| x * x - a,
+        |x, xd, y, yd| (*y, *yd) = (x * x - a, 2.0 * x * xd),
+        &mut x, 1e-13, &mut iterations,
+    );
+    assert!((x - a.sqrt()).abs() < 1e-12);
+    assert!((fortran::roots(9.0) - 3.0).abs() < 1e-12);
+    let slope = fortran::slopes(|x| x * x, |x, xd, y, yd| (*y, *yd) = (x * x, 2.0 * x * xd), 3.0);
+    assert_eq!(slope, 6.0);
+    let mut g = [0.0; 2];
+    fortran::gradient(
+        2,
+        |_, x, y| (y[0], y[1]) = (x[0] * x[1], 3.0 * x[0]),
+        |_, x, xb, _, yb| {
+            xb[0] += x[1] * yb[0] + 3.0 * yb[1];
+            xb[1] += x[0] * yb[0];
+            yb.fill(0.0);
+        },
+        &[2.0, 5.0], &mut g,
+    )
+    .unwrap();
+    // The sum is x1*x1*x2 + 3*x1*x2.
+    assert_eq!(g, [2.0 * 2.0 * 5.0 + 15.0, 4.0 + 6.0]);
+    println!("fine");
+}
+"#;
+
+/// The derivative of a derivative is not an argument by itself: the error shows the directive.
+#[test]
+fn a_derivative_of_a_derivative_of_a_closure_is_an_error_with_the_way_to_it() {
+    let p = Project::new("curves", "curves");
+    p.append(
+        "Cargo.toml",
+        "[package.metadata.farfel]\nexports = ['curve']\n",
+    );
+    p.file("src/more.ff", UNEDITED).file("src/lib.rs", "");
     let built = p.cargo(&["build"]);
     assert!(!built.ok);
-    let expected = "\
-error[F0304]: derivatives would go through the dummy procedure F
-   --> src/all.ff:141:11
-    |
-140 |       ADF(X)
-    |       ------ for this AD block
-141 |       Y = F(X)
-    |           ^^^^
-...
-144 |       FUNCTION SLOPES(F, X)
-    |                       - code outside of the program passes F
-145 |       SLOPES = SLOPE(F, X)
-    |                ----------- SLOPE gets F here
+    for expected in [
+        "error[F0304]: derivatives would go through the dummy procedure F_TANGENT\n",
+        "more.ff:",
+        "`!farfel: derivative(FD(…), tangent = FDD, ",
+    ] {
+        assert!(built.stderr.contains(expected), "{}", built.stderr);
+    }
+}
+
+/// Closures that come with the closures that compute their derivatives.
+const WITH_DERIVATIVES: &str = "\
+C     Newton's method.
+      SUBROUTINE NEWTON(F, FD, X, TOL, ITER)
+      DOUBLE PRECISION F, X, TOL, Y, YPRIME
+      EXTERNAL F, FD
+!farfel: derivative(F(X), tangent = FD, in = X)
+      DO 10 ITER = 1, 50
+      ADF(X)
+      Y = F(X)
+      END ADF(YPRIME = TANGENT(Y))
+      IF (ABS(Y) .LT. TOL) RETURN
+   10 X = X - Y/YPRIME
+      END
+C     The same with procedures of the program.
+      DOUBLE PRECISION FUNCTION ROOTS(C)
+      DOUBLE PRECISION C, X, CUBE
+      EXTERNAL CUBE, CUBE_D
+        DOUBLE PRECISION FUNCTION SQUARE(T)
+        DOUBLE PRECISION T
+        SQUARE = T*T - C
+        END
+        SUBROUTINE SQUA_D(T, TD, Y, YD)
+        DOUBLE PRECISION T, TD, Y, YD
+        Y = T*T - C
+        YD = 2*T*TD
+        END
+      X = 2
+      CALL NEWTON(CUBE, CUBE_D, X, 1D-12, I)
+      ROOTS = X
+      CALL NEWTON(SQUARE, SQUA_D, X, 1D-12, I)
+      ROOTS = ROOTS + 10*X
+      END
+      DOUBLE PRECISION FUNCTION CUBE(T)
+      DOUBLE PRECISION T
+      CUBE = T**3 - 8
+      END
+      SUBROUTINE CUBE_D(T, TD, Y, YD)
+      DOUBLE PRECISION T, TD, Y, YD
+      Y = T**3 - 8
+      YD = 3*T**2*TD
+      END
+
+C     Handed on through two levels and in a nested function, in both modes.
+      SUBROUTINE SLOPES(F, FD, FB, X, C, D, E, H)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      EXTERNAL F, FD, FB
+!farfel: derivative(F(T, K), tangent = FD, adjoint = FB, in = T)
+        FUNCTION SHIFTED(T)
+        SHIFTED = C*F(T + C, 2)*T
+        END
+      ADF(X)
+      Y = G(F, X) + OUTER(SHIFTED, X)
+      END ADF(D = TANGENT(Y))
+      ADR(Y)
+      Y = G(F, X) + OUTER(SHIFTED, X)
+      END ADR(E = COTANGENT(X), H = COTANGENT(C))
+      END
+      DOUBLE PRECISION FUNCTION G(H, X)
+      DOUBLE PRECISION H, X, OTHER
+      G = OTHER(H, X*X)
+      DO I = 1, 3
+        G = G*H(X*I, I)
+      END DO
+      END
+      DOUBLE PRECISION FUNCTION OTHER(P, X)
+      DOUBLE PRECISION P, X
+      OTHER = P(X, 1)*X
+      END
+      DOUBLE PRECISION FUNCTION OUTER(Q, X)
+      DOUBLE PRECISION Q, X
+      OUTER = Q(X)**2 + Q(2*X)
+      END
+
+C     Euler's method, and the gradient of the sum of squares at its end.
+      SUBROUTINE EULER(RHS, N, P, Y, H, M, S)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION Y(N), P(*), DY(N)
+      EXTERNAL RHS
+      S = 0
+      DO K = 1, M
+        CALL RHS(N, (K - 1)*H, Y, P, DY)
+        DO I = 1, N
+          Y(I) = Y(I) + H*DY(I)
+        END DO
+      END DO
+      DO I = 1, N
+        S = S + Y(I)**2
+      END DO
+      END
+      SUBROUTINE EULERG(RHS, RHS_B, N, P, Y, H, M, G, GP)
+      IMPLICIT DOUBLE PRECISION (A-H, O-Z)
+      DIMENSION Y(N), P(2), G(N), GP(2)
+      EXTERNAL RHS, RHS_B
+!farfel: derivative(RHS(N, T, Y, P, DY), adjoint = RHS_B, in = (Y, P), out = DY)
+      ADR(S)
+      CALL EULER(RHS, N, P, Y, H, M, S)
+      END ADR(G = COTANGENT(Y), GP = COTANGENT(P))
+      END
+
+C     A derivative of a derivative.
+      SUBROUTINE TWICE(F, FD, FDD, X, D, E)
+      DOUBLE PRECISION X, Y, D, E, F
+      EXTERNAL F, FD, FDD
+!farfel: derivative(F(X), tangent = FD, in = X)
+!farfel: derivative(FD(X, XD, Y, YD), tangent = FDD, in = (X, XD), out = (Y, YD))
+      ADF(X)
+      ADF(X)
+      Y = F(X)*X
+      END ADF(D = TANGENT(Y))
+      END ADF(E = TANGENT(D))
+      END
 ";
-    let said: Vec<&str> = built
-        .stderr
-        .lines()
-        .map(|l| l.strip_prefix("  ").unwrap_or(l))
-        .collect();
-    let said = said.join("\n");
-    assert!(said.contains(expected), "{said}");
+
+const MAIN_WITH_DERIVATIVES: &str = r#"
+#![forbid(unsafe_code)]
+mod fortran {
+    farfel_runtime::include_bindings!();
+}
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, set_hook};
+
+fn close(a: f64, b: f64) {
+    assert!((a - b).abs() < 1e-8 * b.abs().max(1.0), "{a} {b}");
+}
+
+/// By central differences.
+fn slope(f: impl Fn(f64) -> f64) -> f64 {
+    let h = 1e-3;
+    (8.0 * (f(h) - f(-h)) - (f(2.0 * h) - f(-2.0 * h))) / (12.0 * h)
+}
+
+fn main() {
+    let a = 2.0;
+    let mut calls = 0;
+    let (mut x, mut iterations) = (1.0, 0);
+    fortran::newton(
+        |x| x * x - a,
+        |x, xd, y, yd| {
+            calls += 1;
+            *y = x * x - a;
+            *yd = 2.0 * x * xd;
+            // A call in a call.
+            let (mut z, mut n) = (1.0, 0);
+            fortran::newton(|z| z - 3.0, |z, zd, y, yd| (*y, *yd) = (z - 3.0, zd), &mut z, 1e-12, &mut n);
+            assert_eq!((z, n), (3.0, 2));
+        },
+        &mut x, 1e-13, &mut iterations,
+    );
+    close(x, a.sqrt());
+    assert!((4..10).contains(&iterations) && calls >= iterations, "{iterations} {calls}");
+    close(fortran::roots(9.0), 32.0);
+    // A panic goes through.
+    set_hook(Box::new(|_| {}));
+    let mut x = 1.0;
+    let thrown = catch_unwind(AssertUnwindSafe(|| {
+        fortran::newton(|x| x, |_, _, _, _| panic_any("derivative"), &mut x, 1e-13, &mut 0)
+    }));
+    assert_eq!(*thrown.unwrap_err().downcast::<&str>().unwrap(), "derivative");
+
+    let p = |t: f64, k: i32| (f64::from(k) * t).sin() + t;
+    let dp = |t: f64, k: i32| f64::from(k) * (f64::from(k) * t).cos() + 1.0;
+    let value = |x: f64, c: f64| {
+        let product: f64 = (1..=3).map(|i| p(x * f64::from(i), i)).product();
+        let shifted = |t: f64| c * p(t + c, 2) * t;
+        p(x * x, 1) * x * x * product + shifted(x).powi(2) + shifted(2.0 * x)
+    };
+    let (x, c) = (0.6, 0.3);
+    let (mut d, mut e, mut h) = (0.0, 0.0, 0.0);
+    fortran::slopes(
+        p,
+        |t, td, k, y, yd| (*y, *yd) = (p(t, k), dp(t, k) * td),
+        |t, tb, k, _y, yb| {
+            *tb += dp(t, k) * *yb;
+            *yb = 0.0;
+        },
+        x, c, &mut d, &mut e, &mut h,
+    );
+    let by_x = slope(|s| value(x + s, c));
+    close(d, by_x);
+    close(e, by_x);
+    close(h, slope(|s| value(x, c + s)));
+
+    // The closures capture a parameter, which is constant.
+    let omega = 0.4;
+    let rhs = |_n: i32, t: f64, y: &[f64], p: &[f64], dy: &mut [f64]| {
+        dy[0] = p[0] * y[0] * y[1] + t;
+        dy[1] = -p[1] * y[0] + (omega * y[1]).sin();
+    };
+    let rhs_b = |_n: i32, _t: f64, y: &[f64], yb: &mut [f64], p: &[f64], pb: &mut [f64], _dy: &[f64], dyb: &mut [f64]| {
+        assert_eq!((y.len(), yb.len(), p.len(), pb.len(), dyb.len()), (2, 2, 2, 2, 2));
+        pb[0] += y[0] * y[1] * dyb[0];
+        pb[1] -= y[0] * dyb[1];
+        yb[0] += p[0] * y[1] * dyb[0] - p[1] * dyb[1];
+        yb[1] += p[0] * y[0] * dyb[0] + omega * (omega * y[1]).cos() * dyb[1];
+        dyb.fill(0.0);
+    };
+    let end = |y0: [f64; 2], p: [f64; 2]| {
+        let (mut y, mut s) = (y0, 0.0);
+        let rhs = |n: i32, t: f64, y: &mut [f64], p: &mut [f64], dy: &mut [f64]| rhs(n, t, y, p, dy);
+        fortran::euler(rhs, 2, &mut p.clone(), &mut y, 0.1, 7, &mut s).unwrap();
+        s
+    };
+    let (y0, p) = ([1.0, 0.5], [0.7, 1.3]);
+    let (mut g, mut gp) = ([0.0; 2], [0.0; 2]);
+    fortran::eulerg(rhs, rhs_b, 2, &p, &mut y0.clone(), 0.1, 7, &mut g, &mut gp).unwrap();
+    close(g[0], slope(|s| end([y0[0] + s, y0[1]], p)));
+    close(g[1], slope(|s| end([y0[0], y0[1] + s], p)));
+    close(gp[0], slope(|s| end(y0, [p[0] + s, p[1]])));
+    close(gp[1], slope(|s| end(y0, [p[0], p[1] + s])));
+
+    let (mut d, mut e) = (0.0, 0.0);
+    let x: f64 = 0.7;
+    fortran::twice(
+        f64::sin,
+        |x, xd, y, yd| (*y, *yd) = (x.sin(), x.cos() * xd),
+        |x, xe, xd, xde, y, ye, yd, yde| {
+            (*y, *ye) = (x.sin(), x.cos() * xe);
+            (*yd, *yde) = (x.cos() * xd, x.cos() * xde - x.sin() * xd * xe);
+        },
+        x, &mut d, &mut e,
+    );
+    close(d, x * x.cos() + x.sin());
+    close(e, 2.0 * x.cos() - x * x.sin());
+    println!("fine");
+}
+"#;
+
+#[test]
+fn closures_come_with_their_derivatives() {
+    let p = Project::new("closures_derivatives", "closures_derivatives");
+    p.file("src/all.ff", WITH_DERIVATIVES)
+        .file("src/main.rs", MAIN_WITH_DERIVATIVES);
+    assert_eq!(p.run(), "fine\n");
+    let bindings = p.bindings();
+    for expected in [
+        "pub fn newton(mut f: impl FnMut(f64) -> f64, mut fd: impl FnMut(f64, f64, &mut f64, &mut f64), x: &mut f64, tol: f64, iter: &mut i32)",
+        "/// `f` is called as `F(X)`.\n",
+        "/// `fd` is called as `CALL FD(X, XD, Y, YD)` and computes the tangent of `f`: it sets Y and YD; Y is the value of `f`.\n",
+        "/// `fb` is called as `CALL FB(T, TB, K, Y, YB)` and computes the adjoint of `f`: it adds to TB, then sets YB to zero; Y is the value of `f`.\n",
+        "/// `rhs_b` is called as `CALL RHS_B(N, T, Y, YB, P, PB, DY, DYB)` and computes the adjoint of `rhs`: it adds to YB and PB, then sets DYB to zero.\n",
+        "/// `fdd` is called as `CALL FDD(X, XE, XD, XDE, Y, YE, YD, YDE)` and computes the tangent of `fd`: it sets Y, YE, YD and YDE.\n",
+    ] {
+        assert!(bindings.contains(expected), "{expected}\n{bindings}");
+    }
 }

@@ -211,6 +211,12 @@ fn libraries_and_closures_as_printed() {
 
     let libraries = |language| blocks(&page("docs/libraries.md"), language);
     let closures = |language| blocks(&section("docs/rust.md", "Closures"), language);
+    let derivatives = |language| {
+        blocks(
+            &section("docs/rust.md", "Derivatives of closures"),
+            language,
+        )
+    };
 
     let solvers = dir.path().join("solvers");
     let package = libraries("toml")[0].clone() + "edition = \"2024\"\n";
@@ -248,14 +254,15 @@ END
     write(&app, "build.rs", BUILD);
     write(&app, "fortran/cubrt.ff", &libraries("fortran")[0]);
     write(&app, "fortran/area.ff", &closures("fortran")[0]);
-    let closure = &closures("rust")[0];
+    write(&app, "fortran/newton.ff", &derivatives("fortran")[0]);
+    let closure = closures("rust")[0].clone() + &derivatives("rust")[0];
     let main = format!(
         "mod fortran {{\n    farfel_runtime::include_bindings!();\n}}\n\nfn main() {{\n\
          println!(\"{{:.9}}\", fortran::cubrt(27.0));\n{closure}}}\n"
     );
     write(&app, "src/main.rs", main);
     let said = farfel(&app).args(["run", "-q"]).assert().success();
-    said.stdout_eq("3.000000000\n2.0000 after 1001 calls\n")
+    said.stdout_eq("3.000000000\n2.0000 after 1001 calls\n1.414214 after 6 iterations\n")
         .stderr_eq("");
 
     // A single file in the project has its libraries.

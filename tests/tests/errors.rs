@@ -614,7 +614,7 @@ error[F0304]: derivatives would go through the dummy procedure H
 14 |       Y = H(X)
    |           ^^^^
    |
-   = help: pass a procedure whose text is part of the program, so that a copy can be made for it
+   = help: add the tangent to the arguments of the subprogram, `EXTERNAL GD`, and say what it is: `!farfel: derivative(G(X), tangent = GD, in = X)`; or pass a procedure whose text is part of the program
 
 error: 1 error
 

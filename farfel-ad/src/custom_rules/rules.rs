@@ -206,7 +206,14 @@ impl Rules {
             usage,
         } = Rules::without_derivatives(&program.units.iter().collect::<Vec<_>>());
         for unit in &program.units {
-            for given in unit.directives.iter().filter(|g| g.usage.is_none()) {
+            // A dummy procedure has no name that holds everywhere.
+            let dummy = |g: &&ProcedureDirective| {
+                let named = unit.symbols.find(&g.procedure);
+                g.dummy_of.is_some()
+                    && named.is_some_and(|s| unit.symbols[s].storage_class == StorageClass::Dummy)
+            };
+            let given = unit.directives.iter().filter(|g| g.usage.is_none());
+            for given in given.filter(|g| !dummy(g)) {
                 if rules.contains_key(&given.procedure) {
                     continue;
                 }

@@ -15,7 +15,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Block, Class, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Stmt, StmtKind, StorageClass,
-    SymId, Type, Unit, walk_block,
+    SymId, Type, Unit, for_each_reference, walk_block,
 };
 use farfel_lang::types::type_of;
 use std::collections::{HashMap, HashSet};
@@ -501,9 +501,12 @@ impl Generator<'_> {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
                 span,
-                format!("derivatives would go through the dummy procedure {}", s.name),
+                format!(
+                    "derivatives would go through the dummy procedure {}",
+                    s.name
+                ),
             )
-            .help("pass a procedure whose text is part of the program, so that a copy can be made for it")
+            .help(self.how_to_give(callee))
         } else {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,
@@ -520,6 +523,52 @@ impl Generator<'_> {
         let own = &self.source.name;
         let d = crate::path::with_path(d, &find, &self.engine.head, own, callee);
         self.errors.push(d);
+    }
+
+    /// How a user can make a dummy procedure differentiable.
+    fn how_to_give(&self, dummy: SymId) -> String {
+        let name = &self.source.symbols[dummy].name;
+        let mut form = None;
+        for_each_reference(&self.source.body, &mut |r| {
+            if r.procedure != dummy || form.is_some() {
+                return;
+            }
+            let letters = ["A", "B", "C", "D", "E"];
+            let mut names: Vec<String> = Vec::new();
+            let mut inputs: Vec<String> = Vec::new();
+            for (i, a) in r.args.iter().enumerate() {
+                let own = a.base().map(|s| self.source.symbols[s].name.to_string());
+                let own = own.filter(|n| !names.contains(n));
+                let letter = letters
+                    .get(i)
+                    .map_or(format!("A{}", i + 1), ToString::to_string);
+                let name = own.unwrap_or(letter);
+                if type_of(self.source, a).is_some_and(|t| t.is_differentiable()) {
+                    inputs.push(name.clone());
+                }
+                names.push(name);
+            }
+            let inputs = match inputs.as_slice() {
+                [one] => one.clone(),
+                more => format!("({})", more.join(", ")),
+            };
+            let outputs = match r.function {
+                true => String::new(),
+                false => format!(", out = {inputs}"),
+            };
+            form = Some((names.join(", "), inputs, outputs));
+        });
+        let (word, letter) = match self.engine.linear {
+            true => ("adjoint", "B"),
+            false => ("tangent", "D"),
+        };
+        let known = "or pass a procedure whose text is part of the program";
+        match form {
+            Some((arguments, inputs, outputs)) => format!(
+                "add the {word} to the arguments of the subprogram, `EXTERNAL {name}{letter}`, and say what it is: `!farfel: derivative({name}({arguments}), {word} = {name}{letter}, in = {inputs}{outputs})`; {known}"
+            ),
+            None => format!("give its derivative, {known}"),
+        }
     }
 
     /// Reports derivatives in COMMON that would go through a procedure that is passed as an argument: the

@@ -5,7 +5,7 @@ pub mod by_columns;
 pub mod jacobian;
 
 use farfel_ad::{AdTool, Builtin, differentiate_all_warning};
-use farfel_lang::lower::{Stage, lower};
+use farfel_lang::lower::{self, Stage, lower_with};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
@@ -37,6 +37,15 @@ pub fn expand_warning(source: &str) -> Result<(String, String), String> {
 
 /// Like [`expand_warning`], with another AD tool.
 pub fn expand_with(source: &str, tool: &dyn AdTool) -> Result<(String, String), String> {
+    expand_exports(source, tool, None)
+}
+
+/// Like [`expand_with`], with the subprograms that code outside of the program calls.
+pub fn expand_exports(
+    source: &str,
+    tool: &dyn AdTool,
+    exports: Option<&[&str]>,
+) -> Result<(String, String), String> {
     let mut sources = Sources::new();
     let file = sources.add("test.ff", source);
     let parsed = parse(&mut sources, file, Some(Form::Fixed), &mut NoIncludes);
@@ -59,7 +68,12 @@ pub fn expand_with(source: &str, tool: &dyn AdTool) -> Result<(String, String), 
     if !errors.is_empty() {
         return Err(errors);
     }
-    let lowered = lower(program, Stage::Stage);
+    let exports = exports.map(|l| l.iter().map(|n| (*n).into()).collect());
+    let options = lower::Options {
+        exports,
+        ..lower::Options::default()
+    };
+    let lowered = lower_with(program, Stage::Stage, &options);
     errors = fail(&only_errors(lowered.diagnostics), &sources);
     if !errors.is_empty() {
         return Err(errors);

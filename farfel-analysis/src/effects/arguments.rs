@@ -6,13 +6,22 @@ use farfel_ir::ir::{
 };
 
 /// Whether a closure from another language, passed as the dummy procedure `callee`, may assign this
-/// actual argument. A function may not. A subroutine may not assign an argument that is not
-/// assignable or that the unit itself needs unchanged: DO variables, variables in the bounds of
-/// arrays, and dummy arguments with INTENT(IN).
-pub fn closure_may_assign(unit: &Unit, callee: SymId, actual: &Expr) -> bool {
+/// actual argument at a position. A function may not. A subroutine may not assign an argument that
+/// is not assignable or that the unit itself needs unchanged: DO variables, variables in the bounds
+/// of arrays, and dummy arguments with INTENT(IN). If the derivative of the procedure is given, it
+/// may only assign what the directive says.
+pub fn closure_may_assign(unit: &Unit, callee: SymId, position: usize, actual: &Expr) -> bool {
     let Some(base) = actual.base() else {
         return false;
     };
+    let name = &unit.symbols[callee].name;
+    let rule = unit
+        .directives
+        .iter()
+        .find(|g| g.dummy_of.is_some() && g.procedure == *name);
+    if rule.is_some_and(|rule| !rule.assigns(position)) {
+        return false;
+    }
     let subroutine = unit.symbols[callee].class == Class::Subroutine;
     if !subroutine || !unit.symbols[base].is_variable() {
         return false;

@@ -449,7 +449,7 @@ impl Effects {
                 // The callee does not know of surplus arguments.
                 Callee::Effect(_) => (false, false),
                 Callee::Harmless => (false, true),
-                Callee::Closure => (closure_may_assign(unit, call.callee, a), true),
+                Callee::Closure => (closure_may_assign(unit, call.callee, i, a), true),
                 Callee::Unknown => (true, true),
             };
             let mut add = |s| touched.add(at.loc(s), assigned || sends, read);

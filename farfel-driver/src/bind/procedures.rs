@@ -12,7 +12,10 @@ use crate::bounds_checks::BoundsCheckPlan;
 use crate::bounds_checks::dummy_procedures::{Shape, counted, is_procedure, shape};
 use crate::calls::for_each_call;
 use farfel_lang::effects::{closure_may_assign, procedure_dummies};
-use farfel_lang::ir::{Class, Expr, ExprKind, Name, Program, StorageClass, SymId, Type, Unit};
+use farfel_lang::ir::{
+    Class, Expr, ExprKind, Name, ProcedureDirective as Rule, Program, StorageClass, SymId, Type,
+    Unit,
+};
 use farfel_lang::print::print_expr;
 use farfel_lang::types::type_of;
 use std::collections::BTreeSet;
@@ -26,6 +29,8 @@ pub(super) struct Interface {
     /// The first call, for the documentation; `None` if the procedure is never called and so need not be
     /// passed.
     call: Option<String>,
+    /// What it computes, if a directive says so.
+    computes: Option<String>,
 }
 
 /// An argument of a closure.
@@ -81,8 +86,14 @@ pub(super) fn interface(
         config,
         plan,
     };
-    library.interface(position, 0)
+    match library.rule_of(position) {
+        Some((rule, adjoint)) => library.companion(position, rule, adjoint),
+        None => library.interface(position, 0),
+    }
 }
+
+/// How many derivatives of derivatives a directive may name.
+const DEEPEST: usize = 8;
 
 /// The context in which the calls of dummy procedures are collected.
 struct ProcedureSearch<'p> {
@@ -94,6 +105,87 @@ struct ProcedureSearch<'p> {
 }
 
 impl<'p> ProcedureSearch<'p> {
+    /// The name of the dummy argument at a position.
+    fn name(&self, position: usize) -> Option<&'p Name> {
+        let dummy = self.unit.args.get(position)?.sym()?;
+        Some(&self.unit.symbols[dummy].name)
+    }
+
+    /// The directive that says that the procedure at a position computes the derivative of another argument,
+    /// and whether that is the adjoint.
+    fn rule_of(&self, position: usize) -> Option<(&'p Rule, bool)> {
+        let name = self.name(position);
+        let mut rules = self.unit.directives.iter().filter(|g| g.dummy_of.is_some());
+        rules.find_map(|g| match name {
+            Some(_) if g.tangent.as_ref() == name => Some((g, false)),
+            Some(_) if g.adjoint.as_ref() == name => Some((g, true)),
+            _ => None,
+        })
+    }
+
+    /// The closure for a procedure that computes a derivative: its arguments are those of the procedure of
+    /// which it is the derivative, and their derivatives.
+    fn companion(&self, position: usize, rule: &Rule, adjoint: bool) -> Result<Interface, String> {
+        let name = self.name(position).cloned().unwrap_or_default();
+        let error = |why: String| format!("its argument {name} is a procedure {why}");
+        let mut chain = vec![(position, rule, adjoint)];
+        let mut base = None;
+        while chain.len() <= DEEPEST {
+            let Some((_, rule, _)) = chain.last() else {
+                break;
+            };
+            let of = (0..self.unit.args.len()).find(|i| self.name(*i) == Some(&rule.procedure));
+            let of = of.ok_or_else(|| {
+                error(format!(
+                    "that computes the derivative of {}, which is not an argument",
+                    rule.procedure
+                ))
+            })?;
+            match self.rule_of(of) {
+                Some((rule, adjoint)) => chain.push((of, rule, adjoint)),
+                None => {
+                    base = Some(self.interface(of, 0)?);
+                    break;
+                }
+            }
+        }
+        let mut made =
+            base.ok_or_else(|| error("that computes the derivative of itself".into()))?;
+        if made.call.is_none() {
+            return Ok(made);
+        }
+        for (position, rule, adjoint) in chain.into_iter().rev() {
+            made = made
+                .derivative(self.name(position), rule, adjoint)
+                .map_err(&error)?;
+            self.calls_fit(position, &made).map_err(&error)?;
+        }
+        Ok(made)
+    }
+
+    /// Checks that the Fortran code calls a procedure with the arguments that a directive says it has.
+    fn calls_fit(&self, position: usize, made: &Interface) -> Result<(), String> {
+        let (reached, _) = reached(self.program, self.unit, position)?;
+        let mut fits = true;
+        for (u, s) in reached.iter().filter_map(|at| dummy(self.program, at)) {
+            for_each_call(u, &mut |callee, args| {
+                let mut types = args.iter().zip(&made.args);
+                let same = |(a, g): (&Expr, &ClosureArgument)| match g {
+                    ClosureArgument::Data(data) => type_of(u, a) == Some(data.ty),
+                    ClosureArgument::Procedure(..) => false,
+                };
+                if callee == s {
+                    fits &= args.len() == made.args.len() && types.all(same);
+                    fits &= u.symbols[s].class != Class::Function;
+                }
+            });
+        }
+        match fits {
+            true => Ok(()),
+            false => Err("that is called with other arguments than its directive says".into()),
+        }
+    }
+
     fn interface(&self, position: usize, depth: usize) -> Result<Interface, String> {
         let (program, unit) = (self.program, self.unit);
         let name = unit.args[position]
@@ -128,6 +220,7 @@ impl<'p> ProcedureSearch<'p> {
                 result: None,
                 args: Vec::new(),
                 call: None,
+                computes: None,
             });
         };
         let class = &first.unit.symbols[first.callee].class;
@@ -159,11 +252,16 @@ impl<'p> ProcedureSearch<'p> {
             .map(|a| print_expr(first.unit, a))
             .collect();
         let verb = if result(first).is_some() { "" } else { "CALL " };
-        let called = &first.unit.symbols[first.callee].name;
+        let mut called = &first.unit.symbols[first.callee].name;
+        // Elsewhere lowering gives procedures with derivatives a name that occurs once.
+        if **called == format!("{}_{name}", unit.name) {
+            called = &name;
+        }
         Ok(Interface {
             result: result(first),
             args: args.map_err(error)?,
             call: Some(format!("{verb}{called}({})", shown.join(", "))),
+            computes: None,
         })
     }
 
@@ -306,7 +404,7 @@ fn data(
         };
         let here = DataArgument {
             ty,
-            assigns: !twice && closure_may_assign(unit, site.callee, actual),
+            assigns: !twice && closure_may_assign(unit, site.callee, k, actual),
             array: shape != Shape::One,
             open: shape == Shape::Rest,
             lasting: plan.program_variables.is_passed(unit, actual),
@@ -326,6 +424,14 @@ fn data(
         });
     }
     found.ok_or("is not known".into())
+}
+
+fn list(names: &[String]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 /// The code that a closure adds to the wrapper that takes it.
@@ -381,6 +487,107 @@ impl ClosureArgument {
 }
 
 impl Interface {
+    /// The closure `name` that computes the derivative of this one.
+    fn derivative(
+        self,
+        name: Option<&Name>,
+        rule: &Rule,
+        adjoint: bool,
+    ) -> Result<Interface, String> {
+        let arguments = rule.arguments.as_deref().unwrap_or_default();
+        if arguments.len() != self.args.len() {
+            return Err("whose directive lists other arguments".into());
+        }
+        let has = |list: &Option<Vec<Name>>, n: &Name| list.iter().flatten().any(|l| l == n);
+        let (mut args, mut shown) = (Vec::new(), Vec::new());
+        let (mut sets, mut adds, mut zeros) = (Vec::new(), Vec::new(), Vec::new());
+        let clash = |letter: &&char| {
+            let derivative = |n: &Name| Name::from(format!("{n}{letter}"));
+            arguments.iter().any(|n| arguments.contains(&derivative(n)))
+        };
+        let letters = if adjoint { "BCGH" } else { "DEGH" };
+        let letters: Vec<char> = letters.chars().collect();
+        let letter = letters.iter().find(|l| !clash(l)).unwrap_or(&letters[0]);
+        let free = |n: &&&str| !arguments.iter().any(|a| a.starts_with(**n));
+        let value = *["Y", "V", "VALUE"].iter().find(free).unwrap_or(&"RESULT");
+        for (position, (argument, given)) in arguments.iter().zip(self.args).enumerate() {
+            let ClosureArgument::Data(data) = given else {
+                return Err(format!("whose argument {argument} is a procedure"));
+            };
+            let output = has(&rule.outputs, argument);
+            let assigns = data.assigns && !adjoint && rule.assigns(position);
+            // The derivative code may pass variables of its own.
+            let data = DataArgument {
+                assigns,
+                lasting: true,
+                ..data
+            };
+            args.push(ClosureArgument::Data(data));
+            shown.push(argument.to_string());
+            if assigns {
+                sets.push(argument.to_string());
+            }
+            if !rule.is_active(argument) {
+                continue;
+            }
+            let derivative = format!("{argument}{letter}");
+            match (adjoint, output) {
+                (false, true) => sets.push(derivative.clone()),
+                (true, true) => zeros.push(derivative.clone()),
+                (true, false) => adds.push(derivative.clone()),
+                (false, false) => {}
+            }
+            shown.push(derivative);
+            args.push(ClosureArgument::Data(DataArgument {
+                assigns: adjoint || output,
+                ..data
+            }));
+        }
+        if let Some(ty) = self.result {
+            for derivative in [false, true] {
+                let value = match derivative {
+                    true => format!("{value}{letter}"),
+                    false => value.to_owned(),
+                };
+                match (adjoint, derivative) {
+                    (false, _) => sets.push(value.clone()),
+                    (true, true) => zeros.push(value.clone()),
+                    (true, false) => {}
+                }
+                shown.push(value);
+                args.push(ClosureArgument::Data(DataArgument {
+                    ty,
+                    assigns: derivative || !adjoint,
+                    array: false,
+                    open: false,
+                    lasting: true,
+                }));
+            }
+        }
+        let of = identifier(&rule.procedure);
+        let computes = match adjoint {
+            false => format!("the tangent of `{of}`: it sets {}", list(&sets)),
+            true => {
+                let zeros = match zeros.is_empty() {
+                    true => String::new(),
+                    false => format!(", then sets {} to zero", list(&zeros)),
+                };
+                format!("the adjoint of `{of}`: it adds to {}{zeros}", list(&adds))
+            }
+        };
+        let computes = match self.result {
+            Some(_) => format!("{computes}; {value} is the value of `{of}`"),
+            None => computes,
+        };
+        let name = name.map_or("", Name::as_str);
+        Ok(Interface {
+            result: None,
+            args,
+            call: Some(format!("CALL {name}({})", shown.join(", "))),
+            computes: Some(computes),
+        })
+    }
+
     /// Returns the trait bound of the closure.
     fn rust(&self, config: &Config) -> String {
         let types: Vec<String> = self.args.iter().map(|a| a.rust(config)).collect();
@@ -541,7 +748,12 @@ impl Interface {
                 "{before}    let farfel_code_{plain} = farfel_entry_{plain}(&farfel_{plain});\n    \
                  let _farfel_given_{plain} = ::farfel_runtime::Given::new(&{slot}, &mut farfel_{plain});\n"
             ),
-            note: format!("`{plain}` is called as `{call}`."),
+            note: match &self.computes {
+                Some(computes) => {
+                    format!("`{plain}` is called as `{call}` and computes {computes}.")
+                }
+                None => format!("`{plain}` is called as `{call}`."),
+            },
         }
     }
 

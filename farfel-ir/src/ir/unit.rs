@@ -179,6 +179,9 @@ pub struct ProcedureDirective {
     /// How it uses each argument, if this only describes a procedure without source and does not
     /// specify its derivative.
     pub usage: Option<Vec<ArgumentUsage>>,
+    /// If the procedure is a dummy procedure: the unit to whose arguments it belongs. The
+    /// procedures that compute its derivatives may be arguments of that unit, too.
+    pub dummy_of: Option<Name>,
     /// The position of the comment or setting.
     pub span: Span,
 }
@@ -195,6 +198,7 @@ impl ProcedureDirective {
             tangent: None,
             adjoint: None,
             usage: None,
+            dummy_of: None,
             span,
         }
     }
@@ -210,6 +214,15 @@ impl ProcedureDirective {
     /// Whether no derivatives propagate through it.
     pub fn is_constant(&self) -> bool {
         self.tangent.is_none() && self.adjoint.is_none() && self.usage.is_none()
+    }
+
+    /// Whether the procedure assigns its argument at a position, according to the lists.
+    pub fn assigns(&self, position: usize) -> bool {
+        let arguments = self.arguments.as_deref().unwrap_or_default();
+        let mut assigned = self.outputs.iter().flatten().chain(&self.sets);
+        arguments
+            .get(position)
+            .is_some_and(|n| assigned.any(|a| a == n))
     }
 
     /// Whether the argument with this name is followed by its derivative.

@@ -14,7 +14,8 @@
 //! 4. `outline` — the body of every AD block is a single call. Before it, `assumed_size` gives
 //!    assumed-size arrays a bound where blocks need one.
 //! 5. `propagate` — the remaining dummy procedures are gone (stage `Stage`, as for the next pass).
-//!    With it, `values` passes copies of arguments where compilers would not.
+//!    With it, `companions` gives the dummy procedures of exported subprograms, and the procedures
+//!    that compute their derivatives, to all units that need them; `values` passes copies of arguments where compilers would not.
 //! 6. `stage` — no AD blocks, but calls of derivatives, and the requests for these in an order in
 //!    which they can be carried out.
 //!
@@ -29,6 +30,7 @@ mod bounds;
 mod boz;
 mod calls;
 mod compact;
+mod companions;
 mod constant_regions;
 mod copies;
 mod elements;
@@ -51,6 +53,7 @@ mod statement_functions;
 mod values;
 
 pub use compact::{compact, join_declarations, without_unused};
+pub use companions::{Threaded, as_dummies, as_globals};
 pub use copies::{BoundDummy, CapturedVariable, CopyUse, SubprogramCopy};
 pub use entries::split_units as split_entries;
 pub use explain::{Explanation, UncopiedDummy, explain};
@@ -96,6 +99,9 @@ pub struct Options {
     pub most_copies: Option<usize>,
     /// The size of a default REAL in bytes; `None` for 4.
     pub real: Option<u8>,
+    /// The exported subprograms that may get additional arguments: procedures that compute the
+    /// derivatives of their dummy procedures, where AD blocks need them.
+    pub companions: Vec<Name>,
 }
 
 /// The maximum number of copies of one subprogram, unless [`Options::most_copies`] says otherwise.
@@ -159,6 +165,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
     };
     let mut families = naming::Families::default();
     let mut blocks = outline::OutlinedBlocks::new();
+    let mut outside = companions::Outside::default();
     let mut verifier = Verifier::of(&state.program);
     for pass in [
         Stage::Lift,
@@ -211,6 +218,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 }
             }
             Stage::Specialize => {
+                outside = companions::bind(program, &roots, &options.companions);
                 *copies = specialize::specialize(
                     program,
                     &roots,
@@ -219,6 +227,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                     &mut changed,
                     diagnostics,
                 );
+                outside.settle(program, copies, &mut changed, diagnostics);
                 holds("specialize", program, diagnostics, Level::Specialized);
                 aliased_captures::merge_arguments(
                     program,
@@ -239,6 +248,8 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             }
             Stage::Stage => {
                 propagate::propagate(program, &roots, &mut changed, diagnostics);
+                companions::check(program, diagnostics);
+                outside.thread(program, &mut changed, diagnostics);
                 holds("propagate", program, diagnostics, Level::Specialized);
                 let propagated = !changed.is_empty();
                 pass_values(program);

@@ -9,6 +9,7 @@ use super::calls::{
     global,
 };
 use super::compact::ChangedUnits;
+use super::companions::rebind_constants;
 use super::passed_procedures::PassedProcedures;
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
@@ -49,6 +50,15 @@ pub(super) fn propagate(
     }
     for unit in &mut program.units {
         let dummies: Vec<(usize, SymId)> = procedure_dummies(unit).collect();
+        let names: Vec<(usize, Name)> = (dummies.iter())
+            .map(|(position, s)| (*position, unit.symbols[*s].name.clone()))
+            .collect();
+        let bound = names.into_iter().filter_map(|(position, name)| {
+            let constant = constants.get(&(unit.name.clone(), position))?;
+            Some((name, constant, false))
+        });
+        let bound: Vec<_> = bound.collect();
+        rebind_constants(unit, bound.into_iter());
         for (position, dummy) in dummies {
             if let Some(constant) = constants.get(&(unit.name.clone(), position)) {
                 substitute(unit, dummy, constant, &kinds);

@@ -15,6 +15,7 @@ use super::calls::{
     global,
 };
 use super::compact::{ChangedUnits, compact};
+use super::companions::rebind_constants;
 use super::copies::{CopyUse, SubprogramCopy};
 use super::naming::{FEW, Families, Tags, taken_names};
 use super::passed_procedures::PassedProcedures;
@@ -462,9 +463,18 @@ impl<'a> Specializer<'a> {
             copy.symbols.rename(r, name.clone());
         }
         copy.name = name.clone();
+        let dummies: Vec<(Name, usize)> = procedure_dummies(&copy)
+            .filter(|(i, _)| *i < key.1.len())
+            .map(|(i, s)| (copy.symbols[s].name.clone(), i))
+            .collect();
         let substitutes = self.bind(&mut copy, key, args);
         self.bind_captured(&mut copy, &substitutes);
         substitute(&mut copy, &substitutes);
+        let dummies = dummies.iter().map(|(name, i)| {
+            let bound = key.1[*i].as_ref();
+            bound.map(|(constant, slots)| (name.clone(), constant, !slots.is_empty()))
+        });
+        rebind_constants(&mut copy, dummies.flatten());
         let ids: Vec<SymId> = copy
             .result
             .into_iter()

@@ -1,0 +1,887 @@
+//! Binds the dummy procedures of exported subprograms whose derivatives are given.
+//!
+//! ```fortran
+//!       SUBROUTINE NEWTON(F, FD, X)
+//! !farfel: derivative(F(X), tangent = FD, in = X)
+//! ```
+//!
+//! Code outside of the program chooses F. Before `specialize`, [`bind`] adds a call of NEWTON with
+//! the procedures NEWTON_F and NEWTON_FD, of which there is no source. So all subprograms to which
+//! NEWTON passes F are copied for NEWTON_F, directives about their dummy procedures become
+//! directives about NEWTON_F, and [`Outside::settle`] lets the copy of NEWTON take the place of
+//! NEWTON. When no pass needs to know any more which procedure it is, [`Outside::thread`] turns
+//! NEWTON_F and NEWTON_FD into dummy procedures again, of all units that need them: their names
+//! occur for nothing else in the program. While a derivative is generated, [`as_globals`] makes
+//! external procedures of them once more, and [`as_dummies`] turns them back.
+
+use super::calls::{KnownProcedure, for_each_call, for_each_call_mut, global, has_ad_blocks};
+use super::compact::ChangedUnits;
+use super::copies::SubprogramCopy;
+use super::naming::taken_names;
+use crate::callgraph::CallGraph;
+use crate::diagnostic::{Diagnostic, any_errors, rules};
+use crate::effects::{closure_may_assign, procedure_dummies};
+use crate::ir::{
+    AdMode, Arg, Class, Expr, ExprKind, Name, ProcedureDirective, Program, Request, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
+};
+use crate::source::Span;
+use crate::types::type_of;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// The exported subprograms whose dummy procedures are bound.
+#[derive(Default)]
+pub(super) struct Outside {
+    exported: Vec<Exported>,
+    /// The rule of each procedure that has one.
+    rules: BTreeMap<Name, ProcedureDirective>,
+}
+
+/// An exported subprogram.
+struct Exported {
+    name: Name,
+    /// The unit that calls it with the procedures.
+    caller: Name,
+    procedures: Vec<Procedure>,
+}
+
+/// A procedure that stands for a dummy procedure.
+struct Procedure {
+    name: Name,
+    /// The names for procedures that compute its tangent and its adjoint, if they can be added.
+    derivatives: Option<[Name; 2]>,
+    /// The position of the dummy procedure.
+    position: usize,
+    dummy: Symbol,
+}
+
+fn of_dummies(unit: &Unit) -> bool {
+    unit.directives.iter().any(|g| g.dummy_of.is_some())
+}
+
+/// Adds the calls. The subprograms in `adding` get further arguments for the derivatives of the
+/// dummy procedures that have no directive.
+pub(super) fn bind(program: &mut Program, roots: &HashSet<Name>, adding: &[Name]) -> Outside {
+    let mut outside = Outside::default();
+    let asks = |u: &Unit, add: bool| of_dummies(u) || add && has_ad_blocks(&u.body);
+    if !program.units.iter().any(|u| asks(u, !adding.is_empty())) {
+        return outside;
+    }
+    let graph = CallGraph::of(program);
+    let mut taken = taken_names(program);
+    let mut callers = Vec::new();
+    for unit in program.units.iter().filter(|u| roots.contains(&u.name)) {
+        let plain = unit.args.iter().all(|a| a.sym().is_some())
+            && !unit
+                .body
+                .iter()
+                .any(|s| matches!(s.kind, StmtKind::Entry(_)));
+        if !plain || procedure_dummies(unit).next().is_none() {
+            continue;
+        }
+        let add = adding.contains(&unit.name);
+        let below = graph.reached(graph.index(&unit.name));
+        if !below.into_iter().any(|i| asks(&program.units[i], add)) {
+            continue;
+        }
+        let mut name = |wanted: String| {
+            let name = unused_name(&wanted, &|n| taken.contains(n));
+            taken.insert(name.clone());
+            name
+        };
+        let procedures = procedure_dummies(unit).map(|(position, s)| Procedure {
+            name: name(format!("{}_{}", unit.name, unit.symbols[s].name)),
+            derivatives: add.then(|| {
+                ["TANGENT", "ADJOINT"]
+                    .map(|word| name(format!("{}_{}_{word}", unit.name, unit.symbols[s].name)))
+            }),
+            position,
+            dummy: unit.symbols[s].clone(),
+        });
+        let exported = Exported {
+            procedures: procedures.collect(),
+            caller: name(format!("{}_OUTSIDE", unit.name)),
+            name: unit.name.clone(),
+        };
+        callers.push(exported.call(unit));
+        outside.exported.push(exported);
+    }
+    program.units.extend(callers);
+    outside
+}
+
+impl Exported {
+    /// Returns a unit that calls the subprogram.
+    fn call(&self, unit: &Unit) -> Unit {
+        let span = Span::NONE;
+        let mut caller = Unit::new(UnitKind::Subroutine, self.caller.clone(), span);
+        let mut args: Vec<Expr> = Vec::new();
+        for s in unit.args.iter().filter_map(|a| a.sym()) {
+            let symbol = &unit.symbols[s];
+            let position = args.len();
+            let procedure = self.procedures.iter().find(|p| p.position == position);
+            args.push(match procedure {
+                Some(p) => {
+                    let s = caller.symbols.add(external(&p.name, &p.dummy));
+                    Expr::new(ExprKind::Closure(s, Vec::new()), span)
+                }
+                None => {
+                    let name = caller.symbols.unused(&symbol.name, &|_| false);
+                    let local = Symbol {
+                        ty: symbol.ty,
+                        class: Class::Variable,
+                        ..Symbol::new(name, span)
+                    };
+                    Expr::var(caller.symbols.add(local), span)
+                }
+            });
+        }
+        let result = unit.result.filter(|_| unit.kind == UnitKind::Function);
+        let ty = result.and_then(|r| unit.symbols[r].ty);
+        let class = match result {
+            Some(_) => Class::Function,
+            None => Class::Subroutine,
+        };
+        let callee = caller.symbols.add(Symbol {
+            class,
+            ty,
+            storage_class: StorageClass::Global,
+            ..Symbol::new(self.name.clone(), span)
+        });
+        caller.body = vec![match result {
+            Some(_) => {
+                let name = caller.symbols.unused("VALUE", &|_| false);
+                let value = Symbol {
+                    ty,
+                    class: Class::Variable,
+                    ..Symbol::new(name, span)
+                };
+                let value = Expr::var(caller.symbols.add(value), span);
+                Stmt::assign(value, Expr::call(callee, args, span), span)
+            }
+            None => Stmt::call(callee, args, span),
+        }];
+        caller
+    }
+}
+
+fn external(name: &Name, like: &Symbol) -> Symbol {
+    Symbol {
+        name: name.clone(),
+        storage_class: StorageClass::Global,
+        external: true,
+        ..like.clone()
+    }
+}
+
+/// Changes the directives of a unit about its dummy procedures when some of these are bound. `bound`
+/// returns the procedure for which a dummy procedure stands; `Some(None)` if directives cannot name
+/// it, as it needs variables of its host.
+pub(super) fn rebind(unit: &mut Unit, bound: &dyn Fn(&Name) -> Option<Option<Name>>) {
+    unit.directives.retain_mut(|given| {
+        if given.dummy_of.is_none() {
+            return true;
+        }
+        for derivative in [&mut given.tangent, &mut given.adjoint] {
+            if let Some(known) = derivative.as_ref().and_then(bound) {
+                *derivative = known;
+            }
+        }
+        match bound(&given.procedure) {
+            Some(Some(known)) => {
+                given.procedure = known;
+                given.dummy_of = None;
+            }
+            Some(None) => return false,
+            None => {}
+        }
+        !given.is_constant()
+    });
+}
+
+/// Like [`rebind`], with constants.
+pub(super) fn rebind_constants<'c>(
+    unit: &mut Unit,
+    bound: impl Iterator<Item = (Name, &'c KnownProcedure, bool)>,
+) {
+    let known: HashMap<Name, Option<Name>> = bound
+        .map(|(dummy, constant, captures)| match constant {
+            KnownProcedure::Global(name) if !captures => (dummy, Some(name.clone())),
+            _ => (dummy, None),
+        })
+        .collect();
+    if !known.is_empty() {
+        rebind(unit, &|n| known.get(n).cloned());
+    }
+}
+
+/// Checks the derivatives that come with procedures of the program, and leaves out those that
+/// cannot be used.
+pub(super) fn check(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
+    let mut errors = Vec::new();
+    for unit in program.units.iter().filter(|u| !of_dummies(u)) {
+        for given in unit.directives.iter().filter(|g| !g.is_constant()) {
+            let text = program.unit(&given.procedure);
+            for (derivative, adjoint) in [(&given.tangent, false), (&given.adjoint, true)] {
+                let derivative = derivative.as_ref().and_then(|d| program.unit(d));
+                if let Some(derivative) = derivative
+                    && text.is_some()
+                {
+                    crate::procedure_directives::check_derivative_arguments(
+                        given,
+                        derivative,
+                        text,
+                        adjoint,
+                        &mut errors,
+                    );
+                }
+            }
+        }
+    }
+    for e in errors {
+        if !diagnostics.contains(&e) {
+            diagnostics.push(e);
+        }
+    }
+}
+
+/// Renames the global procedure that a unit calls.
+fn rename(unit: &mut Unit, old: &Name, new: &Name) {
+    if let Some(s) = unit.symbols.find(old)
+        && global(&unit.symbols, s).is_some()
+    {
+        unit.symbols.rename(s, new.clone());
+    }
+}
+
+impl Outside {
+    /// Puts the copies in the place of the exported subprograms.
+    pub(super) fn settle(
+        &mut self,
+        program: &mut Program,
+        copies: &mut Vec<SubprogramCopy>,
+        changed: &mut ChangedUnits,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        if self.exported.is_empty() {
+            return;
+        }
+        let mut callers = Vec::new();
+        program.units.retain(|u| {
+            let is_caller = self.exported.iter().any(|e| e.caller == u.name);
+            if is_caller {
+                callers.push(u.clone());
+            }
+            !is_caller
+        });
+        for c in &mut *copies {
+            c.uses.retain(|u| !callers.iter().any(|k| k.name == u.unit));
+        }
+        if any_errors(diagnostics) {
+            return;
+        }
+        let mut taken = taken_names(program);
+        for exported in &self.exported {
+            let caller = callers.iter().find(|c| c.name == exported.caller);
+            let mut copy = None;
+            for_each_call(caller.map_or(&[], |c| &c.body), &mut |callee, _| {
+                copy = caller.map(|c| c.symbols[callee].name.clone());
+            });
+            let Some(copy) = copy.filter(|c| *c != exported.name) else {
+                continue;
+            };
+            // Nothing that is kept calls the original.
+            let original = unused_name(&format!("{}_ANY", exported.name), &|n| taken.contains(n));
+            taken.insert(original.clone());
+            for (old, new) in [(&exported.name, &original), (&copy, &exported.name)] {
+                for unit in &mut program.units {
+                    if unit.name == *old {
+                        unit.name = new.clone();
+                        if let Some(r) = unit.result
+                            && unit.symbols[r].name == *old
+                        {
+                            unit.symbols.rename(r, new.clone());
+                        }
+                    } else {
+                        rename(unit, old, new);
+                    }
+                }
+            }
+            program.units.retain(|u| u.name != original);
+            copies.retain(|c| c.name != copy);
+            changed.insert(exported.name.clone());
+        }
+        self.unite(program, diagnostics);
+    }
+
+    fn find(&self, name: &Name) -> Option<(&Exported, &Procedure)> {
+        let mut all = self.exported.iter().flat_map(|e| {
+            let procedures = e.procedures.iter();
+            procedures.map(move |p| (e, p))
+        });
+        all.find(|(_, p)| p.name == *name)
+    }
+
+    /// Makes one rule for each procedure of the directives about it, and gives it to all units that
+    /// mention the procedure.
+    fn unite(&mut self, program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
+        let mut rules: BTreeMap<Name, ProcedureDirective> = BTreeMap::new();
+        let own = |name: &Name| self.exported.iter().any(|e| e.name == *name);
+        // First what the exported subprograms themselves say.
+        let (first, rest): (Vec<usize>, Vec<usize>) =
+            (0..program.units.len()).partition(|i| own(&program.units[*i].name));
+        for i in first.into_iter().chain(rest) {
+            let unit = &mut program.units[i];
+            for mut given in std::mem::take(&mut unit.directives) {
+                let Some((exported, procedure)) = self.find(&given.procedure) else {
+                    // Nobody who passes a procedure of the program passes a derivative from outside.
+                    for derivative in [&mut given.tangent, &mut given.adjoint] {
+                        let known = derivative.as_ref().and_then(|d| self.find(d));
+                        if known.is_some() {
+                            *derivative = None;
+                        }
+                    }
+                    unit.directives.push(given);
+                    continue;
+                };
+                given.dummy_of = Some(exported.name.clone());
+                let Some(known) = rules.get(&given.procedure) else {
+                    rules.insert(given.procedure.clone(), given);
+                    continue;
+                };
+                let same = ProcedureDirective {
+                    span: known.span,
+                    arguments: known.arguments.clone(),
+                    ..given.clone()
+                };
+                if same != *known && known.span != given.span && !own(&unit.name) {
+                    let message = format!(
+                        "the derivative of {} is given in two different ways",
+                        procedure.dummy.name
+                    );
+                    let d = Diagnostic::error(&rules::GIVEN_DERIVATIVE, given.span, message);
+                    diagnostics.push(d.related(known.span, "here, too"));
+                }
+            }
+        }
+        self.add(program, &mut rules);
+        for unit in &mut program.units {
+            for (name, rule) in &rules {
+                if unit.symbols.find(name).is_some() {
+                    unit.directives.push(rule.clone());
+                }
+            }
+        }
+        self.rules = rules;
+    }
+
+    /// Adds arguments for the derivatives that AD blocks need and for which there is no directive.
+    fn add(&mut self, program: &Program, rules: &mut BTreeMap<Name, ProcedureDirective>) {
+        let graph = CallGraph::of(program);
+        for exported in &mut self.exported {
+            let mut shift = 0;
+            let mut all = Vec::new();
+            for mut procedure in std::mem::take(&mut exported.procedures) {
+                procedure.position += shift;
+                let position = procedure.position;
+                let dummy = procedure.dummy.clone();
+                let names = procedure.derivatives.clone();
+                let companions: Vec<&Name> = (rules.values())
+                    .flat_map(|r| r.tangent.iter().chain(&r.adjoint))
+                    .collect();
+                let open =
+                    !rules.contains_key(&procedure.name) && !companions.contains(&&procedure.name);
+                let names = names.filter(|_| open);
+                let rule = names.and_then(|names| {
+                    let needed = needed(program, &graph, &procedure.name);
+                    let rule = rule_from_calls(program, &procedure)?;
+                    let [tangent, adjoint] = names;
+                    Some(ProcedureDirective {
+                        tangent: needed.0.then_some(tangent),
+                        adjoint: needed.1.then_some(adjoint),
+                        dummy_of: Some(exported.name.clone()),
+                        ..rule
+                    })
+                });
+                let name = procedure.name.clone();
+                all.push(procedure);
+                let Some(rule) = rule.filter(|r| !r.is_constant()) else {
+                    continue;
+                };
+                for (derivative, word) in [(&rule.tangent, "TANGENT"), (&rule.adjoint, "ADJOINT")] {
+                    let Some(derivative) = derivative else {
+                        continue;
+                    };
+                    shift += 1;
+                    all.push(Procedure {
+                        name: derivative.clone(),
+                        derivatives: None,
+                        position: position + all_added(&all, position),
+                        dummy: Symbol {
+                            class: Class::Subroutine,
+                            storage_class: StorageClass::Dummy,
+                            external: true,
+                            ..Symbol::new(format!("{}_{word}", dummy.name).into(), dummy.span)
+                        },
+                    });
+                }
+                rules.insert(name, rule);
+            }
+            exported.procedures = all;
+        }
+    }
+
+    /// Adds a procedure and the procedures that compute its derivatives.
+    fn with_companions(&self, name: &Name, found: &mut BTreeSet<Name>) {
+        if self.find(name).is_none() || !found.insert(name.clone()) {
+            return;
+        }
+        if let Some(rule) = self.rules.get(name) {
+            for n in rule.tangent.iter().chain(&rule.adjoint) {
+                self.with_companions(n, found);
+            }
+        }
+    }
+
+    /// Makes dummy procedures of the procedures again.
+    pub(super) fn thread(
+        &self,
+        program: &mut Program,
+        changed: &mut ChangedUnits,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        for unit in &mut program.units {
+            // Directives about dummy procedures that are not bound.
+            let known = |g: &ProcedureDirective| self.rules.contains_key(&g.procedure);
+            unit.directives.retain(|g| g.dummy_of.is_none() || known(g));
+        }
+        if self.exported.is_empty() {
+            return;
+        }
+        let mut needs: HashMap<Name, BTreeSet<Name>> = HashMap::new();
+        for unit in &program.units {
+            let mut own = BTreeSet::new();
+            if let Some(e) = self.exported.iter().find(|e| e.name == unit.name) {
+                own.extend(e.procedures.iter().map(|p| p.name.clone()));
+            }
+            for (_, s) in unit
+                .symbols
+                .iter()
+                .filter(|(_, s)| s.storage_class == StorageClass::Global)
+            {
+                self.with_companions(&s.name, &mut own);
+            }
+            needs.insert(unit.name.clone(), own);
+        }
+        let units: Vec<&Unit> = program.units.iter().collect();
+        spread(&units, &mut needs);
+        for unit in &program.units {
+            passed_on(unit, &needs, &mut |span, passed| {
+                let message = format!(
+                    "{passed} is passed on here, and needs a procedure that code outside of the program passes"
+                );
+                diagnostics.push(
+                    Diagnostic::error(&rules::UNRESOLVED_DUMMY, span, message)
+                        .label("this procedure cannot follow it there"),
+                );
+            });
+        }
+        // In the order of the arguments of the exported subprograms.
+        let order: Vec<&Name> = (self.exported.iter())
+            .flat_map(|e| e.procedures.iter().map(|p| &p.name))
+            .collect();
+        let sorted = |set: &BTreeSet<Name>| -> Vec<Name> {
+            let all = order.iter().filter(|n| set.contains(**n));
+            all.map(|n| (*n).clone()).collect()
+        };
+        let needs: HashMap<Name, Vec<Name>> = (needs.into_iter())
+            .map(|(unit, set)| (unit, sorted(&set)))
+            .collect();
+        let like: HashMap<Name, Symbol> = (self.exported.iter())
+            .flat_map(|e| &e.procedures)
+            .map(|p| (p.name.clone(), p.dummy.clone()))
+            .collect();
+        // Calls of the exported subprograms themselves have the arguments where they were.
+        let places: HashMap<Name, Vec<usize>> = (self.exported.iter())
+            .map(|e| {
+                let places = e.procedures.iter().map(|p| p.position);
+                (e.name.clone(), places.collect())
+            })
+            .collect();
+        for unit in &mut program.units {
+            let own = needs.get(&unit.name).cloned().unwrap_or_default();
+            if own.is_empty() {
+                continue;
+            }
+            changed.insert(unit.name.clone());
+            let at = places.get(&unit.name);
+            add_arguments(unit, &own, &like, at);
+            add_to_calls(unit, &needs, &places);
+            unit.directives
+                .retain(|g| !self.rules.contains_key(&g.procedure));
+            let rules = own.iter().filter_map(|n| self.rules.get(n));
+            unit.directives.extend(rules.cloned());
+            if let Some(e) = self.exported.iter().find(|e| e.name == unit.name) {
+                e.take_names_back(unit);
+            }
+        }
+    }
+}
+
+impl Exported {
+    /// Gives the dummy procedures of the subprogram the names in its source.
+    fn take_names_back(&self, unit: &mut Unit) {
+        let names: HashMap<&Name, &Name> = (self.procedures.iter())
+            .map(|p| (&p.name, &p.dummy.name))
+            .collect();
+        for (from, to) in &names {
+            if let Some(other) = unit.symbols.find(to) {
+                let free = unit.symbols.unused(&format!("{to}_LOCAL"), &|_| false);
+                unit.symbols.rename(other, free);
+            }
+            if let Some(s) = unit.symbols.find(from) {
+                unit.symbols.rename(s, (*to).clone());
+            }
+        }
+        for given in &mut unit.directives {
+            let derivatives = given.tangent.iter_mut().chain(&mut given.adjoint);
+            for name in derivatives.chain([&mut given.procedure]) {
+                if let Some(to) = names.get(name) {
+                    *name = (*to).clone();
+                }
+            }
+        }
+    }
+}
+
+/// Returns the number of arguments from a position on.
+fn all_added(all: &[Procedure], position: usize) -> usize {
+    all.iter().filter(|p| p.position >= position).count()
+}
+
+/// Returns whether AD blocks reach a procedure, in forward and in reverse mode.
+fn needed(program: &Program, graph: &CallGraph, procedure: &Name) -> (bool, bool) {
+    let mentions = |u: &Unit| u.symbols.find(procedure).is_some();
+    let mut needed = (false, false);
+    for unit in &program.units {
+        walk_block(&unit.body, &mut |s| {
+            let StmtKind::Ad(block) = &s.kind else {
+                return;
+            };
+            let mut reached = false;
+            for_each_call(&block.body, &mut |callee, _| {
+                let Some(name) = global(&unit.symbols, callee) else {
+                    return;
+                };
+                let below = graph.reached(graph.index(name)).into_iter();
+                let mut below = below.filter_map(|i| program.units.get(i));
+                reached |= name == procedure || below.any(mentions);
+            });
+            match block.mode {
+                AdMode::Forward => needed.0 |= reached,
+                AdMode::Reverse => needed.1 |= reached,
+            }
+        });
+    }
+    needed
+}
+
+/// Returns what the calls of a procedure say about its arguments: every argument with a derivative
+/// is an input, and what it may assign an output.
+fn rule_from_calls(program: &Program, procedure: &Procedure) -> Option<ProcedureDirective> {
+    let span = procedure.dummy.span;
+    let mut rule: Option<ProcedureDirective> = None;
+    for unit in &program.units {
+        let Some(own) = unit.symbols.find(&procedure.name) else {
+            continue;
+        };
+        for_each_call(&unit.body, &mut |callee, args| {
+            if callee != own {
+                return;
+            }
+            let given = rule.get_or_insert_with(|| {
+                let mut names: Vec<Name> = Vec::new();
+                for (i, a) in args.iter().enumerate() {
+                    let base = a.base().map(|s| unit.symbols[s].name.clone());
+                    let base = base.filter(|n| !names.contains(n));
+                    names.push(base.unwrap_or_else(|| format!("ARG{}", i + 1).into()));
+                }
+                let all = || names.iter().cloned().zip(args);
+                let varies = |a: &Expr| type_of(unit, a).is_some_and(Type::is_differentiable);
+                let inputs = all().filter(|(_, a)| varies(a)).map(|(n, _)| n);
+                let rest = all().filter(|(_, a)| !varies(a)).map(|(n, _)| n);
+                let (inputs, sets): (Vec<Name>, Vec<Name>) = (inputs.collect(), rest.collect());
+                ProcedureDirective {
+                    outputs: Some(inputs.clone()),
+                    inputs: Some(inputs),
+                    sets,
+                    arguments: Some(names),
+                    ..ProcedureDirective::constant(procedure.name.clone(), span)
+                }
+            });
+            let arguments = given.arguments.iter().flatten().enumerate();
+            let fixed: Vec<Name> = arguments
+                .filter(|(i, _)| {
+                    let a = args.get(*i);
+                    !a.is_some_and(|a| closure_may_assign(unit, callee, *i, a))
+                })
+                .map(|(_, n)| n.clone())
+                .collect();
+            given.sets.retain(|n| !fixed.contains(n));
+            given
+                .outputs
+                .iter_mut()
+                .for_each(|l| l.retain(|n| !fixed.contains(n)));
+        });
+    }
+    rule
+}
+
+/// Adds to what units need what the units need that they call.
+fn spread(units: &[&Unit], needs: &mut HashMap<Name, BTreeSet<Name>>) {
+    let mut grown = true;
+    while grown {
+        grown = false;
+        for unit in units {
+            let mut more = BTreeSet::new();
+            for_each_call(&unit.body, &mut |callee, _| {
+                let theirs = global(&unit.symbols, callee).and_then(|n| needs.get(n));
+                more.extend(theirs.into_iter().flatten().cloned());
+            });
+            let own = needs.entry(unit.name.clone()).or_default();
+            let before = own.len();
+            own.append(&mut more);
+            grown |= own.len() > before;
+        }
+    }
+}
+
+/// Calls `f` for every unit that is passed as an argument and needs something.
+fn passed_on(unit: &Unit, needs: &HashMap<Name, BTreeSet<Name>>, f: &mut dyn FnMut(Span, &Name)) {
+    for_each_call(&unit.body, &mut |_, args| {
+        for a in args {
+            if let ExprKind::Var(s) = a.kind
+                && let Some(name) = global(&unit.symbols, s)
+                && needs.get(name).is_some_and(|n| !n.is_empty())
+            {
+                f(a.span, name);
+            }
+        }
+    });
+}
+
+/// Adds dummy procedures to a unit: at the end, or at given positions.
+fn add_arguments(
+    unit: &mut Unit,
+    names: &[Name],
+    like: &HashMap<Name, Symbol>,
+    at: Option<&Vec<usize>>,
+) {
+    for (i, name) in names.iter().enumerate() {
+        let known = unit.symbols.find(name);
+        let known = known.or_else(|| {
+            let symbol = external(name, like.get(name)?);
+            Some(unit.symbols.add(symbol))
+        });
+        let Some(s) = known else { continue };
+        unit.symbols[s].storage_class = StorageClass::Dummy;
+        unit.symbols[s].external = true;
+        if let Some(like) = like.get(name) {
+            unit.symbols[s].span = like.span;
+        }
+        unit.declare(s);
+        match at.and_then(|at| at.get(i)) {
+            Some(at) if *at <= unit.args.len() => unit.args.insert(*at, Arg::Dummy(s)),
+            _ => unit.args.push(Arg::Dummy(s)),
+        }
+    }
+}
+
+fn add_to_calls(
+    unit: &mut Unit,
+    needs: &HashMap<Name, Vec<Name>>,
+    places: &HashMap<Name, Vec<usize>>,
+) {
+    let Unit { symbols, body, .. } = unit;
+    for_each_call_mut(body, &mut |callee, args| {
+        let Some(name) = global(symbols, *callee) else {
+            return;
+        };
+        let at = places.get(name);
+        let wanted = needs.get(name).into_iter().flatten();
+        for (i, n) in wanted.enumerate() {
+            let Some(s) = symbols.find(n) else { continue };
+            let actual = Expr::var(s, Span::NONE);
+            match at.and_then(|at| at.get(i)) {
+                Some(at) if *at <= args.len() => args.insert(*at, actual),
+                _ => args.push(actual),
+            }
+        }
+    });
+}
+
+// ---- While derivatives are generated. ----
+
+/// The procedures that [`as_globals`] has made of dummy procedures.
+#[derive(Debug, Default)]
+pub struct Threaded {
+    /// Each with a symbol for it.
+    like: BTreeMap<Name, Symbol>,
+    /// The units that took them, with the names in the order of their arguments.
+    takers: HashMap<Name, Vec<Name>>,
+    /// What users call each of them.
+    shown: HashMap<Name, Name>,
+}
+
+impl Threaded {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.like.is_empty()
+    }
+
+    /// Returns what users call a procedure.
+    pub fn shown(&self, name: &str) -> Option<&Name> {
+        self.shown.get(name)
+    }
+
+    /// All procedures, and what users call them.
+    pub fn names(&self) -> impl Iterator<Item = (&Name, &Name)> {
+        self.shown.iter()
+    }
+}
+
+/// Returns whether a unit has dummy procedures with given derivatives that [`as_globals`] would
+/// make external procedures of. Those of the exported subprograms have other names.
+fn names_threaded(unit: &Unit) -> impl Iterator<Item = (&Name, &Name)> {
+    let given = unit.directives.iter();
+    let given = given.filter_map(|g| Some((g, g.dummy_of.as_ref()?)));
+    let given = given.filter(|(_, of)| **of != unit.name);
+    given.flat_map(|(g, of)| {
+        let names = [Some(&g.procedure), g.tangent.as_ref(), g.adjoint.as_ref()];
+        names.into_iter().flatten().map(move |n| (n, of))
+    })
+}
+
+/// Makes external procedures of the dummy procedures whose derivatives are given. The engine knows
+/// external procedures with given derivatives, and each of these dummy procedures has one name in
+/// all units.
+pub fn as_globals(program: &mut Program) -> Threaded {
+    let mut threaded = Threaded::default();
+    let mut names: BTreeMap<Name, Name> = BTreeMap::new();
+    for unit in &program.units {
+        for (name, of) in names_threaded(unit) {
+            names.entry(name.clone()).or_insert_with(|| of.clone());
+        }
+    }
+    if names.is_empty() {
+        return threaded;
+    }
+    let mut positions: HashMap<Name, Vec<usize>> = HashMap::new();
+    for unit in &mut program.units {
+        let dummies: Vec<(usize, SymId)> = procedure_dummies(unit)
+            .filter(|(_, s)| names.contains_key(&unit.symbols[*s].name))
+            .collect();
+        if dummies.is_empty() {
+            continue;
+        }
+        for (_, s) in &dummies {
+            let symbol = &mut unit.symbols[*s];
+            symbol.storage_class = StorageClass::Global;
+            let name = symbol.name.clone();
+            let prefix = names.get(&name).map(|of| format!("{of}_"));
+            let shown = prefix.and_then(|p| name.strip_prefix(&*p).map(Name::from));
+            threaded
+                .shown
+                .insert(name.clone(), shown.unwrap_or(name.clone()));
+            let like = threaded.like.entry(name.clone());
+            like.or_insert_with(|| symbol.clone());
+            threaded
+                .takers
+                .entry(unit.name.clone())
+                .or_default()
+                .push(name);
+        }
+        let at: Vec<usize> = dummies.iter().map(|(i, _)| *i).collect();
+        drop_at(&mut unit.args, &at);
+        positions.insert(unit.name.clone(), at);
+    }
+    for unit in &mut program.units {
+        let Unit { symbols, body, .. } = unit;
+        for_each_call_mut(body, &mut |callee, args| {
+            if let Some(at) = global(symbols, *callee).and_then(|n| positions.get(n)) {
+                drop_at(args, at);
+            }
+        });
+    }
+    threaded
+}
+
+fn drop_at<T>(list: &mut Vec<T>, positions: &[usize]) {
+    let mut position = 0;
+    list.retain(|_| {
+        position += 1;
+        !positions.contains(&(position - 1))
+    });
+}
+
+/// Makes dummy procedures of the procedures again, in new units. The derivative of the head takes
+/// what the head takes.
+pub fn as_dummies(units: &mut [Unit], threaded: &Threaded, request: &Request) {
+    if threaded.is_empty() {
+        return;
+    }
+    let mut needs: HashMap<Name, BTreeSet<Name>> = (threaded.takers.iter())
+        .map(|(unit, names)| (unit.clone(), names.iter().cloned().collect()))
+        .collect();
+    if let Some(names) = threaded.takers.get(&request.head) {
+        needs.insert(request.derivative.clone(), names.iter().cloned().collect());
+    }
+    for unit in &*units {
+        let own = needs.entry(unit.name.clone()).or_default();
+        let mentioned = unit
+            .symbols
+            .iter()
+            .filter(|(_, s)| s.storage_class == StorageClass::Global);
+        let mentioned = mentioned.filter(|(_, s)| threaded.like.contains_key(&s.name));
+        own.extend(mentioned.map(|(_, s)| s.name.clone()));
+    }
+    spread(&units.iter().collect::<Vec<_>>(), &mut needs);
+    let order = |name: &Name, set: BTreeSet<Name>| -> Vec<Name> {
+        let known = match *name == request.derivative {
+            true => threaded.takers.get(&request.head),
+            false => threaded.takers.get(name),
+        };
+        let first = known.into_iter().flatten().cloned();
+        let mut all: Vec<Name> = first.collect();
+        let rest = set.into_iter().filter(|n| !all.contains(n));
+        let rest: Vec<Name> = rest.collect();
+        all.extend(rest);
+        all
+    };
+    let needs: HashMap<Name, Vec<Name>> = (needs.into_iter())
+        .map(|(name, set)| {
+            let list = order(&name, set);
+            (name, list)
+        })
+        .collect();
+    let like: HashMap<Name, Symbol> = (threaded.like.iter())
+        .map(|(n, s)| (n.clone(), s.clone()))
+        .collect();
+    // The number of directions comes last.
+    let mut places: HashMap<Name, Vec<usize>> = HashMap::new();
+    if request.vector
+        && let Some(head) = units.iter().find(|u| u.name == request.derivative)
+        && let Some(count) = needs.get(&head.name).map(Vec::len)
+    {
+        let first = head.args.len().saturating_sub(1);
+        places.insert(head.name.clone(), (first..first + count).collect());
+    }
+    for unit in units {
+        let own = needs.get(&unit.name).cloned().unwrap_or_default();
+        if own.is_empty() {
+            continue;
+        }
+        add_arguments(unit, &own, &like, places.get(&unit.name));
+        add_to_calls(unit, &needs, &places);
+    }
+}
