@@ -810,7 +810,7 @@ impl Config {
             let levels: Vec<_> = levels.collect::<Result<_, _>>().map_err(error)?;
             self.lints.set_all(levels).map_err(error)?;
         }
-        self.verify |= set(VERIFY).is_some();
+        self.verify |= set(VERIFY).is_some_and(|v| v != "0");
         if set(crate::passes::VERIFY_PASSES).is_some_and(|v| v != "0") {
             crate::passes::verify_passes();
         }
@@ -1144,6 +1144,12 @@ mod tests {
         assert_eq!(c.lints.level(&rules::COMPILER), Level::Deny);
         assert!(matches!(c.check(), Err(Error::AdTool(t)) if t == "adolc"));
         assert!(c.apply_environment(&|_| Some("yes".into())).is_err());
+        for (value, verify) in [("0", false), ("1", true)] {
+            let mut c = Config::default();
+            c.apply_environment(&|name| (name == VERIFY).then(|| value.into()))
+                .unwrap();
+            assert_eq!(c.verify, verify);
+        }
     }
 
     /// Checks that the page lists every setting, and that its examples are valid.

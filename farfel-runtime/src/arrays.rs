@@ -21,6 +21,28 @@ pub fn elements(bounds: &[(i64, i64)]) -> usize {
         .fold(1, usize::saturating_mul)
 }
 
+/// Returns `base**exponent` in Fortran's integers, for bounds of arrays: a negative exponent divides, and what
+/// is too large is the largest number.
+///
+/// ```
+/// use farfel_runtime::power;
+/// assert_eq!(power(2, 10), 1024);
+/// assert_eq!(power(2, -1), 0);
+/// assert_eq!(power(-1, -3), -1);
+/// assert_eq!(power(10, 5_000_000_000), i64::MAX);
+/// ```
+pub fn power(base: i64, exponent: i64) -> i64 {
+    match (base, exponent) {
+        (1, _) => 1,
+        (-1, n) if n % 2 == 0 => 1,
+        (-1, _) => -1,
+        // Zero to a negative power ends a Fortran program.
+        (0, n) if n < 0 => i64::MAX,
+        (_, n) if n < 0 => 0,
+        (_, n) => base.saturating_pow(u32::try_from(n).unwrap_or(u32::MAX)),
+    }
+}
+
 /// Checks that an array argument has at least as many elements as its declaration requires.
 ///
 /// # Errors

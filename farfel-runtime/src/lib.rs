@@ -77,8 +77,8 @@ pub mod sparse;
 mod state;
 
 pub use arrays::{
-    LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, string_of, text_of,
-    to_logicals, truths,
+    LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, power, string_of,
+    text_of, to_logicals, truths,
 };
 pub use closure::{Area, Copied, Given, Lent, Slot};
 pub use end::{catch_end, expect_no_end};

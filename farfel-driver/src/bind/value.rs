@@ -38,9 +38,7 @@ pub(super) fn value(
                 BinOp::Sub => format!("{a}.saturating_sub({b})"),
                 BinOp::Mul => format!("{a}.saturating_mul({b})"),
                 BinOp::Div => format!("{a}.checked_div({b}).unwrap_or(i64::MAX)"),
-                BinOp::Pow => {
-                    format!("{a}.saturating_pow(u32::try_from({b}).unwrap_or(0))")
-                }
+                BinOp::Pow => format!("::farfel_runtime::power({a}, {b})"),
                 _ => return None,
             }
         }
