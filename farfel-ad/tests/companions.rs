@@ -355,7 +355,7 @@ fn nested_blocks() {
 }
 
 #[test]
-fn faults() {
+fn wrong_directives() {
     let told = "!farfel: derivative(F(X), tangent = FD, in = X)";
     let with = |text: &str| errors(&NEWTON.replace(told, text), &["NEWTON", "ROOTS"]);
     let mut all = String::new();
@@ -398,4 +398,18 @@ fn faults() {
     F0310 5:26 this is INTEGER, and corresponds to the derivative of the result in the tangent of F
     F0310 5:1 the derivative of F is given twice
     ");
+}
+
+#[test]
+fn a_procedure_has_one_derivative() {
+    let source = NEWTON.replace(
+        "      CALL NEWTON(SHIFT, ",
+        "      CALL NEWTON(CUBE, SQU_D, X, 1D-12, I)\n      CALL NEWTON(SHIFT, ",
+    ) + "      SUBROUTINE SQU_D(T, TD, Y, YD)
+      DOUBLE PRECISION T, TD, Y, YD
+      Y = T**2
+      YD = 2*T*TD
+      END
+";
+    assert_snapshot!(errors(&source, &["NEWTON", "ROOTS"]), @"F0310 4:1 CUBE is passed with the tangent SQU_D, and elsewhere with CUBE_D");
 }

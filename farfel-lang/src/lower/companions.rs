@@ -219,10 +219,26 @@ pub(super) fn rebind_constants<'c>(
 /// cannot be used.
 pub(super) fn check(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     let mut errors = Vec::new();
+    // The first derivatives of each procedure: whoever differentiates it looks it up by its name.
+    let mut first: HashMap<(&Name, bool), &Name> = HashMap::new();
     for unit in program.units.iter().filter(|u| !of_dummies(u)) {
         for given in unit.directives.iter().filter(|g| !g.is_constant()) {
             let text = program.unit(&given.procedure);
             for (derivative, adjoint) in [(&given.tangent, false), (&given.adjoint, true)] {
+                if let Some(derivative) = derivative {
+                    let known = first
+                        .entry((&given.procedure, adjoint))
+                        .or_insert(derivative);
+                    if *known != derivative {
+                        let what = if adjoint { "adjoint" } else { "tangent" };
+                        let message = format!(
+                            "{} is passed with the {what} {derivative}, and elsewhere with {known}",
+                            given.procedure
+                        );
+                        let d = Diagnostic::error(&rules::GIVEN_DERIVATIVE, given.span, message);
+                        errors.push(d.help("a procedure has one derivative in a program"));
+                    }
+                }
                 let derivative = derivative.as_ref().and_then(|d| program.unit(d));
                 if let Some(derivative) = derivative
                     && text.is_some()
