@@ -27,7 +27,8 @@ use crate::{Config, Error};
 use farfel_lang::Sources;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Arg, Attribute, Dim, Expr, ExprKind, Name, Program, SymId, Symbol, Type, Unit, UnitKind,
+    Arg, Attribute, Dim, Expr, ExprKind, Name, Program, SpecKind, StmtKind, SymId, Symbol, Type,
+    Unit, UnitKind,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
@@ -522,7 +523,7 @@ impl Bindings<'_> {
             t.push_str("::farfel_runtime::exposed! {\n");
         }
         self.documentation(&mut t, unit, &args, lock.is_some(), &[], &[]);
-        t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
+        t.push_str("#[allow(dead_code, non_snake_case, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         // The macro adds `pub unsafe`.
         let visible = if exposed.is_some() { "" } else { "pub " };
         let _ = write!(t, "{visible}fn {function}(");
@@ -873,6 +874,9 @@ impl Bindings<'_> {
         let stops = self.facts.stops.contains(&unit.name);
         let mut lines = crate::rustdoc::comments(&unit.comments);
         if lines.is_empty() {
+            lines = crate::rustdoc::comments(&comments_inside(unit));
+        }
+        if lines.is_empty() {
             lines.push(format!("The Fortran subprogram {}.", unit.name));
         }
         lines.push(String::new());
@@ -950,7 +954,30 @@ impl Bindings<'_> {
     }
 }
 
-/// Generates the enum of the ways in which a subroutine with alternate returns may return.
+/// Returns the comments after the head of a subprogram, as in MINPACK: the first ones, unless they are a line
+/// or two among the declarations.
+fn comments_inside(unit: &Unit) -> Vec<String> {
+    let specs = unit.specs.iter().map(|s| match &s.kind {
+        SpecKind::Comment(text) => Some(text.to_string()),
+        _ => None,
+    });
+    let body = unit.body.iter().map(|s| match &s.kind {
+        StmtKind::Comment(text) => Some(text.to_string()),
+        _ => None,
+    });
+    let all: Vec<Option<String>> = specs.chain(body).collect();
+    let Some(first) = all.iter().position(Option::is_some) else {
+        return Vec::new();
+    };
+    let found: Vec<String> = all.into_iter().skip(first).map_while(|c| c).collect();
+    let written = found.iter().filter(|l| !l.trim().is_empty());
+    match first == 0 || first <= unit.specs.len() && written.count() > 2 {
+        true => found,
+        false => Vec::new(),
+    }
+}
+
+/// How a subroutine with alternate returns may return.
 fn alternate_returns(name: &str, unit: &Unit, count: usize) -> String {
     let mut variants = String::new();
     let mut arms = String::new();
@@ -964,7 +991,7 @@ fn alternate_returns(name: &str, unit: &Unit, count: usize) -> String {
         }
     }
     format!(
-        "/// How [`{}`] returned.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(dead_code)]\npub enum {name} {{\n    \
+        "/// How [`{}`] returned.\n#[derive(Debug, Clone, Copy, PartialEq, Eq)]\n#[allow(dead_code, non_camel_case_types)]\npub enum {name} {{\n    \
          /// As other subroutines do.\n    Normal,\n{variants}}}\n\nimpl {name} {{\n    fn farfel_of(number: i32) -> Self {{\n        \
          match number {{\n            0 => {name}::Normal,\n{arms}            _ => {name}::Alternate{count},\n        }}\n    }}\n}}\n\n",
         identifier(&unit.name).trim_start_matches("r#")
@@ -973,15 +1000,19 @@ fn alternate_returns(name: &str, unit: &Unit, count: usize) -> String {
 
 /// Converts a Fortran name to a Rust type name.
 fn camel(name: &str) -> String {
-    let words = name.split(['_', '$']).filter(|w| !w.is_empty());
-    let words = words.map(|w| {
-        let (first, rest) = w.split_at(1);
-        first.to_owned() + &rest.to_ascii_lowercase()
-    });
-    let name: String = words.collect();
-    match name.as_str() {
-        "Self" | "" => format!("{name}_"),
-        _ => name,
+    let mut text = String::new();
+    for word in name.split(['_', '$']) {
+        // Keeps `A_1` and `A1` distinct, and `A__B` and `A_B`.
+        if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit()) {
+            text.push('_');
+        }
+        let (first, rest) = word.split_at(word.len().min(1));
+        text.push_str(first);
+        text.push_str(&rest.to_ascii_lowercase());
+    }
+    match text.as_str() {
+        "Self" | "" => format!("{text}_"),
+        _ => text,
     }
 }
 

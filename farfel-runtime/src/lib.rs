@@ -84,9 +84,9 @@ pub use closure::{Area, Copied, Given, Lent, Slot};
 pub use end::{catch_end, expect_no_end};
 pub use error::Error;
 pub use lock::{Guard, Lock};
-pub use matrix::{Matrix, MatrixMut};
+pub use matrix::{Matrix, MatrixMut, OwnedMatrix};
 pub use num_complex::{self, Complex};
-pub use sizes::{agree, dense, fits, size, zeros};
+pub use sizes::{agree, dense, fits, size, zero_matrix, zeros};
 pub use state::State;
 
 /// Wraps the code in generated bindings that crosses the border to Fortran. The macro supplies the

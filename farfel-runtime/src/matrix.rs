@@ -1,10 +1,10 @@
-//! Matrices in Fortran's column-major order.
+//! Matrices in Fortran's column-major order: [`Matrix`] and [`MatrixMut`] borrow their elements,
+//! [`OwnedMatrix`] owns them.
 //!
-//! The feature `ndarray` adds conversions from arrays of that crate. Crates whose matrices are
-//! always column-major need no feature: `Matrix::new(m.as_slice(), m.nrows(), m.ncols())` converts
-//! a matrix of `nalgebra`.
+//! The features `ndarray` and `nalgebra` add conversions from and to the matrices of these crates.
 
 use crate::Error;
+use std::fmt;
 use std::ops::{Index, IndexMut};
 
 /// A read-only matrix: a slice with a shape. The order is column-major: element (i, j), counted
@@ -35,6 +35,24 @@ pub struct Matrix<'a, T> {
 #[derive(Debug, PartialEq)]
 pub struct MatrixMut<'a, T> {
     data: &'a mut [T],
+    shape: Shape,
+}
+
+/// A matrix that owns its elements, as functions return it. The order is column-major, without gaps
+/// between columns: element (i, j), counted from 0, is `as_slice()[i + j*rows]`.
+///
+/// ```
+/// use farfel_runtime::OwnedMatrix;
+/// let mut a = OwnedMatrix::new(vec![1.0, 2.0, 3.0, 4.0], 2, 2)?;
+/// a[(0, 1)] = 5.0;
+/// assert_eq!(a.column(1), [5.0, 4.0]);
+/// assert_eq!(format!("{a:?}"), "[[1.0, 5.0], [2.0, 4.0]]");
+/// assert_eq!(a.into_vec(), [1.0, 2.0, 5.0, 4.0]);
+/// # Ok::<(), farfel_runtime::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct OwnedMatrix<T> {
+    data: Vec<T>,
     shape: Shape,
 }
 
@@ -210,12 +228,160 @@ impl<'a, T> MatrixMut<'a, T> {
     }
 }
 
+impl<T> OwnedMatrix<T> {
+    /// Creates a matrix from its elements, one column after another.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`] if the number of elements does not match the shape.
+    pub fn new(data: Vec<T>, rows: usize, columns: usize) -> Result<Self, Error> {
+        let function = "OwnedMatrix::new";
+        let shape = Shape::of(function, data.len(), rows, columns, None)?;
+        // Only a matrix without elements can be larger; `ndarray` does not accept that.
+        let bytes = rows.max(1).saturating_mul(columns.max(1));
+        let bytes = bytes.saturating_mul(size_of::<T>().max(1));
+        if isize::try_from(bytes).is_err() {
+            return Err(Error::Shape {
+                function,
+                argument: "data",
+                what: "rows",
+                got: rows,
+                wanted: format!("fewer, with {columns} columns"),
+            });
+        }
+        Ok(OwnedMatrix { data, shape })
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.shape.rows
+    }
+
+    /// Returns the number of columns.
+    pub fn columns(&self) -> usize {
+        self.shape.columns
+    }
+
+    /// Borrows the matrix, as an argument of a function.
+    ///
+    /// ```
+    /// use farfel_runtime::{Matrix, OwnedMatrix};
+    /// fn trace(a: Matrix<'_, f64>) -> f64 {
+    ///     (0..a.rows()).map(|i| a[(i, i)]).sum()
+    /// }
+    /// let a = OwnedMatrix::new(vec![1.0, 2.0, 3.0, 4.0], 2, 2)?;
+    /// assert_eq!(trace(a.view()), 5.0);
+    /// assert_eq!(trace((&a).into()), 5.0);
+    /// # Ok::<(), farfel_runtime::Error>(())
+    /// ```
+    pub fn view(&self) -> Matrix<'_, T> {
+        Matrix {
+            data: &self.data,
+            shape: self.shape,
+        }
+    }
+
+    /// Borrows the matrix mutably, as an argument of a function that changes it.
+    pub fn view_mut(&mut self) -> MatrixMut<'_, T> {
+        MatrixMut {
+            data: &mut self.data,
+            shape: self.shape,
+        }
+    }
+
+    /// Returns the elements of a column, counted from 0.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such column.
+    pub fn column(&self, j: usize) -> &[T] {
+        let Shape { rows, columns, .. } = self.shape;
+        assert!(
+            j < columns,
+            "there is no column {j} in a matrix of {rows} rows and {columns} columns"
+        );
+        &self.data[j * rows..][..rows]
+    }
+
+    /// Returns all elements, one column after another.
+    pub fn as_slice(&self) -> &[T] {
+        &self.data
+    }
+
+    /// Returns all elements mutably, one column after another.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+
+    /// Returns all elements, one column after another, without a copy.
+    pub fn into_vec(self) -> Vec<T> {
+        self.data
+    }
+}
+
+impl<T> Index<(usize, usize)> for OwnedMatrix<T> {
+    type Output = T;
+
+    fn index(&self, at: (usize, usize)) -> &T {
+        &self.data[self.shape.at(at)]
+    }
+}
+
+impl<T> IndexMut<(usize, usize)> for OwnedMatrix<T> {
+    fn index_mut(&mut self, at: (usize, usize)) -> &mut T {
+        &mut self.data[self.shape.at(at)]
+    }
+}
+
+/// Shows the rows, as they are written on paper.
+impl<T: fmt::Debug> fmt::Debug for OwnedMatrix<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Row<'a, T>(&'a OwnedMatrix<T>, usize);
+        impl<T: fmt::Debug> fmt::Debug for Row<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let Row(matrix, i) = *self;
+                let columns = 0..matrix.columns();
+                f.debug_list()
+                    .entries(columns.map(|j| &matrix[(i, j)]))
+                    .finish()
+            }
+        }
+        // A shape without elements may have any number of rows.
+        let rows = if self.data.is_empty() { 0 } else { self.rows() };
+        f.debug_list()
+            .entries((0..rows).map(|i| Row(self, i)))
+            .finish()
+    }
+}
+
+impl<'a, T> From<&'a OwnedMatrix<T>> for Matrix<'a, T> {
+    fn from(matrix: &'a OwnedMatrix<T>) -> Self {
+        matrix.view()
+    }
+}
+
+impl<'a, T> From<&'a mut OwnedMatrix<T>> for MatrixMut<'a, T> {
+    fn from(matrix: &'a mut OwnedMatrix<T>) -> Self {
+        matrix.view_mut()
+    }
+}
+
 /// Conversions from column-major `ndarray` arrays, such as `Array2::zeros((m, n).f())`, without a
 /// copy.
 #[cfg(feature = "ndarray")]
 mod from_ndarray {
-    use super::{Error, Matrix, MatrixMut};
-    use ndarray::{ArrayBase, Data, DataMut, Ix2};
+    use super::{Error, Matrix, MatrixMut, OwnedMatrix};
+    use ndarray::{Array2, ArrayBase, Data, DataMut, Ix2, ShapeBuilder};
+
+    /// Without a copy. The array is column-major, as `Array2::zeros((m, n).f())` is.
+    impl<T> From<OwnedMatrix<T>> for Array2<T> {
+        fn from(matrix: OwnedMatrix<T>) -> Self {
+            let shape = (matrix.rows(), matrix.columns());
+            let made = Array2::from_shape_vec(shape.f(), matrix.into_vec());
+            // `ndarray` asks for no more than what `OwnedMatrix::new` checks.
+            made.unwrap_or_else(|e| unreachable!("a matrix with a shape that it cannot have: {e}"))
+        }
+    }
 
     /// Returns the reason why the layout of an array does not suit Fortran.
     fn error(function: &'static str, rows: usize, strides: &[isize]) -> Error {
@@ -283,6 +449,26 @@ mod from_ndarray {
         }
 
         #[test]
+        fn owned_ones_become_arrays() {
+            let m = OwnedMatrix::new((0..6).collect(), 2, 3).unwrap();
+            let address = m.as_slice().as_ptr();
+            let a = Array2::from(m);
+            assert_eq!(a, ndarray::array![[0, 2, 4], [1, 3, 5]]);
+            assert_eq!((a.as_ptr(), a.strides()), (address, &[1, 2][..]));
+            assert_eq!(Matrix::try_from(&a).unwrap()[(0, 2)], 4);
+            for shape in [
+                (0, 3),
+                (3, 0),
+                (0, 0),
+                (usize::MAX >> 4, 0),
+                (0, usize::MAX >> 4),
+            ] {
+                let m = OwnedMatrix::<f64>::new(vec![], shape.0, shape.1).unwrap();
+                assert_eq!(Array2::from(m).dim(), shape);
+            }
+        }
+
+        #[test]
         fn what_fortran_would_read_otherwise() {
             let rows = Array2::<f64>::zeros((2, 3));
             assert_eq!(
@@ -302,6 +488,87 @@ mod from_ndarray {
     }
 }
 
+/// Conversions from and to matrices of `nalgebra`, without a copy. Those that it stores are
+/// column-major, without gaps between columns.
+#[cfg(feature = "nalgebra")]
+mod with_nalgebra {
+    use super::{Matrix, MatrixMut, OwnedMatrix, Shape};
+    use nalgebra::{DMatrix, Dim, Dyn, IsContiguous, RawStorage, RawStorageMut, VecStorage};
+
+    fn shape<R: Dim, C: Dim>((rows, columns): (R, C)) -> Shape {
+        Shape {
+            rows: rows.value(),
+            columns: columns.value(),
+            leading: rows.value(),
+        }
+    }
+
+    impl<'a, T, R, C, S> From<&'a nalgebra::Matrix<T, R, C, S>> for Matrix<'a, T>
+    where
+        R: Dim,
+        C: Dim,
+        S: RawStorage<T, R, C> + IsContiguous,
+    {
+        fn from(matrix: &'a nalgebra::Matrix<T, R, C, S>) -> Self {
+            Matrix {
+                data: matrix.as_slice(),
+                shape: shape(matrix.shape_generic()),
+            }
+        }
+    }
+
+    impl<'a, T, R, C, S> From<&'a mut nalgebra::Matrix<T, R, C, S>> for MatrixMut<'a, T>
+    where
+        R: Dim,
+        C: Dim,
+        S: RawStorageMut<T, R, C> + IsContiguous,
+    {
+        fn from(matrix: &'a mut nalgebra::Matrix<T, R, C, S>) -> Self {
+            let shape = shape(matrix.shape_generic());
+            MatrixMut {
+                data: matrix.as_mut_slice(),
+                shape,
+            }
+        }
+    }
+
+    impl<T> From<OwnedMatrix<T>> for DMatrix<T> {
+        fn from(matrix: OwnedMatrix<T>) -> Self {
+            let (rows, columns) = (Dyn(matrix.rows()), Dyn(matrix.columns()));
+            DMatrix::from_data(VecStorage::new(rows, columns, matrix.into_vec()))
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use nalgebra::{Matrix2x3, Vector3};
+
+        #[test]
+        fn matrices_are_lent() {
+            let mut a = DMatrix::from_row_slice(2, 3, &[1, 2, 3, 4, 5, 6]);
+            MatrixMut::from(&mut a)[(1, 2)] = 7;
+            let m = Matrix::from(&a);
+            assert_eq!((m.rows(), m.columns(), m[(0, 1)], m[(1, 2)]), (2, 3, 2, 7));
+            assert_eq!(Matrix::from(&a.column(1)).data(), [2, 5]);
+            let b = Matrix2x3::from_columns(&[[1, 2].into(), [3, 4].into(), [5, 6].into()]);
+            assert_eq!(Matrix::from(&b).data(), [1, 2, 3, 4, 5, 6]);
+            assert_eq!(Matrix::from(&Vector3::new(1, 2, 3)).rows(), 3);
+        }
+
+        #[test]
+        fn owned_ones_become_theirs() {
+            let m = OwnedMatrix::new((0..6).collect(), 2, 3).unwrap();
+            let address = m.as_slice().as_ptr();
+            let a = DMatrix::from(m);
+            assert_eq!(a, DMatrix::from_row_slice(2, 3, &[0, 2, 4, 1, 3, 5]));
+            assert_eq!(a.as_ptr(), address);
+            let none = OwnedMatrix::<f64>::new(vec![], usize::MAX >> 4, 0).unwrap();
+            assert_eq!(DMatrix::from(none).shape(), (usize::MAX >> 4, 0));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +584,33 @@ mod tests {
         let mut b = MatrixMut::new(&mut data, 4, 2).unwrap();
         b.reborrow()[(3, 1)] = 9;
         assert_eq!((b[(3, 1)], b.data()[7]), (9, 9));
+    }
+
+    #[test]
+    fn a_matrix_owns_its_elements() {
+        let mut a = OwnedMatrix::new((0..6).collect(), 2, 3).unwrap();
+        assert_eq!((a.rows(), a.columns(), a[(1, 2)]), (2, 3, 5));
+        assert_eq!((a.column(0), a.column(2)), (&[0, 1][..], &[4, 5][..]));
+        a.view_mut()[(0, 1)] = 7;
+        MatrixMut::from(&mut a)[(1, 1)] = 8;
+        assert_eq!((a.view()[(0, 1)], Matrix::from(&a)[(1, 1)]), (7, 8));
+        a.as_mut_slice()[0] = 9;
+        assert_eq!(a.as_slice(), [9, 1, 7, 8, 4, 5]);
+        assert_eq!(format!("{a:?}"), "[[9, 7, 4], [1, 8, 5]]");
+        let other = a.clone();
+        assert_eq!(a, other);
+        assert_ne!(a, OwnedMatrix::new(other.into_vec(), 3, 2).unwrap());
+        for at in [(2, 0), (0, 3)] {
+            assert!(std::panic::catch_unwind(|| a[at]).is_err());
+        }
+        assert!(std::panic::catch_unwind(|| a.column(3).len()).is_err());
+
+        assert!(OwnedMatrix::new(vec![1, 2, 3], 2, 2).is_err());
+        let empty = OwnedMatrix::<f64>::new(vec![], 0, 3).unwrap();
+        assert!(empty.column(2).is_empty());
+        let flat = OwnedMatrix::<f64>::new(vec![], usize::MAX >> 4, 0).unwrap();
+        assert_eq!(format!("{empty:?} {flat:?}"), "[] []");
+        assert!(OwnedMatrix::<f64>::new(vec![], usize::MAX, 0).is_err());
     }
 
     #[test]

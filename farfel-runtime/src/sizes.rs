@@ -1,8 +1,8 @@
 //! Support for short functions: before they call the function with all arguments, they determine
 //! sizes and create arrays.
 
-use crate::Error;
 use crate::elements;
+use crate::{Error, OwnedMatrix};
 
 /// Converts a size to a Fortran INTEGER.
 ///
@@ -134,11 +134,35 @@ pub fn zeros<T: Clone + Default>(
             values.resize(count, T::default());
             Ok(values)
         }
-        Err(_) => Err(Error::Memory {
-            statement: declaration.to_owned(),
-            file: String::new(),
-            line: 0,
-        }),
+        Err(_) => Err(no_memory(declaration)),
+    }
+}
+
+/// Returns a matrix of zeros with these bounds: those of the rows, and those of the columns.
+///
+/// ```
+/// let c = farfel_runtime::zero_matrix::<f64>("C(0:M, N)", [(0, 2), (1, 4)])?;
+/// assert_eq!((c.rows(), c.columns(), c[(2, 3)]), (3, 4, 0.0));
+/// # Ok::<(), farfel_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Memory`] if there is no memory for it. `declaration` is the Fortran declaration.
+pub fn zero_matrix<T: Clone + Default>(
+    declaration: &'static str,
+    [rows, columns]: [(i64, i64); 2],
+) -> Result<OwnedMatrix<T>, Error> {
+    let data = zeros(declaration, &[rows, columns])?;
+    OwnedMatrix::new(data, elements(&[rows]), elements(&[columns]))
+        .map_err(|_| no_memory(declaration))
+}
+
+fn no_memory(declaration: &'static str) -> Error {
+    Error::Memory {
+        statement: declaration.to_owned(),
+        file: String::new(),
+        line: 0,
     }
 }
 
@@ -186,5 +210,9 @@ mod tests {
         assert_eq!(zeros::<bool>("W(N)", &[(1, -1)]), Ok(vec![]));
         let large = zeros::<f64>("W(N)", &[(1, i64::MAX)]).unwrap_err();
         assert_eq!(large.to_string(), "W(N) failed");
+        let none = zero_matrix::<f64>("C(M, N)", [(1, 3), (1, -1)]).unwrap();
+        assert_eq!((none.rows(), none.columns()), (3, 0));
+        let large = |n| zero_matrix::<f64>("C(N, M)", [(1, i64::MAX), (1, n)]);
+        assert!(large(0).is_err() && large(i64::MAX).is_err());
     }
 }

@@ -201,3 +201,33 @@ C     A name that Rust has for itself.
       REAL X(TYPE), SELF
       SELF = X(TYPE)
       END
+
+C     The scalar products of the columns of A.
+      SUBROUTINE GRAM(M, N, A, G)
+      DOUBLE PRECISION A(M, N), G(N, N)
+      DO 20 J = 1, N
+        DO 20 I = 1, N
+          G(I, J) = 0
+          DO 10 K = 1, M
+   10     G(I, J) = G(I, J) + A(K, I)*A(K, J)
+   20 CONTINUE
+      END
+
+C     Where subscripts begin elsewhere, and which sums are even.
+      SUBROUTINE TABLE(N, T, EVEN, L)
+      INTEGER T(0:N, -1:1), L(2, 2, 2)
+      LOGICAL EVEN(0:N, -1:1)
+      DO 10 J = -1, 1
+      DO 10 I = 0, N
+   10 T(I, J) = 10*I + J
+      EVEN = MOD(T, 2) .EQ. 0
+      L = 1
+      END
+
+      DOUBLE PRECISION FUNCTION FROB(M, N, A)
+      DOUBLE PRECISION A(M, N)
+      FROB = 0
+      DO 10 J = 1, N
+      DO 10 I = 1, M
+   10 FROB = FROB + A(I, J)**2
+      END

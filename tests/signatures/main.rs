@@ -116,12 +116,30 @@ fn main() {
         "nearest: argument `a` has 3 elements from column to column, and must have 2, as it has rows: copy the columns together"
     );
 
+    let square = fortran::gram(a).unwrap();
+    assert_eq!((square.rows(), square.columns()), (2, 2));
+    assert_eq!(square.as_slice(), [3.0, 3.0, 3.0, 5.0]);
+    // One that is returned is one that is given.
+    let again = fortran::gram(square.view()).unwrap();
+    assert_eq!((again[(0, 1)], again.column(1)), (24.0, &[24.0, 34.0][..]));
+    assert_eq!(fortran::gram((&square).into()), Ok(again));
+    // Rust counts from 0 whatever Fortran does, and what has more dimensions is flat.
+    let table = fortran::table(2).unwrap();
+    assert_eq!(format!("{:?}", table.t), "[[-1, 0, 1], [9, 10, 11], [19, 20, 21]]");
+    assert!(table.even[(0, 1)] && !table.even[(1, 2)]);
+    assert_eq!(table.l, [1; 8]);
+    assert_eq!(fortran::table(-3).unwrap().t.rows(), 0);
+
     // Derivatives take over what is said of the function.
     let cost = fortran::cost_gradient(&[1.0, 2.0], 3.0).unwrap();
     assert_eq!((cost.value, &cost.x_gradient[..]), (15.0, &[6.0, 12.0][..]));
     let model = fortran::model_jacobian(&[1.0, 2.0], 3).unwrap();
     assert_eq!(model.f, [5.0, 10.0, 15.0]);
-    assert_eq!(model.f_by_x, [2.0, 4.0, 6.0, 4.0, 8.0, 12.0]);
+    assert_eq!((model.f_by_x.rows(), model.f_by_x.columns()), (3, 2));
+    assert_eq!(model.f_by_x.as_slice(), [2.0, 4.0, 6.0, 4.0, 8.0, 12.0]);
+    let frob = fortran::frob_gradient(a).unwrap();
+    assert_eq!((frob.value, frob.a_gradient.rows()), (8.0, 3));
+    assert_eq!(frob.a_gradient.column(1), [0.0, 2.0, 4.0]);
     let hvp = fortran::cost_hvp(&[1.0, 2.0], 3.0, &[1.0, 0.0]).unwrap();
     assert_eq!(hvp.x_hvp, [6.0, 0.0]);
     assert_eq!(

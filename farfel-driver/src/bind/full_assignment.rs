@@ -1,32 +1,146 @@
 //! Finds arrays of which a subprogram sets every element before it reads any, so that callers need
 //! not initialize them.
 
+use farfel_lang::effects::Assigned;
 use farfel_lang::flow::FlowGraph;
 use farfel_lang::ir::{
-    Class, Do, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Unit, walk_block,
+    Class, Dim, Do, DoControl, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass, SymId,
+    Unit, walk_block,
 };
+use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant::integer;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
-/// Checks whether every path through a unit sets all elements of a dummy array before using it in any other
-/// way: by an assignment to the whole array, or by loops over the declared bounds. Nothing in the unit may
-/// assign the variables in these bounds.
-pub(super) fn is_fully_assigned(unit: &Unit, array: SymId) -> bool {
-    let mut entries = false;
-    walk_block(&unit.body, &mut |s| {
-        entries |= matches!(s.kind, StmtKind::Entry(_))
-    });
-    // A statement function reads the array wherever it is referenced.
-    let hidden = unit.symbols.iter().any(|(_, s)| match &s.class {
-        Class::StatementFunction(_, value) => mentions(value, array),
-        _ => false,
-    });
-    if entries || hidden || !unit.nested.is_empty() {
-        return false;
+/// The arguments of a program's units that are covered, as far as anybody has asked.
+pub(super) struct Covered<'p> {
+    program: &'p Program,
+    assigned: &'p Assigned,
+    known: RefCell<HashMap<(Name, usize), bool>>,
+}
+
+impl<'p> Covered<'p> {
+    pub(super) fn new(program: &'p Program, assigned: &'p Assigned) -> Self {
+        Covered {
+            program,
+            assigned,
+            known: RefCell::default(),
+        }
     }
-    let flow = FlowGraph::of(unit);
-    let sets = |node: usize| !flow.masked[node] && sets_all(unit, flow.stmts[node], array);
-    let mut found = (0..flow.stmts.len()).filter(|node| sets(*node));
-    found.any(|node| is_first(&flow, node, array))
+
+    /// Checks whether every path through a unit sets all of a dummy array before using it in any other
+    /// way, and its bounds are at the end what they were at the beginning. The unit may set it by an
+    /// assignment to the whole array, by loops over the declared bounds, by assignments to each
+    /// element of an array of constant size, or by a call of something that does.
+    pub(super) fn is_fully_assigned(&self, unit: &Unit, array: SymId) -> bool {
+        let Some(position) = unit.arg_position(array) else {
+            return false;
+        };
+        let key = (unit.name.clone(), position);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return *known;
+        }
+        // One that calls itself learns nothing from that.
+        self.known.borrow_mut().insert(key.clone(), false);
+        let found = self.find(unit, array);
+        self.known.borrow_mut().insert(key, found);
+        found
+    }
+
+    fn find(&self, unit: &Unit, array: SymId) -> bool {
+        let mut blocks = false;
+        let mut entry = None;
+        walk_block(&unit.body, &mut |s| match &s.kind {
+            StmtKind::Ad(_) => blocks = true,
+            StmtKind::Entry(e) if unit.symbols[e.name].name == unit.name => entry = Some(e.name),
+            _ => {}
+        });
+        // A statement function reads the array wherever it is referenced.
+        let hidden = unit.symbols.iter().any(|(_, s)| match &s.class {
+            Class::StatementFunction(_, value) => mentions(value, array),
+            _ => false,
+        });
+        if blocks || hidden || !unit.nested.is_empty() || !self.has_firm_bounds(unit, array) {
+            return false;
+        }
+        let mut flow = FlowGraph::of(unit);
+        flow.enter_at(entry);
+        let sets = |node: usize| !flow.masked[node] && self.sets_all(unit, &flow, node, array);
+        let mut found = (0..flow.stmts.len()).filter(|node| sets(*node));
+        found.any(|node| is_first(&flow, node, array)) || sets_each(unit, &flow, array)
+    }
+
+    /// Checks whether nothing assigns the variables in the bounds of an array.
+    fn has_firm_bounds(&self, unit: &Unit, array: SymId) -> bool {
+        let mut firm = true;
+        let dims = unit.symbols[array].dims.iter();
+        for bound in dims.flat_map(|d| [&d.lower, &d.upper]).flatten() {
+            bound.for_each_symbol(&mut |s| {
+                firm &= match unit.arg_position(s) {
+                    Some(position) => !self.assigned.argument(&unit.name, position),
+                    None => !unit.symbols[s].is_variable(),
+                };
+            });
+        }
+        firm
+    }
+
+    fn sets_all(&self, unit: &Unit, flow: &FlowGraph, node: usize, array: SymId) -> bool {
+        match &flow.stmts[node].kind {
+            StmtKind::Assign(to, value) => {
+                matches!(to.kind, ExprKind::Var(s) if s == array) && !mentions(value, array)
+            }
+            StmtKind::Do(d) => fills(unit, flow, node, d, array, &mut Vec::new()),
+            StmtKind::Call(callee, args) => self.is_set_by_call(unit, *callee, args, array),
+            _ => false,
+        }
+    }
+
+    /// Checks whether a call gets the whole array, with the bounds that it has here, and sets all of it.
+    fn is_set_by_call(&self, unit: &Unit, callee: SymId, args: &[Expr], array: SymId) -> bool {
+        let target = &unit.symbols[callee];
+        let mut having = args.iter().enumerate().filter(|(_, a)| mentions(a, array));
+        let (Some((position, actual)), None) = (having.next(), having.next()) else {
+            return false;
+        };
+        let Some(called) = self.program.unit(&target.name) else {
+            return false;
+        };
+        if target.storage_class != StorageClass::Global
+            || called.args.len() != args.len()
+            || actual.kind != ExprKind::Var(array)
+        {
+            return false;
+        }
+        let Some(dummy) = called.args[position].sym() else {
+            return false;
+        };
+        let (here, there) = (&unit.symbols[array], &called.symbols[dummy]);
+        let equal = |there: &Expr, here: &Expr| match &there.kind {
+            ExprKind::Var(s) if called.symbols[*s].storage_class == StorageClass::Dummy => {
+                let given = called.arg_position(*s).and_then(|p| args.get(p));
+                given.is_some_and(|given| same(unit, given, here))
+            }
+            _ => {
+                let value = integer(called, there);
+                value.is_some() && value == integer(unit, here)
+            }
+        };
+        let matching = |(there, here): (&Dim, &Dim)| {
+            let lower = match (&there.lower, &here.lower) {
+                (None, None) => true,
+                (Some(there), Some(here)) => equal(there, here),
+                (Some(lower), None) => integer(called, lower) == Some(1),
+                (None, Some(lower)) => integer(unit, lower) == Some(1),
+            };
+            let upper = there.upper.as_ref().zip(here.upper.as_ref());
+            lower && upper.is_some_and(|(there, here)| equal(there, here))
+        };
+        here.ty == there.ty
+            && here.dims.len() == there.dims.len()
+            && there.dims.iter().zip(&here.dims).all(matching)
+            && self.is_fully_assigned(called, dummy)
+    }
 }
 
 /// Checks whether every path to the end of a unit enters a statement at its start, and does not use the array
@@ -50,8 +164,7 @@ fn is_first(flow: &FlowGraph, node: usize, array: SymId) -> bool {
 
 /// Checks whether a statement itself, without the statements nested in it, mentions the array.
 fn touches(stmt: &Stmt, array: SymId) -> bool {
-    let mut found = false;
-    stmt.for_each_own_symbol(&mut |s| found |= s == array);
+    let mut found = has_otherwise(stmt, array);
     stmt.for_each_own_expr(&mut |e| found |= mentions(e, array));
     found
 }
@@ -62,72 +175,166 @@ fn mentions(e: &Expr, array: SymId) -> bool {
     found
 }
 
-/// Checks whether a statement, including the statements nested in it, mentions the array.
-fn has(stmt: &Stmt, array: SymId) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |s| found |= touches(s, array));
+/// Checks whether every path assigns each element of an array of constant size before using it.
+fn sets_each(unit: &Unit, flow: &FlowGraph, array: SymId) -> bool {
+    const MOST: i64 = 64;
+    let mut elements: Vec<Vec<i64>> = vec![Vec::new()];
+    for dim in &unit.symbols[array].dims {
+        let lower = match &dim.lower {
+            Some(lower) => integer(unit, lower),
+            None => Some(1),
+        };
+        let upper = dim.upper.as_ref().and_then(|u| integer(unit, u));
+        let (Some(lower), Some(upper)) = (lower, upper) else {
+            return false;
+        };
+        let extent = upper.checked_sub(lower).filter(|d| (0..MOST).contains(d));
+        if extent.is_none_or(|d| (d + 1) * elements.len() as i64 > MOST) {
+            return false;
+        }
+        let longer = |e: &Vec<i64>| (lower..=upper).map(|i| [&e[..], &[i]].concat()).collect();
+        elements = elements
+            .iter()
+            .flat_map(|e| -> Vec<_> { longer(e) })
+            .collect();
+    }
+    elements.iter().all(|element| {
+        let mut seen = vec![false; flow.len()];
+        let mut open = vec![flow.entry];
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut seen[at], true) {
+                continue;
+            }
+            if at == flow.exit {
+                return false;
+            }
+            if let Some(stmt) = flow.stmts.get(at) {
+                if let StmtKind::Assign(to, value) = &stmt.kind
+                    && to.base() == Some(array)
+                {
+                    let set = subscript_values(unit, to);
+                    if !avoids(unit, value, array, element) || set.is_none() || flow.masked[at] {
+                        return false;
+                    }
+                    if set.as_ref() == Some(element) {
+                        continue;
+                    }
+                } else if !stmt_avoids(unit, stmt, array, element) {
+                    return false;
+                }
+            }
+            open.extend(&flow.successors[at]);
+        }
+        true
+    })
+}
+
+/// The values of constant subscripts.
+fn subscript_values(unit: &Unit, e: &Expr) -> Option<Vec<i64>> {
+    let ExprKind::Element(_, subscripts) = &e.kind else {
+        return None;
+    };
+    subscripts.iter().map(|s| integer(unit, s)).collect()
+}
+
+/// Checks whether an expression refers only to other elements of an array.
+fn avoids(unit: &Unit, e: &Expr, array: SymId, element: &Vec<i64>) -> bool {
+    let mut avoids = true;
+    e.walk(&mut |e| match &e.kind {
+        ExprKind::Element(s, _) if *s == array => {
+            avoids &= subscript_values(unit, e).is_some_and(|v| v != *element);
+        }
+        ExprKind::Var(s) if *s == array => avoids = false,
+        // A callee gets all that is left of the array.
+        ExprKind::Call(_, args) => avoids &= !args.iter().any(|a| a.base() == Some(array)),
+        _ => {}
+    });
+    avoids
+}
+
+/// Checks the same of a statement itself.
+fn stmt_avoids(unit: &Unit, stmt: &Stmt, array: SymId, element: &Vec<i64>) -> bool {
+    if matches!(stmt.kind, StmtKind::Call(..)) || has_otherwise(stmt, array) {
+        return !touches(stmt, array);
+    }
+    let mut found = true;
+    stmt.for_each_own_expr(&mut |e| found &= avoids(unit, e, array, element));
     found
 }
 
-/// Checks whether a statement sets all elements of the array without reading any before.
-fn sets_all(unit: &Unit, stmt: &Stmt, array: SymId) -> bool {
-    match &stmt.kind {
-        StmtKind::Assign(to, value) => {
-            matches!(to.kind, ExprKind::Var(s) if s == array) && !mentions(value, array)
-        }
-        StmtKind::Do(d) => goes_through(d) && fills(unit, d, array, &mut Vec::new()),
-        _ => false,
+/// Checks whether a statement itself mentions the array outside of expressions.
+fn has_otherwise(stmt: &Stmt, array: SymId) -> bool {
+    let mut found = false;
+    // Whoever comes along at an ENTRY statement does nothing there.
+    if !matches!(stmt.kind, StmtKind::Entry(_)) {
+        stmt.for_each_own_symbol(&mut |s| found |= s == array);
     }
-}
-
-/// Checks whether a loop has no exit other than its regular end, apart from statements that end the
-/// whole call.
-fn goes_through(d: &Do) -> bool {
-    let mut through = true;
-    walk_block(&d.body, &mut |s| {
-        through &= match &s.kind {
-            StmtKind::Comment(_)
-            | StmtKind::Assign(..)
-            | StmtKind::If(_)
-            | StmtKind::LogicalIf(..)
-            | StmtKind::Do(_)
-            | StmtKind::Continue
-            | StmtKind::Stop(_) => true,
-            StmtKind::Call(_, args) => {
-                let alternate = |a: &Expr| matches!(a.kind, ExprKind::AltReturn(_));
-                !args.iter().any(alternate)
-            }
-            _ => false,
-        };
-    });
-    through
+    found
 }
 
 /// Checks whether a loop, within the loops around it, sets the element of the array for each combination
-/// of the loop variables. All loop variables must be subscripts of the array. In each iteration, other
-/// statements may use only that element, and only after it was set.
-fn fills<'a>(unit: &Unit, d: &'a Do, array: SymId, around: &mut Vec<&'a Do>) -> bool {
+/// of the loop variables, which are all subscripts of the array. Each iteration sets the element before it
+/// uses the array in any other way, and uses only that element afterwards; the loop has no exit other than
+/// its regular end.
+fn fills<'a>(
+    unit: &Unit,
+    flow: &FlowGraph,
+    node: usize,
+    d: &'a Do,
+    array: SymId,
+    around: &mut Vec<&'a Do>,
+) -> bool {
     around.push(d);
-    let mut rest = d.body.iter();
-    let filled = rest.by_ref().find_map(|s| match &s.kind {
-        StmtKind::Assign(to, value) if to.base() == Some(array) => {
-            let good = is_element(unit, to, array, around) && !mentions(value, array);
-            Some(good.then_some(Some(to)))
+    let mut at = node + 1;
+    let filled = d.body.iter().find_map(|s| {
+        let first = at;
+        at = flow.nodes_within(first).end;
+        match &s.kind {
+            StmtKind::Assign(to, value) if is_element(unit, to, array, around) => {
+                (!mentions(value, array)).then_some((first, Some(to)))
+            }
+            StmtKind::Do(inner) => {
+                fills(unit, flow, first, inner, array, around).then_some((first, None))
+            }
+            _ => None,
         }
-        StmtKind::Do(inner) if has(s, array) => {
-            Some(fills(unit, inner, array, around).then_some(None))
-        }
-        _ if has(s, array) => Some(None),
-        _ => None,
     });
     around.pop();
-    let Some(Some(element)) = filled else {
+    let Some((set, element)) = filled else {
         return false;
     };
-    rest.all(|s| match element {
-        Some(element) => only_has(s, array, element),
-        None => !has(s, array),
-    })
+    let inside = flow.nodes_within(node);
+    let setting = flow.nodes_within(set);
+    // What may be executed in an iteration before it is set, and after that.
+    let reach = |from: Vec<usize>, good: &dyn Fn(usize) -> bool| {
+        let mut seen = vec![false; flow.len()];
+        let mut open = from;
+        while let Some(at) = open.pop() {
+            if at == set || std::mem::replace(&mut seen[at], true) {
+                continue;
+            }
+            if !good(at) {
+                return false;
+            }
+            if at != node {
+                open.extend(&flow.successors[at]);
+            }
+        }
+        true
+    };
+    let before = |at: usize| at != node && inside.contains(&at) && !touches(flow.stmts[at], array);
+    let after = |at: usize| {
+        at == node
+            || inside.contains(&at)
+                && !setting.contains(&at)
+                && match element {
+                    Some(element) => only_has(flow.stmts[at], array, element),
+                    None => !touches(flow.stmts[at], array),
+                }
+    };
+    let follow = flow.successors[set].iter().copied();
+    let follow = follow.filter(|n| !setting.contains(n));
+    reach(vec![node + 1], &before) && reach(follow.collect(), &after)
 }
 
 /// Checks whether an expression is an element such as `Y(I, J)` in loops over the full extent of each
@@ -172,19 +379,16 @@ fn is_element(unit: &Unit, e: &Expr, array: SymId, around: &[&Do]) -> bool {
     })
 }
 
-/// Checks whether two bounds are the same variable or the same constant.
+/// Checks whether two bounds are the same expression, of variables that nothing assigns, or the same constant.
 fn same(unit: &Unit, a: &Expr, b: &Expr) -> bool {
-    match (&a.kind, &b.kind) {
-        (ExprKind::Var(a), ExprKind::Var(b)) if a == b => true,
-        _ => {
-            let value = integer(unit, a);
-            value.is_some() && value == integer(unit, b)
-        }
+    let value = integer(unit, a);
+    match value {
+        Some(_) => value == integer(unit, b),
+        None => print_expr(unit, a) == print_expr(unit, b),
     }
 }
 
-/// Checks whether a statement, including the statements nested in it, uses no part of the array except one
-/// element, with the same variables as subscripts.
+/// Checks whether a statement itself refers only to one element of the array, with these subscripts.
 fn only_has(stmt: &Stmt, array: SymId, element: &Expr) -> bool {
     let subscripts = |e: &Expr| -> Option<Vec<SymId>> {
         let ExprKind::Element(_, list) = &e.kind else {
@@ -196,18 +400,18 @@ fn only_has(stmt: &Stmt, array: SymId, element: &Expr) -> bool {
         };
         list.iter().map(one).collect()
     };
+    // The element itself may be passed: its callee gets all that is left of the array.
+    if matches!(stmt.kind, StmtKind::Call(..)) || has_otherwise(stmt, array) {
+        return !touches(stmt, array);
+    }
     let wanted = subscripts(element);
     let mut only = true;
-    stmt.walk(&mut |s| {
-        // A callee that is passed the element can access the rest of the array as well.
-        only &= !(matches!(s.kind, StmtKind::Call(..)) && touches(s, array));
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| match &e.kind {
-                ExprKind::Element(s, _) if *s == array => only &= subscripts(e) == wanted,
-                ExprKind::Var(s) if *s == array => only = false,
-                ExprKind::Call(_, args) => only &= !args.iter().any(|a| a.base() == Some(array)),
-                _ => {}
-            });
+    stmt.for_each_own_expr(&mut |e| {
+        e.walk(&mut |e| match &e.kind {
+            ExprKind::Element(s, _) if *s == array => only &= subscripts(e) == wanted,
+            ExprKind::Var(s) if *s == array => only = false,
+            ExprKind::Call(_, args) => only &= !args.iter().any(|a| a.base() == Some(array)),
+            _ => {}
         });
     });
     only

@@ -29,7 +29,7 @@ pub(super) struct Interface {
     /// The first call, for the documentation; `None` if the procedure is never called and so need not be
     /// passed.
     call: Option<String>,
-    /// What it computes, if a directive says so.
+    /// The derivative that it computes, if a directive says so.
     computes: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Generates the text of short functions; see [`signature`](super::signature).
 
-use super::signature::{Measure, Role, Signature, SizeSource, Status};
+use super::signature::{Bounds, Measure, Role, Signature, SizeSource, Status};
 use super::{Argument, RawFunction};
 use farfel_lang::ir::Unit;
 use std::fmt::Write as _;
@@ -88,7 +88,7 @@ impl ShortFunction<'_> {
             t.push_str("::farfel_runtime::exposed! {\n");
         }
         document(&mut t, &self.about(), &self.errors());
-        t.push_str("#[allow(dead_code, unused_qualifications, clippy::all, clippy::pedantic)]\n");
+        t.push_str("#[allow(dead_code, non_snake_case, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         let visible = if *exposed { "" } else { "pub " };
         let receiver = instance.as_ref().map(|_| "&mut self".to_owned());
         let arguments = self
@@ -245,7 +245,7 @@ impl ShortFunction<'_> {
     fn returned(&self, value: Option<String>) -> Returned {
         let outputs = self.arguments().filter_map(|(p, a, role)| match role {
             Role::Output(None) => Some((p, pointee(&a.rust).to_owned())),
-            Role::Output(Some(_)) => Some((p, format!("::std::vec::Vec<{}>", element(&a.rust)))),
+            Role::Output(Some(bounds)) => Some((p, allocated(a, bounds))),
             _ => None,
         });
         Returned {
@@ -287,17 +287,21 @@ impl ShortFunction<'_> {
         checks.push_str(&self.shapes());
         t.push_str(&checks);
         for (_, a, role) in self.arguments() {
-            if let Role::Length(bounds) = role {
-                let array = bounds.shown.split('(').next().unwrap_or_default();
-                let _ = writeln!(
-                    t,
-                    "    let {}: {} = ::farfel_runtime::size(\"{shown}\", \"{}\", \"elements\", ::farfel_runtime::elements(&[{}]))?;",
-                    a.name,
-                    a.rust,
-                    array.to_ascii_lowercase(),
-                    bounds.rust
-                );
-            }
+            let (bounds, what, counted, least) = match role {
+                Role::Length(bounds) => (bounds, Measure::Elements, &bounds.rust, ""),
+                // Fortran asks for 1 at least.
+                Role::Leading(bounds) => (bounds, Measure::Rows, &bounds.pairs[0], ".max(1)"),
+                _ => continue,
+            };
+            let array = bounds.shown.split('(').next().unwrap_or_default();
+            let _ = writeln!(
+                t,
+                "    let {}: {} = ::farfel_runtime::size(\"{shown}\", \"{}\", \"{}\", ::farfel_runtime::elements(&[{counted}]){least})?;",
+                a.name,
+                a.rust,
+                array.to_ascii_lowercase(),
+                what.words()
+            );
         }
         for (_, a, role) in self.arguments() {
             match role {
@@ -307,6 +311,16 @@ impl ShortFunction<'_> {
                         "    let mut {}: {} = ::core::default::Default::default();",
                         a.name,
                         pointee(&a.rust)
+                    );
+                }
+                Role::Output(Some(bounds)) if bounds.is_matrix() => {
+                    let _ = writeln!(
+                        t,
+                        "    let mut {}: {} = ::farfel_runtime::zero_matrix(\"{}\", [{}])?;",
+                        a.name,
+                        allocated(a, bounds),
+                        bounds.shown,
+                        bounds.rust
                     );
                 }
                 Role::Output(Some(bounds)) | Role::Workspace(bounds) => {
@@ -324,7 +338,7 @@ impl ShortFunction<'_> {
                         bounds.rust
                     );
                 }
-                Role::Given | Role::Size(_) | Role::Length(_) => {}
+                Role::Given | Role::Size(_) | Role::Length(_) | Role::Leading(_) => {}
             }
         }
         t
@@ -340,7 +354,10 @@ impl ShortFunction<'_> {
                 format!("&mut *{}", a.name)
             }
             Role::Given if self.signature.views.contains_key(&p) => format!("{}.data()", a.name),
-            Role::Given | Role::Size(_) | Role::Length(_) => a.name.clone(),
+            Role::Given | Role::Size(_) | Role::Length(_) | Role::Leading(_) => a.name.clone(),
+            Role::Output(Some(bounds)) if bounds.is_matrix() => {
+                format!("{}.as_mut_slice()", a.name)
+            }
             _ if a.rust.starts_with("&mut") => format!("&mut {}", a.name),
             _ => format!("&{}", a.name),
         });
@@ -388,6 +405,31 @@ impl ShortFunction<'_> {
         )
     }
 
+    /// Returns the sources of a size in words.
+    fn sizes(&self, sources: &[SizeSource]) -> String {
+        let mut list: Vec<String> = Vec::new();
+        for what in [
+            Measure::Elements,
+            Measure::Rows,
+            Measure::Columns,
+            Measure::Leading,
+        ] {
+            let of_what = sources.iter().filter(|s| s.what == what);
+            let names: Vec<String> = of_what
+                .filter_map(|s| self.argument(s.position))
+                .map(|a| format!("`{}`", plain(&a.name)))
+                .collect();
+            let what = match what {
+                Measure::Leading => "leading dimension".to_owned(),
+                other => format!("number of {}", other.words()),
+            };
+            if !names.is_empty() {
+                list.push(format!("the {what} of {}", enumerated(&names)));
+            }
+        }
+        enumerated(&list)
+    }
+
     /// Returns the lines of the documentation about arguments that the function does not take.
     fn about(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -395,22 +437,19 @@ impl ShortFunction<'_> {
             let name = plain(&a.name);
             let line = match role {
                 Role::Given => continue,
-                Role::Size(sources) => {
-                    let mut list: Vec<String> = Vec::new();
-                    for source in sources {
-                        if let Some(a) = self.argument(source.position) {
-                            let (what, of) = (source.what.words(), plain(&a.name));
-                            list.push(format!("the number of {what} of `{of}`"));
-                        }
-                    }
-                    format!("`{name}` is {}.", list.join(", and "))
-                }
+                Role::Size(sources) => format!("`{name}` is {}.", self.sizes(sources)),
                 Role::Length(bounds) => format!("`{name}` is the length of `{}`.", bounds.shown),
+                Role::Leading(bounds) => {
+                    format!("`{name}` is the number of rows of `{}`.", bounds.shown)
+                }
                 Role::Output(_) => format!("`{name}` is returned."),
                 Role::Workspace(bounds) => format!("`{}` is allocated here.", bounds.shown),
                 Role::Status => format!("`{name}` is in the error, if there is one."),
             };
-            lines.push(line);
+            lines.push(format!("- {line}"));
+        }
+        if !lines.is_empty() {
+            lines.push(String::new());
         }
         lines.push(format!(
             "[`raw::{}`] has all arguments of the Fortran subprogram.",
@@ -550,17 +589,15 @@ impl Returned {
 
 /// Returns the name of the struct that holds several results.
 fn output_type(unit: &Unit) -> String {
-    let mut text = String::new();
-    for word in unit.name.split(['_', '$']).filter(|w| !w.is_empty()) {
-        // Keeps `A_1` and `A1` distinct.
-        if word.starts_with(|c: char| c.is_ascii_digit()) {
-            text.push('_');
-        }
-        let (first, rest) = word.split_at(1);
-        text.push_str(first);
-        text.push_str(&rest.to_ascii_lowercase());
+    super::camel(&unit.name) + "Output"
+}
+
+/// Joins words: A, B and C.
+fn enumerated(words: &[String]) -> String {
+    match words {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => words.concat(),
     }
-    text + "Output"
 }
 
 /// Returns an identifier without the prefix `r#`.
@@ -571,6 +608,15 @@ fn plain(name: &str) -> &str {
 /// Returns the referent of a reference type.
 fn pointee(ty: &str) -> &str {
     ty.trim_start_matches("&mut ").trim_start_matches('&')
+}
+
+/// Returns the type of an array that is returned.
+fn allocated(a: &Argument, bounds: &Bounds) -> String {
+    let element = element(&a.rust);
+    match bounds.is_matrix() {
+        true => format!("::farfel_runtime::OwnedMatrix<{element}>"),
+        false => format!("::std::vec::Vec<{element}>"),
+    }
 }
 
 /// Returns the element type of a slice reference.

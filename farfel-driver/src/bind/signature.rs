@@ -11,7 +11,8 @@
 //! - A scalar whose value on entry is never read, and that every path through the subprogram sets: it is a
 //!   result.
 //! - An array of which the same holds for each element ([`full_assignment`](super::full_assignment)), and
-//!   whose bounds depend only on arguments that the caller passes: it is a result, a `Vec`.
+//!   whose bounds depend only on arguments that the caller passes: it is a result, a `Vec`, or an
+//!   `OwnedMatrix` if it has rank 2.
 //! - The leading dimension and the extents of an array of rank 2 that the caller passes: they are those of a
 //!   `Matrix`.
 //! - A work array: it is allocated. It must have the name of a work array, and its values on entry must
@@ -24,7 +25,7 @@
 //! the arguments as its original subprogram does.
 
 use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
-use super::full_assignment::is_fully_assigned;
+use super::full_assignment::Covered;
 use super::value::value;
 use super::{Exports, identifier};
 use crate::calls::entered;
@@ -67,6 +68,8 @@ pub(super) enum Role {
     Size(Vec<SizeSource>),
     /// The length of a work array that is allocated.
     Length(Bounds),
+    /// The leading dimension of a matrix that is allocated without gaps: its number of rows.
+    Leading(Bounds),
     /// A result; an array has bounds.
     Output(Option<Bounds>),
     /// A work array, allocated for the duration of the call.
@@ -148,13 +151,20 @@ pub(super) struct Bounds {
     /// The bounds in Rust: pairs of `i64`.
     pub rust: String,
     /// The same pairs, one for each dimension.
-    pairs: Vec<String>,
+    pub pairs: Vec<String>,
     /// The array with its bounds in Fortran: `W(8*N)`.
     pub shown: String,
     /// For each dimension the argument that is its upper bound, if the lower bound is 1.
     whole: Vec<Option<Name>>,
     /// The arguments in the bounds.
     mentions: Vec<Name>,
+}
+
+impl Bounds {
+    /// Whether the array has rank 2.
+    pub(super) fn is_matrix(&self) -> bool {
+        self.pairs.len() == 2
+    }
 }
 
 /// Determines the signatures of the subprograms that Rust can call; none if the settings do not ask
@@ -184,6 +194,7 @@ pub(crate) fn signatures(
         }
     }
     let intents = Intents::of(program);
+    let covered = Covered::new(program, assigned);
     let mut all = SignatureMap::new();
     for name in &exports.names {
         let Some(unit) = entered(program, name) else {
@@ -192,14 +203,16 @@ pub(crate) fn signatures(
         let table = tables.get(name.as_str());
         let nothing = SignatureSettings::default();
         let settings = |name: &str| tables.get(name).map_or(&nothing, |t| t.1);
-        let mut builder = SignatureBuilder::new(&unit, settings(name), assigned, &intents);
+        let mut builder =
+            SignatureBuilder::new(&unit, settings(name), assigned, &intents, &covered);
         let is_this = |d: &&DerivedSubprogram| d.name.eq_ignore_ascii_case(name);
         if let Some(derived) = config.derive.iter().find(is_this) {
             let of = derived.subprogram();
             if let Some(unit) = program.unit(&of) {
-                let roles = SignatureBuilder::new(unit, settings(&of), assigned, &intents)
-                    .signature()
-                    .roles;
+                let roles =
+                    SignatureBuilder::new(unit, settings(&of), assigned, &intents, &covered)
+                        .signature()
+                        .roles;
                 builder.take_over(unit, &roles);
             }
             builder.take_results(derived);
@@ -266,6 +279,7 @@ struct SignatureBuilder<'u> {
     table: &'u SignatureSettings,
     assigned: &'u Assigned,
     intents: &'u [VariableUse],
+    covered: &'u Covered<'u>,
     /// Information from comments, by position.
     argument_comments: Vec<ArgumentComment>,
     /// Requests in the settings, by position.
@@ -285,6 +299,7 @@ impl<'u> SignatureBuilder<'u> {
         table: &'u SignatureSettings,
         assigned: &'u Assigned,
         intents: &'u Intents,
+        covered: &'u Covered<'u>,
     ) -> Self {
         let comments = comments(unit);
         let named = |a: &farfel_lang::ir::Arg| a.sym().map(|s| &unit.symbols[s].name);
@@ -297,6 +312,7 @@ impl<'u> SignatureBuilder<'u> {
             table,
             assigned,
             intents: intents.get(&unit.name).unwrap_or(&[]),
+            covered,
             argument_comments: comments_of_arguments.collect(),
             requested: vec![None; unit.args.len()],
             requested_bounds: HashMap::new(),
@@ -314,7 +330,7 @@ impl<'u> SignatureBuilder<'u> {
             let known = match role {
                 Role::Output(_) | Role::Status => RequestedRole::Output,
                 Role::Workspace(_) => RequestedRole::Workspace,
-                Role::Given | Role::Size(_) | Role::Length(_) => continue,
+                Role::Given | Role::Size(_) | Role::Length(_) | Role::Leading(_) => continue,
             };
             let name = a.sym().map(|s| of.symbols[s].name.as_str());
             let own = (0..self.roles.len()).find(|p| Some(self.name(*p)) == name);
@@ -425,25 +441,12 @@ impl<'u> SignatureBuilder<'u> {
         let always = self.intents.get(position).is_some_and(|u| u.always);
         let found = match self.unit.symbols[s].is_array() {
             false => always && !self.is_read(position),
-            true => self.has_firm_bounds(s) && is_fully_assigned(self.unit, s),
+            true => self.covered.is_fully_assigned(self.unit, s),
         };
         found
             || self.known[position] == Some(RequestedRole::Output)
             || self.argument_comments[position].output
             || declared(self.unit, s) == Some(Intent::Out)
-    }
-
-    /// Checks whether the subprogram assigns none of the arguments in the bounds of an array.
-    fn has_firm_bounds(&self, array: SymId) -> bool {
-        let mut firm = true;
-        let dims = self.unit.symbols[array].dims.iter();
-        for bound in dims.flat_map(|d| [&d.lower, &d.upper]).flatten() {
-            bound.for_each_symbol(&mut |s| {
-                let position = self.unit.arg_position(s);
-                firm &= position.is_none_or(|p| !self.may_assign(p));
-            });
-        }
-        firm
     }
 
     /// Reads the lists of arguments in the `signature` table.
@@ -617,11 +620,16 @@ impl<'u> SignatureBuilder<'u> {
             return;
         }
         match self.bounds(position) {
-            Some(bounds) if workspace => {
-                self.lengths(position, &bounds);
-                self.roles[position] = Role::Workspace(bounds);
+            Some(bounds) => {
+                if workspace {
+                    self.lengths(position, &bounds);
+                }
+                self.leading(position, &bounds);
+                self.roles[position] = match workspace {
+                    true => Role::Workspace(bounds),
+                    false => Role::Output(Some(bounds)),
+                };
             }
-            Some(bounds) => self.roles[position] = Role::Output(Some(bounds)),
             None if self.requested[position].is_some()
                 && !self.requested_bounds.contains_key(&position) =>
             {
@@ -655,6 +663,43 @@ impl<'u> SignatureBuilder<'u> {
         let free = self.roles[bound] == Role::Given && self.requested[bound].is_none();
         if free && !bounds.mentions.iter().any(|n| n == self.name(bound)) {
             self.roles[bound] = Role::Length(bounds.clone());
+        }
+    }
+
+    /// Makes LDB of `B(LDB, *)` the leading dimension of B, if B is allocated with other bounds and no other
+    /// array uses LDB.
+    fn leading(&mut self, position: usize, bounds: &Bounds) {
+        let variable = |dim: &Dim| match (&dim.lower, dim.upper.as_ref().map(|e| &e.kind)) {
+            (None, Some(ExprKind::Var(s))) => Some(*s),
+            _ => None,
+        };
+        let declared = self.sym(position).map(|s| &self.unit.symbols[s].dims[..]);
+        let Some(first) = declared
+            .filter(|d| d.len() == 2)
+            .and_then(|d| variable(&d[0]))
+        else {
+            return;
+        };
+        let others = (0..self.roles.len()).filter(|p| *p != position);
+        let mut dims = others
+            .filter_map(|p| self.sym(p))
+            .flat_map(|s| &self.unit.symbols[s].dims)
+            .flat_map(|d| [&d.lower, &d.upper])
+            .flatten();
+        let alone = !dims.any(|e| {
+            let mut found = false;
+            e.for_each_symbol(&mut |s| found |= s == first);
+            found
+        });
+        let Some(bound) = self.unit.arg_position(first).filter(|_| alone) else {
+            return;
+        };
+        let free = self.is_integer(bound)
+            && !self.may_assign(bound)
+            && self.roles[bound] == Role::Given
+            && self.requested[bound].is_none();
+        if free && !bounds.mentions.iter().any(|n| n == self.name(bound)) {
+            self.roles[bound] = Role::Leading(bounds.clone());
         }
     }
 
@@ -847,8 +892,9 @@ impl<'u> SignatureBuilder<'u> {
             });
             pairs.push(format!("({lower}, {upper})"));
         }
-        // Old programs declare `X(1)` for an array of any length.
-        if matches!(dims.last()?.upper.as_ref()?.kind, ExprKind::Int(1)) {
+        // Old programs write `X(1)` for an array of any length.
+        let last = dims.last()?;
+        if last.lower.is_none() && matches!(last.upper.as_ref()?.kind, ExprKind::Int(1)) {
             return None;
         }
         Some(Bounds {

@@ -14,7 +14,9 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
     let assigned = Assigned::with(&program, DummyAssumptions::Closures);
     let intents = Intents::of(&program);
     let table: SignatureSettings = toml::from_str(settings).unwrap();
-    let mut builder = SignatureBuilder::new(&program.units[0], &table, &assigned, &intents);
+    let covered = Covered::new(&program, &assigned);
+    let mut builder =
+        SignatureBuilder::new(&program.units[0], &table, &assigned, &intents, &covered);
     let signature = builder.signature();
     if !builder.errors.is_empty() {
         return Err(builder.errors);
@@ -48,6 +50,7 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
                 format!(" size {}", arrays.join(" "))
             }
             Role::Length(bounds) => format!(" length {}", bounds.shown),
+            Role::Leading(bounds) => format!(" leading {}", bounds.shown),
             Role::Output(None) => " output".into(),
             Role::Output(Some(bounds)) => format!(" output {}", bounds.shown),
             Role::Workspace(bounds) => format!(" workspace {}", bounds.shown),
@@ -207,6 +210,66 @@ fn outputs_are_always_set() {
     check(&["WHERE (X .GT. 0) Y = X"], given);
     check(&["CALL F(Y)", "Y = X"], given);
 
+    // Jumps: back to what comes before, out of the loop, and around the assignment.
+    check(
+        &[
+            "DO 20 I = 1, N",
+            "Z = X(I)",
+            "10 Z = Z/2",
+            "IF (Z .GT. 1) GO TO 10",
+            "Y(I) = Z",
+            "IF (Z .LT. 0) GO TO 20",
+            "Y(I) = Y(I) + 1",
+            "20 CONTINUE",
+        ],
+        output,
+    );
+    check(
+        &[
+            "DO 20 I = 1, N",
+            "IF (X(I) .LT. 0) GO TO 20",
+            "Y(I) = X(I)",
+            "20 CONTINUE",
+        ],
+        given,
+    );
+    check(
+        &[
+            "DO 20 I = 1, N",
+            "IF (X(I) .LT. 0) GO TO 30",
+            "20 Y(I) = X(I)",
+            "30 CONTINUE",
+        ],
+        given,
+    );
+    check(
+        &[
+            "DO I = 1, N",
+            "Y(I) = X(I)",
+            "IF (X(I) .GT. 0) CYCLE",
+            "END DO",
+        ],
+        output,
+    );
+    check(
+        &[
+            "DO I = 1, N",
+            "Y(I) = X(I)",
+            "IF (X(I) .GT. 0) EXIT",
+            "END DO",
+        ],
+        given,
+    );
+    check(
+        &[
+            "DO I = 1, N",
+            "Y(I) = X(I)",
+            "IF (X(I) .GT. 0) RETURN",
+            "END DO",
+        ],
+        given,
+    );
+
     let numbers = |lines: &[&str], expected: &str| {
         let lines = [&["SUBROUTINE S(A, B, D)"], lines, &["END"]].concat();
         super::tests::check(&lines, "", expected);
@@ -242,6 +305,262 @@ fn outputs_are_always_set() {
         ],
         "",
         "m, b",
+    );
+}
+
+#[test]
+fn bounds_may_be_expressions() {
+    let check = |bounds: &str, loop_: &str, expected: &str| {
+        let declared = format!("DIMENSION X(N), Y({bounds})");
+        let lines = [
+            "SUBROUTINE S(N, X, Y)",
+            &declared,
+            loop_,
+            "Y(I) = X(1)",
+            "END DO",
+            "END",
+        ];
+        super::tests::check(&lines, "", &format!("n size X, x, y{expected}"));
+    };
+    check("2*N", "DO I = 1, 2*N", " output Y(2*N)");
+    check("0:N - 1", "DO I = 0, N-1", " output Y(0:N - 1)");
+    check("N*(N + 1)", "DO I = 1, N*N + 1", "");
+    check("N - 1", "DO I = 1, N", "");
+    check("0:N", "DO I = 1, N", "");
+    check("-1:1", "DO I = -1, 1", " output Y(-1:1)");
+}
+
+#[test]
+fn arrays_of_a_few_elements() {
+    let check = |lines: &[&str], expected: &str| {
+        let head = ["SUBROUTINE S(X, Y)", "DIMENSION X(2), Y(0:1)"];
+        super::tests::check(&[&head, lines, &["END"]].concat(), "", expected);
+    };
+    let (output, given) = ("x, y output Y(0:1)", "x, y");
+    check(
+        &["Y(0) = X(1)", "Y(1) = Y(0) + X(2)", "Y(0) = 2*Y(1)"],
+        output,
+    );
+    check(
+        &[
+            "IF (X(1) .GT. 0) THEN",
+            "Y(1) = 1",
+            "Y(0) = 2",
+            "ELSE",
+            "Y(0) = 3",
+            "Y(1) = 4",
+            "END IF",
+            "K = INT(X(1))",
+            "Y(K) = 5",
+        ],
+        output,
+    );
+    check(&["Y(0) = X(1)"], given);
+    check(&["Y(0) = Y(1)", "Y(1) = 0"], given);
+    check(&["Y(0) = 0", "IF (X(1) .GT. 0) RETURN", "Y(1) = 0"], given);
+    check(&["IF (X(1) .GT. 0) Y(0) = 0", "Y(1) = 0"], given);
+    check(&["Y(0) = 0", "CALL F(Y)", "Y(1) = 0"], given);
+    check(&["Y(0) = 0", "K = 1", "Y(K) = 0"], given);
+    check(&["Y(0) = 0", "READ (5, *) Y", "Y(1) = 0"], given);
+}
+
+#[test]
+fn what_is_called_may_set_an_array() {
+    let check = |call: &str, inner: &[&str], expected: &str| {
+        let head = ["SUBROUTINE S(N, X, Y)", "DIMENSION X(N), Y(N)", call, "END"];
+        let lines = [&head, inner, &["END"]].concat();
+        super::tests::check(&lines, "", expected);
+    };
+    let (output, given) = ("n size X, x, y output Y(N)", "n size X Y, x, y");
+    let sets = ["SUBROUTINE T(M, A, B)", "DIMENSION A(M), B(M)", "B = A"];
+    check("CALL T(N, X, Y)", &sets, output);
+    // Fewer elements, twice the same array, one that is not reached, and one that is only added to.
+    check("CALL T(N - 1, X, Y)", &sets, given);
+    check("CALL T(N, Y, Y)", &sets, "n size X Y, x, y");
+    check("CALL T(N, X, Y(1))", &sets, given);
+    check("IF (X(1) .GT. 0) CALL T(N, X, Y)", &sets, given);
+    let adds = ["SUBROUTINE T(M, A, B)", "DIMENSION A(M), B(M)", "B = A + B"];
+    check("CALL T(N, X, Y)", &adds, given);
+    let open = [
+        "SUBROUTINE T(M, A, B)",
+        "DIMENSION A(M), B(*)",
+        "DO 10 I = 1, M",
+        "10 B(I) = A(I)",
+    ];
+    check("CALL T(N, X, Y)", &open, given);
+    let other = [
+        "SUBROUTINE T(M, A, B)",
+        "DIMENSION A(M), B(M)",
+        "M = 2",
+        "B = A",
+    ];
+    check("CALL T(N, X, Y)", &other, "n, x, y");
+    let itself = [
+        "SUBROUTINE T(M, A, B)",
+        "DIMENSION A(M), B(M)",
+        "CALL T(M, A, B)",
+    ];
+    check("CALL T(N, X, Y)", &itself, given);
+}
+
+#[test]
+fn entry_points_are_on_their_own() {
+    let lines = |first: &str, second: &str| {
+        let text = [
+            "SUBROUTINE S(N, Y)",
+            "DIMENSION Y(N)",
+            first,
+            "RETURN",
+            "ENTRY T(N, Y)",
+            second,
+            "END",
+        ];
+        text.map(str::to_owned)
+    };
+    let check = |first: &str, second: &str, expected: &str| {
+        let lines = lines(first, second);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        super::tests::check(&lines, "", expected);
+    };
+    check("Y = 0", "Y(1) = Y(2)", "n, y output Y(N)");
+    check("Y(1) = Y(2)", "Y = 0", "n size Y, y");
+    // It goes on behind the other one.
+    let through = [
+        "SUBROUTINE S(N, Y)",
+        "DIMENSION Y(N)",
+        "K = 1",
+        "ENTRY T(N, Y)",
+        "Y = 0",
+        "END",
+    ];
+    super::tests::check(&through, "", "n, y output Y(N)");
+}
+
+/// Ways to leave a number as it was, or to read it first.
+#[test]
+fn numbers_that_stay() {
+    let check = |lines: &[&str], expected: &str| {
+        let text = [&["SUBROUTINE S(A, B)"], lines, &["END"]].concat();
+        super::tests::check(&text, "", expected);
+    };
+    let (output, given) = ("a, b output", "a, b");
+    check(&["READ (5, *) B", "B = A"], output);
+    check(&["READ (5, *, END = 10) B", "10 CONTINUE"], given);
+    check(&["READ (5, *, ERR = 10) B", "10 CONTINUE"], given);
+    check(&["READ (5, *, IOSTAT = I) B"], given);
+    check(&["DO I = 1, INT(A)", "B = I", "END DO"], given);
+    check(&["DO WHILE (A .GT. 0)", "B = A", "END DO"], given);
+    check(
+        &[
+            "GO TO (10, 20), INT(A)",
+            "RETURN",
+            "10 B = 1",
+            "RETURN",
+            "20 B = 2",
+        ],
+        given,
+    );
+    check(
+        &["IF (A) 10, 10, 20", "10 B = 1", "RETURN", "20 B = 2"],
+        output,
+    );
+    check(&["F(X) = X + B", "A = F(A)", "B = 1"], given);
+    check(&["F(X) = X + B", "B = 1", "A = F(A)"], output);
+    check(
+        &["CALL T(B, A)", "END", "SUBROUTINE T(X, Y)", "X = Y"],
+        output,
+    );
+    check(
+        &[
+            "CALL T(B, A)",
+            "END",
+            "SUBROUTINE T(X, Y)",
+            "IF (Y .GT. 0) X = Y",
+        ],
+        given,
+    );
+    check(
+        &["CALL T(B, A)", "END", "SUBROUTINE T(X, Y)", "X = X + Y"],
+        given,
+    );
+    check(
+        &["CALL T(B, B)", "END", "SUBROUTINE T(X, Y)", "X = Y"],
+        given,
+    );
+    check(
+        &[
+            "CALL T(A, *10)",
+            "B = 1",
+            "10 RETURN",
+            "END",
+            "SUBROUTINE T(X, *)",
+            "IF (X .GT. 0) RETURN 1",
+        ],
+        given,
+    );
+    check(
+        &["A = T(B)", "B = 1", "END", "FUNCTION T(X)", "T = X"],
+        "a output, b",
+    );
+    check(
+        &["A = T(B)", "END", "FUNCTION T(X)", "T = 1", "X = 2"],
+        "a output, b output",
+    );
+    check(
+        &[
+            "IF (A .GT. 0 .AND. T(B) .GT. 0) A = 1",
+            "END",
+            "FUNCTION T(X)",
+            "T = 1",
+            "X = 2",
+        ],
+        given,
+    );
+
+    // A part of a text.
+    let text = |line: &str, expected: &str| {
+        let lines = ["SUBROUTINE S(B)", "CHARACTER*8 B", line, "END"];
+        super::tests::check(&lines, "", expected);
+    };
+    text("B = 'X'", "b output");
+    text("B(1:3) = 'X'", "b");
+    text("B(2:) = B(:7)", "b");
+    text("WRITE (B, '(I8)') 5", "b output");
+}
+
+#[test]
+fn leading_dimensions_of_what_is_allocated() {
+    let check = |declared: &str, settings: &str, expected: &str| {
+        let head = "SUBROUTINE S(M, N, A, B, LDB, C)";
+        let lines = [
+            head,
+            declared,
+            "B(1, 1) = A(1, 1) + C(1, 1) + M + N + LDB",
+            "END",
+        ];
+        super::tests::check(&lines, settings, expected);
+    };
+    let declared = "DIMENSION A(M, N), B(LDB, *), C(3, 3)";
+    check(
+        declared,
+        "outputs = ['b(m, n)']",
+        "m size A.rows, n size A.columns, a matrix dense, b output B(M, N), ldb leading B(M, N), c matrix dense",
+    );
+    check(
+        declared,
+        "outputs = ['b(ldb, n)']",
+        "m size A.rows, n size A.columns, a matrix dense, b output B(LDB, N), ldb, c matrix dense",
+    );
+    check(
+        declared,
+        "outputs = ['b(m, n)']\nkeep = ['ldb']",
+        "m size A.rows, n size A.columns, a matrix dense, b output B(M, N), ldb, c matrix dense",
+    );
+    // It is that of another one, too.
+    check(
+        "DIMENSION A(M, N), B(LDB, *), C(LDB, *)",
+        "outputs = ['b(m, n)']",
+        "m size A.rows, n size A.columns, a matrix dense, b output B(M, N), ldb size C.column, c matrix",
     );
 }
 
