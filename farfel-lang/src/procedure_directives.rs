@@ -16,7 +16,7 @@
 //!
 //! A directive about a procedure may appear in any program unit, or before one; without the name of
 //! a procedure it applies to the unit in which it appears. The procedure may be a dummy procedure of
-//! that unit ([`dummies`]); lowering then binds the directive with it. `read` finds the directives when a file
+//! that unit (`dummies`); lowering then binds the directive with it. `read` finds the directives when a file
 //! is parsed; `attach_to_callers` checks them when names are resolved, and attaches each to the
 //! units that call the procedure, so that these can reach its derivatives.
 
