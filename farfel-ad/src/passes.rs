@@ -24,7 +24,7 @@
 //! | kind | pass | where |
 //! |---|---|---|
 //! | generate | linear statements in their normal form | `reverse/normal.rs`, `reverse/gather.rs` |
-//! | analyse | what calls read and assign, what has to be recorded, the sizes of tapes | `reverse/effects.rs`, `needed.rs`, `room.rs` |
+//! | analyse | what calls read and assign, what has to be recorded, the sizes of tapes | `reverse/effects.rs`, `reverse/tbr.rs`, `reverse/tape_size.rs` |
 //! | generate | forward and reverse sweeps | `reverse/sweep.rs` |
 //! | | calls that pass one adjoint twice | `reverse/aliased_arguments.rs` |
 //! | simplify | removal of dead code from forward sweeps | `reverse/dead_code.rs` |

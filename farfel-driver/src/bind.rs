@@ -998,6 +998,15 @@ fn alternate_returns(name: &str, unit: &Unit, count: usize) -> String {
     )
 }
 
+/// Joins words: A, B and C.
+fn enumerated(words: &[String]) -> String {
+    match words {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
 /// Converts a Fortran name to a Rust type name.
 fn camel(name: &str) -> String {
     let mut text = String::new();

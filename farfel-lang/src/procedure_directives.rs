@@ -527,6 +527,23 @@ fn complete(
     let before = errors.len();
     let text = program.unit(&name);
     if text.is_none() && !program.units.iter().any(|u| mentions(u, &name)) {
+        let taker = program.units.iter().find_map(|u| {
+            let dummy = u.symbols.find(&name).map(|s| &u.symbols[s])?;
+            (dummy.storage_class == StorageClass::Dummy && dummy.class.is_procedure())
+                .then_some((u, dummy))
+        });
+        if let Some((unit, dummy)) = taker {
+            let message = format!(
+                "{name} is an argument of {}, and this directive is about procedures of the program",
+                unit.name
+            );
+            let d = error(span, message).related(dummy.span, "the argument");
+            errors.push(d.help(match directive.is_constant() {
+                true => "put `!farfel: constant begin` and `!farfel: constant end` around the statements that call it",
+                false => "write it in the subprogram that has the argument",
+            }));
+            return None;
+        }
         let known = program.units.iter().map(|u| u.name.as_str());
         let mut d = error(
             span,
@@ -582,7 +599,7 @@ fn complete(
         }
         None => {}
     }
-    lists(&directive, errors);
+    check_names(&directive, errors);
     if errors.len() > before {
         return None;
     }
@@ -607,9 +624,16 @@ fn complete(
     (!errors[before..].iter().any(Diagnostic::is_error)).then_some(directive)
 }
 
-/// Checks that the lists of a directive only name arguments of the procedure.
-fn lists(directive: &ProcedureDirective, errors: &mut Vec<Diagnostic>) {
+/// Checks that the lists of a directive only name arguments of the procedure, and that its tangent and its
+/// adjoint are two procedures: they have the same arguments, and do different things with them.
+fn check_names(directive: &ProcedureDirective, errors: &mut Vec<Diagnostic>) {
     let name = &directive.procedure;
+    if let Some(tangent) = &directive.tangent
+        && directive.adjoint.as_ref() == Some(tangent)
+    {
+        let message = format!("{tangent} cannot be both the tangent and the adjoint of {name}");
+        errors.push(error(directive.span, message));
+    }
     let arguments = directive.arguments.as_deref().unwrap_or_default();
     let lists = directive.inputs.iter().chain(&directive.outputs);
     for listed in lists.chain([&directive.sets]).flatten() {

@@ -12,16 +12,17 @@ use farfel_lang::storage::constant::integer;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// The arguments of a program's units that are covered, as far as anybody has asked.
-pub(super) struct Covered<'p> {
+/// Which array arguments of a program's units are fully assigned, as far as that was asked.
+pub(super) struct FullAssignments<'p> {
     program: &'p Program,
     assigned: &'p Assigned,
+    /// The answers, by unit and position.
     known: RefCell<HashMap<(Name, usize), bool>>,
 }
 
-impl<'p> Covered<'p> {
+impl<'p> FullAssignments<'p> {
     pub(super) fn new(program: &'p Program, assigned: &'p Assigned) -> Self {
-        Covered {
+        FullAssignments {
             program,
             assigned,
             known: RefCell::default(),
@@ -40,7 +41,7 @@ impl<'p> Covered<'p> {
         if let Some(known) = self.known.borrow().get(&key) {
             return *known;
         }
-        // One that calls itself learns nothing from that.
+        // For the calls of a recursive unit to itself.
         self.known.borrow_mut().insert(key.clone(), false);
         let found = self.find(unit, array);
         self.known.borrow_mut().insert(key, found);
@@ -143,23 +144,44 @@ impl<'p> Covered<'p> {
     }
 }
 
+/// What a walk along the paths of a unit does at a node.
+enum Step {
+    GoOn,
+    /// The path is good, whatever follows.
+    End,
+    /// The path shows that the answer is no.
+    Fail,
+}
+
+/// Walks along all paths from some nodes and returns whether `step` fails at none of the nodes.
+fn all_paths(flow: &FlowGraph, from: Vec<usize>, step: &mut dyn FnMut(usize) -> Step) -> bool {
+    let mut seen = vec![false; flow.len()];
+    let mut open = from;
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut seen[at], true) {
+            continue;
+        }
+        match step(at) {
+            Step::GoOn => open.extend(&flow.successors[at]),
+            Step::End => {}
+            Step::Fail => return false,
+        }
+    }
+    true
+}
+
 /// Checks whether every path to the end of a unit enters a statement at its start, and does not use the array
 /// before.
 fn is_first(flow: &FlowGraph, node: usize, array: SymId) -> bool {
     let within = flow.nodes_within(node);
-    let mut seen = vec![false; flow.len()];
-    let mut open = vec![flow.entry];
-    while let Some(at) = open.pop() {
-        if at == node || std::mem::replace(&mut seen[at], true) {
-            continue;
-        }
+    all_paths(flow, vec![flow.entry], &mut |at| {
         let touched = flow.stmts.get(at).is_some_and(|s| touches(s, array));
-        if at == flow.exit || within.contains(&at) || touched {
-            return false;
+        match at {
+            at if at == node => Step::End,
+            at if at == flow.exit || within.contains(&at) || touched => Step::Fail,
+            _ => Step::GoOn,
         }
-        open.extend(&flow.successors[at]);
-    }
-    true
+    })
 }
 
 /// Checks whether a statement itself, without the statements nested in it, mentions the array.
@@ -199,37 +221,30 @@ fn sets_each(unit: &Unit, flow: &FlowGraph, array: SymId) -> bool {
             .collect();
     }
     elements.iter().all(|element| {
-        let mut seen = vec![false; flow.len()];
-        let mut open = vec![flow.entry];
-        while let Some(at) = open.pop() {
-            if std::mem::replace(&mut seen[at], true) {
-                continue;
-            }
+        all_paths(flow, vec![flow.entry], &mut |at| {
             if at == flow.exit {
-                return false;
+                return Step::Fail;
             }
-            if let Some(stmt) = flow.stmts.get(at) {
-                if let StmtKind::Assign(to, value) = &stmt.kind
-                    && to.base() == Some(array)
-                {
+            let Some(stmt) = flow.stmts.get(at) else {
+                return Step::GoOn;
+            };
+            let good = match &stmt.kind {
+                StmtKind::Assign(to, value) if to.base() == Some(array) => {
                     let set = subscript_values(unit, to);
-                    if !avoids(unit, value, array, element) || set.is_none() || flow.masked[at] {
-                        return false;
+                    let good = set.is_some() && avoids(unit, value, array, element);
+                    if good && !flow.masked[at] && set.as_ref() == Some(element) {
+                        return Step::End;
                     }
-                    if set.as_ref() == Some(element) {
-                        continue;
-                    }
-                } else if !stmt_avoids(unit, stmt, array, element) {
-                    return false;
+                    good && !flow.masked[at]
                 }
-            }
-            open.extend(&flow.successors[at]);
-        }
-        true
+                _ => stmt_avoids(unit, stmt, array, element),
+            };
+            if good { Step::GoOn } else { Step::Fail }
+        })
     })
 }
 
-/// The values of constant subscripts.
+/// Returns the values of constant subscripts.
 fn subscript_values(unit: &Unit, e: &Expr) -> Option<Vec<i64>> {
     let ExprKind::Element(_, subscripts) = &e.kind else {
         return None;
@@ -305,36 +320,26 @@ fn fills<'a>(
     };
     let inside = flow.nodes_within(node);
     let setting = flow.nodes_within(set);
-    // What may be executed in an iteration before it is set, and after that.
-    let reach = |from: Vec<usize>, good: &dyn Fn(usize) -> bool| {
-        let mut seen = vec![false; flow.len()];
-        let mut open = from;
-        while let Some(at) = open.pop() {
-            if at == set || std::mem::replace(&mut seen[at], true) {
-                continue;
-            }
-            if !good(at) {
-                return false;
-            }
-            if at != node {
-                open.extend(&flow.successors[at]);
-            }
-        }
-        true
-    };
-    let before = |at: usize| at != node && inside.contains(&at) && !touches(flow.stmts[at], array);
-    let after = |at: usize| {
-        at == node
-            || inside.contains(&at)
-                && !setting.contains(&at)
-                && match element {
-                    Some(element) => only_has(flow.stmts[at], array, element),
-                    None => !touches(flow.stmts[at], array),
-                }
-    };
+    let in_body = |at: usize| at != node && inside.contains(&at);
+    // In an iteration until the element is set, where all paths lead.
+    let before = all_paths(flow, vec![node + 1], &mut |at| match at {
+        at if at == set => Step::End,
+        at if in_body(at) && !touches(flow.stmts[at], array) => Step::GoOn,
+        _ => Step::Fail,
+    });
+    // And from then on to its end.
     let follow = flow.successors[set].iter().copied();
-    let follow = follow.filter(|n| !setting.contains(n));
-    reach(vec![node + 1], &before) && reach(follow.collect(), &after)
+    let follow = follow.filter(|n| !setting.contains(n)).collect();
+    let mut good = |at: usize| match element {
+        Some(element) => only_has(flow.stmts[at], array, element),
+        None => !touches(flow.stmts[at], array),
+    };
+    before
+        && all_paths(flow, follow, &mut |at| match at {
+            at if at == node || at == set => Step::End,
+            at if in_body(at) && !setting.contains(&at) && good(at) => Step::GoOn,
+            _ => Step::Fail,
+        })
 }
 
 /// Checks whether an expression is an element such as `Y(I, J)` in loops over the full extent of each

@@ -6,7 +6,7 @@
 //! innermost call in progress. Only Fortran code of that call can use it, as calls end in the
 //! reverse order of their start.
 
-use super::{border_type, identifier, rust_type};
+use super::{border_type, enumerated, identifier, rust_type};
 use crate::Config;
 use crate::bounds_checks::BoundsCheckPlan;
 use crate::bounds_checks::dummy_procedures::{Shape, counted, is_procedure, shape};
@@ -426,14 +426,6 @@ fn data(
     found.ok_or("is not known".into())
 }
 
-fn list(names: &[String]) -> String {
-    match names {
-        [] => "nothing".to_owned(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 /// The code that a closure adds to the wrapper that takes it.
 pub(super) struct ClosureCode {
     /// The type of the argument in Rust.
@@ -566,13 +558,16 @@ impl Interface {
         }
         let of = identifier(&rule.procedure);
         let computes = match adjoint {
-            false => format!("the tangent of `{of}`: it sets {}", list(&sets)),
+            false => format!("the tangent of `{of}`: it sets {}", enumerated(&sets)),
             true => {
                 let zeros = match zeros.is_empty() {
                     true => String::new(),
-                    false => format!(", then sets {} to zero", list(&zeros)),
+                    false => format!(", then sets {} to zero", enumerated(&zeros)),
                 };
-                format!("the adjoint of `{of}`: it adds to {}{zeros}", list(&adds))
+                format!(
+                    "the adjoint of `{of}`: it adds to {}{zeros}",
+                    enumerated(&adds)
+                )
             }
         };
         let computes = match self.result {

@@ -1,7 +1,7 @@
 //! Generates the text of short functions; see [`signature`](super::signature).
 
 use super::signature::{Bounds, Measure, Role, Signature, SizeSource, Status};
-use super::{Argument, RawFunction};
+use super::{Argument, RawFunction, enumerated};
 use farfel_lang::ir::Unit;
 use std::fmt::Write as _;
 
@@ -590,14 +590,6 @@ impl Returned {
 /// Returns the name of the struct that holds several results.
 fn output_type(unit: &Unit) -> String {
     super::camel(&unit.name) + "Output"
-}
-
-/// Joins words: A, B and C.
-fn enumerated(words: &[String]) -> String {
-    match words {
-        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => words.concat(),
-    }
 }
 
 /// Returns an identifier without the prefix `r#`.

@@ -25,7 +25,7 @@
 //! the arguments as its original subprogram does.
 
 use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
-use super::full_assignment::Covered;
+use super::full_assignment::FullAssignments;
 use super::value::value;
 use super::{Exports, identifier};
 use crate::calls::entered;
@@ -194,7 +194,7 @@ pub(crate) fn signatures(
         }
     }
     let intents = Intents::of(program);
-    let covered = Covered::new(program, assigned);
+    let full_assignments = FullAssignments::new(program, assigned);
     let mut all = SignatureMap::new();
     for name in &exports.names {
         let Some(unit) = entered(program, name) else {
@@ -204,15 +204,20 @@ pub(crate) fn signatures(
         let nothing = SignatureSettings::default();
         let settings = |name: &str| tables.get(name).map_or(&nothing, |t| t.1);
         let mut builder =
-            SignatureBuilder::new(&unit, settings(name), assigned, &intents, &covered);
+            SignatureBuilder::new(&unit, settings(name), assigned, &intents, &full_assignments);
         let is_this = |d: &&DerivedSubprogram| d.name.eq_ignore_ascii_case(name);
         if let Some(derived) = config.derive.iter().find(is_this) {
             let of = derived.subprogram();
             if let Some(unit) = program.unit(&of) {
-                let roles =
-                    SignatureBuilder::new(unit, settings(&of), assigned, &intents, &covered)
-                        .signature()
-                        .roles;
+                let roles = SignatureBuilder::new(
+                    unit,
+                    settings(&of),
+                    assigned,
+                    &intents,
+                    &full_assignments,
+                )
+                .signature()
+                .roles;
                 builder.take_over(unit, &roles);
             }
             builder.take_results(derived);
@@ -279,7 +284,7 @@ struct SignatureBuilder<'u> {
     table: &'u SignatureSettings,
     assigned: &'u Assigned,
     intents: &'u [VariableUse],
-    covered: &'u Covered<'u>,
+    full_assignments: &'u FullAssignments<'u>,
     /// Information from comments, by position.
     argument_comments: Vec<ArgumentComment>,
     /// Requests in the settings, by position.
@@ -299,7 +304,7 @@ impl<'u> SignatureBuilder<'u> {
         table: &'u SignatureSettings,
         assigned: &'u Assigned,
         intents: &'u Intents,
-        covered: &'u Covered<'u>,
+        full_assignments: &'u FullAssignments<'u>,
     ) -> Self {
         let comments = comments(unit);
         let named = |a: &farfel_lang::ir::Arg| a.sym().map(|s| &unit.symbols[s].name);
@@ -312,7 +317,7 @@ impl<'u> SignatureBuilder<'u> {
             table,
             assigned,
             intents: intents.get(&unit.name).unwrap_or(&[]),
-            covered,
+            full_assignments,
             argument_comments: comments_of_arguments.collect(),
             requested: vec![None; unit.args.len()],
             requested_bounds: HashMap::new(),
@@ -441,7 +446,7 @@ impl<'u> SignatureBuilder<'u> {
         let always = self.intents.get(position).is_some_and(|u| u.always);
         let found = match self.unit.symbols[s].is_array() {
             false => always && !self.is_read(position),
-            true => self.covered.is_fully_assigned(self.unit, s),
+            true => self.full_assignments.is_fully_assigned(self.unit, s),
         };
         found
             || self.known[position] == Some(RequestedRole::Output)

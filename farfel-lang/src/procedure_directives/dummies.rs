@@ -83,7 +83,7 @@ fn complete(
         errors.push(error(span, message).help(super::DERIVATIVE_FORM));
         return None;
     }
-    super::lists(&given, errors);
+    super::check_names(&given, errors);
     let mut calls: Vec<(&[Expr], crate::Span)> = Vec::new();
     for_each_reference(&unit.body, &mut |r| {
         if r.procedure == dummy {

@@ -14,9 +14,14 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
     let assigned = Assigned::with(&program, DummyAssumptions::Closures);
     let intents = Intents::of(&program);
     let table: SignatureSettings = toml::from_str(settings).unwrap();
-    let covered = Covered::new(&program, &assigned);
-    let mut builder =
-        SignatureBuilder::new(&program.units[0], &table, &assigned, &intents, &covered);
+    let full_assignments = FullAssignments::new(&program, &assigned);
+    let mut builder = SignatureBuilder::new(
+        &program.units[0],
+        &table,
+        &assigned,
+        &intents,
+        &full_assignments,
+    );
     let signature = builder.signature();
     if !builder.errors.is_empty() {
         return Err(builder.errors);
