@@ -330,7 +330,7 @@ fn fills<'a>(
     // And from then on to its end.
     let follow = flow.successors[set].iter().copied();
     let follow = follow.filter(|n| !setting.contains(n)).collect();
-    let mut good = |at: usize| match element {
+    let good = |at: usize| match element {
         Some(element) => only_has(flow.stmts[at], array, element),
         None => !touches(flow.stmts[at], array),
     };
