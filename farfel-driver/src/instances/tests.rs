@@ -89,6 +89,14 @@ fn compare(fortran: &str, flags: &[&str]) -> Result<(), String> {
     all.extend(flags);
     let expected = match run(fortran, &all, "", one.path()) {
         Err(e) if e.contains("internal compiler error") => return Ok(()),
+        // gfortran 12 takes the whole of some subprograms with an assigned GOTO for unreachable, so that
+        // they have no code at all with optimization.
+        Err(e)
+            if e.contains("signal")
+                && run(fortran, &[&all[..], &["-O0"]].concat(), "", one.path()).is_ok() =>
+        {
+            return Ok(());
+        }
         expected => expected?,
     };
     let text = with_instance(fortran)?;
