@@ -1,9 +1,10 @@
 //! Times subprograms with and without checks, in turns, and prints the ratios of the minimum times.
 
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
 
+use bindings::raw as f;
 use std::time::{Duration, Instant};
 
 fn least(turns: u32, mut runs: [&mut dyn FnMut(); 2]) -> [f64; 2] {

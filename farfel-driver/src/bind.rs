@@ -4,8 +4,9 @@
 //! if the subprogram shares state, converts LOGICAL, calls the `bind(C)` subroutine and converts STOP
 //! to an error. It returns a `Result` if any of these steps can fail, and the plain value otherwise.
 //!
-//! With `signatures = "rust"` these wrappers are in a module `raw`, and [`signature`] generates
-//! the short functions in front of them.
+//! Where a function can have fewer arguments than the Fortran subprogram, [`signature`] determines
+//! which, and the wrapper is in a module `raw`, with a short function in front of it. With
+//! `signatures = "fortran"` there are only the wrappers.
 
 mod argument_comments;
 mod full_assignment;
@@ -298,7 +299,7 @@ pub(crate) struct Bindings<'a> {
     pub facts: &'a Facts,
     /// The dummy arguments that may be assigned.
     pub assigned: &'a Assigned,
-    /// The signatures of the short functions, if the settings request them.
+    /// The signatures of the short functions, unless the settings request only those with all arguments.
     pub signatures: Option<&'a signature::SignatureMap>,
     /// The procedures and COMMON blocks that C code uses by name.
     pub by_name: &'a BTreeSet<Name>,
@@ -311,7 +312,7 @@ pub(crate) struct BindingsPart {
     pub skipped: Vec<(String, String)>,
     /// The exported subprograms, with the text of their wrappers.
     pub functions: Vec<(String, String)>,
-    /// The wrappers with all arguments, if `functions` are the short ones.
+    /// The content of the module `raw`, for each subprogram; empty if there is no such module.
     pub raw: Vec<(String, String)>,
     /// The subprograms whose wrappers are `unsafe`, with the reasons.
     pub exposed: Vec<(String, String)>,
@@ -389,8 +390,8 @@ impl BindingsPart {
         }
         if !self.raw.is_empty() {
             text.push_str(
-                "\n/// The functions with all arguments of the Fortran subprograms.\npub mod raw {\n\
-                 #[allow(unused_imports)]\nuse super::*;\n",
+                "\n/// The functions with all arguments of the Fortran subprograms.\n\
+                 #[allow(unused_imports)]\npub mod raw {\nuse super::*;\n",
             );
             for (_, function) in &self.raw {
                 text.push('\n');
@@ -419,6 +420,14 @@ impl Bindings<'_> {
             .iter()
             .filter_map(|n| entered(self.program, n))
             .collect();
+        let mut functions = Vec::new();
+        let mut raw = Vec::new();
+        for unit in &units {
+            let name = unit.name.to_string();
+            let (function, of_raw) = self.forms(unit);
+            raw.extend(of_raw.map(|text| (name.clone(), text)));
+            functions.push((name, function));
+        }
         BindingsPart {
             skipped: self
                 .exports
@@ -441,32 +450,36 @@ impl Bindings<'_> {
             instance: self.config.instance.as_ref().map_or(String::new(), |name| {
                 instance::instance(name, self.program, self.by_name, self.config, self.names)
             }),
-            functions: units
-                .iter()
-                .map(|u| (u.name.to_string(), self.short(u)))
-                .collect(),
-            raw: match self.signatures {
-                Some(_) => units
-                    .iter()
-                    .map(|u| (u.name.to_string(), self.function(u).0))
-                    .collect(),
-                None => Vec::new(),
-            },
+            functions,
+            raw,
         }
     }
 
-    /// Generates the function under the subprogram's name: the wrapper with all arguments, or a short
-    /// function if the settings request it.
-    fn short(&self, unit: &Unit) -> String {
-        let (text, raw) = self.function(unit);
-        let Some(signature) = self.signatures.and_then(|all| all.get(&unit.name)) else {
-            return text;
+    /// Generates the function under the subprogram's name, and its form in the module `raw`, if there is
+    /// such a module.
+    fn forms(&self, unit: &Unit) -> (String, Option<String>) {
+        let signature = self.signatures.and_then(|all| all.get(&unit.name));
+        let Some(signature) = signature else {
+            return (self.function(unit, false).0, None);
         };
+        if signature.has_all_arguments() && self.instance(unit).is_none() {
+            let (text, function) = self.function(unit, false);
+            return (text, Some(short::reexport(&function)));
+        }
+        let (text, raw) = self.function(unit, true);
         let args: Vec<&Argument> = raw.args.iter().map(|(_, a)| a).collect();
         let locked = self.lock(unit).is_some();
-        short::function(unit, signature, &raw, &|text, about, errors| {
-            self.documentation(text, unit, &args, locked, about, errors);
-        })
+        let short = short::function(unit, signature, &raw, &|text, about, errors| {
+            let head = head(unit);
+            self.documentation(text, unit, &args, locked, head, about, errors);
+        });
+        (short, Some(text))
+    }
+
+    /// Returns the type that a unit is a method of, if there is one.
+    fn instance(&self, unit: &Unit) -> Option<&String> {
+        let instance = self.config.instance.as_ref();
+        instance.filter(|_| self.facts.of_instance.contains(&unit.name))
     }
 
     /// Returns the number of the lock that a unit takes.
@@ -474,16 +487,12 @@ impl Bindings<'_> {
         self.facts.locks.get(&unit.name).copied()
     }
 
-    /// Generates the wrapper with all arguments. Also returns what the short function needs in order to
-    /// call it.
-    fn function(&self, unit: &Unit) -> (String, RawFunction) {
-        let instance = self.config.instance.as_ref();
-        let instance = instance.filter(|_| self.facts.of_instance.contains(&unit.name));
+    /// Generates the wrapper with all arguments, `behind` a short function or not. Also returns what the
+    /// short function needs in order to call it.
+    fn function(&self, unit: &Unit, behind: bool) -> (String, RawFunction) {
+        let instance = self.instance(unit);
         // The functions in `raw` are not methods: they take the instance as an argument.
-        let model = match self.signatures {
-            Some(_) => "farfel_model",
-            None => "self",
-        };
+        let model = if behind { "farfel_model" } else { "self" };
         let function = match instance {
             Some(_) => method(&unit.name),
             None => identifier(&unit.name),
@@ -515,14 +524,19 @@ impl Bindings<'_> {
         if let Some(returns) = &returns {
             t.push_str(&alternate_returns(returns, unit, alternates));
         }
-        let within = instance.filter(|_| self.signatures.is_none());
+        let within = instance.filter(|_| !behind);
         if let Some(name) = within {
             let _ = writeln!(t, "impl {name} {{");
         }
         if exposed.is_some() {
             t.push_str("::farfel_runtime::exposed! {\n");
         }
-        self.documentation(&mut t, unit, &args, lock.is_some(), &[], &[]);
+        let head = match (behind, instance) {
+            (false, _) => head(unit),
+            (true, None) => with_all_arguments(&format!("{function}()")),
+            (true, Some(name)) => with_all_arguments(&format!("{name}::{function}()")),
+        };
+        self.documentation(&mut t, unit, &args, lock.is_some(), head, &[], &[]);
         t.push_str("#[allow(dead_code, non_snake_case, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         // The macro adds `pub unsafe`.
         let visible = if exposed.is_some() { "" } else { "pub " };
@@ -859,26 +873,21 @@ impl Bindings<'_> {
         value(unit, expr, depth, &variable)
     }
 
-    /// Writes the documentation of a function. `about` and `errors` are additional lines about the
-    /// function and about its errors.
+    /// Writes the documentation of a function, which begins with the lines `head`. `about` and `errors` are
+    /// additional lines about the function and about its errors.
     fn documentation(
         &self,
         text: &mut String,
         unit: &Unit,
         args: &[&Argument],
         locked: bool,
+        head: Vec<String>,
         about: &[String],
         errors: &[String],
     ) {
         let fails = self.facts.fails.contains(&unit.name);
         let stops = self.facts.stops.contains(&unit.name);
-        let mut lines = crate::rustdoc::comments(&unit.comments);
-        if lines.is_empty() {
-            lines = crate::rustdoc::comments(&comments_inside(unit));
-        }
-        if lines.is_empty() {
-            lines.push(format!("The Fortran subprogram {}.", unit.name));
-        }
+        let mut lines = head;
         lines.push(String::new());
         lines.push("```text".into());
         lines.push(signature(unit));
@@ -952,6 +961,26 @@ impl Bindings<'_> {
             let _ = writeln!(text, "///{}{line}", if line.is_empty() { "" } else { " " });
         }
     }
+}
+
+/// Returns the first lines of the documentation of a function: the comments of the subprogram.
+fn head(unit: &Unit) -> Vec<String> {
+    let mut lines = crate::rustdoc::comments(&unit.comments);
+    if lines.is_empty() {
+        lines = crate::rustdoc::comments(&comments_inside(unit));
+    }
+    if lines.is_empty() {
+        lines.push(format!("The Fortran subprogram {}.", unit.name));
+    }
+    lines
+}
+
+/// Returns the first lines of the documentation of a function in `raw`: where the comments are.
+fn with_all_arguments(short: &str) -> Vec<String> {
+    let short = short.replace("r#", "");
+    vec![format!(
+        "[`{short}`](super::{short}) with all arguments of the Fortran subprogram."
+    )]
 }
 
 /// Returns the comments after the head of a subprogram, as in MINPACK: the first ones, unless they are a line

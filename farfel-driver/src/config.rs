@@ -438,12 +438,12 @@ pub enum Trap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signatures {
-    /// All arguments of the Fortran subprogram.
-    #[default]
-    Fortran,
     /// Only the arguments that the caller must supply. The functions with all arguments are in a module
     /// `raw`.
+    #[default]
     Rust,
+    /// All arguments of the Fortran subprogram.
+    Fortran,
 }
 
 /// `[package.metadata.farfel.signature.NAME]`: the treatment of the arguments of a subprogram in short
@@ -927,7 +927,7 @@ impl Config {
         if self.signatures == Signatures::Fortran
             && let Some(name) = self.signature.keys().next()
         {
-            let message = "functions have all arguments without `signatures = \"rust\"`";
+            let message = "functions have all arguments with `signatures = \"fortran\"`";
             return error(&format!("signature.{name}"), message.into());
         }
         if let Some(level) = &self.opt_level

@@ -9,7 +9,7 @@
 //! }
 //!
 //! fn main() -> Result<(), farfel_runtime::Error> {
-//!     let norm = fortran::norm(3, &[1.0, 2.0, 2.0])?;
+//!     let norm = fortran::norm(&[1.0, 2.0, 2.0])?;
 //!     println!("{norm}");
 //!     Ok(())
 //! }
@@ -36,9 +36,9 @@
 //!   STAT, an INTEGER division by zero. A failing `PRINT *` panics, as `print!` does. In a program
 //!   built with `panic = "abort"`, each of these ends the process with the message.
 //!
-//! With the setting `signatures = "rust"`, functions take fewer arguments, and the functions with
-//! all arguments of the Fortran subprogram are in a module `raw`. The short functions only call the
-//! raw ones, so the checks are the same.
+//! Functions take only the arguments that the caller must supply. The functions with all arguments
+//! of the Fortran subprogram are in a module `raw`. The short functions only call the raw ones, so
+//! the checks are the same.
 //!
 //! # Closures
 //!

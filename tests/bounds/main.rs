@@ -1,10 +1,11 @@
 //! Correct calls, and calls that would access memory outside an array, each of which must be an error.
 #![forbid(unsafe_code)]
 
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
 
+use bindings::raw as f;
 use farfel_runtime::Error;
 
 /// An array between guard pages.

@@ -1,9 +1,10 @@
 //! Anything that would end a Fortran program ends the call, and later calls work.
 
-mod fortran {
+mod bindings {
     #![forbid(unsafe_code)]
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as fortran;
 use farfel_runtime::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -5,7 +5,7 @@ mod fortran {
     farfel_runtime::include_bindings!();
 }
 use farfel_runtime::Error;
-use fortran::*;
+use fortran::raw::*;
 
 fn main() {
     store(3, &[1.0, 2.0, 3.0]).unwrap();

@@ -5,7 +5,7 @@ mod fortran {
     farfel_runtime::include_bindings!();
 }
 use farfel_runtime::Error;
-use fortran::*;
+use fortran::raw::*;
 use std::hint::black_box;
 
 fn said<T: std::fmt::Debug>(result: Result<T, Error>) -> String {

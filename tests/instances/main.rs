@@ -4,7 +4,7 @@
 mod fortran {
     farfel_runtime::include_bindings!();
 }
-use fortran::{Model, files, twice};
+use fortran::{CountsOutput, Model, files, twice};
 
 fn main() {
     initial_values_and_clones();
@@ -35,25 +35,18 @@ fn initial_values_and_clones() {
 
 fn saved_variables() {
     let mut a = Model::new();
-    let (mut n, mut most) = (0, 0.0);
-    for x in [1.0, 3.0, 2.0] {
-        a.counts(x, &mut n, &mut most);
+    for (x, n, xmax) in [(1.0, 1, 1.0), (3.0, 2, 3.0), (2.0, 3, 3.0)] {
+        assert_eq!(a.counts(x), CountsOutput { n, xmax });
     }
-    assert_eq!((n, most), (3, 3.0));
     let mut b = a.clone();
-    Model::new().counts(5.0, &mut n, &mut most);
-    assert_eq!((n, most), (1, 5.0));
-    b.counts(0.0, &mut n, &mut most);
-    assert_eq!((n, most), (4, 3.0));
-    let mut k = 0;
+    assert_eq!(Model::new().counts(5.0), CountsOutput { n: 1, xmax: 5.0 });
+    assert_eq!(b.counts(0.0), CountsOutput { n: 4, xmax: 3.0 });
     a.push(&mut 7).unwrap();
     b.push(&mut 8).unwrap();
     b.push(&mut 9).unwrap();
-    a.top(&mut k).unwrap();
-    assert_eq!(k, 7);
-    b.top(&mut k).unwrap();
-    assert_eq!(k, 9);
-    assert!(Model::new().top(&mut k).is_err());
+    assert_eq!(a.top(), Ok(7));
+    assert_eq!(b.top(), Ok(9));
+    assert!(Model::new().top().is_err());
     assert_eq!(a.works(3).unwrap(), 6.0);
     assert!(a.works(20001).is_err());
 }
@@ -70,20 +63,14 @@ fn declarations() {
     n = 10;
     b.datas(&mut n);
     assert_eq!(n, 36);
-    let mut y = 0.0;
     for expected in [107.0, 9.0, 13.0] {
-        a.saves(2.0, &mut y);
-        assert_eq!(y, expected);
+        assert_eq!(a.saves(2.0), expected);
     }
-    b.saves(2.0, &mut y);
-    assert_eq!(y, 107.0);
-    let mut text = String::new();
+    assert_eq!(b.saves(2.0), 107.0);
     for (k, expected) in [(1, "none"), (2, "  1")] {
-        a.shown(&mut text, k).unwrap();
-        assert_eq!(text, expected);
+        assert_eq!(a.shown(k).as_deref(), Ok(expected));
     }
-    b.shown(&mut text, 7).unwrap();
-    assert_eq!(text, "none");
+    assert_eq!(b.shown(7).as_deref(), Ok("none"));
     let path = format!("{}/list.txt", std::env::args().nth(1).unwrap());
     a.lists(&path).unwrap();
     assert_eq!((a.common_nlc().ia, a.common_nlc().xb), (3, [1.5, 2.5]));
@@ -97,22 +84,18 @@ fn closures_and_ends() {
     let mut a = Model::new();
     let mut b = Model::new();
     b.setup(4.0, "b").unwrap();
-    let mut s = 0.0;
     // A closure may use another instance, and its borrowed arguments stay unchanged.
-    a.lends(
-        |v, g| {
-            b.setup(v[1] + g, "again").unwrap();
-            v[1] + b.all4()
-        },
-        &mut s,
-    );
+    let s = a.lends(|v, g| {
+        b.setup(v[1] + g, "again").unwrap();
+        v[1] + b.all4()
+    });
     let g = 5.0 + 9.81;
     assert_eq!(s, 5.0 + g + (g + 2.0 * g + 3.0 * g) + 4.0);
     let error = a.stops().unwrap_err();
     assert!(error.to_string().contains("half-way"), "{error}");
     assert_eq!(a.common_par().nmax, 7);
     let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        a.lends(|_, _| std::panic::resume_unwind(Box::new(1)), &mut s);
+        a.lends(|_, _| std::panic::resume_unwind(Box::new(1)));
     }));
     assert!(panics.is_err());
     assert_eq!(a.common_par().nmax, 7);
@@ -143,24 +126,20 @@ fn side_by_side() {
                 m.setup(g, "thread").unwrap();
                 for round in 0..200 {
                     let x = [0.5, 1.0 + f64::from(round) / 100.0, -0.3];
-                    let mut gradient = [0.0; 3];
-                    let value = m.energy_gradient(&x, &mut gradient).unwrap();
+                    let fortran::EnergyGradientOutput { value, x_gradient } = m.energy_gradient(&x).unwrap();
                     assert_eq!(value, m.energy(&x).unwrap());
                     for i in 0..3 {
                         let a = (i + 1) as f64 * g;
                         let exact = (g * x[i] * x[i] - a) * 2.0 * g * x[i];
-                        assert!((gradient[i] - exact).abs() < 1e-12 * exact.abs().max(1.0));
+                        assert!((x_gradient[i] - exact).abs() < 1e-12 * exact.abs().max(1.0));
                     }
-                    let (mut n, mut most) = (0, 0.0);
-                    m.counts(f64::from(round), &mut n, &mut most);
-                    assert_eq!((n, most), (round + 1, f64::from(round)));
+                    let (n, xmax) = (round + 1, f64::from(round));
+                    assert_eq!(m.counts(xmax), CountsOutput { n, xmax });
                     assert_eq!(m.works(20000).unwrap(), 40001.0);
                 }
                 for _ in 0..5 {
-                    let mut total = 0.0;
                     let path = format!("{folder}/{thread}.txt");
-                    files(20 + thread, &path, &mut total).unwrap();
-                    assert_eq!(total, 0.5 * 5050.0);
+                    assert_eq!(files(20 + thread, &path), Ok(0.5 * 5050.0));
                 }
             });
         }

@@ -1,9 +1,10 @@
 //! DCDFLIB: inverse distribution functions, whose zero finder uses jumps through ASSIGN and sets parameters
 //! through ENTRY.
 #![forbid(unsafe_code)]
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as f;
 
 fn main() {
     // A direct call of DINVR in the middle of a search that was never started.

@@ -1,8 +1,9 @@
 //! DVODE: the example in its own documentation.
 #![forbid(unsafe_code)]
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as f;
 
 fn main() {
     let (mut y, mut t, mut istate) = ([1.0, 0.0, 0.0], 0.0, 1);

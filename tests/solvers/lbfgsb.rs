@@ -1,8 +1,9 @@
 //! L-BFGS-B: its own first driver, Rosenbrock's function of 25 variables with bounds.
 #![forbid(unsafe_code)]
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as f;
 
 fn main() {
     const N: usize = 25;

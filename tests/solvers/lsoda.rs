@@ -1,8 +1,9 @@
 //! LSODA: three reactions of very different speed (H. H. Robertson), as in its own example.
 #![forbid(unsafe_code)]
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as f;
 use farfel_runtime::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 

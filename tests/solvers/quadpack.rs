@@ -1,8 +1,9 @@
 //! QUADPACK: known integrals.
 #![forbid(unsafe_code)]
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as f;
 
 fn main() {
     let (mut value, mut error, mut calls, mut ier, mut last) = (0.0, 0.0, 0, 0, 0);

@@ -1,9 +1,10 @@
 //! SLSQP: a quadratic function with linear constraints (Nocedal and Wright, example 16.4), by reverse
 //! communication.
 #![forbid(unsafe_code)]
-mod f {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as f;
 use farfel_runtime::Error;
 
 /// Returns the minimum, or the error.

@@ -93,7 +93,8 @@ C an escape: \u{1b}]0;stolen\u{7} a form feed:\u{c} a right-to-left mark: \u{202
         .filter(|l| l.trim_start().starts_with("pub fn"))
         .map(|l| l.split('(').next().unwrap_or_default().trim().to_owned())
         .collect();
-    assert_eq!(functions, ["pub fn s", "pub fn t"]);
+    // Both are in `raw`, too, as they have shorter forms.
+    assert_eq!(functions, ["pub fn s", "pub fn t"].repeat(2));
 }
 
 /// A directory with a project and other files beside it.

@@ -187,11 +187,12 @@ const KINDS_MAIN: &str = r#"
 //! Calls everything.
 
 /// The Fortran part.
-pub mod fortran {
+pub mod bindings {
     #[allow(dead_code)]
     type Result<T> = std::result::Result<T, String>;
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as fortran;
 use farfel_runtime::{Complex, Error};
 
 fn main() {
@@ -426,9 +427,7 @@ fn main() {
         let result = fortran::add(1.0);
         assert_eq!(result.is_err(), i == 13, "{i}: {result:?}");
     }
-    let (mut total, mut n) = (0.0, 0);
-    fortran::get(&mut total, &mut n);
-    assert_eq!((total, n), (114.0, 14));
+    assert_eq!(fortran::get(), fortran::GetOutput { t: 114.0, m: 14 });
 
     // From many threads at once.
     let mut seen: Vec<i32> = std::thread::scope(|s| {
@@ -466,7 +465,8 @@ fn stop_and_shared_state() {
         .filter(|f| f.contains("FARFEL_LOCK"))
         .filter_map(|f| f.split('(').next())
         .collect();
-    assert_eq!(locked, ["add", "get", "next"]);
+    // The short function of GET calls the one in `raw`, which comes later.
+    assert_eq!(locked, ["add", "next", "get"]);
 }
 
 /// A closure waits for a thread that calls a subprogram with other state, and then continues: with a single
@@ -499,11 +499,9 @@ fn other_state_has_another_lock() {
 mod fortran { farfel_runtime::include_bindings!(); }
 
 fn main() {
-    let mut mean = 0.0;
     let begun = std::time::Instant::now();
     let f = |_| std::thread::spawn(fortran::counter).join().unwrap() as f32;
-    fortran::mean(f, 4, &mut mean);
-    assert_eq!(mean, 2.5);
+    assert_eq!(fortran::mean(f, 4), 2.5);
     assert!(begun.elapsed().as_secs() < 9);
     println!("fine");
 }
@@ -634,10 +632,7 @@ fn two_libraries_in_one_program() {
 fn main() {
     assert_eq!((liba::value(0), libb::value(0), liba::value(0)), (Ok(11), Ok(21), Ok(12)));
     assert!(liba::value(-1).unwrap_err().to_string().contains("with code 1 ("));
-    let (mut i, mut j) = (0, 0);
-    liba::sloppy(&mut i);
-    libb::sloppy(&mut j);
-    assert_eq!((i, j), (1, 2));
+    assert_eq!((liba::sloppy(), libb::sloppy()), (1, 2));
 }
 "#,
     );

@@ -306,9 +306,10 @@ C     Sections, LOGICAL arrays, columns, COMMON.
 // `unsafe` in generated bindings does not count as the crate's own.
 const MAIN: &str = r#"
 #![forbid(unsafe_code)]
-mod fortran {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as fortran;
 use farfel_runtime::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, set_hook};
 
@@ -668,9 +669,10 @@ C     Not covered: a derivative of a derivative.
 
 const MAIN_UNEDITED: &str = r#"
 #![forbid(unsafe_code)]
-mod fortran {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as fortran;
 
 fn main() {
     let a = 2.0;
@@ -838,9 +840,10 @@ C     A derivative of a derivative.
 
 const MAIN_WITH_DERIVATIVES: &str = r#"
 #![forbid(unsafe_code)]
-mod fortran {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as fortran;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, set_hook};
 
 fn close(a: f64, b: f64) {

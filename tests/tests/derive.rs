@@ -72,9 +72,10 @@ C     X is a result and an argument.
 
 const MAIN: &str = r#"
 #![forbid(unsafe_code)]
-mod fortran {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
+use bindings::raw as fortran;
 
 fn close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{a} is not {b}");
@@ -250,15 +251,11 @@ fn the_page_is_right() {
     farfel_runtime::include_bindings!();
 }}
 fn main() -> Result<(), Box<dyn std::error::Error>> {{
-    let (n, x) = (2, [1.0, 2.0]);
+    let x = [1.0, 2.0];
     {}
-    println!(\"{{value}} {{gradient:?}}\");
-    let mut product = [0.0; 2];
-    fortran::cost_hvp(n, &x, &[1.0, 10.0], &mut gradient, &mut product)?;
-    println!(\"{{product:?}}\");
-    let (mut f, mut by_x, mut by_p) = (0.0, 0.0, 0.0);
-    fortran::model_jacobian(3.0, 5.0, &mut f, &mut by_x, &mut by_p);
-    println!(\"{{f}} {{by_x}} {{by_p}}\");
+    println!(\"{{:?}}\", fortran::cost_hvp(&x, &[1.0, 10.0])?.x_hvp);
+    let model = fortran::model_jacobian(3.0, 5.0);
+    println!(\"{{}} {{}} {{}}\", model.f, model.f_by_x, model.f_by_p);
     Ok(())
 }}
 ",

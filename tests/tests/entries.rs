@@ -56,7 +56,7 @@ fn main() {
     assert_eq!(p.run(), "0 true\n");
     assert_eq!(
         p.bindings().matches("pub fn").count(),
-        3,
+        4,
         "{}",
         p.bindings()
     );

@@ -192,9 +192,7 @@ fn derivatives_run_in_threads() {
         "mod fortran { farfel_runtime::include_bindings!(); }
 fn one() -> Vec<f64> {
     let x: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.01).collect();
-    let (mut y, mut jacobian) = (vec![0.0; 40], vec![0.0; 1600]);
-    fortran::jac(&x, &mut y, &mut jacobian).unwrap();
-    jacobian
+    fortran::jac(&x).unwrap().y_by_x.into_vec()
 }
 fn main() {
     let right = one();

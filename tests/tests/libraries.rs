@@ -159,8 +159,7 @@ const MAIN: &str = r#"mod own {
 }
 
 fn main() {
-    let (mut p, mut dp, mut e, mut de) = (0.0, 0.0, 0.0, 0.0);
-    own::peaks(0.8, &mut p, &mut dp, &mut e, &mut de);
+    let own::PeaksOutput { p, dp, e, de } = own::peaks(0.8);
     // p is x with x**3 = a, so dp/da = 1/(3 x**2).
     println!("{:.9} {:.9}", f64::powi(p, 3), dp * 3.0 * p * p);
     // e - b sin e = 1, so de/db = sin e / (1 - b cos e).

@@ -410,8 +410,7 @@ note: `farfel check` looks for errors, `farfel build` builds the library
     write(
         &project,
         "tests/cubes.rs",
-        "#[test]\nfn cubes() {\n    let (mut x, mut y) = (2.0, 0.0);\n    \
-         taken_over::cube(x, &mut y);\n    x = y;\n    assert_eq!(x, 8.0);\n}\n",
+        "#[test]\nfn cubes() {\n    assert_eq!(taken_over::cube(2.0), 8.0);\n}\n",
     );
     farfel(&project).args(["test", "-q"]).assert().success();
 }

@@ -1,11 +1,10 @@
-//! Short functions in front of those with all arguments: `signatures = "rust"`.
+//! Short functions in front of those with all arguments.
 
 mod support;
 use support::Project;
 
 const SETTINGS: &str = "
 [package.metadata.farfel]
-signatures = 'rust'
 unchecked = ['peek']
 
 [package.metadata.farfel.derive]
@@ -42,8 +41,13 @@ fn short_functions_call_those_with_all_arguments() {
     );
     let bindings = p.bindings();
     let (short, raw) = bindings.split_once("\npub mod raw {").unwrap();
-    // What touches Fortran is in the raw functions alone.
-    assert!(!short.contains("farfel_call"), "{short}");
+    // Each subprogram is called in one place, and documented in one place.
+    assert_eq!(
+        bindings.matches("farfel_call(").count(),
+        2 * bindings.matches("fn farfel_call(").count()
+    );
+    let about = "/// The scalar product of X and Y.\n";
+    assert_eq!(bindings.matches(about).count(), 1, "{bindings}");
     // One that is not checked is not checked under either name.
     let peek =
         "fn peek(x: &[f64], i: i32) -> ::core::result::Result<f64, ::farfel_runtime::Error> {";
@@ -86,8 +90,6 @@ fn main() {
 #[test]
 fn faulty_tables() {
     let settings = "
-[package.metadata.farfel]
-signatures = 'rust'
 [package.metadata.farfel.signature]
 dott = { keep = ['n'] }
 ";
@@ -98,8 +100,6 @@ dott = { keep = ['n'] }
     assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
 
     let settings = "
-[package.metadata.farfel]
-signatures = 'rust'
 [package.metadata.farfel.signature]
 dot = { keep = ['m'] }
 hybrd1 = { workspaces = ['wa(2*k)'], errors = { info = 'positive' } }
@@ -115,18 +115,13 @@ hybrd1 = { workspaces = ['wa(2*k)'], errors = { info = 'positive' } }
         assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
     }
 
-    let settings = "[package.metadata.farfel]\nsignature = { dot = { keep = ['n'] } }\n";
+    let settings = "[package.metadata.farfel]\nsignatures = 'fortran'\nsignature = { dot = { keep = ['n'] } }\n";
     let p = project("useless_signatures", settings);
     p.file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
     let ran = p.cargo(&["build"]);
-    let expected = "functions have all arguments without `signatures = \"rust\"`";
+    let expected = "functions have all arguments with `signatures = \"fortran\"`";
     assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
 }
-
-const RUST: &str = "
-[package.metadata.farfel]
-signatures = 'rust'
-";
 
 /// A program of its own, whose Fortran and Rust have the same name.
 #[track_caller]
@@ -157,7 +152,7 @@ kept = { keep = ['lda'] }
 fn nothing_is_lost() {
     fine(
         "hard_signatures",
-        &format!("{RUST}{HARD_SETTINGS}"),
+        HARD_SETTINGS,
         HARD,
         include_str!("../signatures/hard.rs"),
     );
@@ -166,7 +161,7 @@ fn nothing_is_lost() {
 /// Short functions are `unsafe` where those with all arguments are, and check sizes nevertheless.
 #[test]
 fn unchecked() {
-    let settings = format!("{RUST}unchecked = true\n{HARD_SETTINGS}");
+    let settings = format!("\n[package.metadata.farfel]\nunchecked = true\n{HARD_SETTINGS}");
     let bindings = fine(
         "unchecked_signatures",
         &settings,
@@ -202,7 +197,9 @@ fn main() {
 /// Floating-point exceptions are errors of short functions, too, whose results are not returned then.
 #[test]
 fn floating_point_errors() {
-    let settings = format!("{RUST}float-errors = ['invalid', 'zero', 'overflow']\n{HARD_SETTINGS}");
+    let settings = format!(
+        "\n[package.metadata.farfel]\nfloat-errors = ['invalid', 'zero', 'overflow']\n{HARD_SETTINGS}"
+    );
     fine(
         "float_signatures",
         &settings,
@@ -226,7 +223,7 @@ fn main() {
 /// Methods return several results, and matrices.
 #[test]
 fn instances() {
-    let settings = format!("{RUST}instance = 'Model'\n{HARD_SETTINGS}");
+    let settings = format!("\n[package.metadata.farfel]\ninstance = 'Model'\n{HARD_SETTINGS}");
     fine(
         "instance_signatures",
         &settings,
@@ -259,7 +256,7 @@ fn main() {
 fn ordinary_subprograms() {
     fine(
         "shapes_of_signatures",
-        RUST,
+        "",
         include_str!("../signatures/shapes.f"),
         include_str!("../signatures/shapes.rs"),
     );
@@ -293,16 +290,14 @@ fn shown(bindings: &str) -> String {
 /// Nonlinear least squares, with the argument lists and comments of MINPACK.
 #[test]
 fn as_minpack() {
-    let settings = format!(
-        "{RUST}
+    let settings = "
 [package.metadata.farfel.signature]
-fdjac2 = {{ outputs = ['fjac(m, n)'] }}
-lmdif1 = {{ workspaces = ['wa(m*n + n*n + 2*n + m)'], errors = {{ info = '/= 1' }} }}
-"
-    );
+fdjac2 = { outputs = ['fjac(m, n)'] }
+lmdif1 = { workspaces = ['wa(m*n + n*n + 2*n + m)'], errors = { info = '/= 1' } }
+";
     let bindings = fine(
         "like_minpack",
-        &settings,
+        settings,
         include_str!("../signatures/minpack.f"),
         include_str!("../signatures/minpack.rs"),
     );
@@ -312,38 +307,36 @@ lmdif1 = {{ workspaces = ['wa(m*n + n*n + 2*n + m)'], errors = {{ info = '/= 1' 
 /// Linear algebra, with the argument lists and comments of LAPACK, new and old.
 #[test]
 fn as_lapack() {
-    let settings = format!(
-        "{RUST}
+    let settings = "
 [package.metadata.farfel.signature]
-dgetrf = {{ shapes = ['a(m, n)'] }}
-dsyev = {{ shapes = ['a(n, n)'], workspaces = ['work(max(1, 3*n - 1))'] }}
-dlange = {{ shapes = ['a(m, n)'] }}
-dgemv = {{ shapes = ['a(m, n)'] }}
-dlacpy = {{ shapes = ['a(m, n)'], outputs = ['b(m, n)'] }}
-"
-    );
+dgetrf = { shapes = ['a(m, n)'] }
+dsyev = { shapes = ['a(n, n)'], workspaces = ['work(max(1, 3*n - 1))'] }
+dlange = { shapes = ['a(m, n)'] }
+dgemv = { shapes = ['a(m, n)'] }
+dlacpy = { shapes = ['a(m, n)'], outputs = ['b(m, n)'] }
+";
     let bindings = fine(
         "like_lapack",
-        &settings,
+        settings,
         include_str!("../signatures/lapack.f"),
         include_str!("../signatures/lapack.rs"),
     );
+    // A function that cannot be shorter is the same in `raw`.
+    assert!(bindings.contains("\npub use super::lsame;\n"), "{bindings}");
     insta::assert_snapshot!(shown(&bindings));
 }
 
 /// Quadrature and interpolation, as QUADPACK and old books have them.
 #[test]
 fn as_quadpack() {
-    let settings = format!(
-        "{RUST}
+    let settings = "
 [package.metadata.farfel.signature]
-dqag = {{ workspaces = ['iwork', 'work(4*limit)'], errors = {{ ier = '/= 0' }} }}
-spline = {{ outputs = ['y2'], workspaces = ['u'] }}
-"
-    );
+dqag = { workspaces = ['iwork', 'work(4*limit)'], errors = { ier = '/= 0' } }
+spline = { outputs = ['y2'], workspaces = ['u'] }
+";
     let bindings = fine(
         "like_quadpack",
-        &settings,
+        settings,
         include_str!("../signatures/quadpack.f"),
         include_str!("../signatures/quadpack.rs"),
     );

@@ -17,23 +17,22 @@ struct Returned {
     outputs: Vec<(usize, String)>,
 }
 
-/// Generates a short function, or a re-export of the raw function if all arguments stay as they are.
+/// Generates what the module `raw` has for a function that has all arguments under its own name.
+pub(super) fn reexport(function: &RawFunction) -> String {
+    let name = &function.function;
+    match &function.returns {
+        Some(returns) => format!("pub use super::{{{name}, {returns}}};\n"),
+        None => format!("pub use super::{name};\n"),
+    }
+}
+
+/// Generates a short function.
 pub(super) fn function(
     unit: &Unit,
     signature: &Signature,
     raw: &RawFunction,
     document: Document,
 ) -> String {
-    let function = &raw.function;
-    let given = signature.roles.iter().all(|r| *r == Role::Given);
-    let same = given && signature.statuses.is_empty() && signature.views.is_empty();
-    if same && raw.instance.is_none() {
-        let with = match &raw.returns {
-            Some(returns) => format!("{{{function}, {returns}}}"),
-            None => function.clone(),
-        };
-        return format!("#[doc(inline)]\n#[allow(unused_imports)]\npub use self::raw::{with};\n");
-    }
     let short = ShortFunction {
         unit,
         signature,

@@ -1,5 +1,4 @@
-//! Short signatures, with only the arguments that the caller must supply: `signatures = "rust"` in
-//! the settings.
+//! Short signatures, with only the arguments that the caller must supply.
 //!
 //! The function with all arguments of a subprogram remains, in the module `raw`. A short function
 //! only calls it. Everything that soundness depends on is checked in the raw function, so the worst
@@ -57,6 +56,14 @@ pub(crate) struct Signature {
     pub(super) about: Vec<Vec<String>>,
     /// The status arguments.
     pub(super) statuses: Vec<Status>,
+}
+
+impl Signature {
+    /// Whether the function has all arguments as they are in Fortran.
+    pub(super) fn has_all_arguments(&self) -> bool {
+        let given = self.roles.iter().all(|r| *r == Role::Given);
+        given && self.statuses.is_empty() && self.views.is_empty()
+    }
 }
 
 /// The treatment of an argument.
@@ -167,8 +174,8 @@ impl Bounds {
     }
 }
 
-/// Determines the signatures of the subprograms that Rust can call; none if the settings do not ask
-/// for short ones.
+/// Determines the signatures of the subprograms that Rust can call; none if the settings ask for all
+/// arguments.
 ///
 /// # Errors
 ///

@@ -26,19 +26,8 @@ impl Morse {
         &self,
         distances: &[f64],
     ) -> Result<(Vec<f64>, Vec<f64>), farfel_runtime::Error> {
-        let n = i32::try_from(distances.len()).unwrap_or(i32::MAX);
-        let mut energies = vec![0.0; distances.len()];
-        let mut forces = vec![0.0; distances.len()];
-        fortran::morse(
-            self.depth,
-            self.steepness,
-            self.rest,
-            n,
-            distances,
-            &mut energies,
-            &mut forces,
-        )?;
-        Ok((energies, forces))
+        let pairs = fortran::morse(self.depth, self.steepness, self.rest, distances)?;
+        Ok((pairs.e, pairs.f))
     }
 }
 
