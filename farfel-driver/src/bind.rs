@@ -471,7 +471,7 @@ impl Bindings<'_> {
         let locked = self.lock(unit).is_some();
         let short = short::function(unit, signature, &raw, &|text, about, errors| {
             let head = head(unit);
-            self.documentation(text, unit, &args, locked, head, about, errors);
+            self.documentation(text, unit, &args, locked, [&head, about, errors]);
         });
         (short, Some(text))
     }
@@ -536,7 +536,7 @@ impl Bindings<'_> {
             (true, None) => with_all_arguments(&format!("{function}()")),
             (true, Some(name)) => with_all_arguments(&format!("{name}::{function}()")),
         };
-        self.documentation(&mut t, unit, &args, lock.is_some(), head, &[], &[]);
+        self.documentation(&mut t, unit, &args, lock.is_some(), [&head, &[], &[]]);
         t.push_str("#[allow(dead_code, non_snake_case, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         // The macro adds `pub unsafe`.
         let visible = if exposed.is_some() { "" } else { "pub " };
@@ -881,13 +881,11 @@ impl Bindings<'_> {
         unit: &Unit,
         args: &[&Argument],
         locked: bool,
-        head: Vec<String>,
-        about: &[String],
-        errors: &[String],
+        [head, about, errors]: [&[String]; 3],
     ) {
         let fails = self.facts.fails.contains(&unit.name);
         let stops = self.facts.stops.contains(&unit.name);
-        let mut lines = head;
+        let mut lines = head.to_vec();
         lines.push(String::new());
         lines.push("```text".into());
         lines.push(signature(unit));

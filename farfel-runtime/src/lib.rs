@@ -68,6 +68,7 @@
 
 mod arrays;
 mod closure;
+mod dimensions;
 mod end;
 mod error;
 mod lock;
@@ -81,12 +82,13 @@ pub use arrays::{
     text_of, to_logicals, truths,
 };
 pub use closure::{Area, Copied, Given, Lent, Slot};
+pub use dimensions::{Array, ArrayMut, OwnedArray};
 pub use end::{catch_end, expect_no_end};
 pub use error::Error;
 pub use lock::{Guard, Lock};
 pub use matrix::{Matrix, MatrixMut, OwnedMatrix};
 pub use num_complex::{self, Complex};
-pub use sizes::{agree, dense, fits, size, zero_matrix, zeros};
+pub use sizes::{agree, dense, fits, size, zero_array, zero_matrix, zeros};
 pub use state::State;
 
 /// Wraps the code in generated bindings that crosses the border to Fortran. The macro supplies the

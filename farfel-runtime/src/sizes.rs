@@ -2,7 +2,7 @@
 //! sizes and create arrays.
 
 use crate::elements;
-use crate::{Error, OwnedMatrix};
+use crate::{Error, OwnedArray, OwnedMatrix};
 
 /// Converts a size to a Fortran INTEGER.
 ///
@@ -70,7 +70,7 @@ pub fn agree(
     }
 }
 
-/// Checks that a count of a matrix (rows or columns) is what its declaration says.
+/// Checks that an extent of an array, such as the rows of a matrix, is what its declaration says.
 ///
 /// # Errors
 ///
@@ -158,6 +158,26 @@ pub fn zero_matrix<T: Clone + Default>(
         .map_err(|_| no_memory(declaration))
 }
 
+/// Returns an array of zeros with these bounds, a pair for each dimension.
+///
+/// ```
+/// let c = farfel_runtime::zero_array::<f64, 3>("C(0:L, M, N)", [(0, 2), (1, 4), (1, 5)])?;
+/// assert_eq!((c.extents(), c[[2, 3, 4]]), ([3, 4, 5], 0.0));
+/// # Ok::<(), farfel_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Memory`] if there is no memory for it. `declaration` is the Fortran declaration.
+pub fn zero_array<T: Clone + Default, const N: usize>(
+    declaration: &'static str,
+    bounds: [(i64, i64); N],
+) -> Result<OwnedArray<T, N>, Error> {
+    let data = zeros(declaration, &bounds)?;
+    let extents = bounds.map(|pair| elements(&[pair]));
+    OwnedArray::new(data, extents).map_err(|_| no_memory(declaration))
+}
+
 fn no_memory(declaration: &'static str) -> Error {
     Error::Memory {
         statement: declaration.to_owned(),
@@ -214,5 +234,9 @@ mod tests {
         assert_eq!((none.rows(), none.columns()), (3, 0));
         let large = |n| zero_matrix::<f64>("C(N, M)", [(1, i64::MAX), (1, n)]);
         assert!(large(0).is_err() && large(i64::MAX).is_err());
+        let large = |n| zero_array::<f64, 3>("C(N, N, M)", [(1, n), (1, i64::MAX), (1, 0)]);
+        assert!(large(0).is_err() && large(i64::MAX).is_err());
+        let none = zero_array::<f64, 3>("C(L, M, N)", [(1, 3), (1, -1), (0, 2)]).unwrap();
+        assert_eq!(none.extents(), [3, 0, 3]);
     }
 }

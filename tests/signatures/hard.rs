@@ -49,7 +49,7 @@ fn main() {
     assert_eq!(fortran::filled(-5), Ok(vec![]));
     assert_eq!(fortran::filled(i32::MIN), Ok(vec![]));
     let none = fortran::square(-1).unwrap();
-    assert_eq!((none.a.rows(), none.a.columns(), none.l.len()), (0, 0, 0));
+    assert_eq!((none.a.rows(), none.a.columns(), none.l.as_slice().len()), (0, 0, 0));
     assert_eq!(said(fortran::square(i32::MAX)), "A(N, N) failed");
     assert_eq!(said(fortran::long(i64::MAX)), "A(N, N) failed");
     assert_eq!(said(fortran::needs(i32::MAX)), "WORK(N, N) failed");

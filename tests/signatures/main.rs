@@ -127,7 +127,7 @@ fn main() {
     let table = fortran::table(2).unwrap();
     assert_eq!(format!("{:?}", table.t), "[[-1, 0, 1], [9, 10, 11], [19, 20, 21]]");
     assert!(table.even[(0, 1)] && !table.even[(1, 2)]);
-    assert_eq!(table.l, [1; 8]);
+    assert_eq!((table.l.extents(), table.l.as_slice()), ([2; 3], &[1; 8][..]));
     assert_eq!(fortran::table(-3).unwrap().t.rows(), 0);
 
     // Derivatives take over what is said of the function.

@@ -290,6 +290,19 @@ C     A := A**T
    10 A(J, I) = T
       END
 
+C     The sums of A over its last dimension, and twice A behind a plane of zeros.
+      SUBROUTINE CUBE(L, M, N, A, LDB, B, S, C)
+      DOUBLE PRECISION A(L, M, N), B(LDB, M, *), S(L, M), C(0:L, M, N)
+      B(1, 1, 1) = B(1, 1, 1) + LDB
+      S = 0
+      C = 0
+      DO 10 K = 1, N
+      DO 10 J = 1, M
+      DO 10 I = 1, L
+        S(I, J) = S(I, J) + A(I, J, K)
+   10 C(I, J, K) = 2*A(I, J, K)
+      END
+
 C     Names with two underscores.
       SUBROUTINE A__B(X__Y, Z_)
       INTEGER X__Y(2), Z_

@@ -4,7 +4,7 @@ mod fortran {
     farfel_runtime::include_bindings!();
 }
 
-use farfel_runtime::{Complex, Matrix, MatrixMut};
+use farfel_runtime::{Array, Complex, Matrix, MatrixMut, OwnedArray};
 use fortran::{F_1Return, F1Return, RootsReturn};
 
 fn main() {
@@ -69,9 +69,9 @@ fn main() {
     assert_eq!(fortran::outer(&[1.0, 2.0], &[3.0, 4.0, 5.0]).unwrap().column(2), [5.0, 10.0]);
 
     // A driver: what the subprogram that it calls sets is its result.
-    let smooth = fortran::smooth(&[3.0, 6.0, 9.0], &mut [0.0; 6]).unwrap();
+    let smooth = fortran::smooth(&[3.0, 6.0, 9.0], 6).unwrap();
     assert_eq!((smooth.y, smooth.iwork), (vec![4.0, 6.0, 8.0], vec![1, 1, 2]));
-    assert!(fortran::smooth(&[3.0, 6.0, 9.0], &mut [0.0; 5]).is_err());
+    assert!(fortran::smooth(&[3.0, 6.0, 9.0], 5).is_err());
 
     // Names.
     let names = fortran::r#match(&[1.5, 2.5]).unwrap();
@@ -104,5 +104,20 @@ fn main() {
     let upper = MatrixMut::with_leading_dimension(&mut a, 2, 2, 3).unwrap();
     assert_eq!(fortran::transp(2, upper), Ok(()));
     assert_eq!(a, [1.0, 4.0, 3.0, 2.0, 5.0, 6.0]);
+
+    // Three dimensions.
+    let data: Vec<f64> = (0..24).map(f64::from).collect();
+    let a = Array::new(&data, [2, 3, 4]).unwrap();
+    let mut b = OwnedArray::new(vec![1.0; 12], [4, 3, 1]).unwrap();
+    let cube = fortran::cube(a, b.view_mut()).unwrap();
+    assert_eq!((b[[0, 0, 0]], b[[1, 0, 0]]), (5.0, 1.0));
+    assert_eq!((cube.s.column(0), cube.s.column(2)), (&[36.0, 40.0][..], &[52.0, 56.0][..]));
+    assert_eq!(cube.c.extents(), [3, 3, 4]);
+    assert_eq!((cube.c[[0, 1, 1]], cube.c[[2, 1, 3]]), (0.0, 2.0 * a[[1, 1, 3]]));
+    let mut short = OwnedArray::new(vec![1.0; 8], [4, 2, 1]).unwrap();
+    assert_eq!(
+        fortran::cube(a, short.view_mut()).unwrap_err().to_string(),
+        "cube: argument `b` has 2 elements in dimension 2, and must have 3, as `a` has"
+    );
     println!("fine");
 }

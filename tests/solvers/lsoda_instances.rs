@@ -38,7 +38,7 @@ impl Run {
         solver
             .lsoda(
                 rates, &mut [3], &mut self.y, &mut self.t, tout, 2, &[1e-4], &[1e-6, 1e-10, 1e-6], 1,
-                &mut self.istate, 0, &mut self.rwork, 70, &mut self.iwork, 23, none, 2,
+                &mut self.istate, 0, &mut self.rwork, &mut self.iwork, none, 2,
             )
             .unwrap();
     }

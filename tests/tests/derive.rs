@@ -76,6 +76,7 @@ mod bindings {
     farfel_runtime::include_bindings!();
 }
 use bindings::raw as fortran;
+use farfel_runtime::Matrix;
 
 fn close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{a} is not {b}");
@@ -140,6 +141,9 @@ fn main() {
     for j in 0..n { close(sx[j], of_sum[j]) }
     for j in 0..6 { close(sp[j], of_sum[n + j]) }
     close(sc, of_sum[n + 6]);
+    // What the short function returns has the dimensions of F and of P.
+    let short = bindings::resid_jacobian(2, &x, Matrix::new(&p, 2, 3).unwrap(), c, 3).unwrap();
+    assert_eq!((short.f_by_p.extents(), short.f_by_p.as_slice()), ([3, 2, 3], &fp[..]));
 
     // The same by its rows.
     let forward = (fx, fp, fc, sx, sp, sc);

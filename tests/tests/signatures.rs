@@ -252,6 +252,31 @@ fn main() {
     );
 }
 
+/// With all arguments, functions are as in `raw`, and methods where there is state.
+#[test]
+fn all_arguments() {
+    let settings = "\n[package.metadata.farfel]\nsignatures = 'fortran'\ninstance = 'Model'\n";
+    let bindings = fine(
+        "all_arguments",
+        settings,
+        HARD,
+        "#![forbid(unsafe_code)]
+mod fortran { farfel_runtime::include_bindings!(); }
+fn main() {
+    let mut model = fortran::Model::new();
+    let mut y = [7.0; 3];
+    model.resize(2);
+    model.shared(&mut y).unwrap();
+    assert_eq!(y, [1.0, 2.0, 7.0]);
+    fortran::filled(3, &mut y).unwrap();
+    assert_eq!(y, [1.0, 2.0, 3.0]);
+    println!(\"fine\");
+}
+",
+    );
+    assert!(!bindings.contains("mod raw"), "{bindings}");
+}
+
 #[test]
 fn ordinary_subprograms() {
     fine(

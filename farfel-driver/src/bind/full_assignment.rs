@@ -1,5 +1,5 @@
-//! Finds arrays of which a subprogram sets every element before it reads any, so that callers need
-//! not initialize them.
+//! Finds arrays whose elements need no values when a subprogram is called: results, of which it sets every
+//! element, and work arrays.
 
 use farfel_lang::effects::Assigned;
 use farfel_lang::flow::FlowGraph;
@@ -18,6 +18,8 @@ pub(super) struct FullAssignments<'p> {
     assigned: &'p Assigned,
     /// The answers, by unit and position.
     known: RefCell<HashMap<(Name, usize), bool>>,
+    /// The same for the question whether values on entry are used.
+    unneeded: RefCell<HashMap<(Name, usize), bool>>,
 }
 
 impl<'p> FullAssignments<'p> {
@@ -26,6 +28,7 @@ impl<'p> FullAssignments<'p> {
             program,
             assigned,
             known: RefCell::default(),
+            unneeded: RefCell::default(),
         }
     }
 
@@ -34,21 +37,82 @@ impl<'p> FullAssignments<'p> {
     /// assignment to the whole array, by loops over the declared bounds, by assignments to each
     /// element of an array of constant size, or by a call of something that does.
     pub(super) fn is_fully_assigned(&self, unit: &Unit, array: SymId) -> bool {
-        let Some(position) = unit.arg_position(array) else {
-            return false;
-        };
-        let key = (unit.name.clone(), position);
-        if let Some(known) = self.known.borrow().get(&key) {
-            return *known;
-        }
-        // For the calls of a recursive unit to itself.
-        self.known.borrow_mut().insert(key.clone(), false);
-        let found = self.find(unit, array);
-        self.known.borrow_mut().insert(key, found);
-        found
+        answer(&self.known, unit, array, &|| {
+            let Some(flow) = self.flow(unit, array) else {
+                return false;
+            };
+            let mut found = self.setting(unit, &flow, array).into_iter();
+            found.any(|node| is_first(&flow, node, array)) || sets_each(unit, &flow, array)
+        })
     }
 
-    fn find(&self, unit: &Unit, array: SymId) -> bool {
+    /// Checks whether a unit uses no value that an element of a dummy array has on entry. Every path sets all
+    /// of the array before using it in any other way, as for [`Self::is_fully_assigned`], ends before, or
+    /// only passes the array or pieces of it, such as `W(N + 1)`, to subprograms of which the same holds.
+    pub(super) fn needs_no_values(&self, unit: &Unit, array: SymId) -> bool {
+        answer(&self.unneeded, unit, array, &|| {
+            let Some(flow) = self.flow(unit, array) else {
+                return false;
+            };
+            let setting = self.setting(unit, &flow, array);
+            let within = |at: usize| {
+                let inside = |node: &usize| flow.nodes_within(*node).contains(&at);
+                setting.iter().any(inside)
+            };
+            all_paths(
+                &flow,
+                vec![flow.entry],
+                &mut |at| match flow.stmts.get(at) {
+                    _ if setting.contains(&at) => Step::End,
+                    Some(_) if within(at) => Step::Fail,
+                    Some(s) if touches(s, array) && !self.only_passes(unit, s, array) => Step::Fail,
+                    _ => Step::GoOn,
+                },
+            )
+        })
+    }
+
+    /// Checks whether a statement is a call that gets the array or pieces of it, all of them for arrays that
+    /// need no values, and does not use the array otherwise.
+    fn only_passes(&self, unit: &Unit, stmt: &Stmt, array: SymId) -> bool {
+        let StmtKind::Call(callee, args) = &stmt.kind else {
+            return false;
+        };
+        let target = &unit.symbols[*callee];
+        let Some(called) = self.program.unit(&target.name) else {
+            return false;
+        };
+        let mut having = args.iter().enumerate().filter(|(_, a)| mentions(a, array));
+        target.storage_class == StorageClass::Global
+            && called.args.len() == args.len()
+            && !has_otherwise(stmt, array)
+            && having.all(|(position, actual)| {
+                let piece = match &actual.kind {
+                    ExprKind::Var(s) => *s == array,
+                    ExprKind::Element(s, subscripts) => {
+                        *s == array && !subscripts.iter().any(|e| mentions(e, array))
+                    }
+                    _ => false,
+                };
+                let dummy = called.args[position].sym();
+                piece
+                    && dummy.is_some_and(|dummy| {
+                        let there = &called.symbols[dummy];
+                        there.is_array()
+                            && there.ty == unit.symbols[array].ty
+                            && self.needs_no_values(called, dummy)
+                    })
+            })
+    }
+
+    /// Returns the nodes of statements that set all of an array.
+    fn setting(&self, unit: &Unit, flow: &FlowGraph, array: SymId) -> Vec<usize> {
+        let sets = |node: &usize| !flow.masked[*node] && self.sets_all(unit, flow, *node, array);
+        (0..flow.stmts.len()).filter(sets).collect()
+    }
+
+    /// Returns the control flow of a unit, unless there are uses of the array that it does not show.
+    fn flow<'u>(&self, unit: &'u Unit, array: SymId) -> Option<FlowGraph<'u>> {
         let mut blocks = false;
         let mut entry = None;
         walk_block(&unit.body, &mut |s| match &s.kind {
@@ -62,13 +126,11 @@ impl<'p> FullAssignments<'p> {
             _ => false,
         });
         if blocks || hidden || !unit.nested.is_empty() || !self.has_firm_bounds(unit, array) {
-            return false;
+            return None;
         }
         let mut flow = FlowGraph::of(unit);
         flow.enter_at(entry);
-        let sets = |node: usize| !flow.masked[node] && self.sets_all(unit, &flow, node, array);
-        let mut found = (0..flow.stmts.len()).filter(|node| sets(*node));
-        found.any(|node| is_first(&flow, node, array)) || sets_each(unit, &flow, array)
+        Some(flow)
     }
 
     /// Checks whether nothing assigns the variables in the bounds of an array.
@@ -142,6 +204,39 @@ impl<'p> FullAssignments<'p> {
             && there.dims.iter().zip(&here.dims).all(matching)
             && self.is_fully_assigned(called, dummy)
     }
+}
+
+/// Looks up what is known about a dummy array, or finds out.
+fn answer(
+    known: &RefCell<HashMap<(Name, usize), bool>>,
+    unit: &Unit,
+    array: SymId,
+    find: &dyn Fn() -> bool,
+) -> bool {
+    let Some(position) = unit.arg_position(array) else {
+        return false;
+    };
+    let key = (unit.name.clone(), position);
+    if let Some(known) = known.borrow().get(&key) {
+        return *known;
+    }
+    // For the calls of a recursive unit to itself.
+    known.borrow_mut().insert(key.clone(), false);
+    let found = find();
+    known.borrow_mut().insert(key, found);
+    found
+}
+
+/// Checks whether a unit passes pieces of an array to other subprograms: `CALL SUB(W, W(N + 1))`.
+pub(super) fn is_divided(unit: &Unit, array: SymId) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Call(_, args) = &s.kind {
+            let is_piece = |a: &Expr| matches!(&a.kind, ExprKind::Element(s, _) if *s == array);
+            found |= args.iter().any(is_piece);
+        }
+    });
+    found
 }
 
 /// What a walk along the paths of a unit does at a node.

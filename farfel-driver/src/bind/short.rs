@@ -154,14 +154,19 @@ impl ShortFunction<'_> {
 
     /// Returns the type of an argument that the caller passes.
     fn ty(&self, position: usize, a: &Argument) -> String {
-        if !self.signature.views.contains_key(&position) {
+        let Some(view) = self.signature.views.get(&position) else {
             return a.rust.clone();
-        }
-        let matrix = match a.rust.starts_with("&mut") {
-            true => "MatrixMut",
-            false => "Matrix",
         };
-        format!("::farfel_runtime::{matrix}<'_, {}>", element(&a.rust))
+        let mutable = if a.rust.starts_with("&mut") {
+            "Mut"
+        } else {
+            ""
+        };
+        let element = element(&a.rust);
+        match view.rank {
+            2 => format!("::farfel_runtime::Matrix{mutable}<'_, {element}>"),
+            rank => format!("::farfel_runtime::Array{mutable}<'_, {element}, {rank}>"),
+        }
     }
 
     /// Returns the array of a source, and the expression for the size that it provides.
@@ -173,6 +178,7 @@ impl ShortFunction<'_> {
             Measure::Columns => "columns()",
             // Fortran code expects a leading dimension of at least 1.
             Measure::Leading => "leading_dimension().max(1)",
+            Measure::Extent(dimension) => &format!("extents()[{dimension}]"),
         };
         Some((a, format!("{}.{method}", a.name)))
     }
@@ -192,7 +198,7 @@ impl ShortFunction<'_> {
         )
     }
 
-    /// Generates checks of the matrix extents that do not themselves determine arguments.
+    /// Generates checks of the extents that do not themselves determine arguments.
     fn shapes(&self) -> String {
         let mut t = String::new();
         for (position, a) in self.given() {
@@ -312,10 +318,14 @@ impl ShortFunction<'_> {
                         pointee(&a.rust)
                     );
                 }
-                Role::Output(Some(bounds)) if bounds.is_matrix() => {
+                Role::Output(Some(bounds)) if bounds.rank() > 1 => {
+                    let zeros = match bounds.rank() {
+                        2 => "zero_matrix",
+                        _ => "zero_array",
+                    };
                     let _ = writeln!(
                         t,
-                        "    let mut {}: {} = ::farfel_runtime::zero_matrix(\"{}\", [{}])?;",
+                        "    let mut {}: {} = ::farfel_runtime::{zeros}(\"{}\", [{}])?;",
                         a.name,
                         allocated(a, bounds),
                         bounds.shown,
@@ -354,7 +364,7 @@ impl ShortFunction<'_> {
             }
             Role::Given if self.signature.views.contains_key(&p) => format!("{}.data()", a.name),
             Role::Given | Role::Size(_) | Role::Length(_) | Role::Leading(_) => a.name.clone(),
-            Role::Output(Some(bounds)) if bounds.is_matrix() => {
+            Role::Output(Some(bounds)) if bounds.rank() > 1 => {
                 format!("{}.as_mut_slice()", a.name)
             }
             _ if a.rust.starts_with("&mut") => format!("&mut {}", a.name),
@@ -407,12 +417,18 @@ impl ShortFunction<'_> {
     /// Returns the sources of a size in words.
     fn sizes(&self, sources: &[SizeSource]) -> String {
         let mut list: Vec<String> = Vec::new();
-        for what in [
+        let mut measures = vec![
             Measure::Elements,
             Measure::Rows,
             Measure::Columns,
             Measure::Leading,
-        ] {
+        ];
+        for source in sources {
+            if !measures.contains(&source.what) {
+                measures.push(source.what);
+            }
+        }
+        for what in measures {
             let of_what = sources.iter().filter(|s| s.what == what);
             let names: Vec<String> = of_what
                 .filter_map(|s| self.argument(s.position))
@@ -420,6 +436,7 @@ impl ShortFunction<'_> {
                 .collect();
             let what = match what {
                 Measure::Leading => "leading dimension".to_owned(),
+                Measure::Extent(dimension) => format!("extent {}", dimension + 1),
                 other => format!("number of {}", other.words()),
             };
             if !names.is_empty() {
@@ -466,7 +483,7 @@ impl ShortFunction<'_> {
         }
         if !self.signature.views.is_empty() {
             lines.push(
-                "When a matrix does not have the shape that its declaration asks for.".to_owned(),
+                "When an array does not have the shape that its declaration asks for.".to_owned(),
             );
         }
         for status in &self.signature.statuses {
@@ -604,9 +621,10 @@ fn pointee(ty: &str) -> &str {
 /// Returns the type of an array that is returned.
 fn allocated(a: &Argument, bounds: &Bounds) -> String {
     let element = element(&a.rust);
-    match bounds.is_matrix() {
-        true => format!("::farfel_runtime::OwnedMatrix<{element}>"),
-        false => format!("::std::vec::Vec<{element}>"),
+    match bounds.rank() {
+        0 | 1 => format!("::std::vec::Vec<{element}>"),
+        2 => format!("::farfel_runtime::OwnedMatrix<{element}>"),
+        rank => format!("::farfel_runtime::OwnedArray<{element}, {rank}>"),
     }
 }
 

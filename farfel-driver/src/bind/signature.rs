@@ -10,12 +10,12 @@
 //! - A scalar whose value on entry is never read, and that every path through the subprogram sets: it is a
 //!   result.
 //! - An array of which the same holds for each element ([`full_assignment`](super::full_assignment)), and
-//!   whose bounds depend only on arguments that the caller passes: it is a result, a `Vec`, or an
-//!   `OwnedMatrix` if it has rank 2.
+//!   whose bounds depend only on arguments that the caller passes: it is a result, a `Vec`, an
+//!   `OwnedMatrix` if it has rank 2, or an `OwnedArray` if it has more.
 //! - The leading dimension and the extents of an array of rank 2 that the caller passes: they are those of a
-//!   `Matrix`.
+//!   `Matrix`. The extents of an array of higher rank: those of an `Array`.
 //! - A work array: it is allocated. It must have the name of a work array, and its values on entry must
-//!   never be read; or a comment must call it a work array.
+//!   never be read, here or where pieces of it are passed; or a comment must call it a work array.
 //! - INFO, if all values but 0 are errors according to a comment: errors become [`Err`].
 //!
 //! The settings, INTENT(OUT), and comments in the styles of LAPACK and MINPACK
@@ -24,7 +24,7 @@
 //! the arguments as its original subprogram does.
 
 use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
-use super::full_assignment::FullAssignments;
+use super::full_assignment::{FullAssignments, is_divided};
 use super::value::value;
 use super::{Exports, identifier};
 use crate::calls::entered;
@@ -50,8 +50,8 @@ pub(crate) type SignatureMap = HashMap<Name, Signature>;
 pub(crate) struct Signature {
     /// The roles, by position. Alternate returns have no meaningful role.
     pub(super) roles: Vec<Role>,
-    /// The arguments that are matrices, by position.
-    pub(super) views: HashMap<usize, MatrixView>,
+    /// The arguments that are matrices or arrays of higher rank, by position.
+    pub(super) views: HashMap<usize, View>,
     /// The comment lines about each argument, by position.
     pub(super) about: Vec<Vec<String>>,
     /// The status arguments.
@@ -105,6 +105,8 @@ pub(super) enum Measure {
     Columns,
     /// The leading dimension: the distance between the starts of adjacent columns.
     Leading,
+    /// The extent in a dimension, counted from 0, of an array of rank 3 or higher.
+    Extent(usize),
 }
 
 impl Measure {
@@ -115,20 +117,37 @@ impl Measure {
             Measure::Rows => "rows",
             Measure::Columns => "columns",
             Measure::Leading => "elements from column to column",
+            Measure::Extent(dimension) => {
+                let words = Self::EXTENTS.get(dimension).copied();
+                words.unwrap_or("elements in a dimension")
+            }
         }
     }
+
+    /// The names of the extents of as many dimensions as FORTRAN 77 has.
+    const EXTENTS: [&str; 7] = [
+        "elements in dimension 1",
+        "elements in dimension 2",
+        "elements in dimension 3",
+        "elements in dimension 4",
+        "elements in dimension 5",
+        "elements in dimension 6",
+        "elements in dimension 7",
+    ];
 }
 
-/// An array of rank 2 that the caller passes as a matrix.
+/// An array of rank 2 or higher that the caller passes with its extents.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct MatrixView {
+pub(crate) struct View {
+    /// The number of dimensions.
+    pub(super) rank: usize,
     /// The required extents.
     pub(super) extents: Vec<Extent>,
-    /// Whether the columns must be contiguous.
+    /// Whether the columns of a matrix must be contiguous.
     pub(super) dense: bool,
 }
 
-/// A required extent of a matrix.
+/// A required extent of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extent {
     /// The measure.
@@ -168,9 +187,9 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether the array has rank 2.
-    pub(super) fn is_matrix(&self) -> bool {
-        self.pairs.len() == 2
+    /// The number of dimensions.
+    pub(super) fn rank(&self) -> usize {
+        self.pairs.len()
     }
 }
 
@@ -302,7 +321,7 @@ struct SignatureBuilder<'u> {
     known: Vec<Option<RequestedRole>>,
     errors: Vec<String>,
     roles: Vec<Role>,
-    views: HashMap<usize, MatrixView>,
+    views: HashMap<usize, View>,
 }
 
 impl<'u> SignatureBuilder<'u> {
@@ -459,6 +478,20 @@ impl<'u> SignatureBuilder<'u> {
             || self.known[position] == Some(RequestedRole::Output)
             || self.argument_comments[position].output
             || declared(self.unit, s) == Some(Intent::Out)
+    }
+
+    /// Checks whether an array has the name of a work array, its values on entry are never used, and the
+    /// subprogram does not set all of it, so that it is no result. `W` is such a name if pieces of the array
+    /// are passed on.
+    fn is_scratch(&self, position: usize) -> bool {
+        let Some(s) = self.sym(position) else {
+            return false;
+        };
+        let name = self.name(position);
+        let named = names_workspace(name)
+            || matches!(name.trim_end_matches(char::is_numeric), "W" | "IW" | "RW")
+                && is_divided(self.unit, s);
+        named && self.full_assignments.needs_no_values(self.unit, s) && !self.is_set(position)
     }
 
     /// Reads the lists of arguments in the `signature` table.
@@ -620,6 +653,7 @@ impl<'u> SignatureBuilder<'u> {
                     || self.known[position] == Some(RequestedRole::Workspace)
                     || names_workspace(self.name(position))
                         && (comment.output || !self.is_read(position))
+                    || self.is_scratch(position)
             }
         };
         let output = !workspace
@@ -715,17 +749,18 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
-    /// Returns the shape of an array of rank 2 that the caller passes. The first declared bound is the
-    /// leading dimension. There may be fewer rows if its name begins with LD, as LDA, or if the settings
-    /// or comments give another number of rows.
-    fn view(&mut self, position: usize) -> Option<MatrixView> {
+    /// Returns the shape of an array of rank 2 or higher that the caller passes. In a matrix the first
+    /// declared bound is the leading dimension. There may be fewer rows if its name begins with LD, as LDA,
+    /// or if the settings or comments give another number of rows.
+    fn view(&mut self, position: usize) -> Option<View> {
         let symbol = &self.unit.symbols[self.sym(position)?];
         let keeps = self.requested[position] == Some(RequestedRole::Keep);
         let given = self.is_array(position) && self.roles[position] == Role::Given;
-        if !given || keeps || symbol.dims.len() != 2 {
+        let (_, before) = symbol.dims.split_last()?;
+        if !given || keeps || before.is_empty() || has_any_length(&symbol.dims[..1]) {
             return None;
         }
-        let leading = self.of_dims(self.unit, &symbol.name, &symbol.dims[..1])?;
+        let leading = self.of_dims(self.unit, &symbol.name, before)?;
         let extent = |what, of: &Bounds, dimension: usize| Extent {
             what,
             rust: of.pairs[dimension].clone(),
@@ -733,7 +768,24 @@ impl<'u> SignatureBuilder<'u> {
             whole: of.whole[dimension].clone(),
         };
         let all = self.bounds(position);
-        let mut view = MatrixView::default();
+        let rank = symbol.dims.len();
+        if rank > 2 {
+            // The last bound may be unknown, and there are no gaps.
+            let of_last = all.as_ref().map(|all| (all, rank - 1));
+            let others = (0..rank - 1).map(|dimension| (&leading, dimension));
+            let extents = others.chain(of_last);
+            return Some(View {
+                rank,
+                extents: extents
+                    .map(|(of, d)| extent(Measure::Extent(d), of, d))
+                    .collect(),
+                dense: false,
+            });
+        }
+        let mut view = View {
+            rank,
+            ..View::default()
+        };
         let apart = leading.whole[0].as_ref();
         let others = |b: &&Bounds| apart.is_some() && b.pairs[0] != leading.pairs[0];
         match all.as_ref().filter(others) {
@@ -810,7 +862,9 @@ impl<'u> SignatureBuilder<'u> {
                 }
             };
         }
-        if let Some(declared) = self.of_dims(self.unit, &name, &symbol.dims) {
+        if !has_any_length(&symbol.dims)
+            && let Some(declared) = self.of_dims(self.unit, &name, &symbol.dims)
+        {
             return Some(declared);
         }
         let text = self.argument_comments[position].dimension.clone()?;
@@ -866,13 +920,15 @@ impl<'u> SignatureBuilder<'u> {
                 self.unit.name
             ));
         }
-        self.of_dims(unit, name, &unit.symbols[array].dims)
+        let dims = &unit.symbols[array].dims;
+        let bounds = self.of_dims(unit, name, dims);
+        bounds
+            .filter(|_| !has_any_length(dims))
             .ok_or_else(|| "they do not follow from INTEGER arguments that are given".to_owned())
     }
 
     /// Translates bounds in a unit whose arguments have the same names as those of the subprogram.
-    /// Returns `None` if they depend on anything but INTEGER arguments that remain or are sizes, or if
-    /// the array may have any length.
+    /// Returns `None` if they depend on anything but INTEGER arguments that remain or are sizes.
     fn of_dims(&self, unit: &Unit, name: &Name, dims: &[Dim]) -> Option<Bounds> {
         let mentions = std::cell::RefCell::new(Vec::new());
         let variable = |s: SymId| {
@@ -904,11 +960,6 @@ impl<'u> SignatureBuilder<'u> {
             });
             pairs.push(format!("({lower}, {upper})"));
         }
-        // Old programs write `X(1)` for an array of any length.
-        let last = dims.last()?;
-        if last.lower.is_none() && matches!(last.upper.as_ref()?.kind, ExprKind::Int(1)) {
-            return None;
-        }
         Some(Bounds {
             rust: pairs.join(", "),
             pairs,
@@ -917,6 +968,13 @@ impl<'u> SignatureBuilder<'u> {
             mentions: mentions.into_inner(),
         })
     }
+}
+
+/// Checks whether an array is declared as in old programs, which write `X(1)` for an array of any length.
+fn has_any_length(dims: &[Dim]) -> bool {
+    let last = dims.last().filter(|d| d.lower.is_none());
+    let last = last.and_then(|d| d.upper.as_ref());
+    last.is_some_and(|upper| matches!(upper.kind, ExprKind::Int(1)))
 }
 
 /// Returns the INTENT that a unit declares for an argument.

@@ -35,12 +35,12 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
         });
         let role = match &signature.roles[p] {
             Role::Given if signature.views.contains_key(&p) => {
-                let dense = if signature.views[&p].dense {
-                    " dense"
-                } else {
-                    ""
-                };
-                format!(" matrix{dense}")
+                let view = &signature.views[&p];
+                let dense = if view.dense { " dense" } else { "" };
+                match view.rank {
+                    2 => format!(" matrix{dense}"),
+                    rank => format!(" array{rank}"),
+                }
             }
             Role::Given => String::new(),
             Role::Size(arrays) => {
@@ -153,6 +153,31 @@ fn matrices_have_sizes() {
         "DIMENSION A(LDA, N), B(N, N)",
         "keep = ['a', 'b', 'lda']",
         "n, m, lda, a, b",
+    );
+}
+
+#[test]
+fn arrays_of_higher_rank_have_sizes() {
+    let check = |declared: &str, settings: &str, expected: &str| {
+        let head = "SUBROUTINE S(L, M, N, A, B)";
+        let body = "A(1, 1, 1) = B(1, 1, 1) + L + M + N + A(1, 1, 1)";
+        super::tests::check(&[head, declared, body, "END"], settings, expected);
+    };
+    check(
+        "DIMENSION A(L, M, N), B(L, 0:M, *)",
+        "",
+        "l size A.1 B.1, m size A.2, n size A.3, a array3, b array3",
+    );
+    check(
+        "DIMENSION A(2*L, M, *), B(3, 4, N)",
+        "shapes = ['a(l, m, n)']",
+        "l, m size A.2, n size A.3 B.3, a array3, b array3",
+    );
+    // Old programs declare arrays of any size like this.
+    check(
+        "DIMENSION A(1, 1, 1), B(L, M, 1)",
+        "keep = ['l']",
+        "l, m size B.2, n, a, b array3",
     );
 }
 
@@ -630,6 +655,78 @@ fn room_to_work_in() {
         "workspaces = ['work(max(1, 2*n))']",
         "n size X, x, work workspace WORK(MAX(1, 2*N)), lwork length WORK(MAX(1, 2*N))",
     );
+}
+
+#[test]
+fn room_that_is_divided() {
+    let check = |calls: &[&str], inner: &[&str], expected: &str| {
+        let head = ["SUBROUTINE S(N, X, W)", "DIMENSION X(N), W(2*N)"];
+        let lines = [&head, calls, &["END"], inner, &["END"]].concat();
+        super::tests::check(&lines, "", expected);
+    };
+    let (allocated, given) = ("n size X, x, w workspace W(2*N)", "n size X, x, w");
+    let call = ["CALL T(N, X, W, W(N + 1))"];
+    let head = ["SUBROUTINE T(M, X, A, B)", "DIMENSION X(M), A(M), B(M)"];
+    let inner = |body: &[&'static str]| [&head, body].concat();
+    let both = inner(&[
+        "IF (M .LT. 2) RETURN",
+        "DO 10 I = 1, M",
+        "A(I) = X(I)",
+        "10 B(I) = A(I)",
+        "X(1) = B(2)",
+    ]);
+    check(&call, &both, allocated);
+    // Through one more level, in any number of calls.
+    let further = [
+        &inner(&[
+            "IF (X(1) .GT. 0) CALL U(M, X, B, A)",
+            "CALL U(M, X, A, B)",
+            "END",
+        ])[..],
+        &[
+            "SUBROUTINE U(M, X, A, B)",
+            head[1],
+            "A = X",
+            "B = A",
+            "X = B",
+        ],
+    ]
+    .concat();
+    check(&call, &further, allocated);
+    check(
+        &["IF (X(1) .GT. 0) CALL T(N, X, W, W(N + 1))"],
+        &both,
+        allocated,
+    );
+    // One piece is read first, in part only set, or only added to.
+    for body in [
+        &["X(1) = B(1)", "A = X", "B = A"][..],
+        &["A = X", "B(1) = A(1)", "X = B"],
+        &["A = X", "B = B + A"],
+        &["A = X", "IF (X(1) .GT. 0) B = A", "X = B"],
+        &["A = X", "CALL OTHER(B)"],
+        &["M = 2", "A = X", "B = A"],
+    ] {
+        check(
+            &call,
+            &inner(body),
+            if body[0] == "M = 2" { "n, x, w" } else { given },
+        );
+    }
+    // What the first call has left there is read by the second, or by the caller.
+    check(&["CALL T(N, X, W, W(N + 1))", "X(1) = W(1)"], &both, given);
+    check(&["CALL T(N, X, W, W(INT(W(1))))"], &both, given);
+    check(&["CALL T(N, W, W, W(N + 1))"], &both, given);
+    // W alone is no name of a work array.
+    check(&["CALL T(N, X, X, W)"], &both, given);
+    let results = [
+        "SUBROUTINE S(N, X, Y)",
+        "DIMENSION X(N), Y(2*N)",
+        "CALL T(N, X, Y, Y(N + 1))",
+        "END",
+    ];
+    let lines = [&results, &both[..], &["END"]].concat();
+    super::tests::check(&lines, "", "n size X, x, y");
 }
 
 #[test]
