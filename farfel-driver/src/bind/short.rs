@@ -87,6 +87,8 @@ impl ShortFunction<'_> {
             t.push_str("::farfel_runtime::exposed! {\n");
         }
         document(&mut t, &self.about(), &self.errors());
+        // So that rustc generates code for the functions that are called, not for all of a large library.
+        t.push_str("#[inline]\n");
         t.push_str("#[allow(dead_code, non_snake_case, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         let visible = if *exposed { "" } else { "pub " };
         let receiver = instance.as_ref().map(|_| "&mut self".to_owned());
