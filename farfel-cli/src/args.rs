@@ -126,6 +126,8 @@ pub enum Command {
     Verify(Verify),
     /// Print the program after a compiler stage
     Expand(Expand),
+    /// Make a shared library with a C header, or a Python package
+    Export(Export),
     /// Format source files: indentation, blanks, continuation lines, source form
     Fmt(Fmt),
     /// Explain an error or a warning, with examples
@@ -578,6 +580,46 @@ pub struct Expand {
     pub file_options: FileOptions,
     #[command(flatten)]
     pub project: OneProject,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    farfel export c                       target/export/c: NAME.h and a shared library\n  \
+    farfel export python                  target/export/python: a package for `pip install`\n  \
+    farfel export python solve.f -o out   the subprograms of a file, without a project\n\n\
+    Cargo builds the library. Its functions return errors, and never end the process.")]
+pub struct Export {
+    /// What is to call the subprograms: c or python
+    #[arg(value_name = "LANGUAGE", hide_possible_values = true)]
+    pub language: ExportLanguage,
+    /// Source files to read as one program, instead of the project
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write to this folder [default: target/export/LANGUAGE, or NAME-LANGUAGE for files]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub file_options: FileOptions,
+    #[command(flatten)]
+    pub project: OneProject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportLanguage {
+    /// A C header and a shared library
+    C,
+    /// A Python package that calls the shared library by cffi
+    Python,
+}
+
+impl ExportLanguage {
+    /// Returns its name on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            ExportLanguage::C => "c",
+            ExportLanguage::Python => "python",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

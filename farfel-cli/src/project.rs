@@ -254,6 +254,20 @@ pub fn target_dir(options: &CargoOptions) -> Result<PathBuf> {
     }
 }
 
+/// Returns cargo's target directory for the project in `manifest_dir`, and its lock file, which may not exist.
+///
+/// # Errors
+///
+/// Cargo cannot read the project.
+pub fn target_and_lock(manifest_dir: &Path) -> Result<(PathBuf, PathBuf)> {
+    let known = metadata(manifest_dir)?;
+    let lock = known.workspace_root.join("Cargo.lock");
+    Ok((
+        known.target_directory.into_std_path_buf(),
+        lock.into_std_path_buf(),
+    ))
+}
+
 /// Returns the package in `manifest_dir` if it has Farfel sources. Running cargo would take longer than a
 /// build without changes should. `None` if only cargo knows: the manifest describes only a workspace, or has
 /// errors.

@@ -9,6 +9,7 @@
 //! `signatures = "fortran"` there are only the wrappers.
 
 mod argument_comments;
+mod c;
 mod full_assignment;
 mod instance;
 mod procedures;
@@ -16,6 +17,7 @@ mod short;
 mod signature;
 mod value;
 
+pub use self::c::CInterface;
 pub(crate) use self::signature::signatures;
 
 use self::value::value;
@@ -320,6 +322,8 @@ pub(crate) struct BindingsPart {
     pub locks: usize,
     /// The text of the type whose values hold the state; empty unless the settings request it.
     pub instance: String,
+    /// The functions for C, if they are wanted.
+    pub c: Vec<c::CFunction>,
 }
 
 impl BindingsPart {
@@ -452,6 +456,10 @@ impl Bindings<'_> {
             }),
             functions,
             raw,
+            c: match self.config.c_interface {
+                true => self.c_functions(&units),
+                false => Vec::new(),
+            },
         }
     }
 

@@ -19,6 +19,7 @@ use crate::plan::objects::Object;
 use crate::plan::recorder::Recorder;
 use crate::process::{self, Limits};
 use crate::timings::StepOrigin;
+use crate::toolchain::HOST;
 use crate::workers::Workers;
 use crate::{Config, Error, Report, preprocess, sources};
 use farfel_lang::encoding::decode;
@@ -134,9 +135,6 @@ pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObject
     }
     Ok(all)
 }
-
-/// The target for which this crate was compiled, which is the machine that it runs on.
-const HOST: &str = env!("FARFEL_TARGET");
 
 /// Returns the environment variables that influence a build for a target: those of settings, those by which
 /// compilers and tools are found, and those by which `cc` finds the C compiler and its flags.

@@ -140,6 +140,9 @@ pub struct Config {
     /// Whether to verify the program after every pass of the compiler. This is not a setting:
     /// `--verify-passes` or the environment variable `FARFEL_VERIFY_PASSES` enables it.
     pub verify_passes: bool,
+    /// Whether to build a library for C: the bindings then have all arguments, and functions for C in front
+    /// of them. This is not a setting: `farfel export` enables it.
+    pub c_interface: bool,
     /// The prefix of file names in messages, in place of [`Config::root`].
     pub shown_as: Option<String>,
     /// Whether INCLUDE may read files anywhere. This is for single files, where the user who names a
@@ -254,6 +257,7 @@ impl Default for Config {
             derive: Vec::new(),
             libraries: Vec::new(),
             verify: false,
+            c_interface: false,
             shown_as: None,
             include_anywhere: false,
         }

@@ -33,7 +33,7 @@
 //! | | `c_sources` | C → object files, and the procedures that they call |
 //! | | `pass_through_objects` | pass-through Fortran → object files and module files |
 //! | | `archive` | object files → static library |
-//! | bindings | `bind` | program → `farfel_bindings.rs`; `facts`, `calls`, `names` and `rustdoc` determine its contents |
+//! | bindings | `bind` | program → `farfel_bindings.rs`, and the interfaces for C and Python; `facts`, `calls`, `names` and `rustdoc` determine their contents |
 //! | all | `session`, `build` | all stages in order, for a program or a library |
 //!
 //! The other modules:
@@ -127,6 +127,7 @@ pub mod verify;
 mod views;
 mod workers;
 
+pub use bind::CInterface;
 pub use build::{Built, BuiltProgram, Link};
 pub use config::{CacheSettings, Config, Library, ToolSettings, Trap};
 pub use derive::DerivedSubprogram;

@@ -2,9 +2,9 @@
 
 use farfel_lang::encoding::legible;
 
-/// Converts the comment lines before a subprogram to lines of Markdown, without frames and surrounding blank
-/// lines. Text with columns or formulas keeps its lines; all other text flows.
-pub(crate) fn comments(comments: &[String]) -> Vec<String> {
+/// Returns the comment lines before a subprogram as plain text, without frames, surrounding blank lines and the
+/// common margin.
+pub(crate) fn plain(comments: &[String]) -> Vec<String> {
     let plain = without_doxygen(comments);
     let lines: Vec<&str> = plain.iter().map(|l| unframed(l)).collect();
     let first = lines.iter().position(|l| !l.is_empty());
@@ -19,10 +19,17 @@ pub(crate) fn comments(comments: &[String]) -> Vec<String> {
         .map(|l| l.len() - l.trim_start().len())
         .min()
         .unwrap_or(0);
-    let lines: Vec<&str> = lines
+    lines
         .iter()
-        .map(|l| l.get(margin..).unwrap_or("").trim_end())
-        .collect();
+        .map(|l| l.get(margin..).unwrap_or("").trim_end().to_owned())
+        .collect()
+}
+
+/// Converts the comment lines before a subprogram to lines of Markdown, without frames and surrounding blank
+/// lines. Text with columns or formulas keeps its lines; all other text flows.
+pub(crate) fn comments(comments: &[String]) -> Vec<String> {
+    let lines = plain(comments);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     // Four blanks would start a code block, which rustdoc compiles as a test.
     let arranged = |l: &&str| l.starts_with("  ") || l.trim_start().contains("   ");
     let mut result = Vec::new();

@@ -263,30 +263,8 @@ impl Answer<'_> {
 
     fn link(&mut self, link: &Link, out: &Path) {
         self.add("rustc-link-search", format!("native={}", out.display()));
-        self.add("rustc-link-lib", format!("static={}", link.library));
-        for d in &link.called_in {
-            self.add("rustc-link-search", format!("native={}", d.display()));
-        }
-        // The libraries that the sources call come before the run-time libraries, on which they depend.
-        for l in &link.called {
-            self.add("rustc-link-lib", l);
-        }
-        for argument in &link.arguments {
-            self.add("rustc-link-arg", argument);
-        }
-        for d in &link.directories {
-            self.add("rustc-link-search", format!("native={}", d.display()));
-        }
-        // In a static program, rustc itself links libm, and libraries given as `dylib` that the linker
-        // resolves to archives make the program crash at startup.
-        let is_static = env::var("CARGO_CFG_TARGET_FEATURE")
-            .is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
-        for l in &link.libraries {
-            match (is_static, *l) {
-                (false, _) => self.add("rustc-link-lib", format!("dylib={l}")),
-                (true, "m") => {}
-                (true, _) => self.add("rustc-link-lib", format!("static:-bundle={l}")),
-            }
+        for (key, value) in link.directives() {
+            self.add(key, value);
         }
     }
 

@@ -46,6 +46,9 @@ struct CompilerAnswers {
     identity: String,
 }
 
+/// The target for which this command is compiled.
+pub const HOST: &str = env!("FARFEL_TARGET");
+
 /// The environment variables that influence where a compiler looks for its parts.
 const SEARCHED: [&str; 4] = ["PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRARY_PATH"];
 
@@ -274,17 +277,21 @@ impl Compiler {
 
     /// Returns the flags for the target of a build script, as the `cc` crate knows them: the machine and its
     /// ABI, position independence, and the processor options in `RUSTFLAGS`. Optimization, debug information,
-    /// warnings and `CFLAGS` are not included.
+    /// warnings and `CFLAGS` are not included. Outside of a build script the target is this machine.
     ///
     /// # Errors
     ///
     /// [`Error::Command`] if cargo does not report the target, or if the target does not exist.
-    pub(crate) fn target_flags(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn target_flags(&self, in_build_script: bool) -> Result<Vec<String>, Error> {
         // The flags after it come from the environment and are meant for C.
         const END: &str = "FARFEL_END_OF_FLAGS";
         // Removed even if the build is killed.
         let scratch = Scratch::new()?;
-        let tool = cc::Build::new()
+        let mut build = cc::Build::new();
+        if !in_build_script {
+            build.target(HOST).host(HOST);
+        }
+        let tool = build
             .compiler(&self.path)
             .out_dir(scratch.path())
             .opt_level(0)

@@ -67,6 +67,8 @@
 )]
 
 mod arrays;
+#[doc(hidden)]
+pub mod c;
 mod closure;
 mod dimensions;
 mod end;

@@ -8,6 +8,7 @@ mod completions;
 mod doctor;
 mod expand;
 mod explain;
+mod export;
 mod fmt;
 mod graph;
 mod intents;
@@ -48,6 +49,7 @@ pub fn run(command: Command, shell: &mut Shell) -> Result {
         Command::Man(args) => man::run(&args, shell),
         Command::Verify(args) => verify::run(&args, shell),
         Command::Expand(args) => expand::run(&args, shell),
+        Command::Export(args) => export::run(&args, shell),
         Command::Fmt(args) => fmt::run(&args, shell),
         Command::Explain(args) => explain::run(&args, shell),
         Command::Graph(args) => graph::run(&args, shell),

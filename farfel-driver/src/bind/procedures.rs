@@ -24,18 +24,18 @@ use std::fmt::Write as _;
 /// The type of a closure.
 #[derive(Debug)]
 pub(super) struct Interface {
-    result: Option<Type>,
-    args: Vec<ClosureArgument>,
+    pub(super) result: Option<Type>,
+    pub(super) args: Vec<ClosureArgument>,
     /// The first call, for the documentation; `None` if the procedure is never called and so need not be
     /// passed.
-    call: Option<String>,
+    pub(super) call: Option<String>,
     /// The derivative that it computes, if a directive says so.
-    computes: Option<String>,
+    pub(super) computes: Option<String>,
 }
 
 /// An argument of a closure.
 #[derive(Debug)]
-enum ClosureArgument {
+pub(super) enum ClosureArgument {
     /// A value, a variable or an array.
     Data(DataArgument),
     /// Another procedure argument of the same call, which the closure may call in turn: the name of its
@@ -45,12 +45,12 @@ enum ClosureArgument {
 
 /// A scalar or an array.
 #[derive(Debug, Clone, Copy)]
-struct DataArgument {
-    ty: Type,
+pub(super) struct DataArgument {
+    pub(super) ty: Type,
     /// Whether the closure may assign it.
-    assigns: bool,
+    pub(super) assigns: bool,
     /// Whether it is an array.
-    array: bool,
+    pub(super) array: bool,
     /// Whether one of the calls passes the rest of an array, up to the end of its storage.
     open: bool,
     /// Whether it may be a variable of the program, which other code may access while the closure runs. The

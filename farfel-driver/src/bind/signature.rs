@@ -205,7 +205,8 @@ pub(crate) fn signatures(
     config: &Config,
     assigned: &Assigned,
 ) -> Result<Option<SignatureMap>, Error> {
-    if config.signatures == Signatures::Fortran {
+    // C gets all arguments.
+    if config.signatures == Signatures::Fortran || config.c_interface {
         return Ok(None);
     }
     let tables: BTreeMap<String, (&String, &SignatureSettings)> = config

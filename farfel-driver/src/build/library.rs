@@ -1,6 +1,7 @@
 //! Builds libraries with their bindings.
 
 use crate::archive;
+use crate::bind::CInterface;
 use crate::c_sources::{self, CTools, ForeignObjects};
 use crate::cache::Key;
 use crate::gfortran::{self, Profile};
@@ -30,6 +31,8 @@ pub struct Built {
     pub report: Report,
     /// How to link the library; `None` if it was not compiled.
     pub link: Option<Link>,
+    /// The interface for C, if the settings ask for it.
+    pub c_interface: Option<CInterface>,
     /// Other messages for the user, for example about main programs that are not part of the library, or
     /// about a cache that cannot be used.
     pub notices: Vec<String>,
@@ -50,6 +53,33 @@ pub struct Link {
     pub called_in: Vec<PathBuf>,
     /// Further arguments for the linker.
     pub arguments: Vec<String>,
+}
+
+impl Link {
+    /// Returns the directives that make cargo link the library, in linking order: names without `cargo::`, and
+    /// values. The directory of the library itself is not included.
+    pub fn directives(&self) -> Vec<(&'static str, String)> {
+        let mut all = vec![("rustc-link-lib", format!("static={}", self.library))];
+        let search = |d: &PathBuf| ("rustc-link-search", format!("native={}", d.display()));
+        all.extend(self.called_in.iter().map(search));
+        // The libraries that the sources call come before the run-time libraries, on which they depend.
+        all.extend(self.called.iter().map(|l| ("rustc-link-lib", l.clone())));
+        let argument = |a: &String| ("rustc-link-arg", a.clone());
+        all.extend(self.arguments.iter().map(argument));
+        all.extend(self.directories.iter().map(search));
+        // In a static program, rustc itself links libm, and libraries given as `dylib` that the linker
+        // resolves to archives make the program crash at startup.
+        let is_static = std::env::var("CARGO_CFG_TARGET_FEATURE")
+            .is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
+        for l in &self.libraries {
+            match (is_static, *l) {
+                (false, _) => all.push(("rustc-link-lib", format!("dylib={l}"))),
+                (true, "m") => {}
+                (true, _) => all.push(("rustc-link-lib", format!("static:-bundle={l}"))),
+            }
+        }
+        all
+    }
 }
 
 /// The files to which a library is written.
@@ -114,12 +144,14 @@ impl Session {
             bindings: output_files.bindings,
             report,
             link: None,
+            c_interface: None,
             notices,
         })
     }
 
     /// Compiles a project for Rust: a static library and its bindings, in `out`. Only what has changed since
-    /// the last build and is not in the cache is compiled. `target` is the target triple.
+    /// the last build and is not in the cache is compiled. `target` is the target triple; with
+    /// [`Config::c_interface`](crate::Config::c_interface) it is that of this command.
     ///
     /// # Errors
     ///
@@ -152,7 +184,7 @@ impl Session {
             }
         };
         self.add_reached(c.headers.iter().cloned());
-        let mut flags = compiler.target_flags()?;
+        let mut flags = compiler.target_flags(!config.c_interface)?;
         let mut pass_through_flags = flags.clone();
         pass_through_flags.extend(gfortran::pass_through_flags(config, profile));
         flags.extend(gfortran::flags(config, profile));
@@ -200,6 +232,10 @@ impl Session {
         } = planning;
         notices.extend(left_out_notices(&left_out));
         notices.extend(bindings.notices());
+        let c_interface = config
+            .c_interface
+            .then(|| CInterface::of(&bindings, config));
+        notices.extend(c_interface.iter().flat_map(|c| c.notices.clone()));
 
         // Compute derivatives and compile objects.
         let mut order: Vec<Result<KeyedObject, usize>> = Vec::new();
@@ -269,6 +305,7 @@ impl Session {
                 called_in: called.folders,
                 arguments,
             }),
+            c_interface,
             notices,
         })
     }
@@ -282,6 +319,7 @@ impl Session {
             || config.instance.is_some()
             || !config.libraries.is_empty()
             || config.verify
+            || config.c_interface
             || config.verify_passes
             || !self.sources.c_files.is_empty();
         if one || !self.pass_through_files()?.files.is_empty() {
@@ -305,7 +343,7 @@ impl Session {
             &CTools {
                 config: &self.config,
                 profile,
-                in_build_script: true,
+                in_build_script: !self.config.c_interface,
                 cache: self.cache(),
                 object_store,
                 workers: &self.workers,

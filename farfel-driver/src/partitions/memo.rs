@@ -93,6 +93,7 @@ impl Memo {
                 raw: from.list(pair)?,
                 exposed: from.list(pair)?,
                 instance: String::new(),
+                c: Vec::new(),
                 locks: from.number()?.try_into().ok()?,
             },
             warnings: text(&mut from)?,
@@ -117,8 +118,9 @@ impl NextMemo {
                     raw,
                     exposed,
                     locks,
-                    // With instances there are no partitions.
+                    // With instances, and for C, there are no partitions.
                     instance: _,
+                    c: _,
                 },
             warnings,
         } = outcome;
@@ -202,6 +204,7 @@ mod tests {
                 raw: vec![pair("A", "fn a(n: i32) {}\n")],
                 exposed: vec![pair("A", "it has ENTRY points")],
                 instance: String::new(),
+                c: Vec::new(),
                 locks: 1,
             },
             warnings: "[]".into(),
