@@ -3,9 +3,9 @@
 
 use crate::cache::{Cache, Entry, Key};
 use crate::process::{self, Limits};
-use crate::toolchain::Compiler;
+use crate::toolchain::{Compiler, Family};
 use crate::tools::{self, InstalledTool, ToolRunner};
-use crate::{Config, Error, files};
+use crate::{Config, Error, files, flang};
 use farfel_ad::{AdTool, Bounded, Builtin};
 use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use farfel_tools::{adifor, tapenade};
@@ -273,9 +273,10 @@ impl SelectedTool {
 fn support(name: &str, text: &[u8], compiler: &Compiler, cache: &Cache) -> Result<Vec<u8>, Error> {
     const FLAGS: [&str; 6] = ["-O2", "-fPIC", "-w", "-std=legacy", "-fexceptions", "-c"];
     let is_c = Path::new(name).extension().is_some_and(|e| e == "c");
-    let flags: Vec<&str> = FLAGS
+    let flags: Vec<String> = FLAGS
         .into_iter()
         .filter(|f| !(is_c && *f == "-std=legacy"))
+        .map(str::to_owned)
         .collect();
     let key = Key::builder("support")
         .field("compiler", compiler.identity(&[]))
@@ -291,9 +292,13 @@ fn support(name: &str, text: &[u8], compiler: &Compiler, cache: &Cache) -> Resul
     let source = scratch.path().join(name);
     let output = scratch.path().join("output");
     files::write_if_changed(&source, text)?;
-    let mut command = compiler.command();
+    let (mut command, flags) = match (compiler.family, is_c) {
+        // gfortran is a front end of GCC, which recognizes C by the file's name.
+        (Family::Gfortran, _) => (compiler.command(), flags),
+        (Family::Flang, true) => (std::process::Command::new("cc"), flags),
+        (Family::Flang, false) => (compiler.command(), flang::flags(&flags)),
+    };
     command.env("TMPDIR", scratch.path());
-    // gfortran is a front end of GCC, which recognizes C by the file's name.
     command.args(&flags).arg("-o").arg(&output).arg(&source);
     if name.ends_with(".f90") {
         command.arg("-J").arg(scratch.path());

@@ -117,6 +117,9 @@ pub struct Config {
     pub save_all: bool,
     /// `fc`: the Fortran compiler.
     pub fc: Option<PathBuf>,
+    /// `static-runtime`: whether to link the Fortran compiler's run-time libraries statically. Otherwise the
+    /// program needs them where it runs.
+    pub static_runtime: bool,
     /// `install`: whether to install the Fortran compiler with the system's package manager if it is missing.
     pub install: bool,
     /// `lints`: a table that maps warnings to levels, `"allow"`, `"warn"` or `"deny"`:
@@ -251,6 +254,7 @@ impl Default for Config {
             debug: None,
             save_all: false,
             fc: None,
+            static_runtime: false,
             install: false,
             lints: Lints::default(),
             derivatives: Vec::new(),
@@ -341,6 +345,7 @@ struct Settings {
     debug: Option<bool>,
     save_all: Option<bool>,
     fc: Option<PathBuf>,
+    static_runtime: Option<bool>,
     install: Option<bool>,
     lints: Option<BTreeMap<String, LevelName>>,
     derivatives: Option<BTreeMap<String, DerivativeSettings>>,
@@ -691,6 +696,7 @@ impl Config {
             debug,
             save_all,
             fc,
+            static_runtime,
             install,
             lints,
             derivatives,
@@ -749,6 +755,7 @@ impl Config {
         }
         self.real_kind = real_kind.unwrap_or(4);
         self.save_all = save_all.unwrap_or(false);
+        self.static_runtime = static_runtime.unwrap_or(false);
         self.install = install.unwrap_or(false);
         let lints = lints.unwrap_or_default();
         let levels = lints
@@ -819,13 +826,17 @@ impl Config {
             crate::passes::verify_passes();
         }
         self.verify_passes = farfel_lang::verify::is_requested();
-        if let Some(install) = set("FARFEL_INSTALL") {
-            self.install = match install.as_str() {
-                "1" => true,
-                "0" => false,
-                other => {
+        for (name, setting) in [
+            ("FARFEL_INSTALL", &mut self.install),
+            ("FARFEL_STATIC_RUNTIME", &mut self.static_runtime),
+        ] {
+            *setting = match set(name).as_deref() {
+                None => continue,
+                Some("1") => true,
+                Some("0") => false,
+                Some(other) => {
                     return Err(Error::Config {
-                        origin: "FARFEL_INSTALL".into(),
+                        origin: name.into(),
                         message: format!("`{other}` is neither 1 nor 0"),
                     });
                 }

@@ -1,10 +1,10 @@
-//! Runs gfortran and parses its messages.
+//! Runs the Fortran compiler, gfortran or flang, and parses its messages.
 
 use crate::border::BORDER;
 use crate::facts::MAX_STACK_ARRAY;
 use crate::process::{self, Limits};
-use crate::toolchain::Compiler;
-use crate::{Config, Error, files};
+use crate::toolchain::{Compiler, Family};
+use crate::{Config, Error, files, flang};
 use farfel_lang::diagnostic::rules::COMPILER;
 use farfel_lang::encoding::encode;
 use farfel_lang::syntax::Form;
@@ -130,11 +130,22 @@ pub(crate) fn compile(
     // Libraries are only searched for symbols needed by what precedes them.
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));
-    command.args(args);
-    // The last matching flag wins, and one directory may be inside the other.
-    let here = std::env::current_dir().ok();
-    for directory in here.into_iter().chain([scratch.path().to_owned()]) {
-        command.arg(unnamed(&directory));
+    match compiler.family {
+        Family::Gfortran => {
+            command.args(args);
+            // The last matching flag wins, and one directory may be inside the other.
+            let here = std::env::current_dir().ok();
+            for directory in here.into_iter().chain([scratch.path().to_owned()]) {
+                command.arg(unnamed(&directory));
+            }
+        }
+        Family::Flang => {
+            command.args(flang::flags(args));
+            if objects.is_empty() {
+                // It writes the directory in which it runs into objects, before names of sources.
+                command.current_dir("/");
+            }
+        }
     }
     // The directory for module files.
     command.arg("-J").arg(scratch.path());
@@ -145,7 +156,7 @@ pub(crate) fn compile(
         command.arg(path);
     }
     command.args(libraries);
-    run(command, scratch, sources)
+    run(compiler, command, scratch, sources)
 }
 
 /// A source that is compiled as it is.
@@ -178,11 +189,14 @@ pub(crate) fn compile_module(
     }
     let mut command = compiler.command();
     // Module files contain the path of the source.
-    command.current_dir(scratch.path()).args(args);
-    command.arg(unnamed(scratch.path()));
+    command.current_dir(scratch.path());
+    match compiler.family {
+        Family::Gfortran => command.args(args).arg(unnamed(scratch.path())),
+        Family::Flang => command.args(flang::flags(args)),
+    };
     command.arg("-J").arg(made.path()).arg("-I").arg(".");
     command.arg("-o").arg(output(&scratch)).arg(source.name);
-    let compiled = run(command, scratch, sources)?;
+    let compiled = run(compiler, command, scratch, sources)?;
     let mut modules = BTreeMap::new();
     let entries = std::fs::read_dir(made.path()).map_err(Error::io(made.path()))?;
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -210,6 +224,7 @@ fn unnamed(directory: &Path) -> OsString {
 
 /// Runs the compiler with a directory for temporary files.
 fn run(
+    compiler: &Compiler,
     mut command: Command,
     mut scratch: files::Scratch,
     sources: &Sources,
@@ -219,8 +234,10 @@ fn run(
     for name in ["TMPDIR", "TMP", "TEMP"] {
         command.env(name, scratch.path());
     }
-    // Debug information would include the switches, and with them the directory of module files.
-    command.arg("-gno-record-gcc-switches");
+    if compiler.family == Family::Gfortran {
+        // Debug information would include the switches, and with them the directory of module files.
+        command.arg("-gno-record-gcc-switches");
+    }
     let shown = format!("{command:?}");
     let failed = |reason: String| Error::Command {
         command: shown.clone(),
@@ -330,12 +347,14 @@ fn undefined(printed: &str) -> Vec<String> {
     names
 }
 
-/// Parses `file:line:column: Error: message`.
+/// Parses `file:line:column: Error: message`, as gfortran prints it, and flang in lower case.
 fn split(line: &str) -> Option<(&str, Severity, &str)> {
     [
         (": Error: ", Severity::Error),
         (": Fatal Error: ", Severity::Error),
         (": Warning: ", Severity::Warning),
+        (": error: ", Severity::Error),
+        (": warning: ", Severity::Warning),
     ]
     .into_iter()
     .filter_map(|(mark, severity)| {

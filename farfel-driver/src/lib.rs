@@ -29,7 +29,7 @@
 //! | | `instances` | program → the same program, with COMMON and saved variables passed to each call, if the settings ask for it |
 //! | | `assemble` | program → the Fortran that is compiled |
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` makes it check floating-point exceptions |
-//! | | `gfortran` | Fortran → object file, compiler messages → diagnostics |
+//! | | `gfortran` | Fortran → object file, compiler messages → diagnostics; `flang` for the other compiler |
 //! | | `c_sources` | C → object files, and the procedures that they call |
 //! | | `pass_through_objects` | pass-through Fortran → object files and module files |
 //! | | `archive` | object files → static library |
@@ -82,6 +82,7 @@ mod ends;
 mod error;
 mod facts;
 mod files;
+mod flang;
 pub mod format;
 mod gfortran;
 pub mod graph;

@@ -3,7 +3,7 @@
 use crate::cache::{Entry, Key};
 use crate::files::Scratch;
 use crate::process::{self, Limits};
-use crate::{Config, Error, tool_answers};
+use crate::{Config, Error, flang, tool_answers};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -19,7 +19,18 @@ pub struct Compiler {
     pub version: String,
     /// The machine that it compiles for: `x86_64-linux-gnu`.
     pub machine: String,
+    /// Whose compiler it is.
+    pub family: Family,
     libraries: Libraries,
+}
+
+/// Whose Fortran compiler it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// GNU Fortran.
+    Gfortran,
+    /// LLVM's flang.
+    Flang,
 }
 
 /// The libraries that must be linked with compiled Fortran.
@@ -30,9 +41,16 @@ struct Libraries {
     names: Vec<usize>,
 }
 
-/// A compiler's run-time libraries in linking order, and whether each is required: libquadmath exists only on
-/// machines that need it for REAL*16.
-const LIBRARIES: [(&str, bool); 3] = [("gfortran", true), ("quadmath", false), ("m", true)];
+/// The run-time libraries of compilers in linking order, and whether gfortran requires each: libquadmath
+/// exists only on machines that need it for REAL*16.
+const LIBRARIES: [(&str, bool); 6] = [
+    ("gfortran", true),
+    ("quadmath", false),
+    (flang::LIBRARIES[0], false),
+    (flang::LIBRARIES[1], false),
+    (flang::LIBRARIES[2], false),
+    ("m", true),
+];
 
 /// A compiler's answers in the cache.
 #[derive(Serialize, Deserialize)]
@@ -55,9 +73,9 @@ const SEARCHED: [&str; 4] = ["PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRAR
 /// The versions that may be installed only under a name with their number.
 const VERSIONS: std::ops::RangeInclusive<u32> = 9..=17;
 
-/// Finds gfortran: the one in the settings (`fc`, `FARFEL_FC`) if there is one, else the first that works
-/// among `$FC`, `gfortran` for the target machine if cargo cross-compiles, `gfortran`, and `gfortran-17` down
-/// to `gfortran-9`.
+/// Finds the Fortran compiler, gfortran or flang: the one in the settings (`fc`, `FARFEL_FC`) if there is one, else the first that works
+/// among `$FC`, `gfortran` for the target machine if cargo cross-compiles, `gfortran`, `gfortran-17` down
+/// to `gfortran-9`, `flang`, and `flang-22` down to `flang-19`.
 ///
 /// # Errors
 ///
@@ -120,6 +138,12 @@ fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
                 .rev()
                 .map(|v| PathBuf::from(format!("gfortran-{v}"))),
         )
+        .chain([PathBuf::from("flang")])
+        .chain(
+            flang::VERSIONS
+                .rev()
+                .map(|v| PathBuf::from(format!("flang-{v}"))),
+        )
         .collect()
 }
 
@@ -163,6 +187,7 @@ fn recall(path: &Path, entry: &Entry) -> Option<Compiler> {
         path: path.to_owned(),
         version: answers.version,
         machine: answers.machine,
+        family: Family::Gfortran,
         libraries: answers.libraries,
     })
 }
@@ -186,9 +211,11 @@ fn note(compiler: &Compiler) -> Option<Entry> {
     Some(Entry::one(ANSWERS, serde_json::to_vec(&answers).ok()?))
 }
 
-/// Asks the command itself, if it is gfortran.
+/// Asks the command itself, if it is gfortran or flang.
 fn query(path: &Path) -> Option<Compiler> {
-    let version = answer(path, "-dumpfullversion")?;
+    let Some(version) = answer(path, "-dumpfullversion") else {
+        return query_flang(path);
+    };
     version
         .starts_with(|c: char| c.is_ascii_digit())
         .then_some(())?;
@@ -211,6 +238,42 @@ fn query(path: &Path) -> Option<Compiler> {
         path: path.to_owned(),
         version,
         machine,
+        family: Family::Gfortran,
+        libraries,
+    })
+}
+
+/// Asks the command itself, if it is flang.
+fn query_flang(path: &Path) -> Option<Compiler> {
+    let version = flang::version(&answer(path, "--version")?)?;
+    let machine = answer(path, "-dumpmachine")?;
+    let resources = PathBuf::from(answer(path, "-print-resource-dir")?);
+    let folders = flang::library_folders(&resources, &machine);
+    let mut libraries = Libraries::default();
+    for (i, (name, _)) in LIBRARIES.iter().enumerate() {
+        if *name == "m" {
+            libraries.names.push(i);
+        }
+        if !flang::LIBRARIES.contains(name) {
+            continue;
+        }
+        let exists = |folder: &&PathBuf| {
+            ["so", "dylib", "a"]
+                .iter()
+                .any(|end| folder.join(format!("lib{name}.{end}")).is_file())
+        };
+        if let Some(folder) = folders.iter().find(exists) {
+            libraries.names.push(i);
+            if !libraries.directories.contains(folder) {
+                libraries.directories.push(folder.clone());
+            }
+        }
+    }
+    Some(Compiler {
+        path: path.to_owned(),
+        version,
+        machine,
+        family: Family::Flang,
         libraries,
     })
 }
@@ -257,6 +320,9 @@ impl Compiler {
     /// flags name. It contains no other path.
     pub(crate) fn identity(&self, flags: &[String]) -> String {
         let mut identity = format!("{} {}", self.version, self.machine);
+        if self.family == Family::Flang {
+            identity.insert_str(0, "flang ");
+        }
         for (flag, file) in files_of(flags) {
             // An unreadable file is left to the compiler to report.
             if let Ok(bytes) = std::fs::read(&file) {
@@ -265,6 +331,11 @@ impl Compiler {
         }
         if flags.iter().any(|f| f.ends_with("=native")) {
             // Its meaning depends on the machine.
+            if self.family == Family::Flang {
+                let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+                let told = |l: &&str| l.starts_with("model name") || l.starts_with("flags");
+                identity.extend(cpu.lines().filter(told).take(2));
+            }
             let mut command = self.command();
             command.args(flags).args(["-Q", "--help=target"]);
             if let Ok(output) = process::run(&mut command, &Limits::QUESTION) {
@@ -285,6 +356,10 @@ impl Compiler {
     pub(crate) fn target_flags(&self, in_build_script: bool) -> Result<Vec<String>, Error> {
         // The flags after it come from the environment and are meant for C.
         const END: &str = "FARFEL_END_OF_FLAGS";
+        if self.family == Family::Flang {
+            // The `cc` crate takes it for something else.
+            return self.flang_target_flags(in_build_script);
+        }
         // Removed even if the build is killed.
         let scratch = Scratch::new()?;
         let mut build = cc::Build::new();
@@ -315,9 +390,28 @@ impl Compiler {
             .collect())
     }
 
+    /// Returns flang's flags for the target of a build script, or for this machine.
+    fn flang_target_flags(&self, in_build_script: bool) -> Result<Vec<String>, Error> {
+        let mut flags = vec!["-fPIC".to_owned()];
+        if in_build_script {
+            let variable =
+                |name: &'static str| std::env::var(name).map_err(|_| Error::NotABuildScript(name));
+            let (target, host) = (variable("TARGET")?, variable("HOST")?);
+            if target != host {
+                flags.push(format!("--target={target}"));
+            }
+        }
+        Ok(flags)
+    }
+
     /// Returns the directories that its linker searches for libraries.
     pub(crate) fn library_folders(&self) -> Vec<PathBuf> {
-        let search_dirs = answer(&self.path, "-print-search-dirs").unwrap_or_default();
+        let asked = match self.family {
+            Family::Gfortran => self.path.as_path(),
+            // It links with the tools of the system.
+            Family::Flang => Path::new("cc"),
+        };
+        let search_dirs = answer(asked, "-print-search-dirs").unwrap_or_default();
         let line = search_dirs
             .lines()
             .find_map(|l| l.strip_prefix("libraries: ="));
@@ -347,6 +441,72 @@ impl Compiler {
                 each.cloned().collect()
             }
         }
+    }
+
+    /// Returns the run-time libraries that can be linked statically, each with its directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] if the compiler has none, or if they are to be a part of a shared library and are not
+    /// made for that.
+    pub(crate) fn static_runtime(
+        &self,
+        shared: bool,
+    ) -> Result<Vec<(&'static str, PathBuf)>, Error> {
+        let (directories, names) = self.runtime_libraries();
+        let names = names.filter(|name| *name != "m");
+        let archives: Vec<(&'static str, PathBuf)> = names
+            .filter_map(|name| {
+                let file = format!("lib{name}.a");
+                let own = directories.iter().find(|d| d.join(&file).is_file());
+                let folder = own
+                    .cloned()
+                    .or_else(|| library_directory(&self.path, &file));
+                Some((name, folder?))
+            })
+            .collect();
+        let error = |what: &str, help: &str| Error::Config {
+            origin: "the setting `static-runtime`".into(),
+            message: format!("{} {what}; {help}", self.path.display()),
+        };
+        let [first, ..] = archives.as_slice() else {
+            return Err(error(
+                "has no static run-time library",
+                "install the package that has it, or link it dynamically",
+            ));
+        };
+        if shared && !self.makes_shared(first.0) {
+            return Err(error(
+                "has a static run-time library that cannot be a part of a shared library, because it is compiled \
+                 without -fPIC",
+                "link it dynamically, or use a compiler that has another one",
+            ));
+        }
+        Ok(archives)
+    }
+
+    /// Whether a shared library can contain the static run-time library.
+    fn makes_shared(&self, name: &str) -> bool {
+        let Ok(scratch) = Scratch::new() else {
+            return true;
+        };
+        // Input and output need most of it.
+        let (file, out) = (scratch.path().join("a.f"), scratch.path().join("a.so"));
+        if crate::files::write_if_changed(
+            &file,
+            b"      SUBROUTINE A\n      PRINT *, 1\n      END\n",
+        )
+        .is_err()
+        {
+            return true;
+        }
+        let mut command = self.command();
+        command.current_dir(scratch.path());
+        command.args(["-shared", "-fPIC", "-o"]).arg(out).arg(file);
+        if name == "gfortran" {
+            command.arg("-static-libgfortran");
+        }
+        process::run(&mut command, &Limits::COMPILER).is_ok_and(|o| o.status.success())
     }
 
     /// Returns a command that runs the compiler, with messages in English.
@@ -436,7 +596,7 @@ fn manager() -> Option<&'static PackageManager> {
 
 /// Returns a clause that says how to install gfortran here.
 fn how_to_install() -> String {
-    let set = "or set FARFEL_FC to a gfortran that is elsewhere";
+    let set = "or set FARFEL_FC to a gfortran or flang that is elsewhere";
     match manager() {
         Some(m) => {
             let sudo = if m.as_user { "" } else { "sudo " };

@@ -9,7 +9,7 @@ use std::time::Instant;
 use farfel_driver::{Built, CInterface, Config, Link, Profile, Session, toolchain};
 
 use super::build::errors;
-use crate::args::{CargoOptions, Export, ExportLanguage};
+use crate::args::{Export, ExportLanguage};
 use crate::dependency::Source;
 use crate::error::{Error, Result};
 use crate::programs::Project;
@@ -21,6 +21,8 @@ struct Exported {
     config: Config,
     /// The folder for the package that cargo builds.
     work: PathBuf,
+    /// Cargo's target directory for it.
+    target: PathBuf,
     /// The folder for the results.
     out: PathBuf,
     /// The lock file of the project, if it has one.
@@ -111,6 +113,9 @@ fn of_project(args: &Export) -> Result<Exported> {
     let out = args.output.clone();
     Ok(Exported {
         work: target.join("farfel-export").join(&config.name),
+        // Not that of the project: cargo would wait for builds there. All packages share it, and with it the
+        // compiled dependencies.
+        target: target.join("farfel-export").join("target"),
         out: out.unwrap_or_else(|| target.join("export").join(language)),
         lock,
         config,
@@ -145,6 +150,7 @@ fn of_files(args: &Export) -> Result<Exported> {
     let language = args.language.word();
     Ok(Exported {
         work: temporary.path().to_owned(),
+        target: temporary.path().join("target"),
         out: out.unwrap_or_else(|| PathBuf::from(format!("{}-{language}", config.name))),
         lock: None,
         config,
@@ -185,6 +191,8 @@ fn write_package(
         // Two such libraries in one process have the same symbols of the run-time support, and each needs its
         // own: what one of them throws, the other cannot catch.
         say("rustc-link-arg", "-Wl,-Bsymbolic");
+        // Libraries of the compiler may be copied beside it.
+        say("rustc-link-arg", "-Wl,-rpath,$ORIGIN");
     }
     script.push_str("}\n");
     let lib = format!(
@@ -214,30 +222,17 @@ fn write_package(
 
 /// Compiles the package, and returns the shared library.
 fn compile(exported: &Exported, interface: &CInterface, shell: &mut Shell) -> Result<PathBuf> {
-    let target = exported.work.join("target");
     let mut command = cargo::plain("build", shell)?;
     if shell.verbosity == crate::shell::Verbosity::Normal {
         command.arg("--quiet");
     }
     command.args(["--release", "--manifest-path"]);
     command.arg(exported.work.join("Cargo.toml"));
-    // Not in the folder of the project: cargo would wait for builds there.
-    command.arg("--target-dir").arg(&target);
-    command.args(cargo::for_metadata(&CargoOptions {
-        offline: exported.config_offline(),
-        ..CargoOptions::default()
-    }));
+    command.arg("--target-dir").arg(&exported.target);
     command.env_remove("CARGO_BUILD_TARGET");
     errors(cargo::status(command, shell)?)?;
     let file = library_file(&interface.name);
-    Ok(target.join("release").join(file))
-}
-
-impl Exported {
-    /// Whether cargo must not use the network.
-    fn config_offline(&self) -> bool {
-        std::env::var_os("CARGO_NET_OFFLINE").is_some_and(|v| v == "true")
-    }
+    Ok(exported.target.join("release").join(file))
 }
 
 /// Returns the file name of a shared library.

@@ -47,6 +47,8 @@ pub struct Link {
     pub directories: Vec<PathBuf>,
     /// The names of these run-time libraries.
     pub libraries: Vec<&'static str>,
+    /// Those of them that are linked statically.
+    pub statically: Vec<&'static str>,
     /// The libraries that the sources call.
     pub called: Vec<String>,
     /// The directories of these libraries that the linker does not search by default.
@@ -73,6 +75,9 @@ impl Link {
             .is_ok_and(|f| f.split(',').any(|f| f == "crt-static"));
         for l in &self.libraries {
             match (is_static, *l) {
+                (false, l) if self.statically.contains(&l) => {
+                    all.push(("rustc-link-lib", format!("static:-bundle={l}")));
+                }
                 (false, _) => all.push(("rustc-link-lib", format!("dylib={l}"))),
                 (true, "m") => {}
                 (true, _) => all.push(("rustc-link-lib", format!("static:-bundle={l}"))),
@@ -287,6 +292,17 @@ impl Session {
         std::mem::forget(to_make);
         std::mem::forget(lowered);
         let (directories, libraries) = compiler.runtime_libraries();
+        let mut directories = directories.to_vec();
+        let mut statically = Vec::new();
+        if config.static_runtime {
+            let archives = compiler.static_runtime(config.c_interface)?;
+            for (name, folder) in archives {
+                statically.push(name);
+                if !directories.contains(&folder) {
+                    directories.push(folder);
+                }
+            }
+        }
         let called = LinkedLibraries::of(config.link.iter(), &compiler, &config.flags);
         let mut report = Report {
             sources,
@@ -299,8 +315,9 @@ impl Session {
             report,
             link: Some(Link {
                 library: names.library(),
-                directories: directories.to_vec(),
+                directories,
                 libraries: libraries.collect(),
+                statically,
                 called: called.libraries,
                 called_in: called.folders,
                 arguments,

@@ -9,6 +9,7 @@ use crate::plan::objects::{self, BuildTools, Objects, Target};
 use crate::read::has_main;
 use crate::session::Session;
 use crate::timings::Timings;
+use crate::toolchain::Family;
 use crate::{Config, Error, Report, files, sources, toolchain, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,6 +86,12 @@ impl Session {
         let linked = config.link.iter().chain(linked);
         let linked = LinkedLibraries::of(linked, &compiler, &config.flags);
         flags.extend(linked.flags());
+        if config.static_runtime {
+            compiler.static_runtime(false)?;
+            if compiler.family == Family::Gfortran {
+                flags.push("-static-libgfortran".into());
+            }
+        }
         let foreign_objects: Vec<(String, Vec<u8>)> = foreign_objects
             .objects
             .into_iter()

@@ -95,7 +95,9 @@ class Call:
             array = numpy.asarray(value)
             if array.dtype != dtype and not numpy.can_cast(array.dtype, dtype, "same_kind"):
                 raise self.wrong(name, f"has elements of type {array.dtype}, and {dtype} is needed", TypeError)
-            array = numpy.asarray(array, dtype=dtype, order="F")
+            given, array = array, numpy.asarray(array, dtype=dtype, order="F")
+            if dtype.kind == "i" and given.dtype.kind in "iu" and not numpy.array_equal(given, array):
+                raise self.wrong(name, f"has a value that {dtype} cannot hold", OverflowError)
         else:
             array = value
             if not isinstance(array, numpy.ndarray):
@@ -125,8 +127,8 @@ class Call:
                 found = own, argument
             elif found[0] != own:
                 raise self.wrong(
-                    argument, f"has extent {own} in dimension {dimension + 1}, and `{found[1]}` says {found[0]}; "
-                    f"`{name}` is not given"
+                    argument, f"has extent {own} in dimension {dimension + 1}, and {found[0]} is needed, "
+                    f"as `{found[1]}` has: `{name}` is not given"
                 )
         if found is None:
             raise TypeError(f"{self.function}: argument `{name}` is needed, since no array has this extent")
