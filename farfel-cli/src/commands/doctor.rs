@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anstyle::{AnsiColor, Style};
-use farfel_driver::{CacheSettings, Config, cache as build_cache, debian, link, toolchain, tools};
+use farfel_driver::toolchain::{self, Family};
+use farfel_driver::{CacheSettings, Config, cache as build_cache, debian, link, tools};
 
 use super::cache;
 use crate::args::Doctor;
@@ -87,8 +88,12 @@ fn examine() -> Result<Vec<Finding>> {
     ];
     match toolchain::find(&config) {
         Ok(compiler) => {
+            let name = match compiler.family {
+                Family::Gfortran => GFORTRAN,
+                Family::Flang => "flang",
+            };
             findings.push(Finding {
-                name: GFORTRAN.into(),
+                name: name.into(),
                 state: State::There(format!(
                     "{} ({})",
                     compiler.version,

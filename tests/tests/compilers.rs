@@ -1,0 +1,183 @@
+//! The Fortran compiler and its run-time libraries: flang, static libraries, and documentation without any.
+
+// Ignored tests report why.
+#![allow(clippy::print_stderr)]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use farfel_tests::{farfel, fixed, repository, sandbox, write};
+use libtest_mimic::{Arguments, Trial};
+use support::Project;
+
+fn main() -> ExitCode {
+    let flang = flang();
+    if flang.is_none() {
+        eprintln!("ignored: there is no flang (19 or later); FARFEL_TEST_FLANG may name one");
+    }
+    let missing = flang.is_none();
+    let flang = flang.unwrap_or_default();
+    let other = flang.clone();
+    let trials = vec![
+        Trial::test("flang_compiles_programs", move || {
+            flang_compiles_programs(&flang);
+            Ok(())
+        })
+        .with_ignored_flag(missing),
+        Trial::test("flang_compiles_libraries", move || {
+            flang_compiles_libraries(&other);
+            Ok(())
+        })
+        .with_ignored_flag(missing),
+        Trial::test("the_runtime_may_be_static", || {
+            the_runtime_may_be_static();
+            Ok(())
+        })
+        .with_ignored_flag(!cfg!(target_os = "linux")),
+        Trial::test("documentation_needs_no_compiler", || {
+            documentation_needs_no_compiler();
+            Ok(())
+        }),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Returns flang: the one that `FARFEL_TEST_FLANG` names, which must be there, or else one on PATH.
+fn flang() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("FARFEL_TEST_FLANG") {
+        return Some(which::which(&named).expect("the flang that FARFEL_TEST_FLANG names"));
+    }
+    let names = ["flang", "flang-22", "flang-21", "flang-20", "flang-19"];
+    names.iter().find_map(|name| which::which(name).ok())
+}
+
+/// Programs of the gallery print the same with both compilers, and errors of flang are shown at their lines.
+fn flang_compiles_programs(flang: &Path) {
+    let dir = sandbox();
+    for name in ["heat.ff", "argmax.ff"] {
+        let source = repository().join("gallery").join(name);
+        let output = |variables: &[(&str, &Path)]| {
+            let command = farfel(dir.path()).args(["run", "-q"]).arg(&source);
+            let command = variables.iter().fold(command, |c, (n, v)| c.env(n, v));
+            let output = command.assert().success().get_output().stdout.clone();
+            numbers(&String::from_utf8_lossy(&output))
+        };
+        let (ours, theirs) = (output(&[]), output(&[("FARFEL_FC", flang)]));
+        assert!(ours.len() > 3, "{name}: {ours:?}");
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+        for (a, b) in ours.iter().zip(&theirs) {
+            assert!((a - b).abs() <= 1e-4 * a.abs().max(1.0), "{name}: {a} {b}");
+        }
+    }
+
+    // What flang alone rejects: a format that Farfel does not check.
+    let source = write(
+        dir.path(),
+        "wrong.f",
+        fixed("PROGRAM P\nX = 1\nPRINT '(F6.2', X\nEND\n"),
+    );
+    let failed = farfel(dir.path())
+        .args(["run"])
+        .arg(&source)
+        .env("FARFEL_FC", flang)
+        .assert()
+        .failure();
+    let text = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(text.contains("wrong.f:3:"), "{text}");
+}
+
+/// Returns all numbers in a text.
+fn numbers(text: &str) -> Vec<f64> {
+    text.split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect()
+}
+
+/// A library for Rust: STOP, failed checks, panics of closures, texts, complex numbers and COMMON.
+fn flang_compiles_libraries(flang: &Path) {
+    let p = Project::new("flang", "flang");
+    p.file("fortran/ends.f", include_str!("../export/numerics.f"))
+        .file("src/main.rs", include_str!("../compilers/main.rs"))
+        .append("Cargo.toml", include_str!("../compilers/settings.toml"));
+    let flang = flang.to_str().expect("a path in UTF-8");
+    for profile in [&["run", "-q"][..], &["run", "-q", "--release"]] {
+        let ran = p.cargo_with(profile, &[("FARFEL_FC", flang)]);
+        assert!(
+            ran.ok && ran.stdout.ends_with("fine\n"),
+            "{}\n{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+}
+
+/// A crate and a program that need no libgfortran where they run.
+fn the_runtime_may_be_static() {
+    let needs = |program: &Path| {
+        let output = Command::new("ldd").arg(program).output().expect("ldd runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("libc.so"), "{text}");
+        text.contains("libgfortran")
+    };
+    let p = Project::new("static_runtime", "static_runtime");
+    p.file(
+        "fortran/a.f",
+        fixed("SUBROUTINE SHOW(I)\nPRINT '(I5)', I\nEND\n"),
+    )
+    .file(
+        "src/main.rs",
+        "farfel_runtime::include_bindings!();\nfn main() { show(42) }\n",
+    );
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target/debug/static_runtime");
+    for (value, expected) in [("0", true), ("1", false)] {
+        let ran = p.cargo_with(&["run", "-q"], &[("FARFEL_STATIC_RUNTIME", value)]);
+        assert!(ran.ok, "{}", ran.stderr);
+        assert_eq!(ran.stdout, "   42\n");
+        assert_eq!(needs(&program), expected);
+    }
+
+    let dir = sandbox();
+    let source = write(dir.path(), "a.f", fixed("PRINT '(I5)', 42\nEND\n"));
+    for (value, expected) in [("0", true), ("1", false)] {
+        farfel(dir.path())
+            .args(["build", "-q", "-o", "program"])
+            .arg(&source)
+            .env("FARFEL_STATIC_RUNTIME", value)
+            .assert()
+            .success();
+        assert_eq!(needs(&dir.path().join("program")), expected);
+    }
+    farfel(dir.path())
+        .args(["build", "-q"])
+        .arg(&source)
+        .env("FARFEL_STATIC_RUNTIME", "yes")
+        .assert()
+        .code(1)
+        .stderr_eq("error: FARFEL_STATIC_RUNTIME: `yes` is neither 1 nor 0\n");
+}
+
+/// docs.rs has no Fortran compiler.
+fn documentation_needs_no_compiler() {
+    let p = Project::new("documented", "documented");
+    p.file(
+        "fortran/a.f",
+        fixed("C     Doubles a number.\nSUBROUTINE TWICE(X)\nX = 2*X\nEND\n"),
+    )
+    .file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
+    let nowhere = ("FARFEL_FC", "/nowhere/gfortran");
+    let ran = p.cargo_with(&["doc", "--no-deps"], &[("DOCS_RS", "1"), nowhere]);
+    assert!(ran.ok, "{}", ran.stderr);
+    let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target/doc/documented/fn.twice.html");
+    let page = fs::read_to_string(page).expect("a page");
+    assert!(page.contains("Doubles a number."), "{page}");
+    // Everything else needs one.
+    let ran = p.cargo_with(&["build"], &[nowhere]);
+    assert!(
+        !ran.ok && ran.stderr.contains("no Fortran compiler found"),
+        "{}",
+        ran.stderr
+    );
+}
