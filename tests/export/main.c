@@ -92,7 +92,8 @@ int main(void) {
     my_counter_model *clone;
     model = my_counter_model_new();
     my_counter_add(model, 3, &total);
-    printf("halt %d: %s\n", my_counter_halt(model, 2), my_counter_error_message());
+    int result = my_counter_halt(model, 2);
+    printf("halt %d: %s\n", result, my_counter_error_message());
     printf("clone %d\n", my_counter_model_clone(model, &clone));
     my_counter_add(clone, 10, &total);
     printf("clone %d\n", total);
