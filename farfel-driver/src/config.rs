@@ -288,11 +288,14 @@ pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_FFLAGS",
     "FARFEL_INSTALL",
     "FARFEL_LINTS",
+    "FARFEL_STATIC_RUNTIME",
     "FARFEL_VERIFY",
     "FARFEL_VERIFY_PASSES",
     "TAPENADE_HOME",
     "AD_HOME",
     "JAVA_HOME",
+    // Without it, what documentation does not need must be compiled.
+    "DOCS_RS",
 ];
 
 #[derive(Deserialize)]

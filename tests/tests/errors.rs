@@ -158,7 +158,7 @@ fn a_compiler_that_is_named_and_missing_is_not_replaced() {
         .code(1)
         .stdout_eq(str![])
         .stderr_eq(str![[r#"
-error: no Fortran compiler found: looked for no-such-gfortran; install it with `farfel doctor --fix` or `sudo apt-get install --yes --no-install-recommends gfortran`, let the build do it with FARFEL_INSTALL=1, or set FARFEL_FC to a gfortran that is elsewhere
+error: no Fortran compiler found: looked for no-such-gfortran; install it with `farfel doctor --fix` or `sudo apt-get install --yes --no-install-recommends gfortran`, let the build do it with FARFEL_INSTALL=1, or set FARFEL_FC to a gfortran or flang that is elsewhere
 
 "#]]);
 }

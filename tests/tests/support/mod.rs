@@ -91,6 +91,7 @@ impl Project {
             "FARFEL_AD_TOOL",
             "FARFEL_FFLAGS",
             "FARFEL_INSTALL",
+            "FARFEL_STATIC_RUNTIME",
             "RUST_BACKTRACE",
         ] {
             command.env_remove(name);
