@@ -5,9 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// The versions that may be installed only under a name with their number.
-pub(crate) const VERSIONS: std::ops::RangeInclusive<u32> = 19..=22;
-
 /// The run-time libraries of a version, in linking order. Those that do not exist are left out.
 pub(crate) const LIBRARIES: [&str; 3] = ["flang_rt.runtime", "FortranRuntime", "FortranDecimal"];
 

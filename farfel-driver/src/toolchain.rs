@@ -74,8 +74,8 @@ const SEARCHED: [&str; 4] = ["PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRAR
 const VERSIONS: std::ops::RangeInclusive<u32> = 9..=17;
 
 /// Finds the Fortran compiler, gfortran or flang: the one in the settings (`fc`, `FARFEL_FC`) if there is one, else the first that works
-/// among `$FC`, `gfortran` for the target machine if cargo cross-compiles, `gfortran`, `gfortran-17` down
-/// to `gfortran-9`, `flang`, and `flang-22` down to `flang-19`.
+/// among `$FC`, `gfortran` for the target machine if cargo cross-compiles, `gfortran`, and `gfortran-17` down
+/// to `gfortran-9`. flang is used only if it is named.
 ///
 /// # Errors
 ///
@@ -137,12 +137,6 @@ fn candidates(fc: Option<PathBuf>, cross: Option<&str>) -> Vec<PathBuf> {
             VERSIONS
                 .rev()
                 .map(|v| PathBuf::from(format!("gfortran-{v}"))),
-        )
-        .chain([PathBuf::from("flang")])
-        .chain(
-            flang::VERSIONS
-                .rev()
-                .map(|v| PathBuf::from(format!("flang-{v}"))),
         )
         .collect()
 }
@@ -781,6 +775,7 @@ mod tests {
             path.display().to_string()
         };
         let compiler = Compiler {
+            family: Family::Gfortran,
             path: "gfortran".into(),
             version: "12.2.0".into(),
             machine: "x86_64-linux-gnu".into(),

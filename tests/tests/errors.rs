@@ -130,7 +130,7 @@ fn no_fortran_compiler() {
             .code(1)
             .stdout_eq(str![])
             .stderr_eq(str![[r#"
-error: no Fortran compiler found: looked for gfortran, gfortran-17, gfortran-16, gfortran-15, gfortran-14, gfortran-13, gfortran-12, gfortran-11, gfortran-10, gfortran-9, flang, flang-22, flang-21, flang-20, flang-19; install GNU Fortran (gfortran), or set FARFEL_FC to a gfortran or flang that is elsewhere
+error: no Fortran compiler found: looked for gfortran, gfortran-17, gfortran-16, gfortran-15, gfortran-14, gfortran-13, gfortran-12, gfortran-11, gfortran-10, gfortran-9; install GNU Fortran (gfortran), or set FARFEL_FC to a gfortran or flang that is elsewhere
 
 "#]]);
     }
