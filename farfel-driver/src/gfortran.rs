@@ -359,7 +359,13 @@ fn split(line: &str) -> Option<(&str, Severity, &str)> {
     .into_iter()
     .filter_map(|(mark, severity)| {
         let (place, message) = line.split_once(mark)?;
-        Some((place, severity, message))
+        // The linker writes `collect2: error: …`.
+        let has_line = place
+            .rsplit(':')
+            .next()
+            .is_some_and(|c| c.parse::<u32>().is_ok());
+        let of_flang = !mark.contains(char::is_uppercase);
+        (has_line || !of_flang).then_some((place, severity, message))
     })
     .min_by_key(|(place, ..)| place.len())
 }
@@ -435,6 +441,8 @@ src/ä b.ff:2:7: Warning: (1)
 <farfel bindings>:3:4: Error: Syntax error
 f951: internal compiler error: Segmentation fault
 src/ä b.ff:99:1: Error: beyond the end
+collect2: error: ld returned 1 exit status
+src/ä b.ff:2:9: error: No intrinsic or user-defined ASSIGNMENT(=) matches operand types REAL(4) and CHARACTER(KIND=1)
 compilation terminated due to -fmax-errors=1.
 ";
         let (found, rest) = messages(printed, &sources);
@@ -456,6 +464,11 @@ compilation terminated due to -fmax-errors=1.
                     "Type mismatch in argument 'x'; passed INTEGER(4) to REAL(4)"
                 ),
                 (Severity::Error, "END", "Symbol 's' already defined"),
+                (
+                    Severity::Error,
+                    "X = 'a'",
+                    "No intrinsic or user-defined ASSIGNMENT(=) matches operand types REAL(4) and CHARACTER(KIND=1)"
+                ),
             ]
         );
         assert_eq!(sources.text(found[2].related[0].0), "SUBROUTINE S");
