@@ -36,8 +36,8 @@ pub struct Library {
 ///
 /// Settings are read from `[package.metadata.farfel]` in `Cargo.toml`, in kebab case; see the
 /// fields. The builder in `build.rs` overrides them, and the environment variables `FARFEL_FC`,
-/// `FARFEL_AD_TOOL`, `FARFEL_CACHE_DIR`, `FARFEL_CACHE_REMOTE`, `FARFEL_FFLAGS`, `FARFEL_LINTS` and
-/// `FARFEL_INSTALL` override both.
+/// `FARFEL_AD_TOOL`, `FARFEL_CACHE_DIR`, `FARFEL_CACHE_REMOTE`, `FARFEL_FFLAGS`, `FARFEL_LINTS`,
+/// `FARFEL_STATIC_RUNTIME` and `FARFEL_INSTALL` override both.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The directory of the project, which contains `Cargo.toml`. Relative paths in the settings are
@@ -1143,7 +1143,7 @@ mod tests {
             Some(match name {
                 "FARFEL_FC" => "f2".into(),
                 "FARFEL_FFLAGS" => " -b  -c ".into(),
-                "FARFEL_INSTALL" => "1".into(),
+                "FARFEL_INSTALL" | "FARFEL_STATIC_RUNTIME" => "1".into(),
                 "FARFEL_AD_TOOL" => "adolc".into(),
                 "FARFEL_CACHE_DIR" => "/c".into(),
                 "FARFEL_CACHE_REMOTE" => "redis://r".into(),
@@ -1155,7 +1155,7 @@ mod tests {
         .unwrap();
         assert_eq!(c.fc.as_deref(), Some(Path::new("f2")));
         assert_eq!(c.flags, ["-a", "-b", "-c"]);
-        assert!(c.install);
+        assert!(c.install && c.static_runtime);
         use farfel_lang::diagnostic::rules;
         // Individual names take precedence over groups.
         assert_eq!(c.lints.level(&rules::UNKNOWN_PROCEDURE), Level::Warn);
