@@ -4,10 +4,9 @@ use super::{NestedUnits, Root};
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
     Arg, Attributes, Class, Dim, Entity, Expr, Name, Spec, SpecKind, StorageClass, SymId, Symbol,
-    Symbols,
 };
 use crate::lower::equivalenced;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 impl NestedUnits {
     /// Turns links into dummy arguments, COMMON variables or constants.
@@ -162,7 +161,7 @@ impl NestedUnits {
         });
         declared.into_iter().for_each(|id| unit.declare(id));
         unit.specs.extend(own);
-        for id in in_order_of_use(&formulas, &unit.symbols) {
+        for id in formulas {
             let span = unit.symbols[id].span;
             unit.add_spec(SpecKind::StatementFunction(id), span);
         }
@@ -291,27 +290,4 @@ impl NestedUnits {
             unit.add_spec(SpecKind::Equivalence(groups), span);
         }
     }
-}
-
-/// Returns statement functions with those that others use before them, as FORTRAN 77 requires.
-fn in_order_of_use(formulas: &[SymId], symbols: &Symbols) -> Vec<SymId> {
-    let mut ordered: Vec<SymId> = Vec::new();
-    // Those to place, each after its own ones have been seen.
-    let mut open: Vec<(SymId, bool)> = formulas.iter().rev().map(|f| (*f, false)).collect();
-    let mut seen = BTreeSet::new();
-    while let Some((id, complete)) = open.pop() {
-        if complete {
-            ordered.push(id);
-        } else if seen.insert(id) {
-            open.push((id, true));
-            if let Class::StatementFunction(_, value) = &symbols[id].class {
-                value.for_each_symbol(&mut |s| {
-                    if formulas.contains(&s) {
-                        open.push((s, false));
-                    }
-                });
-            }
-        }
-    }
-    ordered
 }
