@@ -293,7 +293,7 @@ impl Bindings<'_> {
     }
 
     fn c_function(&self, unit: &Unit, intents: &Intents) -> Result<CFunction, String> {
-        let (_, raw) = self.function(unit);
+        let (_, raw) = self.function(unit, false);
         let uses = intents.get(&unit.name).unwrap_or_default();
         let mut args = Vec::new();
         for (position, arg) in &raw.args {
