@@ -243,8 +243,7 @@ fn rename_commons(unit: &mut Unit, names: &Names, by_name: &BTreeSet<Name>) {
         if by_name.contains(name) {
             return;
         }
-        // A name cannot start with a digit, so the blank block cannot clash with any other.
-        *name = names.global(if name.is_empty() { "0" } else { name });
+        *name = names.common(name);
     };
     for spec in &mut unit.specs {
         match &mut spec.kind {

@@ -46,6 +46,13 @@ impl Names {
         }
     }
 
+    /// Returns the name of a COMMON block, which is blank for the blank block. A subprogram may have the
+    /// same name in the source: the linker would take its code for the block. No Fortran name starts with a
+    /// digit, so a block's name differs from all others.
+    pub(crate) fn common(&self, block: &str) -> Name {
+        self.global(&format!("1{block}"))
+    }
+
     /// Returns the Fortran name of the subroutine through which Rust calls a subprogram.
     pub(crate) fn wrapper(&self, unit: &str) -> Name {
         let full = format!("FARFEL_EXPORT_{unit}");
@@ -91,6 +98,8 @@ mod tests {
         let n = Names::new("two-player", "0.3.1");
         assert_eq!(n.module, "FARFEL_TWO_PLAYER_0_3_1");
         assert_eq!(n.global("DAXPY"), "FARFEL_TWO_PLAYER_0_3_1_DAXPY");
+        assert_eq!(n.common("STORE"), "FARFEL_TWO_PLAYER_0_3_1_1STORE");
+        assert_eq!(n.common(""), "FARFEL_TWO_PLAYER_0_3_1_1");
         assert_eq!(n.symbol("EQLBRM"), "farfel_two_player_0_3_1__eqlbrm");
         let long = "a".repeat(60);
         let (a, b) = (Names::new(&long, "1.0.0"), Names::new(&long, "1.0.1"));

@@ -45,22 +45,18 @@ impl Slot {
     ///
     /// The slot must have been filled by [`Given::new`] with an `F`.
     #[allow(unsafe_code)]
+    #[inline]
     pub unsafe fn with<F, R>(slot: &'static LocalKey<Slot>, run: impl FnOnce(&mut F) -> R) -> R {
         struct Back(&'static LocalKey<Slot>, *mut ());
         impl Drop for Back {
+            #[inline]
             fn drop(&mut self) {
                 self.0.with(|s| s.now.set(self.1));
             }
         }
         let closure = slot.with(|s| s.now.replace(ptr::null_mut()));
         if closure.is_null() {
-            use std::io::Write as _;
-            // If standard error is closed, there is nothing to be done.
-            let _ = writeln!(
-                std::io::stderr(),
-                "farfel: Fortran code called a closure in another thread than the one that gave it"
-            );
-            std::process::abort();
+            empty();
         }
         let _back = Back(slot, closure);
         let _closure_running = ClosureRunning::new();
@@ -68,6 +64,18 @@ impl Slot {
         // reach it, since the slot is empty meanwhile.
         run(unsafe { &mut *closure.cast::<F>() })
     }
+}
+
+/// Ends the process, because Fortran code has called a closure that its thread does not have.
+#[cold]
+fn empty() -> ! {
+    use std::io::Write as _;
+    // If standard error is closed, there is nothing to be done.
+    let _ = writeln!(
+        std::io::stderr(),
+        "farfel: Fortran code called a closure in another thread than the one that gave it"
+    );
+    std::process::abort()
 }
 
 /// Keeps a closure in a [`Slot`] until it is dropped.
@@ -81,6 +89,7 @@ pub struct Given<'a> {
 impl<'a> Given<'a> {
     /// Puts a closure into a slot of this thread.
     #[must_use = "the closure is taken out when this is dropped"]
+    #[inline]
     pub fn new<F>(slot: &'static LocalKey<Slot>, closure: &'a mut F) -> Given<'a> {
         let closure = ptr::from_mut(closure).cast();
         Given {
@@ -92,6 +101,7 @@ impl<'a> Given<'a> {
 }
 
 impl Drop for Given<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.slot.with(|s| s.now.set(self.before));
     }
@@ -110,6 +120,7 @@ pub struct Lent {
 impl Lent {
     /// Returns the content of a slot of this thread. It is valid for the duration of the call that
     /// put it there.
+    #[inline]
     pub fn of(slot: &'static LocalKey<Slot>) -> Lent {
         Lent {
             slot,
@@ -118,6 +129,7 @@ impl Lent {
     }
 
     /// Puts the closure into its slot while `run` runs.
+    #[inline]
     pub fn during<R>(&self, run: impl FnOnce() -> R) -> R {
         let _back = Given {
             slot: self.slot,
@@ -139,6 +151,7 @@ pub struct Area {
 
 impl Area {
     /// A single variable. `assigned`: the closure may assign it.
+    #[inline]
     pub fn one<T>(at: *const T, assigned: bool) -> Area {
         Area {
             start: at.addr(),
@@ -155,6 +168,7 @@ impl Area {
     ///
     /// `count` must point to an INTEGER*8.
     #[allow(unsafe_code)]
+    #[inline]
     pub unsafe fn array<T>(at: *const T, count: *const i64, assigned: bool, open: bool) -> Area {
         // SAFETY: guaranteed by the caller.
         let count = usize::try_from(unsafe { *count }).unwrap_or(0);
@@ -167,6 +181,7 @@ impl Area {
     }
 
     /// Returns the number of elements of the type of `_at` in the area.
+    #[inline]
     pub fn count_of<T>(&self, _at: *const T) -> usize {
         self.bytes / size_of::<T>().max(1)
     }
@@ -182,6 +197,7 @@ impl Area {
     ///
     /// If areas still overlap, with a message for the caller of the function that names the
     /// closure.
+    #[inline]
     pub fn apart(function: &str, closure: &str, areas: &mut [Area]) {
         for i in 1..areas.len() {
             let (before, rest) = areas.split_at_mut(i);
@@ -192,6 +208,7 @@ impl Area {
         }
     }
 
+    #[inline]
     fn part(function: &str, closure: &str, a: &mut Area, b: &mut Area) {
         let end = |a: &Area| a.start.saturating_add(a.bytes);
         let meet = a.bytes > 0 && b.bytes > 0 && a.start < end(b) && b.start < end(a);
@@ -212,6 +229,7 @@ impl Area {
     ///
     /// The address must be that of a value of this type.
     #[allow(unsafe_code)]
+    #[inline]
     pub unsafe fn value<T: Copy>(at: *const T) -> T {
         // SAFETY: guaranteed by the caller. In COMMON and EQUIVALENCE it may be unaligned.
         unsafe { at.read_unaligned() }
@@ -223,6 +241,7 @@ impl Area {
     ///
     /// The address must be that of a variable of this type.
     #[allow(unsafe_code)]
+    #[inline]
     pub unsafe fn assign<T: Copy>(at: *mut T, value: T) {
         // SAFETY: guaranteed by the caller.
         unsafe { at.write_unaligned(value) }
@@ -239,6 +258,7 @@ impl Area {
     ///
     /// If the address of the array is not aligned as Rust requires.
     #[allow(unsafe_code)]
+    #[inline]
     pub unsafe fn shared<'a, T>(
         function: &str,
         closure: &str,
@@ -264,6 +284,7 @@ impl Area {
     ///
     /// If the address of the array is not aligned as Rust requires.
     #[allow(unsafe_code)]
+    #[inline]
     pub unsafe fn exclusive<'a, T>(
         function: &str,
         closure: &str,
@@ -278,6 +299,7 @@ impl Area {
         unsafe { std::slice::from_raw_parts_mut(at, count) }
     }
 
+    #[inline]
     fn check<T>(function: &str, closure: &str, at: *const T, count: usize) {
         let bytes = count.checked_mul(size_of::<T>());
         let small = bytes.is_some_and(|b| isize::try_from(b).is_ok());

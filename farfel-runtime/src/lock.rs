@@ -185,6 +185,7 @@ impl Lock {
 pub(crate) struct ClosureRunning(Option<&'static Lock>);
 
 impl ClosureRunning {
+    #[inline]
     pub(crate) fn new() -> ClosureRunning {
         let held = HELD.get();
         held.inspect(|l| l.closure(true));
@@ -193,6 +194,7 @@ impl ClosureRunning {
 }
 
 impl Drop for ClosureRunning {
+    #[inline]
     fn drop(&mut self) {
         self.0.inspect(|l| l.closure(false));
     }

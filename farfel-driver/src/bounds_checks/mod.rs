@@ -30,6 +30,7 @@ mod poly;
 pub(crate) mod program_variables;
 mod prove;
 mod rewrite;
+mod shapes;
 
 use crate::calls::{callees, entries, for_each_call, for_each_passed, spread};
 use farfel_lang::Sources;

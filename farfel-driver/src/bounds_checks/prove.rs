@@ -41,7 +41,7 @@ fn is_entered(inserter: &CheckInserter, s: &Stmt) -> bool {
 }
 
 /// Returns the variables that statements may change, and whether they call procedures.
-fn changes(unit: &Unit, block: &[Stmt]) -> (HashSet<SymId>, bool) {
+pub(super) fn changes(unit: &Unit, block: &[Stmt]) -> (HashSet<SymId>, bool) {
     let mut changed = HashSet::new();
     let mut calls = false;
     walk_block(block, &mut |s| {

@@ -45,6 +45,9 @@ pub(super) struct CheckInserter<'a> {
     pub jumps: HashMap<u32, usize>,
     /// The loop variables.
     pub counted: HashSet<SymId>,
+    /// The variables that the unit may change, and whether it calls procedures.
+    pub changed: HashSet<SymId>,
+    pub calls: bool,
 }
 
 /// How an expression is used.
@@ -76,6 +79,8 @@ impl<'a> CheckInserter<'a> {
             names: HashSet::new(),
             jumps: HashMap::new(),
             counted: HashSet::new(),
+            changed: HashSet::new(),
+            calls: false,
         }
     }
 
@@ -87,6 +92,7 @@ impl<'a> CheckInserter<'a> {
             self.names.extend(construct(s).cloned());
             self.versions &= !is_parallel(s);
         });
+        self.note_changes(&body);
         self.statement_functions();
         let body = self.block(body);
         let mut all = std::mem::take(&mut self.arrays.entry);
@@ -216,6 +222,7 @@ impl<'a> CheckInserter<'a> {
             }
             StmtKind::If(block) => self.if_block(block),
             StmtKind::Where(w) => {
+                self.agree_in_where(w);
                 // Its statements are inseparable from it.
                 for (mask, body) in &mut w.block.arms {
                     self.expr(mask, Use::Value);
@@ -278,65 +285,6 @@ impl<'a> CheckInserter<'a> {
             | StmtKind::Exit(_)
             | StmtKind::Entry(_) => {}
         }
-    }
-
-    /// Requires that the arrays in a statement have the same shape, which compilers do not check.
-    fn agree(&mut self, operands: &[&Expr]) {
-        // A scalar conforms to any shape.
-        let arrays = operands.iter().filter(|e| rank(&self.unit, e) > 0).count();
-        if arrays == 0 {
-            return;
-        }
-        let mut shapes: BTreeSet<Vec<String>> = BTreeSet::new();
-        let mut known = true;
-        for e in operands {
-            e.walk(&mut |e| match &e.kind {
-                // Derivatives have the shape of the originals.
-                ExprKind::Var(s) if self.unit.symbols[*s].origin == Origin::Written => {
-                    let dims = &self.unit.symbols[*s].dims;
-                    let extents = dims
-                        .iter()
-                        .map(|d| self.extent(d.lower.as_ref(), d.upper.as_ref()));
-                    if !dims.is_empty() {
-                        shapes.insert(extents.collect());
-                    }
-                }
-                ExprKind::Element(s, subscripts) if rank(&self.unit, e) > 0 => {
-                    let mut shape = Vec::new();
-                    for (k, x) in subscripts.iter().enumerate() {
-                        let ExprKind::Range(from, to, step) = &x.kind else {
-                            known &= rank(&self.unit, x) == 0;
-                            continue;
-                        };
-                        known &= step.is_none();
-                        let dim = self.unit.symbols[*s].dims.get(k);
-                        let lower = dim.and_then(|d| d.lower.as_ref());
-                        let upper = dim.and_then(|d| d.upper.as_ref());
-                        shape.push(self.extent(from.as_deref().or(lower), to.as_deref().or(upper)));
-                    }
-                    shapes.insert(shape);
-                }
-                // Array constructors have shapes of their own.
-                ExprKind::Array(_) => known = false,
-                _ => {}
-            });
-        }
-        if shapes.len() > 1 || (!known && arrays > 1) {
-            self.reason("arrays meet of which it is not known that they have the same shape");
-        }
-    }
-
-    /// Returns the extent of a dimension as text, which is equal for equal extents.
-    fn extent(&self, from: Option<&Expr>, to: Option<&Expr>) -> String {
-        let constants = Constants::of(&self.unit);
-        let low = from.map_or(Some(1), |e| constants.integer(e));
-        let high = to.and_then(|e| constants.integer(e));
-        if let (Some(low), Some(high)) = (low, high) {
-            let extent = high.saturating_sub(low).saturating_add(1);
-            return extent.max(0).to_string();
-        }
-        let show = |e: Option<&Expr>| e.map_or("1".into(), |e| print_expr(&self.unit, e));
-        format!("{}:{}", show(from), show(to))
     }
 
     fn nested(&mut self, block: Block) -> Block {
@@ -515,7 +463,7 @@ impl<'a> CheckInserter<'a> {
                         let i = *i;
                         if args.iter().filter(|a| rank(&self.unit, a) > 0).count() > 1 {
                             let args: Vec<Expr> = args.clone();
-                            self.agree(&args.iter().collect::<Vec<_>>());
+                            self.agree_in_call(i, &args);
                         }
                         let asks = matches!(
                             i.name,
