@@ -252,6 +252,64 @@ pub unsafe extern "C-unwind" fn farfel_unit_v1_(unit: *const i32) {
     })
 }
 
+/// The maximum number of parentheses inside each other in a format. gfortran's run-time library calls itself
+/// for each, and other compilers allow fewer.
+const DEEPEST_FORMAT: usize = 100;
+
+/// `CALL FARFEL_FORMAT_V1(FORMAT, PLACE)`: precedes a statement whose format is a variable. Ends the
+/// call if the format would harm gfortran's run-time library; the library itself rejects all others
+/// that are wrong.
+///
+/// # Safety
+///
+/// `format` and `place` must point to as many characters as their lengths say.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C-unwind" fn farfel_format_v1_(
+    format: *const u8,
+    place: *const u8,
+    format_length: usize,
+    place_length: usize,
+) {
+    // SAFETY: the caller is Fortran code that Farfel generated; it passes two CHARACTERs with their lengths.
+    let (format, place) = unsafe {
+        (
+            std::slice::from_raw_parts(format, format_length),
+            std::slice::from_raw_parts(place, place_length),
+        )
+    };
+    let Some(problem) = problem_of_format(format) else {
+        return;
+    };
+    let (file, line) = place_of(&String::from_utf8_lossy(place));
+    end(Error::Io {
+        code: 1,
+        message: problem,
+        file,
+        line,
+    })
+}
+
+fn problem_of_format(format: &[u8]) -> Option<String> {
+    if format.contains(&0) {
+        return Some("the format contains a zero byte".to_owned());
+    }
+    let mut depth = 0_usize;
+    for c in format {
+        match c {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST_FORMAT {
+            return Some(format!(
+                "the format has more than {DEEPEST_FORMAT} parentheses inside each other"
+            ));
+        }
+    }
+    None
+}
+
 /// Records the units that a call left locked when it ended.
 fn lose(depth: usize) {
     let lost = ENTERED.with_borrow_mut(|e| e.split_off(depth.min(e.len())));
@@ -362,6 +420,16 @@ mod tests {
             })
         );
         assert_eq!(catch_end(|| 7), Ok(7));
+    }
+
+    #[test]
+    fn formats_that_do_harm() {
+        let nested = |n: usize| format!("{}F5.1{}", "(".repeat(n), ")".repeat(n));
+        assert_eq!(problem_of_format(nested(100).as_bytes()), None);
+        assert!(problem_of_format(nested(101).as_bytes()).is_some());
+        assert_eq!(problem_of_format("()".repeat(500).as_bytes()), None);
+        assert!(problem_of_format(b"(\0)").is_some());
+        assert_eq!(problem_of_format(b""), None);
     }
 
     #[test]

@@ -71,6 +71,8 @@ mod arrays;
 pub mod c;
 mod closure;
 mod dimensions;
+#[cfg(feature = "num-dual")]
+pub mod dual;
 mod end;
 mod error;
 mod lock;

@@ -440,9 +440,12 @@ fn fills<'a>(
 /// Checks whether an expression is an element such as `Y(I, J)` in loops over the full extent of each
 /// dimension.
 fn is_element(unit: &Unit, e: &Expr, array: SymId, around: &[&Do]) -> bool {
-    let ExprKind::Element(_, subscripts) = &e.kind else {
+    let ExprKind::Element(base, subscripts) = &e.kind else {
         return false;
     };
+    if *base != array {
+        return false;
+    }
     let dims = &unit.symbols[array].dims;
     // A further loop with zero iterations would keep the loops over the dimensions from running.
     if dims.len() != subscripts.len() || around.len() != dims.len() {

@@ -4,7 +4,9 @@
 use super::prove::changes;
 use super::rewrite::CheckInserter;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
-use farfel_lang::ir::{Class, Dim, Expr, ExprKind, Origin, Stmt, StmtKind, StorageClass, SymId, Where};
+use farfel_lang::ir::{
+    Class, Dim, Expr, ExprKind, Origin, Stmt, StmtKind, StorageClass, SymId, Where,
+};
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::Constants;
 use farfel_lang::types::rank;
@@ -91,7 +93,11 @@ impl CheckInserter<'_> {
                 let symbol = &self.unit.symbols[*s];
                 match symbol.origin {
                     Origin::Written => ExprShape::Extents(
-                        symbol.dims.iter().map(|d| self.declared_extent(d)).collect(),
+                        symbol
+                            .dims
+                            .iter()
+                            .map(|d| self.declared_extent(d))
+                            .collect(),
                     ),
                     _ => ExprShape::Any,
                 }
@@ -110,8 +116,8 @@ impl CheckInserter<'_> {
                             let dim = self.unit.symbols[*s].dims.get(k);
                             let lower = dim.and_then(|d| d.lower.as_ref());
                             let upper = dim.and_then(|d| d.upper.as_ref());
-                            let mut extent = self
-                                .extent(from.as_deref().or(lower), to.as_deref().or(upper));
+                            let mut extent =
+                                self.extent(from.as_deref().or(lower), to.as_deref().or(upper));
                             let declared = [(from, lower), (to, upper)].into_iter().any(
                                 |(given, declared)| {
                                     given.is_none() && declared.is_some_and(|e| self.varies(e))
@@ -167,7 +173,11 @@ impl CheckInserter<'_> {
     /// variables in it had then.
     fn declared_extent(&self, dim: &Dim) -> String {
         let mut extent = self.extent(dim.lower.as_ref(), dim.upper.as_ref());
-        if [&dim.lower, &dim.upper].into_iter().flatten().any(|e| self.varies(e)) {
+        if [&dim.lower, &dim.upper]
+            .into_iter()
+            .flatten()
+            .any(|e| self.varies(e))
+        {
             extent.push_str(" declared");
         }
         extent

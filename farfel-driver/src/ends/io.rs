@@ -66,6 +66,15 @@ impl EndReplacer<'_> {
             let ask = self.tell("FARFEL_UNIT_V1", vec![file], span);
             self.before.push(ask);
         }
+        if let Some(format) = variable_format(io, &self.unit) {
+            let args = vec![format.clone(), self.place(span)];
+            let check = self.tell("FARFEL_FORMAT_V1", args, span);
+            self.before.push(check);
+            match ends_the_process(io) {
+                true => self.ends.expected = true,
+                false => self.ends.surprising = true,
+            }
+        }
         let file = file.filter(|_| left);
         self.ends.lingers |= file.is_some();
         if ends_the_process(io) || file.is_some() {
@@ -334,6 +343,26 @@ fn is_check(unit: &Unit, function: SymId) -> bool {
 fn has(io: &Io, key: &str) -> bool {
     let is = |c: &Expr| matches!(&c.kind, ExprKind::Keyword(k, _) if k == key);
     io.control.iter().any(is)
+}
+
+/// Returns the format of a statement, if its text is known only at run time. Two texts are too much for
+/// gfortran's library: one with so many parentheses inside each other that its stack does not suffice, and one
+/// with a zero byte, behind which it reads on.
+fn variable_format<'a>(io: &'a Io, unit: &Unit) -> Option<&'a Expr> {
+    let place = match io.kind {
+        IoKind::Read | IoKind::Write | IoKind::Print => usize::from(io.parens),
+        _ => return None,
+    };
+    let named = io.control.iter().find_map(|c| match &c.kind {
+        ExprKind::Keyword(name, e) if name == "FMT" => Some(&**e),
+        _ => None,
+    });
+    let positional = |c: &&Expr| !matches!(c.kind, ExprKind::Keyword(..));
+    let format = named.or_else(|| io.control.get(place).filter(positional))?;
+    let mut variable = false;
+    format.for_each_symbol(&mut |s| variable |= unit.symbols[s].is_variable());
+    let text = type_of(unit, format) == Some(Type::Character) && rank(unit, format) == 0;
+    (variable && text && !calls_functions(unit, format)).then_some(format)
 }
 
 /// Whether an error in the statement would end the process, because nothing checks its status.

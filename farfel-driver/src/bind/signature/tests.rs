@@ -222,6 +222,11 @@ fn outputs_are_always_set() {
     );
     check(&["IF (X(1) .EQ. 0) RETURN", "Y = X"], given);
     check(&["X(1) = Y(1)", "Y = X"], given);
+    // A loop that fills another array.
+    check(
+        &["DO 10 I = 1, N", "10 X(I) = 0", "Y(1) = Y(1) + X(1)"],
+        "n size Y, x output X(N), y",
+    );
     check(
         &["DO I = 1, N", "Y(I) = X(I)", "X(I) = Y(1)", "END DO"],
         given,

@@ -1,0 +1,212 @@
+//! Fortran functions inside Rust functions that are generic over the numbers of [num-dual](num_dual).
+//!
+//! Such a function computes derivatives by being called with dual numbers. Fortran code takes only `f64`; these functions call
+//! it with the real parts of the arguments, together with a derivative that the setting `derive` or an AD
+//! block provides, and continue the derivatives by the chain rule.
+//!
+//! ```ignore
+//! use farfel_runtime::dual;
+//! use num_dual::DualNum;
+//!
+//! // derive = { cost_gradient = { gradient = "cost", by = "x" } }
+//! fn penalised<D: DualNum<Primitive = f64>>(x: &[D]) -> Result<D, farfel_runtime::Error> {
+//!     let cost = dual::with_gradient(x, |x| {
+//!         let found = fortran::cost_gradient(x)?;
+//!         Ok((found.value, found.x_gradient))
+//!     })?;
+//!     Ok(cost.exp() + x[0].powi(2))
+//! }
+//! ```
+
+use crate::OwnedMatrix;
+use num_dual::{DualNum, DualStruct};
+
+/// Calls a function that returns its value and its gradient, and returns the value with the derivatives of
+/// the arguments continued through it.
+///
+/// `D` may be any number with first derivatives: `f64`, `Dual64`, `DualVec64`. Numbers with second
+/// derivatives do not compile, since the gradient does not determine them: see [`with_hessian`].
+///
+/// # Errors
+///
+/// The error of the function.
+///
+/// # Panics
+///
+/// If the gradient has another number of elements than `x`.
+pub fn with_gradient<D, E>(
+    x: &[D],
+    function: impl FnOnce(&[f64]) -> Result<(f64, Vec<f64>), E>,
+) -> Result<D, E>
+where
+    D: DualNum<Primitive = f64>,
+{
+    const { assert!(D::NDERIV <= 1, "a gradient determines only first derivatives") }
+    let (value, gradient) = function(&real_parts(x))?;
+    assert_eq!(gradient.len(), x.len(), "the elements of the gradient");
+    Ok(combination(D::from(value), &gradient, &deviations(x)))
+}
+
+/// Like [`with_gradient`], for a function that returns several values and their Jacobian: a row for each
+/// value, a column for each argument.
+///
+/// # Errors
+///
+/// The error of the function.
+///
+/// # Panics
+///
+/// If the Jacobian has another shape.
+pub fn with_jacobian<D, E>(
+    x: &[D],
+    function: impl FnOnce(&[f64]) -> Result<(Vec<f64>, OwnedMatrix<f64>), E>,
+) -> Result<Vec<D>, E>
+where
+    D: DualNum<Primitive = f64>,
+{
+    const { assert!(D::NDERIV <= 1, "a Jacobian determines only first derivatives") }
+    let (values, jacobian) = function(&real_parts(x))?;
+    assert_eq!(
+        (jacobian.rows(), jacobian.columns()),
+        (values.len(), x.len()),
+        "the rows and columns of the Jacobian"
+    );
+    let deviations = deviations(x);
+    let row = |i: usize| -> Vec<f64> { (0..x.len()).map(|j| jacobian[(i, j)]).collect() };
+    let values = values.into_iter().enumerate();
+    Ok(values
+        .map(|(i, value)| combination(D::from(value), &row(i), &deviations))
+        .collect())
+}
+
+/// Like [`with_gradient`], for a function that also returns its Hessian, so that second derivatives can be
+/// continued: `Dual2_64`, `HyperDual64`, duals of duals.
+///
+/// # Errors
+///
+/// The error of the function.
+///
+/// # Panics
+///
+/// If the gradient or the Hessian has another size than `x`.
+pub fn with_hessian<D, E>(
+    x: &[D],
+    function: impl FnOnce(&[f64]) -> Result<(f64, Vec<f64>, OwnedMatrix<f64>), E>,
+) -> Result<D, E>
+where
+    D: DualNum<Primitive = f64>,
+{
+    const { assert!(D::NDERIV <= 2, "a Hessian determines only second derivatives") }
+    let (value, gradient, hessian) = function(&real_parts(x))?;
+    assert_eq!(gradient.len(), x.len(), "the elements of the gradient");
+    assert_eq!(
+        (hessian.rows(), hessian.columns()),
+        (x.len(), x.len()),
+        "the rows and columns of the Hessian"
+    );
+    let deviations = deviations(x);
+    // Taylor's polynomial: the deviations have no real part, so higher powers vanish.
+    let mut result = combination(D::from(value), &gradient, &deviations);
+    for (j, deviation) in deviations.iter().enumerate() {
+        let slope = combination(D::from(0.0), hessian.column(j), &deviations);
+        result += slope * deviation * 0.5;
+    }
+    Ok(result)
+}
+
+fn real_parts<D: DualNum<Primitive = f64>>(x: &[D]) -> Vec<f64> {
+    x.iter().map(DualStruct::re).collect()
+}
+
+/// Returns the arguments without their real parts.
+fn deviations<D: DualNum<Primitive = f64>>(x: &[D]) -> Vec<D> {
+    x.iter().map(|x| x.clone() - x.re()).collect()
+}
+
+fn combination<D: DualNum<Primitive = f64>>(start: D, factors: &[f64], of: &[D]) -> D {
+    let terms = factors.iter().zip(of);
+    terms.fold(start, |sum, (factor, x)| sum + x.clone() * *factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+    use num_dual::{Dual, Dual2_64, Dual64, HyperDual64};
+
+    /// x0²·sin(x1), by hand.
+    fn by_hand(x: &[f64]) -> (f64, Vec<f64>, OwnedMatrix<f64>) {
+        let (s, c) = x[1].sin_cos();
+        let hessian = vec![2.0 * s, 2.0 * x[0] * c, 2.0 * x[0] * c, -x[0] * x[0] * s];
+        (
+            x[0] * x[0] * s,
+            vec![2.0 * x[0] * s, x[0] * x[0] * c],
+            OwnedMatrix::new(hessian, 2, 2).unwrap(),
+        )
+    }
+
+    fn exact<D: DualNum<Primitive = f64>>(x: &[D]) -> D {
+        x[0].powi(2) * x[1].sin()
+    }
+
+    fn first<D: DualNum<Primitive = f64>>(x: &[D]) -> D {
+        let known = |x: &[f64]| Ok::<_, Error>((by_hand(x).0, by_hand(x).1));
+        with_gradient(x, known).unwrap()
+    }
+
+    fn second<D: DualNum<Primitive = f64>>(x: &[D]) -> D {
+        with_hessian(x, |x| Ok::<_, Error>(by_hand(x))).unwrap()
+    }
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-14 * (1.0 + b.abs()), "{a} {b}");
+    }
+
+    #[test]
+    fn first_derivatives_go_on() {
+        let x = [Dual64::new(1.5, 0.3), Dual64::new(0.4, -2.0)];
+        let (found, wanted) = (first(&x).exp(), exact(&x).exp());
+        close(found.re, wanted.re);
+        close(found.eps, wanted.eps);
+        close(first(&[1.5, 0.4]), exact(&[1.5, 0.4]));
+        let several = |x: &[f64]| {
+            let jacobian = vec![x[1], 1.0, x[0], -1.0];
+            let values = vec![x[0] * x[1], x[0] - x[1]];
+            Ok::<_, Error>((values, OwnedMatrix::new(jacobian, 2, 2).unwrap()))
+        };
+        let found = with_jacobian(&x, several).unwrap();
+        for (found, wanted) in found.iter().zip([x[0] * x[1], x[0] - x[1]]) {
+            close(found.re, wanted.re);
+            close(found.eps, wanted.eps);
+        }
+    }
+
+    #[test]
+    fn second_derivatives_go_on() {
+        let x = [HyperDual64::new(1.5, 0.3, 1.0, 0.7), HyperDual64::new(0.4, -2.0, 0.5, 0.1)];
+        let (found, wanted) = (second(&x).sin(), exact(&x).sin());
+        close(found.eps1, wanted.eps1);
+        close(found.eps2, wanted.eps2);
+        close(found.eps1eps2, wanted.eps1eps2);
+        let t = Dual2_64::from_re(0.8).derivative();
+        let (found, wanted) = (second(&[t, t * t]), exact(&[t, t * t]));
+        close(found.v1, wanted.v1);
+        close(found.v2, wanted.v2);
+        let nested = |re: f64, eps: f64| Dual::new(Dual64::new(re, eps), Dual64::new(1.0, 0.5));
+        let x = [nested(1.5, 0.3), nested(0.4, -2.0)];
+        let (found, wanted) = (second(&x), exact(&x));
+        close(found.eps.re, wanted.eps.re);
+        close(found.eps.eps, wanted.eps.eps);
+        close(second(&[1.5, 0.4]), exact(&[1.5, 0.4]));
+    }
+
+    #[test]
+    fn errors_are_passed_on() {
+        let failed = with_gradient(&[1.0], |_| Err::<(f64, Vec<f64>), _>("failed"));
+        assert_eq!(failed, Err("failed"));
+        let short = std::panic::catch_unwind(|| {
+            with_gradient(&[1.0, 2.0], |_| Ok::<_, Error>((0.0, vec![1.0])))
+        });
+        assert!(short.is_err());
+    }
+}

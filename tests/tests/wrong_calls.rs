@@ -1,0 +1,174 @@
+//! Functions that safe Rust can call stay within the arrays that they get and those that they own, and end
+//! with an error or a panic if they are called wrongly.
+
+use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Writes a package in a folder.
+fn package(dir: &Path, folder: &str, name: &str, settings: &str, dependencies: &str) {
+    let farfel = repository().display();
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\nlinks = \"{name}\"\n\
+         {settings}\n[dependencies]\nfarfel-runtime = {{ path = \"{farfel}/farfel-runtime\" }}\n{dependencies}\n\
+         [build-dependencies]\nfarfel-build = {{ path = \"{farfel}/farfel-build\" }}\n"
+    );
+    write(dir, &format!("{folder}Cargo.toml"), manifest);
+    let script = "fn main() {\n    farfel_build::compile();\n}\n";
+    write(dir, &format!("{folder}build.rs"), script);
+}
+
+/// Copies a file of `tests/wrong_calls`.
+fn copy(dir: &Path, name: &str, to: &str) {
+    let from = repository().join("tests/wrong_calls").join(name);
+    write(dir, to, fs::read(from).unwrap());
+}
+
+/// Builds it; returns the executable and the messages.
+fn build(dir: &Path, name: &str) -> (PathBuf, String) {
+    let built = farfel(dir).args(["build"]).assert().success();
+    let said = String::from_utf8_lossy(&built.get_output().stderr).into_owned();
+    (shared_target().join("debug").join(name), said)
+}
+
+fn valgrind() -> bool {
+    let mut version = std::process::Command::new("valgrind");
+    version.arg("--version");
+    version.output().is_ok_and(|o| o.status.success())
+}
+
+const SETTINGS: &str = r#"
+[package.metadata.farfel]
+signatures = "rust"
+opt-level = 2
+
+[package.metadata.farfel.derive]
+cost_gradient = { gradient = "cost", by = "x(n)" }
+cost_hessian = { hessian = "cost", by = "x(n)" }
+cost_hvp = { hvp = "cost", by = "x(n)" }
+model_jacobian = { jacobian = "model", of = "f", by = "x" }
+model_rows = { jacobian = "model", of = "f", by = "x", reverse = true }
+model_jvp = { jvp = "model", of = "f", by = "x" }
+model_vjp = { vjp = "model", of = "f", by = "x" }
+march_jvp = { jvp = "march", of = "x", by = "x" }
+march_vjp = { vjp = "march", of = "x", by = "x" }
+branch_gradient = { gradient = "branch", by = "x" }
+"#;
+
+const STATE_SETTINGS: &str = r#"
+[package.metadata.farfel]
+signatures = "fortran"
+instance = "Model"
+opt-level = 2
+
+[package.metadata.farfel.derive]
+energy_gradient = { gradient = "energy", by = "x" }
+"#;
+
+/// What valgrind must not report: ALLOCATE asks for more memory than there is, and copes with that.
+const SUPPRESSIONS: &str = "{\n   size\n   Memcheck:FishyValue\n   malloc(size)\n}\n";
+
+/// Each call in `tests/wrong_calls` ends with an error or a panic, whose messages are in the snapshot, and
+/// nothing outside is accessed: guard elements around the arrays and valgrind check that. What cannot be
+/// checked is `unsafe`.
+#[test]
+fn wrong_calls_end_with_an_error() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let state = "wrong-calls-state = { path = \"state\" }\n\n[workspace]";
+    package(dir, "", "wrong-calls", SETTINGS, state);
+    package(dir, "state/", "wrong-calls-state", STATE_SETTINGS, "");
+    for source in ["arrays.f", "subprograms.f", "unchecked.f", "derivatives.ff"] {
+        copy(dir, source, &format!("fortran/{source}"));
+    }
+    copy(dir, "state.f", "state/fortran/state.f");
+    let bindings = "farfel_runtime::include_bindings!();\n";
+    write(dir, "state/src/lib.rs", bindings);
+    for module in [
+        "main",
+        "arrays",
+        "calls",
+        "closures",
+        "derived",
+        "instance",
+        "short",
+        "subprograms",
+        "threads",
+    ] {
+        copy(dir, &format!("{module}.rs"), &format!("src/{module}.rs"));
+    }
+    let (program, built) = build(dir, "wrong-calls");
+    let unsafe_ones: Vec<&str> = built
+        .lines()
+        .filter(|l| l.contains("cannot be checked: "))
+        .filter_map(|l| l.split_once("0.1.0: ").map(|(_, message)| message))
+        .collect();
+    insta::assert_snapshot!("wrong_calls_unsafe", unsafe_ones.join("\n"));
+
+    let ran = command(&program, dir).assert().success();
+    let said = String::from_utf8_lossy(&ran.get_output().stdout).into_owned();
+    assert!(
+        said.lines().count() > 400 && said.ends_with("done\n"),
+        "{said}"
+    );
+    insta::assert_snapshot!("wrong_calls", said);
+    if valgrind() {
+        write(dir, "suppressions", SUPPRESSIONS);
+        command(Path::new("valgrind"), dir)
+            .args([
+                "-q",
+                "--error-exitcode=9",
+                "--leak-check=no",
+                "--suppressions=suppressions",
+            ])
+            .arg(&program)
+            .assert()
+            .success();
+    }
+}
+
+/// For linkers, BLOCK DATA determines the size of a COMMON block that it initialises, whatever other objects
+/// declare. So all users of such a block are in the same object, where the longest declaration counts.
+#[test]
+fn blocks_are_as_large_as_any_unit_declares_them() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let fortran = "      BLOCK DATA START
+      COMMON /SHORT/ A(2), /VICTIM/ V(6)
+      DOUBLE PRECISION A, V
+      DATA A /1D0, 2D0/, V /6*7D0/
+      END
+      SUBROUTINE FILL(X)
+      COMMON /SHORT/ A(5), K
+      DOUBLE PRECISION A, X
+      DO 10 I = 3, 5
+   10 A(I) = X
+      K = 8
+      END
+      DOUBLE PRECISION FUNCTION TOTAL()
+      COMMON /SHORT/ A(5), K, /VICTIM/ V(6)
+      DOUBLE PRECISION A, V
+      TOTAL = SUM(V) + 100*A(2) + 1000*A(5)
+      END
+";
+    let main = "#![forbid(unsafe_code)]
+mod fortran {
+    farfel_runtime::include_bindings!();
+}
+fn main() {
+    fortran::fill(3.0);
+    println!(\"{}\", fortran::total());
+}
+";
+    // In a large library, subprograms have separate objects.
+    let lines = "      X = X + 1\n".repeat(450);
+    let fortran = format!("{fortran}      SUBROUTINE LONG(X)\n{lines}      END\n");
+    let settings = "\n[package.metadata.farfel]\nsignatures = \"fortran\"\n";
+    package(dir, "", "blocks", settings, "\n[workspace]");
+    write(dir, "fortran/blocks.f", fortran);
+    write(dir, "src/main.rs", main);
+    let (program, built) = build(dir, "blocks");
+    assert!(built.contains("F0511"), "{built}");
+    let ran = command(&program, dir).assert().success();
+    assert_eq!(String::from_utf8_lossy(&ran.get_output().stdout), "3242\n");
+}

@@ -1,0 +1,30 @@
+//! Wrong calls from safe Rust: each of them ends with an error or a panic that says why.
+#![forbid(unsafe_code)]
+
+mod arrays;
+mod calls;
+mod closures;
+mod derived;
+mod instance;
+mod short;
+mod subprograms;
+mod threads;
+
+mod fortran {
+    farfel_runtime::include_bindings!();
+}
+
+fn main() -> std::process::ExitCode {
+    // The messages are printed with the calls.
+    std::panic::set_hook(Box::new(|_| ()));
+    calls::watch();
+    arrays::all();
+    subprograms::all();
+    closures::all();
+    derived::all();
+    short::all();
+    instance::all();
+    threads::all();
+    println!("done");
+    std::process::ExitCode::from(u8::from(calls::bad() > 0))
+}
