@@ -41,7 +41,12 @@ pub fn with_gradient<D, E>(
 where
     D: DualNum<Primitive = f64>,
 {
-    const { assert!(D::NDERIV <= 1, "a gradient determines only first derivatives") }
+    const {
+        assert!(
+            D::NDERIV <= 1,
+            "a gradient determines only first derivatives"
+        )
+    }
     let (value, gradient) = function(&real_parts(x))?;
     assert_eq!(gradient.len(), x.len(), "the elements of the gradient");
     Ok(combination(D::from(value), &gradient, &deviations(x)))
@@ -64,7 +69,12 @@ pub fn with_jacobian<D, E>(
 where
     D: DualNum<Primitive = f64>,
 {
-    const { assert!(D::NDERIV <= 1, "a Jacobian determines only first derivatives") }
+    const {
+        assert!(
+            D::NDERIV <= 1,
+            "a Jacobian determines only first derivatives"
+        )
+    }
     let (values, jacobian) = function(&real_parts(x))?;
     assert_eq!(
         (jacobian.rows(), jacobian.columns()),
@@ -96,7 +106,12 @@ pub fn with_hessian<D, E>(
 where
     D: DualNum<Primitive = f64>,
 {
-    const { assert!(D::NDERIV <= 2, "a Hessian determines only second derivatives") }
+    const {
+        assert!(
+            D::NDERIV <= 2,
+            "a Hessian determines only second derivatives"
+        )
+    }
     let (value, gradient, hessian) = function(&real_parts(x))?;
     assert_eq!(gradient.len(), x.len(), "the elements of the gradient");
     assert_eq!(
@@ -183,7 +198,10 @@ mod tests {
 
     #[test]
     fn second_derivatives_go_on() {
-        let x = [HyperDual64::new(1.5, 0.3, 1.0, 0.7), HyperDual64::new(0.4, -2.0, 0.5, 0.1)];
+        let x = [
+            HyperDual64::new(1.5, 0.3, 1.0, 0.7),
+            HyperDual64::new(0.4, -2.0, 0.5, 0.1),
+        ];
         let (found, wanted) = (second(&x).sin(), exact(&x).sin());
         close(found.eps1, wanted.eps1);
         close(found.eps2, wanted.eps2);
