@@ -278,10 +278,6 @@ C     Characters.
    10 S(K) = 'ABC'
       T(1) = S(I)
       END
-      INTEGER FUNCTION COPIES(S, N)
-      CHARACTER*(*) S
-      COPIES = LEN(REPEAT(S, N))
-      END
       SUBROUTINE PIECE4(T)
       CHARACTER*4 T
       T = 'QRST'
@@ -455,4 +451,13 @@ C     N is a variable in COMMON, which the closure changes.
       DO 10 I = 1, 2
         CALL F(I)
    10 X(I + N - 2) = I
+      END
+C     The first character of what may be empty.
+      INTEGER FUNCTION FIRSTC(S)
+      CHARACTER*(*) S
+      FIRSTC = ICHAR(S)
+      END
+      INTEGER FUNCTION ASCII(S, I, J)
+      CHARACTER*(*) S
+      ASCII = IACHAR(S(I:J))
       END

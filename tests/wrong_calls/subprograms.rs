@@ -156,6 +156,12 @@ fn text() {
     wrong("fixeds", || f::fixeds(&mut s, 9));
     wrong("fixeds long", || f::fixeds(&mut "ä".repeat(100), 0));
     wrong("fixeds empty", || f::fixeds(&mut String::new(), -1));
+    wrong("firstc", || f::firstc(""));
+    wrong("ascii", || f::ascii("", 1, 0));
+    wrong("ascii outside", || f::ascii("ab", 4, 3));
+    wrong("ascii below", || f::ascii("ab", i32::MIN, 2));
+    wrong("many", || f::many("abc", 9, &[1.0; 81]));
+    assert_eq!((f::firstc("é"), f::ascii("ab", 2, 2)), (Ok(0xc3), Ok(98)));
     wrong("code", || f::code(""));
     wrong("code blank", || f::code("   ").and_then(|_| f::code("")));
     let mut t = String::new();

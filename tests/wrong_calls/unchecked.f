@@ -135,6 +135,42 @@ C     N is not the bound of Y any more.
       CALL SETM(M + 5)
       X(1:M) = Y
       END
+C     What gfortran's library demands of its arguments.
+      INTEGER FUNCTION TRIMMD(S)
+      CHARACTER*(*) S
+      TRIMMD = ICHAR(TRIM(S))
+      END
+      INTEGER FUNCTION COPIES(S, N)
+      CHARACTER*(*) S
+      COPIES = INDEX(REPEAT(S, N), 'Z')
+      END
+      INTEGER FUNCTION SIZED(K, A)
+      DIMENSION A(2, 3)
+      SIZED = SIZE(A, K)
+      END
+      INTEGER FUNCTION LOWER(K, A)
+      DIMENSION A(2, 3)
+      LOWER = LBOUND(A, DIM=K)
+      END
+      SUBROUTINE SHIFTS(N, K, A)
+      DIMENSION A(N, N)
+      A = CSHIFT(A, 1, K)
+      END
+      REAL FUNCTION ALONG(N, K, A)
+      DIMENSION A(N, N)
+      ALONG = MAXVAL(SUM(A, K))
+      END
+      SUBROUTINE CLOCK(N, K)
+      INTEGER K(N)
+      CALL DATE_AND_TIME(VALUES=K)
+      END
+      SUBROUTINE HOURS(K)
+      INTEGER K(2)
+      CALL ITIME(K)
+      END
+      REAL FUNCTION SERIES(N)
+      SERIES = SUM((/ (REAL(I), I = 1, N) /))
+      END
 C     These can be checked.
       SUBROUTINE SQUARES(N, A, B, C)
       DOUBLE PRECISION A(N, N), B(N, N), C(N, N)
@@ -146,4 +182,13 @@ C     These can be checked.
       C = MATMUL(A, B)
       B = TRANSPOSE(A)
       X = MATMUL(B, C(1:M, 1))
+      END
+      INTEGER FUNCTION MANY(S, N, A)
+      CHARACTER S*8
+      INTEGER K(8)
+      DIMENSION A(N, N)
+      CALL DATE_AND_TIME(VALUES=K)
+      MANY = ICHAR(S) + ICHAR(S(N:N)) + SIZE(A, 2) + K(1)
+      IF (ALL(SUM(A, DIM=1) .GT. 0)) MANY = MANY + LEN(REPEAT(S, 3))
+      MANY = MANY + SUM((/ (I**2, I = 1, 9) /))
       END

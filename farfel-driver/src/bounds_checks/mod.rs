@@ -25,6 +25,7 @@ mod arrays;
 pub(crate) mod dummy_procedures;
 mod entry_points;
 mod frames;
+mod intrinsics;
 mod labels;
 mod poly;
 pub(crate) mod program_variables;

@@ -461,6 +461,7 @@ impl<'a> CheckInserter<'a> {
                 match &self.unit.symbols[callee].class {
                     Class::Intrinsic(i) => {
                         let i = *i;
+                        self.check_intrinsic(i, args);
                         if args.iter().filter(|a| rank(&self.unit, a) > 0).count() > 1 {
                             let args: Vec<Expr> = args.clone();
                             self.agree_in_call(i, &args);
@@ -500,6 +501,12 @@ impl<'a> CheckInserter<'a> {
                     if how == Use::Value {
                         self.substring(e, &shown);
                     }
+                }
+            }
+            ExprKind::Array(constructor) => {
+                self.check_constructor(&constructor.items);
+                for child in e.children_mut() {
+                    self.expr(child, how);
                 }
             }
             ExprKind::Percent(..) => self.reason("an argument is passed by %VAL, %REF or %LOC"),
@@ -799,6 +806,7 @@ impl<'a> CheckInserter<'a> {
             if !super::is_harmless(symbol) {
                 self.reason(format!("{name} is called, whose text is not there"));
             }
+            self.has_room_for(&name, args);
             // An unknown procedure receives its arguments as they are, and may use all of them.
             for a in args {
                 self.expr(a, Use::Value);
