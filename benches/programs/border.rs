@@ -47,7 +47,10 @@ extern "C" fn double(n: *const i32, y: *const f64, dy: *mut f64) {
     // SAFETY: Fortran passes the number of elements and two arrays.
     let (y, dy) = unsafe {
         let n = *n as usize;
-        (std::slice::from_raw_parts(y, n), std::slice::from_raw_parts_mut(dy, n))
+        (
+            std::slice::from_raw_parts(y, n),
+            std::slice::from_raw_parts_mut(dy, n),
+        )
     };
     dy[0] = 2.0 * black_box(y[0]);
 }
@@ -61,7 +64,9 @@ fn main() {
         [
             &mut || (0..CALLS).for_each(|_| *ours += f::scaled(black_box(x), black_box(y))),
             // SAFETY: the arguments are numbers.
-            &mut || (0..CALLS).for_each(|_| *raw += unsafe { raw_scaled(&black_box(x), &black_box(y)) }),
+            &mut || {
+                (0..CALLS).for_each(|_| *raw += unsafe { raw_scaled(&black_box(x), &black_box(y)) })
+            },
         ],
     );
     assert_eq!(sums[0], sums[1]);
@@ -74,7 +79,9 @@ fn main() {
         [
             &mut || (0..CALLS).for_each(|_| *ours += f::quot(black_box(i), black_box(j)).unwrap()),
             // SAFETY: the arguments are numbers, and the second one is not zero.
-            &mut || (0..CALLS).for_each(|_| *raw += unsafe { raw_quot(&black_box(i), &black_box(j)) }),
+            &mut || {
+                (0..CALLS).for_each(|_| *raw += unsafe { raw_quot(&black_box(i), &black_box(j)) })
+            },
         ],
     );
     assert_eq!(sums[0], sums[1]);
@@ -88,7 +95,8 @@ fn main() {
             &mut || (0..CALLS).for_each(|_| *ours += f::pick(black_box(3), 4, &data).unwrap()),
             &mut || {
                 // SAFETY: there is a third element.
-                (0..CALLS).for_each(|_| *raw += unsafe { raw_pick(&black_box(3), &4, data.as_ptr()) })
+                (0..CALLS)
+                    .for_each(|_| *raw += unsafe { raw_pick(&black_box(3), &4, data.as_ptr()) })
             },
         ],
     );

@@ -53,7 +53,10 @@ fn minimum() {
     assert!(best.iter().all(|x| (x - 1.0).abs() < 1e-6), "{best:?}");
     assert!(state.get_best_cost() < 1e-12 && state.get_iter() < 100);
     // The Hessian by hand at (0, 0): 2 and 200.
-    assert_eq!(Rosenbrock.hessian(&vec![0.0; 2]).unwrap(), [[2.0, 0.0], [0.0, 200.0]]);
+    assert_eq!(
+        Rosenbrock.hessian(&vec![0.0; 2]).unwrap(),
+        [[2.0, 0.0], [0.0, 200.0]]
+    );
 }
 
 /// A Rust function with a part in Fortran, which `jvp` differentiates in two directions.

@@ -41,7 +41,9 @@ pub fn all() {
         wrong("outer", || f::outer(3, 3, x));
         wrong("sectn", || f::sectn(2, 5, x));
         wrong("sectn below", || f::sectn(0, 3, x));
-        wrong("solve", || f::solve(3, &[1.0; 9], 3, x).and_then(|()| f::solve(5, &[1.0; 25], 5, x)));
+        wrong("solve", || {
+            f::solve(3, &[1.0; 9], 3, x).and_then(|()| f::solve(5, &[1.0; 25], 5, x))
+        });
         wrong("solve matrix", || f::solve(4, &[1.0; 9], 3, x));
         wrong("each", || f::each(|_, _| panic!("called"), 4, x));
     });
@@ -82,7 +84,10 @@ pub fn all() {
     let u = [1.0; 12];
     fenced(0.0, 9.0, 9, |v| wrong("smooth", || f::smooth(&u, v, 4, 4)));
     wrong("phases", || f::phases(4, &[1.0, 2.0, -3.0], 1));
-    println!("phases unset: {}", f::phases(2, &[1.0, 2.0], 0).unwrap_err());
+    println!(
+        "phases unset: {}",
+        f::phases(2, &[1.0, 2.0], 0).unwrap_err()
+    );
     fenced(0.0, 9.0, 4, |z| {
         let mut y = [0.0; 3];
         wrong("store", || f::store(3, &[1.0; 2], z));
@@ -90,13 +95,17 @@ pub fn all() {
         wrong("store common", || f::store(1, &[1.0; 5], &mut z[..1]));
         wrong("keeps", || f::keeps(3, &[1.0; 2], 1, &mut y, z));
         wrong("fetch", || f::keeps(2, &[1.0; 2], 4, &mut y, z));
-        wrong("fetch local", || f::keeps(1, &[1.0; 2], 5, &mut [0.0; 9], &mut [0.0; 12]));
+        wrong("fetch local", || {
+            f::keeps(1, &[1.0; 2], 5, &mut [0.0; 9], &mut [0.0; 12])
+        });
         wrong("fetch common", || f::keeps(2, &[1.0; 2], 3, &mut y, z));
     });
     fenced(0.0, 9.0, 5, |x| {
         let mut y = [0.0; 20];
         wrong("steps", || f::steps(5, 6, x, &mut y));
-        wrong("steps below", || f::steps(5, -1, &mut x[..2], &mut y).and_then(|()| f::steps(5, 7, x, &mut y)));
+        wrong("steps below", || {
+            f::steps(5, -1, &mut x[..2], &mut y).and_then(|()| f::steps(5, 7, x, &mut y))
+        });
         x.fill(0.0);
         f::steps(5, 5, x, &mut y).unwrap();
         assert_eq!(x, [7.0, 8.0, 7.0, 0.0, 8.0]);

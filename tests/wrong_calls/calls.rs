@@ -32,7 +32,9 @@ pub fn outcome<T: Debug>(name: &str, call: impl FnOnce() -> Result<T, Error>) ->
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => (false, format!("MUST NOT RETURN {value:?}")),
         // The rest of the message is that of gfortran's library, which differs from version to version.
-        Ok(Err(Error::Io { file, line, .. })) => (true, format!("input or output failed ({file}:{line})")),
+        Ok(Err(Error::Io { file, line, .. })) => {
+            (true, format!("input or output failed ({file}:{line})"))
+        }
         Ok(Err(error)) => (true, error.to_string()),
         Err(payload) => match payload.downcast::<String>() {
             Ok(text) => (true, format!("panic: {text}")),
@@ -45,12 +47,23 @@ pub fn outcome<T: Debug>(name: &str, call: impl FnOnce() -> Result<T, Error>) ->
 }
 
 /// An array between guard elements.
-pub fn fenced<T: Copy + PartialEq + Debug>(value: T, fence: T, n: usize, run: impl FnOnce(&mut [T])) {
+pub fn fenced<T: Copy + PartialEq + Debug>(
+    value: T,
+    fence: T,
+    n: usize,
+    run: impl FnOnce(&mut [T]),
+) {
     let mut all = vec![fence; n + 64];
     all[32..32 + n].fill(value);
     run(&mut all[32..32 + n]);
-    assert!(all[..32].iter().all(|v| *v == fence), "written before: {all:?}");
-    assert!(all[32 + n..].iter().all(|v| *v == fence), "written behind: {all:?}");
+    assert!(
+        all[..32].iter().all(|v| *v == fence),
+        "written before: {all:?}"
+    );
+    assert!(
+        all[32 + n..].iter().all(|v| *v == fence),
+        "written behind: {all:?}"
+    );
 }
 
 /// Ends the process if no call ends for a minute.

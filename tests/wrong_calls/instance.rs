@@ -41,10 +41,16 @@ pub fn all() {
     wrong("again below", || a.again());
     wrong("forall", || a.forall(|index, _| index[3] = 6, 4));
     wrong("forall count", || a.forall(|_, n| *n = 77, 4));
-    wrong("forall panics", || a.forall(|_, _| panic!("with an instance"), 4));
+    wrong("forall panics", || {
+        a.forall(|_, _| panic!("with an instance"), 4)
+    });
     wrong("energy", || a.energy(4, &y));
-    wrong("energy_gradient", || a.energy_gradient(4, &y, &mut [0.0; 4]));
-    wrong("energy_gradient short", || a.energy_gradient(3, &y, &mut [0.0; 2]));
+    wrong("energy_gradient", || {
+        a.energy_gradient(4, &y, &mut [0.0; 4])
+    });
+    wrong("energy_gradient short", || {
+        a.energy_gradient(3, &y, &mut [0.0; 2])
+    });
     // Instances stay usable, each in its own thread.
     std::thread::scope(|s| {
         for mut a in vec![Model::new(); 8] {

@@ -39,7 +39,9 @@ fn bounds() {
         wrong("opened far", || f::opened(65_536, x, 1, 65_537));
         wrong("opened wide", || f::opened(HUGE, x, 1, HUGE));
         wrong("opened below", || f::opened(4, x, 1, -HUGE));
-        wrong("opened lowest", || f::opened(i32::MIN, x, i32::MIN, i32::MIN));
+        wrong("opened lowest", || {
+            f::opened(i32::MIN, x, i32::MIN, i32::MIN)
+        });
         wrong("shiftd", || f::shiftd(-2, 1, x, 2));
         wrong("shiftd below", || f::shiftd(-2, 1, x, -3));
         wrong("shiftd lowest", || f::shiftd(i32::MIN, HUGE, x, 0));
@@ -64,7 +66,9 @@ fn subscripts() {
         wrong("twiced again", || f::twiced(3, x));
         wrong("summed", || f::summed(HUGE, HUGE, x));
         wrong("summed lowest", || f::summed(i32::MIN, i32::MIN, x));
-        wrong("rowcol", || f::rowcol(1, 65_537, 65_536, x).and_then(|()| f::rowcol(1, 3, 2, x)));
+        wrong("rowcol", || {
+            f::rowcol(1, 65_537, 65_536, x).and_then(|()| f::rowcol(1, 3, 2, x))
+        });
         wrong("rowcol lowest", || f::rowcol(1, i32::MIN, 1, x));
         wrong("floats", || f::floats(1e300, x));
         wrong("floats nan", || f::floats(f64::NAN, x));
@@ -100,7 +104,9 @@ fn work_arrays() {
         wrong("carve short", || f::carve(2, &[1, 5], w, 8));
         wrong("carve below", || f::carve(1, &[0, 3], w, 8));
         wrong("carve far", || f::carve(1, &[i32::MIN, i32::MIN + 3], w, 8));
-        wrong("carve overflow", || f::carve(1, &[5, i32::MIN + 4], w, 8).and_then(|()| f::carve(1, &[9, 10], w, 8)));
+        wrong("carve overflow", || {
+            f::carve(1, &[5, i32::MIN + 4], w, 8).and_then(|()| f::carve(1, &[9, 10], w, 8))
+        });
         wrong("carve length", || f::carve(1, &[1, 2], w, 9));
         wrong("mixed", || f::mixed(3, w, 8));
         wrong("mixed more", || f::mixed(8, w, 8));
@@ -111,7 +117,9 @@ fn work_arrays() {
         wrong("freed", || f::freed(2));
     });
     wrong("opens", || f::opens(3, &mut [0.0; 2]));
-    wrong("shuts", || f::opens(2, &mut [0.0; 2]).and_then(|()| f::shuts(1, &mut [0.0; 1])));
+    wrong("shuts", || {
+        f::opens(2, &mut [0.0; 2]).and_then(|()| f::shuts(1, &mut [0.0; 1]))
+    });
     wrong("shuts below", || f::shuts(0, &mut [0.0; 2]));
     wrong("shuts empty", || f::shuts(1, &mut []));
     wrong("firsts", || f::firsts(&[1.0; 3], 3));
@@ -127,14 +135,20 @@ fn loops() {
         wrong("stride", || f::stride(2, 11, 3, x));
         wrong("stride back", || f::stride(8, -1, -4, x));
         wrong("stride zero", || f::stride(1, 8, 0, x));
-        wrong("stride far", || f::stride(1, HUGE, HUGE, x).and_then(|()| f::stride(1, HUGE, HUGE - 1, x)));
-        wrong("stride lowest", || f::stride(8, i32::MIN, i32::MIN, x).and_then(|()| f::stride(0, 1, 1, x)));
+        wrong("stride far", || {
+            f::stride(1, HUGE, HUGE, x).and_then(|()| f::stride(1, HUGE, HUGE - 1, x))
+        });
+        wrong("stride lowest", || {
+            f::stride(8, i32::MIN, i32::MIN, x).and_then(|()| f::stride(0, 1, 1, x))
+        });
         wrong("innern", || f::innern(5, x));
         wrong("innern huge", || f::innern(HUGE, x));
         wrong("whiles", || f::whiles(8, x));
         wrong("whiles far", || f::whiles(HUGE, x));
         wrong("tail", || f::tail(4, x));
-        wrong("tail wraps", || f::tail(HUGE - 2, x).and_then(|()| f::tail(HUGE - 5, x)));
+        wrong("tail wraps", || {
+            f::tail(HUGE - 2, x).and_then(|()| f::tail(HUGE - 5, x))
+        });
         wrong("realdo", || f::realdo(1.0, 9.5, x));
         wrong("realdo below", || f::realdo(-1.5, 1.0, x));
         wrong("realdo huge", || f::realdo(1e30, 2e30, x));
@@ -171,9 +185,13 @@ fn text() {
     wrong("format letters", || f::format("(äöü)", 1.0, &mut t));
     wrong("format zero", || f::format("(\0)", 1.0, &mut t));
     wrong("format wide", || f::format("(F999999.2)", 1.0, &mut t));
-    wrong("format far", || f::format("(T2000000000,F5.1)", 1.0, &mut t));
+    wrong("format far", || {
+        f::format("(T2000000000,F5.1)", 1.0, &mut t)
+    });
     wrong("format endless", || f::format("(999999999X)", 1.0, &mut t));
-    wrong("format deep", || f::format(&"(".repeat(100_000), 1.0, &mut t));
+    wrong("format deep", || {
+        f::format(&"(".repeat(100_000), 1.0, &mut t)
+    });
     wrong("short", || f::short(2, &mut t));
     wrong("unit", || f::unit(-5));
     wrong("unit lowest", || f::unit(i32::MIN));

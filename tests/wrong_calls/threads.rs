@@ -10,13 +10,21 @@ pub fn all() {
     together("tally", |t| f::tally(9 + t, &[1.0; 16]));
     together("tally short", |t| f::tally(8, &vec![1.0; t as usize]));
     together("putc", |_| f::putc(12, 1.0));
-    together("countr in threads", |_| f::countr(|_| f::seti(77), &mut [0.0; 4], 4));
-    together("panics in threads", |_| f::countr(|_| panic!("in a thread"), &mut [0.0; 4], 4));
-    together("eval in threads", |_| Ok(f::eval(|x| f::eval(|_| panic!("at {x}"), x), 1.0)));
+    together("countr in threads", |_| {
+        f::countr(|_| f::seti(77), &mut [0.0; 4], 4)
+    });
+    together("panics in threads", |_| {
+        f::countr(|_| panic!("in a thread"), &mut [0.0; 4], 4)
+    });
+    together("eval in threads", |_| {
+        Ok(f::eval(|x| f::eval(|_| panic!("at {x}"), x), 1.0))
+    });
     together("large in threads", |_| f::large(1_000_000, 1_000_001));
     together("autos in threads", |_| f::autos(1_000_000, 1_000_001));
     together("note in threads", |_| f::note(5, &[1.0; 4], &[1, 1]));
-    together("gradients in threads", |_| f::cost_gradient(5, &[1.0; 4], &mut [0.0; 5]));
+    together("gradients in threads", |_| {
+        f::cost_gradient(5, &[1.0; 4], &mut [0.0; 5])
+    });
     together("jumps in threads", |_| {
         f::setl(0);
         f::jumps(0, &mut 0)

@@ -188,7 +188,7 @@ C     These can be checked.
       INTEGER K(8)
       DIMENSION A(N, N)
       CALL DATE_AND_TIME(VALUES=K)
-      MANY = ICHAR(S) + ICHAR(S(N:N)) + SIZE(A, 2) + K(1)
+      MANY = ICHAR(S(1:1)) + ICHAR(S(N:N)) + SIZE(A, 2) + K(1)
       IF (ALL(SUM(A, DIM=1) .GT. 0)) MANY = MANY + LEN(REPEAT(S, 3))
       MANY = MANY + SUM((/ (I**2, I = 1, 9) /))
       END

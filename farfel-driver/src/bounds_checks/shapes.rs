@@ -156,6 +156,10 @@ impl CheckInserter<'_> {
                 other => other,
             },
             Shape::First => of(0),
+            // As many elements as the argument has dimensions.
+            Shape::Location | Shape::Bounds if args.len() == 1 => {
+                ExprShape::Extents(vec![rank(&self.unit, &args[0]).to_string()])
+            }
             Shape::Product => match (of(0), of(1)) {
                 (ExprShape::Extents(mut a), ExprShape::Extents(b)) => {
                     a.pop();
