@@ -16,6 +16,7 @@ wave_jvp = { jvp = "wave", by = ["x", "y"] }
 /// L-BFGS on a gradient from `derive`, and functions of dual numbers with parts in Fortran. argmin and what
 /// it depends on are not among the dependencies of the workspace; without network this cannot be tested.
 #[test]
+#[allow(clippy::print_stdout)] // what is not tested
 fn functions_with_derivatives_from_fortran() {
     let p = Project::new("optimizers", "optimizers");
     let manifest = std::fs::read_to_string(p.directory.join("Cargo.toml")).unwrap();
