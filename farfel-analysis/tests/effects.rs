@@ -57,6 +57,36 @@ fn values_are_not_assigned() {
     assert_eq!(found, [false; 3]);
 }
 
+/// Each way into a unit counts what can be executed from there: behind a RETURN nothing, and whatever a jump leads
+/// to.
+#[test]
+fn entry_points_assign_what_they_reach() {
+    let text = "      SUBROUTINE S(X, Y)
+      X = Y
+      RETURN
+      ENTRY E(Y)
+      IF (Y .GT. 0) GOTO 10
+      RETURN
+      ENTRY F(X, Y, Z)
+      Z = X
+      GOTO (10, 20), INT(Z)
+      RETURN
+   10 CALL SET(Y)
+      RETURN
+   20 Z = 1
+      END
+      SUBROUTINE SET(A)
+      A = 1
+      END
+";
+    let known = Assigned::of(&program(text));
+    let of =
+        |name: &str, args| -> Vec<bool> { (0..args).map(|i| known.argument(name, i)).collect() };
+    assert_eq!(of("S", 2), [true, false]);
+    assert_eq!(of("E", 1), [true]);
+    assert_eq!(of("F", 3), [false, true, true]);
+}
+
 #[test]
 fn a_function_that_calls_itself_is_looked_at_again() {
     let text = "      RECURSIVE FUNCTION F(X, Y, N)

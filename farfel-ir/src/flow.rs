@@ -153,6 +153,19 @@ impl<'a> FlowGraph<'a> {
         self.successors[entry] = ways;
     }
 
+    /// Returns the statements that can be reached from the entry, in textual order.
+    pub fn reached(&self) -> impl Iterator<Item = &'a Stmt> {
+        let mut reached = vec![false; self.len()];
+        let mut open = vec![self.entry];
+        while let Some(node) = open.pop() {
+            if !std::mem::replace(&mut reached[node], true) {
+                open.extend(&self.successors[node]);
+            }
+        }
+        let stmts = self.stmts.iter().zip(reached);
+        stmts.filter(|(_, reached)| *reached).map(|(s, _)| *s)
+    }
+
     /// Returns the number of nodes, including entry and exit.
     pub fn len(&self) -> usize {
         self.successors.len()

@@ -92,12 +92,20 @@ fn faulty_tables() {
     let settings = "
 [package.metadata.farfel.signature]
 dott = { keep = ['n'] }
+dot = { keep = ['n'] }
+hybrd1 = { keep = ['n'] }
 ";
-    let p = project("no_such_signature", settings);
+    let exports = settings.replace("'rust'\n", "'rust'\nexports = ['Dot']\n");
+    let p = project("no_such_signature", &exports);
     p.file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
     let ran = p.cargo(&["build"]);
-    let expected = "setting `signature.dott`: there is no top-level subprogram of this name; did you mean `dot`?";
-    assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
+    for expected in [
+        "setting `signature.dott`: there is no top-level subprogram of this name; did you mean `dot`?",
+        "setting `signature.hybrd1`: hybrd1 is not exported: add it to the setting `exports`",
+    ] {
+        assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("signature.dot`"), "{}", ran.stderr);
 
     let settings = "
 [package.metadata.farfel.signature]

@@ -1,10 +1,12 @@
 //! The most common query: which variables may be assigned.
 
 use super::{DummyAssumptions, EachSymbol, Effects, EffectsOptions, Locations, StatementEffects};
-use farfel_ir::ir::{Program, Stmt, SymId, Unit, walk_block};
+use farfel_ir::flow::FlowGraph;
+use farfel_ir::ir::{Program, Stmt, StmtKind, SymId, Unit, walk_block};
 use std::collections::HashSet;
 
-/// For every top-level unit, and for each of its ENTRY points, the arguments that it may assign.
+/// For every top-level unit, and for each of its ENTRY points, the arguments that it may assign: by the
+/// statements that can be reached from there.
 ///
 /// This is [`Effects`] without reads and without COMMON, which take longer to compute.
 #[derive(Debug, Default)]
@@ -24,7 +26,27 @@ impl Assigned {
             dummies,
             ..EffectsOptions::default()
         };
-        Assigned(Effects::of(&units, options))
+        let mut assigned = Assigned(Effects::of(&units, options));
+        program.units.iter().for_each(|u| assigned.by_way(u));
+        assigned
+    }
+
+    /// Limits the effect of each way into a unit with ENTRY points to the statements that it can reach.
+    fn by_way(&mut self, unit: &Unit) {
+        let is_entry = |s: &Stmt| matches!(s.kind, StmtKind::Entry(_));
+        if !unit.body.iter().any(is_entry) || !unit.nested.is_empty() {
+            return;
+        }
+        for point in unit.entry_points() {
+            let mut flow = FlowGraph::of(unit);
+            flow.enter_at(point.statement.map(|s| s.name));
+            let mut touched = StatementEffects::nothing(unit.symbols.len());
+            for s in flow.reached() {
+                self.0.statement(unit, &EachSymbol, s, &mut touched);
+            }
+            let effect = self.0.of_entry(&point, &EachSymbol, 0, &touched);
+            self.0.insert(point.name.clone(), effect);
+        }
     }
 
     /// Adds a unit that is new in the program and that no known unit calls yet.
@@ -34,6 +56,7 @@ impl Assigned {
             let effect = self.0.of_entry(&entry, &EachSymbol, 0, &touched);
             self.0.insert(entry.name.clone(), effect);
         }
+        self.by_way(unit);
     }
 
     /// Whether the source of the unit or ENTRY point with this name is available.

@@ -262,20 +262,25 @@ pub(crate) fn signatures(
     }
 }
 
-/// Checks that the subprograms named in tables exist.
+/// Checks that the subprograms named in tables exist and are exported.
 ///
 /// # Errors
 ///
-/// [`Error::Config`] with all unknown names.
+/// [`Error::Config`] with all others.
 pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) -> Result<(), Error> {
     if config.signature.is_empty() {
         return Ok(());
     }
     let written: Vec<&str> = written.collect();
-    let unknown = config.signature.keys().filter_map(|name| {
+    let exported = |name: &str| {
+        let mut names = config.exports.iter().flatten();
+        config.exports.is_none() || names.any(|n| n.eq_ignore_ascii_case(name))
+    };
+    let useless = config.signature.keys().filter_map(|name| {
         let upper = name.to_ascii_uppercase();
         if written.contains(&upper.as_str()) {
-            return None;
+            let message = format!("{name} is not exported: add it to the setting `exports`");
+            return (!exported(name)).then(|| (name.clone(), message));
         }
         let meant = closest(&upper, written.iter().copied());
         let meant = meant.map(|m| format!("; did you mean `{}`?", m.to_ascii_lowercase()));
@@ -283,7 +288,7 @@ pub(crate) fn exist(written: &mut dyn Iterator<Item = &str>, config: &Config) ->
         let message = format!("there is no top-level subprogram of this name{meant}");
         Some((name.clone(), message))
     });
-    faulty(unknown.collect()).map_or(Ok(()), Err)
+    faulty(useless.collect()).map_or(Ok(()), Err)
 }
 
 /// Combines the errors in `signature` tables into one error.

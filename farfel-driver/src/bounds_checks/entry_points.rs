@@ -137,16 +137,7 @@ pub(super) fn obstacle(unit: &Unit, body: &Block) -> Option<String> {
 /// entered.
 fn missing(unit: &Unit, flow: &FlowGraph, args: &HashSet<SymId>) -> Option<SymId> {
     let mut used: Vec<SymId> = Vec::new();
-    let mut reached = vec![false; flow.len()];
-    let mut open = flow.successors[flow.entry].clone();
-    while let Some(node) = open.pop() {
-        if std::mem::replace(&mut reached[node], true) {
-            continue;
-        }
-        open.extend(&flow.successors[node]);
-        let Some(s) = flow.stmts.get(node) else {
-            continue;
-        };
+    for s in flow.reached() {
         // An ENTRY statement names arguments but uses none.
         if !matches!(s.kind, StmtKind::Entry(_)) {
             s.for_each_own_symbol(&mut |s| used.push(s));
