@@ -15,11 +15,13 @@ mod instance;
 mod procedures;
 mod short;
 mod signature;
+mod texts;
 mod value;
 
 pub use self::c::CInterface;
 pub(crate) use self::signature::signatures;
 
+use self::texts::{TextLength, TextResult};
 use self::value::value;
 use crate::bounds_checks::{BoundsCheckPlan, UNCHECKED};
 use crate::calls::{entered, entered_at};
@@ -213,10 +215,7 @@ fn obstacle(
             }
         }
         if s.ty == Some(Type::Character) {
-            if s.is_array() {
-                return Some(format!("its argument {} is an array of CHARACTER", s.name));
-            }
-            if least_length(unit, s).is_none() {
+            if TextLength::of(unit, s).is_none() {
                 return Some(format!(
                     "the length of its argument {} is not constant",
                     s.name
@@ -235,24 +234,19 @@ fn obstacle(
     if unit.kind == UnitKind::Function
         && let Some(result) = unit.result
     {
-        if unit.symbols[result].is_array() {
+        let result = &unit.symbols[result];
+        if result.is_array() {
             return Some("its result is an array".into());
         }
-        if let Err(ty) = rust_type(unit.symbols[result].ty, config) {
+        if result.ty == Some(Type::Character) {
+            if TextLength::of(unit, result).is_none() {
+                return Some("the length of its result is not constant".into());
+            }
+        } else if let Err(ty) = rust_type(result.ty, config) {
             return Some(format!("its result is {ty}"));
         }
     }
     None
-}
-
-/// Returns the minimum length of the actual argument for a CHARACTER dummy argument: its declared length,
-/// or 0 for `*(*)`. `None` if the length is not constant.
-fn least_length(unit: &Unit, symbol: &Symbol) -> Option<i64> {
-    match &symbol.length {
-        None => Some(1),
-        Some(e) if e.kind == ExprKind::Star => Some(0),
-        Some(e) => constant::integer(unit, e),
-    }
 }
 
 /// Returns the Rust type that corresponds to a Fortran type, `bool` for LOGICAL.
@@ -513,8 +507,11 @@ impl Bindings<'_> {
             .collect();
         let args: Vec<&Argument> = positioned.iter().map(|(_, a)| a).collect();
         let alternates = unit.args.iter().filter(|a| a.sym().is_none()).count();
-        let result = match unit.kind {
-            UnitKind::Function => unit.result.map(|r| unit.symbols[r].ty),
+        let symbol = unit.result.filter(|_| unit.kind == UnitKind::Function);
+        let symbol = symbol.map(|r| &unit.symbols[r]);
+        let text = symbol.and_then(|s| TextResult::of(unit, s));
+        let result = match symbol {
+            Some(s) => Some(s.ty),
             // The result is the number of the alternate return.
             _ if alternates > 0 => Some(Some(Type::Integer(4))),
             _ => None,
@@ -525,7 +522,7 @@ impl Bindings<'_> {
         let stops = fails || self.facts.stops.contains(&unit.name);
         let exposed = self.facts.exposed.get(&unit.name);
         let takes_closures = args.iter().any(|a| a.closure_note.is_some());
-        let fallible = stops || args.iter().any(|a| a.check.is_some());
+        let fallible = stops || args.iter().any(|a| a.check.is_some() || a.fallible);
         let lock = self.lock(unit);
 
         let mut t = String::new();
@@ -559,10 +556,13 @@ impl Bindings<'_> {
             Some(_) => format!("mut {}: {}", a.name, a.rust),
             None => format!("{}: {}", a.name, a.rust),
         });
-        let declared: Vec<String> = receiver.into_iter().chain(arguments).collect();
-        let value = match &returns {
-            Some(returns) => Some(returns.as_str()),
-            None => result.map(|ty| rust_type(ty, self.config).unwrap_or("()")),
+        let place = text.as_ref().and_then(|t| t.argument.as_ref());
+        let place = place.map(|a| format!("{}: {}", a.name, a.rust));
+        let declared: Vec<String> = receiver.into_iter().chain(arguments).chain(place).collect();
+        let value = match (&returns, &text) {
+            (Some(returns), _) => Some(returns.as_str()),
+            (None, Some(text)) => text.value,
+            (None, None) => result.map(|ty| rust_type(ty, self.config).unwrap_or("()")),
         };
         let returned = match (value, fallible) {
             (Some(v), true) => format!(" -> ::core::result::Result<{v}, ::farfel_runtime::Error>"),
@@ -579,16 +579,15 @@ impl Bindings<'_> {
         let lengths: Vec<&str> = args.iter().filter_map(|a| a.count.as_deref()).collect();
         c_args.extend(lengths.iter().map(|n| format!("{n}: *const i64")));
         if let Some(ty) = result {
-            c_args.push(format!(
-                "farfel_result: *mut {}",
-                border_type(ty, self.config)
-            ));
+            c_args.push(match text {
+                Some(_) => "farfel_result: *mut u8".into(),
+                None => format!("farfel_result: *mut {}", border_type(ty, self.config)),
+            });
         }
-        c_args.extend(
-            args.iter()
-                .filter_map(|a| a.length.as_ref())
-                .map(|l| format!("{l}: *const i64")),
-        );
+        let text_lengths = args.iter().filter_map(|a| a.length.clone());
+        let text_lengths = text_lengths.chain(text.as_ref().map(|t| t.length.clone()));
+        let text_lengths: Vec<String> = text_lengths.collect();
+        c_args.extend(text_lengths.iter().map(|l| format!("{l}: *const i64")));
         let surprises = !stops && self.facts.surprises.contains(&unit.name);
         let abi = if stops || surprises || takes_closures {
             "C-unwind"
@@ -620,7 +619,9 @@ impl Bindings<'_> {
             }
             t.push_str(&a.before);
         }
-        if let Some(ty) = result {
+        if let Some(text) = &text {
+            t.push_str(&text.before);
+        } else if let Some(ty) = result {
             let ty = border_type(ty, self.config);
             let _ = writeln!(
                 t,
@@ -640,14 +641,11 @@ impl Bindings<'_> {
         let others = args.iter().map(|a| a.actual.clone());
         let mut actual: Vec<String> = state.into_iter().chain(others).collect();
         actual.extend(lengths.iter().map(|n| format!("&{n}")));
-        if result.is_some() {
-            actual.push("&mut farfel_result".into());
+        match &text {
+            Some(text) => actual.push(text.actual.clone()),
+            None => actual.extend(result.map(|_| "&mut farfel_result".to_owned())),
         }
-        actual.extend(
-            args.iter()
-                .filter_map(|a| a.length.as_ref())
-                .map(|l| format!("&{l}")),
-        );
+        actual.extend(text_lengths.iter().map(|l| format!("&{l}")));
         let call = format!(
             "::farfel_runtime::border! {{ farfel_call({}) }}",
             actual.join(", ")
@@ -677,10 +675,13 @@ impl Bindings<'_> {
         let converted = match (&returns, result) {
             (Some(returns), _) => format!("{returns}::farfel_of(farfel_result)"),
             (None, Some(Some(Type::Logical(_)))) => "farfel_result != 0".into(),
-            (None, Some(_)) => "farfel_result".into(),
-            (None, None) => "()".into(),
+            (None, Some(Some(Type::Character))) if value.is_some() => {
+                "::farfel_runtime::string_of(&farfel_result)".into()
+            }
+            (None, Some(_)) if value.is_some() => "farfel_result".into(),
+            (None, _) => "()".into(),
         };
-        match (fallible, result.is_some()) {
+        match (fallible, value.is_some()) {
             (true, _) => {
                 let _ = writeln!(t, "    ::core::result::Result::Ok({converted})");
             }
@@ -704,6 +705,7 @@ impl Bindings<'_> {
             instance: instance.cloned(),
             returns,
             args: positioned,
+            place: text.and_then(|text| text.argument),
         };
         (t, raw)
     }
@@ -721,16 +723,8 @@ impl Bindings<'_> {
         let copy = format!("farfel_{}", name.trim_start_matches("r#"));
         let mut a = Argument {
             border: format!("{pointer} {border}"),
-            rust: String::new(),
-            actual: String::new(),
-            check: None,
-            count: None,
-            before: String::new(),
-            after: String::new(),
-            length: None,
             name: name.clone(),
-            items: String::new(),
-            closure_note: None,
+            ..Argument::default()
         };
         if symbol.class.is_procedure()
             && let Ok(interface) =
@@ -747,49 +741,23 @@ impl Bindings<'_> {
                 ..a
             };
         }
+        let measured = self.facts.plan.is_measured(&unit.name);
         if symbol.ty == Some(Type::Character) {
-            let length = format!("{copy}_length");
-            let least = least_length(unit, symbol).unwrap_or(0);
-            let open = matches!(&symbol.length, Some(e) if e.kind == ExprKind::Star);
             a.border = format!("{pointer} u8");
-            let held = match (assigned, open) {
-                (false, _) => {
-                    a.rust = "&str".into();
-                    a.before =
-                        format!("    let {copy} = ::farfel_runtime::padded({name}, {least});\n");
-                    a.actual = format!("{copy}.as_ptr()");
-                    copy
-                }
-                (true, false) => {
-                    a.rust = "&mut ::std::string::String".into();
-                    a.before = format!(
-                        "    let mut {copy} = ::farfel_runtime::text_of({name}, {least});\n"
-                    );
-                    a.after = format!("    *{name} = ::farfel_runtime::string_of(&{copy});\n");
-                    a.actual = format!("{copy}.as_mut_ptr()");
-                    copy
-                }
-                // An assumed length: the caller's slice determines it.
-                (true, true) => {
-                    a.rust = "&mut [u8]".into();
-                    a.actual = format!("{name}.as_mut_ptr()");
-                    name
-                }
-            };
-            let _ = writeln!(a.before, "    let {length} = {held}.len() as i64;");
-            a.length = Some(length);
+            let length = TextLength::of(unit, symbol).unwrap_or(TextLength::Open);
+            if symbol.is_array() {
+                a.check = self.extent(unit, symbol).check();
+                a.count = measured.then(|| format!("{copy}_count"));
+                texts::array(&mut a, unit, symbol, length, assigned);
+            } else {
+                texts::scalar(&mut a, length, assigned);
+            }
             return a;
         }
         if symbol.is_array() {
             a.rust = format!("&{}[{rust}]", if assigned { "mut " } else { "" });
-            match self.extent(unit, symbol) {
-                Extent::Checked(bounds) => a.check = Some(bounds),
-                Extent::Partly(bounds) => a.check = Some(bounds),
-                Extent::Unknown => {}
-            }
-            if self.facts.plan.is_measured(&unit.name) {
-                a.count = Some(format!("{copy}_count"));
-            }
+            a.check = self.extent(unit, symbol).check();
+            a.count = measured.then(|| format!("{copy}_count"));
             let method = if assigned { "as_mut_ptr" } else { "as_ptr" };
             if logical {
                 let mutable = if assigned { "mut " } else { "" };
@@ -941,10 +909,15 @@ impl Bindings<'_> {
             );
             lines.push(format!("That cannot be checked: {reason}."));
         }
-        if stops || fails || !errors.is_empty() || args.iter().any(|a| a.check.is_some()) {
+        let no_memory = args.iter().any(|a| a.fallible);
+        let short = args.iter().any(|a| a.check.is_some());
+        if stops || fails || !errors.is_empty() || short || no_memory {
             lines.extend([String::new(), "# Errors".into(), String::new()]);
-            if args.iter().any(|a| a.check.is_some()) {
+            if short {
                 lines.push("When an array is too short for its declared bounds.".into());
+            }
+            if no_memory {
+                lines.push("When there is no memory for a copy of texts.".into());
             }
             lines.extend_from_slice(errors);
             if fails {
@@ -1076,9 +1049,12 @@ struct RawFunction {
     instance: Option<String>,
     /// The enum of alternate returns, if the subroutine has any.
     returns: Option<String>,
+    /// The last argument, for the value of a `CHARACTER*(*) FUNCTION`.
+    place: Option<Argument>,
 }
 
 /// One argument of a wrapper.
+#[derive(Default)]
 struct Argument {
     /// The name in Rust.
     name: String,
@@ -1090,6 +1066,8 @@ struct Argument {
     actual: String,
     /// The bounds to check, as a list of pairs.
     check: Option<String>,
+    /// Whether `before` may return an error.
+    fallible: bool,
     /// The variable for the number of elements of an array, if the subprogram takes that number.
     count: Option<String>,
     /// The variable for the length of a CHARACTER.
@@ -1114,6 +1092,16 @@ enum Extent {
     Unknown,
 }
 
+impl Extent {
+    /// Returns the bounds to check.
+    fn check(self) -> Option<String> {
+        match self {
+            Extent::Checked(bounds) | Extent::Partly(bounds) => Some(bounds),
+            Extent::Unknown => None,
+        }
+    }
+}
+
 /// Returns the first line of the subprogram in Fortran.
 fn signature(unit: &Unit) -> String {
     let args: Vec<&str> = unit
@@ -1125,16 +1113,32 @@ fn signature(unit: &Unit) -> String {
         })
         .collect();
     let args = args.join(", ");
-    match (unit.kind, unit.result.and_then(|r| unit.symbols[r].ty)) {
-        (UnitKind::Function, Some(ty)) => format!("{ty} FUNCTION {}({args})", unit.name),
+    match (unit.kind, unit.result) {
+        (UnitKind::Function, Some(result)) => {
+            let ty = declared_type(unit, &unit.symbols[result]);
+            format!("{ty} FUNCTION {}({args})", unit.name)
+        }
         _ => format!("SUBROUTINE {}({args})", unit.name),
     }
 }
 
 /// Returns the Fortran declaration of an array, with its bounds.
 fn declaration(unit: &Unit, symbol: &Symbol) -> String {
-    let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
+    let ty = declared_type(unit, symbol);
     format!("{ty} {}", shape(unit, &symbol.name, &symbol.dims))
+}
+
+/// Returns the type of a variable as Fortran declares it: `CHARACTER*8`.
+fn declared_type(unit: &Unit, symbol: &Symbol) -> String {
+    let ty = symbol.ty.map(|t| t.to_string()).unwrap_or_default();
+    match &symbol.length {
+        Some(e) if e.kind == ExprKind::Star => format!("{ty}*(*)"),
+        Some(e) => match constant::integer(unit, e) {
+            Some(length) => format!("{ty}*{length}"),
+            None => format!("{ty}*({})", print_expr(unit, e)),
+        },
+        None => ty,
+    }
 }
 
 /// Returns an array name with its bounds: `X(N)`.

@@ -5,10 +5,12 @@
 //! 1. those of the subprogram, as addresses: for a CHARACTER the address of its first character, for a
 //!    procedure a C function that takes addresses and returns a value;
 //! 2. the address of a function's result, or of the number of the alternate return that was taken;
-//! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address,
+//! 3. for each CHARACTER its length, an `INTEGER*8`, again as an address; for an array the length of an element,
+//!    and last the length of a CHARACTER result,
 //!
 //! so that the calling sequence is the same on every machine. A text is not copied here: it may be larger
-//! than the stack, and it may be assigned.
+//! than the stack, and it may be assigned. An array of them is passed as its first element, from which Fortran
+//! takes the others.
 
 use crate::names::Names;
 use farfel_lang::ir::{Arg, Class, Type, Unit, UnitKind};
@@ -65,6 +67,8 @@ pub(crate) fn border(
     let returns = result.is_some() || !alternates.is_empty();
     all.extend(returns.then(|| "FARFEL_RESULT".to_owned()));
     all.extend(characters.iter().map(|i| length(*i)));
+    let text_result = result == Some(Type::Character);
+    all.extend(text_result.then(|| "FARFEL_RESULT_L".to_owned()));
 
     let mut text = String::new();
     let mut put = |statement: String| text.push_str(&fixed_form(&statement));
@@ -87,7 +91,7 @@ pub(crate) fn border(
                 .into(),
         );
     }
-    if !characters.is_empty() {
+    if !characters.is_empty() || text_result {
         put(
             "USE, INTRINSIC :: ISO_C_BINDING, ONLY: FARFEL_PTR => C_PTR, \
              FARFEL_TARGET => C_F_POINTER"
@@ -121,14 +125,27 @@ pub(crate) fn border(
             put(format!("{ty} {}{bounds}", dummy(i)));
         }
     }
-    if let Some(ty) = result {
+    let mut value = "FARFEL_RESULT";
+    if text_result {
+        value = "FARFEL_RESULT_T";
+        put("INTEGER*8 FARFEL_RESULT_L".into());
+        put("TYPE(FARFEL_PTR), VALUE :: FARFEL_RESULT".into());
+        put(format!(
+            "CHARACTER(LEN=FARFEL_RESULT_L), POINTER :: {value}"
+        ));
+    } else if let Some(ty) = result {
         put(format!("{ty} FARFEL_RESULT"));
     } else if returns {
         put("INTEGER*4 FARFEL_RESULT".into());
     }
     if external {
         if let Some(ty) = result {
-            put(format!("{ty} {}", unit.name));
+            let length = if text_result {
+                "(LEN=FARFEL_RESULT_L)"
+            } else {
+                ""
+            };
+            put(format!("{ty}{length} {}", unit.name));
         }
         put(format!("EXTERNAL {}", unit.name));
     }
@@ -138,6 +155,9 @@ pub(crate) fn border(
             dummy(*i),
             text_of(*i)
         ));
+    }
+    if text_result {
+        put(format!("CALL FARFEL_TARGET(FARFEL_RESULT, {value})"));
     }
     for i in &procedures {
         put(format!(
@@ -160,7 +180,7 @@ pub(crate) fn border(
     around.before.into_iter().for_each(&mut put);
     let call = format!("{}({})", unit.name, actual.join(", "));
     put(match result {
-        Some(_) => format!("FARFEL_RESULT = {call}"),
+        Some(_) => format!("{value} = {call}"),
         None => format!("CALL {call}"),
     });
     let end = types.len() + 1;

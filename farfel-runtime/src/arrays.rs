@@ -1,7 +1,6 @@
-//! Array extents, LOGICAL arrays and character strings.
+//! Array extents and LOGICAL arrays.
 
 use crate::Error;
-use std::borrow::Cow;
 
 /// Returns the number of elements of an array with these bounds, a lower and an upper one for each
 /// dimension. A dimension whose upper bound is less than its lower bound has extent zero.
@@ -110,48 +109,6 @@ pub fn into_logicals<L: LogicalKind>(from: &[bool], to: &mut [L]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = L::from_bool(*from);
     }
-}
-
-/// Returns a string as Fortran expects it for a CHARACTER of fixed length: padded with blanks if it
-/// is shorter than `length` bytes.
-///
-/// ```
-/// use farfel_runtime::padded;
-/// assert_eq!(padded("UP", 4), "UP  ");
-/// assert_eq!(padded("UPPER", 4), "UPPER");
-/// ```
-pub fn padded(text: &str, length: usize) -> Cow<'_, str> {
-    if text.len() < length {
-        Cow::Owned(text.to_owned() + &" ".repeat(length - text.len()))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// Returns the bytes of a string as Fortran expects them for a CHARACTER of fixed length that it
-/// may assign: padded with blanks or truncated to `length` bytes.
-///
-/// ```
-/// use farfel_runtime::text_of;
-/// assert_eq!(text_of("UP", 4), b"UP  ");
-/// assert_eq!(text_of("UPPER", 4), b"UPPE");
-/// ```
-pub fn text_of(text: &str, length: usize) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(length, b' ');
-    bytes
-}
-
-/// Converts a Fortran CHARACTER to a `String` without trailing blanks. Bytes that are not valid
-/// UTF-8 become U+FFFD.
-///
-/// ```
-/// use farfel_runtime::string_of;
-/// assert_eq!(string_of(b"UP  "), "UP");
-/// ```
-pub fn string_of(text: &[u8]) -> String {
-    let end = text.iter().rposition(|b| *b != b' ').map_or(0, |i| i + 1);
-    String::from_utf8_lossy(&text[..end]).into_owned()
 }
 
 #[cfg(test)]

@@ -408,6 +408,21 @@ pub struct Copied<T> {
     now: Vec<T>,
 }
 
+impl Copied<u8> {
+    /// Copies a CHARACTER of `length` bytes.
+    ///
+    /// # Safety
+    ///
+    /// The bytes must exist, and `length` must point to an INTEGER*8.
+    #[allow(unsafe_code)]
+    pub unsafe fn text(at: *const u8, length: *const i64) -> Copied<u8> {
+        // SAFETY: guaranteed by the caller.
+        let length = usize::try_from(unsafe { length.read_unaligned() }).unwrap_or(0);
+        // SAFETY: guaranteed by the caller.
+        unsafe { Copied::of(at, length) }
+    }
+}
+
 impl<T: Copy + PartialEq> Copied<T> {
     /// Copies `count` elements.
     ///

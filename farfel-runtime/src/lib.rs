@@ -28,9 +28,9 @@
 //!   time; all others may run in any number of threads at once. With the setting `instance =
 //!   "Model"`, COMMON and saved variables belong to a value of type `Model`, and the subprograms
 //!   are its methods.
-//! - A CHARACTER argument is a `&str` without trailing blanks. One that may be assigned is a `&mut
-//!   String`, of which Fortran sees as many bytes as its declaration says, or a `&mut [u8]` if it
-//!   is declared `CHARACTER*(*)`.
+//! - A CHARACTER argument is a `&str`, a `String` or bytes, without trailing blanks. One that may be
+//!   assigned is a `&mut String`, of which Fortran sees as many bytes as its declaration says, or a
+//!   `&mut [u8]` if it is declared `CHARACTER*(*)`. An array of CHARACTER is a slice of such texts.
 //! - Whatever would end a Fortran program ends the call instead, with an [`Error`] that names the
 //!   place in the source: STOP, PAUSE, a failing READ without IOSTAT, a failing ALLOCATE without
 //!   STAT, an INTEGER division by zero. A failing `PRINT *` panics, as `print!` does. In a program
@@ -80,10 +80,10 @@ mod matrix;
 mod sizes;
 pub mod sparse;
 mod state;
+mod texts;
 
 pub use arrays::{
-    LogicalKind, check_extent, elements, from_logicals, into_logicals, padded, power, string_of,
-    text_of, to_logicals, truths,
+    LogicalKind, check_extent, elements, from_logicals, into_logicals, power, to_logicals, truths,
 };
 pub use closure::{Area, Copied, Given, Lent, Slot};
 pub use dimensions::{Array, ArrayMut, OwnedArray};
@@ -94,6 +94,7 @@ pub use matrix::{Matrix, MatrixMut, OwnedMatrix};
 pub use num_complex::{self, Complex};
 pub use sizes::{agree, dense, fits, size, zero_array, zero_matrix, zeros};
 pub use state::State;
+pub use texts::{Texts, padded, string_of, text_of};
 
 /// Wraps the code in generated bindings that crosses the border to Fortran. The macro supplies the
 /// word `unsafe`, so that bindings compile in a crate with `#![forbid(unsafe_code)]`, which forbids

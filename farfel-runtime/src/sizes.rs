@@ -178,7 +178,7 @@ pub fn zero_array<T: Clone + Default, const N: usize>(
     OwnedArray::new(data, extents).map_err(|_| no_memory(declaration))
 }
 
-fn no_memory(declaration: &'static str) -> Error {
+pub(crate) fn no_memory(declaration: &'static str) -> Error {
     Error::Memory {
         statement: declaration.to_owned(),
         file: String::new(),

@@ -572,7 +572,7 @@ fn closures_stand_for_dummy_procedures() {
         "/// The procedure F is not called, and is not an argument here.\n",
         "pub fn unused(x: &mut f32) {",
         "// LENT cannot be called from Rust: its argument F is a procedure whose argument 1 is one, too, and its argument G is a procedure that only closures get.\n",
-        "// WORDS cannot be called from Rust: its argument F is a procedure whose argument 1 is CHARACTER.\n",
+        "pub fn words(mut f: impl FnMut(&str)) {",
         "pub fn higher(mut f: impl FnMut(&mut dyn FnMut()), mut g: impl FnMut()) {",
         "pub fn precon(mut f: impl FnMut(i32, &[f64], &mut [f64], &mut bool), mut jac: impl FnMut(&mut dyn FnMut(i32, &[f64], &mut [f64], &mut bool), &mut dyn FnMut(f64) -> bool, &mut [f64]), mut q: impl FnMut(f64) -> bool, ",
         "// OURS cannot be called from Rust: its argument F is a procedure whose argument 1 is a procedure of the program.\n",

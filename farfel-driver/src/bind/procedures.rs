@@ -9,7 +9,9 @@
 use super::{border_type, enumerated, identifier, rust_type};
 use crate::Config;
 use crate::bounds_checks::BoundsCheckPlan;
-use crate::bounds_checks::dummy_procedures::{Shape, counted, is_procedure, shape};
+use crate::bounds_checks::dummy_procedures::{
+    Shape, counted, has_length, is_procedure, is_text, shape,
+};
 use crate::calls::for_each_call;
 use farfel_lang::effects::{closure_may_assign, procedure_dummies};
 use farfel_lang::ir::{
@@ -17,7 +19,7 @@ use farfel_lang::ir::{
     Unit,
 };
 use farfel_lang::print::print_expr;
-use farfel_lang::types::type_of;
+use farfel_lang::types::{rank, type_of};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -304,6 +306,11 @@ impl<'p> ProcedureSearch<'p> {
             [p] => {
                 let inner = self.interface(p, depth + 1);
                 let inner = inner.map_err(|why| format!("is one, too, and {why}"))?;
+                let text =
+                    |a: &ClosureArgument| matches!(a, ClosureArgument::Data(d) if d.is_text());
+                if inner.args.iter().any(text) {
+                    return Err("is one, too, and takes a CHARACTER".into());
+                }
                 let name = self.unit.args[p].sym().map(|s| &self.unit.symbols[s].name);
                 let slot = name.map(|n| slot(&identifier(n))).unwrap_or_default();
                 Ok(ClosureArgument::Procedure(slot, inner))
@@ -384,6 +391,20 @@ fn data(
         let Some(ty) = type_of(unit, actual) else {
             return Err("is of unknown type".into());
         };
+        if is_text(unit, actual) {
+            let here = text(site, k, plan)?;
+            found = Some(match found {
+                None => here,
+                Some(given) if given.ty != ty => {
+                    return Err(format!("is {} here and {ty} there", given.ty));
+                }
+                Some(given) => DataArgument {
+                    assigns: given.assigns && here.assigns,
+                    ..here
+                },
+            });
+            continue;
+        }
         rust_type(Some(ty), config).map_err(|ty| format!("is {ty}"))?;
         let shape = shape(unit, site.callee, actual, &counted(&unit.body));
         if shape == Shape::Unnamed {
@@ -426,6 +447,24 @@ fn data(
     found.ok_or("is not known".into())
 }
 
+/// Returns the CHARACTER argument of the closure at a position of one call.
+fn text(site: &CallSite, k: usize, plan: &BoundsCheckPlan) -> Result<DataArgument, String> {
+    let (unit, actual) = (site.unit, &site.args[k]);
+    if rank(unit, actual) > 0 {
+        return Err("is an array of CHARACTER".into());
+    }
+    if !plan.is_measured(&unit.name) || !has_length(unit, actual) {
+        return Err("is a CHARACTER of which it is not known how long it is".into());
+    }
+    Ok(DataArgument {
+        ty: Type::Character,
+        assigns: closure_may_assign(unit, site.callee, k, actual),
+        array: false,
+        open: false,
+        lasting: true,
+    })
+}
+
 /// The code that a closure adds to the wrapper that takes it.
 pub(super) struct ClosureCode {
     /// The type of the argument in Rust.
@@ -443,7 +482,19 @@ pub(super) struct ClosureCode {
 }
 
 impl DataArgument {
+    fn is_text(self) -> bool {
+        self.ty == Type::Character
+    }
+
+    /// Whether the closure needs the length that Fortran passes.
+    fn has_length(self) -> bool {
+        self.array || self.is_text()
+    }
+
     fn rust(self, config: &Config) -> String {
+        if self.is_text() {
+            return if self.assigns { "&mut [u8]" } else { "&str" }.into();
+        }
         let ty = rust_type(Some(self.ty), config).unwrap_or("()");
         match (self.array, self.assigns) {
             (true, true) => format!("&mut [{ty}]"),
@@ -456,7 +507,11 @@ impl DataArgument {
     /// Returns the type in the C function: a pointer.
     fn border(self, config: &Config) -> String {
         let access = if self.assigns { "mut" } else { "const" };
-        format!("*{access} {}", border_type(Some(self.ty), config))
+        let ty = match self.is_text() {
+            true => "u8".into(),
+            false => border_type(Some(self.ty), config),
+        };
+        format!("*{access} {ty}")
     }
 }
 
@@ -693,21 +748,22 @@ impl Interface {
                 ),
             };
         };
-        let is_array = |a: &ClosureArgument| matches!(a, ClosureArgument::Data(d) if d.array);
+        let has_length =
+            |a: &ClosureArgument| matches!(a, ClosureArgument::Data(d) if d.has_length());
         let is_data = |a: &ClosureArgument| matches!(a, ClosureArgument::Data(_));
         let numbered = || (1..).zip(&self.args);
         let arguments: Vec<String> = numbered().map(|(i, _)| format!("a{i}")).collect();
         let declared: Vec<String> = numbered()
             .map(|(i, a)| format!("a{i}: {}", a.border(config)))
             .collect();
-        // Fortran passes a length for each data argument; only those of arrays are used.
+        // Fortran passes a length for each data argument; only those of arrays and texts are used.
         let lengths = numbered().filter(|(_, a)| is_data(a)).map(|(i, a)| {
-            let unused = if is_array(a) { "" } else { "_" };
+            let unused = if has_length(a) { "" } else { "_" };
             format!("{unused}n{i}: *const i64")
         });
         let all: Vec<String> = declared.iter().cloned().chain(lengths).collect();
         let own: Vec<String> = numbered()
-            .filter(|(_, a)| is_array(a))
+            .filter(|(_, a)| has_length(a))
             .map(|(i, _)| format!("n{i}"))
             .collect();
         let handed = [arguments, own.clone()].concat();
@@ -779,6 +835,22 @@ impl Interface {
                     continue;
                 }
             };
+            if a.is_text() {
+                let mutable = if a.assigns { "mut " } else { "" };
+                let copied = format!(
+                    "let {mutable}farfel_c{i} = ::farfel_runtime::Copied::text(a{i}, n{i});"
+                );
+                let _ = writeln!(slices, "            {copied}");
+                if a.assigns {
+                    let _ = writeln!(after, "            farfel_c{i}.put_back(a{i});");
+                    actual.push(format!("farfel_c{i}.values_mut()"));
+                } else {
+                    actual.push(format!(
+                        "&::farfel_runtime::string_of(farfel_c{i}.values())"
+                    ));
+                }
+                continue;
+            }
             let truth = matches!(a.ty, Type::Logical(_));
             if !a.array && !a.assigns {
                 let truth = if truth { " != 0" } else { "" };

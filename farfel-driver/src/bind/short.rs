@@ -57,6 +57,7 @@ impl ShortFunction<'_> {
             exposed,
             instance,
             returns,
+            place: _,
         } = self.raw;
         let returned = self.returned(value.clone());
         let body = self.before();
@@ -95,7 +96,9 @@ impl ShortFunction<'_> {
         let arguments = self
             .given()
             .map(|(p, a)| format!("{}: {}", a.name, self.ty(p, a)));
-        let arguments: Vec<String> = receiver.into_iter().chain(arguments).collect();
+        let place = self.raw.place.iter();
+        let place = place.map(|a| format!("{}: {}", a.name, a.rust));
+        let arguments: Vec<String> = receiver.into_iter().chain(arguments).chain(place).collect();
         let _ = writeln!(
             t,
             "{visible}fn {function}({}){declared} {{",
@@ -372,7 +375,8 @@ impl ShortFunction<'_> {
             _ if a.rust.starts_with("&mut") => format!("&mut {}", a.name),
             _ => format!("&{}", a.name),
         });
-        instance.chain(others).collect()
+        let place = self.raw.place.iter().map(|a| a.name.clone());
+        instance.chain(others).chain(place).collect()
     }
 
     /// Generates the statement that returns an error if a status argument indicates one.

@@ -452,6 +452,16 @@ impl<'u> SignatureBuilder<'u> {
         })
     }
 
+    /// Checks whether an argument is an array of CHARACTER that a function cannot allocate: its elements have no
+    /// length of their own, or it is a matrix.
+    fn is_text_to_give(&self, position: usize) -> bool {
+        let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
+        symbol.is_some_and(|s| {
+            let open = matches!(&s.length, Some(e) if e.kind == ExprKind::Star);
+            s.is_array() && s.ty == Some(Type::Character) && (open || s.dims.len() > 1)
+        })
+    }
+
     fn is_integer(&self, position: usize) -> bool {
         let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
         self.is_number(position)
@@ -651,6 +661,15 @@ impl<'u> SignatureBuilder<'u> {
         if self.requested[position] == Some(RequestedRole::Keep) {
             return;
         }
+        if self.is_text_to_give(position) {
+            if self.requested[position].is_some() {
+                let name = self.name(position).to_owned();
+                self.errors.push(format!(
+                    "{name} is an array of CHARACTER*(*) or has several dimensions, and must be given"
+                ));
+            }
+            return;
+        }
         let comment = &self.argument_comments[position];
         let workspace = match self.requested[position] {
             Some(asked) => asked == RequestedRole::Workspace,
@@ -762,8 +781,9 @@ impl<'u> SignatureBuilder<'u> {
         let symbol = &self.unit.symbols[self.sym(position)?];
         let keeps = self.requested[position] == Some(RequestedRole::Keep);
         let given = self.is_array(position) && self.roles[position] == Role::Given;
+        let text = symbol.ty == Some(Type::Character);
         let (_, before) = symbol.dims.split_last()?;
-        if !given || keeps || before.is_empty() || has_any_length(&symbol.dims[..1]) {
+        if !given || keeps || text || before.is_empty() || has_any_length(&symbol.dims[..1]) {
             return None;
         }
         let leading = self.of_dims(self.unit, &symbol.name, before)?;

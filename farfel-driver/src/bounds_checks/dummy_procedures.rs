@@ -2,14 +2,16 @@
 //! the unit that makes it.
 //!
 //! Each call of a dummy procedure passes, after its arguments, an INTEGER*8 for each of them that is not a
-//! procedure: the number of elements from the first one on. [`shape`] is what a call alone says about an
+//! procedure: the number of elements from the first one on, or of bytes in a CHARACTER. [`shape`] is what a call alone says about an
 //! argument; `bind` makes slices of those that are arrays in one of the calls.
 
-use super::arrays::is_plain;
+use super::arrays::{is_plain, long};
 use super::rewrite::{CheckInserter, Use};
+use crate::support::intrinsic;
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Class, DoControl, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Type, Unit, walk_block,
+    BinOp, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
+    walk_block,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::types::{rank, type_of};
@@ -95,26 +97,83 @@ pub(crate) fn is_procedure(unit: &Unit, actual: &Expr) -> bool {
     }
 }
 
-/// Whether the call of a dummy procedure passes lengths. It does not if the procedure cannot be a closure:
-/// then it belongs to other code, which may expect the lengths of texts after its arguments.
-pub(crate) fn hands_over(unit: &Unit, args: &[Expr]) -> bool {
-    args.iter()
-        .all(|a| is_procedure(unit, a) || type_of(unit, a).is_some_and(|ty| ty != Type::Character))
+/// Whether an actual argument is a CHARACTER.
+pub(crate) fn is_text(unit: &Unit, actual: &Expr) -> bool {
+    type_of(unit, actual) == Some(Type::Character)
+}
+
+/// Whether the length of a CHARACTER argument can be determined before the call, without evaluating it.
+pub(crate) fn has_length(unit: &Unit, actual: &Expr) -> bool {
+    match &actual.kind {
+        ExprKind::Char(_) | ExprKind::Var(_) | ExprKind::Element(..) => true,
+        ExprKind::Substring(_, from, to) => {
+            let bounds = [from, to].into_iter().flatten();
+            bounds.into_iter().all(|e| is_plain(unit, e))
+        }
+        ExprKind::Paren(e) => has_length(unit, e),
+        ExprKind::Binary(BinOp::Concat, a, b) => has_length(unit, a) && has_length(unit, b),
+        ExprKind::Call(s, _) => {
+            matches!(unit.symbols[*s].class, Class::Intrinsic(i) if i.name == "CHAR")
+        }
+        _ => false,
+    }
+}
+
+/// Whether the call of a dummy procedure passes lengths. With CHARACTER arguments it does so only in units that
+/// get lengths (`measured`): elsewhere the procedure belongs to other code, which may expect the lengths of texts
+/// after its arguments.
+pub(crate) fn hands_over(unit: &Unit, args: &[Expr], measured: bool) -> bool {
+    args.iter().all(|a| {
+        is_procedure(unit, a)
+            || type_of(unit, a).is_some_and(|ty| measured || ty != Type::Character)
+    })
 }
 
 impl CheckInserter<'_> {
     /// Rewrites the call of a dummy procedure.
     pub(super) fn call_given(&mut self, callee: SymId, args: &mut Vec<Expr>, span: Span) {
-        let all = hands_over(&self.unit, args);
+        let all = hands_over(&self.unit, args, self.no_lengths.is_none());
         let mut lengths = Vec::new();
         for a in args.iter_mut() {
             if !all || is_procedure(&self.unit, a) {
+                self.expr(a, Use::Value);
+            } else if is_text(&self.unit, a) {
+                lengths.push(self.text_length(a, span));
                 self.expr(a, Use::Value);
             } else {
                 lengths.push(self.given_length(callee, a, span));
             }
         }
         args.extend(lengths);
+    }
+
+    /// Returns the number of bytes of a CHARACTER that a dummy procedure receives. `bind` rejects those without
+    /// [`has_length`].
+    fn text_length(&mut self, a: &Expr, span: Span) -> Expr {
+        let whole = match &a.kind {
+            ExprKind::Char(text) => {
+                return Expr::long(i64::try_from(text.len()).unwrap_or(0), span);
+            }
+            ExprKind::Binary(BinOp::Concat, first, second) => {
+                let (first, second) = (
+                    self.text_length(first, span),
+                    self.text_length(second, span),
+                );
+                return Expr::binary(BinOp::Add, first, second);
+            }
+            ExprKind::Paren(e) => return self.text_length(e, span),
+            ExprKind::Call(..) if has_length(&self.unit, a) => return Expr::long(1, span),
+            // The length is the same for all elements, whether there are any or not.
+            ExprKind::Element(s, _) => Expr::var(*s, span),
+            ExprKind::Var(_) | ExprKind::Substring(..) => a.clone(),
+            _ => return Expr::long(0, span),
+        };
+        let Some(len) = intrinsic(&mut self.unit, "LEN") else {
+            let name = print_expr(&self.unit, a);
+            self.reason(format!("the length of {name} is not known"));
+            return Expr::long(0, span);
+        };
+        long(Expr::call(len, vec![whole], span))
     }
 
     /// Returns the number of elements that a dummy procedure receives, and adds the checks that they exist.
