@@ -10,6 +10,7 @@
 
 mod argument_comments;
 mod c;
+mod commons;
 mod full_assignment;
 mod instance;
 mod procedures;
@@ -19,6 +20,7 @@ mod texts;
 mod value;
 
 pub use self::c::CInterface;
+pub(crate) use self::commons::commons;
 pub(crate) use self::signature::signatures;
 
 use self::texts::{TextLength, TextResult};
@@ -299,6 +301,8 @@ pub(crate) struct Bindings<'a> {
     pub signatures: Option<&'a signature::SignatureMap>,
     /// The procedures and COMMON blocks that C code uses by name.
     pub by_name: &'a BTreeSet<Name>,
+    /// The COMMON blocks that Rust can read and set.
+    pub commons: &'a BTreeSet<Name>,
 }
 
 /// The contribution of a part of a library to its bindings.
@@ -314,8 +318,9 @@ pub(crate) struct BindingsPart {
     pub exposed: Vec<(String, String)>,
     /// The number of locks that the wrappers use.
     pub locks: usize,
-    /// The text of the type whose values hold the state; empty unless the settings request it.
-    pub instance: String,
+    /// The text of the type whose values hold the state, or of the functions for COMMON blocks; empty unless the
+    /// settings request one of them.
+    pub state: String,
     /// The functions for C, if they are wanted.
     pub c: Vec<c::CFunction>,
 }
@@ -381,7 +386,7 @@ impl BindingsPart {
                 lock_name(number)
             );
         }
-        text.push_str(&self.instance);
+        text.push_str(&self.state);
         for (_, function) in &self.functions {
             text.push('\n');
             text.push_str(function);
@@ -442,12 +447,17 @@ impl Bindings<'_> {
                 .collect(),
             locks: units
                 .iter()
-                .filter_map(|u| Some(self.lock(u)? + 1))
+                .filter_map(|u| self.lock(u))
+                .chain(self.commons.iter().map(|block| self.lock_of(block)))
+                .map(|lock| lock + 1)
                 .max()
                 .unwrap_or(0),
-            instance: self.config.instance.as_ref().map_or(String::new(), |name| {
-                instance::instance(name, self.program, self.by_name, self.config, self.names)
-            }),
+            state: match &self.config.instance {
+                Some(name) => {
+                    instance::instance(name, self.program, self.by_name, self.config, self.names)
+                }
+                None => self.commons(),
+            },
             functions,
             raw,
             c: match self.config.c_interface {

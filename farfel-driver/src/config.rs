@@ -91,6 +91,8 @@ pub struct Config {
     /// `instance`: the name of a Rust type. Each of its values has its own COMMON and saved variables.
     /// The subprograms that use such variables become its methods.
     pub instance: Option<String>,
+    /// `commons`: the COMMON blocks that Rust can read and set.
+    pub commons: Vec<String>,
     /// `signatures`: the style of the argument lists of the Rust functions.
     pub signatures: Signatures,
     /// `signature`: a table that maps subprograms to the treatment of their arguments in short functions.
@@ -243,6 +245,7 @@ impl Default for Config {
             unchecked: Unchecked::default(),
             float_errors: Vec::new(),
             instance: None,
+            commons: Vec::new(),
             signatures: Signatures::default(),
             signature: BTreeMap::new(),
             max_copies: None,
@@ -336,6 +339,7 @@ struct Settings {
     unchecked: Option<Unchecked>,
     float_errors: Option<Vec<Trap>>,
     instance: Option<String>,
+    commons: Option<Vec<String>>,
     signatures: Option<Signatures>,
     signature: Option<BTreeMap<String, SignatureSettings>>,
     max_copies: Option<usize>,
@@ -689,6 +693,7 @@ impl Config {
             unchecked,
             float_errors,
             instance,
+            commons,
             signatures,
             signature,
             max_copies,
@@ -737,6 +742,7 @@ impl Config {
         self.unchecked = unchecked.unwrap_or_default();
         self.float_errors = float_errors.unwrap_or_default();
         self.instance = instance;
+        self.commons = commons.unwrap_or_default();
         self.signatures = signatures.unwrap_or_default();
         self.signature = signature.unwrap_or_default();
         self.max_copies = max_copies;
@@ -887,6 +893,14 @@ impl Config {
             return error(
                 "real-kind",
                 format!("{} is neither 4 nor 8", self.real_kind),
+            );
+        }
+        if let (Some(name), false) = (&self.instance, self.commons.is_empty()) {
+            return error(
+                "commons",
+                format!(
+                    "leave it out: with `instance = \"{name}\"` all COMMON blocks are parts of its values"
+                ),
             );
         }
         let is_name = |d: &&String| {

@@ -50,8 +50,8 @@ pub(crate) struct Facts {
 pub(crate) struct MemoryModel<'a> {
     /// Whether every local variable is in static memory.
     pub all_static: bool,
-    /// The names that C knows, including those of COMMON blocks.
-    pub known_to_c: &'a BTreeSet<Name>,
+    /// The names that C knows, and the COMMON blocks that C or Rust may assign.
+    pub known_to_others: &'a BTreeSet<Name>,
     /// Whether COMMON and saved variables belong to instances.
     pub by_instance: bool,
     /// Whether floating-point exceptions are errors.
@@ -341,11 +341,11 @@ mod tests {
         let memory = MemoryModel {
             part,
             all_static,
-            known_to_c: &BTreeSet::from(["FROMC".into()]),
+            known_to_others: &BTreeSet::from(["FROMC".into()]),
             by_instance: false,
             float_errors: false,
         };
-        let plan = BoundsCheckPlan::of(&program, memory.known_to_c, Some(HashSet::new()), 4);
+        let plan = BoundsCheckPlan::of(&program, memory.known_to_others, Some(HashSet::new()), 4);
         Facts::of(&program, &assigned, memory, plan)
     }
 

@@ -77,9 +77,12 @@ impl Lowered {
         staged.program.units.extend(derivatives);
         let program = &staged.program;
         let assigned = Assigned::with(program, DummyAssumptions::Closures);
+        let commons = bind::commons(program, &staged.report.sources, config)?;
+        let mut known_to_others = staged.by_name.clone();
+        known_to_others.extend(commons.iter().cloned());
         let memory = MemoryModel {
             all_static: config.is_static(),
-            known_to_c: &staged.by_name,
+            known_to_others: &known_to_others,
             by_instance: config.instance.is_some(),
             part: home.is_some(),
             float_errors: !config.float_errors.is_empty(),
@@ -115,6 +118,7 @@ impl Lowered {
             assigned: &assigned,
             signatures: signatures.as_ref(),
             by_name: &staged.by_name,
+            commons: &commons,
         }
         .part();
         staged.program.units.truncate(units);

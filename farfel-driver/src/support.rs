@@ -54,6 +54,15 @@ pub(crate) enum Support {
     Rest,
     /// Returns the number of values in a range.
     Count,
+    /// Returns the number of values in a range with a step. Arguments: the bounds, the step; for a step of 0,
+    /// which is an error elsewhere, any number.
+    Steps,
+    /// Returns 1 for a positive number, and 0 for others.
+    Any,
+    /// Returns the least value in a range with a step, which has values.
+    Lowest,
+    /// Returns the greatest value in a range with a step, which has values.
+    Highest,
     /// Ends the call unless a whole array exists. Arguments: the number of elements that its declaration
     /// demands, the actual length, the text to be shown.
     Whole,
@@ -116,6 +125,10 @@ impl Support {
             Support::Substring => "FARFEL_SUBSTRING".into(),
             Support::Rest => "FARFEL_REST".into(),
             Support::Count => "FARFEL_COUNT".into(),
+            Support::Steps => "FARFEL_STEPS".into(),
+            Support::Any => "FARFEL_ANY".into(),
+            Support::Lowest => "FARFEL_LOWEST".into(),
+            Support::Highest => "FARFEL_HIGHEST".into(),
             Support::Whole => "FARFEL_WHOLE".into(),
             Support::Integers(operation, a, b) => format!("FARFEL_{}{a}{b}", operation.name()),
             Support::Step(bytes) => format!("FARFEL_STEP{bytes}"),
@@ -147,6 +160,10 @@ impl Support {
             Support::Substring,
             Support::Rest,
             Support::Count,
+            Support::Steps,
+            Support::Any,
+            Support::Lowest,
+            Support::Highest,
             Support::Whole,
             Support::Next,
             Support::There,
@@ -287,6 +304,7 @@ impl Support {
 
     fn of_arrays(self) -> String {
         let name = self.name();
+        let range: Vec<String> = ["E", "F", "K"].map(String::from).to_vec();
         let (args, shown, condition, values, result): (Vec<String>, bool, &str, String, &str) =
             match self {
                 Support::Element(rank) => {
@@ -338,6 +356,34 @@ impl Support {
                     "",
                     String::new(),
                     "MAX(F - E + 1, 0_8)",
+                ),
+                Support::Steps => (
+                    range,
+                    false,
+                    "",
+                    String::new(),
+                    "MAX((F - E + K)/(K + MERGE(1_8, 0_8, K .EQ. 0)), 0_8)",
+                ),
+                Support::Any => (
+                    vec!["N".into()],
+                    false,
+                    "",
+                    String::new(),
+                    "MERGE(1_8, 0_8, N .GT. 0)",
+                ),
+                Support::Lowest => (
+                    range,
+                    false,
+                    "",
+                    String::new(),
+                    "MIN(E, E + (F - E)/(K + MERGE(1_8, 0_8, K .EQ. 0))*K)",
+                ),
+                Support::Highest => (
+                    range,
+                    false,
+                    "",
+                    String::new(),
+                    "MAX(E, E + (F - E)/(K + MERGE(1_8, 0_8, K .EQ. 0))*K)",
                 ),
                 Support::Integers(..)
                 | Support::Step(_)

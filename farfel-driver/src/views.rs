@@ -186,7 +186,7 @@ impl Session {
         let assigned = Assigned::with(&program, DummyAssumptions::Closures);
         let memory = MemoryModel {
             all_static: self.config.is_static(),
-            known_to_c: &staged.by_name,
+            known_to_others: &staged.by_name,
             by_instance: self.config.instance.is_some(),
             part: false,
             float_errors: !self.config.float_errors.is_empty(),

@@ -93,7 +93,7 @@ pub use lock::{Guard, Lock};
 pub use matrix::{Matrix, MatrixMut, OwnedMatrix};
 pub use num_complex::{self, Complex};
 pub use sizes::{agree, dense, fits, size, zero_array, zero_matrix, zeros};
-pub use state::State;
+pub use state::{State, common_values, set_common_values};
 pub use texts::{Texts, padded, string_of, text_of};
 
 /// Wraps the code in generated bindings that crosses the border to Fortran. The macro supplies the

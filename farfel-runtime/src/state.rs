@@ -1,4 +1,5 @@
-//! The memory of an instance of a library: its COMMON and saved variables.
+//! The memory of an instance of a library: its COMMON and saved variables. Without instances, copies of COMMON
+//! blocks.
 
 /// The memory for the state of a library, large enough and aligned for all of its variables. For
 /// generated code.
@@ -64,6 +65,41 @@ impl std::fmt::Debug for State {
         let bytes = size_of_val(&*self.memory);
         f.debug_struct("State").field("bytes", &bytes).finish()
     }
+}
+
+/// Returns a copy of a COMMON block of `bytes` bytes. For generated code.
+///
+/// # Safety
+///
+/// The bytes must exist and be a valid `T`, perhaps without padding at its end, and nobody may change them
+/// meanwhile.
+#[allow(unsafe_code)]
+pub unsafe fn common_values<T>(block: *const T, bytes: usize) -> Box<T> {
+    // A block may be larger than the stack.
+    let mut values = Box::<T>::new_uninit();
+    let bytes = bytes.min(size_of::<T>());
+    // SAFETY: guaranteed by the caller; a block need not be aligned like a `T`.
+    unsafe {
+        values
+            .as_mut_ptr()
+            .cast::<u8>()
+            .copy_from_nonoverlapping(block.cast(), bytes);
+        values.assume_init()
+    }
+}
+
+/// Sets a COMMON block of `bytes` bytes. For generated code.
+///
+/// # Safety
+///
+/// The bytes must exist, any value of `T` may be stored there, and nobody may use them meanwhile.
+#[allow(unsafe_code)]
+pub unsafe fn set_common_values<T>(block: *mut T, values: &T, bytes: usize) {
+    let bytes = bytes.min(size_of::<T>());
+    let values = std::ptr::from_ref(values).cast::<u8>();
+    // SAFETY: guaranteed by the caller. Only padding at the end of a `T` may be uninitialized, which is not
+    // part of the block.
+    unsafe { block.cast::<u8>().copy_from_nonoverlapping(values, bytes) }
 }
 
 #[cfg(test)]

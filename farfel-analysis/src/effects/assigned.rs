@@ -37,6 +37,10 @@ impl Assigned {
         if !unit.body.iter().any(is_entry) || !unit.nested.is_empty() {
             return;
         }
+        // Passes number the statements that they have inserted only later.
+        let mut unit = unit.clone();
+        unit.number();
+        let unit = &unit;
         for point in unit.entry_points() {
             let mut flow = FlowGraph::of(unit);
             flow.enter_at(point.statement.map(|s| s.name));

@@ -637,7 +637,7 @@ impl<'a> CheckInserter<'a> {
         };
         let first: Vec<Expr> = bounds.iter().map(|b| b.lowest.clone()).collect();
         let last: Vec<Expr> = bounds.iter().map(|b| b.highest.clone()).collect();
-        let count = self.section_count(&bounds, subscripts, span);
+        let count = self.section_count(&bounds, subscripts, true, span);
         let what = self.what(shown, span);
         let (e, f) = (number(&first, array, span), number(&last, array, span));
         self.fails = true;
@@ -671,10 +671,7 @@ impl<'a> CheckInserter<'a> {
                 continue;
             };
             let constants = Constants::of(&self.unit);
-            let step = match step {
-                Some(s) => constants.integer(s).filter(|s| *s != 0)?,
-                None => 1,
-            };
+            let step = step.as_ref().map(|s| (constants.integer(s), (**s).clone()));
             let lower = || Some(array.lowers[k].expr(span));
             // The variables in the array's bounds may have changed since the unit was entered.
             let upper = || {
@@ -685,23 +682,52 @@ impl<'a> CheckInserter<'a> {
             // Correct for either direction.
             let from = given(from).or_else(lower)?;
             let to = given(to).or_else(upper)?;
-            bounds.push(Bounds::of(from, to, step, span));
+            bounds.push(match step {
+                None | Some((Some(1), _)) => Bounds::of(from, to),
+                // Compilers themselves reject the constant 0.
+                Some((Some(0), _)) => return None,
+                Some((_, step)) => self.stepped(from, to, step, span),
+            });
         }
         Some(bounds)
     }
 
-    fn section_count(&mut self, bounds: &[Bounds], subscripts: &[Expr], span: Span) -> Expr {
+    /// Returns the bounds of a section with a step. The last bound need not be reached.
+    fn stepped(&mut self, from: Expr, to: Expr, step: Expr, span: Span) -> Bounds {
+        let args = [&from, &to, &step].map(|e| long(e.clone())).to_vec();
+        Bounds {
+            lowest: self.call_support(Support::Lowest, args.clone(), span),
+            highest: self.call_support(Support::Highest, args, span),
+            from,
+            to,
+            step: Some(step),
+        }
+    }
+
+    /// Returns the number of elements in a section; with `any`, 1 if there are some and 0 if there are none, since
+    /// the number itself may be too large for an INTEGER*8.
+    fn section_count(
+        &mut self,
+        bounds: &[Bounds],
+        subscripts: &[Expr],
+        any: bool,
+        span: Span,
+    ) -> Expr {
         let mut product: Option<Expr> = None;
         for (b, s) in bounds.iter().zip(subscripts) {
             if !matches!(s.kind, ExprKind::Range(..)) {
                 continue;
             }
-            let [low, high] = match b.forward {
-                true => [&b.from, &b.to],
-                false => [&b.to, &b.from],
+            let range = [Some(&b.from), Some(&b.to), b.step.as_ref()].into_iter();
+            let args: Vec<Expr> = range.flatten().cloned().map(long).collect();
+            let support = match b.step {
+                Some(_) => Support::Steps,
+                None => Support::Count,
             };
-            let args = vec![long(low.clone()), long(high.clone())];
-            let count = self.call_support(Support::Count, args, span);
+            let mut count = self.call_support(support, args, span);
+            if any {
+                count = self.call_support(Support::Any, vec![count], span);
+            }
             product = Some(match product {
                 Some(p) => Expr::binary(farfel_lang::ir::BinOp::Mul, p, count),
                 None => count,
@@ -992,16 +1018,11 @@ impl<'a> CheckInserter<'a> {
                     .iter()
                     .any(|s| matches!(s.kind, ExprKind::Range(..)))
                 {
-                    let bounds = self.section_bounds(s, subscripts, &array, span);
-                    let plain = subscripts.iter().all(|s| match &s.kind {
-                        ExprKind::Range(_, _, step) => step.is_none(),
-                        _ => true,
-                    });
-                    let Some(bounds) = bounds.filter(|_| plain) else {
+                    let Some(bounds) = self.section_bounds(s, subscripts, &array, span) else {
                         self.reason(format!("the section {shown} is not simple"));
                         return None;
                     };
-                    let count = self.section_count(&bounds, subscripts, span);
+                    let count = self.section_count(&bounds, subscripts, false, span);
                     if self.checks {
                         self.section(s, subscripts, &array, &length, shown, span);
                     }
@@ -1058,7 +1079,8 @@ struct Bounds {
     /// As written, or the default.
     from: Expr,
     to: Expr,
-    forward: bool,
+    /// The step, unless it is 1.
+    step: Option<Expr>,
     /// The extreme subscripts that actually occur.
     lowest: Expr,
     highest: Expr,
@@ -1066,44 +1088,16 @@ struct Bounds {
 
 impl Bounds {
     fn one(subscript: &Expr) -> Bounds {
-        Bounds {
-            from: subscript.clone(),
-            to: subscript.clone(),
-            forward: true,
-            lowest: subscript.clone(),
-            highest: subscript.clone(),
-        }
+        Bounds::of(subscript.clone(), subscript.clone())
     }
 
-    fn of(from: Expr, to: Expr, step: i64, span: Span) -> Bounds {
-        use farfel_lang::ir::BinOp::{Add, Div, Mul, Sub};
-        // The bound itself need not be reached.
-        let last = match step {
-            1 | -1 => to.clone(),
-            _ => {
-                let step = || match step {
-                    1.. => Expr::long(step, span),
-                    _ => Expr::parens(Expr::minus(Expr::long(-step, span), span), span),
-                };
-                let long_way =
-                    Expr::binary(Sub, long(to.clone()), Expr::parens(from.clone(), span));
-                let rounds = Expr::binary(Div, Expr::parens(long_way, span), step());
-                let way = Expr::binary(Mul, Expr::parens(rounds, span), step());
-                let last = Expr::binary(Add, long(from.clone()), way);
-                Expr::parens(last, span)
-            }
-        };
-        let forward = step > 0;
-        let (lowest, highest) = match forward {
-            true => (from.clone(), last),
-            false => (last, from.clone()),
-        };
+    fn of(from: Expr, to: Expr) -> Bounds {
         Bounds {
+            lowest: from.clone(),
+            highest: to.clone(),
             from,
             to,
-            forward,
-            lowest,
-            highest,
+            step: None,
         }
     }
 }

@@ -330,10 +330,11 @@ impl Session {
     /// Reads a large library file by file. Returns `None` if it must be built as one program.
     fn read_partitions(&self, memo: &Memo) -> Result<Option<partitions::Library>, Error> {
         let config = &self.config;
-        // Static variables cannot be copied, the state of instances is one piece, and libraries are merged
-        // into one program. The procedures that C calls are known only once the C sources have been compiled.
+        // Static variables cannot be copied, the state of instances is one piece, all subprograms must agree about
+        // COMMON blocks for Rust, and libraries are merged into one program. The procedures that C calls are known only once the C sources have been compiled.
         let one = config.is_static()
             || config.instance.is_some()
+            || !config.commons.is_empty()
             || !config.libraries.is_empty()
             || config.verify
             || config.c_interface

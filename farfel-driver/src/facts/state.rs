@@ -34,7 +34,8 @@ pub(super) fn changing(
     // Derivatives of COMMON variables are in COMMON, too, and do not exist yet.
     let unknown = units.iter().any(|u| u.origin == Origin::Derivative);
     let is_shared = |o: &UnitState| {
-        let changes = |b: &Name| unknown || memory.known_to_c.contains(b) || assigned.contains(b);
+        let changes =
+            |b: &Name| unknown || memory.known_to_others.contains(b) || assigned.contains(b);
         o.changes || o.blocks.iter().any(changes)
     };
     let shared = units.iter().zip(&unit_states).filter(|(_, o)| is_shared(o));
@@ -50,7 +51,7 @@ pub(super) fn of_others(program: &Program, memory: MemoryModel) -> HashSet<Name>
     };
     let known = |u: &Unit| {
         let blocks = common_blocks(u);
-        blocks.iter().any(|b| memory.known_to_c.contains(b))
+        blocks.iter().any(|b| memory.known_to_others.contains(b))
     };
     let shared = program.units.iter().filter(|u| unknown(u) || known(u));
     shared.map(|u| u.name.clone()).collect()

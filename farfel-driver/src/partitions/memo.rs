@@ -92,7 +92,7 @@ impl Memo {
                 functions: from.list(pair)?,
                 raw: from.list(pair)?,
                 exposed: from.list(pair)?,
-                instance: String::new(),
+                state: String::new(),
                 c: Vec::new(),
                 locks: from.number()?.try_into().ok()?,
             },
@@ -118,8 +118,8 @@ impl NextMemo {
                     raw,
                     exposed,
                     locks,
-                    // With instances, and for C, there are no partitions.
-                    instance: _,
+                    // With instances or COMMON blocks for Rust, and for C, there are no partitions.
+                    state: _,
                     c: _,
                 },
             warnings,
@@ -203,7 +203,7 @@ mod tests {
                 functions: vec![pair("A", "fn a() {}\n")],
                 raw: vec![pair("A", "fn a(n: i32) {}\n")],
                 exposed: vec![pair("A", "it has ENTRY points")],
-                instance: String::new(),
+                state: String::new(),
                 c: Vec::new(),
                 locks: 1,
             },
