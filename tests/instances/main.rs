@@ -41,9 +41,9 @@ fn saved_variables() {
     let mut b = a.clone();
     assert_eq!(Model::new().counts(5.0), CountsOutput { n: 1, xmax: 5.0 });
     assert_eq!(b.counts(0.0), CountsOutput { n: 4, xmax: 3.0 });
-    a.push(&mut 7).unwrap();
-    b.push(&mut 8).unwrap();
-    b.push(&mut 9).unwrap();
+    a.push(7).unwrap();
+    b.push(8).unwrap();
+    b.push(9).unwrap();
     assert_eq!(a.top(), Ok(7));
     assert_eq!(b.top(), Ok(9));
     assert!(Model::new().top().is_err());

@@ -305,3 +305,69 @@ C     Sections with steps: a bound that no step meets may lie outside.
       Y(2::-1, 1:M) = 4
       Y(M:1:2, N) = 6
       END
+C     A step that is an argument, for a section that is handed on, too.
+      SUBROUTINE ANYSTP(M, L, K, N, X, Y)
+      REAL X(6), Y(2, 6)
+      X(M:L:K) = 7
+      Y(2, M:L:K) = 8
+      CALL ADDONE(N, X(M:L:K))
+      END
+      SUBROUTINE ADDONE(N, X)
+      REAL X(N)
+      DO 10 I = 1, N
+   10 X(I) = X(I) + I
+      END
+C     So many elements that their number, 2**64, is 0 in 64 bits.
+      SUBROUTINE ALLALL(I, J, X)
+      REAL X(2, 3)
+      X(I:J, I:J) = 7
+      END
+C     Arrays that ALLOCATE creates, once with other bounds than before.
+      SUBROUTINE HEAP(N, M, K, X)
+      REAL X(4)
+      REAL, ALLOCATABLE :: W(:), V(:, :)
+      ALLOCATE (W(0:N))
+      DO 10 I = 0, N
+   10 W(I) = I
+      X(1) = W(K)
+      DEALLOCATE (W)
+      IF (M .GT. 0) ALLOCATE (W(M), V(2, -1:M))
+      W = 5
+      X(2) = W(1)
+      V = 3
+      CALL ADDONE(2*M, V)
+      CALL ADDONE(M, V(2, :))
+      X(3) = V(2, 0)
+      W(2:M:2) = 1
+      X(4) = SUM(W(1:M))
+      END
+C     It has another size in each turn.
+      SUBROUTINE HEAPS(K, X)
+      REAL, ALLOCATABLE :: W(:)
+      X = 0
+      DO 30 L = 3, 1, -1
+      ALLOCATE (W(L))
+      DO 20 I = 1, K
+   20 W(I) = L
+      X = X + W(K)
+   30 DEALLOCATE (W)
+      END
+C     It is never there.
+      SUBROUTINE NOHEAP(I, X)
+      REAL, ALLOCATABLE :: W(:)
+      X = W(I)
+      END
+      SUBROUTINE NOWHOL(X)
+      REAL, ALLOCATABLE :: W(:)
+      X = SUM(W)
+      END
+C     It is there from the first call on.
+      SUBROUTINE KEEPER(I, X)
+      REAL, ALLOCATABLE, SAVE :: W(:)
+      IF (.NOT. ALLOCATED(W)) THEN
+        ALLOCATE (W(3))
+        W = 7
+      END IF
+      X = W(I)
+      W(I) = X + 1
+      END

@@ -2,7 +2,7 @@
 //! callers or sets on entry.
 
 use super::poly::Poly;
-use crate::support::Support;
+use crate::support::{Support, intrinsic};
 use farfel_lang::Span;
 use farfel_lang::ir::{
     Attribute, BinOp, Class, Expr, ExprKind, Origin, Stmt, StorageClass, SymId, Symbol, Type, Unit,
@@ -56,6 +56,19 @@ pub(super) struct Arrays {
     pub wide: Vec<SymId>,
     /// Variables for the sizes of whole arrays, which are not negative either.
     pub totals: Vec<SymId>,
+    /// The arrays that ALLOCATE creates.
+    pub allocated: HashMap<SymId, AllocatedArray>,
+}
+
+/// The variables for an array that ALLOCATE creates. They are set on entry to the unit, and after each ALLOCATE and
+/// DEALLOCATE; without memory, the array has no elements.
+#[derive(Debug, Clone)]
+pub(super) struct AllocatedArray {
+    lowers: Vec<SymId>,
+    pub uppers: Vec<SymId>,
+    /// The distance between consecutive subscripts in each dimension but the first.
+    strides: Vec<SymId>,
+    total: SymId,
 }
 
 /// What must be known besides the unit.
@@ -123,6 +136,11 @@ impl Arrays {
                 length: Length::Trusted,
                 ..unknown(String::new())
             };
+        }
+        if is_allocated_here(&symbol)
+            && let Some(array) = self.allocated_array(unit, sym)
+        {
+            return array;
         }
         if open || symbol.has(Attribute::Allocatable) {
             return unknown(format!(
@@ -218,6 +236,78 @@ impl Arrays {
             total,
             length,
         }
+    }
+
+    /// Returns an array that ALLOCATE creates; `None` if the unit gives another meaning to the names of the
+    /// functions that tell its bounds.
+    fn allocated_array(&mut self, unit: &mut Unit, sym: SymId) -> Option<Array> {
+        let name = unit.symbols[sym].name.clone();
+        let rank = unit.symbols[sym].dims.len();
+        let mut made = AllocatedArray {
+            lowers: Vec::new(),
+            uppers: Vec::new(),
+            strides: Vec::new(),
+            total: variable(unit, &format!("{name}_S")),
+        };
+        self.totals.push(made.total);
+        for k in 1..=rank {
+            made.lowers.push(variable(unit, &format!("{name}_L{k}")));
+            made.uppers.push(variable(unit, &format!("{name}_U{k}")));
+            if k < rank {
+                made.strides.push(variable(unit, &format!("{name}_S{k}")));
+            }
+        }
+        self.wide.extend(&made.lowers);
+        self.strides.extend(&made.strides);
+        let total = Poly::variable(made.total);
+        let of = |v: &SymId| Poly::variable(*v);
+        let array = Array {
+            lowers: made.lowers.iter().map(of).collect(),
+            strides: std::iter::once(Poly::constant(1))
+                .chain(made.strides.iter().map(of))
+                .collect(),
+            total: Total::Known(total.clone()),
+            length: Length::Known(total),
+        };
+        self.allocated.insert(sym, made);
+        let known = self.bounds_now(unit, sym)?;
+        self.entry.extend(known);
+        Some(array)
+    }
+
+    /// Returns the statements that set the variables for an array that ALLOCATE creates.
+    pub(super) fn bounds_now(&self, unit: &mut Unit, sym: SymId) -> Option<Vec<Stmt>> {
+        let span = Span::NONE;
+        let array = self.allocated.get(&sym)?;
+        let [allocated, lower, upper] =
+            ["ALLOCATED", "LBOUND", "UBOUND"].map(|f| intrinsic(unit, f));
+        let whole = || Expr::var(sym, span);
+        let set = |v: SymId, e: Expr| Stmt::assign(Expr::var(v, span), e, span);
+        let all = array.lowers.iter().chain(&array.uppers);
+        let all = all.chain(&array.strides).chain([&array.total]);
+        let mut made: Vec<Stmt> = all.map(|v| set(*v, Expr::long(0, span))).collect();
+        let mut arm = Vec::new();
+        let mut product: Option<Expr> = None;
+        for (k, (l, u)) in array.lowers.iter().zip(&array.uppers).enumerate() {
+            let bound = |f: SymId| {
+                let dimension = Expr::int(k as i64 + 1, span);
+                Expr::call(f, vec![whole(), dimension, Expr::int(8, span)], span)
+            };
+            arm.push(set(*l, bound(lower?)));
+            arm.push(set(*u, bound(upper?)));
+            let way = Expr::binary(BinOp::Sub, Expr::var(*u, span), Expr::var(*l, span));
+            let extent = Expr::binary(BinOp::Add, way, Expr::long(1, span));
+            let value = match product {
+                None => extent,
+                Some(before) => Expr::binary(BinOp::Mul, before, Expr::parens(extent, span)),
+            };
+            let v = array.strides.get(k).unwrap_or(&array.total);
+            arm.push(set(*v, value));
+            product = Some(Expr::var(*v, span));
+        }
+        let there = Expr::call(allocated?, vec![whole()], span);
+        made.push(Stmt::branches(vec![(there, arm)], None, span));
+        Some(made)
     }
 
     fn length(
@@ -325,6 +415,13 @@ impl Arrays {
             .push(Stmt::assign(Expr::var(v, span), value, span));
         v
     }
+}
+
+/// Whether this is an array that only its own unit allocates.
+pub(super) fn is_allocated_here(symbol: &Symbol) -> bool {
+    symbol.has(Attribute::Allocatable)
+        && symbol.is_array()
+        && symbol.storage_class == StorageClass::Local
 }
 
 fn symbol_is_support(unit: &Unit, s: SymId) -> bool {

@@ -1,6 +1,7 @@
 //! ENTRY points: each has its own arguments, and those of the others do not exist if the unit is entered
 //! there.
 
+use super::arrays::is_allocated_here;
 use farfel_lang::Span;
 use farfel_lang::flow::FlowGraph;
 use farfel_lang::ir::{
@@ -102,7 +103,8 @@ pub(super) fn obstacle(unit: &Unit, body: &Block) -> Option<String> {
     let constant = |e: &Expr| e.kind == ExprKind::Star || constants.integer(e).is_some();
     for (_, s) in unit.symbols.iter().filter(|(_, s)| s.is_variable()) {
         let bounds = s.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
-        if !bounds.chain([&s.length]).flatten().all(constant) {
+        let allocated = is_allocated_here(s);
+        if allocated || !bounds.chain([&s.length]).flatten().all(constant) {
             return Some(format!(
                 "it has ENTRY points, and the size of {} is variable",
                 s.name

@@ -86,6 +86,7 @@ impl CheckInserter<'_> {
                     | StmtKind::AssignLabel(..)
                     | StmtKind::AssignedGoto(..)
                     | StmtKind::Ad(_)
+                    | StmtKind::Allocation(_)
             );
         });
         let mut elements = false;

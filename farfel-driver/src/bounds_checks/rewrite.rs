@@ -1,7 +1,7 @@
 //! Rewrites the statements of one unit with checks.
 
 use super::CheckPass;
-use super::arrays::{Array, ArrayContext, Arrays, Length, is_plain, long};
+use super::arrays::{Array, ArrayContext, Arrays, Length, is_allocated_here, is_plain, long};
 use super::frames::Frame;
 use super::poly::Poly;
 use crate::support::{MOST_DIMENSIONS, Support, intrinsic, shortened};
@@ -33,6 +33,8 @@ pub(super) struct CheckInserter<'a> {
     support: HashMap<Support, SymId>,
     /// Statements to be inserted before the current one.
     before: Block,
+    /// Statements to be inserted after it.
+    after: Block,
     /// Whether some checks are made at run time.
     pub fails: bool,
     /// The reasons why something is not covered.
@@ -73,6 +75,7 @@ impl<'a> CheckInserter<'a> {
             versions: true,
             support: HashMap::new(),
             before: Vec::new(),
+            after: Vec::new(),
             fails: false,
             reasons: BTreeSet::new(),
             last_label: 0,
@@ -209,6 +212,7 @@ impl<'a> CheckInserter<'a> {
         }
         made.append(&mut self.before);
         made.push(s);
+        made.append(&mut self.after);
         self.before = outer;
     }
 
@@ -262,10 +266,17 @@ impl<'a> CheckInserter<'a> {
             | StmtKind::Stop(Some(e))
             | StmtKind::Pause(Some(e)) => self.expr(e, Use::Value),
             StmtKind::Allocation(a) => {
-                // Arrays that the program allocates are reported where they are used.
+                // Other arrays than those of the unit are reported where they are used.
                 for e in &mut a.objects {
                     if let ExprKind::Element(_, bounds) = &mut e.kind {
                         bounds.iter_mut().for_each(|b| self.expr(b, Use::Value));
+                    }
+                    if let Some(s) = e.base()
+                        && is_allocated_here(&self.unit.symbols[s])
+                    {
+                        self.array(s);
+                        let now = self.arrays.bounds_now(&mut self.unit, s);
+                        self.after.extend(now.into_iter().flatten());
                     }
                 }
                 a.control.iter_mut().for_each(|c| self.expr(c, Use::Value));
@@ -675,6 +686,9 @@ impl<'a> CheckInserter<'a> {
             let lower = || Some(array.lowers[k].expr(span));
             // The variables in the array's bounds may have changed since the unit was entered.
             let upper = || {
+                if let Some(allocated) = self.arrays.allocated.get(&sym) {
+                    return Some(Expr::var(*allocated.uppers.get(k)?, span));
+                }
                 let upper = self.unit.symbols[sym].dims[k].upper.as_ref()?;
                 Some(Expr::long(constants.integer(upper)?, span))
             };
@@ -797,6 +811,18 @@ impl<'a> CheckInserter<'a> {
             Length::Unknown(why) => return self.reason(why),
             Length::Known(length) => length,
         };
+        if self.arrays.allocated.contains_key(&sym) {
+            let Some(allocated) = intrinsic(&mut self.unit, "ALLOCATED") else {
+                return;
+            };
+            let there = Expr::call(allocated, vec![Expr::var(sym, span)], span);
+            let shown = self.unit.symbols[sym].name.to_string();
+            let (one, none) = (Expr::long(1, span), Expr::long(0, span));
+            let check = self.whole_check(one, none, &shown, span);
+            let check = Stmt::logical_if(Expr::not(there, span), check, span);
+            self.before.push(check);
+            return;
+        }
         // Without a size, gfortran rejects it.
         let Some(total) = self.total(sym).filter(|total| *total != length) else {
             return;

@@ -1,6 +1,7 @@
 //! The shapes of array expressions, which must agree where arrays meet. Compilers do not check that: they
 //! loop over one of the arrays.
 
+use super::arrays::is_allocated_here;
 use super::prove::changes;
 use super::rewrite::CheckInserter;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
@@ -92,6 +93,8 @@ impl CheckInserter<'_> {
             ExprKind::Var(s) => {
                 let symbol = &self.unit.symbols[*s];
                 match symbol.origin {
+                    // Its shape is not that of the declaration, and an assignment may change it.
+                    _ if is_allocated_here(symbol) => ExprShape::Unknown,
                     Origin::Written => ExprShape::Extents(
                         symbol
                             .dims
@@ -104,8 +107,14 @@ impl CheckInserter<'_> {
             }
             ExprKind::Element(s, subscripts) => {
                 let mut extents = Vec::new();
+                let allocated = is_allocated_here(&self.unit.symbols[*s]);
                 for (k, x) in subscripts.iter().enumerate() {
                     match &x.kind {
+                        ExprKind::Range(from, to, _)
+                            if allocated && (from.is_none() || to.is_none()) =>
+                        {
+                            return ExprShape::Unknown;
+                        }
                         ExprKind::Range(None, None, None) => {
                             match self.unit.symbols[*s].dims.get(k) {
                                 Some(dim) => extents.push(self.declared_extent(dim)),
