@@ -217,9 +217,10 @@ fn obstacle(
             }
         }
         if s.ty == Some(Type::Character) {
-            if TextLength::of(unit, s).is_none() {
+            let argument = |s| unit.arg_position(s).map(|_| String::new());
+            if TextLength::of(unit, s, &argument).is_none() {
                 return Some(format!(
-                    "the length of its argument {} is not constant",
+                    "the length of its argument {} is not known to its caller",
                     s.name
                 ));
             }
@@ -241,7 +242,7 @@ fn obstacle(
             return Some("its result is an array".into());
         }
         if result.ty == Some(Type::Character) {
-            if TextLength::of(unit, result).is_none() {
+            if TextLength::of(unit, result, &|_| None).is_none() {
                 return Some("the length of its result is not constant".into());
             }
         } else if let Err(ty) = rust_type(result.ty, config) {
@@ -754,13 +755,18 @@ impl Bindings<'_> {
         let measured = self.facts.plan.is_measured(&unit.name);
         if symbol.ty == Some(Type::Character) {
             a.border = format!("{pointer} u8");
-            let length = TextLength::of(unit, symbol).unwrap_or(TextLength::Open);
+            let length = TextLength::of(unit, symbol, &|s| self.integer(unit, s));
+            let length = length.unwrap_or(TextLength::Open);
             if symbol.is_array() {
+                let declared = declaration(unit, symbol);
+                let function = identifier(&unit.name);
+                let function = function.trim_start_matches("r#");
                 a.check = self.extent(unit, symbol).check();
                 a.count = measured.then(|| format!("{copy}_count"));
-                texts::array(&mut a, unit, symbol, length, assigned);
+                texts::array(&mut a, function, &length, &declared, assigned);
             } else {
-                texts::scalar(&mut a, length, assigned);
+                let declared = format!("{} {}", declared_type(unit, symbol), symbol.name);
+                texts::scalar(&mut a, &length, &declared, assigned);
             }
             return a;
         }
@@ -847,16 +853,16 @@ impl Bindings<'_> {
     /// Returns a bound as a Rust expression of type `i64` in the arguments of the wrapper; `None` if the
     /// bound depends on anything else.
     fn value(&self, unit: &Unit, expr: &Expr, depth: u32) -> Option<String> {
-        let variable = |s: SymId| {
-            let position = unit.arg_position(s)?;
-            let assigned = self.assigned.argument(&unit.name, position);
-            let star = if assigned { "*" } else { "" };
-            Some(format!(
-                "i64::from({star}{})",
-                identifier(&unit.symbols[s].name)
-            ))
-        };
-        value(unit, expr, depth, &variable)
+        value(unit, expr, depth, &|s| self.integer(unit, s))
+    }
+
+    /// Returns an INTEGER argument of the wrapper as a Rust expression of type `i64`.
+    fn integer(&self, unit: &Unit, argument: SymId) -> Option<String> {
+        let position = unit.arg_position(argument)?;
+        let assigned = self.assigned.argument(&unit.name, position);
+        let star = if assigned { "*" } else { "" };
+        let name = identifier(&unit.symbols[argument].name);
+        Some(format!("i64::from({star}{name})"))
     }
 
     /// Writes the documentation of a function, which begins with the lines `head`. `about` and `errors` are

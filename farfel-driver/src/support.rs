@@ -57,7 +57,8 @@ pub(crate) enum Support {
     /// Returns the number of values in a range with a step. Arguments: the bounds, the step; for a step of 0,
     /// which is an error elsewhere, any number.
     Steps,
-    /// Returns 1 for a positive number, and 0 for others.
+    /// Returns 1 if there are values in a range with a step, and 0 if there are none. The number of values may be
+    /// too large for an INTEGER*8, and also their distance, which compilers take for one with another sign: then 1.
     Any,
     /// Returns the least value in a range with a step, which has values.
     Lowest,
@@ -325,7 +326,8 @@ impl Support {
                 Support::Section => (
                     ["I1", "E", "F", "N", "K"].map(String::from).to_vec(),
                     true,
-                    "K .GT. 0 .AND. (E .LT. 1 .OR. F .GT. N)",
+                    // Numbers that are too large have become negative, or are in the wrong order.
+                    "K .GT. 0 .AND. (BGE(E - 1, N) .OR. BGE(F - 1, N) .OR. F .LT. E)",
                     "2, 2, [E, F], F, N".into(),
                     "I1",
                 ),
@@ -365,11 +367,12 @@ impl Support {
                     "MAX((F - E + K)/(K + MERGE(1_8, 0_8, K .EQ. 0)), 0_8)",
                 ),
                 Support::Any => (
-                    vec!["N".into()],
+                    range,
                     false,
                     "",
                     String::new(),
-                    "MERGE(1_8, 0_8, N .GT. 0)",
+                    "MERGE(1_8, 0_8, MERGE(E .LE. F .OR. F - E .GE. 0, \
+                     E .GE. F .OR. F - E .LE. 0, K .GT. 0))",
                 ),
                 Support::Lowest => (
                     range,
@@ -383,7 +386,10 @@ impl Support {
                     false,
                     "",
                     String::new(),
-                    "MAX(E, E + (F - E)/(K + MERGE(1_8, 0_8, K .EQ. 0))*K)",
+                    // The largest number, which no array has, if the distance is too large for an INTEGER*8.
+                    "MAX(E, E + (F - E)/(K + MERGE(1_8, 0_8, K .EQ. 0))*K, \
+                     MERGE(HUGE(E), E, MERGE(E .LE. F .AND. F - E .LT. 0, \
+                     F .LE. E .AND. E - F .LT. 0, K .GT. 0)))",
                 ),
                 Support::Integers(..)
                 | Support::Step(_)

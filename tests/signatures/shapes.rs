@@ -9,9 +9,9 @@ use fortran::{F_1Return, F1Return, RootsReturn};
 
 fn main() {
     // ENTRY points.
-    let polar = fortran::polar(&mut 3.0, &mut 4.0);
+    let polar = fortran::polar(3.0, 4.0);
     assert_eq!((polar.r, polar.t), (5.0, 4f64.atan2(3.0)));
-    let point = fortran::cartes(&mut 2.0, &mut 0.0);
+    let point = fortran::cartes(2.0, 0.0);
     assert_eq!((point.x, point.y), (2.0, 0.0));
     let mut y = fortran::fill(3, 2.0).unwrap();
     assert_eq!((y.clone(), fortran::sumup(&mut y)), (vec![2.0; 3], Ok(6.0)));

@@ -61,6 +61,21 @@ fn arrays() {
     let Err(Error::Bounds { .. }) = fortran::first3(&["a", "b"], &mut k) else { panic!() };
 }
 
+fn lengths() {
+    let (mut text, mut both) = (String::from("something longer"), ["", "x"].map(String::from));
+    assert_eq!(fortran::backw(4, "abc", &mut text, &mut both), Ok(()));
+    assert_eq!((&*text, both), (" cba", ["cba", " cba"].map(String::from)));
+    let mut both = ["", "x"].map(String::from);
+    assert_eq!(fortran::backw(2, "abc", &mut text, &mut both), Ok(()));
+    assert_eq!((&*text, &both[0]), ("ba", &String::from("a")));
+    assert_eq!(fortran::backw(0, "abc", &mut text, &mut both), Ok(()));
+    assert_eq!(fortran::backw(i32::MIN, "abc", &mut text, &mut both), Ok(()));
+    assert_eq!((&*text, &*both[1]), ("", ""));
+    let Err(Error::Extent { .. }) = fortran::backw(1, "a", &mut text, &mut both[..1]) else { panic!() };
+    assert_eq!(fortran::backw(1_000_000, "a", &mut text, &mut both), Ok(()));
+    assert_eq!((text.len(), both[0].len()), (1_000_000, 999_999));
+}
+
 fn functions() {
     assert_eq!((&*fortran::word(7), &*fortran::word(-16)), ("word 7", "word"));
     // A byte that is no text of its own, and one that is no blank.
@@ -143,6 +158,7 @@ fn closures() {
 
 fn main() {
     arrays();
+    lengths();
     functions();
     closures();
     println!("fine");

@@ -114,7 +114,23 @@ C     These cannot be closures.
       CALL F(G)
       CALL G('x')
       END
-      SUBROUTINE HARD5(N, C)
+      SUBROUTINE HARD5(C)
+      COMMON N
       CHARACTER*(N) C
       C = 'x'
+      END
+      SUBROUTINE HARD6(N, C)
+      CHARACTER*(N+1) C
+      COMMON M
+      C = 'x'
+      ENTRY HARD7(C)
+      M = LEN(C)
+      END
+C     The length is an argument.
+      SUBROUTINE BACKW(N, C, D, E)
+      CHARACTER*(N) C, D, E(2)
+      DO 10 I = 1, N
+   10 D(N+1-I:N+1-I) = C(I:I)
+      E(2) = D
+      E(1) = E(2)(2:)
       END

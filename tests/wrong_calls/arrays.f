@@ -371,3 +371,10 @@ C     It is there from the first call on.
       X = W(I)
       W(I) = X + 1
       END
+C     Bounds so far apart that their distance is none of an INTEGER*8.
+      SUBROUTINE FAR(I, J, K, X)
+      INTEGER*8 I, J, K
+      REAL X(-1:*)
+      IF (K .EQ. 0) X(I:J) = 7
+      IF (K .NE. 0) X(I:J:K) = 7
+      END

@@ -4,26 +4,49 @@
 //! not a slice of bytes in Rust is copied, padded with blanks or truncated, and copied back after the call if
 //! Fortran may assign it.
 
-use super::{Argument, declaration, identifier};
-use farfel_lang::ir::{ExprKind, Symbol, Type, Unit};
+use super::value::value;
+use super::{Argument, identifier};
+use farfel_lang::ir::{ExprKind, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::constant;
 use std::fmt::Write as _;
 
 /// The declared length of a CHARACTER.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TextLength {
     Fixed(i64),
+    /// The value of this Rust expression, an `i64`.
+    Variable(String),
     /// `*(*)`: that of the actual argument.
     Open,
 }
 
 impl TextLength {
-    /// Returns the length of a CHARACTER variable, `None` if it is not constant.
-    pub(super) fn of(unit: &Unit, symbol: &Symbol) -> Option<TextLength> {
-        match &symbol.length {
-            None => Some(TextLength::Fixed(1)),
-            Some(e) if e.kind == ExprKind::Star => Some(TextLength::Open),
-            Some(e) => Some(TextLength::Fixed(constant::integer(unit, e)?.max(0))),
+    /// Returns the length of a CHARACTER variable. `variable` translates arguments in it. Returns `None` if it
+    /// depends on anything else.
+    pub(super) fn of(
+        unit: &Unit,
+        symbol: &Symbol,
+        variable: &dyn Fn(SymId) -> Option<String>,
+    ) -> Option<TextLength> {
+        Some(match &symbol.length {
+            None => TextLength::Fixed(1),
+            Some(e) if e.kind == ExprKind::Star => TextLength::Open,
+            Some(e) => match constant::integer(unit, e) {
+                Some(n) => TextLength::Fixed(n.max(0)),
+                None => TextLength::Variable(value(unit, e, 0, variable)?),
+            },
+        })
+    }
+
+    /// Returns the length as an optional `usize` of Rust.
+    fn optional(&self) -> String {
+        let option = "::core::option::Option";
+        match self {
+            TextLength::Open => format!("{option}::None"),
+            TextLength::Fixed(n) => format!("{option}::Some({n})"),
+            TextLength::Variable(n) => {
+                format!("{option}::Some(::core::primitive::usize::try_from({n}).unwrap_or(0))")
+            }
         }
     }
 }
@@ -33,16 +56,18 @@ fn copy(a: &Argument) -> String {
     format!("farfel_{}", a.name.trim_start_matches("r#"))
 }
 
-/// Generates the code for a CHARACTER that is no array.
-pub(super) fn scalar(a: &mut Argument, length: TextLength, assigned: bool) {
+/// Generates the code for a CHARACTER that is no array. `declared` is its declaration.
+pub(super) fn scalar(a: &mut Argument, length: &TextLength, declared: &str, assigned: bool) {
     let (name, copy) = (a.name.clone(), copy(a));
+    let text = "impl ::core::convert::AsRef<[u8]>";
+    let variable = format!("{copy}_length");
     let held = match (assigned, length) {
-        (false, length) => {
+        (false, TextLength::Fixed(_) | TextLength::Open) => {
             let least = match length {
-                TextLength::Fixed(n) => n,
-                TextLength::Open => 0,
+                TextLength::Fixed(n) => *n,
+                _ => 0,
             };
-            a.rust = "impl ::core::convert::AsRef<[u8]>".into();
+            a.rust = text.into();
             a.before =
                 format!("    let {copy} = ::farfel_runtime::padded({name}.as_ref(), {least});\n");
             a.actual = format!("{copy}.as_ptr()");
@@ -60,8 +85,17 @@ pub(super) fn scalar(a: &mut Argument, length: TextLength, assigned: bool) {
             a.actual = format!("{name}.as_mut_ptr()");
             &name
         }
+        // As an array with one element.
+        (false, TextLength::Variable(_)) => {
+            a.rust = text.into();
+            return elements(a, length, declared, &format!("&[{name}]"), None);
+        }
+        (true, TextLength::Variable(_)) => {
+            a.rust = "&mut ::std::string::String".into();
+            let one = format!("::core::slice::from_mut({name})");
+            return elements(a, length, declared, &one, Some("to_strings"));
+        }
     };
-    let variable = format!("{copy}_length");
     let _ = writeln!(a.before, "    let {variable} = {held}.len() as i64;");
     a.length = Some(variable);
 }
@@ -69,47 +103,56 @@ pub(super) fn scalar(a: &mut Argument, length: TextLength, assigned: bool) {
 /// Generates the code for an array of CHARACTER.
 pub(super) fn array(
     a: &mut Argument,
-    unit: &Unit,
-    symbol: &Symbol,
-    length: TextLength,
+    function: &str,
+    length: &TextLength,
+    declared: &str,
     assigned: bool,
 ) {
-    let (name, copy) = (a.name.clone(), copy(a));
-    let declared = declaration(unit, symbol);
-    let (element, made) = match (assigned, length) {
-        (false, TextLength::Open) => ("impl ::core::convert::AsRef<[u8]>", None),
-        (false, TextLength::Fixed(n)) => ("impl ::core::convert::AsRef<[u8]>", Some(n)),
-        (true, TextLength::Fixed(n)) => ("::std::string::String", Some(n)),
-        (true, TextLength::Open) => ("impl ::core::convert::AsMut<[u8]>", None),
-    };
-    let length = made.map_or("None".into(), |n| format!("Some({n})"));
+    let name = a.name.clone();
     let mutable = if assigned { "mut " } else { "" };
-    a.rust = format!("&{mutable}[{element}]");
-    a.fallible = true;
-    let made = match (assigned, made) {
-        (true, None) => {
-            a.after = format!("    {copy}.put_back({name});\n");
-            let shown = identifier(&unit.name);
-            let (shown, plain) = (
-                shown.trim_start_matches("r#"),
-                name.trim_start_matches("r#"),
-            );
-            format!("of_mut(\"{shown}\", \"{plain}\", \"{declared}\", {name})")
-        }
-        _ => {
-            if assigned {
-                a.after = format!("    {copy}.to_strings({name});\n");
-            }
-            format!("of(\"{declared}\", {name}, ::core::option::Option::{length})")
-        }
+    let element = match (assigned, length) {
+        (false, _) => "impl ::core::convert::AsRef<[u8]>",
+        (true, TextLength::Open) => "impl ::core::convert::AsMut<[u8]>",
+        (true, _) => "::std::string::String",
     };
+    a.rust = format!("&{mutable}[{element}]");
+    if assigned && *length == TextLength::Open {
+        let plain = name.trim_start_matches("r#");
+        let made = format!("of_mut(\"{function}\", \"{plain}\", \"{declared}\", {name})");
+        return held(a, &made, &name, Some("put_back"));
+    }
+    elements(a, length, declared, &name, assigned.then_some("to_strings"));
+}
+
+/// Copies `texts` before the call, and back by a method.
+fn elements(
+    a: &mut Argument,
+    length: &TextLength,
+    declared: &str,
+    texts: &str,
+    back: Option<&str>,
+) {
+    let made = format!("of(\"{declared}\", {texts}, {})", length.optional());
+    held(a, &made, texts, back);
+}
+
+fn held(a: &mut Argument, made: &str, texts: &str, back: Option<&str>) {
+    let copy = copy(a);
     let variable = format!("{copy}_length");
-    let _ = write!(
-        a.before,
+    let mutable = if back.is_some() { "mut " } else { "" };
+    a.fallible = true;
+    a.before = format!(
         "    let {mutable}{copy} = ::farfel_runtime::Texts::{made}?;\n    \
          let {variable} = {copy}.length() as i64;\n"
     );
-    let method = if assigned { "as_mut_ptr" } else { "as_ptr" };
+    if let Some(back) = back {
+        a.after = format!("    {copy}.{back}({texts});\n");
+    }
+    let method = if back.is_some() {
+        "as_mut_ptr"
+    } else {
+        "as_ptr"
+    };
     a.actual = format!("{copy}.{method}()");
     a.length = Some(variable);
 }
@@ -135,7 +178,8 @@ impl TextResult {
             return None;
         }
         let length = "farfel_result_length".to_owned();
-        Some(match TextLength::of(unit, result)? {
+        Some(match TextLength::of(unit, result, &|_| None)? {
+            TextLength::Variable(_) => return None,
             TextLength::Fixed(n) => TextResult {
                 value: Some("::std::string::String"),
                 argument: None,

@@ -732,16 +732,18 @@ impl<'a> CheckInserter<'a> {
             if !matches!(s.kind, ExprKind::Range(..)) {
                 continue;
             }
-            let range = [Some(&b.from), Some(&b.to), b.step.as_ref()].into_iter();
-            let args: Vec<Expr> = range.flatten().cloned().map(long).collect();
-            let support = match b.step {
-                Some(_) => Support::Steps,
-                None => Support::Count,
+            let mut args = vec![long(b.from.clone()), long(b.to.clone())];
+            args.extend(b.step.clone().map(long));
+            let support = match (any, &b.step) {
+                (true, None) => {
+                    args.push(Expr::long(1, span));
+                    Support::Any
+                }
+                (true, Some(_)) => Support::Any,
+                (false, Some(_)) => Support::Steps,
+                (false, None) => Support::Count,
             };
-            let mut count = self.call_support(support, args, span);
-            if any {
-                count = self.call_support(Support::Any, vec![count], span);
-            }
+            let count = self.call_support(support, args, span);
             product = Some(match product {
                 Some(p) => Expr::binary(farfel_lang::ir::BinOp::Mul, p, count),
                 None => count,
