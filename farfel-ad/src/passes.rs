@@ -50,7 +50,7 @@ use crate::legal::structure::{
     split_entries, without_alternate_returns, without_jumps,
 };
 use crate::legal::{
-    cleared, common_sizes, fixed_tapes, input_output, one_name, reroll, shared_elements,
+    cleared, common_sizes, fixed_tapes, input_output, messages, one_name, reroll, shared_elements,
 };
 use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
@@ -75,6 +75,8 @@ pub enum Form {
     ElementsByName,
     /// No input, output, STOP or PAUSE.
     Silent,
+    /// Messages with real numbers are sent and received by procedures that have derivatives.
+    MessagesCalled,
     /// PRODUCT, MAXVAL and MINVAL of whole arrays are calls of Fortran functions.
     ReductionsCalled,
     /// Fixed-point loops only end after complete iterations: they are DO WHILE loops.
@@ -303,7 +305,7 @@ fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<()
 }
 
 use Form::{
-    Elements, ElementsByName, EntryBounds, EqualBlocks, FixedTapes, LocalArrays,
+    Elements, ElementsByName, EntryBounds, EqualBlocks, FixedTapes, LocalArrays, MessagesCalled,
     NoAlternateReturns, NoCalledEntries, NoEntries, NoJumps, OneName, PlainConditions,
     PlainCounters, ReductionsCalled, Rolled, SavedByName, Silent, TapesEnd, WholeIterations,
 };
@@ -335,6 +337,17 @@ const LEGALISE: &[Pass] = &[
                 if input_output::without_input_output(unit, request, errors) {
                     notes.silenced.insert(unit.name.clone());
                 }
+            }
+        },
+    },
+    Pass {
+        name: "messages",
+        requires: Forms::of(&[]),
+        establishes: Forms::of(&[MessagesCalled]),
+        applies: |p, goal| goal.request.is_some() && messages::has_messages(p),
+        run: |p, goal, _, errors| {
+            if let Some(request) = goal.request {
+                messages::with_derivatives(p, request, errors);
             }
         },
     },

@@ -21,7 +21,7 @@ use crate::process::{self, Limits};
 use crate::timings::StepOrigin;
 use crate::toolchain::HOST;
 use crate::workers::Workers;
-use crate::{Config, Error, Report, preprocess, sources};
+use crate::{Config, Error, Report, mpi, preprocess, sources};
 use farfel_lang::encoding::decode;
 use farfel_lang::ir::Name;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
@@ -92,10 +92,16 @@ pub(crate) struct CTools<'a> {
 ///
 /// [`Error::CCompiler`] if there is no compiler; [`Error::Diagnostics`] with the errors in all files.
 pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObjects, Error> {
-    let files: Vec<&PathBuf> = files
+    let mut files: Vec<&PathBuf> = files
         .iter()
         .filter(|f| sources::is_c_source_name(f))
         .collect();
+    let scratch = Scratch::new()?;
+    let runtime = scratch.path().join(mpi::RUNTIME_NAME);
+    if mpi::is_linked(tools.config) {
+        files::write_if_changed(&runtime, mpi::RUNTIME.as_bytes())?;
+        files.push(&runtime);
+    }
     if files.is_empty() {
         return Ok(ForeignObjects::default());
     }
@@ -104,11 +110,16 @@ pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObject
     let made: Vec<OnceLock<Result<CObject, Failure>>> =
         files.iter().map(|_| OnceLock::new()).collect();
     let no_needs = vec![Vec::new(); files.len()];
+    let shown = |file: &PathBuf| match *file == runtime {
+        true => mpi::RUNTIME_NAME.to_owned(),
+        false => sources::shown(tools.config, file),
+    };
     tools.recorder.progress.announce(files.len());
     tools.workers.run(&no_needs, &|i, worker| {
         let one = Source {
             path: files[i],
-            name: sources::shown(tools.config, files[i]),
+            name: shown(files[i]),
+            ours: *files[i] == runtime,
             tool: &tool,
             identity: &identity,
         };
@@ -124,7 +135,7 @@ pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObject
         match one {
             Ok(one) => {
                 all.headers.extend(one.headers);
-                all.add(one.object, &sources::shown(tools.config, file));
+                all.add(one.object, &shown(file));
             }
             Err(Failure::Error(e)) => return Err(e),
             Err(Failure::CompilerOutput(output, file)) => errors.add(&output, file),
@@ -187,6 +198,8 @@ struct Source<'a> {
     path: &'a Path,
     /// Its name as shown in messages.
     name: String,
+    /// It is a part of Farfel, and in a temporary directory.
+    ours: bool,
     tool: &'a cc::Tool,
     identity: &'a str,
 }
@@ -219,6 +232,10 @@ impl Source<'_> {
         let step = tools.recorder.begin("preprocess", &self.name, worker);
         let mut command = self.command(root);
         command.arg("-E");
+        if self.ours {
+            // No line markers: the name of the directory is different each time.
+            command.arg("-P");
+        }
         for define in &tools.config.defines {
             command.arg(format!("-D{define}"));
         }

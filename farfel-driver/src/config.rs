@@ -280,6 +280,9 @@ const BUILTIN: &str = "builtin";
 /// The names of all AD tools.
 const AD_TOOLS: [&str; 3] = [BUILTIN, "tapenade", "adifor"];
 
+/// The variable that names the compiler command of MPI.
+pub(crate) const MPI_COMPILER: &str = "MPIFC";
+
 /// The environment variables that affect the result of a build: those that [`Config`] reads, and those that
 /// locate compilers and tools.
 pub(crate) const VARIABLES: &[&str] = &[
@@ -294,6 +297,7 @@ pub(crate) const VARIABLES: &[&str] = &[
     "FARFEL_STATIC_RUNTIME",
     "FARFEL_VERIFY",
     "FARFEL_VERIFY_PASSES",
+    MPI_COMPILER,
     "TAPENADE_HOME",
     "AD_HOME",
     "JAVA_HOME",

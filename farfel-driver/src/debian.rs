@@ -1,7 +1,7 @@
 //! The Debian packages of commonly used libraries.
 
 /// Libraries and the Debian packages that contain them.
-const PACKAGES: [(&str, &str); 34] = [
+const PACKAGES: [(&str, &str); 35] = [
     ("arpack", "libarpack2-dev"),
     ("blas", "libblas-dev"),
     ("cblas", "libatlas-base-dev"),
@@ -21,6 +21,7 @@ const PACKAGES: [(&str, &str); 34] = [
     ("lapack", "liblapack-dev"),
     ("lapacke", "liblapacke-dev"),
     ("metis", "libmetis-dev"),
+    ("mpi", "libopenmpi-dev"),
     ("ncurses", "libncurses-dev"),
     ("netcdf", "libnetcdf-dev"),
     ("netcdff", "libnetcdff-dev"),

@@ -31,6 +31,7 @@
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` makes it check floating-point exceptions |
 //! | | `gfortran` | Fortran → object file, compiler messages → diagnostics; `flang` for the other compiler |
 //! | | `c_sources` | C → object files, and the procedures that they call |
+//! | | `mpi` | settings → the MPI installation; the run-time library for derivatives of its calls |
 //! | | `pass_through_objects` | pass-through Fortran → object files and module files |
 //! | | `archive` | object files → static library |
 //! | bindings | `bind` | program → `farfel_bindings.rs`, and the interfaces for C and Python; `facts`, `calls`, `names` and `rustdoc` determine their contents |
@@ -95,6 +96,7 @@ pub mod link;
 mod locals;
 mod lowered;
 pub mod messages;
+mod mpi;
 mod names;
 mod parse;
 mod partitions;

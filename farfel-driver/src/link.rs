@@ -3,9 +3,9 @@
 //! The linker finds most of them by itself. For the others, `pkg-config` (or the program named by
 //! `PKG_CONFIG`) is asked, which may know a directory, or another name of the library.
 
-use crate::Config;
 use crate::process::{self, Limits};
 use crate::toolchain::Compiler;
+use crate::{Config, mpi};
 use std::collections::BTreeSet;
 use std::env;
 use std::fmt::Write as _;
@@ -20,8 +20,8 @@ const OF_THE_LINKER: [&str; 4] = ["/usr/local/lib64", "/usr/local/lib", "/lib", 
 pub enum LibraryLocation {
     /// The linker finds this file by itself.
     Linker(PathBuf),
-    /// `pkg-config` says how to link it.
-    PkgConfig {
+    /// `pkg-config`, or the compiler command of MPI, says how to link it.
+    Command {
         /// The directories to be searched.
         folders: Vec<PathBuf>,
         /// The libraries to be linked, in order.
@@ -33,15 +33,28 @@ pub enum LibraryLocation {
 /// if neither the linker nor `pkg-config` is known to find the library.
 #[must_use]
 pub fn locate(compiler: &Compiler, name: &str, flags: &[String]) -> Option<LibraryLocation> {
-    let mut folders = folders_in(flags);
-    folders.extend(compiler.library_folders());
-    folders.extend(OF_THE_LINKER.map(PathBuf::from));
+    if name == mpi::NAME {
+        let found = mpi::find()?;
+        return Some(LibraryLocation::Command {
+            folders: found.folders,
+            libraries: found.libraries,
+        });
+    }
+    let folders = searched(compiler, flags);
     if let Some(file) = file_in(&folders, name) {
         return Some(LibraryLocation::Linker(file));
     }
     // `pkg-config` only knows this machine.
     let is_cross = env::var_os("TARGET").is_some_and(|target| Some(target) != env::var_os("HOST"));
     if is_cross { None } else { ask_pkg_config(name) }
+}
+
+/// Returns the folders that the linker searches.
+fn searched(compiler: &Compiler, flags: &[String]) -> Vec<PathBuf> {
+    let mut folders = folders_in(flags);
+    folders.extend(compiler.library_folders());
+    folders.extend(OF_THE_LINKER.map(PathBuf::from));
+    folders
 }
 
 /// How to link several libraries.
@@ -64,8 +77,9 @@ impl LinkedLibraries {
         let mut linked = LinkedLibraries::default();
         for name in names {
             match locate(compiler, name, flags) {
-                Some(LibraryLocation::PkgConfig { folders, libraries }) => {
-                    let files = libraries.iter().filter_map(|l| file_in(&folders, l));
+                Some(LibraryLocation::Command { folders, libraries }) => {
+                    let all = [&folders[..], &searched(compiler, flags)].concat();
+                    let files = libraries.iter().filter_map(|l| file_in(&all, l));
                     linked.files.extend(files);
                     linked.libraries.extend(libraries);
                     linked.folders.extend(folders);
@@ -180,7 +194,7 @@ fn place_in(text: &str) -> Option<LibraryLocation> {
         .filter_map(|w| w.strip_prefix("-l"))
         .map(str::to_owned)
         .collect();
-    (!libraries.is_empty()).then(|| LibraryLocation::PkgConfig {
+    (!libraries.is_empty()).then(|| LibraryLocation::Command {
         folders: folders.map(|f| Path::new(f).to_owned()).collect(),
         libraries,
     })
@@ -194,7 +208,7 @@ mod tests {
     fn what_pkg_config_says() {
         assert_eq!(
             place_in("-L/opt/x/lib -pthread -lone -ltwo \n"),
-            Some(LibraryLocation::PkgConfig {
+            Some(LibraryLocation::Command {
                 folders: vec!["/opt/x/lib".into()],
                 libraries: vec!["one".into(), "two".into()],
             })

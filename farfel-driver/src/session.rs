@@ -27,7 +27,7 @@ use crate::staged::{self, Staged};
 use crate::timings::{StepOrigin, Timings};
 use crate::toolchain::Compiler;
 use crate::workers::Workers;
-use crate::{Config, Error, Report, toolchain};
+use crate::{Config, Error, Report, mpi, toolchain};
 use farfel_ad::schedule::Derivatives;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ impl Session {
             Goal::Program | Goal::First => BTreeSet::new(),
         };
         Session {
-            config: config.clone(),
+            config: mpi::with_include(config),
             goal,
             sources,
             workers: Workers::from_environment(),

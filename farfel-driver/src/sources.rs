@@ -1,6 +1,6 @@
 //! Finding and reading source files.
 
-use crate::{Config, Error};
+use crate::{Config, Error, mpi};
 use farfel_lang::encoding::decode;
 use farfel_lang::syntax::{Form, Loader, detect, requested_form};
 use std::collections::{BTreeMap, BTreeSet};
@@ -376,6 +376,9 @@ impl Loader for Includes<'_> {
             return Err(format!("no such file in {}", places.join(", ")));
         };
         let real = self.allow(&path)?;
+        if mpi::is_left_out(self.config, name) {
+            return Ok((self.note(&path, &real), "".into()));
+        }
         // Reads the canonical path that was checked: the link may point elsewhere by now.
         let text = read(&real).map_err(|e| e.to_string())?;
         Ok((self.note(&path, &real), text))

@@ -208,6 +208,7 @@ pub mod rules {
         AD_STORAGE = "F0323", "ad-storage", Warn;
         AD_OTHER_TOOL = "F0324", "ad-other-tool", Warn;
         AD_CONTROL = "F0325", "ad-control";
+        AD_MESSAGE = "F0326", "ad-message";
         COMPILER = "F0401", "compiler", Warn;
         UNKNOWN_LINT = "F0500", "unknown-lint";
         SUSPICIOUS_LAYOUT = "F0501", "suspicious-layout", Warn;
@@ -253,6 +254,7 @@ pub mod rules {
         &AD_STORAGE,
         &AD_OTHER_TOOL,
         &AD_CONTROL,
+        &AD_MESSAGE,
     ];
 }
 

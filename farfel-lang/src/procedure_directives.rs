@@ -205,6 +205,7 @@ fn derivative(words: &mut DirectiveText, span: Span) -> Option<ProcedureDirectiv
                 "ADJOINT" => directive.adjoint = Some(words.name()?),
                 "IN" => directive.inputs = Some(words.names()?),
                 "SETS" => directive.sets = words.names()?,
+                "VALUES" => directive.values = Some(words.names()?),
                 "OUT" => directive.outputs = Some(words.names()?),
                 _ => return None,
             }

@@ -3,6 +3,7 @@
 //! All names begin with `FARFEL_`. The units are added to a program only if something in it calls
 //! them; from then on they are ordinary units, and can be differentiated.
 
+use super::mpi;
 use crate::spans::place_unit;
 use farfel_lang::callgraph::references;
 use farfel_lang::ir::{Name, ProcedureDirective, Program, Unit};
@@ -29,7 +30,7 @@ const FOR_EACH_TYPE: &[&str] = &[
 ];
 
 fn text() -> String {
-    let mut text = TEXTS.concat();
+    let mut text = TEXTS.concat() + &mpi::text();
     for (letter, ty) in [("S", "REAL"), ("D", "REAL*8")] {
         let of_type = FOR_EACH_TYPE.concat();
         text += &of_type
@@ -97,6 +98,11 @@ fn read(
         place_unit(unit, Span::NONE);
     }
     (program, rules, diagnostics)
+}
+
+/// Whether a procedure is one of the run-time library for MPI, which is not Fortran.
+pub fn is_of_runtime(name: &str) -> bool {
+    name.starts_with(mpi::PREFIX)
 }
 
 /// Returns the bundled unit with this name.

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | `rules` | which procedures have a custom rule |
 //! | [`bundled`] | the bundled Fortran source |
+//! | [`mpi`] | the calls of MPI, whose derivatives are in a run-time library |
 //! | `functions` | intrinsic functions that are differentiated as Fortran functions |
 
 pub mod bundled;
 pub(crate) mod functions;
+pub mod mpi;
 pub(crate) mod rules;

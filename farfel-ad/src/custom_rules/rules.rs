@@ -38,6 +38,8 @@ pub struct Rule {
     pub outputs: Vec<usize>,
     /// The positions of arguments without derivatives that are assigned.
     pub sets: Vec<usize>,
+    /// The positions of arguments with derivatives whose values the adjoint does not read.
+    pub unread: Vec<usize>,
     /// Whether no derivatives propagate through the procedure.
     pub constant: bool,
     /// Whether nothing is specified: it is assumed to read and assign everything that it can. Its
@@ -70,6 +72,11 @@ impl Rule {
         if is_function && !given.is_constant() {
             outputs.push(args);
         }
+        let read = given.values.as_ref().map(|_| positions(&given.values));
+        let unread = match read {
+            Some(read) => (0..args).filter(|i| !read.contains(i)).collect(),
+            None => Vec::new(),
+        };
         Rule {
             tangent: given.tangent.clone(),
             adjoint: given.adjoint.clone(),
@@ -77,6 +84,7 @@ impl Rule {
             inputs: positions(&given.inputs),
             outputs,
             sets: positions(&Some(given.sets.clone())),
+            unread,
             constant: given.is_constant(),
             assumed: false,
             partial,
@@ -101,6 +109,7 @@ impl Rule {
             sets: (0..args)
                 .filter(|i| !active.contains(*i) && writes(i))
                 .collect(),
+            unread: Vec::new(),
             constant: false,
             assumed: true,
             partial: Vec::new(),

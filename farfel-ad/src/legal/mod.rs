@@ -13,6 +13,7 @@
 //! | `scalarize` | writing array statements as DO loops |
 //! | `regions` | writing allocated arrays as local arrays |
 //! | `cleared` | marking the end of use of tapes |
+//! | `messages` | calls of MPI, whose derivatives are in a run-time library |
 //! | `one_name` | calls that pass one array as two arguments |
 //! | `shared_elements` | scalars that share storage with array elements by EQUIVALENCE |
 //! | `common_sizes` | declaring COMMON blocks completely in all units |
@@ -24,6 +25,7 @@ pub(crate) mod entry_bounds;
 pub(crate) mod fixed_tapes;
 pub(crate) mod input_output;
 pub(crate) mod loop_control;
+pub(crate) mod messages;
 pub(crate) mod one_name;
 
 pub(crate) mod regions;

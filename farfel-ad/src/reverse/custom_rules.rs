@@ -37,6 +37,8 @@ struct Argument {
     input: bool,
     /// The procedure assigns it.
     assigned: bool,
+    /// The adjoint reads its value.
+    value: bool,
     /// The adjoint gets only its cotangent, not the argument itself.
     hidden: bool,
 }
@@ -110,6 +112,7 @@ impl<'w> Sweeper<'w> {
                 primal,
                 derivative,
                 hidden: false,
+                value: !rule.unread.contains(&i) || !rule.is_active(i),
                 input: !result && (rule.inputs.contains(&i) || !rule.outputs.contains(&i)),
                 assigned: result
                     || !fixed
@@ -143,7 +146,7 @@ impl<'w> Sweeper<'w> {
             }
             match base {
                 Some(s) if a.assigned => {
-                    let reads = a.derivative.is_some() || rule.assumed;
+                    let reads = a.value && (a.derivative.is_some() || rule.assumed);
                     if a.input && reads && !kept.contains(&s) {
                         kept.push(s);
                         // The whole variable, since it is not known what the adjoint reads.
@@ -153,6 +156,7 @@ impl<'w> Sweeper<'w> {
                         pops.push(pop);
                     }
                 }
+                Some(_) if !a.value => {}
                 Some(s) => {
                     needs.add_all(self.space.loc(s));
                 }

@@ -108,7 +108,10 @@ fn given_effects<'r, 'k>(
             own = nothing;
         }
         let mut effect = with_derivatives(&own, &active, false, &assigned);
-        effect.side_effects = SideEffects::Nothing;
+        effect.side_effects = match effects::communicates(procedure) {
+            true => SideEffects::Once,
+            false => SideEffects::Nothing,
+        };
         (procedure, effect)
     });
     effects.collect()
@@ -135,7 +138,10 @@ impl Effects {
         let text: HashSet<&Name> = graph.units.iter().map(|u| &u.name).collect();
         let descriptions = effects::described(graph.units.iter().copied());
         let mut without_source: HashMap<Name, Effect> = descriptions
-            .map(|(name, usage)| (name.clone(), Effect::described(usage, commons.vars.len())))
+            .map(|(name, usage)| {
+                let effect = Effect::described(name, usage, commons.vars.len());
+                (name.clone(), effect)
+            })
             .collect();
         let mut given = given_effects(rules, commons.vars.len(), &|n| without_source.get(n));
         given.retain(|(procedure, _)| !text.contains(procedure));

@@ -25,6 +25,7 @@ pub(super) struct Closure {
 const FORMS: Forms = Forms::of(&[
     Form::FixedTapes,
     Form::ElementsByName,
+    Form::MessagesCalled,
     Form::ReductionsCalled,
     Form::WholeIterations,
     Form::PlainCounters,

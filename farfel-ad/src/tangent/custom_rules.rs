@@ -46,7 +46,7 @@ impl Generator<'_> {
         }
         let gone = rule.tangent.iter().chain(&rule.adjoint).find(|n| {
             let ours = n.starts_with(bundled::PREFIX) && self.engine.find(n).is_none();
-            ours && bundled::unit(n).is_none()
+            ours && bundled::unit(n).is_none() && !bundled::is_of_runtime(n)
         });
         if gone.is_some() {
             error(

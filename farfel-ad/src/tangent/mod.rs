@@ -39,7 +39,7 @@ mod values;
 mod vector;
 
 pub use crate::custom_rules::rules::UserDerivative;
-use crate::custom_rules::{bundled, rules::Rules};
+use crate::custom_rules::{bundled, mpi, rules::Rules};
 use crate::depend::Dependence;
 use crate::flow::FlowGraph;
 use crate::layout::Layout;
@@ -61,13 +61,18 @@ pub const MOST_CONTEXTS: usize = 8;
 
 /// The forms that tangents of AD blocks are made from. If derivatives have one more dimension than values,
 /// tapes must not grow. Patterns do not depend on which element is the largest.
-const FORMS: Forms = Forms::of(&[Form::ElementsByName, Form::ReductionsCalled]);
+const FORMS: Forms = Forms::of(&[
+    Form::ElementsByName,
+    Form::MessagesCalled,
+    Form::ReductionsCalled,
+]);
 const FORMS_OF_SEVERAL: Forms = Forms::of(&[
     Form::FixedTapes,
     Form::ElementsByName,
+    Form::MessagesCalled,
     Form::ReductionsCalled,
 ]);
-const FORMS_OF_PATTERNS: Forms = Forms::of(&[Form::FixedTapes]);
+const FORMS_OF_PATTERNS: Forms = Forms::of(&[Form::FixedTapes, Form::MessagesCalled]);
 
 /// The forms without which some tangents cannot be made ([`needs`]).
 const AT_NEED: Forms = Forms::of(&[
@@ -596,6 +601,10 @@ impl<'a> Engine<'a> {
         let set = |positions: &[usize]| {
             let mut s = Set::with_capacity(slots);
             s.extend(positions.iter().copied());
+            // Any message may have been sent by another rank, and any may be received there.
+            let channel = self.dependence.commons.vars.iter();
+            let channel = channel.enumerate().filter(|(_, v)| v.block == mpi::CHANNEL);
+            s.extend(channel.map(|(k, _)| head.args.len() + 1 + k));
             s
         };
         TangentRequest {

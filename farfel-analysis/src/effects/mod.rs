@@ -67,14 +67,17 @@ impl Effect {
 
     /// Returns the effect of a procedure without source, from a description of what it does with
     /// its arguments.
-    pub fn described(usage: &[ArgumentUsage], commons: usize) -> Self {
+    pub fn described(name: &str, usage: &[ArgumentUsage], commons: usize) -> Self {
         let mut effect = Effect::nothing(usage.len(), commons);
         for (i, u) in usage.iter().enumerate() {
             effect.assigned.set(i, u.writes);
             effect.read.set(i, u.reads);
         }
-        // The description is complete, so the procedure may be executed again.
-        effect.side_effects = SideEffects::Repeatable;
+        // The description is complete, so the procedure may be executed again, but no message is sent twice.
+        effect.side_effects = match communicates(name) {
+            true => SideEffects::Once,
+            false => SideEffects::Repeatable,
+        };
         effect
     }
 
@@ -90,6 +93,11 @@ impl Effect {
         self.side_effects = self.side_effects.max(other.side_effects);
         more
     }
+}
+
+/// Whether a procedure without source belongs to MPI, or to the run-time library for it.
+pub fn communicates(name: &str) -> bool {
+    name.starts_with("MPI_") || name.starts_with("FARFEL_MPI_")
 }
 
 /// What some statements of a unit may do, in terms of the unit's locations.
@@ -238,7 +246,7 @@ impl Effects {
         let nothing = |e: EntryPoint| (e.name.clone(), Effect::nothing(e.args.len(), commons));
         let described_effects = described(units.iter().map(|(u, _)| *u));
         let described_effects = described_effects
-            .map(|(name, usage)| (name.clone(), Effect::described(usage, commons)));
+            .map(|(name, usage)| (name.clone(), Effect::described(name, usage, commons)));
         let mut all = Effects {
             by_name: described_effects
                 .chain(without_source)

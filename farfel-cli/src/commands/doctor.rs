@@ -130,11 +130,15 @@ fn libraries(config: &Config) -> Vec<(&String, State)> {
     };
     let state = |name: &String| match link::locate(&compiler, name, &config.flags) {
         Some(link::LibraryLocation::Linker(file)) => State::There(file.display().to_string()),
-        Some(link::LibraryLocation::PkgConfig { folders, libraries }) => {
+        Some(link::LibraryLocation::Command { folders, libraries }) => {
             let folders = folders.iter().map(|f| format!("-L{}", f.display()));
             let words = folders.chain(libraries.iter().map(|l| format!("-l{l}")));
             let words: Vec<String> = words.collect();
-            State::There(format!("{}, by pkg-config", words.join(" ")))
+            let by = match name.as_str() {
+                "mpi" => "mpif90",
+                _ => "pkg-config",
+            };
+            State::There(format!("{}, by {by}", words.join(" ")))
         }
         None => missing(
             "neither the linker nor pkg-config finds it",

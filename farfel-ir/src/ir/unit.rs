@@ -172,6 +172,8 @@ pub struct ProcedureDirective {
     pub outputs: Option<Vec<Name>>,
     /// The arguments without derivatives that it assigns, where its source does not tell.
     pub sets: Vec<Name>,
+    /// The arguments with derivatives whose values the adjoint reads, if that is specified.
+    pub values: Option<Vec<Name>>,
     /// The subroutine that computes tangents.
     pub tangent: Option<Name>,
     /// The subroutine that computes adjoints.
@@ -195,6 +197,7 @@ impl ProcedureDirective {
             inputs: None,
             outputs: None,
             sets: Vec::new(),
+            values: None,
             tangent: None,
             adjoint: None,
             usage: None,

@@ -1,0 +1,437 @@
+//! Calls of MPI with real numbers in their buffers: makes them calls of the run-time library, whose
+//! procedures have derivatives. The table of the calls is in `custom_rules/mpi.rs`.
+//!
+//! ```text
+//! CALL MPI_IRECV(U(0), 1, MPI_REAL8, L, 1, COMM, R, IE)
+//! CALL MPI_WAIT(R, MPI_STATUS_IGNORE, IE)
+//!
+//! CALL FARFEL_MPI_BASE(1, U)
+//! CALL FARFEL_MPI_IRECV(U(0), 1, MPI_REAL8, L, 1, COMM, R, IE, FARFEL_CHANNEL)
+//! CALL FARFEL_MPI_WAIT(R, 0, IE, 0, FARFEL_CHANNEL)
+//! CALL FARFEL_MPI_WAITED(1, U, FARFEL_CHANNEL)
+//! ```
+
+use crate::custom_rules::functions::symbol;
+use crate::custom_rules::mpi::{
+    self, BASE, CHANNEL, MpiCall, OPERATIONS, PREFIX, Procedure, Role, WAITED, datatypes,
+};
+use crate::locations::differentiable;
+use farfel_lang::Span;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::ir::{
+    Block, Class, DoEnd, Entity, Expr, ExprKind, IfBlock, Name, Program, Request, SpecKind, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
+};
+use farfel_lang::types::type_of;
+use std::collections::HashSet;
+
+/// Whether a program calls MPI.
+pub(crate) fn has_messages(program: &Program) -> bool {
+    program.units.iter().any(|u| {
+        let mut found = false;
+        walk_block(&u.body, &mut |s| found |= called(u, s).is_some());
+        found
+    })
+}
+
+/// Returns the name of the MPI procedure, or procedure of the run-time library, that a statement calls.
+fn called<'u>(unit: &'u Unit, s: &Stmt) -> Option<&'u Name> {
+    let StmtKind::Call(callee, _) = &s.kind else {
+        return None;
+    };
+    let symbol = &unit.symbols[*callee];
+    let of_mpi = symbol.name.starts_with("MPI_") || symbol.name.starts_with(PREFIX);
+    (of_mpi && symbol.storage_class == StorageClass::Global).then_some(&symbol.name)
+}
+
+/// Replaces the calls in all units. Calls of procedures that the program contains, or that directives
+/// describe, are ordinary calls.
+pub(crate) fn with_derivatives(
+    program: &mut Program,
+    request: &Request,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let own = program.units.iter().map(|u| u.name.clone());
+    let given = program.units.iter().flat_map(|u| &u.directives);
+    let given = given.filter(|g| g.usage.is_none());
+    let known: HashSet<Name> = own.chain(given.map(|g| g.procedure.clone())).collect();
+    let mut buffers = 0;
+    for unit in &mut program.units {
+        let mut any = false;
+        walk_block(&unit.body, &mut |s| {
+            any |= called(unit, s).is_some_and(|n| !known.contains(n));
+        });
+        if !any {
+            continue;
+        }
+        let mut body = std::mem::take(&mut unit.body);
+        let receives = receives(unit, &body, &known, &mut buffers, errors);
+        // Labels stay where they are, but loops no longer end at them.
+        walk_block_mut(&mut body, &mut |s| {
+            if let StmtKind::Do(d) = &mut s.kind {
+                d.end = DoEnd::EndDo(None);
+            }
+        });
+        let mut rewriter = Rewriter {
+            unit,
+            known: &known,
+            real: request.real,
+            receives,
+            channel: None,
+            errors,
+        };
+        rewriter.block(&mut body);
+        unit.body = body;
+    }
+}
+
+/// The IRECVs of a unit into parts of one variable, for requests in another one.
+struct Receives {
+    /// The number of the variable of the buffers.
+    number: i64,
+    buffer: SymId,
+    request: SymId,
+}
+
+fn error(span: Span, message: impl Into<String>, help: &str) -> Diagnostic {
+    Diagnostic::error(&rules::AD_MESSAGE, span, message).help(help)
+}
+
+/// Collects the IRECVs with real numbers of a unit. Each must be completed in the same unit.
+fn receives(
+    unit: &Unit,
+    body: &Block,
+    known: &HashSet<Name>,
+    buffers: &mut i64,
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<Receives> {
+    let mut found: Vec<Receives> = Vec::new();
+    let mut completed = HashSet::new();
+    let mut begun: Vec<(SymId, Span)> = Vec::new();
+    walk_block(body, &mut |s| {
+        let name = called(unit, s).filter(|n| !known.contains(*n));
+        let (Some(call), StmtKind::Call(_, args)) = (name.and_then(|n| MpiCall::find(n)), &s.kind)
+        else {
+            return;
+        };
+        let base = |role| args.get(call.position(role)?)?.base();
+        completed.extend(base(Role::Request));
+        if !call.has(Role::NewRequest) {
+            return;
+        }
+        let (Some(buffer), Some(request)) = (base(Role::Receive), base(Role::NewRequest)) else {
+            return;
+        };
+        if !differentiable(&unit.symbols[buffer]) {
+            return;
+        }
+        begun.push((request, s.span));
+        if !found
+            .iter()
+            .any(|r| r.buffer == buffer && r.request == request)
+        {
+            *buffers += 1;
+            found.push(Receives {
+                number: *buffers,
+                buffer,
+                request,
+            });
+        }
+    });
+    for (request, span) in begun {
+        if !completed.contains(&request) {
+            let name = &unit.symbols[request].name;
+            errors.push(error(
+                span,
+                format!("{} does not complete the request {name}", unit.name),
+                "call MPI_WAIT or MPI_WAITALL in the same subprogram as MPI_IRECV, so that the adjoint of the buffer is known there",
+            ));
+        }
+    }
+    found
+}
+
+struct Rewriter<'a> {
+    unit: &'a mut Unit,
+    known: &'a HashSet<Name>,
+    /// The size of a default REAL in bytes.
+    real: u8,
+    receives: Vec<Receives>,
+    channel: Option<SymId>,
+    errors: &'a mut Vec<Diagnostic>,
+}
+
+impl Rewriter<'_> {
+    fn block(&mut self, block: &mut Block) {
+        for mut s in std::mem::take(block) {
+            s.blocks_mut().into_iter().for_each(|b| self.block(b));
+            if let StmtKind::LogicalIf(condition, inner) = &mut s.kind {
+                let mut then = vec![(**inner).clone()];
+                self.block(&mut then);
+                match <[Stmt; 1]>::try_from(then) {
+                    Ok([one]) => **inner = one,
+                    Err(then) => {
+                        s.kind = StmtKind::If(IfBlock {
+                            name: None,
+                            arms: vec![(condition.clone(), then)],
+                            otherwise: None,
+                            marks: Vec::new(),
+                            end_label: None,
+                            end_span: s.span,
+                        });
+                    }
+                }
+            }
+            let (before, after) = self.statement(&mut s);
+            block.extend(before);
+            // The label belongs to what is executed first.
+            if let Some(first) = block.last_mut().filter(|f| f.span == s.span)
+                && matches!(first.kind, StmtKind::Call(..))
+                && first.label.is_none()
+                && s.label.is_some()
+                && self.is(first, BASE)
+            {
+                first.label = s.label.take();
+            }
+            block.push(s);
+            block.extend(after);
+        }
+    }
+
+    fn is(&self, s: &Stmt, name: &str) -> bool {
+        matches!(&s.kind, StmtKind::Call(f, _) if self.unit.symbols[*f].name == name)
+    }
+
+    /// Rewrites a statement. Returns the statements to be executed before and after it.
+    fn statement(&mut self, s: &mut Stmt) -> (Block, Block) {
+        let name = called(self.unit, s).filter(|n| !self.known.contains(*n));
+        let (Some(name), StmtKind::Call(callee, args)) = (name.cloned(), &mut s.kind) else {
+            return Default::default();
+        };
+        let span = s.span;
+        if name.starts_with(PREFIX) {
+            self.errors.push(error(
+                span,
+                "MPI is called in an AD block that another one contains",
+                "messages have first derivatives only; differentiate once",
+            ));
+            return Default::default();
+        }
+        let Some(call) = MpiCall::find(&name) else {
+            self.refuse_other(&name, args);
+            return Default::default();
+        };
+        if args.len() != call.arguments.len() {
+            self.errors.push(error(
+                span,
+                format!(
+                    "{name} has {} arguments here, and {} in the Fortran binding of MPI",
+                    args.len(),
+                    call.arguments.len()
+                ),
+                "correct the call",
+            ));
+            return Default::default();
+        }
+        let Some(procedure) = self.procedure(call, &name, args) else {
+            return Default::default();
+        };
+        let mut actuals = Vec::new();
+        for (role, a) in call.arguments.iter().zip(args.iter()) {
+            if *role == Role::Send && self.is_constant(a, "MPI_IN_PLACE") {
+                continue;
+            }
+            let ignored = ["MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"];
+            actuals.push(match role {
+                Role::Status if ignored.iter().any(|n| self.is_constant(a, n)) => {
+                    Expr::int(0, a.span)
+                }
+                _ => a.clone(),
+            });
+        }
+        if let Some(status) = call.position(Role::Status) {
+            let kept = !matches!(actuals[status].kind, ExprKind::Int(_));
+            actuals.push(Expr::int(i64::from(kept), span));
+        }
+        let channel = Expr::var(self.channel(), span);
+        actuals.push(channel.clone());
+        let base = |role| args.get(call.position(role)?)?.base();
+        let (mut before, mut after) = (Block::new(), Block::new());
+        if let (true, Some(buffer), Some(request)) = (
+            call.has(Role::NewRequest),
+            base(Role::Receive),
+            base(Role::NewRequest),
+        ) {
+            let mut all = self.receives.iter();
+            let number = all.find(|r| r.buffer == buffer && r.request == request);
+            if let Some(number) = number.map(|r| r.number) {
+                let f = symbol(self.unit, BASE, Class::Subroutine, None);
+                let args = vec![Expr::int(number, span), Expr::var(buffer, span)];
+                before.push(Stmt::call(f, args, span));
+            }
+        }
+        if let Some(request) = base(Role::Request) {
+            let of = self.receives.iter().filter(|r| r.request == request);
+            let of: Vec<(i64, SymId)> = of.map(|r| (r.number, r.buffer)).collect();
+            for (number, buffer) in of {
+                let f = symbol(self.unit, WAITED, Class::Subroutine, None);
+                let number = Expr::int(number, span);
+                let args = vec![number, Expr::var(buffer, span), channel.clone()];
+                after.push(Stmt::call(f, args, span));
+            }
+        }
+        *callee = symbol(self.unit, &procedure.name, Class::Subroutine, None);
+        *args = actuals;
+        let buffers = mpi::descriptions_of_buffers(span);
+        for description in buffers.into_iter().chain([procedure.description(span)]) {
+            let given = &mut self.unit.directives;
+            if !given.iter().any(|g| g.procedure == description.procedure) {
+                given.push(description);
+            }
+        }
+        (before, after)
+    }
+
+    /// Returns the procedure of the run-time library for a call; `None` if the call stays as it is, because
+    /// its buffers have no derivatives, or after an error.
+    fn procedure(&mut self, call: &MpiCall, name: &Name, args: &[Expr]) -> Option<Procedure> {
+        let before = self.errors.len();
+        let in_place =
+            (call.position(Role::Send)).is_some_and(|p| self.is_constant(&args[p], "MPI_IN_PLACE"));
+        let buffers: Vec<usize> = (0..args.len())
+            .filter(|i| call.arguments[*i].is_buffer())
+            .filter(|i| !(in_place && call.arguments[*i] == Role::Send))
+            .collect();
+        let real = |unit: &Unit, e: &Expr| {
+            let ty = type_of(unit, e).map(|t| t.with_real(self.real));
+            ty.filter(|t| !datatypes(*t).is_empty())
+        };
+        let types: Vec<Option<Type>> = buffers.iter().map(|i| real(self.unit, &args[*i])).collect();
+        if !buffers.is_empty() && types.iter().all(Option::is_none) {
+            return None;
+        }
+        if in_place && !call.has(Role::Operation) {
+            self.errors.push(error(
+                args[call.position(Role::Send)?].span,
+                format!("{name} with MPI_IN_PLACE has no derivative"),
+                "send a copy; MPI_REDUCE and MPI_ALLREDUCE may be in place",
+            ));
+        }
+        for (i, ty) in buffers.iter().zip(&types) {
+            let Some(ty) = ty else {
+                self.errors.push(error(
+                    args[*i].span,
+                    format!("one buffer of {name} has real numbers, and this one has not"),
+                    "pass an array of the same type, on the ranks that do not use it, too",
+                ));
+                continue;
+            };
+            if call.arguments[*i] != Role::Send && args[*i].base().is_none() {
+                self.errors.push(error(
+                    args[*i].span,
+                    format!("{name} receives into an expression"),
+                    "pass a variable",
+                ));
+            }
+            let mut later = (*i..args.len()).filter(|k| call.arguments[*k] == Role::Datatype);
+            if let Some(wrong) = later
+                .next()
+                .and_then(|k| self.wrong(&args[k], datatypes(*ty)))
+            {
+                self.errors.push(error(
+                    wrong.1,
+                    format!(
+                        "the datatype of {ty} numbers is {wrong_name} here",
+                        wrong_name = wrong.0
+                    ),
+                    &format!("it is {}", datatypes(*ty).join(" or ")),
+                ));
+            }
+        }
+        let mut sum = false;
+        if let Some(operation) = call.position(Role::Operation) {
+            let operation = &args[operation];
+            sum = self.is_constant(operation, "MPI_SUM");
+            if let Some(wrong) = self.wrong(operation, &OPERATIONS) {
+                self.errors.push(error(
+                    wrong.1,
+                    format!("{name} of real numbers with {} has no derivative", wrong.0),
+                    &format!("there are derivatives for {}", OPERATIONS.join(", ")),
+                ));
+            }
+        }
+        (self.errors.len() == before).then(|| Procedure::of(call, sum, in_place))
+    }
+
+    /// Returns the name and place of a constant of MPI that is not one of some.
+    fn wrong(&self, e: &Expr, right: &[&str]) -> Option<(Name, Span)> {
+        let ExprKind::Var(s) = e.kind else {
+            return None;
+        };
+        let symbol = &self.unit.symbols[s];
+        let wrong = matches!(symbol.class, Class::Parameter(_))
+            && symbol.name.starts_with("MPI_")
+            && !right.contains(&symbol.name.as_str());
+        wrong.then(|| (symbol.name.clone(), e.span))
+    }
+
+    /// Whether this is the constant of MPI with a name. Some are variables in COMMON, of which only the
+    /// address counts.
+    fn is_constant(&self, e: &Expr, name: &str) -> bool {
+        e.base().is_some_and(|s| self.unit.symbols[s].name == name)
+    }
+
+    /// Reports a call without derivatives that has real arguments.
+    fn refuse_other(&mut self, name: &Name, args: &[Expr]) {
+        let real = |e: &&Expr| {
+            type_of(self.unit, e).is_some_and(|t| !datatypes(t.with_real(self.real)).is_empty())
+        };
+        let requests = [
+            "MPI_TEST",
+            "MPI_TESTALL",
+            "MPI_TESTANY",
+            "MPI_TESTSOME",
+            "MPI_WAITANY",
+            "MPI_WAITSOME",
+            "MPI_START",
+            "MPI_STARTALL",
+            "MPI_CANCEL",
+            "MPI_REQUEST_FREE",
+        ];
+        if let Some(a) = args.iter().find(real) {
+            self.errors.push(error(
+                a.span,
+                format!("{name} of real numbers has no derivative"),
+                "use one of the calls in the table of docs/mpi.md; if no derivative goes through it, `!farfel: constant(NAME)` says so",
+            ));
+        } else if requests.contains(&name.as_str())
+            && let Some(a) = args.first()
+        {
+            self.errors.push(error(
+                a.span,
+                format!("{name} is not known to adjoints: the request may be that of a message with a derivative"),
+                "use MPI_WAIT or MPI_WAITALL; if it is that of INTEGER messages, `!farfel: constant(NAME)` says so",
+            ));
+        }
+    }
+
+    /// Returns the channel, and declares it if necessary.
+    fn channel(&mut self) -> SymId {
+        if let Some(channel) = self.channel {
+            return channel;
+        }
+        let unit = &mut *self.unit;
+        let (block, span) = (Name::from(CHANNEL), unit.span);
+        let name = unit.symbols.unused(CHANNEL, &|_| false);
+        let sym = unit.symbols.add(Symbol {
+            typed: true,
+            storage_class: StorageClass::Common(block.clone()),
+            ..Symbol::variable(name, Type::DOUBLE, span)
+        });
+        unit.declare(sym);
+        let entity = Entity { sym, dims: false };
+        unit.add_spec(SpecKind::Common(vec![(block, vec![entity])]), span);
+        self.channel = Some(sym);
+        sym
+    }
+}
