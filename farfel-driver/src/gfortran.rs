@@ -306,7 +306,8 @@ pub(crate) fn messages(printed: &str, sources: &Sources) -> (Vec<Diagnostic>, Ve
                     diagnostic = diagnostic.related(other, "the other place");
                 }
                 let generated = places.iter().any(|p| p.starts_with(BORDER));
-                let noise = severity == Severity::Warning && (generated || is_noise(message));
+                let noise = severity == Severity::Warning
+                    && (generated || is_noise(message) || is_buffer(message, at, sources));
                 // Copies of a subprogram repeat its errors.
                 if !noise && !found.contains(&diagnostic) {
                     found.push(diagnostic);
@@ -420,9 +421,38 @@ fn is_noise(message: &str) -> bool {
     message.starts_with("Named COMMON block") && message.contains("same size as elsewhere")
 }
 
+/// Whether a warning is about the buffers of MPI, which may have any type and shape.
+fn is_buffer(message: &str, at: Span, sources: &Sources) -> bool {
+    if !message.contains("between actual argument at (1) and actual argument at (2)") {
+        return false;
+    }
+    let before = sources
+        .get(at.file)
+        .and_then(|f| f.text.get(..at.end as usize));
+    let before = before.unwrap_or_default().to_ascii_uppercase();
+    // The place may be a continuation line.
+    let called = before
+        .rsplit_once("CALL")
+        .map(|(_, rest)| rest.trim_start());
+    called.is_some_and(|c| c.starts_with("MPI_"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_of_mpi_may_have_any_type() {
+        let mut sources = Sources::new();
+        let text = "      CALL S(X)\n      CALL S(I)\n      CALL MPI_SEND(X,\n     +  1)\n";
+        sources.add("a.ff", text);
+        let warnings = |line: u8| {
+            let message = "Rank mismatch between actual argument at (1) and actual argument at (2)";
+            let printed = format!("a.ff:{line}:7: Warning: {message} (scalar and rank-1)\n");
+            messages(&printed, &sources).0.len()
+        };
+        assert_eq!([2, 3, 4].map(warnings), [1, 0, 0]);
+    }
 
     #[test]
     fn messages_become_diagnostics() {

@@ -5,11 +5,13 @@ use crate::derive;
 use crate::parse::parse;
 use crate::reach;
 use crate::sources;
-use crate::{Config, Error, Report, is_c_source_name, library, link};
+use crate::{Config, Error, Report, is_c_source_name, library, link, mpi};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::diagnostic::rules::{DUPLICATE_UNIT, UNKNOWN_PROCEDURE};
 use farfel_lang::effects::procedure_dummies;
-use farfel_lang::ir::{Name, Program, StmtKind, StorageClass, Unit, UnitKind, walk_block};
+use farfel_lang::ir::{
+    Name, Program, StmtKind, StorageClass, Unit, UnitKind, for_each_reference, walk_block,
+};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::Options;
 use farfel_lang::resolve::{resolve_readable, resolve_with};
@@ -192,6 +194,9 @@ pub(crate) fn read(
     if let Some(unit) = program.units.first_mut() {
         unit.directives.extend(config.derivatives.iter().cloned());
     }
+    if mpi::is_linked(config) {
+        describe_mpi(&mut program);
+    }
     let own: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for unit in &program.units {
         if let Some(file) = other_files.passed_subprograms.get(&unit.name) {
@@ -232,6 +237,25 @@ pub(crate) fn read(
         _ => None,
     };
     Ok(read)
+}
+
+/// Adds what the procedures of MPI that a program calls do with their arguments, unless it says so itself.
+fn describe_mpi(program: &mut Program) {
+    let mut named = HashSet::new();
+    let mut settled: HashSet<Name> = HashSet::new();
+    for unit in &program.units {
+        settled.insert(unit.name.clone());
+        settled.extend(unit.directives.iter().map(|g| g.procedure.clone()));
+        for_each_reference(&unit.body, &mut |call| {
+            named.insert(unit.symbols[call.procedure].name.clone());
+        });
+    }
+    let wanted = farfel_ad::custom_rules::mpi::descriptions()
+        .filter(|g| named.contains(&g.procedure) && !settled.contains(&g.procedure))
+        .collect::<Vec<_>>();
+    if let Some(unit) = program.units.first_mut() {
+        unit.directives.extend(wanted);
+    }
 }
 
 /// Returns the levels of warnings, stricter for `.ff` files.

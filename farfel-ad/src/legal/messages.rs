@@ -143,7 +143,7 @@ fn receives(
             let name = &unit.symbols[request].name;
             errors.push(error(
                 span,
-                format!("{} does not complete the request {name}", unit.name),
+                format!("the request {name} is not completed in this subprogram"),
                 "call MPI_WAIT or MPI_WAITALL in the same subprogram as MPI_IRECV, so that the adjoint of the buffer is known there",
             ));
         }

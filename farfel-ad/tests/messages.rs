@@ -1,0 +1,186 @@
+//! Calls of MPI in AD blocks: what they become, and what has no derivative. `tests/tests/mpi.rs` runs them.
+
+mod support;
+use insta::assert_snapshot;
+use support::expand;
+
+/// The constants of MPI that the tests use.
+const CONSTANTS: &str = "
+      INTEGER MPI_REAL, MPI_REAL8, MPI_SUM, MPI_MAXLOC, MPI_PROD, COMM
+      PARAMETER (MPI_REAL = 13, MPI_REAL8 = 15, MPI_SUM = 3)
+      PARAMETER (MPI_MAXLOC = 11, MPI_PROD = 4)
+      INTEGER MPI_STATUS_IGNORE(5), MPI_IN_PLACE, IE
+      COMMON /IGNORED/ MPI_STATUS_IGNORE
+      COMMON /IN_PLACE/ MPI_IN_PLACE";
+
+/// Expands a program with a block of some statements about REALs X and Y.
+fn block(mode: &str, statements: &str) -> Result<String, String> {
+    let (open, close) = match mode {
+        "ADF" => ("ADF(X)", "END ADF(D = TANGENT(Y))"),
+        _ => ("ADR(COTANGENT(Y) = 1)", "END ADR(D = COTANGENT(X))"),
+    };
+    expand(&format!(
+        "      SUBROUTINE MAIN(X, Y, D, COMM)
+      REAL X, Y, D, U(9)
+      DOUBLE PRECISION W
+      INTEGER K, REQ(4), ST(5){CONSTANTS}
+      EXTERNAL MPI_SEND, MPI_RECV, MPI_ALLREDUCE, MPI_BCAST, MPI_TEST
+      EXTERNAL MPI_IRECV, MPI_ISEND, MPI_WAIT, MPI_WAITALL, MPI_GATHER
+      EXTERNAL MPI_ALLTOALL
+      {open}
+{}
+      {close}
+      END
+",
+        statements.trim_matches('\n')
+    ))
+}
+
+/// The lines of generated code that call the run-time library.
+fn calls(mode: &str, statements: &str) -> String {
+    let text = block(mode, statements).unwrap();
+    let joined = text
+        .replace("\n     +      ", " ")
+        .replace("\n     +    ", " ");
+    let lines = joined.lines().map(str::trim);
+    let lines = lines.filter(|l| l.contains("CALL FARFEL_MPI"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn errors(statements: &str) -> String {
+    let forward = block("ADF", statements).unwrap_err();
+    assert_eq!(block("ADR", statements).unwrap_err(), forward);
+    forward
+}
+
+#[test]
+fn a_reduction() {
+    let sum = "
+      CALL MPI_ALLREDUCE(X, Y, 1, MPI_REAL, MPI_SUM, COMM, IE)
+";
+    assert_snapshot!(calls("ADF", sum), @"CALL FARFEL_MPI_ALLREDUCE_SUM_D(X, X_G1, Y, Y_G1, 1, (MPI_REAL), (MPI_SUM), COMM, IE, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)");
+    assert_snapshot!(calls("ADR", sum), @r"
+    CALL FARFEL_MPI_ALLREDUCE_SUM(X, Y, 1, (MPI_REAL), (MPI_SUM), COMM, IE, FARFEL_CHANNEL)
+    CALL FARFEL_MPI_ALLREDUCE_SUM_B(X, X_G1, Y, Y_G1, 1, (MPI_REAL), (MPI_SUM), COMM, IE, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    ");
+}
+
+#[test]
+fn a_message_and_its_request() {
+    let halo = "
+      U(1) = X
+      IF (K .EQ. 0) CALL MPI_IRECV(U(3), 1, MPI_REAL, K, 1, COMM,
+     +  REQ, IE)
+      CALL MPI_ISEND(U, 1, MPI_REAL, K, 1, COMM, REQ(2), IE)
+      CALL MPI_WAITALL(2, REQ, MPI_STATUS_IGNORE, IE)
+      Y = U(3)
+";
+    assert_snapshot!(calls("ADF", halo), @r"
+    CALL FARFEL_MPI_BASE(1, U)
+    CALL FARFEL_MPI_IRECV_D(U(3), U_G1(3), 1, (MPI_REAL), K, 1, COMM, REQ, IE, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    CALL FARFEL_MPI_ISEND_D(U, U_G1, 1, (MPI_REAL), K, 1, COMM, REQ(2), IE, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    CALL FARFEL_MPI_WAITALL_D(2, REQ, 0, IE, 0, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    CALL FARFEL_MPI_WAITED_D(1, U, U_G1, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    ");
+    assert_snapshot!(calls("ADR", halo), @r"
+    CALL FARFEL_MPI_BASE(1, U)
+    CALL FARFEL_MPI_IRECV(U(3), 1, (MPI_REAL), K, 1, COMM, REQ, IE, FARFEL_CHANNEL)
+    CALL FARFEL_MPI_ISEND(U, 1, (MPI_REAL), K, 1, COMM, REQ(2), IE, FARFEL_CHANNEL)
+    CALL FARFEL_MPI_WAITALL(2, REQ, 0, IE, 0, FARFEL_CHANNEL)
+    CALL FARFEL_MPI_WAITED(1, U, FARFEL_CHANNEL)
+    CALL FARFEL_MPI_WAITED_B(1, U, U_G1, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    CALL FARFEL_MPI_WAITALL_B(2, REQ, 0, IE, 0, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    CALL FARFEL_MPI_ISEND_B(U, U_G1, 1, (MPI_REAL), K, 1, COMM, REQ(2), IE, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    CALL FARFEL_MPI_IRECV_B(U(3), U_G1(3), 1, (MPI_REAL), K, 1, COMM, REQ, IE, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    ");
+}
+
+#[test]
+fn integers_stay() {
+    assert_snapshot!(calls("ADR", "
+      CALL MPI_BCAST(K, 1, MPI_INTEGER, 0, COMM, IE)
+      CALL MPI_BCAST(X, 1, MPI_REAL, 0, COMM, IE)
+      Y = X*K
+"), @r"
+    CALL FARFEL_MPI_BCAST(X, 1, (MPI_REAL), 0, COMM, IE, FARFEL_CHANNEL)
+    CALL FARFEL_MPI_BCAST_B(X, X_G1, 1, (MPI_REAL), 0, COMM, IE, FARFEL_CHANNEL, FARFEL_CHANNEL_G1_1)
+    ");
+}
+
+#[test]
+fn datatypes_and_operations() {
+    assert_snapshot!(errors("
+      CALL MPI_BCAST(X, 1, MPI_REAL8, 0, COMM, IE)
+      CALL MPI_ALLREDUCE(X, Y, 1, MPI_REAL, MPI_MAXLOC, COMM, IE)
+"), @r"
+    F0326 15:28 the datatype of REAL numbers is MPI_REAL8 here
+    F0326 16:45 MPI_ALLREDUCE of real numbers with MPI_MAXLOC has no derivative
+    ");
+}
+
+#[test]
+fn calls_without_derivatives() {
+    assert_snapshot!(errors("
+      CALL MPI_ALLTOALL(X, 1, MPI_REAL, Y, 1, MPI_REAL, COMM, IE)
+      CALL MPI_TEST(REQ, K, ST, IE)
+      CALL MPI_GATHER(MPI_IN_PLACE, 1, MPI_REAL, U, 1, MPI_REAL, 0,
+     +  COMM, IE)
+"), @r"
+    F0326 15:25 MPI_ALLTOALL of real numbers has no derivative
+    F0326 16:21 MPI_TEST is not known to adjoints: the request may be that of a message with a derivative
+    F0326 17:23 MPI_GATHER with MPI_IN_PLACE has no derivative
+    ");
+}
+
+#[test]
+fn wrong_calls() {
+    assert_snapshot!(errors("
+      CALL MPI_SEND(X, 1, MPI_REAL, 1, COMM, IE)
+      CALL MPI_GATHER(X, 1, MPI_REAL, K, 1, MPI_REAL, 0, COMM, IE)
+      CALL MPI_RECV(2*X, 1, MPI_REAL, 1, 1, COMM, ST, IE)
+      Y = X
+"), @r"
+    F0326 15:7 MPI_SEND has 6 arguments here, and 7 in the Fortran binding of MPI
+    F0326 16:39 one buffer of MPI_GATHER has real numbers, and this one has not
+    F0326 17:21 MPI_RECV receives into an expression
+    ");
+}
+
+#[test]
+fn requests_that_are_completed_elsewhere() {
+    assert_snapshot!(errors("
+      CALL MPI_IRECV(U, 1, MPI_REAL, 0, 1, COMM, REQ, IE)
+      CALL MPI_WAIT(K, ST, IE)
+      Y = X*U(1)
+"), @"F0326 15:7 the request REQ is not completed in this subprogram");
+}
+
+#[test]
+fn constant_calls() {
+    let text = block(
+        "ADF",
+        "
+!farfel: constant(MPI_ALLTOALL)
+      CALL MPI_ALLTOALL(W, 1, MPI_REAL8, U, 1, MPI_REAL, COMM, IE)
+      Y = X
+",
+    );
+    assert!(text.unwrap().contains("CALL MPI_ALLTOALL"));
+}
+
+#[test]
+fn nested_blocks() {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, D, COMM)
+      REAL X, Y, D, E{CONSTANTS}
+      EXTERNAL MPI_ALLREDUCE
+      ADF(X)
+      ADF(X)
+      CALL MPI_ALLREDUCE(X, Y, 1, MPI_REAL, MPI_PROD, COMM, IE)
+      END ADF(E = TANGENT(Y))
+      END ADF(D = TANGENT(E))
+      END
+"
+    );
+    assert_snapshot!(expand(&text).unwrap_err(), @"F0326 12:7 MPI is called in an AD block that another one contains");
+}
