@@ -659,3 +659,29 @@ C     farfel: library(DAXPY)
     let made = expand(&text.replace("DAXPY", "MYAXPY"));
     assert_snapshot!(made.unwrap_err(), @"F0322 5:7 no derivative of MYAXPY comes along");
 }
+
+/// What an adjoint does not read need not be recorded.
+#[test]
+fn adjoints_that_read_no_values() {
+    let text = |values: &str| {
+        format!(
+            "      SUBROUTINE MAIN(X, N, D)
+      INTEGER N, I
+      DOUBLE PRECISION X(N), D(N), S
+      EXTERNAL ADDTO, ADDTOD, ADDTOB
+!farfel: derivative(ADDTO(A, S), tangent = ADDTOD, adjoint = ADDTOB, in = (A, S), out = (S){values})
+      S = 1
+      ADR(COTANGENT(S) = 1)
+      DO I = 1, N
+        CALL ADDTO(X(I), S)
+      END DO
+      END ADR(D = COTANGENT(X))
+      END
+"
+        )
+    };
+    assert!(expand(&text("")).unwrap().contains("TAPE"));
+    assert!(!expand(&text(", values = ()")).unwrap().contains("TAPE"));
+    let wrong = expand(&text(", values = (B)")).unwrap_err();
+    assert_eq!(wrong, "F0310 5:1 B is not an argument of ADDTO\n");
+}

@@ -130,7 +130,7 @@ pub struct Config {
     /// `unused-variable=allow,warnings=deny`.
     pub lints: Lints,
     /// `derivatives`: a table that maps procedures to `"constant"` or to a table with `tangent`, `adjoint`,
-    /// `arguments`, `in`, `out` and `sets`, like the directive `!farfel: derivative(…)` in a source.
+    /// `arguments`, `in`, `out`, `sets` and `values`, like the directive `!farfel: derivative(…)` in a source.
     pub derivatives: Vec<ProcedureDirective>,
     /// `derive`: a table of subprograms to generate, each the derivative of a subprogram in the sources:
     /// `cost_gradient = { gradient = "cost", by = "x" }`.
@@ -384,6 +384,7 @@ struct GivenSettings {
     r#in: Option<Vec<String>>,
     out: Option<Vec<String>>,
     sets: Option<Vec<String>>,
+    values: Option<Vec<String>>,
     tangent: Option<String>,
     adjoint: Option<String>,
 }
@@ -407,6 +408,7 @@ impl DerivativeSettings {
                 inputs: names(g.r#in),
                 outputs: names(g.out),
                 sets: names(g.sets).unwrap_or_default(),
+                values: names(g.values),
                 tangent: g.tangent.as_deref().map(name),
                 adjoint: g.adjoint.as_deref().map(name),
                 ..constant
@@ -1017,7 +1019,7 @@ mod tests {
     fn derivatives_are_read() {
         let c = load(
             "[package.metadata.farfel.derivatives]\ntable = 'constant'\n\
-             solve = { tangent = 'solve_d', arguments = ['a', 'k', 'x'], in = ['a'], out = ['x'], sets = ['k'] }",
+             solve = { tangent = 'solve_d', arguments = ['a', 'k', 'x'], in = ['a'], out = ['x'], sets = ['k'], values = [] }",
         )
         .unwrap();
         let [solve, table] = &c.derivatives[..] else {
@@ -1027,6 +1029,7 @@ mod tests {
         assert_eq!(solve.tangent.as_deref(), Some("SOLVE_D"));
         assert!(solve.is_active("A") && solve.is_active("X") && !solve.is_active("K"));
         assert_eq!(solve.sets, ["K"]);
+        assert_eq!(solve.values, Some(Vec::new()));
         let e = load("derivatives = { solve = { in = ['a'] } }").unwrap_err();
         assert!(
             e.to_string()

@@ -637,6 +637,7 @@ fn check_names(directive: &ProcedureDirective, errors: &mut Vec<Diagnostic>) {
     }
     let arguments = directive.arguments.as_deref().unwrap_or_default();
     let lists = directive.inputs.iter().chain(&directive.outputs);
+    let lists = lists.chain(&directive.values);
     for listed in lists.chain([&directive.sets]).flatten() {
         if !arguments.contains(listed) && listed != name {
             let message = format!("{listed} is not an argument of {name}");

@@ -260,10 +260,7 @@ fn errors_at_run_time() {
 fn from_rust() {
     for mpi in installed() {
         let project = Project::new("mpi", "mpi-gradient");
-        project.append(
-            "Cargo.toml",
-            "[package.metadata.farfel]\nlink = ['mpi']\n",
-        );
+        project.append("Cargo.toml", "[package.metadata.farfel]\nlink = ['mpi']\n");
         project.file(
             "src/energy.ff",
             "      SUBROUTINE START(ME, NP)
@@ -302,10 +299,13 @@ C     The energy of all ranks, and its gradient by those of this rank
         );
         project.file(
             "src/main.rs",
-            "farfel_runtime::include!();
+            "mod fortran {
+    farfel_runtime::include_bindings!();
+}
+use fortran::*;
 fn main() {
     let (mut me, mut np) = (0, 0);
-    start(&mut me, &mut np).unwrap();
+    start(&mut me, &mut np);
     let x = [1.0 + f64::from(me), 2.0];
     let (mut f, mut g) = (0.0, [0.0; 2]);
     energy(2, &x, me, &mut f, &mut g).unwrap();
@@ -315,7 +315,7 @@ fn main() {
         assert!((g - 4.0 * squares * x).abs() < 1e-9, \"{g}\");
     }
     println!(\"rank {me}\");
-    finish().unwrap();
+    finish();
 }
 ",
         );

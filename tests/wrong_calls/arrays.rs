@@ -2,10 +2,12 @@
 
 use crate::calls::{fenced, wrong};
 use crate::fortran::raw as f;
+use farfel_runtime::Error;
 
 /// Makes the calls.
 pub fn all() {
     right();
+    steps_and_allocated();
     let x = [1.0f64; 4];
     wrong("sumup", || f::sumup(5, &x));
     wrong("sumup huge", || f::sumup(i32::MAX, &x));
@@ -112,6 +114,68 @@ pub fn all() {
         assert_eq!(y[..4], [5.0, 5.0, 5.0, 0.0]);
         f::steps(5, 4, x, &mut y).unwrap();
         assert_eq!(x, [7.0, 8.0, 7.0, 7.0, 8.0]);
+    });
+}
+
+/// Sections with variable steps, and arrays that the subprogram allocates.
+fn steps_and_allocated() {
+    fenced(0.0, 9.0, 6, |x| {
+        let mut y = [0.0; 12];
+        f::anystp(2, 6, 3, 2, x, &mut y).unwrap();
+        assert_eq!(x, [0.0, 8.0, 0.0, 0.0, 9.0, 0.0]);
+        assert_eq!((y[3], y[9], y.iter().sum::<f32>()), (8.0, 8.0, 16.0));
+        // Backwards; with a bound that is not reached; without elements, wherever these would be.
+        f::anystp(6, 0, -4, 1, x, &mut y).unwrap();
+        assert_eq!(x, [0.0, 7.0, 0.0, 0.0, 9.0, 8.0]);
+        f::anystp(1, 99, 99, 1, x, &mut y).unwrap();
+        assert_eq!(x[0], 8.0);
+        f::anystp(9, 7, 1, 0, x, &mut y).unwrap();
+        f::anystp(-9, -7, -1, 0, x, &mut y).unwrap();
+        f::anystp(i32::MAX, i32::MIN, 2, 0, x, &mut y).unwrap();
+        wrong("anystp", || f::anystp(2, 8, 3, 2, x, &mut y));
+        wrong("anystp below", || f::anystp(6, -2, -4, 2, x, &mut y));
+        wrong("anystp from", || f::anystp(7, 1, -1, 2, x, &mut y));
+        wrong("anystp far", || {
+            f::anystp(i32::MIN, i32::MAX, i32::MAX, 1, x, &mut y)
+        });
+        wrong("anystp more", || f::anystp(2, 6, 3, 3, x, &mut y));
+        let zero = f::anystp(2, 6, 0, 2, x, &mut y);
+        assert!(matches!(zero, Err(Error::ZeroStep { .. })), "{zero:?}");
+        wrong("allall", || f::allall(i32::MIN, i32::MAX, x));
+        wrong("allall far", || f::allall(1, i32::MAX, x));
+        for k in [0, 1, 2, i64::MAX] {
+            wrong("far", || f::far(-10, i64::MAX, k, x));
+            wrong("far low", || f::far(i64::MIN, i64::MAX, k, x));
+            wrong("far empty", || f::far(i64::MAX, i64::MIN, k, x));
+            f::far(-1, -1, k, x).unwrap();
+        }
+        wrong("far end", || f::far(-1, i64::MAX, 0, x));
+        wrong("far back", || f::far(i64::MAX, i64::MIN, -1, x));
+        wrong("far jump", || f::far(i64::MAX, i64::MIN, i64::MIN, x));
+    });
+    fenced(0.0, 9.0, 4, |x| {
+        f::heap(4, 2, 4, x).unwrap();
+        // V(2, 0) is the fourth element of V, and the second one of its second row.
+        assert_eq!(x, [4.0, 5.0, 3.0 + 4.0 + 2.0, 6.0]);
+        f::heap(0, 1, 0, x).unwrap();
+        assert_eq!((x[0], x[3]), (0.0, 5.0));
+        wrong("heap", || f::heap(4, 2, 5, x));
+        wrong("heap below", || f::heap(4, 2, -1, x));
+        wrong("heap nothing", || f::heap(-1, 2, 0, x));
+        wrong("heap again", || f::heap(4, 0, 1, x));
+        let mut y = 0.0;
+        f::heaps(1, &mut y).unwrap();
+        assert_eq!(y, 6.0);
+        wrong("heaps", || f::heaps(2, &mut y));
+        assert_eq!(y, 5.0);
+        wrong("heaps below", || f::heaps(0, &mut y));
+        wrong("noheap", || f::noheap(1, &mut y));
+        wrong("noheap zero", || f::noheap(0, &mut y));
+        wrong("nowhol", || f::nowhol(&mut y));
+        wrong("keeper", || f::keeper(4, &mut y));
+        f::keeper(3, &mut y).unwrap();
+        f::keeper(3, &mut y).unwrap();
+        assert_eq!(y, 8.0);
     });
 }
 

@@ -146,7 +146,7 @@ typedef struct {
     ptrdiff_t offset;
     /* Of a message that was received: whether its adjoint can be sent, and the adjoint. */
     enum State state;
-    void *adjoint;
+    void *adjoint, *adjoint_of;
     MPI_Request request;
 } Message;
 
@@ -268,6 +268,7 @@ static void send_adjoint(Message *m, void *adjoint) {
     sweep_leaving();
     if (m->state != OPEN) return;
     m->adjoint = copy_of(m->kind, m->count, adjoint);
+    m->adjoint_of = adjoint;
     set_zero(m->kind, m->count, adjoint);
     m->state = READY;
     ready++;
@@ -497,6 +498,8 @@ void farfel_mpi_irecv_b_(void *buf, void *bufb, Int *count, Int *type, Int *sour
     Message *m = last_begun(1);
     if (m->state != SENT)
         abort_all("the MPI_WAIT of an MPI_IRECV was not reached in the AD block; complete all requests in it");
+    if (m->adjoint_of && m->adjoint_of != bufb)
+        abort_all("the adjoint of an MPI_IRECV's buffer has moved: please report this as a bug of Farfel");
     leave(m);
 }
 
