@@ -199,7 +199,8 @@ pub struct Legal<'p> {
 pub struct Notes {
     /// The subprogram that replaces each ENTRY point of the units that were split.
     pub entries: HashMap<Name, Name>,
-    /// The units from which input, output or STOP were removed.
+    /// The units from which input, output or STOP were removed, or whose messages are remembered for a
+    /// reverse sweep: forward sweeps must not call those of the program in their place.
     pub silenced: HashSet<Name>,
     /// The units with tape arguments that no longer grow: their arguments differ from those that
     /// callers in the original program pass.
@@ -345,9 +346,10 @@ const LEGALISE: &[Pass] = &[
         requires: Forms::of(&[]),
         establishes: Forms::of(&[MessagesCalled]),
         applies: |p, goal| goal.request.is_some() && messages::has_messages(p),
-        run: |p, goal, _, errors| {
+        run: |p, goal, notes, errors| {
             if let Some(request) = goal.request {
-                messages::with_derivatives(p, request, errors);
+                let changed = messages::with_derivatives(p, request, errors);
+                notes.silenced.extend(changed);
             }
         },
     },

@@ -19,8 +19,8 @@ use crate::locations::differentiable;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    Block, Class, DoEnd, Entity, Expr, ExprKind, IfBlock, Name, Program, Request, SpecKind, Stmt,
-    StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
+    AdMode, Block, Class, DoEnd, Entity, Expr, ExprKind, IfBlock, Name, Program, Request, SpecKind,
+    Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -44,13 +44,14 @@ fn called<'u>(unit: &'u Unit, s: &Stmt) -> Option<&'u Name> {
     (of_mpi && symbol.storage_class == StorageClass::Global).then_some(&symbol.name)
 }
 
-/// Replaces the calls in all units. Calls of procedures that the program contains, or that directives
-/// describe, are ordinary calls.
+/// Replaces the calls in all units, and returns the names of those that have any. Calls of procedures that
+/// the program contains, or that directives describe, are ordinary calls.
 pub(crate) fn with_derivatives(
     program: &mut Program,
     request: &Request,
     errors: &mut Vec<Diagnostic>,
-) {
+) -> Vec<Name> {
+    let mut changed = Vec::new();
     let own = program.units.iter().map(|u| u.name.clone());
     let given = program.units.iter().flat_map(|u| &u.directives);
     let given = given.filter(|g| g.usage.is_none());
@@ -76,13 +77,16 @@ pub(crate) fn with_derivatives(
             unit,
             known: &known,
             real: request.real,
+            reverse: request.mode == AdMode::Reverse,
             receives,
             channel: None,
             errors,
         };
         rewriter.block(&mut body);
         unit.body = body;
+        changed.push(unit.name.clone());
     }
+    changed
 }
 
 /// The IRECVs of a unit into parts of one variable, for requests in another one.
@@ -92,6 +96,25 @@ struct Receives {
     buffer: SymId,
     request: SymId,
 }
+
+/// Calls without buffers that may be about messages with derivatives. The adjoint still needs communicators.
+const OF_MESSAGES: [&str; 15] = [
+    "MPI_CANCEL",
+    "MPI_COMM_FREE",
+    "MPI_IPROBE",
+    "MPI_MPROBE",
+    "MPI_PROBE",
+    "MPI_REQUEST_FREE",
+    "MPI_REQUEST_GET_STATUS",
+    "MPI_START",
+    "MPI_STARTALL",
+    "MPI_TEST",
+    "MPI_TESTALL",
+    "MPI_TESTANY",
+    "MPI_TESTSOME",
+    "MPI_WAITANY",
+    "MPI_WAITSOME",
+];
 
 fn error(span: Span, message: impl Into<String>, help: &str) -> Diagnostic {
     Diagnostic::error(&rules::AD_MESSAGE, span, message).help(help)
@@ -156,6 +179,8 @@ struct Rewriter<'a> {
     known: &'a HashSet<Name>,
     /// The size of a default REAL in bytes.
     real: u8,
+    /// The derivative is an adjoint.
+    reverse: bool,
     receives: Vec<Receives>,
     channel: Option<SymId>,
     errors: &'a mut Vec<Diagnostic>,
@@ -308,6 +333,7 @@ impl Rewriter<'_> {
         };
         let types: Vec<Option<Type>> = buffers.iter().map(|i| real(self.unit, &args[*i])).collect();
         if !buffers.is_empty() && types.iter().all(Option::is_none) {
+            self.refuse_any_source(name, args);
             return None;
         }
         if in_place && !call.has(Role::Operation) {
@@ -386,31 +412,37 @@ impl Rewriter<'_> {
         let real = |e: &&Expr| {
             type_of(self.unit, e).is_some_and(|t| !datatypes(t.with_real(self.real)).is_empty())
         };
-        let requests = [
-            "MPI_TEST",
-            "MPI_TESTALL",
-            "MPI_TESTANY",
-            "MPI_TESTSOME",
-            "MPI_WAITANY",
-            "MPI_WAITSOME",
-            "MPI_START",
-            "MPI_STARTALL",
-            "MPI_CANCEL",
-            "MPI_REQUEST_FREE",
-        ];
         if let Some(a) = args.iter().find(real) {
             self.errors.push(error(
                 a.span,
                 format!("{name} of real numbers has no derivative"),
                 "use one of the calls in the table of docs/mpi.md; if no derivative goes through it, `!farfel: constant(NAME)` says so",
             ));
-        } else if requests.contains(&name.as_str())
+        } else if OF_MESSAGES.contains(&name.as_str())
             && let Some(a) = args.first()
         {
             self.errors.push(error(
                 a.span,
-                format!("{name} is not known to adjoints: the request may be that of a message with a derivative"),
-                "use MPI_WAIT or MPI_WAITALL; if it is that of INTEGER messages, `!farfel: constant(NAME)` says so",
+                format!("{name} has no derivative, and may be about a message that has one"),
+                "complete requests by MPI_WAIT or MPI_WAITALL, and receive without probing; if it is about INTEGERs, `!farfel: constant(NAME)` says so",
+            ));
+        }
+    }
+
+    /// Reports an INTEGER message from any rank in an ADR block: it could be that of the run before the
+    /// forward sweep.
+    fn refuse_any_source(&mut self, name: &Name, args: &[Expr]) {
+        let any = ["MPI_ANY_SOURCE", "MPI_ANY_TAG"];
+        let found = args
+            .iter()
+            .find(|a| any.iter().any(|n| self.is_constant(a, n)));
+        if let Some(a) = found.filter(|_| self.reverse) {
+            self.errors.push(error(
+                a.span,
+                format!(
+                    "{name} of INTEGERs may receive that of another run: an ADR block runs twice"
+                ),
+                "name the source and the tag, or receive in front of the block",
             ));
         }
     }

@@ -59,6 +59,89 @@ static void *grab(size_t bytes) {
     return memory;
 }
 
+/* ---- Communicators. ----
+ *
+ * The program has run an ADR block before its forward sweep runs, perhaps still does on another rank, and a
+ * faster rank may be in its reverse sweep. With MPI_ANY_SOURCE, messages could be taken for those of another
+ * run. So each communicator has two companions, for the messages of forward and reverse sweeps. They are made
+ * where the communicator is, as that is collective. */
+
+typedef struct {
+    MPI_Comm forward, reverse;
+} Companions;
+
+static int companions_key = MPI_KEYVAL_INVALID;
+
+static int free_companions(MPI_Comm comm, int key, void *value, void *extra) {
+    Companions *c = value;
+    (void)key;
+    (void)extra;
+    /* MPI_FINALIZE does not need this. */
+    if (comm != MPI_COMM_WORLD) {
+        MPI_Comm_free(&c->forward);
+        MPI_Comm_free(&c->reverse);
+    }
+    free(c);
+    return MPI_SUCCESS;
+}
+
+static void give_companions(MPI_Comm comm) {
+    int other = 0;
+    if (comm == MPI_COMM_NULL) return;
+    MPI_Comm_test_inter(comm, &other);
+    if (other) return;
+    if (companions_key == MPI_KEYVAL_INVALID)
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_companions, &companions_key, NULL);
+    Companions *c = grab(sizeof *c);
+    PMPI_Comm_dup(comm, &c->forward);
+    PMPI_Comm_dup(comm, &c->reverse);
+    MPI_Comm_set_attr(comm, companions_key, c);
+}
+
+/* Returns the companions of a communicator; NULL if C or Rust has made it. */
+static const Companions *companions(MPI_Comm comm) {
+    void *found = NULL;
+    int any = 0;
+    if (companions_key != MPI_KEYVAL_INVALID) MPI_Comm_get_attr(comm, companions_key, &found, &any);
+    return any ? found : NULL;
+}
+
+static MPI_Comm forward_comm(const Int *comm) {
+    MPI_Comm c = MPI_Comm_f2c(*comm);
+    const Companions *own = companions(c);
+    return own ? own->forward : c;
+}
+
+static MPI_Comm reverse_comm(MPI_Comm comm) {
+    const Companions *own = companions(comm);
+    return own ? own->reverse : comm;
+}
+
+/* The procedures by which Fortran makes communicators: MPI has each with another name, for tools like this. */
+#define MAKES(NAME, PARAMETERS, ARGUMENTS, MADE)                      \
+    extern void pmpi_##NAME##_ PARAMETERS;                            \
+    void mpi_##NAME##_ PARAMETERS {                                   \
+        pmpi_##NAME##_ ARGUMENTS;                                     \
+        if (*ierror == MPI_SUCCESS) give_companions(MADE);            \
+    }
+
+MAKES(init, (Int * ierror), (ierror), MPI_COMM_WORLD)
+MAKES(init_thread, (Int * wanted, Int *given, Int *ierror), (wanted, given, ierror), MPI_COMM_WORLD)
+MAKES(comm_dup, (Int * old, Int *made, Int *ierror), (old, made, ierror), MPI_Comm_f2c(*made))
+MAKES(comm_split, (Int * old, Int *color, Int *key, Int *made, Int *ierror), (old, color, key, made, ierror),
+      MPI_Comm_f2c(*made))
+MAKES(comm_split_type, (Int * old, Int *type, Int *key, Int *info, Int *made, Int *ierror),
+      (old, type, key, info, made, ierror), MPI_Comm_f2c(*made))
+MAKES(comm_create, (Int * old, Int *group, Int *made, Int *ierror), (old, group, made, ierror), MPI_Comm_f2c(*made))
+MAKES(comm_create_group, (Int * old, Int *group, Int *tag, Int *made, Int *ierror), (old, group, tag, made, ierror),
+      MPI_Comm_f2c(*made))
+MAKES(intercomm_merge, (Int * old, Int *high, Int *made, Int *ierror), (old, high, made, ierror), MPI_Comm_f2c(*made))
+MAKES(cart_create, (Int * old, Int *n, Int *sizes, Int *periods, Int *reorder, Int *made, Int *ierror),
+      (old, n, sizes, periods, reorder, made, ierror), MPI_Comm_f2c(*made))
+MAKES(cart_sub, (Int * old, Int *kept, Int *made, Int *ierror), (old, kept, made, ierror), MPI_Comm_f2c(*made))
+MAKES(graph_create, (Int * old, Int *n, Int *index, Int *edges, Int *reorder, Int *made, Int *ierror),
+      (old, n, index, edges, reorder, made, ierror), MPI_Comm_f2c(*made))
+
 /* ---- Numbers. ---- */
 
 /* The type of the numbers in a buffer. */
@@ -198,7 +281,9 @@ static void give_status(const MPI_Status *from, Int *to, const Int *keep) {
     if (*keep) MPI_Status_c2f(from, to);
 }
 
-static int adjoint_tag(int tag) {
+/* Without companions, adjoints have tags of their own. */
+static int adjoint_tag(MPI_Comm comm, int tag) {
+    if (companions(comm)) return tag;
     int *most = NULL, found = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
     int first = (found ? *most : 32767) / 2 + 1;
@@ -215,8 +300,8 @@ static void received(Message *m, const MPI_Status *status) {
         m->count = 0;
         m->state = SENT;
     } else {
-        /* MPI_ANY_TAG can match an adjoint that another rank has already sent. */
-        adjoint_tag(m->tag);
+        /* Without companions, MPI_ANY_TAG can match an adjoint that another rank has already sent. */
+        adjoint_tag(m->comm, m->tag);
     }
 }
 
@@ -257,7 +342,8 @@ static void send_ready(void) {
             waits_for_other = later->receives && later->state != SENT && same_way(m, later);
         }
         if (waits_for_other) continue;
-        MPI_Isend(m->adjoint, m->count, m->kind.mpi, m->peer, adjoint_tag(m->tag), m->comm, &m->request);
+        MPI_Isend(m->adjoint, m->count, m->kind.mpi, m->peer, adjoint_tag(m->comm, m->tag),
+                  reverse_comm(m->comm), &m->request);
         m->state = SENT;
         ready--;
     }
@@ -285,7 +371,7 @@ static void leave(Message *m) {
 static void receive_adjoint(Kind k, int count, int peer, int tag, MPI_Comm comm, void *adjoint) {
     if (peer == MPI_PROC_NULL) return;
     void *got = grab(count * k.size);
-    MPI_Recv(got, count, k.mpi, peer, adjoint_tag(tag), comm, MPI_STATUS_IGNORE);
+    MPI_Recv(got, count, k.mpi, peer, adjoint_tag(comm, tag), reverse_comm(comm), MPI_STATUS_IGNORE);
     add(k, count, adjoint, got);
     free(got);
 }
@@ -322,7 +408,7 @@ static void unpack(Kind k, MPI_Status *status, const void *message, void *values
 /* ---- SEND and RECV. ---- */
 
 void farfel_mpi_send_(void *buf, Int *count, Int *type, Int *dest, Int *tag, Int *comm, Int *ierror, void *ch) {
-    *ierror = MPI_Send(buf, *count, kind_of(type).mpi, *dest, *tag, MPI_Comm_f2c(*comm));
+    *ierror = MPI_Send(buf, *count, kind_of(type).mpi, *dest, *tag, forward_comm(comm));
 }
 
 void farfel_mpi_send_d_(void *buf, void *bufd, Int *count, Int *type, Int *dest, Int *tag, Int *comm, Int *ierror, void *ch,
@@ -342,7 +428,7 @@ void farfel_mpi_recv_(void *buf, Int *count, Int *type, Int *source, Int *tag, I
                       void *ch) {
     Message *m = message(1, kind_of(type), *count, *source, *tag, MPI_Comm_f2c(*comm));
     MPI_Status status;
-    *ierror = MPI_Recv(buf, *count, m->kind.mpi, *source, *tag, m->comm, &status);
+    *ierror = MPI_Recv(buf, *count, m->kind.mpi, *source, *tag, forward_comm(comm), &status);
     received(m, &status);
     give_status(&status, st, keep);
     append(&begun, m);
@@ -373,7 +459,7 @@ void farfel_mpi_sendrecv_(void *sbuf, Int *scount, Int *stype, Int *dest, Int *s
     Message *m = message(1, kind_of(rtype), *rcount, *source, *rtag, MPI_Comm_f2c(*comm));
     MPI_Status status;
     *ierror = MPI_Sendrecv(sbuf, *scount, kind_of(stype).mpi, *dest, *stag, rbuf, *rcount, m->kind.mpi, *source, *rtag,
-                           m->comm, &status);
+                           forward_comm(comm), &status);
     received(m, &status);
     give_status(&status, st, keep);
     append(&begun, m);
@@ -450,7 +536,7 @@ void farfel_mpi_isend_(void *buf, Int *count, Int *type, Int *dest, Int *tag, In
                        void *ch) {
     Message *m = message(0, kind_of(type), *count, *dest, *tag, MPI_Comm_f2c(*comm));
     MPI_Request r;
-    *ierror = MPI_Isend(buf, *count, m->kind.mpi, *dest, *tag, m->comm, &r);
+    *ierror = MPI_Isend(buf, *count, m->kind.mpi, *dest, *tag, forward_comm(comm), &r);
     begin(m, r, request);
     append(&begun, m);
 }
@@ -477,7 +563,7 @@ void farfel_mpi_irecv_(void *buf, Int *count, Int *type, Int *source, Int *tag, 
     MPI_Request r;
     m->variable = base_variable;
     m->offset = (char *)buf - base_address;
-    *ierror = MPI_Irecv(buf, *count, m->kind.mpi, *source, *tag, m->comm, &r);
+    *ierror = MPI_Irecv(buf, *count, m->kind.mpi, *source, *tag, forward_comm(comm), &r);
     begin(m, r, request);
     append(&begun, m);
 }
