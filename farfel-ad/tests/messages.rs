@@ -169,6 +169,47 @@ fn requests_that_are_completed_elsewhere() {
 }
 
 #[test]
+fn loops_that_would_run_twice() {
+    assert_snapshot!(block("ADR", "
+      Y = X
+!farfel: checkpoint(3)
+      DO K = 1, 9
+        CALL MPI_ALLREDUCE(Y, U, 1, MPI_REAL, MPI_SUM, COMM, IE)
+        Y = U(1)*Y
+      END DO
+").unwrap_err(), @"F0319 18:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate");
+}
+
+/// The forward sweep of a subprogram that records nothing is a copy in which messages are remembered, not the
+/// subprogram itself.
+#[test]
+fn subprograms_that_record_nothing() {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, D)
+      REAL X, Y, Z, D
+      ADR(COTANGENT(Y) = 1)
+      CALL GIVE(X, Z)
+      CALL GIVE(Z, Y)
+      Y = SIN(Y)
+      END ADR(D = COTANGENT(X))
+      END
+      SUBROUTINE GIVE(X, Y)
+      REAL X, Y{CONSTANTS}
+      EXTERNAL MPI_SEND
+      Y = 2*X
+      CALL MPI_SEND(Y, 1, MPI_REAL, 1, 1, COMM, IE)
+      Y = 3*Y
+      END
+"
+    );
+    let text = expand(&text).unwrap();
+    assert!(text.contains("CALL GIVE_S_G1(X, Z)"), "{text}");
+    let (_, copy) = text.split_once("SUBROUTINE GIVE_S_G1").unwrap();
+    let (copy, _) = copy.split_once("      END\n").unwrap();
+    assert!(copy.contains("CALL FARFEL_MPI_SEND("), "{copy}");
+}
+
+#[test]
 fn constant_calls() {
     let text = block(
         "ADF",

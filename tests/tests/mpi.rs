@@ -313,17 +313,18 @@ C     The energy of all ranks, and its gradient by those of this rank
 use fortran::*;
 fn main() {
     let (mut me, mut np) = (0, 0);
-    start(&mut me, &mut np);
+    // SAFETY: MPI checks what it is called with.
+    unsafe { start(&mut me, &mut np) };
     let x = [1.0 + f64::from(me), 2.0];
     let (mut f, mut g) = (0.0, [0.0; 2]);
-    energy(2, &x, me, &mut f, &mut g).unwrap();
+    unsafe { energy(2, &x, me, &mut f, &mut g) }.unwrap();
     let squares: f64 = (0..np).map(|r| (1.0 + f64::from(r)).powi(2) + 4.0).sum();
     assert!((f - squares * squares).abs() < 1e-9, \"{f}\");
     for (x, g) in x.iter().zip(&g) {
         assert!((g - 4.0 * squares * x).abs() < 1e-9, \"{g}\");
     }
     println!(\"rank {me}\");
-    finish();
+    unsafe { finish() };
 }
 ",
         );
