@@ -2,6 +2,8 @@
 //! derivative, a heat equation with halo exchange and conjugate gradients against the same on one rank, calls
 //! from Rust, and ranks that stop. The programs are in `tests/mpi`.
 
+#![allow(clippy::print_stderr)] // says what was skipped
+
 mod support;
 
 use std::fs;
