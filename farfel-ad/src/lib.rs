@@ -24,6 +24,7 @@
 //! | [`layout`] | the names and argument lists of derivatives |
 //! | [`simplify`] | passes that make derivatives fast |
 //! | `tool` | the interface, [`AdTool`] |
+//! | `parallel` | what parallel loops of derivatives need |
 //! | `affine` | affine sums of integer variables |
 //! | `numbers` | the positions of differentiable numbers in storage |
 //! | `subscripts` | the positions of elements in their arrays |
@@ -50,6 +51,7 @@ mod legal;
 pub mod locations;
 mod matrix;
 mod numbers;
+mod parallel;
 pub mod passes;
 pub mod path;
 pub mod refuse;
@@ -67,6 +69,7 @@ pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use farfel_lang::lower::{Threaded, as_dummies, as_globals};
 use farfel_lang::timing;
+use legal::parallel::warnings_of_directives;
 pub use path::with_way_in;
 pub use schedule::{differentiate_all, differentiate_all_warning};
 use std::borrow::Cow;
@@ -114,6 +117,30 @@ impl AdTool for Bounded {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
         carry_out(program, request, Some(self.tape), warnings)
+    }
+}
+
+/// A tool for programs whose directives of OpenMP are followed
+/// ([`farfel_lang::openmp::read`]). It warns about directives that derivatives do not follow.
+#[derive(Debug, Clone, Copy)]
+pub struct WithThreads<T>(
+    /// The tool that computes the derivatives.
+    pub T,
+);
+
+impl<T: AdTool> AdTool for WithThreads<T> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn differentiate_warning(
+        &self,
+        program: &Program,
+        request: &Request,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
+        warnings.extend(warnings_of_directives(program, &[request.head.as_str()]));
+        self.0.differentiate_warning(program, request, warnings)
     }
 }
 

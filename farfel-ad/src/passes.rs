@@ -50,7 +50,7 @@ use crate::legal::structure::{
     split_entries, without_alternate_returns, without_jumps,
 };
 use crate::legal::{
-    cleared, common_sizes, fixed_tapes, input_output, messages, one_name, reroll, shared_elements,
+    cleared, common_sizes, fixed_tapes, input_output, messages, one_name, parallel, reroll, shared_elements,
 };
 use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
@@ -104,6 +104,8 @@ pub enum Form {
     OneName,
     /// Allocated arrays are local arrays of subroutines.
     LocalArrays,
+    /// The bodies of parallel loops of OpenMP are calls, and there are no other directives of OpenMP.
+    CalledBodies,
     /// The end of use of tapes of adjoints in the program is marked.
     TapesEnd,
     /// All units that declare a COMMON block declare it completely.
@@ -306,7 +308,7 @@ fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<()
 }
 
 use Form::{
-    Elements, ElementsByName, EntryBounds, EqualBlocks, FixedTapes, LocalArrays, MessagesCalled,
+    CalledBodies, Elements, ElementsByName, EntryBounds, EqualBlocks, FixedTapes, LocalArrays, MessagesCalled,
     NoAlternateReturns, NoCalledEntries, NoEntries, NoJumps, OneName, PlainConditions,
     PlainCounters, ReductionsCalled, Rolled, SavedByName, Silent, TapesEnd, WholeIterations,
 };
@@ -446,6 +448,15 @@ const LEGALISE: &[Pass] = &[
         establishes: Forms::of(&[LocalArrays]),
         applies: |p, _| has_allocations(p),
         run: |p, goal, _, _| without_allocations(p, goal.suffix()),
+    },
+    Pass {
+        name: "parallel loops",
+        requires: Forms::of(&[]),
+        establishes: Forms::of(&[CalledBodies]),
+        applies: |p, goal| parallel::has_directives(p, goal.heads),
+        run: |p, goal, notes, _| {
+            parallel::with_called_bodies(p, goal.heads, goal.suffix(), &mut notes.warnings);
+        },
     },
     Pass {
         name: "ends of tapes",

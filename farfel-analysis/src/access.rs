@@ -387,21 +387,26 @@ impl<'e, 'f> AccessFinder<'e, 'f> {
                 self.read(value);
                 self.target(target, !masked, NewValue::Value(value));
             }
-            StmtKind::Do(d) => match &d.control {
-                DoControl::Count {
-                    var,
-                    from,
-                    to,
-                    step,
-                } => {
-                    self.read(from);
-                    self.read(to);
-                    step.iter().for_each(|s| self.read(s));
-                    self.count(*var, from, step.as_ref(), stmt.span);
+            StmtKind::Do(d) => {
+                d.parallel()
+                    .iter()
+                    .for_each(|p| p.for_each_expr(&mut |e| self.read(e)));
+                match &d.control {
+                    DoControl::Count {
+                        var,
+                        from,
+                        to,
+                        step,
+                    } => {
+                        self.read(from);
+                        self.read(to);
+                        step.iter().for_each(|s| self.read(s));
+                        self.count(*var, from, step.as_ref(), stmt.span);
+                    }
+                    DoControl::While(c) => self.read(c),
+                    DoControl::Forever => {}
                 }
-                DoControl::While(c) => self.read(c),
-                DoControl::Forever => {}
-            },
+            }
             StmtKind::If(b) => {
                 for (i, (c, _)) in b.arms.iter().enumerate() {
                     self.perhaps(i > 0, |f| f.read(c));

@@ -6,7 +6,7 @@ use crate::process::{self, Limits};
 use crate::toolchain::{Compiler, Family};
 use crate::tools::{self, InstalledTool, ToolRunner};
 use crate::{Config, Error, files, flang};
-use farfel_ad::{AdTool, Bounded, Builtin};
+use farfel_ad::{AdTool, Bounded, Builtin, WithThreads};
 use farfel_tools::external::{Job, RunError, RunResult, Runner};
 use farfel_tools::{adifor, tapenade};
 use std::collections::HashSet;
@@ -38,16 +38,25 @@ pub(crate) struct SelectedTool {
 pub(crate) fn choose(config: &Config, cache: &Arc<Cache>) -> Result<SelectedTool, Error> {
     match config.ad_tool.as_str() {
         "builtin" => Ok(SelectedTool {
-            tool: match config.tape_bytes() {
-                None => Box::new(Builtin),
-                Some(tape) => Box::new(Bounded { tape }),
+            tool: match (config.tape_bytes(), config.has_openmp()) {
+                (None, false) => Box::new(Builtin),
+                (None, true) => Box::new(WithThreads(Builtin)),
+                (Some(tape), false) => Box::new(Bounded { tape }),
+                (Some(tape), true) => Box::new(WithThreads(Bounded { tape })),
             },
-            // Cached results may not have been verified.
-            identity: match (config.max_tape, config.verify_passes) {
-                (None, false) => "builtin".into(),
-                (None, true) => "builtin, verified".into(),
-                (Some(most), false) => format!("builtin with {most} MB of tape"),
-                (Some(most), true) => format!("builtin with {most} MB of tape, verified"),
+            identity: {
+                let mut identity = "builtin".to_owned();
+                if let Some(most) = config.max_tape {
+                    identity.push_str(&format!(" with {most} MB of tape"));
+                }
+                if config.has_openmp() {
+                    identity.push_str(", parallel");
+                }
+                // Cached results may not have been verified.
+                if config.verify_passes {
+                    identity.push_str(", verified");
+                }
+                identity
             },
             adjoints_share_state: false,
             kit: None,

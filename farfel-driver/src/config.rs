@@ -103,6 +103,9 @@ pub struct Config {
     /// `max-tape`: the maximum size in MiB of a tape that the built-in engine allocates for a reverse
     /// sweep. The default is 1024.
     pub max_tape: Option<u32>,
+    /// `openmp`: whether directives of OpenMP are followed, in derivatives as well. `-fopenmp` in
+    /// `flags` sets it, too.
+    pub openmp: bool,
     /// `flags`: additional flags for the Fortran compiler.
     pub flags: Vec<String>,
     /// `include`: directories that INCLUDE searches after that of the including file. They may be
@@ -250,6 +253,7 @@ impl Default for Config {
             signature: BTreeMap::new(),
             max_copies: None,
             max_tape: None,
+            openmp: false,
             verify_passes: false,
             flags: Vec::new(),
             include: Vec::new(),
@@ -348,6 +352,7 @@ struct Settings {
     signature: Option<BTreeMap<String, SignatureSettings>>,
     max_copies: Option<usize>,
     max_tape: Option<u32>,
+    openmp: Option<bool>,
     flags: Option<Vec<String>>,
     pass_through: Option<Vec<PathBuf>>,
     file_flags: Option<BTreeMap<PathBuf, Vec<String>>>,
@@ -704,6 +709,7 @@ impl Config {
             signature,
             max_copies,
             max_tape,
+            openmp,
             flags,
             include,
             opt_level,
@@ -753,6 +759,7 @@ impl Config {
         self.signature = signature.unwrap_or_default();
         self.max_copies = max_copies;
         self.max_tape = max_tape;
+        self.openmp = openmp.unwrap_or(false);
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
         self.opt_level = opt_level.map(|o| match o {
@@ -860,6 +867,11 @@ impl Config {
         Ok(())
     }
 
+    /// Whether directives of OpenMP are followed.
+    pub(crate) fn has_openmp(&self) -> bool {
+        self.openmp || self.flags.iter().any(|f| f == "-fopenmp")
+    }
+
     /// Checks whether `save-all` or a flag places local variables in static memory, where all threads
     /// share them. The check for recursion counts, because it keeps a static mark for each subprogram.
     pub(crate) fn is_static(&self) -> bool {
@@ -945,6 +957,11 @@ impl Config {
                 "flags",
                 format!("`{flag}` changes what the types mean; `real-kind = 8` does that safely"),
             );
+        }
+        if self.has_openmp() && self.is_static() {
+            let message = "it cannot be with `save-all`, or a flag that makes variables static: all threads would \
+                           share them";
+            return error("openmp", message.into());
         }
         if let Some(name) = &self.instance {
             // A capitalized name cannot clash with a keyword other than `Self`, or with a function.

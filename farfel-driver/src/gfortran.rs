@@ -70,8 +70,15 @@ fn common_flags(config: &Config, profile: &Profile, language: &[String]) -> Vec<
     if config.debug.unwrap_or(profile.debug) {
         flags.push("-g".into());
     }
-    // Larger variables are shared by all threads, and the bindings rely on this number.
-    flags.push(format!("-fmax-stack-var-size={MAX_STACK_ARRAY}"));
+    if config.has_openmp() {
+        // Each thread has its own local variables, however large they are.
+        if config.openmp {
+            flags.push("-fopenmp".into());
+        }
+    } else {
+        // Larger variables are shared by all threads, and the bindings rely on this number.
+        flags.push(format!("-fmax-stack-var-size={MAX_STACK_ARRAY}"));
+    }
     // With this optimization gfortran 12 miscompiles some correct adjoints (that of CUMNOR in cdflib,
     // inlined), as every other combination of flags confirms. It also packs neighbouring pushes into vectors
     // that the loop then waits for: the adjoint of DNRM2 takes 7.3 times as long as the function with it, and

@@ -14,6 +14,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::Options;
+use farfel_lang::openmp;
 use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::targets::CallTargets;
 use farfel_lang::{Diagnostic, Sources};
@@ -304,6 +305,11 @@ pub(crate) fn resolve(
     let called: BTreeSet<String> = diagnostics.iter().filter_map(unknown).collect();
     let linked = link::may_have(config, &called);
     diagnostics.retain(|d| unknown(d).is_none_or(|name| !linked.contains(&name)));
+    if config.has_openmp() && !any_errors(&diagnostics) {
+        let mut found = openmp::read(&mut program);
+        lints.apply(&mut found);
+        diagnostics.extend(found);
+    }
     let report = finish_report(sources, diagnostics, &lints)?;
     let differentiating = differentiating(&program);
     let written = program

@@ -12,6 +12,7 @@ use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::{Name, Program, Request};
 use farfel_lang::lints::Lints;
 use farfel_lang::lower::{Stage, lower_with};
+use farfel_lang::openmp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A lowered program that calls derivatives which do not exist yet.
@@ -125,9 +126,10 @@ pub(crate) fn lower_to(
     exports: Option<&[String]>,
 ) -> Result<(Program, Vec<Request>, Report), Error> {
     let options = read.options(exports);
-    let lowered = lower_with(read.program, stage, &options);
+    let mut lowered = lower_with(read.program, stage, &options);
     let mut diagnostics = read.report.diagnostics;
     diagnostics.extend(lowered.diagnostics);
+    diagnostics.extend(openmp::complete(&mut lowered.program));
     let report = finish_report(read.report.sources, diagnostics, &read.lints)?;
     Ok((lowered.program, lowered.requests, report))
 }

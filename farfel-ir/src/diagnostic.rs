@@ -209,6 +209,7 @@ pub mod rules {
         AD_OTHER_TOOL = "F0324", "ad-other-tool", Warn;
         AD_CONTROL = "F0325", "ad-control";
         AD_MESSAGE = "F0326", "ad-message";
+        OPENMP = "F0327", "openmp", Warn;
         COMPILER = "F0401", "compiler", Warn;
         UNKNOWN_LINT = "F0500", "unknown-lint";
         SUSPICIOUS_LAYOUT = "F0501", "suspicious-layout", Warn;

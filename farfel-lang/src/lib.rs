@@ -13,6 +13,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`procedure_directives`], `loop_directives` | directives in comments about derivatives and loops |
+//! | [`openmp`] | parallel loops of OpenMP |
 //! | [`packages`] | joins the programs of several packages into one |
 //! | [`lints`] | lint levels: which warnings are shown |
 //! | [`mod@quote`] | generated statements, written as Fortran text |
@@ -39,6 +40,7 @@ pub mod format;
 pub mod lints;
 mod loop_directives;
 pub mod lower;
+pub mod openmp;
 pub mod packages;
 pub mod print;
 pub mod procedure_directives;

@@ -12,6 +12,7 @@
 //! | `reroll` | rerolling manually unrolled loops |
 //! | `scalarize` | writing array statements as DO loops |
 //! | `regions` | writing allocated arrays as local arrays |
+//! | `parallel` | bodies of parallel loops of OpenMP as subroutines |
 //! | `cleared` | marking the end of use of tapes |
 //! | `messages` | calls of MPI, whose derivatives are in a run-time library |
 //! | `one_name` | calls that pass one array as two arguments |
@@ -27,7 +28,7 @@ pub(crate) mod input_output;
 pub(crate) mod loop_control;
 pub(crate) mod messages;
 pub(crate) mod one_name;
-
+pub(crate) mod parallel;
 pub(crate) mod regions;
 pub(crate) mod reroll;
 pub(crate) mod scalarize;

@@ -268,7 +268,7 @@ impl RegionOutliner<'_> {
         new.body = body;
         let mut args: Vec<Expr> = needed.iter().map(|s| Expr::var(*s, span)).collect();
         new.args = needed.iter().map(|s| Arg::Dummy(*s)).collect();
-        declarations(&mut new, &needed, array);
+        declarations(&mut new, &needed, Some(array));
         self.bounds(&mut new, object, array, &mut args)?;
         self.new.push(new);
         let symbol = Symbol {
@@ -428,13 +428,13 @@ fn without(all: Attributes, one: Attribute) -> Attributes {
     left
 }
 
-/// Removes declarations from the new unit, except those of arguments and COMMON.
-fn declarations(new: &mut Unit, needed: &BTreeSet<SymId>, array: SymId) {
+/// Removes declarations from the new unit, except those of arguments, COMMON and the array.
+pub(super) fn declarations(new: &mut Unit, needed: &BTreeSet<SymId>, array: Option<SymId>) {
     let mut mentioned: BTreeSet<SymId> = needed.clone();
     for_each_symbol(&new.body, &mut |s| {
         mentioned.insert(s);
     });
-    mentioned.insert(array);
+    mentioned.extend(array);
     for spec in &mut new.specs {
         match &mut spec.kind {
             SpecKind::Save(list) => list.retain(|i| !matches!(i, SaveItem::Var(_))),

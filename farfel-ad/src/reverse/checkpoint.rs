@@ -55,6 +55,9 @@ impl Sweeper<'_> {
         needs: &mut Needs,
     ) -> Option<Sweeps> {
         let LoopDirective { kind, span: at } = d.directive.as_deref()?;
+        if let (LoopDirectiveKind::Parallel(clauses), Some(control)) = (kind, control) {
+            return Some(self.parallel(d, clauses, control, *at, span, needs));
+        }
         if !self.has_derivatives(&d.body) {
             return None;
         }
@@ -96,6 +99,7 @@ impl Sweeper<'_> {
                 );
                 None
             }
+            (LoopDirectiveKind::Parallel(_), _) => None,
             (LoopDirectiveKind::Replayed, _) => {
                 if self.trial == 0 {
                     self.errors.push(

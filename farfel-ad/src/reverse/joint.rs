@@ -25,30 +25,30 @@ use farfel_lang::solve::{Graph, forward};
 use std::collections::HashMap;
 
 /// A variable that a call reads or changes.
-struct AccessedVariable {
-    target: Expr,
-    loc: usize,
+pub(super) struct AccessedVariable {
+    pub target: Expr,
+    pub loc: usize,
     /// The element, or `None` for the whole variable.
-    element: Option<Elements>,
-    assigned: bool,
-    read: bool,
+    pub element: Option<Elements>,
+    pub assigned: bool,
+    pub read: bool,
 }
 
 /// The statements that save some variables, and those that restore them.
 #[derive(Default)]
-struct SavedVariables {
-    push: Block,
+pub(super) struct SavedVariables {
+    pub push: Block,
     pops: Vec<Block>,
 }
 
 impl SavedVariables {
-    fn add(&mut self, (push, pop): (Block, Block)) {
+    pub fn add(&mut self, (push, pop): (Block, Block)) {
         self.push.extend(push);
         self.pops.push(pop);
     }
 
     /// The statements that restore the variables, in reverse order of saving.
-    fn pop(self) -> Block {
+    pub fn pop(self) -> Block {
         self.pops.into_iter().rev().flatten().collect()
     }
 }
@@ -189,7 +189,7 @@ impl Sweeper<'_> {
     }
 
     /// The variables that a call reads or assigns, in the order of the callee's slots.
-    fn accessed_variables(
+    pub(super) fn accessed_variables(
         &mut self,
         part: usize,
         args: &[Expr],

@@ -53,6 +53,7 @@ mod last_call;
 mod loops;
 pub mod memory;
 mod normal;
+mod parallel;
 mod prepare;
 mod proven_independent;
 mod recompute;
@@ -326,6 +327,7 @@ impl AdjointEngine {
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();
         let called = heads::called(&tangents);
+        let iterations = parallel::iterations(closure);
         let both = |t: &Tangent| {
             let name = &t.unit.name;
             let root = engine.goal.roots.contains(name);
@@ -335,7 +337,7 @@ impl AdjointEngine {
         for t in &tangents {
             let (root, below) = both(t);
             places.extend(root.then_some((t, true)));
-            places.extend(below.then_some((t, false)));
+            places.extend(below.then_some((t, iterations.contains(&t.of))));
         }
         let mut index = HashMap::new();
         for (t, root) in places {
@@ -347,6 +349,10 @@ impl AdjointEngine {
             }
             if root {
                 part.forward_name = Name::default();
+            }
+            if iterations.contains(&t.of) {
+                part.is_last_call = true;
+            } else if root {
                 part.given_in_common = heads::given_in_common(&tangents, t, &engine.commons);
             }
             part.is_called_from_outside = both(t).0;

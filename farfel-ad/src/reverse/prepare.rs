@@ -1,6 +1,7 @@
 //! Prepares the program that an adjoint is made from.
 
 use crate::legal::called::{CalledSubprograms, called};
+use crate::parallel;
 use crate::passes::{self, Form, Forms, Goal};
 use crate::simplify::loops::drop_directives;
 use farfel_lang::callgraph::CallGraph;
@@ -37,6 +38,7 @@ const FORMS: Forms = Forms::of(&[
     Form::Elements,
     Form::OneName,
     Form::LocalArrays,
+    Form::CalledBodies,
     Form::TapesEnd,
     Form::EqualBlocks,
     Form::SavedByName,
@@ -187,5 +189,6 @@ impl Closure {
         called.add_to(made, suffix);
         let copies = made.iter_mut().skip(own);
         copies.for_each(|u| drop_directives(&mut u.body));
+        parallel::settle_originals(made);
     }
 }

@@ -710,7 +710,13 @@ impl<'w> Sweeper<'w> {
         })
     }
 
-    fn linear(&mut self, target: &Expr, value: &Expr, span: Span, needs: &mut Needs) -> Sweeps {
+    pub(super) fn linear(
+        &mut self,
+        target: &Expr,
+        value: &Expr,
+        span: Span,
+        needs: &mut Needs,
+    ) -> Sweeps {
         // The factors of the derivatives and all subscripts are needed, not the derivatives themselves.
         self.read(value, needs);
         self.read(target, needs);

@@ -9,6 +9,7 @@ use super::tape_size::{self, SweptUnit};
 use super::unit_builder::{UnitBuilder, zero};
 use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, state};
 use crate::locations::{Set, Space, common_members};
+use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
@@ -154,11 +155,24 @@ impl AdjointEngine {
         warnings.extend(state::restore(self, closure, &mut out, &effects));
         dead_code::remove_all(self, &mut out, &effects);
         verified("dead code", closure, &mut out)?;
+        let mut parallel: Vec<DerivativeUnit> = (out.iter_mut())
+            .map(|m| DerivativeUnit {
+                of: &m.of,
+                unit: &mut m.unit,
+                derivatives: &m.derivatives,
+                primals: &m.primals,
+            })
+            .collect();
+        parallel::settle(&mut parallel, closure, warnings);
         for m in &mut out {
             without_unused(&mut m.unit, &|_| true);
             join_declarations(&mut m.unit);
             // Remarks between the subprograms of a file do not apply to their sweeps.
             m.unit.remarks = Default::default();
+            // Nothing may come between ATOMIC and its statement.
+            if parallel::has_atomics(&m.unit) {
+                continue;
+            }
             let mut derivative = Derivative {
                 unit: &mut m.unit,
                 tangents: &m.derivatives,

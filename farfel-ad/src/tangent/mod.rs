@@ -45,6 +45,7 @@ use crate::flow::FlowGraph;
 use crate::layout::Layout;
 use crate::legal::called::CalledSubprograms;
 use crate::locations::{Commons, Context, Set, Space};
+use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{self, Form, Forms, Goal};
 use farfel_lang::Span;
 use farfel_lang::callgraph::{CallGraph, ReachableUnits, UnitIndex, references};
@@ -65,14 +66,17 @@ const FORMS: Forms = Forms::of(&[
     Form::ElementsByName,
     Form::MessagesCalled,
     Form::ReductionsCalled,
+    Form::CalledBodies,
 ]);
 const FORMS_OF_SEVERAL: Forms = Forms::of(&[
     Form::FixedTapes,
     Form::ElementsByName,
     Form::MessagesCalled,
     Form::ReductionsCalled,
+    Form::CalledBodies,
 ]);
-const FORMS_OF_PATTERNS: Forms = Forms::of(&[Form::FixedTapes, Form::MessagesCalled]);
+const FORMS_OF_PATTERNS: Forms =
+    Forms::of(&[Form::FixedTapes, Form::MessagesCalled, Form::CalledBodies]);
 
 /// The forms without which some tangents cannot be made ([`needs`]).
 const AT_NEED: Forms = Forms::of(&[
@@ -88,8 +92,10 @@ pub(crate) fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let (legal, resized) = legal(program, request)?;
-    let made = run(&legal, request, None, warnings, &mut |_, _| ())?;
+    let (legal, resized, mut found) = legal(program, request)?;
+    warnings.append(&mut found);
+    let mut made = run(&legal, request, None, warnings, &mut |_, _| ())?;
+    settle_parallel(&mut made, &legal, warnings);
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
     let called = CalledSubprograms {
         legal: &legal,
@@ -97,6 +103,7 @@ pub(crate) fn differentiate(
         changed: &|n| resized.contains(n),
     };
     called.add_to(&mut units, &request.suffix);
+    parallel::settle_originals(&mut units);
     let bundled = bundled::needed(program, &units);
     units.extend(bundled);
     // The forms are not those of the program, whose units are called as well: verify again against it.
@@ -106,12 +113,26 @@ pub(crate) fn differentiate(
     Ok(units)
 }
 
-/// Returns the program in the forms that the tangents of a request need, and the units that get tapes of
-/// their callers which no longer grow.
+/// Decides what the parallel loops of tangents need.
+fn settle_parallel(made: &mut [Tangent], legal: &Program, warnings: &mut Vec<Diagnostic>) {
+    let mut units: Vec<DerivativeUnit> = (made.iter_mut())
+        .map(|t| DerivativeUnit {
+            of: &t.of,
+            unit: &mut t.unit,
+            derivatives: &t.derivatives,
+            primals: &t.primals,
+        })
+        .collect();
+    parallel::settle(&mut units, legal, warnings);
+}
+
+/// Returns the program in the forms that the tangents of a request need, the units that get tapes of their
+/// callers which no longer grow, and warnings.
+#[allow(clippy::type_complexity)]
 fn legal<'p>(
     program: &'p Program,
     request: &Request,
-) -> Result<(Cow<'p, Program>, HashSet<Name>), Vec<Diagnostic>> {
+) -> Result<(Cow<'p, Program>, HashSet<Name>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
@@ -124,7 +145,7 @@ fn legal<'p>(
     };
     let at_need = AT_NEED.union(Forms::of(&[Form::NoEntries]));
     let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?;
-    let resized = legal.notes.resized;
+    let (resized, warnings) = (legal.notes.resized, legal.notes.warnings);
     let legal = with_needed(legal.program, at_need, &goal, &|program, lacks| {
         let graph = ReachableUnits::of(program, goal.heads.iter().copied());
         let dependence = Dependence::with(&graph, Rules::of(program));
@@ -133,7 +154,7 @@ fn legal<'p>(
         let roots = head.map(|h| (h.name.clone(), engine.root(h, request).context));
         needs::needed(&engine, roots.as_slice(), lacks)
     })?;
-    Ok((legal, resized))
+    Ok((legal, resized, warnings))
 }
 
 /// Returns the program in those of the forms `at_need` that it needs. `needed` says which of the forms that a
@@ -165,7 +186,7 @@ pub(crate) fn inspect_tangents(
     request: &Request,
     inspect: Inspect,
 ) -> Result<(), Vec<Diagnostic>> {
-    let (legal, _) = legal(program, request)?;
+    let (legal, ..) = legal(program, request)?;
     run(&legal, request, None, &mut Vec::new(), inspect).map(|_| ())
 }
 
@@ -267,7 +288,7 @@ pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Di
     }
     let mut found = Vec::new();
     // The adjoint reports other errors for its own program.
-    if let Ok((legal, _)) = legal(program, request) {
+    if let Ok((legal, ..)) = legal(program, request) {
         let _ = run(&legal, request, None, &mut found, &mut |_, _| ());
     }
     let code = farfel_lang::diagnostic::rules::AD_OUTPUT.code;
@@ -349,7 +370,9 @@ pub fn differentiate_heads(
     layout: &Layout,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
-    linear_heads(program, heads, layout, &HashSet::new(), warnings)
+    let (mut made, legal) = heads_of_legal(program, heads, layout, &HashSet::new(), warnings)?;
+    settle_parallel(&mut made.units, &legal, warnings);
+    Ok(made)
 }
 
 /// Like [`differentiate_heads`]; for adjoints, if [`Layout::adjoint`] says so. `self_restoring` is as for
@@ -361,6 +384,17 @@ pub(crate) fn linear_heads(
     self_restoring: &HashSet<Name>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Tangents, Vec<Diagnostic>> {
+    heads_of_legal(program, heads, layout, self_restoring, warnings).map(|(made, _)| made)
+}
+
+/// Like [`linear_heads`]. Also returns the program in the forms that the tangents were made from.
+fn heads_of_legal<'p>(
+    program: &'p Program,
+    heads: &[Head],
+    layout: &Layout,
+    self_restoring: &HashSet<Name>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<(Tangents, Cow<'p, Program>), Vec<Diagnostic>> {
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
     let goal = Goal {
         heads: &names,
@@ -369,10 +403,14 @@ pub(crate) fn linear_heads(
     // Adjoints pass a program that is in their forms already.
     let (forms, at_need) = match layout.adjoint {
         true => (Forms::default(), Forms::default()),
-        false => (Forms::of(&[Form::ElementsByName]), AT_NEED),
+        false => (
+            Forms::of(&[Form::ElementsByName, Form::CalledBodies]),
+            AT_NEED,
+        ),
     };
-    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?.program;
-    let legal = with_needed(legal, at_need, &goal, &|program, lacks| {
+    let legal = passes::legalise(Cow::Borrowed(program), forms, &goal)?;
+    warnings.extend(legal.notes.warnings);
+    let legal = with_needed(legal.program, at_need, &goal, &|program, lacks| {
         let graph = ReachableUnits::of(program, names.iter().copied());
         let engine = Engine::new(program, layout, Dependence::of(&graph), Span::NONE);
         let root = |h: &Head| (h.unit.clone(), h.context.clone());
@@ -380,7 +418,8 @@ pub(crate) fn linear_heads(
         needs::needed(&engine, &roots, lacks)
     })?;
     let heads = renumbered(heads, program, &legal)?;
-    of_heads(&legal, &heads, layout, self_restoring, warnings)
+    let made = of_heads(&legal, &heads, layout, self_restoring, warnings)?;
+    Ok((made, legal))
 }
 
 /// Converts the heads of a program to those of the same program in other forms. This may have other COMMON

@@ -1236,7 +1236,11 @@ fn is_loop_directive(s: &Stmt) -> bool {
 
 /// Whether a statement is a directive that divides loops among threads, each with its own variables.
 fn is_parallel(s: &Stmt) -> bool {
-    matches!(&s.kind, StmtKind::Comment(c) if c.starts_with("$OMP") || c.starts_with("$omp"))
+    match &s.kind {
+        StmtKind::Comment(c) => c.starts_with("$OMP") || c.starts_with("$omp"),
+        StmtKind::Do(d) => d.parallel().is_some(),
+        _ => false,
+    }
 }
 
 /// Returns the name of a construct.

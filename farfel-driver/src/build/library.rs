@@ -316,7 +316,12 @@ impl Session {
             link: Some(Link {
                 library: names.library(),
                 directories,
-                libraries: libraries.collect(),
+                libraries: config
+                    .has_openmp()
+                    .then_some("gomp")
+                    .into_iter()
+                    .chain(libraries)
+                    .collect(),
                 statically,
                 called: called.libraries,
                 called_in: called.folders,

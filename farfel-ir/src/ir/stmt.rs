@@ -252,11 +252,27 @@ pub struct Do {
     pub end: DoEnd,
     /// The END DO, if the loop ends with one.
     pub end_span: Span,
-    /// What a comment before the loop requests for its adjoint.
+    /// What a comment before the loop requests.
     pub directive: Option<Box<LoopDirective>>,
 }
 
 impl Do {
+    /// Returns the clauses, if this is a parallel loop of OpenMP.
+    pub fn parallel(&self) -> Option<&Parallel> {
+        match &self.directive.as_ref()?.kind {
+            LoopDirectiveKind::Parallel(p) => Some(p),
+            _ => None,
+        }
+    }
+
+    /// Like [`Do::parallel`], mutable.
+    pub fn parallel_mut(&mut self) -> Option<&mut Parallel> {
+        match &mut self.directive.as_mut()?.kind {
+            LoopDirectiveKind::Parallel(p) => Some(p),
+            _ => None,
+        }
+    }
+
     /// For a loop that ends at a label: whether its last statement has this label, or is a loop
     /// that ends there. (A block construct cannot be the terminal statement.) True for all other
     /// loops.
@@ -274,7 +290,7 @@ impl Do {
     }
 }
 
-/// A comment's request for the adjoint of the loop that follows, which must not change the result.
+/// A comment's request for the loop that follows, which must not change the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopDirective {
     /// What it requests.
@@ -301,6 +317,159 @@ pub enum LoopDirectiveKind {
     Independent,
     /// Set by differentiation: this is the reverse sweep of a loop whose iterations it re-executes.
     Replayed,
+    /// `!$OMP PARALLEL DO`: threads share the iterations.
+    Parallel(Box<Parallel>),
+}
+
+/// The clauses of a parallel loop of OpenMP.
+///
+/// Every variable of the loop is in exactly one of the lists `shared`, `private`, `first_private`
+/// and `reductions`, so that it is known which variables passes have added; those of
+/// `first_private` and `private` may be in `last_private`, too.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Parallel {
+    /// Variables that all threads share.
+    pub shared: Vec<SymId>,
+    /// Variables of which each thread has one that is undefined at first, including loop variables.
+    pub private: Vec<SymId>,
+    /// Variables of which each thread has one that begins with the value before the loop.
+    pub first_private: Vec<SymId>,
+    /// Variables that get their value of the last iteration.
+    pub last_private: Vec<SymId>,
+    /// Variables to which all iterations contribute.
+    pub reductions: Vec<(Reduction, SymId)>,
+    /// SCHEDULE: how iterations are distributed over threads.
+    pub schedule: Option<Schedule>,
+    /// NUM_THREADS.
+    pub threads: Option<Expr>,
+    /// IF: whether the loop is executed in parallel.
+    pub condition: Option<Expr>,
+    /// COLLAPSE: the number of nested loops whose iterations are distributed; 1 without it.
+    pub collapse: u32,
+    /// Set by differentiation, if the loop consists of a call: shared variables that the called
+    /// subroutine only updates, by ATOMIC.
+    pub atomic: Vec<SymId>,
+    /// Set by differentiation: shared variables of which no two iterations access the same element.
+    pub disjoint: Vec<SymId>,
+    /// Set by differentiation: this is a reverse sweep.
+    pub reverse: bool,
+}
+
+/// The operators of reductions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Reduction {
+    Add,
+    Multiply,
+    Max,
+    Min,
+    And,
+    Or,
+}
+
+impl Reduction {
+    /// Returns the operator as written in the clause.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reduction::Add => "+",
+            Reduction::Multiply => "*",
+            Reduction::Max => "MAX",
+            Reduction::Min => "MIN",
+            Reduction::And => ".AND.",
+            Reduction::Or => ".OR.",
+        }
+    }
+}
+
+/// How the iterations of a parallel loop are distributed over threads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// STATIC, DYNAMIC, GUIDED, AUTO or RUNTIME.
+    pub kind: &'static str,
+    /// The number of iterations that a thread gets at a time.
+    pub chunk: Option<Expr>,
+}
+
+impl Parallel {
+    /// Returns the lists of variables.
+    fn lists(&self) -> [&Vec<SymId>; 6] {
+        let Parallel {
+            shared,
+            private,
+            first_private,
+            last_private,
+            reductions: _,
+            schedule: _,
+            threads: _,
+            condition: _,
+            collapse: _,
+            atomic,
+            disjoint,
+            reverse: _,
+        } = self;
+        [
+            shared,
+            private,
+            first_private,
+            last_private,
+            atomic,
+            disjoint,
+        ]
+    }
+
+    /// Whether a variable is in one of the lists.
+    pub fn has(&self, s: SymId) -> bool {
+        self.lists().iter().any(|l| l.contains(&s)) || self.reduction(s).is_some()
+    }
+
+    /// Returns the operator of the reduction to a variable, if there is one.
+    pub fn reduction(&self, s: SymId) -> Option<Reduction> {
+        let mut all = self.reductions.iter();
+        all.find(|(_, r)| *r == s).map(|(op, _)| *op)
+    }
+
+    /// Calls `f` on all variables in the lists.
+    pub fn for_each_symbol(&self, f: &mut dyn FnMut(SymId)) {
+        self.lists()
+            .into_iter()
+            .flatten()
+            .copied()
+            .for_each(&mut *f);
+        self.reductions.iter().for_each(|(_, s)| f(*s));
+    }
+
+    /// Like [`Parallel::for_each_symbol`], mutable.
+    pub fn for_each_symbol_mut(&mut self, f: &mut dyn FnMut(&mut SymId)) {
+        for list in [
+            &mut self.shared,
+            &mut self.private,
+            &mut self.first_private,
+            &mut self.last_private,
+            &mut self.atomic,
+            &mut self.disjoint,
+        ] {
+            list.iter_mut().for_each(&mut *f);
+        }
+        self.reductions.iter_mut().for_each(|(_, s)| f(s));
+    }
+
+    /// Calls `f` on the expressions of the clauses.
+    pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        let chunk = self.schedule.iter().filter_map(|s| s.chunk.as_ref());
+        chunk
+            .chain(&self.threads)
+            .chain(&self.condition)
+            .for_each(f);
+    }
+
+    /// Like [`Parallel::for_each_expr`], mutable.
+    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        let chunk = self.schedule.iter_mut().filter_map(|s| s.chunk.as_mut());
+        chunk
+            .chain(&mut self.threads)
+            .chain(&mut self.condition)
+            .for_each(f);
+    }
 }
 
 impl std::fmt::Display for LoopDirectiveKind {
@@ -309,6 +478,7 @@ impl std::fmt::Display for LoopDirectiveKind {
             LoopDirectiveKind::Checkpoint(n) => write!(f, "checkpoint({n})"),
             LoopDirectiveKind::Independent => f.write_str("independent"),
             LoopDirectiveKind::Replayed => Ok(()),
+            LoopDirectiveKind::Parallel(_) => f.write_str("parallel"),
             LoopDirectiveKind::FixedPoint {
                 tolerance,
                 iterations,

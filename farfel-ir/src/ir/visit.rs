@@ -347,15 +347,18 @@ impl Stmt {
             StmtKind::LogicalIf(c, _)
             | StmtKind::ArithmeticIf(c, _)
             | StmtKind::ComputedGoto(_, c) => f(c),
-            StmtKind::Do(d) => match &d.control {
-                DoControl::Count { from, to, step, .. } => {
-                    f(from);
-                    f(to);
-                    step.iter().for_each(f);
+            StmtKind::Do(d) => {
+                match &d.control {
+                    DoControl::Count { from, to, step, .. } => {
+                        f(from);
+                        f(to);
+                        step.iter().for_each(&mut *f);
+                    }
+                    DoControl::While(c) => f(c),
+                    DoControl::Forever => {}
                 }
-                DoControl::While(c) => f(c),
-                DoControl::Forever => {}
-            },
+                d.parallel().iter().for_each(|p| p.for_each_expr(f));
+            }
             StmtKind::Call(_, args) => args.iter().for_each(f),
             StmtKind::Return(e) | StmtKind::Stop(e) | StmtKind::Pause(e) => e.iter().for_each(f),
             StmtKind::Io(io) => io.control.iter().chain(&io.items).for_each(f),
@@ -394,15 +397,20 @@ impl Stmt {
             StmtKind::LogicalIf(c, _)
             | StmtKind::ArithmeticIf(c, _)
             | StmtKind::ComputedGoto(_, c) => f(c),
-            StmtKind::Do(d) => match &mut d.control {
-                DoControl::Count { from, to, step, .. } => {
-                    f(from);
-                    f(to);
-                    step.iter_mut().for_each(f);
+            StmtKind::Do(d) => {
+                match &mut d.control {
+                    DoControl::Count { from, to, step, .. } => {
+                        f(from);
+                        f(to);
+                        step.iter_mut().for_each(&mut *f);
+                    }
+                    DoControl::While(c) => f(c),
+                    DoControl::Forever => {}
                 }
-                DoControl::While(c) => f(c),
-                DoControl::Forever => {}
-            },
+                d.parallel_mut()
+                    .into_iter()
+                    .for_each(|p| p.for_each_expr_mut(f));
+            }
             StmtKind::Call(_, args) => args.iter_mut().for_each(f),
             StmtKind::Return(e) | StmtKind::Stop(e) | StmtKind::Pause(e) => {
                 e.iter_mut().for_each(f)
@@ -421,7 +429,7 @@ impl Stmt {
     }
 
     /// Calls `f` on the symbols of this statement itself that occur outside of its expressions: the
-    /// called subroutine, loop variables, assigned labels, entries.
+    /// called subroutine, loop variables, variables in clauses of OpenMP, assigned labels, entries.
     pub fn for_each_own_symbol_mut(&mut self, f: &mut dyn FnMut(&mut SymId)) {
         match &mut self.kind {
             StmtKind::Call(s, _) | StmtKind::AssignedGoto(s, _) | StmtKind::AssignLabel(_, s) => {
@@ -432,6 +440,9 @@ impl Stmt {
                 if let DoControl::Count { var, .. } = control {
                     f(var);
                 }
+                d.parallel_mut()
+                    .into_iter()
+                    .for_each(|p| p.for_each_symbol_mut(f));
             }
             StmtKind::Entry(e) => {
                 let Entry { name, args } = &mut **e;
@@ -467,6 +478,7 @@ impl Stmt {
                 if let DoControl::Count { var, .. } = &d.control {
                     f(*var);
                 }
+                d.parallel().iter().for_each(|p| p.for_each_symbol(f));
             }
             StmtKind::Entry(e) => {
                 f(e.name);

@@ -121,10 +121,13 @@ impl Writer<'_> {
             end_span,
             directive: mark,
         } = d;
-        if let Some(mark) = mark
-            && mark.kind != LoopDirectiveKind::Replayed
-        {
-            self.comment(&format!("farfel: {}", mark.kind));
+        match mark.as_ref().map(|m| &m.kind) {
+            None | Some(LoopDirectiveKind::Replayed) => {}
+            Some(LoopDirectiveKind::Parallel(clauses)) => {
+                let text = super::openmp::directive(scope, clauses);
+                self.comment(&text);
+            }
+            Some(kind) => self.comment(&format!("farfel: {kind}")),
         }
         self.statement(label, span, |l| {
             if let Some(name) = name {

@@ -11,6 +11,7 @@
 //! | `line` | one statement on as many lines as it needs, in both forms |
 //! | `writer` | the whole text: indentation, labels, comments, line markers |
 //! | `directive` | directives, `C$OMP …`, on as many lines as they need |
+//! | `openmp` | the directive before a parallel loop |
 //! | `scope` | the name of a symbol in the text |
 //! | `expr` | expressions |
 //! | `spec` | specification statements |
@@ -22,6 +23,7 @@ mod blocks;
 mod directive;
 mod expr;
 mod line;
+mod openmp;
 mod scope;
 mod spec;
 mod stmt;

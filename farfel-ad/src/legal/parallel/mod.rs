@@ -1,0 +1,682 @@
+//! Moves the bodies of parallel loops of OpenMP into subroutines.
+//!
+//! ```text
+//! !$OMP PARALLEL DO PRIVATE(T)           !$OMP PARALLEL DO
+//!       DO I = 1, N                            DO I = 1, N
+//!         T = SIN(X(I))                  →       CALL F_P_G1(I, X, Y)
+//!         Y(I) = T*X(I)                        END DO
+//!       END DO
+//! ```
+//!
+//! Private variables become local variables of the subroutine. So do their derivatives, the tape of
+//! an iteration, and all variables that differentiation adds: each call has its own, and nothing has
+//! to be said about them in clauses. The adjoint of the loop is a loop of calls of the subroutine
+//! with both sweeps ([`crate::reverse`]): iterations of a parallel loop do not depend on each other,
+//! so each can be executed once more and reversed immediately, in any order.
+//!
+//! The loops remember which shared variables are updated by ATOMIC, and of which no two iterations
+//! access the same element (`disjoint`). [`crate::parallel`] decides with this what the adjoints of
+//! shared variables need.
+//!
+//! If this is not possible, the loop loses its directive in the derivative, which is then
+//! sequential, and a warning says why. All other directives of OpenMP are removed from what is
+//! differentiated.
+//!
+//! Sources: J. Hückelheim and L. Hascoët, *Source-to-source automatic differentiation of OpenMP
+//! parallel loops*, ACM TOMS 48(1), 2022.
+
+mod disjoint;
+pub(crate) mod sums;
+
+use super::regions;
+use farfel_lang::Span;
+use farfel_lang::callgraph::CallGraph;
+use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::effects::Assigned;
+use farfel_lang::ir::build::{binary, paren};
+use farfel_lang::ir::{
+    Arg, Attribute, BinOp, Block, Class, Do, DoControl, DoEnd, Expr, Name, Parallel, Program,
+    Reduction, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind,
+    for_each_symbol, unused_name, walk_block, walk_block_mut,
+};
+use farfel_lang::openmp;
+use farfel_lang::storage::{UnitStorage, constant};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Whether a unit that is reachable from the heads has directives of OpenMP.
+pub(crate) fn has_directives(program: &Program, heads: &[&str]) -> bool {
+    reached(program, heads).any(|i| unit_has_directives(&program.units[i]))
+}
+
+fn reached<'p>(program: &'p Program, heads: &[&str]) -> impl Iterator<Item = usize> + use<'p> {
+    let graph = CallGraph::of(program);
+    let heads: Vec<usize> = heads.iter().filter_map(|h| graph.index(h)).collect();
+    let found: BTreeSet<usize> = graph.reached(heads).into_iter().collect();
+    found.into_iter().filter(|i| *i < program.units.len())
+}
+
+fn unit_has_directives(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= match &s.kind {
+            StmtKind::Comment(text) => openmp::is_directive(text),
+            StmtKind::Do(d) => d.parallel().is_some(),
+            _ => false,
+        };
+    });
+    found
+}
+
+/// Whether a unit has directives that say more about its statements than that loops are parallel.
+fn synchronizes(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Comment(text) = &s.kind {
+            found |= openmp::is_directive(text);
+        }
+    });
+    let mut specs = unit.specs.iter();
+    found |= specs.any(|s| matches!(&s.kind, SpecKind::Comment(c) if openmp::is_directive(c)));
+    found
+}
+
+/// Outlines the bodies of the parallel loops below the heads, and removes all other directives. The
+/// names of the new subroutines end in `suffix`.
+pub(crate) fn with_called_bodies(
+    program: &mut Program,
+    heads: &[&str],
+    suffix: &str,
+    warnings: &mut Vec<Diagnostic>,
+) {
+    let mut taken: HashSet<Name> = HashSet::new();
+    for u in &program.units {
+        taken.insert(u.name.clone());
+        for (_, s) in u.symbols.iter() {
+            taken.insert(s.name.clone());
+            if let StorageClass::Common(block) = &s.storage_class {
+                taken.insert(block.clone());
+            }
+        }
+    }
+    let graph = CallGraph::of(program);
+    let synchronizing: Vec<usize> = (0..program.units.len())
+        .filter(|i| synchronizes(&program.units[*i]))
+        .collect();
+    // The units that reach such a unit.
+    let synchronizing: HashSet<Name> = (0..program.units.len())
+        .filter(|i| {
+            graph
+                .reached([*i])
+                .iter()
+                .any(|r| synchronizing.contains(r))
+        })
+        .map(|i| program.units[i].name.clone())
+        .collect();
+    let scalars: HashMap<Name, Vec<bool>> = (program.units.iter())
+        .map(|u| {
+            let scalar = |a: &Arg| a.sym().is_some_and(|s| !u.symbols[s].is_array());
+            (u.name.clone(), u.args.iter().map(scalar).collect())
+        })
+        .collect();
+    let assigned = Assigned::of(program);
+    let mut new = Vec::new();
+    for i in reached(program, heads).collect::<Vec<_>>() {
+        let unit = &mut program.units[i];
+        if !unit_has_directives(unit) {
+            continue;
+        }
+        let changing = assigned.in_unit(unit);
+        let mut body = std::mem::take(&mut unit.body);
+        let mut outliner = Outliner {
+            unit,
+            assigned: &assigned,
+            changing,
+            synchronizing: &synchronizing,
+            scalars: &scalars,
+            suffix,
+            taken: &mut taken,
+            new: &mut new,
+            warnings,
+        };
+        outliner.block(&mut body);
+        openmp::remove(&mut body);
+        program.units[i].body = body;
+    }
+    program.units.append(&mut new);
+}
+
+/// The warning that the derivative of a loop is sequential.
+pub(crate) fn sequential_loop(span: Span, why: &str) -> Diagnostic {
+    let message = format!("the derivative of this loop is not parallel: {why}");
+    Diagnostic::warning(&rules::OPENMP, span, message)
+}
+
+/// Warnings about directives below some heads that derivatives do not follow, one for each unit.
+pub(crate) fn warnings_of_directives(program: &Program, heads: &[&str]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for i in reached(program, heads) {
+        let mut first: Option<(Span, &str)> = None;
+        walk_block(&program.units[i].body, &mut |s| {
+            if let StmtKind::Comment(text) = &s.kind
+                && openmp::is_directive(text)
+                && !openmp::is_atomic(text)
+            {
+                first.get_or_insert((s.span, text));
+            }
+        });
+        let Some((span, text)) = first else { continue };
+        found.push(match openmp::is_conditional(text) {
+            true => Diagnostic::warning(
+                &rules::OPENMP,
+                span,
+                "derivatives are those of the program without this statement",
+            )
+            .help("leave the `!$` out, if the statement matters for derivatives"),
+            false => Diagnostic::warning(
+                &rules::OPENMP,
+                span,
+                "derivatives do not follow this directive: they are computed by one thread",
+            )
+            .help("PARALLEL DO, and PARALLEL around DO loops only, are kept in derivatives"),
+        });
+    }
+    found
+}
+
+struct Outliner<'u> {
+    unit: &'u mut Unit,
+    assigned: &'u Assigned,
+    /// The variables that the unit assigns.
+    changing: HashSet<SymId>,
+    /// The units that have, or reach, other directives.
+    synchronizing: &'u HashSet<Name>,
+    /// Which arguments of units are scalars.
+    scalars: &'u HashMap<Name, Vec<bool>>,
+    suffix: &'u str,
+    taken: &'u mut HashSet<Name>,
+    new: &'u mut Vec<Unit>,
+    warnings: &'u mut Vec<Diagnostic>,
+}
+
+/// Why a body cannot be outlined.
+type Reason = String;
+
+impl Outliner<'_> {
+    fn block(&mut self, block: &mut Block) {
+        for s in block.iter_mut() {
+            let span = s.span;
+            let is_parallel = matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
+            if !is_parallel {
+                for b in s.blocks_mut() {
+                    self.block(b);
+                }
+                continue;
+            }
+            let StmtKind::Do(d) = &mut s.kind else {
+                continue;
+            };
+            let at = d.directive.as_ref().map_or(span, |m| m.span);
+            if let Err(why) = self.parallel_loop(d, span) {
+                d.directive = None;
+                openmp::remove(&mut d.body);
+                let inner = |s: &mut Stmt| {
+                    if let StmtKind::Do(d) = &mut s.kind
+                        && d.parallel().is_some()
+                    {
+                        d.directive = None;
+                    }
+                };
+                walk_block_mut(&mut d.body, &mut { inner });
+                self.warnings.push(sequential_loop(at, &why));
+            }
+        }
+    }
+
+    /// Replaces the body of a parallel loop by a call.
+    fn parallel_loop(&mut self, d: &mut Do, span: Span) -> Result<(), Reason> {
+        let parallel = d.parallel().ok_or_else(String::new)?.clone();
+        let DoControl::Count {
+            var,
+            from,
+            to,
+            step,
+        } = &d.control
+        else {
+            return Err("the number of its iterations is not known".to_owned());
+        };
+        if parallel.reverse || !parallel.atomic.is_empty() {
+            return Err("it is an adjoint already".to_owned());
+        }
+        let mut body = d.body.clone();
+        let inner = |s: &mut Stmt| {
+            if let StmtKind::Do(d) = &mut s.kind
+                && d.parallel().is_some()
+            {
+                d.directive = None;
+            }
+        };
+        walk_block_mut(&mut body, &mut { inner });
+        let atomic = self.take_atomics(&mut body, &parallel)?;
+        self.plain(&mut body)?;
+        let assigned = self.assigned.in_block(self.unit, &body);
+        self.reductions(&body, &parallel)?;
+        self.check_lists(&parallel, &assigned, &atomic)?;
+        let step_value = match step {
+            None => Some(1),
+            Some(s) => constant::integer(self.unit, s),
+        };
+        let bounds = [from, to];
+        let disjoint = disjoint::disjoint(&disjoint::LoopBody {
+            unit: self.unit,
+            body: &body,
+            var: *var,
+            step: step_value,
+            shared: &parallel.shared,
+            first_private: &parallel.first_private,
+            atomic: &atomic,
+            assigned: &assigned,
+            scalars: self.scalars,
+        });
+        let last = match parallel.last_private.is_empty() {
+            true => None,
+            false => Some(last_value(bounds, step.as_ref(), step_value)),
+        };
+        let call = self.outline(body, *var, &parallel, &assigned, last, span)?;
+        let mut clauses = parallel;
+        // The subroutine assigns LASTPRIVATE variables in the last iteration only.
+        let last_private = std::mem::take(&mut clauses.last_private);
+        let passed: Vec<SymId> = call.1.iter().filter_map(Expr::base).collect();
+        let reduced: Vec<SymId> = clauses.reductions.iter().map(|(_, s)| *s).collect();
+        clauses.shared = passed;
+        clauses.shared.retain(|s| s != var && !reduced.contains(s));
+        for (s, symbol) in self.unit.symbols.iter() {
+            let common = matches!(symbol.storage_class, StorageClass::Common(_));
+            if common && d.parallel().is_some_and(|p| p.shared.contains(&s)) {
+                clauses.shared.push(s);
+            }
+        }
+        clauses.private = vec![*var];
+        clauses.first_private.clear();
+        clauses.collapse = 1;
+        clauses.atomic = atomic.into_iter().collect();
+        clauses.disjoint = disjoint;
+        clauses.disjoint.extend(last_private);
+        let (callee, args) = call;
+        d.body = vec![Stmt::call(callee, args, span)];
+        d.end = DoEnd::EndDo(None);
+        if let Some(p) = d.parallel_mut() {
+            *p = clauses;
+        }
+        Ok(())
+    }
+
+    /// Removes the ATOMIC directives of a body. Returns the variables that they are about.
+    fn take_atomics(
+        &self,
+        body: &mut Block,
+        parallel: &Parallel,
+    ) -> Result<BTreeSet<SymId>, Reason> {
+        let mut found = BTreeSet::new();
+        self.take_atomics_in(body, &mut found)?;
+        for s in &found {
+            if !parallel.shared.contains(s) {
+                return Err(format!(
+                    "ATOMIC is about {}, which is not shared",
+                    self.unit.symbols[*s].name
+                ));
+            }
+            if !sums::only_updates(body, *s) {
+                return Err(format!(
+                    "{} is used otherwise than in updates by ATOMIC",
+                    self.unit.symbols[*s].name
+                ));
+            }
+        }
+        Ok(found)
+    }
+
+    fn take_atomics_in(
+        &self,
+        block: &mut Block,
+        found: &mut BTreeSet<SymId>,
+    ) -> Result<(), Reason> {
+        let mut out: Block = Vec::with_capacity(block.len());
+        let mut stmts = std::mem::take(block).into_iter().peekable();
+        while let Some(mut s) = stmts.next() {
+            match &s.kind {
+                StmtKind::Comment(text) if openmp::is_atomic(text) => {
+                    let target = stmts.peek().and_then(|s| match &s.kind {
+                        StmtKind::Assign(target, _) if sums::is_update(s) => target.base(),
+                        _ => None,
+                    });
+                    let Some(target) = target else {
+                        return Err("ATOMIC is about a statement that is not a sum".to_owned());
+                    };
+                    found.insert(target);
+                    continue;
+                }
+                StmtKind::Comment(text) if openmp::is_directive(text) => {
+                    return Err(format!("it contains `!{}`", text.text.trim()));
+                }
+                _ => {}
+            }
+            for b in s.blocks_mut() {
+                self.take_atomics_in(b, found)?;
+            }
+            out.push(s);
+        }
+        *block = out;
+        Ok(())
+    }
+
+    /// Checks that a body has only statements that a subroutine can have; CYCLE becomes RETURN.
+    fn plain(&self, body: &mut Block) -> Result<(), Reason> {
+        self.cycles(body)?;
+        let mut reason = None;
+        let mut labels = HashSet::new();
+        let mut jumps = Vec::new();
+        walk_block(body, &mut |s| {
+            labels.extend(s.label);
+            jumps.extend(s.kind.jumps());
+            let what = match &s.kind {
+                StmtKind::Io(_) | StmtKind::Format(_) => "it has input or output",
+                StmtKind::Allocation(_) => "it allocates arrays",
+                StmtKind::AssignedGoto(..) | StmtKind::AssignLabel(..) => "it assigns labels",
+                StmtKind::Entry(_) => "it has an ENTRY",
+                StmtKind::Ad(_) => "it has an AD block",
+                StmtKind::Stop(_) | StmtKind::Pause(_) => "it may end the program",
+                StmtKind::Cycle(Some(_)) | StmtKind::Exit(Some(_)) => "it leaves a named loop",
+                _ => return,
+            };
+            reason.get_or_insert(what);
+        });
+        if let Some(what) = reason {
+            return Err(what.to_owned());
+        }
+        if jumps.iter().any(|l| !labels.contains(l)) {
+            return Err("it jumps out of the loop".to_owned());
+        }
+        for s in called(self.unit, body) {
+            if self.synchronizing.contains(&s) {
+                return Err(format!("{s} has directives of OpenMP"));
+            }
+        }
+        Ok(())
+    }
+
+    fn cycles(&self, block: &mut Block) -> Result<(), Reason> {
+        for s in block {
+            match &mut s.kind {
+                StmtKind::Return(_) => return Err("it has a RETURN".to_owned()),
+                StmtKind::Cycle(None) => s.kind = StmtKind::Return(None),
+                StmtKind::Exit(None) => return Err("it has an EXIT".to_owned()),
+                // CYCLE and EXIT are about these.
+                StmtKind::Do(_) => {}
+                StmtKind::LogicalIf(_, inner) => {
+                    let mut one = vec![(**inner).clone()];
+                    self.cycles(&mut one)?;
+                    **inner = one.remove(0);
+                }
+                _ => {
+                    for b in s.blocks_mut() {
+                        self.cycles(b)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that sums are used only as such.
+    fn reductions(&self, body: &Block, parallel: &Parallel) -> Result<(), Reason> {
+        for (op, s) in &parallel.reductions {
+            let symbol = &self.unit.symbols[*s];
+            let matters = openmp::is_differentiable(self.unit, *s);
+            if matters && *op == Reduction::Add && !sums::only_updates(body, *s) {
+                return Err(format!(
+                    "{} is used otherwise than in {} = {} + …",
+                    symbol.name, symbol.name, symbol.name
+                ));
+            }
+            if matches!(symbol.storage_class, StorageClass::Common(_)) {
+                return Err(format!("{} is in COMMON", symbol.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what the clauses say about variables.
+    fn check_lists(
+        &self,
+        parallel: &Parallel,
+        assigned: &HashSet<SymId>,
+        atomic: &BTreeSet<SymId>,
+    ) -> Result<(), Reason> {
+        let name = |s: SymId| &self.unit.symbols[s].name;
+        let storage = UnitStorage::of(self.unit);
+        for s in &parallel.first_private {
+            if assigned.contains(s) {
+                return Err(format!(
+                    "{} is FIRSTPRIVATE, and the loop changes it",
+                    name(*s)
+                ));
+            }
+        }
+        for s in &parallel.last_private {
+            let symbol = &self.unit.symbols[*s];
+            if symbol.is_array() || symbol.ty == Some(Type::Character) {
+                return Err(format!("{} is LASTPRIVATE and not a number", name(*s)));
+            }
+        }
+        for s in &parallel.shared {
+            let symbol = &self.unit.symbols[*s];
+            let passed = !matches!(symbol.storage_class, StorageClass::Common(_));
+            if passed && assigned.contains(s) && !symbol.is_array() && !atomic.contains(s) {
+                return Err(format!(
+                    "all iterations may assign {}, which they share",
+                    name(*s)
+                ));
+            }
+        }
+        let own = parallel.private.iter().chain(&parallel.last_private);
+        for s in own {
+            if matches!(self.unit.symbols[*s].storage_class, StorageClass::Common(_)) {
+                return Err(format!("{} is private and in COMMON", name(*s)));
+            }
+        }
+        let mut all = Vec::new();
+        parallel.for_each_symbol(&mut |s| all.push(s));
+        for s in all {
+            if storage.overlapping(s).any(|o| o != s) {
+                return Err(format!("{} shares storage by EQUIVALENCE", name(s)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a subroutine of a body. Returns its symbol and the arguments of its call.
+    fn outline(
+        &mut self,
+        mut body: Block,
+        var: SymId,
+        parallel: &Parallel,
+        assigned: &HashSet<SymId>,
+        last: Option<Expr>,
+        span: Span,
+    ) -> Result<(SymId, Vec<Expr>), Reason> {
+        let own: HashSet<SymId> = parallel
+            .private
+            .iter()
+            .chain(&parallel.last_private)
+            .copied()
+            .filter(|s| *s != var)
+            .collect();
+        let mut needed = self.needed(&body, &own, assigned)?;
+        needed.remove(&var);
+        let mut names = self.unit.symbols.clone();
+        let wanted = format!("{}_P{}", self.unit.name, self.suffix);
+        let name = unused_name(&wanted, &|n| self.taken.contains(n));
+        self.taken.insert(name.clone());
+        // LASTPRIVATE variables are local, and assigned to an argument at the end.
+        let mut new = self.unit.clone();
+        let mut renamed: Vec<(SymId, SymId)> = Vec::new();
+        for s in &parallel.last_private {
+            let of = &self.unit.symbols[*s];
+            let mut symbol = Symbol::variable(
+                names.unused(&of.name, &|_| false),
+                of.ty.unwrap_or(Type::REAL),
+                of.span,
+            );
+            symbol.typed = true;
+            names.add(symbol.clone());
+            renamed.push((*s, new.symbols.add(symbol)));
+            needed.insert(*s);
+        }
+        farfel_lang::ir::for_each_symbol_mut(&mut body, &mut |s| {
+            if let Some((_, own)) = renamed.iter().find(|(of, _)| of == s) {
+                *s = *own;
+            }
+        });
+        let mut args = vec![Expr::var(var, span)];
+        args.extend(needed.iter().map(|s| Expr::var(*s, span)));
+        new.kind = UnitKind::Subroutine;
+        new.name = name.clone();
+        new.span = span;
+        new.comments = vec![format!(
+            " One iteration of a parallel loop of {}",
+            self.unit.name
+        )];
+        new.remarks = Default::default();
+        new.result = None;
+        new.typed_header = false;
+        new.args = [var]
+            .iter()
+            .chain(&needed)
+            .map(|s| Arg::Dummy(*s))
+            .collect();
+        if let Some(last) = last {
+            let mut symbol =
+                Symbol::variable(new.symbols.unused("LAST", &|_| false), Type::INTEGER, span);
+            symbol.ty = self.unit.symbols[var].ty;
+            symbol.typed = true;
+            symbol.storage_class = StorageClass::Dummy;
+            let s = new.symbols.add(symbol);
+            new.declare(s);
+            new.args.push(Arg::Dummy(s));
+            args.push(paren(last));
+            let is_last = binary(BinOp::Eq, Expr::var(var, span), Expr::var(s, span));
+            let assign = |(of, own): &(SymId, SymId)| {
+                Stmt::assign(Expr::var(*of, span), Expr::var(*own, span), span)
+            };
+            let assign = renamed.iter().map(assign).collect();
+            body.push(Stmt::branches(vec![(is_last, assign)], None, span));
+        }
+        new.body = body;
+        let mut dummies = needed.clone();
+        dummies.insert(var);
+        regions::declarations(&mut new, &dummies, None);
+        for (_, own) in &renamed {
+            new.declare(*own);
+        }
+        self.new.push(new);
+        let symbol = Symbol {
+            class: Class::Subroutine,
+            storage_class: StorageClass::Global,
+            ..Symbol::new(name, span)
+        };
+        Ok((self.unit.symbols.add(symbol), args))
+    }
+
+    /// Returns the variables and procedures that a body needs as arguments.
+    fn needed(
+        &self,
+        body: &[Stmt],
+        own: &HashSet<SymId>,
+        assigned: &HashSet<SymId>,
+    ) -> Result<BTreeSet<SymId>, Reason> {
+        let unit = &*self.unit;
+        let mut open: Vec<SymId> = Vec::new();
+        for_each_symbol(body, &mut |s| open.push(s));
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        while let Some(s) = open.pop() {
+            if !seen.insert(s) {
+                continue;
+            }
+            let symbol = &unit.symbols[s];
+            match &symbol.class {
+                Class::Variable => {}
+                Class::StatementFunction(dummies, value) => {
+                    value.for_each_symbol(&mut |s| {
+                        open.extend((!dummies.contains(&s)).then_some(s));
+                    });
+                    continue;
+                }
+                c if c.is_procedure() && symbol.storage_class == StorageClass::Dummy => {
+                    found.insert(s);
+                    continue;
+                }
+                _ => continue,
+            }
+            let name = &symbol.name;
+            if matches!(
+                symbol.storage_class,
+                StorageClass::Pointee(_) | StorageClass::Host(_)
+            ) || symbol.has(Attribute::Allocatable)
+                || symbol.has(Attribute::Optional)
+                || symbol.is_assumed_shape()
+            {
+                return Err(format!("{name} cannot be passed to a subroutine"));
+            }
+            let bounds = symbol
+                .dims
+                .iter()
+                .flat_map(|d| d.lower.iter().chain(&d.upper));
+            let mut changes = false;
+            for e in bounds.chain(&symbol.length) {
+                e.for_each_symbol(&mut |x| {
+                    open.push(x);
+                    changes |= self.changing.contains(&x) || assigned.contains(&x);
+                });
+            }
+            if changes {
+                return Err(format!("the bounds of {name} change"));
+            }
+            if own.contains(&s) {
+                continue;
+            }
+            if !matches!(symbol.storage_class, StorageClass::Common(_)) {
+                found.insert(s);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The value of a loop variable in the last iteration.
+fn last_value([from, to]: [&Expr; 2], step: Option<&Expr>, known: Option<i64>) -> Expr {
+    match (step, known) {
+        (None, _) | (_, Some(1 | -1)) => to.clone(),
+        (Some(step), _) => {
+            let length = binary(BinOp::Sub, to.clone(), paren(from.clone()));
+            let steps = paren(binary(BinOp::Div, paren(length), paren(step.clone())));
+            binary(
+                BinOp::Add,
+                from.clone(),
+                binary(BinOp::Mul, steps, paren(step.clone())),
+            )
+        }
+    }
+}
+
+/// The top-level procedures that a block refers to.
+fn called(unit: &Unit, body: &[Stmt]) -> BTreeSet<Name> {
+    let mut found = BTreeSet::new();
+    for_each_symbol(body, &mut |s| {
+        let s = &unit.symbols[s];
+        if s.storage_class == StorageClass::Global && s.class.is_procedure() {
+            found.insert(s.name.clone());
+        }
+    });
+    found
+}

@@ -1,0 +1,556 @@
+//! Parallel loops of OpenMP.
+//!
+//! For the parser, directives are comments, and sequential programs treat them so. [`read`] makes
+//! `!$OMP PARALLEL DO`, and PARALLEL regions that consist of DO loops, parts of these loops
+//! ([`Parallel`]), so that passes can follow the variables in their clauses. All other directives
+//! stay comments; derivatives are made as if these were not there ([`is_directive`]).
+//!
+//! Source: OpenMP Application Programming Interface 5.0, sections 2.9.2 and 2.19.
+
+use crate::diagnostic::{Diagnostic, rules};
+use crate::ir::{
+    Attribute, Block, Do, DoControl, Expr, ExprKind, LoopDirective, LoopDirectiveKind, Parallel,
+    Program, Reduction, Schedule, SpecKind, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
+    for_each_symbol, walk_block, walk_block_mut,
+};
+use crate::source::{Sources, Span};
+use crate::syntax::{Form, NoIncludes, parse};
+use std::collections::HashSet;
+
+/// Returns the words of a directive of OpenMP in a comment, in upper case.
+fn words(comment: &str) -> Option<String> {
+    let text = comment.trim_start();
+    let sentinel = text.get(..4)?;
+    let rest = text.get(4..)?;
+    let found = sentinel.eq_ignore_ascii_case("$OMP") && rest.starts_with([' ', '\t']);
+    found.then(|| rest.trim().to_ascii_uppercase())
+}
+
+/// Whether a comment is a directive of OpenMP, or a statement that only compilers with OpenMP see.
+pub fn is_directive(comment: &str) -> bool {
+    words(comment).is_some() || is_conditional(comment)
+}
+
+/// Whether a comment is a statement that only compilers with OpenMP see (`!$ N = 4`).
+pub fn is_conditional(comment: &str) -> bool {
+    comment.starts_with("$ ")
+}
+
+/// Whether a comment is `$OMP ATOMIC`, of a statement that updates a variable.
+pub fn is_atomic(comment: &str) -> bool {
+    words(comment).is_some_and(|w| w == "ATOMIC" || w == "ATOMIC UPDATE")
+}
+
+/// Makes the parallel loops of a resolved program from their directives.
+///
+/// Units with AD blocks keep no other directives: these blocks use variables of which the directives
+/// do not say who shares them. A warning says so.
+pub fn read(program: &mut Program) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    for unit in &mut program.units {
+        read_unit(unit, &mut warnings);
+    }
+    warnings
+}
+
+fn read_unit(unit: &mut Unit, warnings: &mut Vec<Diagnostic>) {
+    take_from_declarations(unit);
+    let reader = Reader {
+        unit,
+        thread_private: thread_private(unit),
+    };
+    let mut body = unit.body.clone();
+    reader.block(&mut body);
+    unit.body = body;
+    let mut blocks = false;
+    walk_block(&unit.body, &mut |s| {
+        blocks |= matches!(s.kind, StmtKind::Ad(_))
+    });
+    if blocks && let Some(span) = remove(&mut unit.body) {
+        warnings.push(
+            Diagnostic::warning(
+                &rules::OPENMP,
+                span,
+                "this directive is ignored, because the unit has AD blocks",
+            )
+            .help("only PARALLEL DO may enclose or precede AD blocks; call a subprogram that has the other directives"),
+        );
+    }
+    for nested in &mut unit.nested {
+        read_unit(nested, warnings);
+    }
+}
+
+/// Removes the directives that are comments. Returns the position of the first one.
+pub fn remove(block: &mut Block) -> Option<Span> {
+    let mut first = None;
+    block.retain_mut(|s| {
+        if let StmtKind::Comment(text) = &s.kind
+            && is_directive(text)
+        {
+            first.get_or_insert(s.span);
+            return false;
+        }
+        for b in s.blocks_mut() {
+            let found = remove(b);
+            first = first.or(found);
+        }
+        true
+    });
+    first
+}
+
+/// Moves directives that precede the first statement from the declarations to the statements.
+fn take_from_declarations(unit: &mut Unit) {
+    let comment = |s: &crate::ir::Spec| match &s.kind {
+        SpecKind::Comment(text) => Some(words(text)),
+        _ => None,
+    };
+    let run = unit.specs.iter().rev().take_while(|s| comment(s).is_some());
+    let start = unit.specs.len() - run.count();
+    let executes = |w: &str| !w.starts_with("THREADPRIVATE") && !w.starts_with("DECLARE");
+    let first = (start..unit.specs.len()).find(|i| {
+        comment(&unit.specs[*i])
+            .flatten()
+            .is_some_and(|w| executes(&w))
+    });
+    let Some(first) = first else { return };
+    let moved = unit.specs.split_off(first).into_iter();
+    let moved = moved.filter_map(|s| match s.kind {
+        SpecKind::Comment(text) => Some(Stmt::new(StmtKind::Comment(text), s.span)),
+        _ => None,
+    });
+    let mut body: Block = moved.collect();
+    body.append(&mut unit.body);
+    unit.body = body;
+    unit.number();
+}
+
+/// The variables of which each thread has its own by THREADPRIVATE.
+pub fn thread_private(unit: &Unit) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    for spec in &unit.specs {
+        let SpecKind::Comment(text) = &spec.kind else {
+            continue;
+        };
+        let Some(list) =
+            words(text).and_then(|w| Some(w.strip_prefix("THREADPRIVATE")?.to_owned()))
+        else {
+            continue;
+        };
+        let items = list.trim().trim_start_matches('(').trim_end_matches(')');
+        for item in items.split(',').map(str::trim) {
+            match item.strip_prefix('/').and_then(|i| i.strip_suffix('/')) {
+                Some(block) => found.extend(unit.symbols.iter().filter_map(|(id, s)| {
+                    let own =
+                        matches!(&s.storage_class, StorageClass::Common(b) if *b == *block.trim());
+                    own.then_some(id)
+                })),
+                None => found.extend(unit.symbols.find(item)),
+            }
+        }
+    }
+    found
+}
+
+struct Reader<'a> {
+    unit: &'a Unit,
+    thread_private: HashSet<SymId>,
+}
+
+/// A clause: its name and what is in its parentheses.
+type Clause = (String, Option<String>);
+
+impl Reader<'_> {
+    fn block(&self, block: &mut Block) {
+        for s in block.iter_mut() {
+            s.blocks_mut().into_iter().for_each(|b| self.block(b));
+        }
+        let mut i = 0;
+        while i < block.len() {
+            let Some(directive) = comment_words(&block[i]) else {
+                i += 1;
+                continue;
+            };
+            let made = if let Some(rest) = strip_words(&directive, &["PARALLEL", "DO"]) {
+                self.parallel_do(block, i, rest)
+            } else if let Some(rest) = strip_words(&directive, &["PARALLEL"])
+                .filter(|r| !r.starts_with("SECTIONS") && !r.starts_with("WORKSHARE"))
+            {
+                self.region(block, i, rest)
+            } else {
+                None
+            };
+            i = made.unwrap_or(i + 1);
+        }
+    }
+
+    /// Reads the loop of `PARALLEL DO` at `at`. Returns where to continue.
+    fn parallel_do(&self, block: &mut Block, at: usize, clauses: &str) -> Option<usize> {
+        let clauses = clauses_of(clauses)?;
+        let loop_at = self.attach(block, at, &clauses)?;
+        if let Some(words) = block.get(loop_at + 1).and_then(comment_words)
+            && strip_words(&words, &["END", "PARALLEL", "DO"]).is_some()
+        {
+            block.remove(loop_at + 1);
+        }
+        block.remove(at);
+        Some(loop_at)
+    }
+
+    /// Reads a PARALLEL region that consists of DO loops.
+    fn region(&self, block: &mut Block, at: usize, clauses: &str) -> Option<usize> {
+        let around = clauses_of(clauses)?;
+        let mut made = block.clone();
+        made.remove(at);
+        let mut i = at;
+        let mut loops = 0;
+        loop {
+            let s = made.get(i)?;
+            let Some(words) = comment_words(s) else {
+                match s.kind {
+                    StmtKind::Comment(_) => i += 1,
+                    _ => return None,
+                }
+                continue;
+            };
+            if strip_words(&words, &["END", "PARALLEL"]).is_some() {
+                made.remove(i);
+                break;
+            }
+            let rest = strip_words(&words, &["DO"])?;
+            let mut all = around.clone();
+            all.extend(clauses_of(rest)?);
+            i = self.attach(&mut made, i, &all)?;
+            made.remove(i - 1);
+            if let Some(words) = made.get(i).and_then(comment_words)
+                && strip_words(&words, &["END", "DO"]).is_some()
+            {
+                made.remove(i);
+            }
+            loops += 1;
+        }
+        if loops == 0 {
+            return None;
+        }
+        *block = made;
+        Some(i)
+    }
+
+    /// Gives the loop after a directive its clauses. Returns the place of the loop.
+    fn attach(&self, block: &mut Block, at: usize, clauses: &[Clause]) -> Option<usize> {
+        let span = block[at].span;
+        let plain = |s: &Stmt| matches!(s.kind, StmtKind::Comment(_)) && comment_words(s).is_none();
+        let loop_at = at + 1 + block[at + 1..].iter().take_while(|s| plain(s)).count();
+        let StmtKind::Do(d) = &mut block.get_mut(loop_at)?.kind else {
+            return None;
+        };
+        if d.directive.is_some() {
+            return None;
+        }
+        let parallel = self.parallel(d, clauses)?;
+        d.directive = Some(Box::new(LoopDirective {
+            kind: LoopDirectiveKind::Parallel(Box::new(parallel)),
+            span,
+        }));
+        Some(loop_at)
+    }
+
+    /// Returns what the clauses say about a loop; `None` if that cannot be expressed.
+    fn parallel(&self, d: &Do, clauses: &[Clause]) -> Option<Parallel> {
+        let DoControl::Count { var, .. } = d.control else {
+            return None;
+        };
+        let mut parallel = Parallel {
+            collapse: 1,
+            ..Parallel::default()
+        };
+        let mut default = "SHARED".to_owned();
+        for (name, contents) in clauses {
+            let contents = contents.as_deref();
+            match name.as_str() {
+                "PRIVATE" => parallel.private.extend(self.variables(contents?)?),
+                "FIRSTPRIVATE" => parallel.first_private.extend(self.variables(contents?)?),
+                "LASTPRIVATE" => parallel.last_private.extend(self.variables(contents?)?),
+                "SHARED" => parallel.shared.extend(self.variables(contents?)?),
+                "DEFAULT" => default = contents?.to_owned(),
+                "REDUCTION" => {
+                    let (op, list) = contents?.split_once(':')?;
+                    let op = match op.trim() {
+                        "+" => Reduction::Add,
+                        "*" => Reduction::Multiply,
+                        "MAX" => Reduction::Max,
+                        "MIN" => Reduction::Min,
+                        ".AND." => Reduction::And,
+                        ".OR." => Reduction::Or,
+                        _ => return None,
+                    };
+                    let list = self.variables(list)?;
+                    parallel
+                        .reductions
+                        .extend(list.into_iter().map(|s| (op, s)));
+                }
+                "SCHEDULE" => parallel.schedule = Some(self.schedule(contents?)?),
+                "NUM_THREADS" => parallel.threads = Some(self.expr(contents?)?),
+                "IF" => {
+                    let text = contents?.trim();
+                    let text = text.strip_prefix("PARALLEL").map_or(text, str::trim_start);
+                    let text = text.strip_prefix(':').unwrap_or(text);
+                    parallel.condition = Some(self.expr(text)?);
+                }
+                "COLLAPSE" => parallel.collapse = contents?.trim().parse().ok()?,
+                _ => return None,
+            }
+        }
+        self.classify(d, var, &default, &mut parallel)?;
+        Some(parallel)
+    }
+
+    /// Puts every variable of a loop into one of the lists.
+    fn classify(&self, d: &Do, var: SymId, default: &str, parallel: &mut Parallel) -> Option<()> {
+        let unit = self.unit;
+        let mut counters = vec![var];
+        walk_block(&d.body, &mut |s| {
+            if let StmtKind::Do(d) = &s.kind
+                && let DoControl::Count { var, .. } = d.control
+            {
+                counters.push(var);
+            }
+            s.for_each_own_expr(&mut |e| {
+                e.walk(&mut |e| {
+                    if let ExprKind::ImpliedDo(d) = &e.kind {
+                        counters.push(d.var);
+                    }
+                });
+            });
+        });
+        let mut all = counters.clone();
+        for_each_symbol(&d.body, &mut |s| all.push(s));
+        let mut seen = HashSet::new();
+        let mut ok = true;
+        for s in all {
+            if !seen.insert(s) || !unit.symbols[s].is_variable() {
+                continue;
+            }
+            ok &= !self.thread_private.contains(&s);
+            let listed = [
+                parallel.shared.contains(&s),
+                parallel.private.contains(&s),
+                parallel.first_private.contains(&s),
+                parallel.reduction(s).is_some(),
+            ];
+            match listed.iter().filter(|l| **l).count() {
+                0 if parallel.last_private.contains(&s) => parallel.private.push(s),
+                0 if counters.contains(&s) => parallel.private.push(s),
+                0 => match default.trim() {
+                    "SHARED" | "NONE" => parallel.shared.push(s),
+                    "PRIVATE" => parallel.private.push(s),
+                    "FIRSTPRIVATE" => parallel.first_private.push(s),
+                    _ => return None,
+                },
+                1 => {}
+                _ => return None,
+            }
+        }
+        // Those that the loop does not mention, too.
+        let unlisted: Vec<SymId> = (parallel.last_private.iter())
+            .filter(|s| !parallel.private.contains(s) && !parallel.first_private.contains(s))
+            .copied()
+            .collect();
+        parallel.private.extend(unlisted);
+        ok.then_some(())
+    }
+
+    fn variables(&self, list: &str) -> Option<Vec<SymId>> {
+        let one = |name: &str| {
+            let s = self.unit.symbols.find(name.trim())?;
+            self.unit.symbols[s].is_variable().then_some(s)
+        };
+        list.split(',').map(one).collect()
+    }
+
+    fn schedule(&self, text: &str) -> Option<Schedule> {
+        let (kind, chunk) = match text.split_once(',') {
+            Some((kind, chunk)) => (kind, Some(self.expr(chunk)?)),
+            None => (text, None),
+        };
+        let kinds = ["STATIC", "DYNAMIC", "GUIDED", "AUTO", "RUNTIME"];
+        let kind = kinds.into_iter().find(|k| *k == kind.trim())?;
+        Some(Schedule { kind, chunk })
+    }
+
+    /// Parses an expression of constants and scalar variables.
+    fn expr(&self, text: &str) -> Option<Expr> {
+        let mut sources = Sources::new();
+        let text = format!("subroutine clause\ncontinue\nx = {text}\nend\n");
+        let file = sources.add("clause", text);
+        let parsed = parse(&mut sources, file, Some(Form::Free), &mut NoIncludes);
+        if parsed.diagnostics.iter().any(Diagnostic::is_error) {
+            return None;
+        }
+        let [unit] = parsed.program.units.as_slice() else {
+            return None;
+        };
+        let value = unit.body.iter().find_map(|s| match &s.kind {
+            StmtKind::Assign(_, value) => Some(value.clone()),
+            _ => None,
+        });
+        let mut value = value?;
+        let mut ok = true;
+        value.rewrite(&mut |e| {
+            e.span = Span::NONE;
+            match &mut e.kind {
+                ExprKind::Var(s) => {
+                    let own = self.unit.symbols.find(&unit.symbols[*s].name);
+                    let own = own.filter(|s| {
+                        let symbol = &self.unit.symbols[*s];
+                        symbol.is_variable() && !symbol.is_array()
+                    });
+                    match own {
+                        Some(own) => *s = own,
+                        None => ok = false,
+                    }
+                }
+                ExprKind::Int(_)
+                | ExprKind::Logical(_)
+                | ExprKind::Unary(..)
+                | ExprKind::Binary(..)
+                | ExprKind::Paren(_) => {}
+                _ => ok = false,
+            }
+        });
+        ok.then_some(value)
+    }
+}
+
+/// Returns the words of the directive in a statement.
+fn comment_words(s: &Stmt) -> Option<String> {
+    match &s.kind {
+        StmtKind::Comment(text) => words(text),
+        _ => None,
+    }
+}
+
+/// Returns what follows some words.
+fn strip_words<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
+    let mut rest = text;
+    for (i, word) in words.iter().enumerate() {
+        rest = rest.trim_start().strip_prefix(word)?;
+        // Blanks between words may be missing: PARALLELDO, ENDDO.
+        if i + 1 == words.len() && rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        {
+            return None;
+        }
+    }
+    Some(rest.trim_start())
+}
+
+/// Divides a list of clauses.
+fn clauses_of(text: &str) -> Option<Vec<Clause>> {
+    let mut clauses = Vec::new();
+    let mut rest = text.trim_start_matches([' ', ',']);
+    while !rest.is_empty() {
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = rest.find(|c| !letter(c)).unwrap_or(rest.len());
+        if end == 0 {
+            return None;
+        }
+        let (name, after) = rest.split_at(end);
+        rest = after.trim_start();
+        let mut contents = None;
+        if rest.starts_with('(') {
+            let mut depth = 0;
+            let close = rest.char_indices().find(|(_, c)| {
+                depth += match c {
+                    '(' => 1,
+                    ')' => -1,
+                    _ => 0,
+                };
+                depth == 0
+            });
+            let (close, _) = close?;
+            contents = Some(rest[1..close].trim().to_owned());
+            rest = &rest[close + 1..];
+        }
+        clauses.push((name.to_owned(), contents));
+        rest = rest.trim_start_matches([' ', ',']);
+    }
+    Some(clauses)
+}
+
+/// Completes the clauses of parallel loops after passes have added variables to them: each thread
+/// gets its own of a variable that nothing else uses. If that is not possible, the loop is not
+/// parallel any more, and a warning says so.
+pub fn complete(program: &mut Program) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    for unit in &mut program.units {
+        let mut total = vec![0usize; unit.symbols.len()];
+        for_each_statement_symbol(&unit.body, &mut |s| total[s.0 as usize] += 1);
+        let symbols = &unit.symbols;
+        walk_block_mut(&mut unit.body, &mut |s| {
+            let StmtKind::Do(d) = &mut s.kind else { return };
+            let Some(parallel) = d.parallel() else { return };
+            let mut inside = vec![0usize; symbols.len()];
+            for_each_statement_symbol(&d.body, &mut |s| inside[s.0 as usize] += 1);
+            let added: Vec<SymId> = symbols
+                .ids()
+                .filter(|s| {
+                    inside[s.0 as usize] > 0 && symbols[*s].is_variable() && !parallel.has(*s)
+                })
+                .collect();
+            let var = match d.control {
+                DoControl::Count { var, .. } => Some(var),
+                _ => None,
+            };
+            let alone = |s: &SymId| {
+                let symbol = &symbols[*s];
+                symbol.storage_class == StorageClass::Local
+                    && !symbol.saved
+                    && symbol.init.is_none()
+                    && !symbol.has(Attribute::Allocatable)
+                    && inside[s.0 as usize] == total[s.0 as usize]
+                    && Some(*s) != var
+            };
+            if added.iter().all(alone) {
+                if let Some(parallel) = d.parallel_mut() {
+                    parallel.private.extend(added);
+                }
+                return;
+            }
+            let span = d.directive.take().map_or(s.span, |m| m.span);
+            let name = added.iter().find(|s| !alone(s)).map(|s| &symbols[*s].name);
+            warnings.push(
+                Diagnostic::warning(
+                    &rules::OPENMP,
+                    span,
+                    format!(
+                        "this loop is not parallel: its iterations share {}",
+                        name.map_or("a variable", |n| n.as_str())
+                    ),
+                )
+                .help("put what the loop does into a subprogram"),
+            );
+        });
+    }
+    warnings
+}
+
+/// Calls `f` on the symbols of a block, except those that only clauses name.
+fn for_each_statement_symbol(block: &[Stmt], f: &mut dyn FnMut(SymId)) {
+    walk_block(block, &mut |s| {
+        match &s.kind {
+            StmtKind::Do(d) => {
+                if let DoControl::Count { var, .. } = d.control {
+                    f(var);
+                }
+            }
+            _ => s.for_each_own_symbol(f),
+        }
+        s.for_each_own_expr(&mut |e| e.for_each_symbol(f));
+    });
+}
+
+/// Whether a variable has values that derivatives can have.
+pub fn is_differentiable(unit: &Unit, s: SymId) -> bool {
+    matches!(unit.symbols[s].ty, Some(Type::Real(_) | Type::Complex(_)))
+}
