@@ -69,7 +69,7 @@ pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use farfel_lang::lower::{Threaded, as_dummies, as_globals};
 use farfel_lang::timing;
-use legal::parallel::warnings_of_directives;
+pub use legal::parallel::warnings_of_directives;
 pub use path::with_way_in;
 pub use schedule::{differentiate_all, differentiate_all_warning};
 use std::borrow::Cow;

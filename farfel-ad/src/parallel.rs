@@ -59,6 +59,24 @@ struct Decision {
     in_callee: BTreeSet<SymId>,
 }
 
+/// The subprograms that are iterations of parallel loops.
+pub(crate) fn iterations(program: &Program) -> HashSet<Name> {
+    let mut found = HashSet::new();
+    for u in &program.units {
+        walk_block(&u.body, &mut |s| {
+            if let StmtKind::Do(d) = &s.kind
+                && d.parallel().is_some()
+            {
+                found.extend(d.body.iter().filter_map(|s| match &s.kind {
+                    StmtKind::Call(f, _) => Some(u.symbols[*f].name.clone()),
+                    _ => None,
+                }));
+            }
+        });
+    }
+    found
+}
+
 /// Decides what the parallel loops of generated units need, and adds it. `primal` is the program that
 /// they are the derivatives of, in the form from which they were made.
 pub(crate) fn settle(

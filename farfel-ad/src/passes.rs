@@ -173,6 +173,8 @@ pub struct Goal<'a> {
     pub heads: &'a [&'a str],
     /// The request of an AD block, if there is one. Without one, input and output are kept.
     pub request: Option<&'a Request>,
+    /// What the names of new units end in if there is no request.
+    pub tag: &'a str,
 }
 
 impl Goal<'_> {
@@ -183,7 +185,7 @@ impl Goal<'_> {
 
     /// Returns the suffix for the names of new units, which is unique among requests.
     fn suffix(&self) -> &str {
-        self.request.map_or("", |r| r.suffix.as_str())
+        self.request.map_or(self.tag, |r| r.suffix.as_str())
     }
 }
 

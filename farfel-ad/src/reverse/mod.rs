@@ -327,7 +327,7 @@ impl AdjointEngine {
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();
         let called = heads::called(&tangents);
-        let iterations = parallel::iterations(closure);
+        let iterations = crate::parallel::iterations(closure);
         let both = |t: &Tangent| {
             let name = &t.unit.name;
             let root = engine.goal.roots.contains(name);

@@ -20,29 +20,11 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::count;
 use farfel_lang::ir::{
-    Block, Do, Expr, LoopDirective, LoopDirectiveKind, Name, Parallel, Program, Stmt, StmtId,
-    StmtKind, SymId, Type, walk_block,
+    Block, Do, Expr, LoopDirective, LoopDirectiveKind, Parallel, Stmt, StmtId, StmtKind, SymId,
+    Type,
 };
 use farfel_lang::storage::constant;
 use std::collections::HashSet;
-
-/// The subprograms that are iterations of parallel loops.
-pub(super) fn iterations(program: &Program) -> HashSet<Name> {
-    let mut found = HashSet::new();
-    for u in &program.units {
-        walk_block(&u.body, &mut |s| {
-            if let StmtKind::Do(d) = &s.kind
-                && d.parallel().is_some()
-            {
-                found.extend(d.body.iter().filter_map(|s| match &s.kind {
-                    StmtKind::Call(f, _) => Some(u.symbols[*f].name.clone()),
-                    _ => None,
-                }));
-            }
-        });
-    }
-    found
-}
 
 /// The call of a derivative in the body of a loop.
 struct IterationCall<'d> {

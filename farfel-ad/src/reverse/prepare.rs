@@ -50,6 +50,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
+        tag: "",
     };
     // Includes units that are called through their ENTRY points.
     let graph = CallGraph::of(program);
@@ -65,6 +66,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     let goal = Goal {
         heads,
         request: None,
+        tag: "B",
     };
     let graph = CallGraph::of(program);
     let below = graph.reached(heads.iter().filter_map(|h| graph.index(h)));

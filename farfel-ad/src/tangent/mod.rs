@@ -136,6 +136,7 @@ fn legal<'p>(
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
+        tag: "",
     };
     let layout = Layout::of_request(request);
     let forms = match (layout.pattern, layout.vector) {
@@ -315,6 +316,8 @@ pub struct Tangents {
     pub user_derivatives: Vec<UserDerivative>,
     /// The dependence analysis that slots are numbered by.
     pub dependence: Dependence,
+    /// Subprograms that the derivatives call and that the program does not have.
+    pub added: Vec<Unit>,
 }
 
 /// A dummy procedure whose derivative is called.
@@ -372,6 +375,17 @@ pub fn differentiate_heads(
 ) -> Result<Tangents, Vec<Diagnostic>> {
     let (mut made, legal) = heads_of_legal(program, heads, layout, &HashSet::new(), warnings)?;
     settle_parallel(&mut made.units, &legal, warnings);
+    let mut units: Vec<Unit> = made.units.iter().map(|t| t.unit.clone()).collect();
+    let known = units.len();
+    let is_iteration = parallel::iterations(&legal);
+    let called = CalledSubprograms {
+        legal: &legal,
+        added: &|n| is_iteration.contains(n) && program.unit(n).is_none(),
+        changed: &|_| false,
+    };
+    called.add_to(&mut units, "");
+    parallel::settle_originals(&mut units);
+    made.added = units.split_off(known);
     Ok(made)
 }
 
@@ -399,6 +413,7 @@ fn heads_of_legal<'p>(
     let goal = Goal {
         heads: &names,
         request: None,
+        tag: "D",
     };
     // Adjoints pass a program that is in their forms already.
     let (forms, at_need) = match layout.adjoint {
@@ -529,6 +544,7 @@ fn of_heads(
                 units,
                 user_derivatives: names.unknown(),
                 dependence: engine.dependence,
+                added: Vec::new(),
             });
         }
         engine.grow_contexts();

@@ -125,6 +125,7 @@ pub(super) fn legal<'p>(
     let goal = Goal {
         heads: &names_of(program, specs),
         request: None,
+        tag: "",
     };
     legalise(Cow::Borrowed(program), FORMS, &goal)
 }

@@ -40,6 +40,7 @@ use farfel_lang::ir::{
     Symbol, Type, Unit, UnitKind, for_each_reference, for_each_symbol, unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
+use farfel_lang::openmp;
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::syntax::{Loader, parse};
@@ -104,6 +105,9 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
     program.units.iter_mut().for_each(tapes::mark);
     attach_descriptions(&mut program, described, &mut diagnostics);
+    if options.openmp && !any_errors(&diagnostics) {
+        diagnostics.extend(openmp::read(&mut program));
+    }
     for d in &mut diagnostics {
         // Old libraries pass functions without declaring their types. The compiler has the final
         // say on that.
@@ -693,6 +697,10 @@ impl<'a> Generation<'a> {
         }
         let layout = self.layout();
         let mut found = Vec::new();
+        if options.openmp {
+            let heads: Vec<&str> = chosen.heads.iter().map(|h| h.unit.as_str()).collect();
+            found.extend(farfel_ad::warnings_of_directives(program, &heads));
+        }
         let (mut units, user_derivatives, dependence) = match self.adjoint {
             false => {
                 let made = differentiate_heads(program, &chosen.heads, &layout, &mut found)?;
@@ -703,6 +711,9 @@ impl<'a> Generation<'a> {
                         DerivedUnit::new(t.of, of_head.then_some(t.context), t.unit)
                     })
                     .collect();
+                let mut units = units;
+                let added = made.added.into_iter();
+                units.extend(added.map(|u| DerivedUnit::new(u.name.clone(), None, u)));
                 (units, made.user_derivatives, made.dependence)
             }
             true => {

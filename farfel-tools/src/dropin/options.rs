@@ -77,6 +77,8 @@ pub struct Options {
     /// so; older releases, which only know `-difffuncname`, do not rename a derivative that a
     /// caller already refers to.
     pub avoid_mentioned: bool,
+    /// `-openmp`: whether directives of OpenMP are followed.
+    pub openmp: bool,
     /// Whether the user does not want to define the sizes of arrays.
     pub no_isize: bool,
     /// The size of a default REAL in bytes: 8 with `-r8`, so that REAL and DOUBLE PRECISION are one
@@ -162,7 +164,6 @@ const IGNORED: &[(&str, Option<&str>)] = &[
     ("-nolib", None),
     ("-html", Some("no pages are written")),
     ("-noinclude", None),
-    ("-openmp", Some("directives of OpenMP are comments here")),
     (
         "-context",
         Some("derivatives are not validated at run time"),
@@ -212,6 +213,7 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
         most_directions: None,
         avoid_mentioned: true,
         fix_interface: false,
+        openmp: false,
         no_isize: false,
         real: 4,
         include: Vec::new(),
@@ -270,6 +272,7 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
                     Some(number.ok_or_else(|| UsageError::Number(word.clone(), text))?);
             }
             "-fixinterface" => options.fix_interface = true,
+            "-openmp" => options.openmp = true,
             "-noisize" | "-noisize77" => options.no_isize = true,
             "-ext" => options.descriptions.push(PathBuf::from(value()?)),
             "-I" => options.include.push(PathBuf::from(value()?)),

@@ -152,7 +152,7 @@ pub(crate) fn sequential_loop(span: Span, why: &str) -> Diagnostic {
 }
 
 /// Warnings about directives below some heads that derivatives do not follow, one for each unit.
-pub(crate) fn warnings_of_directives(program: &Program, heads: &[&str]) -> Vec<Diagnostic> {
+pub fn warnings_of_directives(program: &Program, heads: &[&str]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for i in reached(program, heads) {
         let mut first: Option<(Span, &str)> = None;
