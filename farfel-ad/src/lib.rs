@@ -69,7 +69,7 @@ pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use farfel_lang::lower::{Threaded, as_dummies, as_globals};
 use farfel_lang::timing;
-pub use legal::parallel::warnings_of_directives;
+pub use legal::parallel::{errors_of_thread_private, warnings_of_directives};
 pub use path::with_way_in;
 pub use schedule::{differentiate_all, differentiate_all_warning};
 use std::borrow::Cow;
@@ -139,7 +139,12 @@ impl<T: AdTool> AdTool for WithThreads<T> {
         request: &Request,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-        warnings.extend(warnings_of_directives(program, &[request.head.as_str()]));
+        let heads = [request.head.as_str()];
+        let errors = errors_of_thread_private(program, &heads);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        warnings.extend(warnings_of_directives(program, &heads));
         self.0.differentiate_warning(program, request, warnings)
     }
 }

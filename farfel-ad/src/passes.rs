@@ -60,7 +60,7 @@ use crate::simplify::signs::turn_differences;
 use crate::verify;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::{Level, Name, Program, Request, StmtKind, SymId, Unit, walk_block};
+use farfel_lang::ir::{AdMode, Level, Name, Program, Request, StmtKind, SymId, Unit, walk_block};
 use farfel_lang::timing;
 use farfel_lang::verify::Verifier;
 use std::borrow::Cow;
@@ -165,6 +165,9 @@ impl Forms {
         self.0 & !other.0 == 0
     }
 }
+
+/// The [`Goal::tag`] of adjoints.
+pub(crate) const REVERSE_TAG: &str = "B";
 
 /// The purpose for which a program is legalised.
 #[derive(Debug, Clone, Copy)]
@@ -457,7 +460,12 @@ const LEGALISE: &[Pass] = &[
         establishes: Forms::of(&[CalledBodies]),
         applies: |p, goal| parallel::has_directives(p, goal.heads),
         run: |p, goal, notes, _| {
-            parallel::with_called_bodies(p, goal.heads, goal.suffix(), &mut notes.warnings);
+            let reverse = match goal.request {
+                Some(request) => request.mode == AdMode::Reverse,
+                None => goal.tag == REVERSE_TAG,
+            };
+            let warnings = &mut notes.warnings;
+            parallel::with_called_bodies(p, goal.heads, goal.suffix(), reverse, warnings);
         },
     },
     Pass {

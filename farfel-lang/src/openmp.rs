@@ -129,10 +129,16 @@ fn take_from_declarations(unit: &mut Unit) {
 /// The variables of which each thread has its own by THREADPRIVATE.
 pub fn thread_private(unit: &Unit) -> HashSet<SymId> {
     let mut found = HashSet::new();
-    for spec in &unit.specs {
-        let SpecKind::Comment(text) = &spec.kind else {
-            continue;
-        };
+    let specs = unit.specs.iter().filter_map(|s| match &s.kind {
+        SpecKind::Comment(text) => Some(text),
+        _ => None,
+    });
+    // Comments before the first statement may be among the statements.
+    let stmts = unit.body.iter().filter_map(|s| match &s.kind {
+        StmtKind::Comment(text) => Some(text),
+        _ => None,
+    });
+    for text in specs.chain(stmts) {
         let Some(list) =
             words(text).and_then(|w| Some(w.strip_prefix("THREADPRIVATE")?.to_owned()))
         else {

@@ -16,12 +16,13 @@ use super::sweep::Sweeper;
 use super::sweep_data::{Replay, Sweeps};
 use super::tbr::Needs;
 use super::transpose::is_derivative;
+use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::count;
 use farfel_lang::ir::{
-    Block, Do, Expr, LoopDirective, LoopDirectiveKind, Parallel, Stmt, StmtId, StmtKind, SymId,
-    Type,
+    Block, Do, Expr, LoopDirective, LoopDirectiveKind, Parallel, Stmt, StmtId, StmtKind,
+    StorageClass, SymId, Type,
 };
 use farfel_lang::storage::constant;
 use std::collections::HashSet;
@@ -168,6 +169,44 @@ impl Sweeper<'_> {
         Sweeps { forward, backward }
     }
 
+    /// The locations that may be defined when a parallel loop begins; `call` is its body.
+    fn defined_before_loop(&self, call: StmtId) -> Set {
+        let space = self.space;
+        let unit = &self.builder.unit;
+        let mut found = self.engine.assigned_in(unit, space, &[]);
+        for (id, s) in unit.symbols.iter().filter(|(_, s)| s.is_variable()) {
+            if s.storage_class != StorageClass::Local || space.saved.contains(space.loc(id)) {
+                found.insert(space.loc(id));
+            }
+        }
+        found.extend((0..self.engine.commons.vars.len()).map(|k| space.common(k)));
+        self.add_assigned_before(&self.engine.parts[self.part].body, call, &mut found);
+        found
+    }
+
+    /// Adds what a block assigns before it reaches the parallel loop with this body.
+    fn add_assigned_before(&self, block: &[Stmt], call: StmtId, found: &mut Set) {
+        for s in block {
+            let mut inside = false;
+            s.walk(&mut |x| inside |= x.id == call);
+            let is_target = matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
+            if inside && is_target {
+                return;
+            }
+            if inside && !matches!(s.kind, StmtKind::Do(_)) {
+                for b in s.blocks() {
+                    self.add_assigned_before(b, call, found);
+                }
+                return;
+            }
+            let one = std::slice::from_ref(s);
+            found.union_with(&self.engine.assigned_in(&self.builder.unit, self.space, one));
+            if inside {
+                return;
+            }
+        }
+    }
+
     /// Saves what the iterations of a loop assign, and what they start from.
     fn saved_for_iterations(
         &mut self,
@@ -177,7 +216,12 @@ impl Sweeper<'_> {
         needs: &mut Needs,
         span: Span,
     ) -> SavedValues {
-        let accessed = self.accessed_variables(call.part, call.args, needs, span);
+        let defined = self.defined_before_loop(call.id);
+        let mut accessed = self.accessed_variables(call.part, call.args, needs, span);
+        // An undefined variable need not be saved.
+        accessed
+            .iter_mut()
+            .for_each(|p| p.read &= defined.contains(p.loc) || !p.assigned);
         // `needed`: values from before the loop that are needed anyway. `state`: values that iterations start
         // from. `both`: both; these are saved again after the state has been restored.
         let (mut needed, mut state, mut both) = (

@@ -66,7 +66,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     let goal = Goal {
         heads,
         request: None,
-        tag: "B",
+        tag: passes::REVERSE_TAG,
     };
     let graph = CallGraph::of(program);
     let below = graph.reached(heads.iter().filter_map(|h| graph.index(h)));

@@ -699,6 +699,10 @@ impl<'a> Generation<'a> {
         let mut found = Vec::new();
         if options.openmp {
             let heads: Vec<&str> = chosen.heads.iter().map(|h| h.unit.as_str()).collect();
+            let errors = farfel_ad::errors_of_thread_private(program, &heads);
+            if !errors.is_empty() {
+                return Err(errors);
+            }
             found.extend(farfel_ad::warnings_of_directives(program, &heads));
         }
         let (mut units, user_derivatives, dependence) = match self.adjoint {

@@ -35,9 +35,9 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::build::{binary, paren};
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Class, Do, DoControl, DoEnd, Expr, Name, Parallel, Program,
-    Reduction, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind,
-    for_each_symbol, unused_name, walk_block, walk_block_mut,
+    Arg, Attribute, BinOp, Block, Class, Do, DoControl, DoEnd, Expr, ExprKind, Name, Parallel,
+    Program, Reduction, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit,
+    UnitKind, for_each_symbol, unused_name, walk_block, walk_block_mut,
 };
 use farfel_lang::openmp;
 use farfel_lang::storage::{UnitStorage, constant};
@@ -81,11 +81,12 @@ fn synchronizes(unit: &Unit) -> bool {
 }
 
 /// Outlines the bodies of the parallel loops below the heads, and removes all other directives. The
-/// names of the new subroutines end in `suffix`.
+/// names of the new subroutines end in `suffix`; `reverse` says whether adjoints will be made.
 pub(crate) fn with_called_bodies(
     program: &mut Program,
     heads: &[&str],
     suffix: &str,
+    reverse: bool,
     warnings: &mut Vec<Diagnostic>,
 ) {
     let mut taken: HashSet<Name> = HashSet::new();
@@ -126,11 +127,15 @@ pub(crate) fn with_called_bodies(
             continue;
         }
         let changing = assigned.in_unit(unit);
+        let mut values = HashSet::new();
+        add_values(unit, &unit.body, &mut Vec::new(), &mut values);
         let mut body = std::mem::take(&mut unit.body);
         let mut outliner = Outliner {
             unit,
             assigned: &assigned,
             changing,
+            values,
+            reverse,
             synchronizing: &synchronizing,
             scalars: &scalars,
             suffix,
@@ -149,6 +154,30 @@ pub(crate) fn with_called_bodies(
 pub(crate) fn sequential_loop(span: Span, why: &str) -> Diagnostic {
     let message = format!("the derivative of this loop is not parallel: {why}");
     Diagnostic::warning(&rules::OPENMP, span, message)
+}
+
+/// Errors about variables below some heads of which each thread has its own.
+pub fn errors_of_thread_private(program: &Program, heads: &[&str]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for i in reached(program, heads) {
+        let unit = &program.units[i];
+        let Some(first) = openmp::thread_private(unit).into_iter().min() else {
+            continue;
+        };
+        let symbol = &unit.symbols[first];
+        found.push(
+            Diagnostic::error(
+                &rules::AD_UNSUPPORTED,
+                symbol.span,
+                format!(
+                    "{} is THREADPRIVATE: where its derivative would be is not known",
+                    symbol.name
+                ),
+            )
+            .help("pass it as an argument, or make it a PRIVATE variable of the loop"),
+        );
+    }
+    found
 }
 
 /// Warnings about directives below some heads that derivatives do not follow, one for each unit.
@@ -188,6 +217,11 @@ struct Outliner<'u> {
     assigned: &'u Assigned,
     /// The variables that the unit assigns.
     changing: HashSet<SymId>,
+    /// The variables that values are computed from, other than in reductions to themselves. Others
+    /// only occur in conditions.
+    values: HashSet<SymId>,
+    /// Whether adjoints will be made.
+    reverse: bool,
     /// The units that have, or reach, other directives.
     synchronizing: &'u HashSet<Name>,
     /// Which arguments of units are scalars.
@@ -441,6 +475,15 @@ impl Outliner<'_> {
             if matches!(symbol.storage_class, StorageClass::Common(_)) {
                 return Err(format!("{} is in COMMON", symbol.name));
             }
+            // An iteration of the adjoint does not know the value that the iterations before have made.
+            let used = symbol.storage_class != StorageClass::Local || self.values.contains(s);
+            if self.reverse && matters && *op != Reduction::Add && used {
+                return Err(format!(
+                    "the derivative of REDUCTION({}:{}) is not a sum",
+                    op.word(),
+                    symbol.name
+                ));
+            }
         }
         Ok(())
     }
@@ -650,6 +693,52 @@ impl Outliner<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+/// Adds the variables that a block computes values from. `reduced` has those of reductions in
+/// enclosing loops, which do not count there.
+fn add_values(unit: &Unit, block: &[Stmt], reduced: &mut Vec<SymId>, out: &mut HashSet<SymId>) {
+    for s in block {
+        let known = reduced.len();
+        let mut add = |e: &Expr| {
+            e.for_each_symbol(&mut |s| {
+                if !reduced.contains(&s) {
+                    out.insert(s);
+                }
+            });
+        };
+        match &s.kind {
+            StmtKind::Assign(target, value) => {
+                add(value);
+                target.children().into_iter().for_each(&mut add);
+            }
+            StmtKind::Call(_, args) => args.iter().for_each(&mut add),
+            StmtKind::Io(_) => {}
+            _ => s.for_each_own_expr(&mut |e| {
+                let mut calls = false;
+                e.walk(&mut |e| {
+                    if let ExprKind::Call(f, _) = &e.kind {
+                        calls |= !matches!(unit.symbols[*f].class, Class::Intrinsic(_));
+                    }
+                });
+                if calls {
+                    add(e);
+                }
+            }),
+        }
+        if let StmtKind::Do(d) = &s.kind
+            && let Some(parallel) = d.parallel()
+        {
+            reduced.extend(parallel.reductions.iter().map(|(_, s)| *s));
+        }
+        if let StmtKind::LogicalIf(_, inner) = &s.kind {
+            add_values(unit, std::slice::from_ref(&**inner), reduced, out);
+        }
+        for b in s.blocks() {
+            add_values(unit, b, reduced, out);
+        }
+        reduced.truncate(known);
     }
 }
 

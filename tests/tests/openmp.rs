@@ -1,0 +1,276 @@
+//! OpenMP: derivatives of parallel loops are parallel, and equal to the sequential ones.
+
+use farfel_tests::{farfel, fixed, sandbox, write};
+use std::path::Path;
+use std::process::Output;
+
+const LOOPS: &str = include_str!("../openmp/loops.ff");
+
+/// Runs a program with some flags and environment variables. Returns its output and its messages.
+fn run(dir: &Path, flags: &str, variables: &[(&str, &str)]) -> (String, String) {
+    let mut command = farfel(dir);
+    command
+        .args(["run", "loops.ff"])
+        .env("FARFEL_FFLAGS", flags);
+    command.envs(variables.iter().copied());
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    assert!(status.success(), "{stdout}\n{stderr}");
+    (stdout, stderr)
+}
+
+/// Expands a program with OpenMP. Returns whether that succeeded, the program, and the messages.
+fn expand(dir: &Path, text: &str) -> (bool, String, String) {
+    write(dir, "loops.ff", text);
+    let mut command = farfel(dir);
+    command
+        .args(["expand", "--message-format", "short", "loops.ff"])
+        .env("FARFEL_FFLAGS", "-fopenmp");
+    let ran = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (ran.status.success(), text(&ran.stdout), text(&ran.stderr))
+}
+
+/// Checks that two outputs have the same words, and the same numbers to rounding.
+fn close(found: &str, wanted: &str, how: &str) {
+    let words = |t: &str| -> Vec<String> { t.split_whitespace().map(str::to_owned).collect() };
+    let (found, wanted) = (words(found), words(wanted));
+    assert_eq!(found.len(), wanted.len(), "{how}");
+    for (a, b) in found.iter().zip(&wanted) {
+        match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(x), Ok(y)) => {
+                let most = 1e-11 * y.abs().max(1e-3);
+                assert!((x - y).abs() <= most, "{how}: {x} instead of {y}");
+            }
+            _ => assert_eq!(a, b, "{how}"),
+        }
+    }
+}
+
+/// The statements of a subprogram.
+fn unit<'t>(text: &'t str, head: &str) -> &'t str {
+    let (_, after) = text.split_once(head).unwrap_or_else(|| panic!("{head}"));
+    after.split_once("\n      END\n").unwrap().0
+}
+
+#[test]
+fn twelve_loops_give_the_sequential_derivatives() {
+    let dir = sandbox();
+    write(dir.path(), "loops.ff", LOOPS);
+    // Without OpenMP, directives are comments, and nobody is told anything about them.
+    let (wanted, messages) = run(dir.path(), "", &[]);
+    assert!(!messages.contains("warning"), "{messages}");
+    // The program itself compares tangents and adjoints.
+    assert!(!wanted.contains("wrong"), "{wanted}");
+    for threads in ["1", "2", "4"] {
+        for schedule in ["static", "static,3", "dynamic", "guided"] {
+            let variables = [("OMP_NUM_THREADS", threads), ("OMP_SCHEDULE", schedule)];
+            let (found, messages) = run(dir.path(), "-fopenmp", &variables);
+            assert!(!messages.contains("warning"), "{messages}");
+            close(&found, &wanted, &format!("{threads} threads, {schedule}"));
+        }
+    }
+}
+
+#[test]
+fn all_of_their_derivatives_are_parallel() {
+    let dir = sandbox();
+    let (_, text, messages) = expand(dir.path(), LOOPS);
+    assert_eq!(messages, "");
+    let names = [
+        "GATHER", "SCATTR", "SUMS", "TEMPS", "TAPED", "NESTED", "COLLAP", "INDIR", "LASTP",
+        "INPLAC", "CALLS", "SHARED",
+    ];
+    for name in names {
+        let units = text.split("\n      SUBROUTINE ").skip(1);
+        let own = |u: &&str| u.starts_with(&format!("{name}_G"));
+        let own: Vec<&str> = units.filter(own).collect();
+        assert_eq!(own.len(), 2, "{name}");
+        for u in own {
+            let loops = u.matches("C$OMP PARALLEL DO").count();
+            // The adjoint has both sweeps.
+            let sweeps = 1 + usize::from(u.contains("_G2"));
+            let written = 1 + usize::from(name == "COLLAP");
+            assert_eq!(loops, sweeps * written, "{u}");
+        }
+    }
+}
+
+/// A subroutine with a loop, and its adjoint. `body` begins after the declarations.
+fn adjoint(declarations: &str, body: &str) -> String {
+    fixed(&format!(
+        "SUBROUTINE GRAD(N, K, X, A, Y, G, H)\nINTEGER N, K(N)\nDOUBLE PRECISION X(N), A, Y, G(N), H\n\
+         ADR(Y)\nCALL F(N, K, X, A, Y)\nEND ADR((G(I) = COTANGENT(X(I)), I = 1, N), H = COTANGENT(A))\nEND\n\
+         SUBROUTINE F(N, K, X, A, Y)\nINTEGER N, K(N)\nDOUBLE PRECISION X(N), A, Y, Z(N), T\n{declarations}\n\
+         Z = 0\n{body}\nY = 0\nDO I = 1, N\nY = Y + Z(I)**2\nEND DO\nEND\n"
+    ))
+}
+
+/// What happens to adjoints of shared variables: proven, REDUCTION, or ATOMIC.
+#[test]
+fn adjoints_of_shared_variables() {
+    let dir = sandbox();
+    let case = |body: &str, proven: bool| {
+        let text = adjoint("", &format!("!$OMP PARALLEL DO PRIVATE(T, J)\n{body}"));
+        let (_, text, messages) = expand(dir.path(), &text);
+        assert_eq!(messages, "", "{body}");
+        assert!(
+            text.contains("C$OMP PARALLEL DO PRIVATE(I) REDUCTION(+:A_G1)"),
+            "{text}"
+        );
+        assert_eq!(!text.contains("C$OMP ATOMIC"), proven, "{body}\n{text}");
+    };
+    // Subscripts differ in different iterations.
+    case("DO I = 1, N\nZ(I) = SIN(X(I)*A)\nEND DO", true);
+    case("DO I = 2, N, 2\nZ(I) = SIN(X(I)*A)*X(I-1)\nEND DO", true);
+    case(
+        "DO I = 1, N/2\nJ = 2*I\nZ(I) = SIN(X(J)*A)*X(J-1)\nEND DO",
+        true,
+    );
+    // Neighbours are the same elements.
+    case("DO I = 2, N\nZ(I) = SIN(X(I)*A)*X(I-1)\nEND DO", false);
+    // The loop assigns Z(K(I)), so that no other iteration has this K(I).
+    case("DO I = 1, N\nZ(K(I)) = SIN(X(K(I))*A)\nEND DO", true);
+    // Nothing says so if that happens only sometimes.
+    case(
+        "DO I = 1, N\nT = SIN(X(K(I))*A)\nIF (T .GT. 0) Z(K(I)) = T\nEND DO",
+        false,
+    );
+    // X(K(I)) has other subscripts than what is assigned.
+    case("DO I = 1, N\nZ(I) = SIN(X(K(I))*A)\nEND DO", false);
+}
+
+/// Loops and directives that derivatives do not follow: the derivatives are sequential, and a warning says
+/// why.
+#[test]
+fn what_is_not_parallel_in_derivatives() {
+    let dir = sandbox();
+    let mut all = String::new();
+    let cases = [
+        "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL\nA = A + X(I)\n!$OMP END CRITICAL\nZ(I) = X(I)*A\nEND DO",
+        "T = 1\n!$OMP PARALLEL DO REDUCTION(*:T)\nDO I = 1, N\nT = T*X(I)\nEND DO\nZ(1) = T",
+        "!$OMP PARALLEL DO\nDO I = 1, N\nT = X(I)\nZ(I) = T*A\nEND DO",
+        "!$OMP PARALLEL\n!$OMP SINGLE\nZ(1) = A*X(1)\n!$OMP END SINGLE\n!$OMP END PARALLEL",
+        "!$OMP PARALLEL SECTIONS\nZ(1) = A*X(1)\n!$OMP SECTION\nZ(2) = X(2)\n!$OMP END PARALLEL SECTIONS",
+        "Z(1) = A\n!$OMP PARALLEL DO FIRSTPRIVATE(T)\nDO I = 1, N\nT = X(I)\nZ(I) = T\nEND DO",
+        "!$OMP PARALLEL DO\nDO I = 2, N, 2\nZ(I) = X(I)*Z(K(1))\nEND DO",
+        "Z(1) = X(1)*A\n!$ Z(1) = 2*Z(1)",
+    ];
+    for body in cases {
+        let (ok, text, messages) = expand(dir.path(), &adjoint("", body));
+        assert!(ok, "{messages}");
+        // The program itself keeps its directives; its derivatives have none.
+        let (_, derivatives) = text.split_once("C Adjoint of").unwrap();
+        assert!(!derivatives.contains("$OMP"), "{derivatives}");
+        let lines = messages.lines().filter(|l| l.contains("F0326"));
+        lines.for_each(|l| all.push_str(&format!("{l}\n")));
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn thread_private_variables_are_an_error() {
+    let dir = sandbox();
+    let text = adjoint(
+        "COMMON /C/ Q\nDOUBLE PRECISION Q\n!$OMP THREADPRIVATE(/C/)",
+        "Q = A\nZ(1) = Q*X(1)",
+    );
+    let (ok, _, messages) = expand(dir.path(), &text);
+    assert!(!ok && messages.contains("Q is THREADPRIVATE"), "{messages}");
+}
+
+/// Blocks in parallel loops: the variables that they add belong to iterations.
+#[test]
+fn blocks_in_parallel_loops() {
+    let dir = sandbox();
+    let text = fixed(
+        "PROGRAM P\nINTEGER I\nDOUBLE PRECISION X(200), D(200), E\nE = 0\nDO I = 1, 200\nX(I) = 0.01D0*I\nEND DO\n\
+         CALL COLS(200, X, D)\nDO I = 1, 200\nE = MAX(E, ABS(D(I) - SIN(X(I)) - X(I)*COS(X(I))))\nEND DO\n\
+         IF (E .LT. 1D-14) PRINT *, 'right'\nEND\n\
+         SUBROUTINE COLS(N, X, D)\nINTEGER N, I\nDOUBLE PRECISION X(N), D(N), Y, T, G\n\
+         !$OMP PARALLEL DO PRIVATE(Y, T, G) SCHEDULE(DYNAMIC)\nDO I = 1, N\nT = X(I)\nADF(TANGENT(T) = 0.5)\n\
+         Y = T*SIN(T)\nEND ADF(G = TANGENT(Y))\nD(I) = G\nADR(Y)\nY = T*SIN(T)\nEND ADR(G = COTANGENT(T))\n\
+         D(I) = D(I) + G/2\nEND DO\nEND\n",
+    );
+    let (_, expanded, _) = expand(dir.path(), &text);
+    let cols = unit(&expanded, "SUBROUTINE COLS(N, X, D)");
+    assert!(cols.contains("PRIVATE(Y,T,G,I,T_G1"), "{cols}");
+    let (out, _) = run(dir.path(), "-fopenmp", &[("OMP_NUM_THREADS", "4")]);
+    assert_eq!(out.trim(), "right");
+    // A variable that is used elsewhere, too, is not known to be private.
+    let shared = text.replace("PRIVATE(Y, T, G)", "PRIVATE(Y, T)");
+    let shared = shared.replace(
+        "SUBROUTINE COLS(N, X, D)\n",
+        "SUBROUTINE COLS(N, X, D)\n!farfel: allow(openmp)\n",
+    );
+    let (ok, _, messages) = expand(dir.path(), &shared);
+    assert!(ok, "{messages}");
+}
+
+/// The derivative of a parallel derivative is sequential, and right.
+#[test]
+fn derivatives_of_derivatives() {
+    let dir = sandbox();
+    let text = fixed(
+        "PROGRAM P\nINTEGER I\nDOUBLE PRECISION X(8), Y, G(8), H(8)\nDO I = 1, 8\nX(I) = 0.1D0*I\nEND DO\n\
+         ADF((TANGENT(X(I)) = 1D0*I, I = 1, 8))\nADR(Y)\nCALL F(8, X, Y)\n\
+         END ADR((G(I) = COTANGENT(X(I)), I = 1, 8))\nEND ADF((H(I) = TANGENT(G(I)), I = 1, 8))\n\
+         PRINT '(4ES24.15)', G, H\nEND\n\
+         SUBROUTINE F(N, X, Y)\nINTEGER N, I\nDOUBLE PRECISION X(N), Y, T\nY = 0\n\
+         !$OMP PARALLEL DO PRIVATE(T) REDUCTION(+:Y)\nDO I = 2, N\nT = SIN(X(I)*X(I-1))\nT = T*EXP(T)\nY = Y + T*X(1)\n\
+         END DO\nEND\n",
+    );
+    write(dir.path(), "loops.ff", &text);
+    let (wanted, _) = run(dir.path(), "", &[]);
+    let (found, messages) = run(dir.path(), "-fopenmp", &[("OMP_NUM_THREADS", "4")]);
+    close(&found, &wanted, "second derivatives");
+    assert!(messages.contains("it is an adjoint already"), "{messages}");
+}
+
+/// `farfel tapenade -openmp`.
+#[test]
+fn the_command_line_of_tapenade() {
+    let dir = sandbox();
+    write(
+        dir.path(),
+        "f.f",
+        fixed(
+            "SUBROUTINE F(N, X, A, Y)\nINTEGER N, I\nDOUBLE PRECISION X(N), A, Y, T\nY = 0\n\
+             !$OMP PARALLEL DO PRIVATE(T) REDUCTION(+:Y)\nDO I = 2, N\nT = X(I-1)*A\nY = Y + T*SIN(T)*X(I)\nEND DO\nEND\n",
+        ),
+    );
+    for (mode, clauses) in [
+        (
+            "-d",
+            "C$OMP PARALLEL DO PRIVATE(I) REDUCTION(+:Y) REDUCTION(+:YD)\n",
+        ),
+        ("-b", "C$OMP PARALLEL DO PRIVATE(I) REDUCTION(+:AB)\n"),
+    ] {
+        let mut command = farfel(dir.path());
+        command.args(["tapenade", "-openmp", mode, "-head", "f(y)/(x a)", "f.f"]);
+        assert!(command.output().unwrap().status.success());
+        let name = format!("f_{}.f", &mode[1..]);
+        let text = std::fs::read_to_string(dir.path().join(&name)).unwrap();
+        assert!(text.contains(clauses), "{text}");
+        // Everything that it calls is in the file.
+        let mut compiler = std::process::Command::new("gfortran");
+        compiler.args([
+            "-fopenmp",
+            "-c",
+            "-Wall",
+            "-Werror=implicit-procedure",
+            &name,
+        ]);
+        let made = compiler.current_dir(dir.path()).output().unwrap();
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+    }
+}
