@@ -39,6 +39,7 @@ fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> 
     let goal = Goal {
         heads: &[head],
         request: None,
+        tag: "",
     };
     let forms = Forms::of(&[Form::NoJumps]);
     Ok(legalise(Cow::Borrowed(program), forms, &goal)?

@@ -181,6 +181,49 @@ fn what_is_not_parallel_in_derivatives() {
     insta::assert_snapshot!(all);
 }
 
+/// Loops whose derivatives are sequential have the same derivatives as without OpenMP.
+#[test]
+fn sequential_derivatives_of_parallel_loops() {
+    let dir = sandbox();
+    let text = fixed(
+        "PROGRAM P\nINTEGER I\nDOUBLE PRECISION X(9), Y, D, G(9)\nDO I = 1, 9\nX(I) = 1 + 0.1D0*MOD(4*I, 9)\nEND DO\n\
+         ADF((TANGENT(X(I)) = 1D0*I, I = 1, 9))\nCALL F(9, X, Y)\nEND ADF(D = TANGENT(Y))\n\
+         ADR(Y)\nCALL F(9, X, Y)\nEND ADR((G(I) = COTANGENT(X(I)), I = 1, 9))\n\
+         PRINT '(3ES24.15)', Y, D, G\nEND\n\
+         SUBROUTINE F(N, X, Y)\nINTEGER N, I\nDOUBLE PRECISION X(N), Y, P, BIG, S, W(0:10), V(3), T\n\
+         P = 1\nBIG = 0\n",
+    ) + "!$OMP PARALLEL DO REDUCTION(*:P) REDUCTION(MAX:BIG)\n"
+        + &fixed(
+            "DO I = 1, N\nP = P*SIN(X(I))\nBIG = MAX(BIG, X(I)**2)\nEND DO\nS = 0\nDO I = 0, 10\nW(I) = X(1)*I\nEND DO\n",
+        )
+        + "!$OMP PARALLEL DO PRIVATE(T)\n"
+        + &fixed("DO I = 1, N\nT = X(I)**3\n")
+        + "!$OMP CRITICAL\n"
+        + &fixed("S = S + T\n")
+        + "!$OMP END CRITICAL\n"
+        + &fixed("END DO\n")
+        // The elements with even subscripts are assigned, those with odd ones are read twice.
+        + "!$OMP PARALLEL DO\n"
+        + &fixed("DO I = 2, N, 2\nW(I) = X(I)*W(I-1)*W(I+1) + W(I)**2\nEND DO\nV(1) = X(2)\n")
+        + "!$OMP PARALLEL DO FIRSTPRIVATE(V)\n"
+        + &fixed("DO I = 1, 3\nV(1) = X(I)*X(I+1)\nW(I) = W(I) + V(1)\nEND DO\n")
+        + "!$OMP PARALLEL SECTIONS\n"
+        + &fixed("T = SIN(P)\n")
+        + "!$OMP SECTION\n"
+        + &fixed("BIG = BIG*2\n")
+        + "!$OMP END PARALLEL SECTIONS\n"
+        + &fixed("Y = P*BIG + S*T\nDO I = 0, 10\nY = Y + W(I)*COS(1D0*I)\nEND DO\nEND\n");
+    write(dir.path(), "loops.ff", &text);
+    let (wanted, _) = run(dir.path(), "", &[]);
+    let (found, messages) = run(dir.path(), "-fopenmp", &[("OMP_NUM_THREADS", "4")]);
+    close(&found, &wanted, "sequential derivatives");
+    assert!(
+        messages.contains("REDUCTION(*:P) is not a sum"),
+        "{messages}"
+    );
+    assert!(messages.contains("it assigns elements of W"), "{messages}");
+}
+
 #[test]
 fn thread_private_variables_are_an_error() {
     let dir = sandbox();

@@ -28,6 +28,10 @@ const NO_PROGRAM: &[(&str, &str)] = &[
         "what `farfel tapenade` is asked for, which no program does",
     ),
     (
+        "F0326",
+        "what derivatives do with OpenMP, which a setting has to switch on",
+    ),
+    (
         "F0401",
         "what a compiler says of its flags, of C, or of what Farfel takes",
     ),

@@ -180,11 +180,9 @@ impl<'b> Accesses<'b> {
             ExprKind::Element(s, subscripts) => {
                 self.element(*s, subscripts, false, true, path, place);
             }
-            ExprKind::Call(f, args) => {
-                if !matches!(l.unit.symbols[*f].class, Class::Intrinsic(_)) {
-                    self.calls = true;
-                    return self.call(l, *f, args, path, place);
-                }
+            ExprKind::Call(f, args) if !matches!(l.unit.symbols[*f].class, Class::Intrinsic(_)) => {
+                self.calls = true;
+                return self.call(l, *f, args, path, place);
             }
             _ => {}
         }
@@ -272,11 +270,10 @@ impl<'b> Accesses<'b> {
     fn is_fixed(&self, l: &LoopBody, s: SymId) -> bool {
         let common = matches!(l.unit.symbols[s].storage_class, StorageClass::Common(_));
         let outer = l.shared.contains(&s) || l.first_private.contains(&s);
-        s != l.var
-            && (outer || !l.unit.symbols[s].is_variable())
-            && !l.assigned.contains(&s)
-            && !self.counters.contains_key(&s)
-            && !(common && self.calls)
+        let changes =
+            l.assigned.contains(&s) || self.counters.contains_key(&s) || common && self.calls;
+        let is_constant = !l.unit.symbols[s].is_variable();
+        s != l.var && !changes && (outer || is_constant)
     }
 
     /// The value that a variable always has at an access, if it is assigned once.
