@@ -51,6 +51,11 @@ const CHAIN: f64 = 3.0;
 /// times as long.
 const DEPTH: f64 = 40.0;
 
+/// The number of ADF blocks in each other, with respect to the same variable, and the maximum seconds for
+/// them: without Taylor arithmetic each level doubles the time.
+const LEVELS: usize = 8;
+const SECONDS_OF_LEVELS: f64 = 0.2;
+
 /// The numbers of statements of a loop, as in generated code for reaction rates, and of the same code without
 /// a loop.
 const STATEMENTS: [usize; 2] = [250, 2000];
@@ -76,6 +81,7 @@ fn main() -> ExitCode {
                 Ok([
                     differentiated(&chain(3))?,
                     differentiated(&nest(3))?,
+                    differentiated(&levels(3))?,
                     differentiated(&rates(10))?,
                     differentiated(&straight(10))?,
                     differentiated(&assignments(10))?,
@@ -171,6 +177,16 @@ fn derivatives() -> Result<Vec<String>, Failure> {
     if growth > DEPTH {
         errors.push(format!(
             "eight loops in each other take {growth:.0} times as long as one"
+        ));
+    }
+    let time = best(&levels(LEVELS))?;
+    println!(
+        "\nMilliseconds for {LEVELS} ADF blocks in each other{:>10.2}",
+        time * 1e3
+    );
+    if time > SECONDS_OF_LEVELS {
+        errors.push(format!(
+            "{LEVELS} ADF blocks in each other take {time:.2} s"
         ));
     }
     let many: [(&str, [usize; 2], Run); 4] = [
@@ -282,6 +298,25 @@ fn nest(n: usize) -> String {
         text += "        X(2) = X(2)*T + A(2,1)\n      END DO\n";
     }
     text + "      Y = S\n      END\n"
+}
+
+/// Returns a program of this many ADF blocks in each other.
+fn levels(n: usize) -> String {
+    let mut text = "      PROGRAM P\n      DOUBLE PRECISION X, Y".to_owned();
+    for k in 1..=n {
+        text += &format!(", T{k}");
+    }
+    text += "\n      X = 0.7D0\n";
+    text += &"      ADF(X)\n".repeat(n);
+    text += "      Y = SIN(X)*EXP(X)/(1 + X*X)\n";
+    for k in 1..=n {
+        let of = match k {
+            1 => "Y".to_owned(),
+            k => format!("T{}", k - 1),
+        };
+        text += &format!("      END ADF(T{k} = TANGENT({of}))\n");
+    }
+    text + &format!("      PRINT *, T{n}\n      END\n")
 }
 
 /// Returns a loop of this many statements.

@@ -175,7 +175,7 @@ fn what_is_not_parallel_in_derivatives() {
             "{original}"
         );
         assert!(!derivatives.contains("REDUCTION(+:A_G1"), "{derivatives}");
-        let lines = messages.lines().filter(|l| l.contains("F0326"));
+        let lines = messages.lines().filter(|l| l.contains("F0327"));
         lines.for_each(|l| all.push_str(&format!("{l}\n")));
     }
     insta::assert_snapshot!(all);

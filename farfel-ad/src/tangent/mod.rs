@@ -42,15 +42,16 @@ pub use crate::custom_rules::rules::UserDerivative;
 use crate::custom_rules::{bundled, mpi, rules::Rules};
 use crate::depend::Dependence;
 use crate::flow::FlowGraph;
-use crate::layout::Layout;
+use crate::layout::{Contexts, Layout};
 use crate::legal::called::CalledSubprograms;
 use crate::locations::{Commons, Context, Set, Space};
 use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{self, Form, Forms, Goal};
+use crate::taylor;
 use farfel_lang::Span;
 use farfel_lang::callgraph::{CallGraph, ReachableUnits, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;
-use farfel_lang::ir::{Block, Name, Program, Request, SymId, Unit};
+use farfel_lang::ir::{Block, Name, OneDirection, Program, Request, SymId, Symbols, Unit};
 use farfel_lang::verify::Primals;
 use registry::DerivativeRegistry;
 use std::borrow::Cow;
@@ -97,6 +98,9 @@ pub(crate) fn differentiate(
     let mut made = run(&legal, request, None, warnings, &mut |_, _| ())?;
     settle_parallel(&mut made, &legal, warnings);
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
+    if let Some(unit) = units.iter_mut().find(|u| u.name == request.derivative) {
+        unit.one_direction = taylor::first_order(program, request).map(Box::new);
+    }
     let called = CalledSubprograms {
         legal: &legal,
         added: &|n| !n.starts_with(bundled::PREFIX) && program.unit(n).is_none(),
@@ -361,6 +365,28 @@ pub struct Tangent {
     pub zero: Block,
 }
 
+impl Tangent {
+    /// A unit that tangents call and that is none itself.
+    fn of_unit(unit: Unit) -> Self {
+        Tangent {
+            of: unit.name.clone(),
+            args: unit.args.len(),
+            context: Context {
+                inputs: Set::new(),
+                outputs: Set::new(),
+            },
+            unit,
+            derivatives: HashSet::new(),
+            primals: Vec::new(),
+            by_slot: Vec::new(),
+            added: HashSet::new(),
+            direction: None,
+            dummies: HashMap::new(),
+            zero: Vec::new(),
+        }
+    }
+}
+
 /// Returns the tangents of some heads and of the active subprograms below them, each subprogram in one
 /// context that suits all its calls.
 ///
@@ -609,6 +635,10 @@ pub(crate) struct Engine<'a> {
     pub dependence: Dependence,
     pub registry: RefCell<DerivativeRegistry>,
     pub warnings: RefCell<Vec<Diagnostic>>,
+    /// The Taylor series that have been generated, by unit and order, with their names.
+    pub taylor: RefCell<HashMap<(Name, usize), Name>>,
+    /// Units that generated tangents call, besides other tangents.
+    pub added: RefCell<Vec<Unit>>,
 }
 
 impl<'a> Engine<'a> {
@@ -626,7 +656,16 @@ impl<'a> Engine<'a> {
             registry: RefCell::new(DerivativeRegistry::new(program, layout, &dependence)),
             dependence,
             warnings: RefCell::new(Vec::new()),
+            taylor: RefCell::default(),
+            added: RefCell::default(),
         }
+    }
+
+    /// A name that is used neither in a symbol table nor for any unit or COMMON block.
+    pub fn unused_name(&self, symbols: &Symbols, wanted: &str) -> Name {
+        let names = self.registry.borrow();
+        let numbering = self.layout.numbering;
+        numbering.unused_in(symbols, wanted, &|n| names.is_taken(n))
     }
 
     /// Reports constructs in the units below the heads that derivatives could not follow.
@@ -681,6 +720,8 @@ impl<'a> Engine<'a> {
             };
             if let Some(source) = self.find(&wanted.unit) {
                 made.add(self.unit(source, &wanted, None));
+                let added = self.added.take().into_iter();
+                made.units.extend(added.map(Tangent::of_unit));
                 self.registry.borrow_mut().set_generated(i);
             }
         }
@@ -727,6 +768,21 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// What the arguments of a derivative of higher order are, if it is in the direction of the others.
+    fn in_one_direction(
+        &self,
+        source: &Unit,
+        wanted: &TangentRequest,
+        root: Option<&[usize]>,
+    ) -> Option<OneDirection> {
+        let usable = root.is_none()
+            && !self.linear
+            && !self.layout.vector
+            && !self.layout.pattern
+            && self.layout.contexts == Contexts::Each;
+        usable.then(|| taylor::next_order(source, wanted)).flatten()
+    }
+
     /// Returns the derivative of one unit in one context. `root` is given for the head of a request: those of
     /// its arguments that are followed by a derivative.
     fn unit(
@@ -735,9 +791,18 @@ impl<'a> Engine<'a> {
         wanted: &TangentRequest,
         root: Option<&[usize]>,
     ) -> Result<Tangent, Vec<Diagnostic>> {
+        let in_one_direction = self.in_one_direction(source, wanted, root);
+        if let Some(made) = &in_one_direction
+            && let Some(mut tangent) = taylor::by_series(self, wanted, made)
+        {
+            tangent.unit.one_direction = in_one_direction.map(Box::new);
+            return Ok(tangent);
+        }
         let space = Space::of(source, &self.dependence.commons);
         let flow = FlowGraph::of(source);
         self.registry.borrow_mut().freeze();
-        stmt::generate(self, source, &space, &flow, wanted, root)
+        let mut tangent = stmt::generate(self, source, &space, &flow, wanted, root)?;
+        tangent.unit.one_direction = in_one_direction.map(Box::new);
+        Ok(tangent)
     }
 }

@@ -154,7 +154,8 @@ impl DerivativeRegistry {
         self.globals.contains(name)
     }
 
-    fn global(&mut self, wanted: &str) -> Name {
+    /// Chooses a name for a generated unit.
+    pub fn global(&mut self, wanted: &str) -> Name {
         let name = self.layout.numbering.unused(wanted, &|n| {
             self.globals.contains(n) || self.locals.contains(n) || self.results.contains(n)
         });

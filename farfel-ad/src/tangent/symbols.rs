@@ -38,9 +38,7 @@ impl Generator<'_> {
 
     /// A name that is used neither in this unit nor for any unit or COMMON block.
     pub(super) fn unused(&self, wanted: &str) -> Name {
-        let names = self.engine.registry.borrow();
-        let numbering = self.engine.layout.numbering;
-        numbering.unused_in(&self.unit.symbols, wanted, &|n| names.is_taken(n))
+        self.engine.unused_name(&self.unit.symbols, wanted)
     }
 
     /// The name for the derivative of a variable.

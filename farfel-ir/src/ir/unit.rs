@@ -119,8 +119,46 @@ pub struct Unit {
     /// (`farfel_lang::procedure_directives`): as the parser leaves it, those written in this unit;
     /// after `resolve`, those of the procedures that it calls.
     pub directives: Vec<ProcedureDirective>,
+    /// If it computes derivatives in one direction, which ones.
+    pub one_direction: Option<Box<OneDirection>>,
     /// The ids that it has assigned to statements.
     pub stmt_ids: StmtIds,
+}
+
+/// Derivatives of a subroutine with respect to one scalar argument, of any order. Those of the next order are
+/// a further coefficient of the same Taylor series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OneDirection {
+    /// The name of the unit that computes them. Copies with other names are something else.
+    pub unit: Name,
+    /// The subroutine that is differentiated.
+    pub of: Name,
+    /// The position of its independent argument.
+    pub independent: usize,
+    /// The highest order.
+    pub order: usize,
+    /// What each argument of the unit is.
+    pub args: Vec<DirectionalArg>,
+}
+
+/// An argument of a subroutine that computes derivatives in one direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DirectionalArg {
+    /// The argument of the differentiated subroutine with this position.
+    Value(usize),
+    /// The derivative of the independent argument.
+    Seed,
+    /// A derivative of the argument with position `of`, which is multiplied by the seeds at these positions.
+    Derivative {
+        /// The position of the argument.
+        of: usize,
+        /// The order.
+        order: usize,
+        /// The positions of the seeds, among the arguments of the unit.
+        seeds: Vec<usize>,
+    },
+    /// A derivative of the argument with this position that nobody uses.
+    Unused(usize),
 }
 
 /// A name by which a subprogram can be called: its own or that of an ENTRY statement.
@@ -934,6 +972,7 @@ impl Unit {
             body: Vec::new(),
             nested: Vec::new(),
             directives: Vec::new(),
+            one_direction: None,
             stmt_ids: StmtIds::default(),
         }
     }

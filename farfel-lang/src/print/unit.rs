@@ -28,6 +28,7 @@ impl Writer<'_> {
             body,
             nested,
             directives: _,
+            one_direction: _,
             stmt_ids: _,
             constant: _,
             joint: _,
