@@ -51,7 +51,8 @@ use crate::legal::structure::{
     split_entries, without_alternate_returns, without_jumps,
 };
 use crate::legal::{
-    cleared, common_sizes, fixed_tapes, input_output, messages, one_name, parallel, reroll, shared_elements,
+    cleared, common_sizes, fixed_tapes, input_output, messages, one_name, parallel, reroll,
+    shared_elements,
 };
 use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
@@ -314,9 +315,10 @@ fn simplify(passes: &[Simplification], derivative: &mut Derivative) -> Result<()
 }
 
 use Form::{
-    CalledBodies, Elements, ElementsByName, EntryBounds, EqualBlocks, FixedTapes, LocalArrays, MessagesCalled,
-    NoAlternateReturns, NoCalledEntries, NoEntries, NoJumps, OneName, PlainConditions,
-    PlainCounters, ReductionsCalled, Rolled, SavedByName, Silent, TapesEnd, WholeIterations,
+    CalledBodies, Elements, ElementsByName, EntryBounds, EqualBlocks, FixedTapes, LocalArrays,
+    MessagesCalled, NoAlternateReturns, NoCalledEntries, NoEntries, NoJumps, OneName,
+    PlainConditions, PlainCounters, ReductionsCalled, Rolled, SavedByName, Silent, TapesEnd,
+    WholeIterations,
 };
 
 /// The legalising passes, in order.

@@ -231,6 +231,7 @@ impl Series {
         let goal = Goal {
             heads: &[made.of.as_str()],
             request: None,
+            tag: "",
         };
         let legal = passes::legalise(Cow::Borrowed(engine.program), FORMS, &goal).ok()?;
         let same = |(a, b): (&Unit, &Unit)| a.name == b.name && a.args == b.args;

@@ -223,6 +223,8 @@ impl<'p> Varied<'p> {
                 !(active && (whole(target) || whole(value)))
             }
             StmtKind::Call(callee, args) => self.supports_call(unit, *callee, args),
+            // Threads would share the coefficients of the variables that each has for itself.
+            StmtKind::Do(d) if d.parallel().is_some() => false,
             StmtKind::Do(d) => match d.control {
                 DoControl::Count { var, .. } => !self.has(unit, var),
                 _ => true,

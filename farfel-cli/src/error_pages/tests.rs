@@ -28,7 +28,7 @@ const NO_PROGRAM: &[(&str, &str)] = &[
         "what `farfel tapenade` is asked for, which no program does",
     ),
     (
-        "F0326",
+        "F0327",
         "what derivatives do with OpenMP, which a setting has to switch on",
     ),
     (

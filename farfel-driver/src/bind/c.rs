@@ -9,7 +9,8 @@ mod python;
 mod rust;
 
 use super::procedures::{self, ClosureArgument, Interface};
-use super::{Bindings, BindingsPart, declaration, least_length, shape, signature};
+use super::texts::TextLength;
+use super::{Bindings, BindingsPart, declaration, shape, signature};
 use crate::Config;
 use farfel_lang::dataflow::Intents;
 use farfel_lang::ir::{
@@ -314,7 +315,10 @@ impl Bindings<'_> {
         }
         let alternates = unit.args.iter().any(|a| a.sym().is_none());
         let value = match (unit.kind, unit.result) {
-            (UnitKind::Function, Some(r)) => CType::of(unit.symbols[r].ty, self.config),
+            (UnitKind::Function, Some(r)) => {
+                let ty = CType::of(unit.symbols[r].ty, self.config);
+                Some(ty.ok_or("the type of its result")?)
+            }
             _ if alternates => Some(CType::Integer(4)),
             _ => None,
         };
@@ -346,12 +350,24 @@ impl Bindings<'_> {
         }
         let assigned = self.assigned.argument(&unit.name, position);
         if symbol.ty == Some(Type::Character) {
-            let least = least_length(unit, symbol).unwrap_or(0).max(0);
+            if symbol.is_array() {
+                return Err(format!("its argument {}, an array of texts", symbol.name));
+            }
+            let (least, open) = match TextLength::of(unit, symbol, &|_| None) {
+                Some(TextLength::Fixed(n)) => (n, false),
+                Some(TextLength::Open) => (0, true),
+                _ => {
+                    return Err(format!(
+                        "the length of its argument {}, which is not constant",
+                        symbol.name
+                    ));
+                }
+            };
             return Ok(match assigned {
                 false => CKind::Text,
                 true => CKind::TextVariable {
                     least: usize::try_from(least).unwrap_or(0),
-                    open: matches!(&symbol.length, Some(e) if e.kind == ExprKind::Star),
+                    open,
                     reads,
                 },
             });
