@@ -58,6 +58,8 @@ pub(crate) struct MemoryModel<'a> {
     pub float_errors: bool,
     /// Whether this is a part of a larger library.
     pub part: bool,
+    /// Whether directives of OpenMP are followed.
+    pub openmp: bool,
 }
 
 impl Facts {
@@ -130,6 +132,11 @@ impl Facts {
             if let Some(reason) = crate::ends::obstacle(unit) {
                 facts.exposed.insert(unit.name.clone(), reason);
             }
+            if memory.openmp && has_threads(unit) {
+                let reason = "threads of OpenMP execute a part of it, in which an error ends the process, and iterations \
+                              that conflict can do anything";
+                facts.exposed.insert(unit.name.clone(), reason.into());
+            }
             callees.insert(unit.name.clone(), known);
             if shares || state::has_any(unit, memory) {
                 having.insert(unit.name.clone());
@@ -184,6 +191,22 @@ impl Facts {
         }
         facts
     }
+}
+
+/// Whether a directive of OpenMP starts threads.
+fn has_threads(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= match &s.kind {
+            StmtKind::Do(d) => d.parallel().is_some(),
+            StmtKind::Comment(text) => {
+                let directive = text.get(..4);
+                directive.is_some_and(|d| d.eq_ignore_ascii_case("$OMP"))
+            }
+            _ => false,
+        };
+    });
+    found
 }
 
 impl Facts {
@@ -344,6 +367,7 @@ mod tests {
             known_to_others: &BTreeSet::from(["FROMC".into()]),
             by_instance: false,
             float_errors: false,
+            openmp: true,
         };
         let plan = BoundsCheckPlan::of(&program, memory.known_to_others, Some(HashSet::new()), 4);
         Facts::of(&program, &assigned, memory, plan)
@@ -680,6 +704,31 @@ mod tests {
             let found = facts(&["SUBROUTINE A(X)", "X = 1", "END"], |_| {}, all_static);
             assert_eq!(found.shares_state.contains("A"), shares, "{all_static}");
         }
+    }
+
+    /// An error in one of several threads cannot be returned.
+    #[test]
+    fn what_has_threads() {
+        let of = |first: &'static str| {
+            let lines = [
+                "SUBROUTINE A(N, X)",
+                "REAL X(N)",
+                "CALL B(N, X)",
+                "END",
+                "SUBROUTINE B(N, X)",
+                "REAL X(N)",
+                first,
+                "DO I = 1, N",
+                "X(I) = I",
+                "END DO",
+                "END",
+            ];
+            let facts = facts(&lines, |_| (), false);
+            ["A", "B"].map(|unit| facts.exposed.contains_key(unit))
+        };
+        assert_eq!(of("!$OMP PARALLEL DO"), [true, true]);
+        assert_eq!(of("!$OMP PARALLEL"), [true, true]);
+        assert_eq!(of("! $OMP PARALLEL DO"), [false, false]);
     }
 
     #[test]

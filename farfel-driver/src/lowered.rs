@@ -86,6 +86,7 @@ impl Lowered {
             by_instance: config.instance.is_some(),
             part: home.is_some(),
             float_errors: !config.float_errors.is_empty(),
+            openmp: config.has_openmp(),
         };
         let plan = BoundsCheckPlan::of(
             program,

@@ -190,6 +190,7 @@ impl Session {
             by_instance: self.config.instance.is_some(),
             part: false,
             float_errors: !self.config.float_errors.is_empty(),
+            openmp: self.config.has_openmp(),
         };
         let plan = BoundsCheckPlan::of(
             &program,

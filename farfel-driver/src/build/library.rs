@@ -318,7 +318,10 @@ impl Session {
                 directories,
                 libraries: config
                     .has_openmp()
-                    .then_some("gomp")
+                    .then_some(match compiler.family {
+                        toolchain::Family::Gfortran => "gomp",
+                        toolchain::Family::Flang => "omp",
+                    })
                     .into_iter()
                     .chain(libraries)
                     .collect(),
