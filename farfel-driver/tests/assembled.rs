@@ -88,8 +88,8 @@ C     Norm.
     C     Norm.
           DOUBLE PRECISION FUNCTION NORM(N, X, X_N)
           DOUBLE PRECISION X(N)
-          COMMON /FARFEL_DEMO_1_0_0_LIMITS/ XMAX
-          SAVE /FARFEL_DEMO_1_0_0_LIMITS/
+          COMMON /FARFEL_DEMO_1_0_0_1LIMITS/ XMAX
+          SAVE /FARFEL_DEMO_1_0_0_1LIMITS/
           INTEGER*8 X_N
           NORM = SQRT(DOT(N, X, X, X_N, X_N))
           IF (NORM .GT. XMAX) CALL FARFEL_END_V1(1, 0, 'TOO LARGE', 'a.f:8')
@@ -138,7 +138,7 @@ C     Norm.
           END MODULE
 
           BLOCK DATA FARFEL_DEMO_1_0_0_
-          COMMON /FARFEL_DEMO_1_0_0_LIMITS/ XMAX
+          COMMON /FARFEL_DEMO_1_0_0_1LIMITS/ XMAX
           DATA XMAX /1E6/
           END
 ");
@@ -175,7 +175,7 @@ C
     );
     let first = inside(&text).split("      END\n").next().unwrap();
     assert!(first.contains("      REAL D, B\n"), "{first}");
-    assert!(text.contains("COMMON /FARFEL_DEMO_1_0_0_A/ A, B"), "{text}");
+    assert!(text.contains("COMMON /FARFEL_DEMO_1_0_0_1A/ A, B"), "{text}");
 }
 
 #[test]
