@@ -15,7 +15,6 @@
 //! | `activity` | which derivatives are needed where, for one unit in one context |
 //! | [`analysis`] | the results of all these analyses, for inspection |
 //! | [`tangent`] | forward mode |
-//! | `taylor` | derivatives of higher order in one direction |
 //! | [`reverse`] | reverse mode |
 //! | [`passes`] | the list of all passes, and the code that runs them |
 //! | `legal` | passes that bring programs into the forms that the modes require |
@@ -62,7 +61,6 @@ pub mod simplify;
 pub mod spans;
 mod subscripts;
 pub mod tangent;
-mod taylor;
 mod tool;
 mod verify;
 

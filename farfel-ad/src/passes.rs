@@ -15,7 +15,7 @@
 //! | analyse | which outputs of a subprogram depend on which inputs | `depend` |
 //! | | which variables are varied and whose derivatives are live, for each context | `activity` |
 //! | generate | tangents: each statement with its derivative | `tangent/stmt.rs` |
-//! | | tangents of tangents in one direction: Taylor series | `taylor` |
+//! | | tangents of tangents in one direction: Taylor series | `tangent/taylor` |
 //! | simplify | the tangents of one direction | `OF_TANGENTS` |
 //! | generate | several directions: loops over them | `tangent/vector.rs` |
 //! | simplify | derivatives that will be executed | `OF_ALL` |

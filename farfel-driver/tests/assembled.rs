@@ -175,7 +175,10 @@ C
     );
     let first = inside(&text).split("      END\n").next().unwrap();
     assert!(first.contains("      REAL D, B\n"), "{first}");
-    assert!(text.contains("COMMON /FARFEL_DEMO_1_0_0_1A/ A, B"), "{text}");
+    assert!(
+        text.contains("COMMON /FARFEL_DEMO_1_0_0_1A/ A, B"),
+        "{text}"
+    );
 }
 
 #[test]

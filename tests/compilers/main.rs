@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
 
-mod fortran {
+mod bindings {
     farfel_runtime::include_bindings!();
 }
 
+use bindings::raw as fortran;
 use farfel_runtime::{Complex, Error};
 
 fn main() {

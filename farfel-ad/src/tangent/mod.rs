@@ -35,6 +35,7 @@ mod rules;
 mod special;
 mod stmt;
 mod symbols;
+mod taylor;
 mod values;
 mod vector;
 
@@ -47,7 +48,6 @@ use crate::legal::called::CalledSubprograms;
 use crate::locations::{Commons, Context, Set, Space};
 use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{self, Form, Forms, Goal};
-use crate::taylor;
 use farfel_lang::Span;
 use farfel_lang::callgraph::{CallGraph, ReachableUnits, UnitIndex, references};
 use farfel_lang::diagnostic::Diagnostic;

@@ -30,14 +30,15 @@
 //!
 //! [`varied`] finds what depends on X, and whether all of it is supported: variables in COMMON, complex ones and
 //! some intrinsic functions are not. Then the tangent is generated in the usual way. [`unit`] writes the
-//! series of a subprogram, [`series`] those of expressions.
+//! series of a subprogram, [`series`] those of expressions, both with the state in [`generator`].
 
+mod generator;
 mod series;
 mod unit;
 mod varied;
 
+use super::{Engine, Tangent, TangentRequest};
 use crate::passes::{self, Form, Forms, Goal};
-use crate::tangent::{Engine, Tangent, TangentRequest};
 use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::ir::{
     Arg, DirectionalArg, Expr, ExprKind, Name, OneDirection, Origin, Program, Request, SpecKind,

@@ -5,7 +5,7 @@
 //! a product is a convolution, and for a function with `f' = g`, where `g` is known, `k*f(k)` is the sum of
 //! `j*x(j)*g(k-j)` for j from 1 to k.
 
-use super::unit::TaylorUnit;
+use super::generator::{Series, TaylorUnit};
 use super::varied::variable;
 use farfel_lang::intrinsics::{Intrinsic, Op};
 use farfel_lang::ir::build::{grouped, negative, paren};
@@ -15,13 +15,6 @@ use farfel_lang::types::type_of;
 
 /// The largest constant exponent that is written as products.
 const LARGEST_POWER: u64 = 64;
-
-/// A value and the coefficients of its Taylor series, from that of `t`; `None` is zero.
-#[derive(Debug, Clone)]
-pub(super) struct Series {
-    pub(super) value: Expr,
-    pub(super) terms: Vec<Option<Expr>>,
-}
 
 impl Series {
     fn is_constant(&self) -> bool {
@@ -72,14 +65,6 @@ impl TaylorUnit<'_> {
                 _ => self.function(*s, args),
             },
             _ => None,
-        }
-    }
-
-    /// A value without derivatives.
-    pub(super) fn constant(&self, value: Expr) -> Series {
-        Series {
-            value,
-            terms: vec![None; self.order],
         }
     }
 
@@ -845,11 +830,6 @@ impl TaylorUnit<'_> {
                 .map(|t| t.map(|t| store(t, ty)))
                 .collect(),
         }
-    }
-
-    /// A whole number as a constant of a type.
-    pub(super) fn number(&self, n: usize, ty: Type) -> Expr {
-        farfel_lang::ir::build::literal(&format!("{n}.0"), ty, self.span)
     }
 }
 

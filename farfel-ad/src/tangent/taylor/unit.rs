@@ -1,41 +1,14 @@
 //! A unit that computes the Taylor series of its variables: each statement with one for each coefficient.
 
-use super::series::Series;
+use super::generator::{Series, TaylorUnit};
 use super::varied::{Varied, variable};
 use crate::tangent::Engine;
 use farfel_lang::Span;
-use farfel_lang::intrinsics::Intrinsic;
 use farfel_lang::ir::{
     Arg, Block, Class, DoEnd, Expr, ExprKind, Name, Origin, Stmt, StmtKind, StorageClass, SymId,
-    Symbol, Type, Unit, UnitKind,
+    Symbol, Unit, UnitKind,
 };
-use farfel_lang::types::type_of;
 use std::collections::HashMap;
-
-/// A unit under construction.
-pub(super) struct TaylorUnit<'a> {
-    engine: &'a Engine<'a>,
-    varied: &'a Varied<'a>,
-    /// The names of these units' Taylor series.
-    names: &'a HashMap<Name, Name>,
-    /// The unit of the program.
-    pub(super) source: &'a Unit,
-    /// The unit under construction. It begins as a copy, so that symbols keep their handles.
-    pub(super) unit: Unit,
-    /// The highest order.
-    pub(super) order: usize,
-    /// The variables for the coefficients of each varied variable, from the first.
-    pub(super) coefficients: HashMap<SymId, Vec<SymId>>,
-    /// The independent variable, if the unit does not change it: its series is known.
-    pub(super) unchanged: Option<SymId>,
-    /// The dummy arguments of a statement function that is being expanded.
-    pub(super) bound: HashMap<SymId, Series>,
-    /// Statements to execute before the current one.
-    pub(super) before: Block,
-    pub(super) span: Span,
-    temporaries: HashMap<Type, Vec<SymId>>,
-    used: HashMap<Type, usize>,
-}
 
 /// Returns the subroutine that computes a unit with the Taylor coefficients of all its varied variables, up
 /// to an order. Each varied argument is followed by its coefficients, except for the independent variable if
@@ -265,89 +238,5 @@ impl TaylorUnit<'_> {
             value: e.clone(),
             terms: terms.iter().map(term).collect(),
         })
-    }
-
-    /// Whether an expression has derivatives.
-    pub(super) fn is_active(&self, e: &Expr) -> bool {
-        if self.bound.is_empty() {
-            return self.varied.is_varied(self.source, e);
-        }
-        let mut any = false;
-        e.for_each_symbol(&mut |s| {
-            any |= match self.bound.get(&s) {
-                Some(b) => b.terms.iter().any(Option::is_some),
-                None => self.varied.has(self.source, s),
-            };
-        });
-        any && self.ty(e).is_some_and(Type::is_differentiable)
-    }
-
-    /// The value of an expression.
-    pub(super) fn primal(&self, e: &Expr) -> Expr {
-        let mut e = e.clone();
-        if !self.bound.is_empty() {
-            e.rewrite(&mut |x| {
-                if let ExprKind::Var(s) = x.kind
-                    && let Some(b) = self.bound.get(&s)
-                {
-                    *x = b.value.clone();
-                }
-            });
-        }
-        e
-    }
-
-    /// The type of an expression of the source.
-    pub(super) fn ty(&self, e: &Expr) -> Option<Type> {
-        type_of(self.source, e)
-    }
-
-    /// Assigns a value to a temporary before the current statement, and returns that.
-    pub(super) fn keep(&mut self, value: Expr, ty: Type) -> Expr {
-        let t = self.temporary(ty);
-        self.before.push(Stmt::assign(t.clone(), value, self.span));
-        t
-    }
-
-    /// A variable for one statement.
-    pub(super) fn temporary(&mut self, ty: Type) -> Expr {
-        let used = self.used.entry(ty).or_default();
-        let n = *used;
-        *used += 1;
-        let known = self.temporaries.get(&ty).and_then(|l| l.get(n)).copied();
-        let symbol = known.unwrap_or_else(|| {
-            let name = self.unused("TEMP");
-            let symbol = self.declare(Symbol::variable(name, ty, self.span));
-            self.temporaries.entry(ty).or_default().push(symbol);
-            symbol
-        });
-        Expr::var(symbol, self.span)
-    }
-
-    /// A call of an intrinsic function. `None` if its name means something else in the unit.
-    pub(super) fn call(&mut self, name: &str, args: Vec<Expr>) -> Option<Expr> {
-        let symbol = match self.unit.symbols.find(name) {
-            Some(s) => matches!(self.unit.symbols[s].class, Class::Intrinsic(_)).then_some(s)?,
-            None => self.unit.symbols.add(Symbol {
-                class: Class::Intrinsic(Intrinsic::find(name)?),
-                storage_class: StorageClass::Global,
-                ..Symbol::new(name.into(), Span::NONE)
-            }),
-        };
-        Some(Expr::call(symbol, args, self.span))
-    }
-
-    fn unused(&self, wanted: &str) -> Name {
-        self.engine.unused_name(&self.unit.symbols, wanted)
-    }
-
-    fn declare(&mut self, symbol: Symbol) -> SymId {
-        let id = self.unit.symbols.add(Symbol {
-            typed: true,
-            origin: Origin::Derivative,
-            ..symbol
-        });
-        self.unit.declare(id);
-        id
     }
 }
