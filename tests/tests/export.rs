@@ -202,7 +202,7 @@ fn what_cannot_be_exported_is_said() {
         .code(1);
     let text = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
     for part in [
-        "S cannot be called from Rust: its argument X is an array of CHARACTER",
+        "S cannot be called from C: its argument X, an array of texts",
         "error: no subprogram of `a` can be called from C",
     ] {
         assert!(text.contains(part), "{text}");
