@@ -52,7 +52,7 @@ impl TaylorUnit<'_> {
                 let a = self.series(a)?;
                 Some(Series {
                     value: Expr::minus(grouped(a.value), span),
-                    terms: a.terms.into_iter().map(|t| t.map(|t| minus(t))).collect(),
+                    terms: a.terms.into_iter().map(|t| t.map(minus)).collect(),
                 })
             }
             ExprKind::Unary(UnOp::Plus, a) => self.series(a),
@@ -152,7 +152,8 @@ impl TaylorUnit<'_> {
         let pairs = (0..k.div_ceil(2)).map(|j| Some(times(a.at(j)?.clone(), a.at(k - j)?.clone())));
         let pairs = pairs.fold(None, plus);
         let twice = pairs.map(|p| times(self.number(2, ty), p));
-        let middle = (k % 2 == 0)
+        let middle = k
+            .is_multiple_of(2)
             .then(|| a.at(k / 2))
             .flatten()
             .map(|m| times(m.clone(), m.clone()));
