@@ -312,7 +312,7 @@ C     The energy of all ranks, and its gradient by those of this rank
             "mod fortran {
     farfel_runtime::include_bindings!();
 }
-use fortran::*;
+use fortran::raw::*;
 fn main() {
     let (mut me, mut np) = (0, 0);
     // SAFETY: MPI checks what it is called with.
