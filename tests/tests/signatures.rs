@@ -95,7 +95,7 @@ dott = { keep = ['n'] }
 dot = { keep = ['n'] }
 hybrd1 = { keep = ['n'] }
 ";
-    let exports = settings.replace("'rust'\n", "'rust'\nexports = ['Dot']\n");
+    let exports = format!("[package.metadata.farfel]\nexports = ['Dot']\n{settings}");
     let p = project("no_such_signature", &exports);
     p.file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
     let ran = p.cargo(&["build"]);
