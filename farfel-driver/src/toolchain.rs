@@ -37,8 +37,8 @@ pub enum Family {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Libraries {
     directories: Vec<PathBuf>,
-    /// The indices of those [`LIBRARIES`] that exist.
-    names: Vec<usize>,
+    /// Those of [`LIBRARIES`] that are needed or exist.
+    names: Vec<String>,
 }
 
 /// The run-time libraries of compilers in linking order, and whether gfortran requires each: libquadmath
@@ -177,7 +177,7 @@ const ANSWERS: &str = "answers";
 fn recall(path: &Path, entry: &Entry) -> Option<Compiler> {
     let answers: CompilerAnswers = serde_json::from_slice(entry.file(ANSWERS)?).ok()?;
     let same = tool_answers::file_identity(&answers.others).ok()? == answers.identity;
-    (same && answers.libraries.names.iter().all(|n| *n < LIBRARIES.len())).then(|| Compiler {
+    same.then(|| Compiler {
         path: path.to_owned(),
         version: answers.version,
         machine: answers.machine,
@@ -215,12 +215,15 @@ fn query(path: &Path) -> Option<Compiler> {
         .then_some(())?;
     let machine = answer(path, "-dumpmachine")?;
     let mut libraries = Libraries::default();
-    for (i, (name, needed)) in LIBRARIES.iter().enumerate() {
+    let own = LIBRARIES
+        .iter()
+        .filter(|(name, _)| !flang::LIBRARIES.contains(name));
+    for (name, needed) in own {
         let directory = ["so", "dylib", "dll.a", "a"]
             .iter()
             .find_map(|end| library_directory(path, &format!("lib{name}.{end}")));
         if *needed || directory.is_some() {
-            libraries.names.push(i);
+            libraries.names.push((*name).to_owned());
         }
         if let Some(d) = directory
             && !libraries.directories.contains(&d)
@@ -244,9 +247,9 @@ fn query_flang(path: &Path) -> Option<Compiler> {
     let resources = PathBuf::from(answer(path, "-print-resource-dir")?);
     let folders = flang::library_folders(&resources, &machine);
     let mut libraries = Libraries::default();
-    for (i, (name, _)) in LIBRARIES.iter().enumerate() {
+    for (name, _) in &LIBRARIES {
         if *name == "m" {
-            libraries.names.push(i);
+            libraries.names.push((*name).to_owned());
         }
         if !flang::LIBRARIES.contains(name) {
             continue;
@@ -257,7 +260,7 @@ fn query_flang(path: &Path) -> Option<Compiler> {
                 .any(|end| folder.join(format!("lib{name}.{end}")).is_file())
         };
         if let Some(folder) = folders.iter().find(exists) {
-            libraries.names.push(i);
+            libraries.names.push((*name).to_owned());
             if !libraries.directories.contains(folder) {
                 libraries.directories.push(folder.clone());
             }
@@ -512,9 +515,8 @@ impl Compiler {
     /// order.
     pub fn runtime_libraries(&self) -> (&[PathBuf], impl Iterator<Item = &'static str>) {
         let names = self.libraries.names.iter();
-        let names = names
-            .filter_map(|n| LIBRARIES.get(*n))
-            .map(|(name, _)| *name);
+        let known = |n: &String| LIBRARIES.iter().find(|(name, _)| name == n);
+        let names = names.filter_map(known).map(|(name, _)| *name);
         (&self.libraries.directories, names)
     }
 }

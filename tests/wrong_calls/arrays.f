@@ -323,7 +323,7 @@ C     So many elements that their number, 2**64, is 0 in 64 bits.
       X(I:J, I:J) = 7
       END
 C     Arrays that ALLOCATE creates, once with other bounds than before.
-      SUBROUTINE HEAP(N, M, K, X)
+      SUBROUTINE HEAPN(N, M, K, X)
       REAL X(4)
       REAL, ALLOCATABLE :: W(:), V(:, :)
       ALLOCATE (W(0:N))

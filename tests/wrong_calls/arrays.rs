@@ -154,15 +154,15 @@ fn steps_and_allocated() {
         wrong("far jump", || f::far(i64::MAX, i64::MIN, i64::MIN, x));
     });
     fenced(0.0, 9.0, 4, |x| {
-        f::heap(4, 2, 4, x).unwrap();
+        f::heapn(4, 2, 4, x).unwrap();
         // V(2, 0) is the fourth element of V, and the second one of its second row.
         assert_eq!(x, [4.0, 5.0, 3.0 + 4.0 + 2.0, 6.0]);
-        f::heap(0, 1, 0, x).unwrap();
+        f::heapn(0, 1, 0, x).unwrap();
         assert_eq!((x[0], x[3]), (0.0, 5.0));
-        wrong("heap", || f::heap(4, 2, 5, x));
-        wrong("heap below", || f::heap(4, 2, -1, x));
-        wrong("heap nothing", || f::heap(-1, 2, 0, x));
-        wrong("heap again", || f::heap(4, 0, 1, x));
+        wrong("heapn", || f::heapn(4, 2, 5, x));
+        wrong("heapn below", || f::heapn(4, 2, -1, x));
+        wrong("heapn nothing", || f::heapn(-1, 2, 0, x));
+        wrong("heapn again", || f::heapn(4, 0, 1, x));
         let mut y = 0.0;
         f::heaps(1, &mut y).unwrap();
         assert_eq!(y, 6.0);

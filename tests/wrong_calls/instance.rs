@@ -30,8 +30,8 @@ pub fn all() {
     wrong("pop", || a.pop(&mut 0));
     let mut b = a.clone();
     wrong("push", || {
-        for mut k in 0..11 {
-            b.push(&mut k)?;
+        for k in 0..11 {
+            b.push(k)?;
         }
         Ok(())
     });

@@ -73,7 +73,7 @@ pub fn all() {
     wrong("steps", || {
         fortran::steps(9, &mut [0.0; 3], MatrixMut::new(&mut [0.0; 12], 4, 3)?)
     });
-    wrong("carve", || fortran::carve(2, &[1, 5], &mut work));
+    wrong("carve", || fortran::carve(2, &[1, 5], 12));
     wrong("column", || {
         fortran::column(5, 3, MatrixMut::new(&mut work, 4, 3)?)
     });
