@@ -2,6 +2,7 @@
 //! with an error or a panic if they are called wrongly.
 
 use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ fn build(dir: &Path, name: &str) -> (PathBuf, String) {
     (shared_target().join("debug").join(name), said)
 }
 
-/// Returns the functions with all arguments that are unsafe in the latest build, with the reasons.
+/// Returns the functions that are unsafe in the latest build, with the reasons, in the order of their names.
 fn unsafe_functions() -> String {
     let all = fs::read_dir(shared_target().join("debug/build")).unwrap();
     let bindings = all
@@ -47,9 +48,9 @@ fn unsafe_functions() -> String {
         .max_by_key(|p| fs::metadata(p).unwrap().modified().unwrap())
         .unwrap();
     let text = fs::read_to_string(bindings).unwrap();
-    let (_, raw) = text.split_once("pub mod raw {").unwrap();
-    let mut found = String::new();
-    for part in raw.split("exposed! {").skip(1) {
+    // A short function and the one behind it have the same reason.
+    let mut found = BTreeSet::new();
+    for part in text.split("exposed! {").skip(1) {
         let (_, reason) = part.split_once("That cannot be checked: ").unwrap();
         let (reason, rest) = reason.split_once('\n').unwrap();
         let name = rest
@@ -57,9 +58,9 @@ fn unsafe_functions() -> String {
             .find_map(|l| l.trim().strip_prefix("fn "))
             .unwrap();
         let name = name.split('(').next().unwrap();
-        found += &format!("{name}: {reason}\n");
+        found.insert(format!("{name}: {reason}\n"));
     }
-    found
+    found.into_iter().collect()
 }
 
 /// Returns whether valgrind is installed. In CI it must be.
