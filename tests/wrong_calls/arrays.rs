@@ -8,6 +8,7 @@ use farfel_runtime::Error;
 pub fn all() {
     right();
     steps_and_allocated();
+    allocated();
     let x = [1.0f64; 4];
     wrong("sumup", || f::sumup(5, &x));
     wrong("sumup huge", || f::sumup(i32::MAX, &x));
@@ -177,6 +178,31 @@ fn steps_and_allocated() {
         f::keeper(3, &mut y).unwrap();
         assert_eq!(y, 8.0);
     });
+}
+
+/// More of what ALLOCATE, DEALLOCATE and SAVE can do.
+fn allocated() {
+    wrong("heap", || f::heap(2, 3));
+    wrong("heap below", || f::heap(2, 0));
+    wrong("heap negative", || f::heap(-2, 1));
+    assert_eq!(f::heap(2, 2), Ok(2.0));
+    wrong("heap2", || f::heap2(0, 2, 2, 3, 2));
+    wrong("heap2 second", || f::heap2(0, 2, 2, 0, 3));
+    assert_eq!(f::heap2(0, 2, 2, 2, 2), Ok(2.0));
+    wrong("maybe not", || f::maybe(0, 1));
+    wrong("maybe gone", || f::maybe(2, 1));
+    assert_eq!(f::maybe(1, 5), Ok(2.0));
+    wrong("again twice", || f::again(2));
+    wrong("again never", || f::again(0));
+    wrong("handed", || f::handed(1, 6));
+    wrong("handed nothing", || f::handed(0, 1));
+    wrong("wholea", || f::wholea(0));
+    assert_eq!(f::wholea(1), Ok(5.0));
+    wrong("kept", || f::kept(0, 1));
+    assert_eq!(f::kept(3, 3), Ok(3.0));
+    wrong("kept above", || f::kept(0, 4));
+    wrong("kept twice", || f::kept(3, 1));
+    wrong("kept gone", || f::kept(-1, 1));
 }
 
 /// Correct calls of the same subprograms.
