@@ -979,6 +979,10 @@ impl Config {
                 return error("instance", message.into());
             }
         }
+        if !self.commons.is_empty() && self.flags.iter().any(|f| f == "-fno-align-commons") {
+            let message = "it cannot be with `-fno-align-commons`, which places variables where Rust structs do not";
+            return error("commons", message.into());
+        }
         if self.signatures == Signatures::Fortran
             && let Some(name) = self.signature.keys().next()
         {

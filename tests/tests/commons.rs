@@ -79,4 +79,12 @@ fn blocks_that_cannot_be_structs() {
     let ran = p.cargo(&["build"]);
     let expected = "setting `commons`: leave it out: with `instance = \"Model\"` all COMMON blocks are parts of its values";
     assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
+    // The struct would have other offsets than the block.
+    let p = project(
+        "commons_without_padding",
+        "commons = ['flow']\nflags = ['-fno-align-commons']",
+    );
+    let ran = p.cargo(&["build"]);
+    let expected = "setting `commons`: it cannot be with `-fno-align-commons`";
+    assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
 }
