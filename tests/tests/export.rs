@@ -37,6 +37,10 @@ fn main() -> ExitCode {
             Ok(())
         })
         .with_ignored_flag(missing),
+        Trial::test("results_have_the_same_numbers_on_both_sides", || {
+            results_have_the_same_numbers_on_both_sides();
+            Ok(())
+        }),
         Trial::test("what_cannot_be_exported_is_said", || {
             what_cannot_be_exported_is_said();
             Ok(())
@@ -186,6 +190,19 @@ fn python_calls_a_package(python: &std::ffi::OsStr) {
         .code(1);
     let text = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
     assert!(text.contains("farfel has not made it"), "{text}");
+}
+
+/// The header and the Python package name the numbers that the run-time crate returns: neither depends on the
+/// other.
+fn results_have_the_same_numbers_on_both_sides() {
+    let names = |text: &str| -> Vec<String> {
+        let (_, list) = text.split_once("const RESULTS: [&str; ").unwrap();
+        let (list, _) = list.split_once("];").unwrap();
+        list.lines().skip(1).map(str::to_owned).collect()
+    };
+    let header = names(include_str!("../../farfel-driver/src/bind/c/header.rs"));
+    assert_eq!(header, names(include_str!("../../farfel-runtime/src/c.rs")));
+    assert!(header.len() > 10, "{header:?}");
 }
 
 fn what_cannot_be_exported_is_said() {
