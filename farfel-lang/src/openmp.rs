@@ -19,9 +19,8 @@ use std::collections::HashSet;
 
 /// Returns the words of a directive of OpenMP in a comment, in upper case.
 fn words(comment: &str) -> Option<String> {
-    let text = comment.trim_start();
-    let sentinel = text.get(..4)?;
-    let rest = text.get(4..)?;
+    let sentinel = comment.get(..4)?;
+    let rest = comment.get(4..)?;
     let found = sentinel.eq_ignore_ascii_case("$OMP") && rest.starts_with([' ', '\t']);
     found.then(|| rest.trim().to_ascii_uppercase())
 }

@@ -247,16 +247,32 @@ impl StatementReader {
             let span = Span::new(self.file, start as u32, (at + text.len()) as u32);
             let line = self.text.get(start..at + text.len()).unwrap_or("");
             let free = self.is_free();
-            if let Some(text) = directive::read(line, free).filter(|_| !trailing) {
-                return directive::keep(to, text, span, apart);
+            let directive = directive::read(line, free).filter(|_| !trailing);
+            let mut text = text.to_owned();
+            if let Some(line) = directive {
+                if free || self.begins_line(start) {
+                    return directive::keep(to, line, span, apart);
+                }
+                // In fixed form, directives begin in column 1. This one would, when printed.
+                text.insert(0, ' ');
             }
             to.push(Comment {
-                text: text.to_owned(),
+                text,
                 span,
                 apart,
                 trailing,
             });
         }
+    }
+
+    /// Whether nothing is before `at` on its line.
+    fn begins_line(&self, at: usize) -> bool {
+        let before = self.text.get(..at).unwrap_or("");
+        before
+            .trim_end_matches('\u{c}')
+            .chars()
+            .next_back()
+            .is_none_or(|c| c == '\n')
     }
 
     fn set_label(&self, st: &mut Statement, label: Option<(u64, usize, usize)>) {

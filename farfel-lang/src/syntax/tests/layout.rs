@@ -201,6 +201,7 @@ C$   &  X(1) = 2
 C$$$  no directive
 C 1$ neither
 !$ACC END DATA
+      !$OMP not in column 1
       END
 ";
     let free = "\
@@ -219,6 +220,7 @@ do 10 i = 1, n
 !$$$  no directive
 ! 1$ neither
 !$ACC END DATA
+! $OMP not in column 1
 end
 ";
     let expected = "      SUBROUTINE S(X, N)
@@ -233,6 +235,7 @@ C$ 20 CONTINUE
 C $$$  no directive
 C 1$ neither
 C$ACC END DATA
+C $OMP not in column 1
       END
 ";
     let lower = |t: String| t.to_lowercase();
