@@ -425,7 +425,12 @@ fn plain(message: &str) -> String {
 
 /// Whether a warning says nothing new about a program that FORTRAN 77 allows.
 fn is_noise(message: &str) -> bool {
-    message.starts_with("Named COMMON block") && message.contains("same size as elsewhere")
+    // The optimizer guesses how often a loop runs. In derivatives, which have loops for what is left
+    // after groups of iterations, it guesses wrong.
+    let guess = message.starts_with("iteration ") && message.contains("invokes undefined behavior");
+    let common =
+        message.starts_with("Named COMMON block") && message.contains("same size as elsewhere");
+    guess || common
 }
 
 /// Whether a warning is about the buffers of MPI, which may have any type and shape.
@@ -447,6 +452,14 @@ fn is_buffer(message: &str, at: Span, sources: &Sources) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guesses_of_the_optimizer_are_not_shown() {
+        let mut sources = Sources::new();
+        sources.add("a.f", "      V(I) = 2\n".to_owned());
+        let text = "a.f:1:72: Warning: iteration 60 invokes undefined behavior [-Waggressive-loop-optimizations]";
+        assert_eq!(messages(text, &sources), (Vec::new(), Vec::new()));
+    }
 
     #[test]
     fn buffers_of_mpi_may_have_any_type() {
