@@ -69,7 +69,7 @@ pub use farfel_lang::flow;
 use farfel_lang::ir::{AdMode, Program, Request, Unit};
 use farfel_lang::lower::{Threaded, as_dummies, as_globals};
 use farfel_lang::timing;
-pub use legal::parallel::{errors_of_thread_private, warnings_of_directives};
+pub use legal::parallel::{errors_of_thread_private, warnings_of_directives, with_divided_regions};
 pub use path::with_way_in;
 pub use schedule::{differentiate_all, differentiate_all_warning};
 use std::borrow::Cow;
@@ -144,6 +144,8 @@ impl<T: AdTool> AdTool for WithThreads<T> {
         if !errors.is_empty() {
             return Err(errors);
         }
+        let divided = with_divided_regions(program, &heads);
+        let program = divided.as_ref().unwrap_or(program);
         warnings.extend(warnings_of_directives(program, &heads));
         self.0.differentiate_warning(program, request, warnings)
     }

@@ -19,7 +19,8 @@
 //! than those that the original accesses.
 
 use crate::legal::called::called;
-use crate::legal::parallel::{sequential_loop, sums};
+use crate::legal::parallel::disjoint::of_one_iteration;
+use crate::legal::parallel::{sequential, sums};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::build::paren;
@@ -133,8 +134,8 @@ pub(crate) fn settle(
                 Some(Ok(Some(decision))) => apply(clauses, decision),
                 Some(Ok(None)) => {}
                 Some(Err(why)) => {
+                    warnings.push(sequential(at, clauses.sections, &why));
                     d.directive = None;
-                    warnings.push(sequential_loop(at, &why));
                 }
                 None => d.directive = None,
             }
@@ -492,8 +493,14 @@ impl Iteration<'_, '_, '_> {
             let s = original.symbols.find(name);
             s.is_none_or(|s| assigned_before.contains(&s))
         };
-        // The variables that need not be checked element by element: threads have their own.
+        // The variables that need not be checked element by element: threads have their own, or only one
+        // iteration uses them.
         let mut own: HashSet<SymId> = HashSet::new();
+        let number = original.args.first().and_then(|a| a.sym());
+        let alone = number.map(|n| of_one_iteration(original, &original.body, n));
+        let alone: HashSet<&Name> = (alone.iter().flatten())
+            .map(|s| &original.symbols[*s].name)
+            .collect();
         for v in self.shared() {
             if !self.assigned.contains(&v.own) {
                 continue;
@@ -515,6 +522,10 @@ impl Iteration<'_, '_, '_> {
                     .ok_or_else(|| format!("its iterations share {}", self.name(actual)))?,
                 false => actual,
             };
+            if alone.contains(self.name(subject)) {
+                own.insert(v.own);
+                continue;
+            }
             let of = |list: &[SymId]| list.contains(&subject);
             let reduced = self.clauses.reduction(subject).is_some();
             if !is_derivative {

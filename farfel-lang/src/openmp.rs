@@ -9,9 +9,9 @@
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Attribute, Block, Do, DoControl, Expr, ExprKind, LoopDirective, LoopDirectiveKind, Parallel,
-    Program, Reduction, Schedule, SpecKind, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
-    for_each_symbol, walk_block, walk_block_mut,
+    Attribute, BinOp, Block, Do, DoControl, Expr, ExprKind, LoopDirective, LoopDirectiveKind,
+    Parallel, Program, Reduction, Schedule, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol,
+    Type, Unit, for_each_symbol, walk_block, walk_block_mut,
 };
 use crate::source::{Sources, Span};
 use crate::syntax::{Form, NoIncludes, parse};
@@ -40,6 +40,16 @@ pub fn is_atomic(comment: &str) -> bool {
     words(comment).is_some_and(|w| w == "ATOMIC" || w == "ATOMIC UPDATE")
 }
 
+/// Whether a comment is `$OMP CRITICAL`, with or without a name.
+pub fn begins_critical(comment: &str) -> bool {
+    words(comment).is_some_and(|w| strip_words(&w, &["CRITICAL"]).is_some())
+}
+
+/// Whether a comment is `$OMP END CRITICAL`.
+pub fn ends_critical(comment: &str) -> bool {
+    words(comment).is_some_and(|w| strip_words(&w, &["END", "CRITICAL"]).is_some())
+}
+
 /// Makes the parallel loops of a resolved program from their directives.
 ///
 /// Units with AD blocks keep no other directives: these blocks use variables of which the directives
@@ -57,6 +67,7 @@ fn read_unit(unit: &mut Unit, warnings: &mut Vec<Diagnostic>) {
     let reader = Reader {
         unit,
         thread_private: thread_private(unit),
+        divides: false,
     };
     let mut body = unit.body.clone();
     reader.block(&mut body);
@@ -158,9 +169,102 @@ pub fn thread_private(unit: &Unit) -> HashSet<SymId> {
     found
 }
 
+/// Makes loops of all regions of which a derivative can be parallel: those that [`read`] makes; the
+/// loops of regions that also have SINGLE, MASTER, or BARRIER; and sections, where iteration `I`
+/// executes section `I`. Only for what is differentiated: the statements of SINGLE are executed
+/// between parallel loops.
+pub fn divide_regions(unit: &mut Unit) {
+    let reader = Reader {
+        unit,
+        thread_private: thread_private(unit),
+        divides: true,
+    };
+    let mut body = unit.body.clone();
+    reader.block(&mut body);
+    sections(unit, &mut body);
+    unit.body = body;
+    unit.number();
+}
+
+/// Makes loops of the `PARALLEL SECTIONS` in a block.
+fn sections(unit: &mut Unit, block: &mut Block) {
+    for s in block.iter_mut() {
+        for b in s.blocks_mut() {
+            sections(unit, b);
+        }
+    }
+    let mut at = 0;
+    while at < block.len() {
+        if let Some((end, made)) = sections_at(unit, block, at) {
+            block.splice(at..=end, [made]);
+        }
+        at += 1;
+    }
+}
+
+/// Returns the loop for the `PARALLEL SECTIONS` at `at`, and where these end.
+fn sections_at(unit: &mut Unit, block: &Block, at: usize) -> Option<(usize, Stmt)> {
+    let directive = comment_words(&block[at])?;
+    let clauses = clauses_of(strip_words(&directive, &["PARALLEL", "SECTIONS"])?)?;
+    let span = block[at].span;
+    let mut parts: Vec<Block> = vec![Vec::new()];
+    let mut end = at + 1;
+    loop {
+        let s = block.get(end)?;
+        match comment_words(s) {
+            Some(w) if strip_words(&w, &["END", "PARALLEL", "SECTIONS"]).is_some() => break,
+            Some(w) if w == "SECTION" => parts.push(Vec::new()),
+            _ => parts.last_mut()?.push(s.clone()),
+        }
+        end += 1;
+    }
+    parts.retain(|p| p.iter().any(|s| !matches!(s.kind, StmtKind::Comment(_))));
+    let name = unit.symbols.unused("SECTIO", &|_| false);
+    let mut symbol = Symbol::variable(name, Type::INTEGER, span);
+    symbol.typed = true;
+    let var = unit.symbols.add(symbol);
+    let count = parts.len() as i64;
+    let arms = (1..).zip(parts).map(|(i, part)| {
+        let is = Expr::binary(BinOp::Eq, Expr::var(var, span), Expr::int(i, span));
+        (is, part)
+    });
+    let body = vec![Stmt::branches(arms.collect(), None, span)];
+    let mut made = crate::ir::build::count(
+        var,
+        Expr::int(1, span),
+        Expr::int(count, span),
+        None,
+        body,
+        span,
+    )?;
+    let StmtKind::Do(d) = &mut made.kind else {
+        return None;
+    };
+    let reader = Reader {
+        unit,
+        thread_private: thread_private(unit),
+        divides: true,
+    };
+    let mut parallel = reader.parallel(d, &clauses)?;
+    // Each thread takes another section.
+    parallel.sections = true;
+    parallel.schedule = Some(Schedule {
+        kind: "STATIC",
+        chunk: Some(Expr::int(1, span)),
+    });
+    d.directive = Some(Box::new(LoopDirective {
+        kind: LoopDirectiveKind::Parallel(Box::new(parallel)),
+        span,
+    }));
+    unit.declare(var);
+    Some((end, made))
+}
+
 struct Reader<'a> {
     unit: &'a Unit,
     thread_private: HashSet<SymId>,
+    /// Whether regions may have other parts than loops.
+    divides: bool,
 }
 
 /// A clause: its name and what is in its parentheses.
@@ -223,6 +327,24 @@ impl Reader<'_> {
                 made.remove(i);
                 break;
             }
+            if self.divides && words == "BARRIER" {
+                made.remove(i);
+                continue;
+            }
+            if self.divides
+                && let Some(part) = ["SINGLE", "MASTER"].into_iter().find(|w| **w == words)
+            {
+                i = self.one_thread(&mut made, i, part, &around)?;
+                loops += 1;
+                continue;
+            }
+            if self.divides
+                && let Some(rest) = strip_words(&words, &["SECTIONS"])
+            {
+                i = region_of_sections(&mut made, i, rest, &around)?;
+                loops += 1;
+                continue;
+            }
             let rest = strip_words(&words, &["DO"])?;
             let mut all = around.clone();
             all.extend(clauses_of(rest)?);
@@ -240,6 +362,114 @@ impl Reader<'_> {
         }
         *block = made;
         Some(i)
+    }
+
+    /// Takes the directive out that says that one thread executes the statements after it. Returns
+    /// where these end; nothing if they would do something else between regions.
+    fn one_thread(
+        &self,
+        made: &mut Block,
+        at: usize,
+        word: &str,
+        around: &[Clause],
+    ) -> Option<usize> {
+        let is_end = |s: &Stmt| {
+            comment_words(s).is_some_and(|w| {
+                let rest = strip_words(&w, &["END", word]);
+                rest.is_some_and(|r| r.is_empty() || r == "NOWAIT")
+            })
+        };
+        let end = at + made[at..].iter().position(is_end)?;
+        let body = &made[at + 1..end];
+        let mut plain = true;
+        walk_block(body, &mut |s| {
+            plain &= !matches!(&s.kind, StmtKind::Comment(c) if is_directive(c));
+            plain &= !matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
+            plain &= s.kind.jumps().is_empty();
+        });
+        let mut used = HashSet::new();
+        for_each_symbol(body, &mut |s| {
+            used.insert(s);
+        });
+        let symbols = &self.unit.symbols;
+        // These would be those of the thread before the region.
+        plain &= !used.iter().any(|s| symbols[*s].name.starts_with("OMP_"));
+        plain &= used.is_disjoint(&self.thread_private);
+        for (name, contents) in around {
+            let contents = contents.as_deref();
+            match name.as_str() {
+                "PRIVATE" | "FIRSTPRIVATE" => {
+                    // After the region, these have the values from before.
+                    let own = self.variables(contents?)?;
+                    let mut own = own.iter().filter(|s| used.contains(s));
+                    plain &= own.all(|s| self.is_of_regions(*s));
+                }
+                "REDUCTION" => {
+                    let (_, list) = contents?.split_once(':')?;
+                    let own = self.variables(list)?;
+                    plain &= !own.iter().any(|s| used.contains(s));
+                }
+                "DEFAULT" => plain &= matches!(contents, Some("SHARED" | "NONE")),
+                _ => {}
+            }
+        }
+        if !plain {
+            return None;
+        }
+        made.remove(end);
+        made.remove(at);
+        Some(end - 1)
+    }
+
+    /// Whether nothing uses a variable outside of regions in which threads have their own.
+    fn is_of_regions(&self, s: SymId) -> bool {
+        let symbol = &self.unit.symbols[s];
+        symbol.storage_class == StorageClass::Local
+            && !symbol.saved
+            && symbol.init.is_none()
+            && self.uses_of_regions(s, &self.unit.body)
+    }
+
+    fn uses_of_regions(&self, s: SymId, block: &[Stmt]) -> bool {
+        let mut region = false;
+        block.iter().all(|stmt| {
+            if let Some(words) = comment_words(stmt) {
+                if strip_words(&words, &["END", "PARALLEL"]).is_some() {
+                    region = false;
+                } else if let Some(clauses) = strip_words(&words, &["PARALLEL"]) {
+                    let clauses = clauses.strip_prefix("SECTIONS").unwrap_or(clauses);
+                    let own = |(name, contents): &Clause| {
+                        let list = contents.as_deref().and_then(|c| self.variables(c));
+                        matches!(name.as_str(), "PRIVATE" | "FIRSTPRIVATE")
+                            && list.is_some_and(|l| l.contains(&s))
+                    };
+                    let clauses = clauses_of(clauses).unwrap_or_default();
+                    // The END of PARALLEL DO may be missing.
+                    let is_loop = clauses.first().is_some_and(|(name, _)| name == "DO");
+                    region = !is_loop && clauses.iter().any(own);
+                }
+            }
+            let own = match &stmt.kind {
+                StmtKind::Do(d) => d
+                    .parallel()
+                    .is_some_and(|p| p.private.contains(&s) && !p.last_private.contains(&s)),
+                _ => false,
+            };
+            let mut used = false;
+            let blocks = stmt.blocks();
+            match blocks.is_empty() {
+                true => for_each_symbol(std::slice::from_ref(stmt), &mut |x| used |= x == s),
+                false => {
+                    stmt.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |x| used |= x == s))
+                }
+            }
+            if let StmtKind::Do(d) = &stmt.kind
+                && let DoControl::Count { var, .. } = d.control
+            {
+                used |= var == s;
+            }
+            region || own || !used && blocks.into_iter().all(|b| self.uses_of_regions(s, b))
+        })
     }
 
     /// Gives the loop after a directive its clauses. Returns the place of the loop.
@@ -426,6 +656,29 @@ impl Reader<'_> {
         });
         ok.then_some(value)
     }
+}
+
+/// Makes a region of the SECTIONS in a region. Returns where these end.
+fn region_of_sections(
+    made: &mut Block,
+    at: usize,
+    clauses: &str,
+    around: &[Clause],
+) -> Option<usize> {
+    let is_end = |s: &Stmt| {
+        comment_words(s).is_some_and(|w| strip_words(&w, &["END", "SECTIONS"]).is_some())
+    };
+    let end = at + made[at..].iter().position(is_end)?;
+    let mut text = format!("$OMP PARALLEL SECTIONS {clauses}");
+    for (name, contents) in around {
+        match contents {
+            Some(contents) => text.push_str(&format!(" {name}({contents})")),
+            None => text.push_str(&format!(" {name}")),
+        }
+    }
+    made[at] = Stmt::comment(&text, made[at].span);
+    made[end] = Stmt::comment("$OMP END PARALLEL SECTIONS", made[end].span);
+    Some(end + 1)
 }
 
 /// Returns the words of the directive in a statement.

@@ -127,14 +127,15 @@ pub fn write(dir: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// Converts lines written at the margin to fixed form: labels and comments stay there, statements move to
-/// column seven.
+/// Converts lines written at the margin to fixed form: comments and directives stay there, statements move
+/// to column seven.
 pub fn fixed(lines: &str) -> String {
     lines
         .lines()
         .map(|line| match line.trim_start() {
             "" => "\n".to_owned(),
             text if line.starts_with(['C', '*']) && text.starts_with("C ") => format!("{line}\n"),
+            _ if line.starts_with("!$") => format!("{line}\n"),
             text => format!("      {text}\n"),
         })
         .collect()

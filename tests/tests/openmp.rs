@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 const LOOPS: &str = include_str!("../openmp/loops.ff");
+const REGIONS: &str = include_str!("../openmp/regions.ff");
 
 /// Runs a program with some flags and environment variables. Returns its output and its messages.
 fn run(dir: &Path, flags: &str, variables: &[(&str, &str)]) -> (String, String) {
@@ -156,16 +157,21 @@ fn what_is_not_parallel_in_derivatives() {
     let mut all = String::new();
     let cases = [
         "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL\nA = A + X(I)\n!$OMP END CRITICAL\nZ(I) = X(I)*A\nEND DO",
+        "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL (ONE)\nA = MAX(A, X(I))\n!$OMP END CRITICAL (ONE)\nEND DO",
         "T = 1\n!$OMP PARALLEL DO REDUCTION(*:T)\nDO I = 1, N\nT = T*X(I)\nEND DO\nZ(1) = T",
         "!$OMP PARALLEL DO\nDO I = 1, N\nT = X(I)\nZ(I) = T*A\nEND DO",
-        "!$OMP PARALLEL\n!$OMP SINGLE\nZ(1) = A*X(1)\n!$OMP END SINGLE\n!$OMP END PARALLEL",
-        "!$OMP PARALLEL SECTIONS\nZ(1) = A*X(1)\n!$OMP SECTION\nZ(2) = X(2)\n!$OMP END PARALLEL SECTIONS",
+        "!$OMP PARALLEL\n!$OMP WORKSHARE\nZ(1) = A*X(1)\n!$OMP END WORKSHARE\n!$OMP END PARALLEL",
+        "T = 2\n!$OMP PARALLEL PRIVATE(T)\n!$OMP SINGLE\nT = A*X(1)\nZ(1) = T\n!$OMP END SINGLE\n!$OMP END PARALLEL\nZ(2) = T*X(2)",
+        "!$OMP PARALLEL\n!$OMP SINGLE\nN = OMP_GET_NUM_THREADS()\n!$OMP END SINGLE\n!$OMP END PARALLEL\nZ(2) = A*X(2)",
+        "!$OMP PARALLEL SECTIONS\nZ(1) = A*X(1)\n!$OMP SECTION\nZ(2) = X(2)*Z(1)\n!$OMP END PARALLEL SECTIONS",
+        "!$OMP PARALLEL SECTIONS\nT = A*X(1)\n!$OMP SECTION\nZ(2) = X(2)*T\n!$OMP END PARALLEL SECTIONS",
         "Z(1) = A\n!$OMP PARALLEL DO FIRSTPRIVATE(T)\nDO I = 1, N\nT = X(I)\nZ(I) = T\nEND DO",
         "!$OMP PARALLEL DO\nDO I = 2, N, 2\nZ(I) = X(I)*Z(K(1))\nEND DO",
         "Z(1) = X(1)*A\n!$ Z(1) = 2*Z(1)",
     ];
     for body in cases {
-        let (ok, text, messages) = expand(dir.path(), &adjoint("", body));
+        let declared = "INTEGER OMP_GET_NUM_THREADS\nEXTERNAL OMP_GET_NUM_THREADS";
+        let (ok, text, messages) = expand(dir.path(), &adjoint(declared, body));
         assert!(ok, "{messages}");
         // The program itself keeps its directives; reverse sweeps have none.
         let (original, derivatives) = text.split_once("C Adjoint of").unwrap();
@@ -179,6 +185,36 @@ fn what_is_not_parallel_in_derivatives() {
         lines.for_each(|l| all.push_str(&format!("{l}\n")));
     }
     insta::assert_snapshot!(all);
+}
+
+/// Sections, SINGLE, MASTER, and CRITICAL around sums: derivatives are parallel, and those of the sequential
+/// program.
+#[test]
+fn regions_that_are_divided() {
+    let dir = sandbox();
+    write(dir.path(), "loops.ff", REGIONS);
+    let (wanted, _) = run(dir.path(), "", &[]);
+    assert!(!wanted.contains("wrong"), "{wanted}");
+    for threads in ["1", "2", "4"] {
+        let variables = [("OMP_NUM_THREADS", threads)];
+        let (found, messages) = run(dir.path(), "-fopenmp", &variables);
+        assert!(!messages.contains("warning"), "{messages}");
+        close(&found, &wanted, threads);
+    }
+    let (_, text, _) = expand(dir.path(), REGIONS);
+    // The program keeps its directives; its derivatives have parallel loops, and updates by ATOMIC.
+    let (program, derivatives) = text.split_once("C Tangent of").unwrap();
+    for directive in ["SECTIONS", "SINGLE", "MASTER", "CRITICAL", "BARRIER"] {
+        assert!(program.contains(directive), "{directive}");
+        assert!(
+            !derivatives.contains(&format!("C$OMP {directive}")),
+            "{directive}"
+        );
+    }
+    // Sections twice, and two loops: in the tangent, and in each sweep of the adjoint.
+    let loops = derivatives.matches("C$OMP PARALLEL DO").count();
+    assert_eq!(loops, 3 * 4, "{derivatives}");
+    assert!(derivatives.contains("C$OMP ATOMIC"), "{derivatives}");
 }
 
 /// Loops whose derivatives are sequential have the same derivatives as without OpenMP.

@@ -353,6 +353,8 @@ pub struct Parallel {
     pub disjoint: Vec<SymId>,
     /// Set by differentiation: this is a reverse sweep.
     pub reverse: bool,
+    /// Each iteration executes one of the SECTIONS.
+    pub sections: bool,
 }
 
 /// The operators of reductions.
@@ -406,6 +408,7 @@ impl Parallel {
             atomic,
             disjoint,
             reverse: _,
+            sections: _,
         } = self;
         [
             shared,

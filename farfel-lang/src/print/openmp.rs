@@ -19,6 +19,7 @@ pub(super) fn directive(scope: &Scope, clauses: &Parallel) -> String {
         atomic: _,
         disjoint: _,
         reverse: _,
+        sections: _,
     } = clauses;
     let names = |list: &[SymId]| {
         let names = list.iter().map(|s| scope.unit.symbols[*s].name.as_str());

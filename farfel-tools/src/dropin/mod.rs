@@ -697,8 +697,12 @@ impl<'a> Generation<'a> {
         }
         let layout = self.layout();
         let mut found = Vec::new();
+        let divided;
+        let mut program = program;
         if options.openmp {
             let heads: Vec<&str> = chosen.heads.iter().map(|h| h.unit.as_str()).collect();
+            divided = farfel_ad::with_divided_regions(program, &heads);
+            program = divided.as_ref().unwrap_or(program);
             let errors = farfel_ad::errors_of_thread_private(program, &heads);
             if !errors.is_empty() {
                 return Err(errors);

@@ -16,8 +16,10 @@
 
 use crate::affine::Affine;
 use farfel_lang::ir::{
-    Class, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId, Unit,
+    BinOp, Class, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId, Unit,
+    for_each_symbol,
 };
+use farfel_lang::storage::constant;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The body of a parallel loop.
@@ -84,6 +86,46 @@ pub(super) fn disjoint(l: &LoopBody) -> Vec<SymId> {
     };
     let arrays = l.shared.iter().copied().filter(is);
     arrays.filter(|s| all.proves(l, *s)).collect()
+}
+
+/// Returns the variables that only one iteration of a loop uses, if each iteration executes another
+/// arm of an IF, as sections do.
+pub(crate) fn of_one_iteration(unit: &Unit, body: &[Stmt], var: SymId) -> BTreeSet<SymId> {
+    let mut stmts = (body.iter()).filter(|s| !matches!(s.kind, StmtKind::Comment(_)));
+    let arms = match (stmts.next().map(|s| &s.kind), stmts.next()) {
+        (Some(StmtKind::If(block)), None) if block.otherwise.is_none() => &block.arms,
+        _ => return BTreeSet::new(),
+    };
+    let mut numbers = HashSet::new();
+    let mut users: HashMap<SymId, usize> = HashMap::new();
+    for (condition, arm) in arms {
+        let number = match &condition.kind {
+            ExprKind::Binary(BinOp::Eq, a, b) if matches!(a.kind, ExprKind::Var(v) if v == var) => {
+                constant::integer(unit, b)
+            }
+            _ => None,
+        };
+        match number {
+            Some(n) if numbers.insert(n) => {}
+            _ => return BTreeSet::new(),
+        }
+        let mut used = HashSet::new();
+        for_each_symbol(arm, &mut |s| {
+            used.insert(s);
+        });
+        for s in used {
+            *users.entry(s).or_default() += 1;
+        }
+    }
+    let alone = users.into_iter().filter(|(_, n)| *n == 1).map(|(s, _)| s);
+    // Subprograms may use variables in COMMON, too.
+    alone
+        .filter(|s| {
+            let symbol = &unit.symbols[*s];
+            let common = matches!(symbol.storage_class, StorageClass::Common(_));
+            symbol.is_variable() && !common
+        })
+        .collect()
 }
 
 impl<'b> Accesses<'b> {

@@ -25,7 +25,7 @@
 //! Sources: J. Hückelheim and L. Hascoët, *Source-to-source automatic differentiation of OpenMP
 //! parallel loops*, ACM TOMS 48(1), 2022.
 
-mod disjoint;
+pub(crate) mod disjoint;
 pub(crate) mod sums;
 
 use super::regions;
@@ -150,9 +150,13 @@ pub(crate) fn with_called_bodies(
     program.units.append(&mut new);
 }
 
-/// The warning that the derivative of a loop is sequential.
-pub(crate) fn sequential_loop(span: Span, why: &str) -> Diagnostic {
-    let message = format!("the derivative of this loop is not parallel: {why}");
+/// The warning that the derivative of a loop, or of `sections`, is sequential.
+pub(crate) fn sequential(span: Span, sections: bool, why: &str) -> Diagnostic {
+    let what = match sections {
+        true => "these sections",
+        false => "this loop",
+    };
+    let message = format!("the derivative of {what} is not parallel: {why}");
     Diagnostic::warning(&rules::OPENMP, span, message)
 }
 
@@ -180,20 +184,29 @@ pub fn errors_of_thread_private(program: &Program, heads: &[&str]) -> Vec<Diagno
     found
 }
 
+/// Makes parallel loops of the regions below some heads ([`openmp::divide_regions`]). Returns nothing if
+/// there are no such regions.
+pub fn with_divided_regions(program: &Program, heads: &[&str]) -> Option<Program> {
+    let with_regions: Vec<usize> = reached(program, heads)
+        .filter(|i| directive_outside_loops(&program.units[*i].body).is_some())
+        .collect();
+    if with_regions.is_empty() {
+        return None;
+    }
+    let mut program = program.clone();
+    for i in with_regions {
+        openmp::divide_regions(&mut program.units[i]);
+    }
+    Some(program)
+}
+
 /// Warnings about directives below some heads that derivatives do not follow, one for each unit.
 pub fn warnings_of_directives(program: &Program, heads: &[&str]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for i in reached(program, heads) {
-        let mut first: Option<(Span, &str)> = None;
-        walk_block(&program.units[i].body, &mut |s| {
-            if let StmtKind::Comment(text) = &s.kind
-                && openmp::is_directive(text)
-                && !openmp::is_atomic(text)
-            {
-                first.get_or_insert((s.span, text));
-            }
-        });
-        let Some((span, text)) = first else { continue };
+        let Some((span, text)) = directive_outside_loops(&program.units[i].body) else {
+            continue;
+        };
         found.push(match openmp::is_conditional(text) {
             true => Diagnostic::warning(
                 &rules::OPENMP,
@@ -206,10 +219,21 @@ pub fn warnings_of_directives(program: &Program, heads: &[&str]) -> Vec<Diagnost
                 span,
                 "derivatives do not follow this directive: they are computed by one thread",
             )
-            .help("PARALLEL DO, and PARALLEL around DO loops only, are kept in derivatives"),
+            .help("PARALLEL DO, PARALLEL SECTIONS, and PARALLEL around DO, SECTIONS, SINGLE and MASTER only, are kept in derivatives"),
         });
     }
     found
+}
+
+/// Returns the first directive that is not in a parallel loop, of which a warning says more.
+fn directive_outside_loops(block: &Block) -> Option<(Span, &str)> {
+    block.iter().find_map(|s| match &s.kind {
+        StmtKind::Comment(text) if openmp::is_directive(text) && !openmp::is_atomic(text) => {
+            Some((s.span, &*text.text))
+        }
+        StmtKind::Do(d) if d.parallel().is_some() => None,
+        _ => s.blocks().into_iter().find_map(directive_outside_loops),
+    })
 }
 
 struct Outliner<'u> {
@@ -237,19 +261,22 @@ type Reason = String;
 
 impl Outliner<'_> {
     fn block(&mut self, block: &mut Block) {
-        for s in block.iter_mut() {
+        let mut out: Block = Vec::with_capacity(block.len());
+        for mut s in std::mem::take(block) {
             let span = s.span;
             let is_parallel = matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
             if !is_parallel {
                 for b in s.blocks_mut() {
                     self.block(b);
                 }
+                out.push(s);
                 continue;
             }
             let StmtKind::Do(d) = &mut s.kind else {
                 continue;
             };
             let at = d.directive.as_ref().map_or(span, |m| m.span);
+            let sections = d.parallel().is_some_and(|p| p.sections);
             if let Err(why) = self.parallel_loop(d, span) {
                 d.directive = None;
                 openmp::remove(&mut d.body);
@@ -261,9 +288,18 @@ impl Outliner<'_> {
                     }
                 };
                 walk_block_mut(&mut d.body, &mut { inner });
-                self.warnings.push(sequential_loop(at, &why));
+                self.warnings.push(sequential(at, sections, &why));
+                if sections {
+                    out.extend(s.blocks_mut().into_iter().flat_map(|b| {
+                        let parts = b.iter_mut().flat_map(|s| s.blocks_mut());
+                        parts.flat_map(std::mem::take).collect::<Vec<_>>()
+                    }));
+                    continue;
+                }
             }
+            out.push(s);
         }
+        *block = out;
     }
 
     /// Replaces the body of a parallel loop by a call.
@@ -294,7 +330,8 @@ impl Outliner<'_> {
         self.plain(&mut body)?;
         let assigned = self.assigned.in_block(self.unit, &body);
         self.reductions(&body, &parallel)?;
-        self.check_lists(&parallel, &assigned, &atomic)?;
+        let alone = disjoint::of_one_iteration(self.unit, &body, *var);
+        self.check_lists(&parallel, &assigned, &atomic, &alone)?;
         let step_value = match step {
             None => Some(1),
             Some(s) => constant::integer(self.unit, s),
@@ -334,6 +371,7 @@ impl Outliner<'_> {
         clauses.collapse = 1;
         clauses.atomic = atomic.into_iter().collect();
         clauses.disjoint = disjoint;
+        clauses.disjoint.extend(alone);
         clauses.disjoint.extend(last_private);
         let (callee, args) = call;
         d.body = vec![Stmt::call(callee, args, span)];
@@ -344,7 +382,8 @@ impl Outliner<'_> {
         Ok(())
     }
 
-    /// Removes the ATOMIC directives of a body. Returns the variables that they are about.
+    /// Removes the ATOMIC directives of a body, and CRITICAL around what ATOMIC could be about.
+    /// Returns the variables that they are about.
     fn take_atomics(
         &self,
         body: &mut Block,
@@ -361,7 +400,7 @@ impl Outliner<'_> {
             }
             if !sums::only_updates(body, *s) {
                 return Err(format!(
-                    "{} is used otherwise than in updates by ATOMIC",
+                    "{} is used otherwise than in updates by ATOMIC or CRITICAL",
                     self.unit.symbols[*s].name
                 ));
             }
@@ -389,6 +428,19 @@ impl Outliner<'_> {
                     found.insert(target);
                     continue;
                 }
+                StmtKind::Comment(text) if openmp::begins_critical(text) => {
+                    let mut sums: Block = Vec::new();
+                    loop {
+                        match stmts.next() {
+                            Some(s) if is_comment(&s, openmp::ends_critical) => break,
+                            Some(s) => sums.push(s),
+                            None => return Err("CRITICAL does not end".to_owned()),
+                        }
+                    }
+                    self.sums_in(&sums, found)?;
+                    out.append(&mut sums);
+                    continue;
+                }
                 StmtKind::Comment(text) if openmp::is_directive(text) => {
                     return Err(format!("it contains `!{}`", text.text.trim()));
                 }
@@ -400,6 +452,29 @@ impl Outliner<'_> {
             out.push(s);
         }
         *block = out;
+        Ok(())
+    }
+
+    /// Adds the variables that a CRITICAL adds to. Nothing else may happen there.
+    fn sums_in(&self, block: &Block, found: &mut BTreeSet<SymId>) -> Result<(), Reason> {
+        for s in block {
+            match &s.kind {
+                StmtKind::Assign(target, _) if sums::is_update(s) => found.extend(target.base()),
+                StmtKind::LogicalIf(_, inner) => {
+                    self.sums_in(&vec![(**inner).clone()], found)?;
+                }
+                StmtKind::Comment(c) if !openmp::is_directive(c) => {}
+                StmtKind::Continue => {}
+                StmtKind::Do(_) | StmtKind::If(_)
+                    if called(self.unit, std::slice::from_ref(s)).is_empty() =>
+                {
+                    for b in s.blocks() {
+                        self.sums_in(b, found)?;
+                    }
+                }
+                _ => return Err("CRITICAL is about other statements than sums".to_owned()),
+            }
+        }
         Ok(())
     }
 
@@ -494,6 +569,7 @@ impl Outliner<'_> {
         parallel: &Parallel,
         assigned: &HashSet<SymId>,
         atomic: &BTreeSet<SymId>,
+        alone: &BTreeSet<SymId>,
     ) -> Result<(), Reason> {
         let name = |s: SymId| &self.unit.symbols[s].name;
         let storage = UnitStorage::of(self.unit);
@@ -514,7 +590,8 @@ impl Outliner<'_> {
         for s in &parallel.shared {
             let symbol = &self.unit.symbols[*s];
             let passed = !matches!(symbol.storage_class, StorageClass::Common(_));
-            if passed && assigned.contains(s) && !symbol.is_array() && !atomic.contains(s) {
+            let known = atomic.contains(s) || alone.contains(s);
+            if passed && assigned.contains(s) && !symbol.is_array() && !known {
                 return Err(format!(
                     "all iterations may assign {}, which they share",
                     name(*s)
@@ -756,6 +833,10 @@ fn last_value([from, to]: [&Expr; 2], step: Option<&Expr>, known: Option<i64>) -
             )
         }
     }
+}
+
+fn is_comment(s: &Stmt, is: impl Fn(&str) -> bool) -> bool {
+    matches!(&s.kind, StmtKind::Comment(c) if is(c))
 }
 
 /// The top-level procedures that a block refers to.
