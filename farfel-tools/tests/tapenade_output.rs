@@ -92,6 +92,23 @@ fn a_derivative_that_fits_is_taken_as_it_is() {
     assert!(!renamed.contains("HEAD_G10"), "{renamed}");
 }
 
+/// Version 3.16 does so where a function is declared together with variables.
+#[test]
+fn a_type_that_is_written_wrong() {
+    let text = tangent("HEAD_G1", "x, x_g1, n, a, a_g1, y, y_g1", ", a_g1");
+    let source = read(HEAD);
+    let right = derive(&writing(&text, ""), &source, &forward(&source)).unwrap();
+    let wrong = text.replace(
+        "DOUBLE PRECISION x_g1(n),",
+        "DOUBLE DOUBLE PRECISION x_g1(n),",
+    );
+    assert_ne!(wrong, text);
+    assert_eq!(
+        derive(&writing(&wrong, ""), &source, &forward(&source)).unwrap(),
+        right
+    );
+}
+
 /// A is passive, so Tapenade generates no derivative of it.
 #[test]
 fn left_out_derivatives_are_taken_by_a_subroutine_of_ours() {

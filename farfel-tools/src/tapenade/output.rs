@@ -28,7 +28,8 @@ pub(super) fn text(ran: &RunResult, input: &str) -> String {
     let mut out = String::new();
     for (name, text) in &ran.files {
         if name.ends_with(".f") && name != input {
-            out += text;
+            // Version 3.16 writes this where it adds the derivative of a function to a list of variables.
+            out += &text.replace("DOUBLE DOUBLE PRECISION", "DOUBLE PRECISION");
             if !out.ends_with('\n') {
                 out.push('\n');
             }
