@@ -1,7 +1,8 @@
 //! AD of AD.
 
 mod support;
-use support::{FAST, check, expand};
+use farfel_ad::Builtin;
+use support::{FAST, check, expand, expand_exports};
 
 /// The example of the paper: an equilibrium, by Newton's method on derivatives of
 /// derivatives. Single precision is good to about 0.02 here, double precision to 1e-9.
@@ -662,4 +663,95 @@ fn tapes_without_an_end_are_cleared_whole() {
       END
 ";
     check(text, 1e-12);
+}
+
+/// Blocks whose statements only their derivatives need, a procedure that is passed on, one that is called by an
+/// ENTRY, and initial values.
+const WITH_DEAD_BLOCKS: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, T1, T2, G
+      COMMON /SCALE/ G
+      EXTERNAL CUBE
+      X = 2
+      ADF(X)
+      ADF(X)
+      CALL EVAL(CUBE, X, Y)
+      END ADF(T1 = TANGENT(Y))
+      END ADF(T2 = TANGENT(T1))
+      PRINT *, 'second', T2, 12*X*G/2
+      CALL INIT(X)
+      CALL EVAL(CUBE, X, Y)
+      PRINT *, 'cube', Y, 0.0D0
+      END
+      SUBROUTINE EVAL(F, X, Y)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F
+      Y = F(X)
+      END
+      DOUBLE PRECISION FUNCTION CUBE(X)
+      DOUBLE PRECISION X, G
+      COMMON /SCALE/ G
+      CUBE = G*X**3
+      END
+      SUBROUTINE SET(X)
+      DOUBLE PRECISION X
+      X = 1
+      RETURN
+      ENTRY INIT(X)
+      X = 0
+      END
+      BLOCK DATA
+      DOUBLE PRECISION G
+      COMMON /SCALE/ G
+      DATA G /2.0D0/
+      END
+";
+
+fn units(fortran: &str) -> Vec<&str> {
+    let lines = fortran.lines().filter(|l| !l.starts_with('C'));
+    let words = lines.flat_map(|l| {
+        let mut words = l.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let kind =
+            words.find(|w| ["PROGRAM", "SUBROUTINE", "FUNCTION", "ENTRY", "DATA"].contains(w));
+        kind.and_then(|kind| match kind {
+            "DATA" => (l.trim_start() == "BLOCK DATA").then_some("BLOCK DATA"),
+            _ => words.next(),
+        })
+    });
+    words.collect()
+}
+
+/// Inner derivatives are made for outer ones: nothing calls them afterwards, nor the blocks that called them.
+#[test]
+fn nothing_is_left_that_nobody_calls() {
+    check(WITH_DEAD_BLOCKS, 1e-12);
+    let fortran = expand(WITH_DEAD_BLOCKS).unwrap();
+    let found = units(&fortran);
+    assert_eq!(
+        found,
+        [
+            "MAIN",
+            "EVAL",
+            "CUBE",
+            "SET",
+            "INIT",
+            "BLOCK DATA",
+            "MAIN_ADF1_G1",
+            "MAIN_ADF1_ADF2_G2_G1",
+            "EVAL_G2_G1",
+            "CUBE_G2_G1",
+        ],
+        "{fortran}"
+    );
+    // What other code may call stays, whoever calls it here.
+    let library = WITH_DEAD_BLOCKS.replace("PROGRAM MAIN", "SUBROUTINE MAIN");
+    let exports = Some(&["MAIN", "CUBE"][..]);
+    let (fortran, _) = expand_exports(&library, &Builtin, exports).unwrap();
+    assert_eq!(units(&fortran), found, "{fortran}");
+    let library = library.replace("      CALL EVAL(CUBE, X, Y)\n      PRINT", "      PRINT");
+    for (exports, kept) in [(&["MAIN", "CUBE"][..], true), (&["MAIN"][..], false)] {
+        let (fortran, _) = expand_exports(&library, &Builtin, Some(exports)).unwrap();
+        assert_eq!(units(&fortran).contains(&"CUBE"), kept, "{fortran}");
+        assert!(!units(&fortran).contains(&"EVAL"), "{fortran}");
+    }
 }

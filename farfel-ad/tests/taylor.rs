@@ -377,6 +377,6 @@ fn eight_levels_are_short() {
     );
     let fortran = expand(&source).unwrap();
     let lines = fortran.lines().count();
-    assert!(lines < 1100, "{lines} lines\n{fortran}");
+    assert!(lines < 1000, "{lines} lines\n{fortran}");
     run(&fortran, &[FAST, &[]].concat());
 }

@@ -11,15 +11,17 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::rules;
 use farfel_lang::ir::{Name, Program, Request};
 use farfel_lang::lints::Lints;
-use farfel_lang::lower::{Stage, lower_with};
+use farfel_lang::lower::{Lowered, Stage, lower_with};
 use farfel_lang::openmp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// A lowered program that calls derivatives which do not exist yet.
 pub(crate) struct Staged {
     pub program: Program,
     /// The requested derivatives, in an order in which they can be computed.
     pub requests: Vec<Request>,
+    /// The units that are kept, whoever calls them.
+    pub roots: HashSet<Name>,
     pub references: References,
     pub report: Report,
     pub lints: Lints,
@@ -32,16 +34,18 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    pub(crate) fn new(
-        program: Program,
-        requests: Vec<Request>,
-        report: Report,
-        lints: Lints,
-    ) -> Staged {
+    pub(crate) fn new(lowered: Lowered, report: Report, lints: Lints) -> Staged {
+        let Lowered {
+            program,
+            roots,
+            requests,
+            ..
+        } = lowered;
         Staged {
             references: References::of(&program, &requests),
             program,
             requests,
+            roots,
             report,
             lints,
             verify: None,
@@ -119,19 +123,19 @@ impl References {
 
 /// Lowers a program to a stage. `exports` are the subprograms that must stay callable from outside; `None`
 /// means all that can be, or the main program if there is one. The returned requests are those that the stage
-/// leaves to the AD tool.
+/// leaves to the AD tool; the diagnostics are in the report.
 pub(crate) fn lower_to(
     read: CheckedProgram,
     stage: Stage,
     exports: Option<&[String]>,
-) -> Result<(Program, Vec<Request>, Report), Error> {
+) -> Result<(Lowered, Report), Error> {
     let options = read.options(exports);
     let mut lowered = lower_with(read.program, stage, &options);
     let mut diagnostics = read.report.diagnostics;
-    diagnostics.extend(lowered.diagnostics);
+    diagnostics.append(&mut lowered.diagnostics);
     diagnostics.extend(openmp::complete(&mut lowered.program));
     let report = finish_report(read.report.sources, diagnostics, &read.lints)?;
-    Ok((lowered.program, lowered.requests, report))
+    Ok((lowered, report))
 }
 
 /// Lowers a program up to its derivatives.
@@ -139,11 +143,11 @@ pub(crate) fn stage(read: CheckedProgram, exports: Option<&[String]>) -> Result<
     let lints = read.lints.clone();
     let by_name = read.by_name.iter().cloned().collect();
     let passed_subprograms = read.passed_subprograms.clone();
-    let (program, requests, report) = lower_to(read, Stage::Stage, exports)?;
+    let (lowered, report) = lower_to(read, Stage::Stage, exports)?;
     Ok(Staged {
         by_name,
         passed_subprograms,
-        ..Staged::new(program, requests, report, lints)
+        ..Staged::new(lowered, report, lints)
     })
 }
 

@@ -53,8 +53,8 @@ impl Session {
         let Some(until) = stage.lowered() else {
             return self.expand_read(self.read()?, false);
         };
-        let (program, _, report) = staged::lower_to(self.read()?, until, None)?;
-        Ok((print_program(&program, &Options::default()), report))
+        let (lowered, report) = staged::lower_to(self.read()?, until, None)?;
+        Ok((print_program(&lowered.program, &Options::default()), report))
     }
 
     /// Like [`Session::expand`], for some subprograms, by the names that they have after the stage, and
@@ -71,7 +71,10 @@ impl Session {
     ) -> Result<(String, Report), Error> {
         let read = self.read()?;
         let (mut program, requests, report) = match stage.lowered() {
-            Some(until) => staged::lower_to(read, until, None)?,
+            Some(until) => {
+                let (lowered, report) = staged::lower_to(read, until, None)?;
+                (lowered.program, lowered.requests, report)
+            }
             None => {
                 let staged = self.stage(read, None)?;
                 let ad = self.ad()?;

@@ -91,6 +91,12 @@ impl CallGraph {
         Self::build(program, &[], &procedures_in, false)
     }
 
+    /// Like [`Self::of_calls`], for a program with derivatives, whose units may have unused names:
+    /// only statements count.
+    pub fn of_executed(program: &Program) -> Self {
+        Self::build(program, &[], &found_in, false)
+    }
+
     fn build<'p>(
         program: &'p Program,
         requests: &[Request],

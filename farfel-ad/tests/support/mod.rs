@@ -5,7 +5,7 @@ pub mod by_columns;
 pub mod jacobian;
 
 use farfel_ad::{AdTool, Builtin, differentiate_all_warning};
-use farfel_lang::lower::{self, Stage, lower_with};
+use farfel_lang::lower::{self, Stage, lower_with, prune_differentiated};
 use farfel_lang::print::{Options, print_program};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
@@ -80,10 +80,11 @@ pub fn expand_exports(
     }
     let mut warnings = Vec::new();
     match differentiate_all_warning(tool, lowered.program, &lowered.requests, &mut warnings) {
-        Ok(p) => Ok((
-            print_program(&p, &Options::default()),
-            fail(&warnings, &sources),
-        )),
+        Ok(mut p) => {
+            prune_differentiated(&mut p, &lowered.roots);
+            let text = print_program(&p, &Options::default());
+            Ok((text, fail(&warnings, &sources)))
+        }
         Err(d) => Err(fail(&d, &sources)),
     }
 }

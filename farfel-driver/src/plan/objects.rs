@@ -17,7 +17,7 @@ use crate::gfortran::{self, Failure};
 use crate::instances::{self, StateSignatures};
 use crate::locals;
 use crate::names::Names;
-use crate::staged::{References, Staged};
+use crate::staged::Staged;
 use crate::timings::StepOrigin;
 use crate::toolchain::Compiler;
 use crate::verify::instrument::instrument;
@@ -28,9 +28,8 @@ use farfel_ad::schedule::Derivatives;
 use farfel_lang::Diagnostic;
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::encoding::encode;
-use farfel_lang::ir::{
-    Attribute, ExprKind, Name, Program, Request, SpecKind, Unit, UnitKind, walk_exprs,
-};
+use farfel_lang::ir::{Attribute, ExprKind, Name, Request, SpecKind, Unit, UnitKind, walk_exprs};
+use farfel_lang::lower::prune_differentiated;
 use farfel_lang::storage::constant;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -508,7 +507,10 @@ impl<'a> Objects<'a> {
             needs_stack = true;
         }
         let text = match &self.target {
-            Target::Program => assemble::program_text(&program, sources, every_line),
+            Target::Program => {
+                prune_differentiated(&mut program, &self.staged.roots);
+                assemble::program_text(&program, sources, every_line)
+            }
             Target::Library {
                 names,
                 facts,
@@ -532,10 +534,10 @@ impl<'a> Objects<'a> {
                     block_data: self.layout.block_data.clone(),
                     by_name: self.staged.by_name.clone(),
                 };
-                let mut program = match group.alone {
-                    true => program,
-                    false => pruned(program, group, &links),
-                };
+                let called = |u: &&Unit| u.entry_points().any(|e| group.exports.contains(e.name));
+                let called = program.units.iter().filter(called).map(|u| u.name.clone());
+                let roots: Vec<Name> = called.chain(links.shared.iter().cloned()).collect();
+                prune_differentiated(&mut program, &roots);
                 facts
                     .plan
                     .protect(&mut program, &self.staged.program, sources);
@@ -753,21 +755,6 @@ enum Task {
     Request(usize, usize),
     /// The compilation of an object.
     Object(usize),
-}
-
-/// Removes the units that only the AD tool had to see.
-fn pruned(mut program: Program, group: &Group, links: &Links) -> Program {
-    let references = References::of(&program, &[]);
-    let called = |u: &Unit| u.entry_points().any(|e| group.exports.contains(e.name));
-    let wanted = |u: &Unit| called(u) || links.shared.contains(&u.name);
-    let roots = (0..program.units.len()).filter(|i| wanted(&program.units[*i]));
-    let reached = references.reached(roots.collect::<Vec<_>>());
-    let mut position = 0;
-    program.units.retain(|u| {
-        position += 1;
-        u.kind == UnitKind::BlockData || reached.contains(&(position - 1))
-    });
-    program
 }
 
 /// Whether a unit has an array section whose step is not known to be positive.

@@ -57,6 +57,7 @@ pub use companions::{Threaded, as_dummies, as_globals};
 pub use copies::{BoundDummy, CapturedVariable, CopyUse, SubprogramCopy};
 pub use entries::split_units as split_entries;
 pub use explain::{Explanation, UncopiedDummy, explain};
+pub use prune::prune_differentiated;
 pub use saved_variables::with_own_state;
 pub use specialize::bind_passed;
 pub use values::pass_values;
@@ -113,6 +114,8 @@ pub const MOST_COPIES: usize = 500;
 pub struct Lowered {
     /// The program after the last pass.
     pub program: Program,
+    /// The units that must be kept, whoever calls them: the main program, and what is called from outside.
+    pub roots: HashSet<Name>,
     /// The derivatives that it calls, in the order in which to generate them.
     pub requests: Vec<Request>,
     /// The copies made of subprograms, in order of creation, including those that turn out to be
@@ -159,6 +162,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
     let roots = roots(&program, options);
     let mut state = Lowered {
         program,
+        roots,
         requests: Vec::new(),
         copies: Vec::new(),
         diagnostics: Vec::new(),
@@ -179,6 +183,7 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
         }
         let Lowered {
             program,
+            roots,
             requests,
             copies,
             diagnostics,
@@ -218,10 +223,10 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 }
             }
             Stage::Specialize => {
-                outside = companions::bind(program, &roots, &options.companions);
+                outside = companions::bind(program, roots, &options.companions);
                 *copies = specialize::specialize(
                     program,
-                    &roots,
+                    roots,
                     options.most_copies.unwrap_or(MOST_COPIES),
                     &mut families,
                     &mut changed,
@@ -237,17 +242,17 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 );
                 recursion::mark(program, &families);
             }
-            Stage::Prune => prune::prune(program, &roots),
+            Stage::Prune => prune::prune(program, roots),
             Stage::Outline => {
                 // In a part of a program, not all calls are known.
                 if !options.part {
-                    assumed_size::give_bounds(program, &roots, &mut changed);
+                    assumed_size::give_bounds(program, roots, &mut changed);
                     holds("sized", program, diagnostics, Level::Specialized);
                 }
                 blocks = outline::outline(program, &families, &mut changed, diagnostics);
             }
             Stage::Stage => {
-                propagate::propagate(program, &roots, &mut changed, diagnostics);
+                propagate::propagate(program, roots, &mut changed, diagnostics);
                 companions::check(program, diagnostics);
                 outside.thread(program, &mut changed, diagnostics);
                 holds("propagate", program, diagnostics, Level::Specialized);

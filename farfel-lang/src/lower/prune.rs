@@ -1,4 +1,4 @@
-//! Removes unreachable units.
+//! Removes unreachable units: once the copies have been made, and once the derivatives have been generated.
 
 use crate::callgraph::CallGraph;
 use crate::ir::{Name, Program, UnitKind};
@@ -6,10 +6,23 @@ use std::collections::HashSet;
 
 /// Keeps the roots, the units that they reach, and BLOCK DATA.
 pub(super) fn prune(program: &mut Program, roots: &HashSet<Name>) {
-    let mut reached = reached(&CallGraph::of_names(program, &[]), roots).into_iter();
+    let graph = CallGraph::of_names(program, &[]);
+    retain(program, &reached(&graph, roots));
+}
+
+/// Keeps the roots, the units that they call or pass as arguments, and BLOCK DATA, in a program whose
+/// derivatives have been generated: the statements of AD blocks, of which only the derivatives are called, and
+/// what only these statements called, are removed.
+pub fn prune_differentiated<'a>(program: &mut Program, roots: impl IntoIterator<Item = &'a Name>) {
+    let graph = CallGraph::of_executed(program);
+    retain(program, &reached(&graph, roots));
+}
+
+fn retain(program: &mut Program, reached: &[bool]) {
+    let mut reached = reached.iter();
     program
         .units
-        .retain(|u| reached.next() == Some(true) || u.kind == UnitKind::BlockData);
+        .retain(|u| reached.next() == Some(&true) || u.kind == UnitKind::BlockData);
 }
 
 /// Returns, for each unit, whether units with these names reach it.
