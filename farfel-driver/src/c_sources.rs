@@ -21,7 +21,7 @@ use crate::process::{self, Limits};
 use crate::timings::StepOrigin;
 use crate::toolchain::HOST;
 use crate::workers::Workers;
-use crate::{Config, Error, Report, mpi, preprocess, sources};
+use crate::{Config, Error, Report, memory, mpi, preprocess, sources};
 use farfel_lang::encoding::decode;
 use farfel_lang::ir::Name;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
@@ -92,18 +92,43 @@ pub(crate) struct CTools<'a> {
 ///
 /// [`Error::CCompiler`] if there is no compiler; [`Error::Diagnostics`] with the errors in all files.
 pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObjects, Error> {
-    let mut files: Vec<&PathBuf> = files
+    let files: Vec<&PathBuf> = files
         .iter()
         .filter(|f| sources::is_c_source_name(f))
         .collect();
-    let scratch = Scratch::new()?;
-    let runtime = scratch.path().join(mpi::RUNTIME_NAME);
-    if mpi::is_linked(tools.config) {
-        files::write_if_changed(&runtime, mpi::RUNTIME.as_bytes())?;
-        files.push(&runtime);
-    }
-    if files.is_empty() {
+    let own = mpi::is_linked(tools.config).then_some((mpi::RUNTIME_NAME, mpi::RUNTIME));
+    compile_all(files, own, tools)
+}
+
+/// Compiles the run-time library for the memory of derivatives.
+///
+/// # Errors
+///
+/// [`Error::CCompiler`] if there is no compiler.
+pub(crate) fn compile_memory(tools: &CTools) -> Result<ForeignObjects, Error> {
+    compile_all(
+        Vec::new(),
+        Some((memory::RUNTIME_NAME, memory::RUNTIME)),
+        tools,
+    )
+}
+
+/// Compiles files, and a part of Farfel that has a name and a text.
+fn compile_all(
+    files: Vec<&PathBuf>,
+    own: Option<(&str, &str)>,
+    tools: &CTools,
+) -> Result<ForeignObjects, Error> {
+    if files.is_empty() && own.is_none() {
         return Ok(ForeignObjects::default());
+    }
+    let scratch = Scratch::new()?;
+    let (name, text) = own.unwrap_or_default();
+    let runtime = scratch.path().join(name);
+    let mut files: Vec<&PathBuf> = files;
+    if own.is_some() {
+        files::write_if_changed(&runtime, text.as_bytes())?;
+        files.push(&runtime);
     }
     let tool = tool(tools)?;
     let identity = identity(&tool)?;
@@ -111,7 +136,7 @@ pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObject
         files.iter().map(|_| OnceLock::new()).collect();
     let no_needs = vec![Vec::new(); files.len()];
     let shown = |file: &PathBuf| match *file == runtime {
-        true => mpi::RUNTIME_NAME.to_owned(),
+        true => name.to_owned(),
         false => sources::shown(tools.config, file),
     };
     tools.recorder.progress.announce(files.len());

@@ -117,8 +117,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// Compiles `text`, and links it with `objects` if the flags ask for a program. The result depends neither on
-/// the time nor on paths.
+/// Compiles `text`, and links it with `objects` if the flags ask for a program. The assembler reads `assembly`
+/// before the compiler's output. The result depends neither on the time nor on paths.
 ///
 /// # Errors
 ///
@@ -127,6 +127,7 @@ pub(crate) fn compile(
     compiler: &Compiler,
     args: &[String],
     text: &str,
+    assembly: Option<&str>,
     objects: &[Vec<u8>],
     sources: &Sources,
 ) -> Result<Compiled, Failure> {
@@ -134,6 +135,12 @@ pub(crate) fn compile(
     let source = scratch.path().join("farfel.f");
     files::write_if_changed(&source, &encode(text))?;
     let mut command = compiler.command();
+    if let Some(assembly) = assembly {
+        // `-Xassembler`, unlike `-Wa`, allows any character in the name.
+        let first = scratch.path().join("first.s");
+        files::write_if_changed(&first, assembly.as_bytes())?;
+        command.arg("-Xassembler").arg(first);
+    }
     // Libraries are only searched for symbols needed by what precedes them.
     let (libraries, args): (Vec<&String>, Vec<&String>) =
         args.iter().partition(|a| a.starts_with("-l"));

@@ -30,6 +30,7 @@
 //! | | `assemble` | program → the Fortran that is compiled |
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` makes it check floating-point exceptions |
 //! | | `gfortran` | Fortran → object file, compiler messages → diagnostics; `flang` for the other compiler |
+//! | | `memory` | makes objects with derivatives keep their memory between calls; the run-time library of programs for that |
 //! | | `c_sources` | C → object files, and the procedures that they call |
 //! | | `mpi` | settings → the MPI installation; the run-time library for derivatives of its calls |
 //! | | `pass_through_objects` | pass-through Fortran → object files and module files |
@@ -95,6 +96,7 @@ mod library;
 pub mod link;
 mod locals;
 mod lowered;
+mod memory;
 pub mod messages;
 mod mpi;
 mod names;

@@ -4,7 +4,7 @@
 //! [`farfel_bounds_v1_`], which unwinds through the Fortran frames to [`catch_end`] in the
 //! generated function.
 
-use crate::Error;
+use crate::{Error, memory};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -344,9 +344,11 @@ fn end(error: Error) -> ! {
 /// Any [`Error`] except [`Error::Extent`] and [`Error::Busy`], which are detected before the call.
 pub fn catch_end<T>(call: impl FnOnce() -> T) -> Result<T, Error> {
     let depth = ENTERED.with_borrow(Vec::len);
+    let lent = memory::lent();
     // Unwind safety: changes made before the end of the call persist, as in Fortran before STOP.
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
         lose(depth);
+        memory::take_back(lent);
         match payload.downcast::<EndPayload>() {
             Ok(ended) => ended.0,
             Err(other) => resume_unwind(other),

@@ -77,6 +77,7 @@ mod end;
 mod error;
 mod lock;
 mod matrix;
+pub mod memory;
 mod sizes;
 pub mod sparse;
 mod state;

@@ -14,7 +14,8 @@ use crate::plan::object_store::ObjectStore;
 use crate::plan::objects::{self, BuildTools, KeyedObject, Object, Objects};
 use crate::session::Session;
 use crate::timings::StepOrigin;
-use crate::{Error, Report, files, toolchain, verify};
+use crate::toolchain::Family;
+use crate::{Error, Report, files, memory, toolchain, verify};
 use farfel_ad::AdTool;
 use farfel_lang::ir::Name;
 use std::collections::BTreeSet;
@@ -217,6 +218,7 @@ impl Session {
             recorder: &self.recorder,
             object_store: &object_store,
             foreign_objects: &[],
+            keeps_memory: compiler.family == Family::Gfortran && memory::is_supported(),
         };
         let context = LibraryContext {
             config,

@@ -10,7 +10,7 @@ use crate::read::has_main;
 use crate::session::Session;
 use crate::timings::Timings;
 use crate::toolchain::Family;
-use crate::{Config, Error, Report, files, sources, toolchain, verify};
+use crate::{Config, Error, Report, files, memory, sources, toolchain, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,18 +51,17 @@ impl Session {
             opt_level: "2".into(),
             debug: false,
         };
-        let mut foreign_objects = c_sources::compile(
-            &self.sources.all(),
-            &CTools {
-                config,
-                profile: &profile,
-                in_build_script: false,
-                cache: self.cache(),
-                object_store: &ObjectStore::default(),
-                workers,
-                recorder,
-            },
-        )?;
+        let no_objects = ObjectStore::default();
+        let c_tools = CTools {
+            config,
+            profile: &profile,
+            in_build_script: false,
+            cache: self.cache(),
+            object_store: &no_objects,
+            workers,
+            recorder,
+        };
+        let mut foreign_objects = c_sources::compile(&self.sources.all(), &c_tools)?;
         let compiler = toolchain::find_or_install(config)?;
         let mut warned = Report::default();
         let pass_through_flags = gfortran::pass_through_flags(config, &profile);
@@ -92,15 +91,27 @@ impl Session {
                 flags.push("-static-libgfortran".into());
             }
         }
+        if foreign_objects.objects.is_empty() {
+            // The whole program is in this one file, so that gfortran may inline everything.
+            flags.push("-fwhole-program".into());
+        }
+        let keeps_memory = !staged.requests.is_empty()
+            && compiler.family == Family::Gfortran
+            && memory::is_supported();
+        let keeps_memory = match keeps_memory.then(|| c_sources::compile_memory(&c_tools)) {
+            Some(Ok(runtime)) => {
+                foreign_objects.join(runtime);
+                true
+            }
+            // Without a C compiler, memory is not kept.
+            Some(Err(Error::CCompiler(_))) | None => false,
+            Some(Err(error)) => return Err(error),
+        };
         let foreign_objects: Vec<(String, Vec<u8>)> = foreign_objects
             .objects
             .into_iter()
             .map(|k| (k.object.name, k.object.code))
             .collect();
-        if foreign_objects.is_empty() {
-            // The whole program is in this one file, so that gfortran may inline everything.
-            flags.push("-fwhole-program".into());
-        }
         let mut diagnostics = std::mem::take(&mut staged.report.diagnostics);
         let objects = Objects::new(&staged, Target::Program);
         let tools = BuildTools {
@@ -115,6 +126,7 @@ impl Session {
             recorder,
             object_store: &ObjectStore::default(),
             foreign_objects: &foreign_objects,
+            keeps_memory,
         };
         let keys = objects.keys(&tools);
         let made = objects::make(&[(objects, keys)], &tools, &mut diagnostics);

@@ -636,7 +636,10 @@ fn context_digest(context: &LibraryContext) -> Digest {
         tools.tool_identity.as_bytes(),
         tools.compiler_identity.as_bytes(),
         tools.flags.join("\n").as_bytes(),
-        &[u8::from(*adjoints_share_state)],
+        &[
+            u8::from(*adjoints_share_state),
+            u8::from(tools.keeps_memory),
+        ],
     ])
 }
 

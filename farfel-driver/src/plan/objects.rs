@@ -15,7 +15,6 @@ use crate::ends;
 use crate::facts::Facts;
 use crate::gfortran::{self, Failure};
 use crate::instances::{self, StateSignatures};
-use crate::locals;
 use crate::names::Names;
 use crate::staged::Staged;
 use crate::timings::StepOrigin;
@@ -23,6 +22,7 @@ use crate::toolchain::Compiler;
 use crate::verify::instrument::instrument;
 use crate::workers::Workers;
 use crate::{Error, Report};
+use crate::{locals, memory};
 use farfel_ad::AdTool;
 use farfel_ad::schedule::Derivatives;
 use farfel_lang::Diagnostic;
@@ -82,6 +82,8 @@ pub(crate) struct BuildTools<'a> {
     pub object_store: &'a ObjectStore,
     /// The objects of C sources that are also linked to a program, with their names.
     pub foreign_objects: &'a [(String, Vec<u8>)],
+    /// Whether the objects will be linked with the run-time library for the memory of derivatives.
+    pub keeps_memory: bool,
 }
 
 /// A finished object or program.
@@ -237,6 +239,9 @@ impl<'a> Objects<'a> {
         if let Some(plan) = &self.staged.verify {
             key = key.field("checks", format!("{plan:?}"));
         }
+        if let Some(redirect) = self.redirect(group, tools) {
+            key = key.field("memory", redirect);
+        }
         if !group.requests.is_empty() {
             key = key.field("tool", tools.tool_identity);
         }
@@ -311,6 +316,14 @@ impl<'a> Objects<'a> {
         let derivatives = group.requests.iter();
         let derivatives = derivatives.map(|r| &self.staged.requests[*r].derivative);
         units.chain(derivatives).any(|n| facts.fails.contains(n))
+    }
+
+    /// Returns the statements for the assembler with which an object's memory is kept between calls.
+    fn redirect(&self, group: &Group, tools: &BuildTools) -> Option<String> {
+        let units = &self.staged.program.units;
+        let library = matches!(self.target, Target::Library { .. });
+        let keeps = tools.keeps_memory && !group.requests.is_empty();
+        keeps.then(|| memory::redirect(group.reads.iter().map(|i| &units[*i]), library))
     }
 
     fn flags(&self, group: &Group, tools: &BuildTools) -> Vec<String> {
@@ -451,7 +464,9 @@ impl<'a> Objects<'a> {
             others.extend((tools.stack)()?);
         }
         let flags = self.flags(group, tools);
-        let compiled = gfortran::compile(tools.compiler, &flags, &text, &others, sources);
+        let redirect = self.redirect(group, tools);
+        let redirect = redirect.as_deref();
+        let compiled = gfortran::compile(tools.compiler, &flags, &text, redirect, &others, sources);
         took_ms += tools.recorder.end(step, StepOrigin::Ran);
         let compiled = compiled?;
 
