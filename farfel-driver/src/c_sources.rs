@@ -92,59 +92,55 @@ pub(crate) struct CTools<'a> {
 ///
 /// [`Error::CCompiler`] if there is no compiler; [`Error::Diagnostics`] with the errors in all files.
 pub(crate) fn compile(files: &[PathBuf], tools: &CTools) -> Result<ForeignObjects, Error> {
-    let files: Vec<&PathBuf> = files
-        .iter()
-        .filter(|f| sources::is_c_source_name(f))
-        .collect();
-    let own = mpi::is_linked(tools.config).then_some((mpi::RUNTIME_NAME, mpi::RUNTIME));
-    compile_all(files, own, tools)
+    let sources = files.iter().filter(|f| sources::is_c_source_name(f));
+    let sources = sources.map(|f| (f.clone(), sources::shown(tools.config, f), false));
+    let mut sources: Vec<_> = sources.collect();
+    let scratch = Scratch::new()?;
+    if mpi::is_linked(tools.config) {
+        sources.push(runtime(&scratch, mpi::RUNTIME_NAME, mpi::RUNTIME)?);
+    }
+    compile_all(&sources, tools)
 }
 
-/// Compiles the run-time library for the memory of derivatives.
+/// Compiles a run-time library of Farfel.
 ///
 /// # Errors
 ///
-/// [`Error::CCompiler`] if there is no compiler.
-pub(crate) fn compile_memory(tools: &CTools) -> Result<ForeignObjects, Error> {
-    compile_all(
-        Vec::new(),
-        Some((memory::RUNTIME_NAME, memory::RUNTIME)),
-        tools,
-    )
-}
-
-/// Compiles files, and a part of Farfel that has a name and a text.
-fn compile_all(
-    files: Vec<&PathBuf>,
-    own: Option<(&str, &str)>,
+/// Same as [`compile`].
+pub(crate) fn compile_runtime(
+    name: &str,
+    text: &str,
     tools: &CTools,
 ) -> Result<ForeignObjects, Error> {
-    if files.is_empty() && own.is_none() {
-        return Ok(ForeignObjects::default());
-    }
     let scratch = Scratch::new()?;
-    let (name, text) = own.unwrap_or_default();
-    let runtime = scratch.path().join(name);
-    let mut files: Vec<&PathBuf> = files;
-    if own.is_some() {
-        files::write_if_changed(&runtime, text.as_bytes())?;
-        files.push(&runtime);
+    let source = runtime(&scratch, name, text)?;
+    compile_all(&[source], tools)
+}
+
+/// Writes the source of a run-time library. Returns the file, its name in messages, and that it is ours.
+fn runtime(scratch: &Scratch, name: &str, text: &str) -> Result<(PathBuf, String, bool), Error> {
+    let file = scratch.path().join(name);
+    files::write_if_changed(&file, text.as_bytes())?;
+    Ok((file, name.to_owned(), true))
+}
+
+/// Compiles files, with their names in messages and whether they are parts of Farfel.
+fn compile_all(files: &[(PathBuf, String, bool)], tools: &CTools) -> Result<ForeignObjects, Error> {
+    if files.is_empty() {
+        return Ok(ForeignObjects::default());
     }
     let tool = tool(tools)?;
     let identity = identity(&tool)?;
     let made: Vec<OnceLock<Result<CObject, Failure>>> =
         files.iter().map(|_| OnceLock::new()).collect();
     let no_needs = vec![Vec::new(); files.len()];
-    let shown = |file: &PathBuf| match *file == runtime {
-        true => name.to_owned(),
-        false => sources::shown(tools.config, file),
-    };
     tools.recorder.progress.announce(files.len());
     tools.workers.run(&no_needs, &|i, worker| {
+        let (path, name, ours) = &files[i];
         let one = Source {
-            path: files[i],
-            name: shown(files[i]),
-            ours: *files[i] == runtime,
+            path,
+            name: name.clone(),
+            ours: *ours,
             tool: &tool,
             identity: &identity,
         };
@@ -153,14 +149,14 @@ fn compile_all(
     });
     let mut all = ForeignObjects::default();
     let mut errors = Report::default();
-    for (one, file) in made.into_iter().zip(&files) {
+    for (one, (_, name, _)) in made.into_iter().zip(files) {
         let Some(one) = one.into_inner() else {
             continue;
         };
         match one {
             Ok(one) => {
                 all.headers.extend(one.headers);
-                all.add(one.object, &shown(file));
+                all.add(one.object, name);
             }
             Err(Failure::Error(e)) => return Err(e),
             Err(Failure::CompilerOutput(output, file)) => errors.add(&output, file),

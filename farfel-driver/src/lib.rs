@@ -32,6 +32,7 @@
 //! | | `gfortran` | Fortran → object file, compiler messages → diagnostics; `flang` for the other compiler |
 //! | | `memory` | makes objects with derivatives keep their memory between calls; the run-time library of programs for that |
 //! | | `c_sources` | C → object files, and the procedures that they call |
+//! | | `checkpoints` | program → the run-time library that writes checkpoints to files, if it is needed |
 //! | | `mpi` | settings → the MPI installation; the run-time library for derivatives of its calls |
 //! | | `pass_through_objects` | pass-through Fortran → object files and module files |
 //! | | `archive` | object files → static library |
@@ -74,6 +75,7 @@ mod build;
 mod c_sources;
 pub mod cache;
 mod calls;
+mod checkpoints;
 mod codec;
 mod config;
 pub mod copies;

@@ -2,6 +2,7 @@
 //!
 //! ```fortran
 //! !farfel: checkpoint(20)
+//! !farfel: checkpoint(20, disk = 100)
 //! !farfel: independent
 //! !farfel: fixed-point(tolerance = 1D-12, iterations = 500)
 //! ```
@@ -158,7 +159,7 @@ fn directive(text: &str) -> Option<Result<LoopDirectiveKind, &'static str>> {
     match words.name()?.as_str() {
         "CHECKPOINT" => Some(
             checkpoint(&mut words)
-                .ok_or("the form is `checkpoint(20)`, with the most iterations to keep values of"),
+                .ok_or("the form is `checkpoint(20)` or `checkpoint(20, disk = 100)`, with the most iterations to keep values of, in memory and in files"),
         ),
         "INDEPENDENT" => Some(match words.done() {
             true => Ok(LoopDirectiveKind::Independent),
@@ -200,7 +201,10 @@ fn tapenade_directive(text: &str) -> Option<LoopDirectiveKind> {
             let most = rest.split_ascii_whitespace().nth(1)?.parse().ok()?;
             (1..=MOST)
                 .contains(&most)
-                .then_some(LoopDirectiveKind::Checkpoint(most))
+                .then_some(LoopDirectiveKind::Checkpoint {
+                    memory: most,
+                    disk: 0,
+                })
         }
         _ => None,
     }
@@ -219,9 +223,19 @@ fn whole(words: &mut DirectiveText) -> Option<u32> {
 
 fn checkpoint(words: &mut DirectiveText) -> Option<LoopDirectiveKind> {
     words.take('(')?;
-    let n = whole(words)?;
+    let memory = whole(words)?;
+    let mut disk = 0;
+    if words.take(',').is_some() {
+        if words.name()? != "DISK" {
+            return None;
+        }
+        words.take('=')?;
+        disk = whole(words)?;
+    }
     words.take(')')?;
-    words.done().then_some(LoopDirectiveKind::Checkpoint(n))
+    // The total is a Fortran INTEGER.
+    let all = memory.checked_add(disk).filter(|n| *n <= MOST);
+    (words.done() && all.is_some()).then_some(LoopDirectiveKind::Checkpoint { memory, disk })
 }
 
 fn fixed_point(words: &mut DirectiveText) -> Option<LoopDirectiveKind> {

@@ -8,6 +8,7 @@
 //!
 //! Source: A. Griewank and A. Walther, *Algorithm 799: revolve*, ACM TOMS 26(1), 2000.
 
+use super::disk::DiskVars;
 use super::recompute::{Control, SavedStates, when};
 use super::sweep::Sweeper;
 use super::sweep_data::{Replay, Sweeps};
@@ -62,10 +63,10 @@ impl Sweeper<'_> {
             return None;
         }
         match (kind, control) {
-            (LoopDirectiveKind::Checkpoint(slots), Some(control)) => {
-                self.checkpointed(d, control, *slots, *at, span, needs)
+            (LoopDirectiveKind::Checkpoint { memory, disk }, Some(control)) => {
+                self.checkpointed(d, control, (*memory, *disk), *at, span, needs)
             }
-            (LoopDirectiveKind::Checkpoint(_), None) => {
+            (LoopDirectiveKind::Checkpoint { .. }, None) => {
                 if self.trial == 0 {
                     self.errors.push(
                         Diagnostic::error(
@@ -121,7 +122,7 @@ impl Sweeper<'_> {
         &mut self,
         d: &Do,
         (var, from, to, step): Control,
-        most: u32,
+        most: (u32, u32),
         at: Span,
         span: Span,
         needs: &mut Needs,
@@ -146,6 +147,7 @@ impl Sweeper<'_> {
             .touched_in(&self.builder.unit, self.space, &d.body);
         let derivatives = self.derivative_locs();
         let own_loc = self.space.loc(var);
+        let touched_derivatives = touched.assigned.clone();
         let mut assigned = touched.assigned;
         assigned.difference_with(&derivatives);
         assigned.set(own_loc, false);
@@ -180,7 +182,19 @@ impl Sweeper<'_> {
         let members = self.members(&state, at);
         let storage = SavedStates::of(&mut self.builder, members);
         let vars = self.checkpoint_variables();
-        let first = self.setting_out(&vars, (from, to, step), most, span);
+        let files = (most.1 > 0).then(|| {
+            let mut inputs = touched.read.clone();
+            inputs.difference_with(&assigned);
+            inputs.difference_with(&derivatives);
+            inputs.set(own_loc, false);
+            inputs.union_with(&state);
+            let mut cotangents = touched.read.clone();
+            cotangents.union_with(&touched_derivatives);
+            cotangents.intersect_with(&derivatives);
+            let members = self.disk_members([&inputs, &assigned, &cotangents], at);
+            (self.disk_variables(), members)
+        });
+        let first = self.setting_out(&vars, files.as_ref().map(|f| &f.0), (from, to, step), most, span);
         let go = |s: Expr| -> Stmt {
             // var = from + (s - 1)*step
             let one = Expr::int(1, span);
@@ -198,29 +212,108 @@ impl Sweeper<'_> {
         // Forward.
         let mut out = first.clone();
         out.extend(storage.sizes(span));
-        out.extend(storage.reserve(&mut self.builder, &mut self.tapes, x(vars.slots), span));
+        // The number of states in memory, and that of their numbers and places.
+        let (in_memory, entries) = match &files {
+            None => (vars.slots, x(vars.slots)),
+            Some((disk, _)) => (disk.room, product(Expr::int(2, span), x(vars.slots))),
+        };
+        out.extend(storage.reserve(&mut self.builder, &mut self.tapes, x(in_memory), span));
         let places = TapeKind::Integer(4);
         out.extend(
             self.tapes
-                .reserve(&mut self.builder, places, vars.base, x(vars.slots), span),
+                .reserve(&mut self.builder, places, vars.base, entries.clone(), span),
         );
         let numbers = self.tapes.vars(&mut self.builder, places).values();
-        let copy = storage.copy(
-            &mut self.builder,
-            &mut self.tapes,
-            x(vars.kept),
-            false,
-            &all,
-            span,
-        );
-        let keep = Keep {
-            kept: vars.kept,
-            copy,
-            numbers,
-            base: vars.base,
-            step: vars.step,
+        // A state is saved in memory or in a file, and restored from there.
+        let slot = files.as_ref().map_or(vars.kept, |(disk, _)| disk.held);
+        let copy = |sweeper: &mut Self, back: bool| {
+            let (builder, tapes) = (&mut sweeper.builder, &mut sweeper.tapes);
+            storage.copy(builder, tapes, x(slot), back, &all, span)
         };
-        let keep = keep.block(&self.builder.unit.symbols, span);
+        let (save, mut fetch) = (copy(self, false), copy(self, true));
+        let number_and_place = |sweeper: &Self, save: Block| {
+            let keep = Keep {
+                kept: vars.kept,
+                copy: save,
+                numbers,
+                base: vars.base,
+                step: vars.step,
+            };
+            keep.block(&sweeper.builder.unit.symbols, span)
+        };
+        let (mut keep, mut keep_again) = (Vec::new(), Vec::new());
+        let (mut begin, mut finish) = (Vec::new(), Vec::new());
+        match &files {
+            None => {
+                keep = number_and_place(self, save);
+                keep_again.clone_from(&keep);
+            }
+            Some((disk, members)) => {
+                let file = (x(disk.filed), x(vars.step));
+                let write = disk.write(&mut self.builder, file, &storage.members, span);
+                let read = disk.read(&mut self.builder, x(disk.filed), &storage.members, span);
+                for (into, memory_first) in [(&mut keep, false), (&mut keep_again, true)] {
+                    let place = Place {
+                        numbers,
+                        base: vars.base,
+                        slots: vars.slots,
+                        kept: vars.kept,
+                        held: disk.held,
+                        filed: disk.filed,
+                        in_file: match memory_first {
+                            false => binary(BinOp::Lt, x(disk.filed), x(disk.disk)),
+                            true => binary(BinOp::Ge, x(disk.held), x(disk.room)),
+                        },
+                        write: write.clone(),
+                        save: save.clone(),
+                    };
+                    let place = place.block(&self.builder.unit.symbols, span);
+                    *into = number_and_place(self, place);
+                }
+                let quoted = Fetch {
+                    numbers,
+                    base: vars.base,
+                    slots: vars.slots,
+                    kept: vars.kept,
+                    read: read.clone(),
+                    copy: fetch,
+                };
+                fetch = quoted.block(&self.builder.unit.symbols, span);
+                let begins = [from.clone(), step.cloned().unwrap_or_else(one)];
+                let limits = [x(vars.steps), Expr::int(i64::from(most.0), span), Expr::int(i64::from(most.1), span)];
+                let name = &self.builder.unit.symbols[vars.step].name;
+                let name = format!("{} {name}", self.builder.unit.name);
+                let open = disk.open(&mut self.builder, name, limits, begins, members, span);
+                let element = |at: Expr| Expr::element(numbers, vec![at], span);
+                let numbers_at = sum(x(vars.base), one());
+                let places_at = sum(sum(x(vars.base), x(vars.slots)), one());
+                let found = vec![element(numbers_at), element(places_at)];
+                let quoted = Continue {
+                    kept: vars.kept,
+                    filed: disk.filed,
+                    first: disk.first,
+                    step: vars.step,
+                    steps: vars.steps,
+                    open,
+                    found: vec![disk.call(&mut self.builder, "FOUND", found, span)],
+                    read_end: disk.read_end(&mut self.builder, members, span),
+                    read,
+                    choose: self.binomial(&vars, vars.steps, span),
+                };
+                let quoted = quoted.block(&self.builder.unit.symbols, span);
+                begin.extend([disk.handle, disk.held, disk.filed].map(|s| set(s, Expr::int(0, span))));
+                begin.push(set(disk.first, one()));
+                begin.extend(when(disk.is_used(span), quoted, Vec::new(), span));
+                let incomplete = binary(BinOp::Le, x(disk.first), x(vars.steps));
+                let end = disk.write_end(&mut self.builder, x(vars.steps), members, span);
+                finish = when(
+                    binary(BinOp::And, disk.is_used(span), incomplete),
+                    end,
+                    Vec::new(),
+                    span,
+                );
+            }
+        }
         let primal = self.primal(&d.body);
         let quoted = Forward {
             kept: vars.kept,
@@ -228,48 +321,84 @@ impl Sweeper<'_> {
             step: vars.step,
             steps: vars.steps,
             slots: vars.slots,
-            keep: keep.clone(),
+            first: files.as_ref().map_or_else(one, |(disk, _)| x(disk.first)),
+            begin,
+            keep,
             choose: self.binomial(&vars, vars.steps, span),
             go: vec![go(x(vars.step))],
             primal: primal.clone(),
         };
         out.extend(quoted.block(&self.builder.unit.symbols, span));
         out.push(go(sum(x(vars.steps), one())));
-        out.extend(
-            self.tapes
-                .push(&mut self.builder, places, x(vars.kept), span),
-        );
+        out.append(&mut finish);
+        // What the reverse sweep must know.
+        let passed = match &files {
+            None => vec![vars.kept],
+            Some((disk, _)) => vec![disk.held, disk.filed, disk.handle],
+        };
+        for v in &passed {
+            out.extend(self.tapes.push(&mut self.builder, places, x(*v), span));
+        }
         forward.append(&mut out);
 
         // Backward.
         let mut backward = first;
         backward.extend(storage.sizes(span));
-        backward.extend(
-            self.tapes
-                .pop(&mut self.builder, places, x(vars.kept), span),
-        );
+        for v in passed.iter().rev() {
+            backward.extend(self.tapes.pop(&mut self.builder, places, x(*v), span));
+        }
         let top = x(self.tapes.vars(&mut self.builder, places).top());
-        backward.push(set(vars.base, difference(top, x(vars.slots))));
+        backward.push(set(vars.base, difference(top, entries)));
         backward.extend(storage.find(
             &mut self.builder,
             &mut self.tapes,
-            x(vars.slots),
+            x(in_memory),
             (places, vars.base),
             span,
         ));
-        let fetch = storage.copy(
-            &mut self.builder,
-            &mut self.tapes,
-            x(vars.kept),
-            true,
-            &all,
-            span,
-        );
+        // After the adjoint of an iteration with a saved state, that is no longer needed.
+        let mut done = Vec::new();
+        let mut from_last = x(vars.steps);
+        if let Some((disk, members)) = &files {
+            from_last = x(disk.first);
+            backward.push(set(vars.kept, sum(x(disk.held), x(disk.filed))));
+            backward.push(set(disk.first, x(vars.steps)));
+            let [resume, read] = disk.resume(&mut self.builder, members, span);
+            let leave = |sweeper: &Self, in_file: Block| {
+                let quoted = Leave {
+                    numbers,
+                    base: vars.base,
+                    slots: vars.slots,
+                    kept: vars.kept,
+                    held: disk.held,
+                    filed: disk.filed,
+                    in_file,
+                };
+                quoted.block(&sweeper.builder.unit.symbols, span)
+            };
+            let quoted = Resume {
+                numbers,
+                base: vars.base,
+                kept: vars.kept,
+                first: disk.first,
+                steps: vars.steps,
+                resume,
+                read,
+                leave: leave(self, Vec::new()),
+            };
+            let quoted = quoted.block(&self.builder.unit.symbols, span);
+            backward.extend(when(disk.is_used(span), quoted, Vec::new(), span));
+            let mut keep_cotangents =
+                disk.write_cotangents(&mut self.builder, x(vars.last), members, span);
+            let filed = vec![x(disk.filed)];
+            keep_cotangents.push(disk.call(&mut self.builder, "DROP", filed, span));
+            done = leave(self, keep_cotangents);
+        }
+        done.push(set(vars.kept, difference(x(vars.kept), one())));
         let quoted = Backward {
             kept: vars.kept,
             next: vars.next,
             step: vars.step,
-            steps: vars.steps,
             last: vars.last,
             again: vars.again,
             numbers,
@@ -278,7 +407,9 @@ impl Sweeper<'_> {
             choose: self.binomial(&vars, vars.last, span),
             go_again: vec![go(x(vars.again))],
             primal,
-            keep,
+            keep: keep_again,
+            done,
+            from_last,
             go_last: vec![go(x(vars.last))],
             once: once.forward.iter().cloned().chain(once.backward).collect(),
         };
@@ -301,7 +432,7 @@ impl Sweeper<'_> {
                 .map(|m| m.var)
                 .filter(|v| wanted.contains(&self.space.loc(*v)))
                 .collect();
-            let again = storage.copy(
+            let mut again = storage.copy(
                 &mut self.builder,
                 &mut self.tapes,
                 one(),
@@ -309,6 +440,11 @@ impl Sweeper<'_> {
                 &|s| which.contains(&s),
                 span,
             );
+            if let Some((disk, _)) = &files {
+                // The first state is in a file if any is.
+                let read = disk.read(&mut self.builder, one(), &storage.members, span);
+                again = when(disk.is_used(span), read, again, span);
+            }
             backward.extend(when(
                 binary(BinOp::Gt, x(vars.steps), Expr::int(0, span)),
                 again,
@@ -319,13 +455,18 @@ impl Sweeper<'_> {
         let top = self.tapes.vars(&mut self.builder, places).top();
         backward.push(set(top, x(vars.base)));
         backward.extend(storage.release(&mut self.builder, &mut self.tapes, span));
+        if let Some((disk, _)) = &files {
+            let close = vec![disk.call(&mut self.builder, "CLOSE", Vec::new(), span)];
+            backward.extend(when(disk.is_used(span), close, Vec::new(), span));
+        }
         backward.extend(pop);
         backward.extend(restore);
         if self.trial == 0 {
             self.replays.insert(
                 vars.step,
                 Replay {
-                    slots: most,
+                    slots: most.0,
+                    filed: most.1,
                     steps: [from.clone(), to.clone(), step.cloned().unwrap_or_else(one)],
                     state: storage.members,
                     body: once.forward,
@@ -356,25 +497,30 @@ impl Sweeper<'_> {
         }
     }
 
-    /// Sets the number of iterations and the maximum number of saved states.
+    /// Sets the number of iterations and the maximum numbers of saved states.
     fn setting_out(
         &mut self,
         vars: &CheckpointVars,
+        disk: Option<&DiskVars>,
         (from, to, step): (&Expr, &Expr, Option<&Expr>),
-        most: u32,
+        most: (u32, u32),
         span: Span,
     ) -> Block {
         let trips = self.trips(from, to, step, span);
-        let steps = Expr::var(vars.steps, span);
-        let slots = self.builder.call(
-            "MIN",
-            vec![Expr::int(i64::from(most), span), steps.clone()],
-            span,
-        );
-        vec![
-            Stmt::assign(steps, trips, span),
-            Stmt::assign(Expr::var(vars.slots, span), slots, span),
-        ]
+        let x = |s: SymId| Expr::var(s, span);
+        let mut out = vec![Stmt::assign(x(vars.steps), trips, span)];
+        let mut least = |sweeper: &mut Self, into: SymId, n: u32| {
+            let args = vec![Expr::int(i64::from(n), span), x(vars.steps)];
+            let least = sweeper.builder.call("MIN", args, span);
+            out.push(Stmt::assign(x(into), least, span));
+        };
+        least(self, vars.slots, most.0 + most.1);
+        if let Some(disk) = disk {
+            least(self, disk.room, most.0);
+            let rest = difference(x(vars.slots), x(disk.room));
+            out.push(Stmt::assign(x(disk.disk), rest, span));
+        }
+        out
     }
 
     /// Finds the iteration at which the next state is saved, between `step`, where the last state was saved,
@@ -436,13 +582,14 @@ farfel_lang::quote! {
 farfel_lang::quote! {
     /// The loop without a tape.
     struct Forward {
-        kept: SymId, next: SymId, step: SymId, steps: SymId, slots: SymId,
-        keep: Block, choose: Block, go: Block, primal: Block,
+        kept: SymId, next: SymId, step: SymId, steps: SymId, slots: SymId, first: Expr,
+        begin: Block, keep: Block, choose: Block, go: Block, primal: Block,
     }
     "
     kept = 0
     next = 1
-    do step = 1, steps
+    call begin
+    do step = first, steps
       if (step == next .and. kept < slots) then
         call keep
         call choose
@@ -456,13 +603,13 @@ farfel_lang::quote! {
 farfel_lang::quote! {
     /// The iterations in reverse order: each with a tape, starting from the last saved state.
     struct Backward {
-        kept: SymId, next: SymId, step: SymId, steps: SymId, last: SymId, again: SymId,
+        kept: SymId, next: SymId, step: SymId, last: SymId, again: SymId,
         numbers: SymId, base: SymId,
         fetch: Block, choose: Block, go_again: Block, primal: Block, keep: Block, go_last: Block,
-        once: Block,
+        once: Block, done: Block, from_last: Expr,
     }
     "
-    do last = steps, 1, -1
+    do last = from_last, 1, -1
       call fetch
       step = numbers(base + kept)
       do while (step < last)
@@ -479,8 +626,97 @@ farfel_lang::quote! {
       call go_last
       call once
       if (numbers(base + kept) == last) then
-        kept = kept - 1
+        call done
       end if
     end do
+    "
+}
+
+farfel_lang::quote! {
+    /// Saves a state in a file or in memory. The entry at `base + slots + kept` says where it is: 0 for a file.
+    struct Place {
+        numbers: SymId, base: SymId, slots: SymId, kept: SymId, held: SymId, filed: SymId,
+        in_file: Expr, write: Block, save: Block,
+    }
+    "
+    if (in_file) then
+      filed = filed + 1
+      numbers(base + slots + kept) = 0
+      call write
+    else
+      held = held + 1
+      numbers(base + slots + kept) = 1
+      call save
+    end if
+    "
+}
+
+farfel_lang::quote! {
+    /// Restores the last saved state.
+    struct Fetch {
+        numbers: SymId, base: SymId, slots: SymId, kept: SymId, read: Block, copy: Block,
+    }
+    "
+    if (numbers(base + slots + kept) == 0) then
+      call read
+    else
+      call copy
+    end if
+    "
+}
+
+farfel_lang::quote! {
+    /// Continues the forward sweep of an earlier process, if there was one.
+    struct Continue {
+        kept: SymId, filed: SymId, first: SymId, step: SymId, steps: SymId,
+        open: Block, found: Block, read_end: Block, read: Block, choose: Block,
+    }
+    "
+    call open
+    if (filed > 0) then
+      kept = filed
+      call found
+      if (first > steps) then
+        call read_end
+      else
+        call read
+        step = first
+        call choose
+      end if
+    end if
+    "
+}
+
+farfel_lang::quote! {
+    /// Continues the reverse sweep of an earlier process, if there was one.
+    struct Resume {
+        numbers: SymId, base: SymId, kept: SymId, first: SymId, steps: SymId,
+        resume: Block, read: Block, leave: Block,
+    }
+    "
+    call resume
+    if (first < steps) then
+      call read
+      do while (kept > 1 .and. numbers(base + kept) > first)
+        call leave
+        kept = kept - 1
+      end do
+    end if
+    "
+}
+
+farfel_lang::quote! {
+    /// The last saved state is no longer needed.
+    struct Leave {
+        numbers: SymId, base: SymId, slots: SymId, kept: SymId, held: SymId, filed: SymId,
+        in_file: Block,
+    }
+    "
+    if (numbers(base + slots + kept) == 0) then
+      call in_file
+      filed = filed - 1
+    else
+      held = held - 1
+    end if
     "
 }

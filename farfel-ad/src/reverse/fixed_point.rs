@@ -176,6 +176,7 @@ impl Sweeper<'_> {
                 rounds,
                 Replay {
                     slots: 1,
+                    filed: 0,
                     steps: [one(), one(), one()],
                     state,
                     body: once.forward,

@@ -96,6 +96,7 @@ impl Sweeper<'_> {
                 mark,
                 Replay {
                     slots: 0,
+                    filed: 0,
                     steps: [one(), one(), one()],
                     state: Vec::new(),
                     body: once.forward,

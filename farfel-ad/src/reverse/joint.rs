@@ -152,6 +152,7 @@ impl Sweeper<'_> {
             let one = || Expr::int(1, span);
             let replay = Replay {
                 slots: 0,
+                filed: 0,
                 steps: [one(), one(), one()],
                 state: Vec::new(),
                 body: rerun,

@@ -39,6 +39,7 @@ mod cost;
 mod custom_rules;
 mod dead_code;
 mod direct_addressing;
+pub(crate) mod disk;
 mod effects;
 mod facts;
 mod fixed_point;

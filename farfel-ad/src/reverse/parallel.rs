@@ -160,6 +160,7 @@ impl Sweeper<'_> {
             let one = || Expr::int(1, span);
             let replay = Replay {
                 slots: 0,
+                filed: 0,
                 steps: [one(), one(), one()],
                 state: Vec::new(),
                 body: saved.again,

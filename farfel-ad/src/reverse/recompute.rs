@@ -431,7 +431,7 @@ impl Sweeper<'_> {
 }
 
 /// The number of values of a variable.
-fn size(member: &StateVariable, span: Span) -> Expr {
+pub(super) fn size(member: &StateVariable, span: Span) -> Expr {
     let mut all = Expr::long(1, span);
     for (low, high) in &member.bounds {
         let extent = match low.kind {

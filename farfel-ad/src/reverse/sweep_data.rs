@@ -37,8 +37,10 @@ pub(super) struct StateVariable {
 /// of tapes.
 #[derive(Debug, Clone)]
 pub(super) struct Replay {
-    /// The maximum number of saved states.
+    /// The maximum number of saved states in memory.
     pub slots: u32,
+    /// The maximum number of saved states in files.
+    pub filed: u32,
     /// The start, end and step of the loop, which give the number of iterations.
     pub steps: [Expr; 3],
     pub state: Vec<StateVariable>,

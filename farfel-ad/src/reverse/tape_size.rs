@@ -393,7 +393,17 @@ impl Counter<'_> {
             None => most,
         };
         if self.kind == TapeKind::Integer(4) {
-            add_product(out, 1, vec![slots.clone()]);
+            let all = match (replay.filed, &slots) {
+                (0, _) => slots.clone(),
+                (filed, Bound::Least(of)) => {
+                    let all = i64::from(replay.slots) + i64::from(filed);
+                    let mut of = of.clone();
+                    of[0] = Bound::Number(all);
+                    Bound::Least(of)
+                }
+                (filed, _) => Bound::Number(i64::from(replay.slots) + i64::from(filed)),
+            };
+            add_product(out, 1 + i64::from(replay.filed > 0), vec![all]);
         }
         let kind = self.kind;
         for m in replay.state.iter().filter(|m| m.kind == kind) {
@@ -411,6 +421,9 @@ impl Counter<'_> {
         let name = &self.unit().symbols[callee].name;
         let parts = &self.engine.parts;
         let Some(part) = parts.iter().position(|p| p.forward_name == *name) else {
+            if super::disk::is_of_runtime(&self.unit().symbols[callee]) {
+                return Some(());
+            }
             let tape = |a: &Expr| a.base().is_some() && a.base() == self.values;
             return (!args.iter().any(tape)).then_some(());
         };

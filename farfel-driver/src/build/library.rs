@@ -3,6 +3,7 @@
 use crate::archive;
 use crate::bind::CInterface;
 use crate::c_sources::{self, CTools, ForeignObjects};
+use crate::checkpoints;
 use crate::cache::Key;
 use crate::gfortran::{self, Profile};
 use crate::library;
@@ -267,6 +268,11 @@ impl Session {
         let made = objects::make(&to_make, &tools, &mut diagnostics)?;
         let mut objects = in_order(order, made, &to_make);
         objects.extend(c.objects);
+        if checkpoints::are_called(&objects) {
+            let tools = self.c_tools(profile, &object_store);
+            let (name, text) = (checkpoints::RUNTIME_NAME, checkpoints::RUNTIME);
+            objects.extend(c_sources::compile_runtime(name, text, &tools)?.objects);
+        }
         let mut arguments = Vec::new();
         if !c.on_stack.is_empty() {
             // Overrides rustc, which tells the linker not to make the stack executable.
@@ -366,18 +372,23 @@ impl Session {
         profile: &Profile,
         object_store: &ObjectStore,
     ) -> Result<ForeignObjects, Error> {
-        c_sources::compile(
-            &self.sources.c_files,
-            &CTools {
-                config: &self.config,
-                profile,
-                in_build_script: !self.config.c_interface,
-                cache: self.cache(),
-                object_store,
-                workers: &self.workers,
-                recorder: &self.recorder,
-            },
-        )
+        c_sources::compile(&self.sources.c_files, &self.c_tools(profile, object_store))
+    }
+
+    fn c_tools<'a>(
+        &'a self,
+        profile: &'a Profile,
+        object_store: &'a ObjectStore,
+    ) -> CTools<'a> {
+        CTools {
+            config: &self.config,
+            profile,
+            in_build_script: !self.config.c_interface,
+            cache: self.cache(),
+            object_store,
+            workers: &self.workers,
+            recorder: &self.recorder,
+        }
     }
 
     /// Determines what has to be made of a library, from its partitions or else as one program, and returns

@@ -1,6 +1,7 @@
 //! Builds executable programs.
 
 use crate::c_sources::{self, CTools};
+use crate::checkpoints;
 use crate::derivative_checks::Block;
 use crate::gfortran::{self, Profile};
 use crate::link::LinkedLibraries;
@@ -79,6 +80,10 @@ impl Session {
         if config.verify {
             verify::prepare(&mut staged, config);
         }
+        if checkpoints::are_asked_for(&staged.program) {
+            let (name, text) = (checkpoints::RUNTIME_NAME, checkpoints::RUNTIME);
+            foreign_objects.join(c_sources::compile_runtime(name, text, &c_tools)?);
+        }
         let ad = self.ad()?;
         let mut flags = gfortran::flags(config, &profile);
         let linked = config.libraries.iter().flat_map(|l| &l.config.link);
@@ -98,7 +103,9 @@ impl Session {
         let keeps_memory = !staged.requests.is_empty()
             && compiler.family == Family::Gfortran
             && memory::is_supported();
-        let keeps_memory = match keeps_memory.then(|| c_sources::compile_memory(&c_tools)) {
+        let runtime =
+            || c_sources::compile_runtime(memory::RUNTIME_NAME, memory::RUNTIME, &c_tools);
+        let keeps_memory = match keeps_memory.then(runtime) {
             Some(Ok(runtime)) => {
                 foreign_objects.join(runtime);
                 true

@@ -303,8 +303,14 @@ pub struct LoopDirective {
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopDirectiveKind {
     /// `checkpoint(n)`: the values before at most `n` iterations are stored as checkpoints, and
-    /// iterations are re-executed from there.
-    Checkpoint(u32),
+    /// iterations are re-executed from there. With `checkpoint(n, disk = m)`, up to `m` more are stored
+    /// in files.
+    Checkpoint {
+        /// The number of checkpoints in memory.
+        memory: u32,
+        /// The number of checkpoints in files.
+        disk: u32,
+    },
     /// `fixed-point(tolerance = t, iterations = n)`: the loop iterates until its variables no
     /// longer change.
     FixedPoint {
@@ -478,7 +484,10 @@ impl Parallel {
 impl std::fmt::Display for LoopDirectiveKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LoopDirectiveKind::Checkpoint(n) => write!(f, "checkpoint({n})"),
+            LoopDirectiveKind::Checkpoint { memory, disk: 0 } => write!(f, "checkpoint({memory})"),
+            LoopDirectiveKind::Checkpoint { memory, disk } => {
+                write!(f, "checkpoint({memory}, disk = {disk})")
+            }
             LoopDirectiveKind::Independent => f.write_str("independent"),
             LoopDirectiveKind::Replayed => Ok(()),
             LoopDirectiveKind::Parallel(_) => f.write_str("parallel"),
