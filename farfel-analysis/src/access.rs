@@ -119,8 +119,10 @@ pub enum Access<'e> {
 /// Side effects outside of variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideEffect {
-    /// A file or device is accessed, or queried.
+    /// A file or device is accessed, or queried, other than by output.
     File,
+    /// Output to a file or device.
+    Output,
     /// Input from, or output to, a CHARACTER variable. It may fail.
     Internal,
     /// Storage is allocated or deallocated. It may fail.
@@ -723,9 +725,10 @@ impl<'e, 'f> AccessFinder<'e, 'f> {
 
     fn io(&mut self, io: &'e Io) {
         let internal = io.is_internal(self.unit);
-        self.side_effect(match internal {
-            true => SideEffect::Internal,
-            false => SideEffect::File,
+        self.side_effect(match io.kind {
+            _ if internal => SideEffect::Internal,
+            IoKind::Write | IoKind::Print | IoKind::Flush => SideEffect::Output,
+            _ => SideEffect::File,
         });
         // After an error or at the end of the file, the items may not have been assigned.
         let certain = !io.control.iter().any(|c| {

@@ -21,7 +21,7 @@ use crate::process::{self, Limits};
 use crate::timings::StepOrigin;
 use crate::toolchain::HOST;
 use crate::workers::Workers;
-use crate::{Config, Error, Report, memory, mpi, preprocess, sources};
+use crate::{Config, Error, Report, mpi, preprocess, sources};
 use farfel_lang::encoding::decode;
 use farfel_lang::ir::Name;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};

@@ -297,6 +297,11 @@ pub(crate) fn resolve(
     let unknown = |d: &Diagnostic| {
         let is_one = d.rule.code == UNKNOWN_PROCEDURE.code;
         let text = is_one.then(|| sources.text(d.span))?;
+        // A directive names several procedures; the message begins with the one that is not known.
+        let text = match text.starts_with(['!', 'C', 'c', '*']) && text.contains("farfel:") {
+            true => &d.message,
+            false => text,
+        };
         let name = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         let name = name.map(str::to_ascii_uppercase).next()?;
         (!elsewhere.contains(&name)).then_some(name)

@@ -194,7 +194,13 @@ impl Sweeper<'_> {
             let members = self.disk_members([&inputs, &assigned, &cotangents], at);
             (self.disk_variables(), members)
         });
-        let first = self.setting_out(&vars, files.as_ref().map(|f| &f.0), (from, to, step), most, span);
+        let first = self.setting_out(
+            &vars,
+            files.as_ref().map(|f| &f.0),
+            (from, to, step),
+            most,
+            span,
+        );
         let go = |s: Expr| -> Stmt {
             // var = from + (s - 1)*step
             let one = Expr::int(1, span);
@@ -280,7 +286,11 @@ impl Sweeper<'_> {
                 };
                 fetch = quoted.block(&self.builder.unit.symbols, span);
                 let begins = [from.clone(), step.cloned().unwrap_or_else(one)];
-                let limits = [x(vars.steps), Expr::int(i64::from(most.0), span), Expr::int(i64::from(most.1), span)];
+                let limits = [
+                    x(vars.steps),
+                    Expr::int(i64::from(most.0), span),
+                    Expr::int(i64::from(most.1), span),
+                ];
                 let name = &self.builder.unit.symbols[vars.step].name;
                 let name = format!("{} {name}", self.builder.unit.name);
                 let open = disk.open(&mut self.builder, name, limits, begins, members, span);
@@ -301,7 +311,9 @@ impl Sweeper<'_> {
                     choose: self.binomial(&vars, vars.steps, span),
                 };
                 let quoted = quoted.block(&self.builder.unit.symbols, span);
-                begin.extend([disk.handle, disk.held, disk.filed].map(|s| set(s, Expr::int(0, span))));
+                begin.extend(
+                    [disk.handle, disk.held, disk.filed].map(|s| set(s, Expr::int(0, span))),
+                );
                 begin.push(set(disk.first, one()));
                 begin.extend(when(disk.is_used(span), quoted, Vec::new(), span));
                 let incomplete = binary(BinOp::Le, x(disk.first), x(vars.steps));

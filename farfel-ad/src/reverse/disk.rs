@@ -178,11 +178,7 @@ impl DiskVars {
     ) -> Block {
         args.extend([self.status, self.text].map(|s| Expr::var(s, span)));
         let call = self.call(builder, name, args, span);
-        let failed = binary(
-            BinOp::Ne,
-            Expr::var(self.status, span),
-            Expr::int(0, span),
-        );
+        let failed = binary(BinOp::Ne, Expr::var(self.status, span), Expr::int(0, span));
         let stop = Stmt::stop(Expr::var(self.text, span), span);
         vec![call, Stmt::logical_if(failed, stop, span)]
     }
@@ -203,9 +199,7 @@ impl DiskVars {
                 begin = Expr::substring(begin, Expr::int(1, span), Expr::int(1, span), span);
             }
             let all = size(m, span);
-            let constant = |(low, high): &(Expr, Expr)| {
-                matches!((&low.kind, &high.kind), (ExprKind::Int(a), ExprKind::Int(b)) if a <= b)
-            };
+            let constant = |(low, high): &(Expr, Expr)| matches!((&low.kind, &high.kind), (ExprKind::Int(a), ExprKind::Int(b)) if a <= b);
             let call = self.call(builder, &m.kind.letter(), vec![begin, all], span);
             // An array without elements has no first one.
             let any = m.bounds.iter().filter(|b| !constant(b));
@@ -285,12 +279,7 @@ impl DiskVars {
     }
 
     /// Reads the values at the end of the loop.
-    pub fn read_end(
-        &self,
-        builder: &mut UnitBuilder,
-        members: &DiskMembers,
-        span: Span,
-    ) -> Block {
+    pub fn read_end(&self, builder: &mut UnitBuilder, members: &DiskMembers, span: Span) -> Block {
         self.read(builder, Expr::int(FINAL, span), &members.end, span)
     }
 

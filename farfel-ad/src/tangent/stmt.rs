@@ -507,6 +507,13 @@ impl Generator<'_> {
                 ),
             )
             .help(self.how_to_give(callee))
+        } else if crate::reverse::disk::is_of_runtime(s) {
+            Diagnostic::error(
+                &rules::AD_LOOP,
+                span,
+                "the derivative of an adjoint that writes states of this loop to files is not known",
+            )
+            .help("take `disk` out of the directive")
         } else {
             Diagnostic::error(
                 &rules::AD_UNKNOWN_PROCEDURE,

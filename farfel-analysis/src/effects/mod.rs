@@ -29,9 +29,10 @@ pub enum SideEffects {
     /// No other side effects.
     #[default]
     Nothing,
-    /// Side effects that may be repeated: the program ends, or an internal file is read or written.
+    /// Side effects that may be repeated: the program ends, an internal file is read or written, or there is
+    /// output, which then appears again.
     Repeatable,
-    /// Side effects that must not happen twice: file I/O, allocation, PAUSE, and anything that
+    /// Side effects that must not happen twice: other file I/O, allocation, PAUSE, and anything that
     /// procedures without source do.
     Once,
 }
@@ -432,9 +433,9 @@ impl Effects {
             Access::Closure { .. } => {}
             Access::SideEffect(what) => {
                 let side_effects = match what {
-                    access::SideEffect::Stop | access::SideEffect::Internal => {
-                        SideEffects::Repeatable
-                    }
+                    access::SideEffect::Stop
+                    | access::SideEffect::Internal
+                    | access::SideEffect::Output => SideEffects::Repeatable,
                     access::SideEffect::File
                     | access::SideEffect::Storage
                     | access::SideEffect::Pause => SideEffects::Once,

@@ -3,8 +3,8 @@
 use crate::archive;
 use crate::bind::CInterface;
 use crate::c_sources::{self, CTools, ForeignObjects};
-use crate::checkpoints;
 use crate::cache::Key;
+use crate::checkpoints;
 use crate::gfortran::{self, Profile};
 use crate::library;
 use crate::link::LinkedLibraries;
@@ -375,11 +375,7 @@ impl Session {
         c_sources::compile(&self.sources.c_files, &self.c_tools(profile, object_store))
     }
 
-    fn c_tools<'a>(
-        &'a self,
-        profile: &'a Profile,
-        object_store: &'a ObjectStore,
-    ) -> CTools<'a> {
+    fn c_tools<'a>(&'a self, profile: &'a Profile, object_store: &'a ObjectStore) -> CTools<'a> {
         CTools {
             config: &self.config,
             profile,

@@ -36,8 +36,9 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::diagnostic::{any_errors, rules};
 use farfel_lang::effects::{Assigned, procedure_dummies};
 use farfel_lang::ir::{
-    ExprKind, Name, ProcedureDirective, Program, Spec, SpecKind, StmtKind, StorageClass, SymId,
-    Symbol, Type, Unit, UnitKind, for_each_reference, for_each_symbol, unused_name, walk_block,
+    ExprKind, LoopDirectiveKind, Name, ProcedureDirective, Program, Spec, SpecKind, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit, UnitKind, for_each_reference, for_each_symbol,
+    unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
 use farfel_lang::openmp;
@@ -103,6 +104,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     };
     diagnostics.extend(found);
     diagnostics.extend(program.units.iter().filter_map(more_than_fortran));
+    diagnostics.extend(program.units.iter().flat_map(states_in_files));
     program.units.iter_mut().for_each(tapes::mark);
     attach_descriptions(&mut program, described, &mut diagnostics);
     if options.openmp && !any_errors(&diagnostics) {
@@ -257,6 +259,25 @@ fn more_than_fortran(unit: &Unit) -> Option<Diagnostic> {
         )
         .help("`farfel build` and `farfel run` differentiate Farfel programs")
     })
+}
+
+/// Rejects checkpoints in files: what is generated here is linked without Farfel's run-time libraries.
+fn states_in_files(unit: &Unit) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Do(d) = &s.kind
+            && let Some(directive) = &d.directive
+            && let LoopDirectiveKind::Checkpoint { memory, disk: 1.. } = directive.kind
+        {
+            let message = "`farfel tapenade` does not write checkpoints to files";
+            found.push(
+                Diagnostic::error(&rules::AD_LOOP, directive.span, message).help(format!(
+                    "write `checkpoint({memory})`, or make a Farfel project of it"
+                )),
+            );
+        }
+    });
+    found
 }
 
 /// Loads INCLUDE files, with a substitute for the file of sizes.
