@@ -473,13 +473,34 @@ impl Compiler {
             ));
         };
         if shared && !self.makes_shared(first.0) {
+            let files = self.shared_runtime();
+            let copy = match files.is_empty() {
+                true => String::new(),
+                false => format!(
+                    " and, for machines without it, copy {} beside the library, which looks there",
+                    files.join(" and ")
+                ),
+            };
             return Err(error(
                 "has a static run-time library that cannot be a part of a shared library, because it is compiled \
                  without -fPIC",
-                "link it dynamically, or use a compiler that has another one",
+                &format!(
+                    "link it dynamically{copy}; or compile with flang, whose static library can be a part of one"
+                ),
             ));
         }
         Ok(archives)
+    }
+
+    /// Returns the shared run-time libraries that compiled code loads, as far as gfortran reports them.
+    fn shared_runtime(&self) -> Vec<String> {
+        // Their names since GCC 8.
+        let names = ["libgfortran.so.5", "libquadmath.so.0"];
+        let files = names.iter().filter_map(|name| {
+            let folder = library_directory(&self.path, name)?;
+            Some(folder.canonicalize().ok()?.join(name).display().to_string())
+        });
+        files.collect()
     }
 
     /// Whether a shared library can contain the static run-time library.

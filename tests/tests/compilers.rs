@@ -1,4 +1,5 @@
-//! The Fortran compiler and its run-time libraries: flang, static libraries, and documentation without any.
+//! The Fortran compiler and its run-time libraries: flang, several gfortrans, static libraries, and documentation
+//! without any compiler.
 
 // Ignored tests report why.
 #![allow(clippy::print_stderr)]
@@ -18,20 +19,10 @@ fn main() -> ExitCode {
     if flang.is_none() {
         eprintln!("ignored: there is no flang (19 or later); FARFEL_TEST_FLANG may name one");
     }
+    let mut compilers = gfortrans();
     let missing = flang.is_none();
-    let flang = flang.unwrap_or_default();
-    let other = flang.clone();
-    let trials = vec![
-        Trial::test("flang_compiles_programs", move || {
-            flang_compiles_programs(&flang);
-            Ok(())
-        })
-        .with_ignored_flag(missing),
-        Trial::test("flang_compiles_libraries", move || {
-            flang_compiles_libraries(&other);
-            Ok(())
-        })
-        .with_ignored_flag(missing),
+    compilers.push(("flang".to_owned(), flang.unwrap_or_default()));
+    let mut trials = vec![
         Trial::test("the_runtime_may_be_static", || {
             the_runtime_may_be_static();
             Ok(())
@@ -42,7 +33,37 @@ fn main() -> ExitCode {
             Ok(())
         }),
     ];
+    for (name, compiler) in compilers {
+        let ignored = missing && name == "flang";
+        let (directory, same) = (name.clone(), compiler.clone());
+        trials.push(
+            Trial::test(format!("{name}_compiles_programs"), move || {
+                compiles_programs(&compiler);
+                Ok(())
+            })
+            .with_ignored_flag(ignored),
+        );
+        trials.push(
+            Trial::test(format!("{name}_compiles_libraries"), move || {
+                compiles_libraries(&directory, &same);
+                Ok(())
+            })
+            .with_ignored_flag(ignored),
+        );
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Returns the gfortrans that `FARFEL_TEST_GFORTRAN` names, separated by blanks, with their names: versions beside
+/// the one with which all other tests run.
+fn gfortrans() -> Vec<(String, PathBuf)> {
+    let named = std::env::var("FARFEL_TEST_GFORTRAN").unwrap_or_default();
+    let found = |command: &str| {
+        let path = which::which(command).expect("a gfortran that FARFEL_TEST_GFORTRAN names");
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        (name.into_owned(), path)
+    };
+    named.split_whitespace().map(found).collect()
 }
 
 /// Returns flang: the one that `FARFEL_TEST_FLANG` names, which must be there, or else one on PATH.
@@ -54,8 +75,9 @@ fn flang() -> Option<PathBuf> {
     names.iter().find_map(|name| which::which(name).ok())
 }
 
-/// Programs of the gallery print the same with both compilers, and errors of flang are shown at their lines.
-fn flang_compiles_programs(flang: &Path) {
+/// Programs of the gallery print the same with this compiler and with the usual one, and its errors are shown at
+/// their lines.
+fn compiles_programs(compiler: &Path) {
     let dir = sandbox();
     let gallery = repository().join("gallery");
     let shared: Vec<PathBuf> = fs::read_dir(gallery.join("lib"))
@@ -72,7 +94,7 @@ fn flang_compiles_programs(flang: &Path) {
             let output = command.assert().success().get_output().stdout.clone();
             numbers(&String::from_utf8_lossy(&output))
         };
-        let (ours, theirs) = (output(&[]), output(&[("FARFEL_FC", flang)]));
+        let (ours, theirs) = (output(&[]), output(&[("FARFEL_FC", compiler)]));
         assert!(ours.len() > 3, "{name}: {ours:?}");
         assert_eq!(ours.len(), theirs.len(), "{name}");
         for (a, b) in ours.iter().zip(&theirs) {
@@ -80,7 +102,7 @@ fn flang_compiles_programs(flang: &Path) {
         }
     }
 
-    // What flang alone rejects: a format that Farfel does not check.
+    // What the compiler alone rejects: a format that Farfel does not check.
     let source = write(
         dir.path(),
         "wrong.f",
@@ -89,7 +111,7 @@ fn flang_compiles_programs(flang: &Path) {
     let failed = farfel(dir.path())
         .args(["run"])
         .arg(&source)
-        .env("FARFEL_FC", flang)
+        .env("FARFEL_FC", compiler)
         .assert()
         .failure();
     let text = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
@@ -104,13 +126,14 @@ fn numbers(text: &str) -> Vec<f64> {
 }
 
 /// A library for Rust: STOP, failed checks, panics of closures, texts, complex numbers and COMMON.
-fn flang_compiles_libraries(flang: &Path) {
-    let p = Project::new("flang", "flang");
+fn compiles_libraries(name: &str, compiler: &Path) {
+    // A package's name has no dots.
+    let p = Project::new(name, &name.replace('.', "_"));
     p.file("fortran/ends.f", include_str!("../export/numerics.f"))
         .file("src/main.rs", include_str!("../compilers/main.rs"))
         .append("Cargo.toml", include_str!("../compilers/settings.toml"));
-    let flang = flang.to_str().expect("a path in UTF-8");
-    let ran = p.cargo_with(&["run", "-q", "--release"], &[("FARFEL_FC", flang)]);
+    let compiler = compiler.to_str().expect("a path in UTF-8");
+    let ran = p.cargo_with(&["run", "-q", "--release"], &[("FARFEL_FC", compiler)]);
     assert!(
         ran.ok && ran.stdout.ends_with("fine\n"),
         "{}\n{}",
@@ -162,6 +185,35 @@ fn the_runtime_may_be_static() {
         .assert()
         .code(1)
         .stderr_eq("error: FARFEL_STATIC_RUNTIME: `yes` is neither 1 nor 0\n");
+
+    // A shared library can contain gfortran's library only if that is compiled for it, which it is not on Debian.
+    let library = write(
+        dir.path(),
+        "b.f",
+        fixed("SUBROUTINE SHOW(I)\nPRINT '(I5)', I\nEND\n"),
+    );
+    let exported = farfel(dir.path())
+        .args(["export", "c", "-q", "-o", "exported"])
+        .arg(&library)
+        .env("FARFEL_STATIC_RUNTIME", "1")
+        .assert();
+    let output = exported.get_output().clone();
+    if output.status.success() {
+        let shared = dir.path().join("exported/libb.so");
+        assert!(shared.is_file() && !needs(&shared));
+    } else {
+        // The message has the files to copy instead.
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            text.contains("cannot be a part of a shared library"),
+            "{text}"
+        );
+        let copied = text
+            .split_whitespace()
+            .find(|w| w.ends_with("/libgfortran.so.5"));
+        assert!(copied.is_some_and(|f| Path::new(f).is_file()), "{text}");
+        assert!(text.contains("beside the library"), "{text}");
+    }
 }
 
 /// docs.rs has no Fortran compiler.
