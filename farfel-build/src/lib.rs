@@ -61,7 +61,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `farfel_bindings.rs` | the Rust functions |
+//! | `farfel_bindings.rs` | the Rust functions; for a large library, the list of their files |
+//! | `farfel_bindings/of_*.rs`, `raw_*.rs` | each function, and its form in the module `raw`; `shared.rs` has their locks |
 //! | `lib….a` | the static library |
 //! | `farfel/*.f` | the Fortran of each object file, with line markers |
 //! | `farfel/*.o` | the object files |

@@ -7,6 +7,10 @@
 //! Where a function can have fewer arguments than the Fortran subprogram, [`signature`] determines
 //! which, and the wrapper is in a module `raw`, with a short function in front of it. With
 //! `signatures = "fortran"` there are only the wrappers.
+//!
+//! The folder `farfel_bindings` has the same in a file for each function: `include_bindings!(solve)` reads only
+//! the functions that it lists, and a change of one function does not move the others, for which the results of
+//! rustc's last run would be lost. `farfel_bindings.rs` of a large library includes these files.
 
 mod argument_comments;
 mod c;
@@ -371,32 +375,20 @@ impl BindingsPart {
 
     /// Returns the text of `farfel_bindings.rs`.
     pub(crate) fn text(&self, config: &Config) -> String {
-        let mut text = format!(
-            "// Made by farfel-build {} from the Fortran sources of {}. Do not edit.\n",
-            env!("CARGO_PKG_VERSION"),
-            config.name
-        );
-        for (name, reason) in &self.skipped {
-            let _ = writeln!(text, "// {name} cannot be called from Rust: {reason}.");
+        match self.functions.len() > WHOLE {
+            true => self.including_text(config),
+            false => self.whole_text(config),
         }
-        for number in 0..self.locks {
-            let _ = write!(
-                text,
-                "\n// Held by functions that share COMMON, saved variables or input and output.\n\
-                 static {}: ::farfel_runtime::Lock = ::farfel_runtime::Lock::new();\n",
-                lock_name(number)
-            );
-        }
-        text.push_str(&self.state);
+    }
+
+    fn whole_text(&self, config: &Config) -> String {
+        let mut text = self.shared(config);
         for (_, function) in &self.functions {
             text.push('\n');
             text.push_str(function);
         }
         if !self.raw.is_empty() {
-            text.push_str(
-                "\n/// The functions with all arguments of the Fortran subprograms.\n\
-                 #[allow(unused_imports)]\npub mod raw {\nuse super::*;\n",
-            );
+            text.push_str(RAW);
             for (_, function) in &self.raw {
                 text.push('\n');
                 text.push_str(function);
@@ -405,6 +397,99 @@ impl BindingsPart {
         }
         text
     }
+
+    /// Returns a text that includes the [`files`](Self::files).
+    fn including_text(&self, config: &Config) -> String {
+        let mut text = made_by(config);
+        let mut include = |file: &str| {
+            let _ = writeln!(text, "include!(\"{FOLDER}/{file}\");");
+        };
+        include(SHARED);
+        for (name, _) in &self.functions {
+            include(&file_of("of", name, config));
+        }
+        if !self.raw.is_empty() {
+            text.push_str(RAW);
+            for (name, _) in &self.raw {
+                let _ = writeln!(
+                    text,
+                    "include!(\"{FOLDER}/{}\");",
+                    file_of("raw", name, config)
+                );
+            }
+            text.push_str("}\n");
+        }
+        text
+    }
+
+    /// Returns the files of the folder [`FOLDER`], with their names: what all functions need, and for each function
+    /// one for itself and one for the module `raw`, as the macro `include_bindings` of farfel-runtime reads them.
+    pub(crate) fn files(&self, config: &Config) -> Vec<(String, Cow<'_, str>)> {
+        let mut files: Vec<(String, Cow<'_, str>)> =
+            vec![(SHARED.to_owned(), Cow::Owned(self.shared(config)))];
+        let raw: BTreeMap<&str, &str> = self
+            .raw
+            .iter()
+            .map(|(n, t)| (n.as_str(), t.as_str()))
+            .collect();
+        for (name, text) in &self.functions {
+            let raw = raw.get(name.as_str()).copied().unwrap_or_default();
+            files.push((file_of("of", name, config), Cow::Borrowed(text.as_str())));
+            files.push((file_of("raw", name, config), Cow::Borrowed(raw)));
+        }
+        files
+    }
+
+    /// Returns what all functions need: locks, and the type that holds the state or the functions for COMMON blocks.
+    fn shared(&self, config: &Config) -> String {
+        let mut text = made_by(config);
+        for (name, reason) in &self.skipped {
+            let _ = writeln!(text, "// {name} cannot be called from Rust: {reason}.");
+        }
+        for number in 0..self.locks {
+            let _ = write!(
+                text,
+                "\n// Held by functions that share COMMON, saved variables or input and output.\n#[allow(dead_code)]\n\
+                 static {0}: ::farfel_runtime::SharedLock = ::farfel_runtime::SharedLock::new(\"{1} {2} {0}\");\n",
+                lock_name(number),
+                config.name,
+                config.version
+            );
+        }
+        text.push_str(&self.state);
+        text
+    }
+}
+
+/// The folder with a file for each function, beside `farfel_bindings.rs`.
+pub(crate) const FOLDER: &str = "farfel_bindings";
+
+/// The file with what all functions need.
+const SHARED: &str = "shared.rs";
+
+/// The number of functions up to which `farfel_bindings.rs` has their text, where a person can read it.
+const WHOLE: usize = 100;
+
+/// The beginning of the module `raw`.
+const RAW: &str = "\n/// The functions with all arguments of the Fortran subprograms.\n\
+     #[allow(unused_imports)]\npub mod raw {\nuse super::*;\n";
+
+/// Returns the first line of generated files.
+fn made_by(config: &Config) -> String {
+    format!(
+        "// Made by farfel-build {} from the Fortran sources of {}. Do not edit.\n",
+        env!("CARGO_PKG_VERSION"),
+        config.name
+    )
+}
+
+/// Returns the name of a function's file. With a prefix it is none that Windows reserves, like `aux.rs`.
+fn file_of(prefix: &str, name: &str, config: &Config) -> String {
+    let name = match config.instance {
+        Some(_) => method(name),
+        None => identifier(name),
+    };
+    format!("{prefix}_{name}.rs")
 }
 
 /// Returns the name of a lock in the bindings.
@@ -553,6 +638,8 @@ impl Bindings<'_> {
             (true, Some(name)) => with_all_arguments(&format!("{name}::{function}()")),
         };
         self.documentation(&mut t, unit, &args, lock.is_some(), [&head, &[], &[]]);
+        // So that rustc generates code for the functions that are called, not for all of a large library.
+        t.push_str("#[inline]\n");
         t.push_str("#[allow(dead_code, non_snake_case, unused_qualifications, clippy::all, clippy::pedantic)]\n");
         // The macro adds `pub unsafe`.
         let visible = if exposed.is_some() { "" } else { "pub " };

@@ -90,7 +90,7 @@ pub use closure::{Area, Copied, Given, Lent, Slot};
 pub use dimensions::{Array, ArrayMut, OwnedArray};
 pub use end::{catch_end, expect_no_end};
 pub use error::Error;
-pub use lock::{Guard, Lock};
+pub use lock::{Guard, Lock, SharedLock};
 pub use matrix::{Matrix, MatrixMut, OwnedMatrix};
 pub use num_complex::{self, Complex};
 pub use sizes::{agree, dense, fits, size, zero_array, zero_matrix, zeros};
@@ -123,12 +123,29 @@ macro_rules! exposed {
     };
 }
 
-/// Brings the functions that the build script generated into the current module.
+/// Brings the functions that the build script generated into the current module: all, or those that are listed.
 ///
-/// Works at the crate root and in any module; a separate module keeps the Fortran names together.
+/// Works at the crate root and in any module; a separate module keeps the Fortran names together. Lists are for
+/// large libraries: rustc reads only the functions in the list, whenever the package is compiled.
+///
+/// ```ignore
+/// mod lapack {
+///     farfel_runtime::include_bindings!(dgesv, dsyev);
+/// }
+/// ```
 #[macro_export]
 macro_rules! include_bindings {
     () => {
         include!(concat!(env!("OUT_DIR"), "/farfel_bindings.rs"));
+    };
+    ($($function:ident),+ $(,)?) => {
+        include!(concat!(env!("OUT_DIR"), "/farfel_bindings/shared.rs"));
+        $(include!(concat!(env!("OUT_DIR"), "/farfel_bindings/of_", stringify!($function), ".rs"));)+
+        /// The functions with all arguments of the Fortran subprograms.
+        #[allow(unused_imports)]
+        pub mod raw {
+            use super::*;
+            $(include!(concat!(env!("OUT_DIR"), "/farfel_bindings/raw_", stringify!($function), ".rs"));)+
+        }
     };
 }

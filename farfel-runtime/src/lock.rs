@@ -2,9 +2,10 @@
 
 use crate::Error;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// The time that one call of a closure may keep another thread waiting. After that, the closure is
@@ -35,6 +36,56 @@ pub struct Lock {
     waiting: AtomicUsize,
     door: Mutex<()>,
     free: Condvar,
+}
+
+/// A lock of a library. All copies of the library's bindings in a program, in several modules or in a package's
+/// library and its tests, share one lock for each name, as they share the Fortran variables.
+#[derive(Debug)]
+pub struct SharedLock {
+    name: &'static str,
+    lock: OnceLock<&'static Lock>,
+}
+
+/// The locks of all libraries by their names.
+static LOCKS: Mutex<BTreeMap<&'static str, &'static Lock>> = Mutex::new(BTreeMap::new());
+
+impl SharedLock {
+    /// Creates one for a name that the library and the state that it protects determine.
+    pub const fn new(name: &'static str) -> Self {
+        SharedLock {
+            name,
+            lock: OnceLock::new(),
+        }
+    }
+
+    /// Returns the lock with this name.
+    fn of_name(&self) -> &'static Lock {
+        self.lock.get_or_init(|| {
+            let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+            // It is needed until the program ends.
+            let lock = locks.entry(self.name);
+            *lock.or_insert_with(|| &*Box::leak(Box::<Lock>::default()))
+        })
+    }
+
+    /// Waits for the lock and takes it; see [`Lock::lock`].
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Lock::lock`].
+    pub fn lock(&self) -> Result<Guard, Error> {
+        self.of_name().lock()
+    }
+
+    /// Waits for the lock and takes it; see [`Lock::lock_or_panic`].
+    ///
+    /// # Panics
+    ///
+    /// Same as [`Lock::lock_or_panic`].
+    #[must_use = "the lock is released when the guard is dropped"]
+    pub fn lock_or_panic(&self) -> Guard {
+        self.of_name().lock_or_panic()
+    }
 }
 
 /// Holds a [`Lock`] until dropped.
@@ -246,6 +297,18 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn copies_of_bindings_share_a_lock() {
+        static ONE: SharedLock = SharedLock::new("library 1");
+        static COPY: SharedLock = SharedLock::new("library 1");
+        static OTHER: SharedLock = SharedLock::new("library 2");
+        assert!(std::ptr::eq(ONE.of_name(), COPY.of_name()));
+        assert!(!std::ptr::eq(ONE.of_name(), OTHER.of_name()));
+        let _outer = ONE.lock_or_panic();
+        // Nested, as it is the same lock.
+        assert!(COPY.lock().unwrap().outermost.is_none());
     }
 
     #[test]

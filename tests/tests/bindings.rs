@@ -670,3 +670,82 @@ fn main() {
     );
     assert_eq!(p.run(), "abab  \n");
 }
+
+/// Two modules with lists of functions, which share the lock; all functions of a library that is so large that its
+/// bindings are divided; and what remains when a subprogram has gone.
+#[test]
+fn lists_of_functions_and_divided_bindings() {
+    let source = |functions: std::ops::Range<usize>| -> String {
+        let one =
+            |n| format!("      INTEGER FUNCTION PLUS{n}(I)\n      PLUS{n} = I + {n}\n      END\n");
+        let many: String = functions.map(one).collect();
+        many + "      INTEGER FUNCTION NEXT()
+      COMMON /COUNT/ N
+      N = N + 1
+      NEXT = N
+      END
+
+      SUBROUTINE DURING(F)
+      EXTERNAL F
+      COMMON /COUNT/ N
+      N = 0
+      CALL F
+      END
+
+      REAL FUNCTION AUX(N, X)
+      REAL X(N)
+      AUX = X(N)
+      END
+"
+    };
+    let p = Project::new("divided", "divided");
+    let main = r#"#![forbid(unsafe_code)]
+mod some { farfel_runtime::include_bindings!(plus7, during, aux); }
+mod others { farfel_runtime::include_bindings!(next); }
+
+fn main() {
+    assert_eq!(some::plus7(1), 8);
+    assert_eq!(some::aux(&[1.0, 2.0]), Ok(2.0));
+    assert_eq!(some::raw::aux(1, &[1.0, 2.0]), Ok(1.0));
+    // With a lock of its own, the other module would wait for nobody.
+    let waits = std::sync::Mutex::new(None);
+    some::during(|| {
+        assert_eq!(others::next(), 1);
+        let thread = std::thread::spawn(others::next);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(!thread.is_finished());
+        *waits.lock().unwrap() = Some(thread);
+    });
+    assert_eq!(waits.into_inner().unwrap().unwrap().join().unwrap(), 2);
+    println!("fine");
+}
+"#;
+    p.file("src/many.f", source(1..8)).file("src/main.rs", main);
+    assert_eq!(p.run(), "fine\n");
+    assert!(p.bindings().contains("fn plus7"));
+
+    p.file("src/many.f", source(7..130)).file(
+        "src/main.rs",
+        "mod all { farfel_runtime::include_bindings!(); }\nfn main() {\n    println!(\"{} {}\", all::plus129(1), \
+         all::raw::plus8(2));\n}\n",
+    );
+    assert_eq!(p.run(), "130 10\n");
+    let bindings = p.bindings();
+    assert!(
+        bindings.contains("include!(\"farfel_bindings/of_plus129.rs\");"),
+        "{bindings}"
+    );
+    assert!(!bindings.contains("fn plus"), "{bindings}");
+
+    // It is in no list any more.
+    p.file(
+        "src/main.rs",
+        "farfel_runtime::include_bindings!(plus1);\nfn main() {}\n",
+    );
+    let ran = p.cargo(&["check"]);
+    assert!(
+        !ran.ok && ran.stderr.contains("of_plus1.rs"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -230,6 +230,7 @@ fn a_build_that_is_killed_at_any_moment() {
             "farfel-timings.json",
             "farfel.partitions",
             "farfel.state",
+            "farfel_bindings",
             "farfel_bindings.rs",
             "libfarfel_plan_0_1_0.a"
         ]

@@ -1,7 +1,7 @@
 //! Builds libraries with their bindings.
 
 use crate::archive;
-use crate::bind::CInterface;
+use crate::bind::{self, BindingsPart, CInterface};
 use crate::c_sources::{self, CTools, ForeignObjects};
 use crate::cache::Key;
 use crate::checkpoints;
@@ -16,10 +16,11 @@ use crate::plan::objects::{self, BuildTools, KeyedObject, Object, Objects};
 use crate::session::Session;
 use crate::timings::StepOrigin;
 use crate::toolchain::Family;
-use crate::{Error, Report, files, memory, toolchain, verify};
+use crate::{Config, Error, Report, files, memory, toolchain, verify};
 use farfel_ad::AdTool;
 use farfel_lang::ir::Name;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A library that was built.
@@ -144,8 +145,7 @@ impl Session {
         let (lowered, notices) = self.whole(&BTreeSet::new(), &names, ad.adjoints_share_state)?;
         let report = check(&lowered, &*ad.tool)?;
         let output_files = OutputFiles::new(out, &names);
-        let text = lowered.part.text(&self.config);
-        files::write_if_changed(&output_files.bindings, text.as_bytes())?;
+        output_files.write_bindings(&lowered.part, &self.config)?;
         Ok(Built {
             library: output_files.library,
             bindings: output_files.bindings,
@@ -291,7 +291,7 @@ impl Session {
             verify::write(out, to_make.iter().filter_map(|(o, _)| o.plan()))?;
         }
         next_memo.write(out)?;
-        files::write_if_changed(&output_files.bindings, bindings.text(config).as_bytes())?;
+        output_files.write_bindings(&bindings, config)?;
         self.cache().finish();
         notices.extend(self.cache().notices());
         self.recorder.timings(self.workers.count()).write(out)?;
@@ -504,6 +504,25 @@ impl OutputFiles {
             library: out.join(format!("lib{}.a", names.library())),
             bindings: out.join("farfel_bindings.rs"),
         }
+    }
+
+    /// Writes the bindings, and removes those of subprograms that are no longer there.
+    fn write_bindings(&self, part: &BindingsPart, config: &Config) -> Result<(), Error> {
+        let folder = self.bindings.with_file_name(bind::FOLDER);
+        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let files = part.files(config);
+        for (name, text) in &files {
+            files::write_if_changed(&folder.join(name), text.as_bytes())?;
+        }
+        files::write_if_changed(&self.bindings, part.text(config).as_bytes())?;
+        let current: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        for entry in fs::read_dir(&folder).map_err(Error::io(&folder))?.flatten() {
+            let name = entry.file_name();
+            if name.to_str().is_none_or(|name| !current.contains(name)) {
+                files::remove(&entry.path())?;
+            }
+        }
+        Ok(())
     }
 }
 
