@@ -3,8 +3,8 @@
 //!
 //! `cargo bench -p farfel-benches --bench routines`; `README.md` explains what is measured. The corpora must
 //! exist (`cargo run -p farfel-tests --bin corpora` downloads them). Environment variables:
-//! `FARFEL_BENCH_TURNS`, the number of turns of each routine (15); `FARFEL_BENCH_ONLY`, a part of a program's
-//! name; `FARFEL_BENCH_KEEP`, a folder to leave the programs in; `FARFEL_BENCH_LEVEL`, the one optimisation
+//! `FARFEL_BENCH_TURNS`, the number of turns of each routine (15); `FARFEL_BENCH_ONLY`, a part of the names
+//! PROGRAM/ROUTINE that are measured; `FARFEL_BENCH_KEEP`, a folder to leave the programs in; `FARFEL_BENCH_LEVEL`, the one optimisation
 //! level to measure; `TAPENADE_HOME`, the location of Tapenade, if its derivatives are to run in turns with
 //! ours for comparison.
 //!
@@ -17,7 +17,7 @@
 use farfel_benches::exit_code;
 use farfel_driver::{Config, ExpandStage, Session, toolchain};
 use farfel_tests::corpora::obtain;
-use farfel_tests::corpora::routines::{PROGRAMS, files};
+use farfel_tests::corpora::routines::{PROGRAMS, files_of, one_by_one};
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,9 @@ const FLAGS: [(&str, &[&str], [f64; 2]); 2] = [
 ];
 
 /// The measuring subroutines of `programs/routines.ff`.
-const MEASURING: [&str; 9] = [
-    "ROUTIN", "VECFWD", "SCALAR", "VECTOR", "POINTS", "COUNTS", "PRIMAL", "FORWRD", "REVERS",
+const MEASURING: [&str; 11] = [
+    "ROUTIN", "ROUFWD", "SCALAR", "SCAFWD", "VECTOR", "VECFWD", "POINTS", "COUNTS", "PRIMAL",
+    "FORWRD", "REVERS",
 ];
 
 /// The beginnings of statements that are not executable.
@@ -98,41 +99,61 @@ fn measure() -> Result<Vec<String>, Failure> {
     let mut others: Vec<Vec<DerivativeTimes>> = levels.iter().map(|_| Vec::new()).collect();
     let tapenade = std::env::var_os("TAPENADE_HOME").map(PathBuf::from);
     let mut errors = Vec::new();
-    for (name, folders) in PROGRAMS.iter().filter(|(n, _)| n.contains(&only)) {
-        let texts = texts(name, folders, "builtin")?;
-        let theirs = match &tapenade {
-            None => None,
-            Some(_) => match self::texts(name, folders, "tapenade") {
-                Ok(texts) => Some(texts),
-                // Tapenade does not accept everything that we do.
-                Err(why) => {
-                    eprintln!("{name}, Tapenade: {why}");
-                    None
-                }
-            },
-        };
-        for (((level, flags, _), table), compared) in
-            levels.iter().copied().zip(&mut tables).zip(&mut others)
-        {
-            let program = build(name, &texts, level, flags, &dir, None)?;
-            let theirs = match &theirs {
-                None => None,
-                Some(texts) => {
-                    let other = format!("{name}-tapenade");
-                    let built = build(&other, texts, level, flags, &dir, tapenade.as_deref());
-                    built.inspect_err(|why| eprintln!("{why}")).ok()
-                }
-            };
-            let mut rows = run(&program, turns.max(1))?;
-            if let Some(theirs) = theirs {
-                // In turns, so that other load affects both.
-                let mut other = run(&theirs, turns.max(1))?;
-                least(&mut rows, run(&program, turns.max(1))?);
-                least(&mut other, run(&theirs, turns.max(1))?);
-                compared.extend(pairs(&rows, &other));
+    let mut rejected = Vec::new();
+    for (program, folders) in PROGRAMS {
+        for (routine, main) in one_by_one(program)? {
+            let name = format!("{program}/{routine}");
+            if !name.contains(&only) {
+                continue;
             }
-            errors.extend(wrong(&rows));
-            table.extend(rows);
+            eprintln!("{name}");
+            let stem = name.replace(['/', ' '], "-");
+            let texts = texts(&stem, &main, folders, "builtin", &dir)?;
+            let theirs = match &tapenade {
+                None => None,
+                Some(_) => match of_tapenade(&stem, &main, folders, &dir) {
+                    Ok((texts, without_adjoint)) => {
+                        rejected
+                            .extend(without_adjoint.map(|why| format!("{name}, adjoint: {why}")));
+                        Some(texts)
+                    }
+                    Err(why) => {
+                        rejected.push(format!("{name}: {why}"));
+                        None
+                    }
+                },
+            };
+            for (((level, flags, _), table), compared) in
+                levels.iter().copied().zip(&mut tables).zip(&mut others)
+            {
+                let ours = build(&stem, &texts, level, flags, &dir, None)?;
+                let mut rows = run(&ours, turns.max(1))?;
+                let mut theirs_differ =
+                    |why: String| rejected.push(format!("{name}, -O{level}: {why}"));
+                if let Some(texts) = &theirs {
+                    let other = format!("{stem}-tapenade");
+                    let compare = || -> Result<(Vec<Row>, Vec<Row>), Failure> {
+                        let theirs = build(&other, texts, level, flags, &dir, tapenade.as_deref())?;
+                        // In turns, so that other load affects both.
+                        let mut other = run(&theirs, turns.max(1))?;
+                        let again = run(&ours, turns.max(1))?;
+                        least(&mut other, run(&theirs, turns.max(1))?);
+                        Ok((other, again))
+                    };
+                    match compare() {
+                        Ok((other, again)) => {
+                            least(&mut rows, again);
+                            match wrong(&other).as_slice() {
+                                [] => compared.extend(pairs(&rows, &other)),
+                                [why, ..] => theirs_differ(why.clone()),
+                            }
+                        }
+                        Err(why) => theirs_differ(why.to_string()),
+                    }
+                }
+                errors.extend(wrong(&rows));
+                table.extend(rows);
+            }
         }
     }
     print!("{:20}", "");
@@ -179,7 +200,33 @@ fn measure() -> Result<Vec<String>, Failure> {
     for ((level, flags, _), pairs) in levels.iter().copied().zip(&others) {
         compare(&format!("-O{level} {}", flags.join(" ")), pairs);
     }
+    if !rejected.is_empty() {
+        println!("\nNot compared:");
+    }
+    for why in rejected {
+        println!("    {}", why.trim().replace('\n', "\n        "));
+    }
     Ok(errors)
+}
+
+/// Returns Tapenade's texts for one routine; if it or the adapter rejects only the adjoint, those with the
+/// tangent alone, and the reason.
+fn of_tapenade(
+    stem: &str,
+    main: &str,
+    folders: &[&str],
+    dir: &Path,
+) -> Result<([String; 2], Option<String>), Failure> {
+    let stem = format!("{stem}-tapenade");
+    let rejected = match texts(&stem, main, folders, "tapenade", dir) {
+        Ok(texts) => return Ok((texts, None)),
+        Err(why) => why,
+    };
+    let tangent = main
+        .replace("CALL SCALAR('", "CALL SCAFWD('")
+        .replace("CALL VECTOR('", "CALL VECFWD('");
+    let texts = texts(&stem, &tangent, folders, "tapenade", dir)?;
+    Ok((texts, Some(rejected.to_string())))
 }
 
 /// A derivative generated by both tools, with times relative to the routine's.
@@ -219,7 +266,7 @@ fn pairs(ours: &[Row], theirs: &[Row]) -> Vec<DerivativeTimes> {
     both.flatten().collect()
 }
 
-/// Prints how derivatives compare with Tapenade's, and the ten that compare worst.
+/// Prints how derivatives compare with Tapenade's, those first that compare worst.
 fn compare(flags: &str, pairs: &[DerivativeTimes]) {
     for (which, what) in [(1, "tangents"), (2, "adjoints")] {
         let mut of: Vec<&DerivativeTimes> = pairs.iter().filter(|p| p.which == which).collect();
@@ -238,9 +285,9 @@ fn compare(flags: &str, pairs: &[DerivativeTimes]) {
             mean(&|p| p.ours / p.theirs),
         );
         let above = of.iter().filter(|p| p.ours > 1.25 * p.theirs).count();
-        println!("{above} above 1.25; the worst:");
+        println!("{above} above 1.25");
         of.sort_by(|a, b| (b.ours / b.theirs).total_cmp(&(a.ours / a.theirs)));
-        for p in of.iter().take(10) {
+        for p in of {
             let (ours, theirs) = (p.ours, p.theirs);
             println!(
                 "    {:20}{ours:8.2}{theirs:8.2}{:8.2}",
@@ -255,18 +302,30 @@ fn compare(flags: &str, pairs: &[DerivativeTimes]) {
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
     let (name, folders) = PROGRAMS[6];
-    let texts = texts(name, folders, "builtin")?;
-    let program = build(name, &texts, "1", &[], dir.path(), None)?;
-    Ok(wrong(&run(&program, 1)?))
+    let mut errors = Vec::new();
+    for (routine, main) in one_by_one(name)? {
+        let texts = texts(&routine, &main, folders, "builtin", dir.path())?;
+        let program = build(&routine, &texts, "1", &[], dir.path(), None)?;
+        errors.extend(wrong(&run(&program, 1)?));
+    }
+    Ok(errors)
 }
 
 /// Returns the text of a program in two files: the measuring code, and the measured code.
 ///
 /// The compiler cannot inline from one into the other, so a routine and its derivatives are called as from
 /// any program, however small they are.
-fn texts(name: &str, folders: &[&str], tool: &str) -> Result<[String; 2], Failure> {
+fn texts(
+    stem: &str,
+    main: &str,
+    folders: &[&str],
+    tool: &str,
+    dir: &Path,
+) -> Result<[String; 2], Failure> {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/routines.ff");
-    let files = files(name, folders, &library)?;
+    let path = dir.join(format!("{stem}.ff"));
+    std::fs::write(&path, main)?;
+    let files = files_of(&path, folders, &library)?;
     let mut config = Config::default();
     config.cache.enabled = false;
     tool.clone_into(&mut config.ad_tool);

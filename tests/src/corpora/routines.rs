@@ -4,6 +4,7 @@
 //! library that uses its derivatives: one library checks them, and one in `benches` times them.
 
 use super::build::Program;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The programs, and the folders of the routines that they differentiate.
@@ -73,7 +74,15 @@ pub fn drivers() -> PathBuf {
 ///
 /// A file cannot be read.
 pub fn files(name: &str, folders: &[&str], library: &Path) -> Result<Vec<PathBuf>, String> {
-    let main = drivers().join(format!("{name}.ff"));
+    files_of(&drivers().join(format!("{name}.ff")), folders, library)
+}
+
+/// Returns the files of a program with this main program, and with a library.
+///
+/// # Errors
+///
+/// A file cannot be read.
+pub fn files_of(main: &Path, folders: &[&str], library: &Path) -> Result<Vec<PathBuf>, String> {
     let program = Program {
         main: main.to_string_lossy().into_owned(),
         folders: folders.iter().map(|f| (*f).to_owned()).collect(),
@@ -81,4 +90,95 @@ pub fn files(name: &str, folders: &[&str], library: &Path) -> Result<Vec<PathBuf
     let mut files = program.sources()?.paths();
     files.push(library.to_owned());
     Ok(files)
+}
+
+/// The subroutines of the libraries to which the programs pass routines, with the name first.
+const LIBRARY: [&str; 3] = ["CALL SCALAR('", "CALL VECTOR('", "CALL VECFWD('"];
+
+/// Divides one of [`PROGRAMS`]: returns the name of each routine, and the text of the main program with only
+/// that routine and the internal subprograms that it needs.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn one_by_one(name: &str) -> Result<Vec<(String, String)>, String> {
+    let path = drivers().join(format!("{name}.ff"));
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let parts = parts(&text);
+    let routines = parts.iter().enumerate();
+    let routines = routines.filter_map(|(i, part)| match part {
+        Part::Call(name, _) => Some((name.clone(), with_only(&parts, i))),
+        _ => None,
+    });
+    Ok(routines.collect())
+}
+
+/// A part of a main program.
+enum Part {
+    /// The call that passes the routine with this name to the library.
+    Call(String, String),
+    /// An internal subprogram with everything in it.
+    Internal(String, String),
+    /// Another statement.
+    Other(String),
+}
+
+impl Part {
+    fn text(&self) -> &str {
+        match self {
+            Part::Call(_, text) | Part::Internal(_, text) | Part::Other(text) => text,
+        }
+    }
+}
+
+/// Divides a main program. Internal subprograms begin and end in column 9.
+fn parts(text: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if (inside || line.starts_with("     +"))
+            && let Some(Part::Call(_, text) | Part::Internal(_, text) | Part::Other(text)) =
+                parts.last_mut()
+        {
+            text.push_str(line);
+            text.push('\n');
+            inside &= line.trim_end() != "        END";
+            continue;
+        }
+        let text = format!("{line}\n");
+        let routine = LIBRARY
+            .iter()
+            .find_map(|c| line.trim_start().strip_prefix(c));
+        let name = |rest: &str, end: char| rest.split(end).next().unwrap_or_default().to_owned();
+        parts.push(match (routine, line.strip_prefix("        SUBROUTINE ")) {
+            (Some(rest), _) => Part::Call(name(rest, '\''), text),
+            (None, Some(rest)) => {
+                inside = true;
+                Part::Internal(name(rest, '('), text)
+            }
+            (None, None) => Part::Other(text),
+        });
+    }
+    parts
+}
+
+/// Returns the program with only one of the calls.
+fn with_only(parts: &[Part], call: usize) -> String {
+    let mut kept: Vec<bool> = parts.iter().map(|p| matches!(p, Part::Other(_))).collect();
+    kept[call] = true;
+    loop {
+        let names = |text: &str| {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let kept_parts = parts.iter().zip(&kept).filter(|(_, kept)| **kept);
+        let known: HashSet<String> = kept_parts.flat_map(|(p, _)| names(p.text())).collect();
+        let needed = |p: &Part| matches!(p, Part::Internal(name, _) if known.contains(name));
+        match (0..parts.len()).find(|i| !kept[*i] && needed(&parts[*i])) {
+            Some(i) => kept[i] = true,
+            None => break,
+        }
+    }
+    let kept = parts.iter().zip(&kept).filter(|(_, kept)| **kept);
+    kept.map(|(p, _)| p.text()).collect()
 }
