@@ -69,12 +69,10 @@ impl Sweeper<'_> {
         };
         let mut otherwise = (Vec::new(), Vec::new());
         for (i, mut a) in arms.into_iter().enumerate() {
-            if branch.is_some() {
+            if let Some(v) = branch {
                 let number = Expr::int(i as i64 + 1, span);
-                let push = self
-                    .tapes
-                    .push(&mut self.builder, TapeKind::Integer(4), number, span);
-                a.forward.extend(push);
+                a.forward
+                    .push(Stmt::assign(Expr::var(v, span), number, span));
             }
             if i == last {
                 otherwise = (a.forward, a.backward);
@@ -96,6 +94,10 @@ impl Sweeper<'_> {
         let mut backward = Vec::new();
         if let Some(v) = branch {
             let to = Expr::var(v, span);
+            let push = self
+                .tapes
+                .push(&mut self.builder, TapeKind::Integer(4), to.clone(), span);
+            forward.extend(push);
             backward.extend(
                 self.tapes
                     .pop(&mut self.builder, TapeKind::Integer(4), to, span),
@@ -228,12 +230,8 @@ impl Sweeper<'_> {
         let mut arms = Vec::new();
         for (i, (c, mut made)) in b.cases.iter().zip(cases).enumerate() {
             let number = Expr::int(i as i64 + 1, span);
-            made.forward.extend(self.tapes.push(
-                &mut self.builder,
-                TapeKind::Integer(4),
-                number.clone(),
-                span,
-            ));
+            made.forward
+                .push(Stmt::assign(Expr::var(branch, span), number.clone(), span));
             let condition = binary(BinOp::Eq, Expr::var(branch, span), number);
             arms.push((condition, made.backward));
             select.cases.push(Case {
@@ -242,20 +240,19 @@ impl Sweeper<'_> {
             });
         }
         if !complete {
-            let push = self.tapes.push(
-                &mut self.builder,
-                TapeKind::Integer(4),
-                Expr::int(0, span),
-                span,
-            );
+            let none = Stmt::assign(Expr::var(branch, span), Expr::int(0, span), span);
             select.cases.push(Case {
                 values: None,
-                body: push,
+                body: vec![none],
                 mark: BlockDelimiter::default(),
             });
         }
         forward.push(Stmt::select(select, span));
         let to = Expr::var(branch, span);
+        let push = self
+            .tapes
+            .push(&mut self.builder, TapeKind::Integer(4), to.clone(), span);
+        forward.extend(push);
         let mut backward = self
             .tapes
             .pop(&mut self.builder, TapeKind::Integer(4), to, span);

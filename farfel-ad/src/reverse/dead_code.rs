@@ -5,16 +5,16 @@
 //! argument that the caller reads. A value that is used only for dead variables does not make its operands
 //! live (strong liveness: R. Giegerich, U. Möncke and R. Wilhelm, *Invariance of approximative semantics with
 //! respect to program transformations*, GI 1981).
-//! transformations*, GI 1981).
 
 use super::AdjointEngine;
 use super::effects::{Effects, SideEffects, StatementEffects};
 use super::generated::GeneratedUnit;
 use crate::flow::FlowGraph;
+use crate::legal::structure::negation;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::ir::{
-    Block, Class, DoControl, Expr, ExprKind, Name, Stmt, StmtId, StmtKind, StorageClass, SymId,
-    Unit,
+    Block, Class, DoControl, Expr, ExprKind, IfBlock, Name, Stmt, StmtId, StmtKind, StorageClass,
+    SymId, Unit,
 };
 use farfel_lang::solve::{Graph, backward_each};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -306,9 +306,42 @@ fn prune(block: &mut Block, dead: &HashSet<StmtId>, unit: &Unit, effects: &Effec
             for b in s.blocks_mut() {
                 changed |= prune(b, dead, unit, effects);
             }
+            if let StmtKind::If(b) = &mut s.kind {
+                changed |= without_empty_arms(b, unit, effects);
+            }
         }
         out.push(s);
     }
     *block = out;
+    changed
+}
+
+/// Removes empty arms: the ELSE, the last ELSE IF, and an IF with nothing but an ELSE. Returns true if anything
+/// was removed.
+fn without_empty_arms(b: &mut IfBlock, unit: &Unit, effects: &Effects) -> bool {
+    let mut changed = false;
+    if b.otherwise.as_ref().is_some_and(Vec::is_empty) {
+        b.otherwise = None;
+        changed = true;
+    }
+    while b.otherwise.is_none()
+        && b.arms.len() > 1
+        && let Some((condition, last)) = b.arms.last()
+        && last.is_empty()
+        && pure_calls(unit, condition, effects)
+    {
+        b.arms.pop();
+        changed = true;
+    }
+    if let [(condition, then)] = b.arms.as_mut_slice()
+        && then.is_empty()
+        && let Some(otherwise) = b.otherwise.take()
+    {
+        *then = otherwise;
+        *condition = negation(unit, condition.clone());
+        changed = true;
+    }
+    let arms = b.arms.len() - 1 + usize::from(b.otherwise.is_some());
+    b.marks.truncate(arms);
     changed
 }

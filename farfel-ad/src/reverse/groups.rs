@@ -10,6 +10,9 @@
 //!
 //! Pushes or pops belong to one group if nothing else is done with the tape between them: no call that has it
 //! as an argument, and no IF or DO that records something.
+//!
+//! Groups and whole arrays of known sizes that follow each other are checked together: the first check is for
+//! all of them.
 
 use super::tape::{TapeKind, TapeOp, TapeVars, Tapes};
 use farfel_lang::Span;
@@ -38,22 +41,103 @@ pub(super) fn group(tapes: &Tapes, block: &mut Block) {
             edits.add(&g, vars);
         }
     }
-    if edits.0.is_empty() {
-        return;
-    }
-    let mut at = 0;
-    block.retain_mut(|s| {
-        let edit = edits.0.remove(&at);
-        at += 1;
-        match edit {
-            None => true,
-            Some(None) => false,
-            Some(Some(new)) => {
-                new.put_into(s);
-                true
+    edits.apply(block);
+    common_checks(tapes, block).apply(block);
+}
+
+/// A check for room and what follows it.
+struct Checked {
+    /// The index of the check.
+    at: usize,
+    /// The number of values that it is for.
+    room: usize,
+    /// The number of values that have been counted since.
+    counted: usize,
+}
+
+/// Finds checks for constant numbers of values that the check before can include.
+fn common_checks(tapes: &Tapes, block: &[Stmt]) -> Edits {
+    let mut edits = Edits::default();
+    let mut open: BTreeMap<TapeKind, Checked> = BTreeMap::new();
+    for (at, s) in block.iter().enumerate() {
+        if let Some(TapeOp::Push(kind) | TapeOp::CapacityCheck(kind)) = tapes.op(s)
+            && let Some(vars) = tapes.used.get(&kind)
+        {
+            let Some(need) = constant_need(s, vars) else {
+                open.remove(&kind);
+                continue;
+            };
+            match open.get_mut(&kind) {
+                None => {
+                    let (room, counted) = (need, 0);
+                    open.insert(kind, Checked { at, room, counted });
+                }
+                Some(first) => {
+                    first.room = first.room.max(first.counted + need);
+                    let top = Expr::var(vars.top(), Span::NONE);
+                    let most = Expr::var(vars.capacity(), Span::NONE);
+                    let all = Expr::int(i64::try_from(first.room).unwrap_or(i64::MAX), Span::NONE);
+                    let full = binary(BinOp::Gt, sum(top, all), most);
+                    edits.0.insert(first.at, Some(Replacement::Full(full)));
+                    edits.0.insert(at, None);
+                }
+            }
+            continue;
+        }
+        for (kind, vars) in &tapes.used {
+            match counted_by(s, vars) {
+                Some(n) => {
+                    if let Some(first) = open.get_mut(kind) {
+                        first.counted += n;
+                    }
+                }
+                None => {
+                    open.remove(kind);
+                }
             }
         }
+    }
+    edits
+}
+
+/// The number of values that a check is for, if that is a constant.
+fn constant_need(s: &Stmt, vars: &TapeVars) -> Option<usize> {
+    let StmtKind::LogicalIf(full, _) = &s.kind else {
+        return None;
+    };
+    match &full.kind {
+        ExprKind::Binary(BinOp::Ge, ..) => Some(1),
+        ExprKind::Binary(BinOp::Gt, need, _) => added_to_top(need, vars),
+        _ => None,
+    }
+}
+
+/// The constant that is added to the number of values on a tape.
+fn added_to_top(e: &Expr, vars: &TapeVars) -> Option<usize> {
+    match &e.kind {
+        ExprKind::Binary(BinOp::Add, top, n) => match (&top.kind, &n.kind) {
+            (ExprKind::Var(s), ExprKind::Int(n)) if *s == vars.top() => usize::try_from(*n).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The constant by which a statement increases the number of values on a tape; `None` if it may change it
+/// otherwise.
+fn counted_by(s: &Stmt, vars: &TapeVars) -> Option<usize> {
+    if let StmtKind::Assign(to, value) = &s.kind
+        && matches!(to.kind, ExprKind::Var(x) if x == vars.top())
+    {
+        return added_to_top(value, vars);
+    }
+    let mut changed = false;
+    s.walk(&mut |s| match &s.kind {
+        StmtKind::Assign(to, _) => changed |= to.base() == Some(vars.top()),
+        StmtKind::Call(_, args) => changed |= args.iter().any(|a| a.base() == Some(vars.top())),
+        _ => {}
     });
+    (!changed).then_some(0)
 }
 
 /// Finds the groups of pushes and pops in a block.
@@ -115,6 +199,25 @@ enum Replacement {
 struct Edits(HashMap<usize, Option<Replacement>>);
 
 impl Edits {
+    fn apply(mut self, block: &mut Block) {
+        if self.0.is_empty() {
+            return;
+        }
+        let mut at = 0;
+        block.retain_mut(|s| {
+            let edit = self.0.remove(&at);
+            at += 1;
+            match edit {
+                None => true,
+                Some(None) => false,
+                Some(Some(new)) => {
+                    new.put_into(s);
+                    true
+                }
+            }
+        });
+    }
+
     fn add(&mut self, g: &Group, vars: &TapeVars) {
         let top = || Expr::var(vars.top(), Span::NONE);
         let int = |n: usize| Expr::int(i64::try_from(n).unwrap_or(0), Span::NONE);

@@ -739,21 +739,92 @@ pub(super) fn total(builder: &mut UnitBuilder, terms: &[Term], limit: i64) -> Ex
     let span = Span::NONE;
     let long = |n| Expr::long(n, span);
     let fixed = terms.iter().find(|t| t.trips.is_empty());
-    let mut sum = long(fixed.map_or(0, |t| t.number));
+    let mut sum = fixed.map(|t| long(t.number));
     for t in terms.iter().filter(|t| !t.trips.is_empty()) {
-        let mut product = long(t.number);
+        // Numbers of iterations are INTEGER*4, their products and sums may be larger.
+        let short = t.number == 1 && t.trips.len() == 1 && sum.is_some();
+        let mut product = (!short).then(|| long(t.number));
         for trips in &t.trips {
             let trips = expr(builder, trips);
             let trips = builder.call("MAX", vec![trips, Expr::int(0, span)], span);
-            product = Expr::binary(BinOp::Mul, product, trips);
+            product = Some(match product {
+                Some(p) => Expr::binary(BinOp::Mul, p, trips),
+                None => trips,
+            });
         }
-        sum = Expr::binary(BinOp::Add, sum, product);
+        sum = match (sum, product) {
+            (Some(sum), Some(product)) => Some(Expr::binary(BinOp::Add, sum, product)),
+            (sum, product) => sum.or(product),
+        };
     }
+    let sum = sum.unwrap_or_else(|| long(0));
     builder.call("MIN", vec![sum, long(limit)], span)
+}
+
+/// Writes a bound that is a sum as multiples of different values and one number; `None` if it is no sum or
+/// its numbers are too large.
+fn sum_of_multiples(b: &Bound) -> Option<(Vec<(i64, &Bound)>, i64)> {
+    fn collect<'b>(
+        b: &'b Bound,
+        factor: i64,
+        parts: &mut Vec<(i64, &'b Bound)>,
+        number: &mut i64,
+    ) -> Option<()> {
+        match b {
+            Bound::Number(n) => *number = number.checked_add(n.checked_mul(factor)?)?,
+            Bound::Sum(x, y) => {
+                collect(x, factor, parts, number)?;
+                collect(y, factor, parts, number)?;
+            }
+            Bound::Difference(x, y) => {
+                collect(x, factor, parts, number)?;
+                collect(y, factor.checked_neg()?, parts, number)?;
+            }
+            Bound::Multiple(k, x) => collect(x, factor.checked_mul(*k)?, parts, number)?,
+            other => match parts.iter_mut().find(|(_, p)| *p == other) {
+                Some((k, _)) => *k = k.checked_add(factor)?,
+                None => parts.push((factor, other)),
+            },
+        }
+        Some(())
+    }
+    if !matches!(b, Bound::Sum(..) | Bound::Difference(..)) {
+        return None;
+    }
+    let (mut parts, mut number) = (Vec::new(), 0);
+    collect(b, 1, &mut parts, &mut number)?;
+    parts.retain(|(k, _)| *k != 0);
+    // A sum does not begin with a sign.
+    parts.sort_by_key(|(k, _)| *k < 0);
+    Some((parts, number))
 }
 
 fn expr(builder: &mut UnitBuilder, b: &Bound) -> Expr {
     let span = Span::NONE;
+    if let Some((parts, number)) = sum_of_multiples(b) {
+        let mut sum = None;
+        for (k, part) in parts {
+            let part = expr(builder, part);
+            let size = match k {
+                1 | -1 => part,
+                _ => build::product(Expr::int(k.saturating_abs(), span), part),
+            };
+            sum = Some(match sum {
+                Some(sum) if k < 0 => build::difference(sum, size),
+                Some(sum) => build::sum(sum, size),
+                None if k < 0 => Expr::minus(build::paren(size), span),
+                None => size,
+            });
+        }
+        return match sum {
+            None => Expr::int(number, span),
+            Some(sum) if number == 0 => sum,
+            Some(sum) if number < 0 => {
+                build::difference(sum, Expr::int(number.saturating_neg(), span))
+            }
+            Some(sum) => build::sum(sum, Expr::int(number, span)),
+        };
+    }
     match b {
         Bound::Number(n) => Expr::int(*n, span),
         Bound::Argument(s) => Expr::var(*s, span),

@@ -6,9 +6,10 @@ use crate::calls::{CallSite, calls_in};
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    BinOp, Class, Expr, ExprKind, IfBlock, Stmt, StorageClass, SymId, Type, UnOp,
+    BinOp, Class, Expr, ExprKind, IfBlock, Stmt, StmtKind, StorageClass, SymId, Type, UnOp,
 };
 use farfel_lang::types::{rank, type_of};
+use std::collections::HashSet;
 
 impl Generator<'_> {
     /// The type of an expression; REAL if it has none.
@@ -177,8 +178,52 @@ impl Generator<'_> {
         new
     }
 
-    /// Assigns a value to a temporary, or a derivative to a temporary for derivatives.
+    /// Assigns a value to a temporary, or a derivative to a temporary for derivatives; or returns the temporary
+    /// that already has it.
     pub(super) fn store(&mut self, e: Expr) -> Expr {
+        match self.stored(&e) {
+            Some(t) => Expr::var(t, self.span),
+            None => self.store_again(e),
+        }
+    }
+
+    /// Returns the temporary to which the same expression was assigned before the current statement.
+    fn stored(&self, e: &Expr) -> Option<SymId> {
+        if self.has_calls(e) {
+            return None;
+        }
+        let mut read = HashSet::new();
+        e.for_each_symbol(&mut |s| {
+            read.insert(s);
+        });
+        for s in self.pre.iter().rev() {
+            if let StmtKind::Assign(target, value) = &s.kind
+                && let ExprKind::Var(t) = target.kind
+                && self.is_temporary(t)
+                && value.equals_ignoring_spans(e)
+                && type_of(&self.unit, e) == self.unit.symbols[t].ty
+            {
+                return Some(t);
+            }
+            // Anything may change in a call.
+            let mut changed = false;
+            s.walk(&mut |s| match &s.kind {
+                StmtKind::Assign(target, value) => {
+                    changed |= target.base().is_none_or(|t| read.contains(&t));
+                    changed |= self.has_calls(value) || self.has_calls(target);
+                }
+                StmtKind::If(b) => changed |= b.arms.iter().any(|(c, _)| self.has_calls(c)),
+                _ => changed = true,
+            });
+            if changed {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Assigns a value to a temporary of its own, which may be changed.
+    pub(super) fn store_again(&mut self, e: Expr) -> Expr {
         let derivative = self.names_derivative(&e);
         let t = self.temporary(self.ty(&e), derivative);
         let t = Expr::var(t, self.span);
@@ -703,6 +748,16 @@ impl Generator<'_> {
                             d: Some(d),
                         }
                     }
+                    // The derivative of 1/B is -(1/B)**2: no second division.
+                    (None, Some(bd)) if self.neutral(&a.p, &b.p) && !self.is_array_valued(&b.p) => {
+                        let b = self.share(b.p);
+                        let q = self.quotient(rebuild(a.p, b), ty);
+                        let part = self.mul(q.clone(), bd);
+                        Value {
+                            d: Some(self.neg(self.mul(q.clone(), part))),
+                            p: q,
+                        }
+                    }
                     (ad, Some(bd)) => {
                         let b = self.share(b.p);
                         let q = self.quotient(rebuild(a.p, b.clone()), ty);
@@ -744,6 +799,9 @@ impl Generator<'_> {
     fn quotient(&mut self, q: Expr, ty: Type) -> Expr {
         if self.is_array_valued(&q) {
             return Expr::parens(q, self.span);
+        }
+        if let Some(t) = self.stored(&q) {
+            return Expr::var(t, self.span);
         }
         let t = Expr::var(self.temporary(ty, false), self.span);
         self.pre.push(Stmt::assign(t.clone(), q, self.span));

@@ -49,10 +49,11 @@ impl Generator<'_> {
         let constant = number && is_constant(&self.unit, &p) && !self.is_array_valued(&p);
         let summary = self.engine.dependence.callee(self.source, call.callee);
         if constant && summary.is_some_and(|s| s.assigned.contains(position)) {
-            return self.store(p);
+            return self.store_again(p);
         }
+        let kept = !self.assigns(call.callee, position);
         match p.kind {
-            ExprKind::Var(s) if self.is_temporary(s) => p,
+            ExprKind::Var(s) if self.is_temporary(s) && kept => p,
             ExprKind::Var(_) | ExprKind::Element(..) => {
                 let span = p.span;
                 Expr::parens(p, span)
@@ -152,7 +153,7 @@ impl Generator<'_> {
         })
     }
 
-    fn is_temporary(&self, s: SymId) -> bool {
+    pub(super) fn is_temporary(&self, s: SymId) -> bool {
         self.temporaries.values().any(|list| list.contains(&s))
     }
 }

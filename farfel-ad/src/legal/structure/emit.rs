@@ -70,46 +70,9 @@ impl<'u> Names<'u> {
         calls(self.unit, e)
     }
 
-    /// Returns the negation of a condition, which is also correct for NaN operands.
+    /// Returns the negation of a condition.
     pub fn not(&self, e: Expr) -> Expr {
-        let span = e.span;
-        match e.kind {
-            ExprKind::Unary(UnOp::Not, inner) => match inner.kind {
-                ExprKind::Paren(inner) => *inner,
-                _ => *inner,
-            },
-            ExprKind::Paren(inner) => self.not(*inner),
-            ExprKind::Logical(value) => Expr::logical(!value, span),
-            ExprKind::Binary(op, a, b) if op.is_relational() => {
-                let ordered = |e: &Expr| {
-                    matches!(
-                        type_of(self.unit, e),
-                        Some(Type::Integer(_) | Type::Character)
-                    )
-                };
-                let opposite = match op {
-                    BinOp::Eq => Some(BinOp::Ne),
-                    BinOp::Ne => Some(BinOp::Eq),
-                    _ if !ordered(&a) || !ordered(&b) => None,
-                    BinOp::Lt => Some(BinOp::Ge),
-                    BinOp::Ge => Some(BinOp::Lt),
-                    BinOp::Gt => Some(BinOp::Le),
-                    BinOp::Le => Some(BinOp::Gt),
-                    _ => None,
-                };
-                match opposite {
-                    Some(op) => Expr::binary(op, *a, *b).at(span),
-                    None => {
-                        let e = Expr::binary(op, *a, *b).at(span);
-                        Expr::not(paren(e), span)
-                    }
-                }
-            }
-            _ => {
-                let e = paren(e);
-                Expr::not(e, span)
-            }
-        }
+        negation(self.unit, e)
     }
 
     /// Writes `IF (c) THEN … ELSE …` as briefly as possible.
@@ -193,4 +156,42 @@ pub(super) fn jumps(io: &Io) -> bool {
         }
         _ => false,
     })
+}
+
+/// Returns the negation of a condition, which is also correct for NaN operands.
+pub(crate) fn negation(unit: &Unit, e: Expr) -> Expr {
+    let span = e.span;
+    match e.kind {
+        ExprKind::Unary(UnOp::Not, inner) => match inner.kind {
+            ExprKind::Paren(inner) => *inner,
+            _ => *inner,
+        },
+        ExprKind::Paren(inner) => negation(unit, *inner),
+        ExprKind::Logical(value) => Expr::logical(!value, span),
+        ExprKind::Binary(op, a, b) if op.is_relational() => {
+            let ordered =
+                |e: &Expr| matches!(type_of(unit, e), Some(Type::Integer(_) | Type::Character));
+            let opposite = match op {
+                BinOp::Eq => Some(BinOp::Ne),
+                BinOp::Ne => Some(BinOp::Eq),
+                _ if !ordered(&a) || !ordered(&b) => None,
+                BinOp::Lt => Some(BinOp::Ge),
+                BinOp::Ge => Some(BinOp::Lt),
+                BinOp::Gt => Some(BinOp::Le),
+                BinOp::Le => Some(BinOp::Gt),
+                _ => None,
+            };
+            match opposite {
+                Some(op) => Expr::binary(op, *a, *b).at(span),
+                None => {
+                    let e = Expr::binary(op, *a, *b).at(span);
+                    Expr::not(paren(e), span)
+                }
+            }
+        }
+        _ => {
+            let e = paren(e);
+            Expr::not(e, span)
+        }
+    }
 }
