@@ -44,7 +44,7 @@ use farfel_lang::ir::{
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
 /// The exported subprograms, and those that cannot be exported.
@@ -344,30 +344,14 @@ impl BindingsPart {
                  setting `exports`"
             )
         });
-        let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for (name, reason) in &self.exposed {
-            // The user asked for unchecked subscripts.
-            if reason.starts_with(UNCHECKED) {
-                continue;
-            }
-            let reason = reason.split(" (in ").next().unwrap_or(reason);
-            by_reason.entry(reason).or_default().push(identifier(name));
-        }
-        let exposed = by_reason.into_iter().map(|(reason, names)| {
-            const SHOWN: usize = 5;
-            let more = match names.len().saturating_sub(SHOWN) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let are = if names.len() == 1 { "is" } else { "are" };
-            let names = &names[..names.len().min(SHOWN)];
-            let remedy = match reason.contains("text is not there") {
-                true => "; add its source to the project",
-                false => "",
-            };
+        // The user asked for unchecked subscripts.
+        let exposed = self.exposed.iter();
+        let exposed = exposed.filter(|(_, reason)| !reason.starts_with(UNCHECKED));
+        let exposed = exposed.map(|(name, reason)| {
             format!(
-                "{}{more} {are} `unsafe`, as the arrays there cannot be checked: {reason}{remedy}",
-                names.join(", ")
+                "{} is `unsafe`, as it cannot be checked: {reason}; {}",
+                identifier(name),
+                remedy(reason)
             )
         });
         skipped.chain(exposed).collect()
@@ -490,6 +474,34 @@ fn file_of(prefix: &str, name: &str, config: &Config) -> String {
         None => identifier(name),
     };
     format!("{prefix}_{name}.rs")
+}
+
+/// Returns what can be done about the reason for which a function is `unsafe`.
+fn remedy(reason: &str) -> &'static str {
+    const REMEDIES: [(&str, &str); 12] = [
+        ("text is not there", "add its source to the project"),
+        ("Cray pointers", "use ALLOCATE instead"),
+        ("have the same shape", "write a loop"),
+        ("are an array", "write a loop over the subscripts"),
+        ("not a constant", "write a constant there"),
+        ("threads of OpenMP", "build without `openmp`"),
+        ("kept between calls", "make the array an argument"),
+        ("ENTRY", "write a subprogram for each ENTRY point"),
+        (
+            "whose argument it is not",
+            "write a subprogram for each ENTRY point",
+        ),
+        ("the format", "assign it to a CHARACTER variable first"),
+        (
+            "functions are called",
+            "assign their values to variables first",
+        ),
+        ("takes more than", "pass what the subprogram declares"),
+    ];
+    let found = REMEDIES.iter().find(|(text, _)| reason.contains(text));
+    found.map_or("its documentation says what must hold", |(_, remedy)| {
+        remedy
+    })
 }
 
 /// Returns the name of a lock in the bindings.

@@ -7,15 +7,17 @@ mod state;
 pub(crate) use state::{initialised, is_opaque, kept};
 
 use crate::bounds_checks::BoundsCheckPlan;
-use crate::calls::{entries, procedures, spread};
+use crate::calls::{entries, for_each_call, procedures, spread};
 use crate::ends::Ends;
+use farfel_lang::callgraph::cycles;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
-    Name, Origin, Program, SaveItem, SpecKind, StmtKind, StorageClass, Symbol, Type, Unit,
-    walk_block,
+    Attribute, Name, Origin, Program, SaveItem, SpecKind, StmtKind, StorageClass, SymId, Symbol,
+    Type, Unit, walk_block,
 };
-use farfel_lang::storage::constant::integer as constant;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use farfel_lang::storage::Constants;
+use farfel_lang::storage::constant::{extents, integer as constant};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The maximum size in bytes of local variables on the stack. Larger ones are static and thus shared by all
 /// threads. gfortran is given the same number.
@@ -41,6 +43,8 @@ pub(crate) struct Facts {
     pub unwinds: HashSet<Name>,
     /// Units that may read or write anywhere, themselves or in their callees, with the reason.
     pub exposed: HashMap<Name, String>,
+    /// Units that may call themselves, with the number of bytes on the stack that a call of them needs.
+    pub recursive: BTreeMap<Name, u64>,
     /// The plan of the checks.
     pub plan: BoundsCheckPlan,
 }
@@ -94,8 +98,11 @@ impl Facts {
             fails: HashSet::new(),
             unwinds: HashSet::new(),
             exposed: HashMap::new(),
+            recursive: recursive(program, &entries),
             plan,
         };
+        // The stack may not suffice.
+        facts.stops.extend(facts.recursive.keys().cloned());
         for unit in &program.units {
             let mut shares = changing.contains(&unit.name);
             let mut known = HashSet::new();
@@ -175,6 +182,15 @@ impl Facts {
         }
         spread(&callees, &mut facts.shares_state);
         spread(&callees, &mut shared.closures);
+        for unit in &program.units {
+            let again =
+                shared.closures.contains(&unit.name) || facts.recursive.contains_key(&unit.name);
+            if let Some(array) = kept_on_heap(unit, memory.all_static).filter(|_| again) {
+                let reason =
+                    format!("{array} is kept between calls, and a call in between could free it");
+                facts.exposed.entry(unit.name.clone()).or_insert(reason);
+            }
+        }
         facts.locks = locks::locks(program, &facts.shares_state, &callees, &shared, memory);
         spread(&callees, &mut facts.stops);
         spread(&callees, &mut facts.surprises);
@@ -191,6 +207,83 @@ impl Facts {
         }
         facts
     }
+}
+
+/// The number of bytes on the stack that any call may need, besides local arrays: those of run-time libraries, for
+/// instance.
+const STACK_OF_CALLEES: u64 = 192 * 1024;
+
+/// Returns the units that may call themselves, with the number of bytes on the stack that a call of them needs.
+fn recursive(program: &Program, entries: &HashMap<Name, Name>) -> BTreeMap<Name, u64> {
+    let index: HashMap<&Name, usize> = program
+        .units
+        .iter()
+        .enumerate()
+        .map(|(i, u)| (&u.name, i))
+        .collect();
+    let calls: Vec<Vec<usize>> = program
+        .units
+        .iter()
+        .map(|unit| {
+            let mut called = BTreeSet::new();
+            for_each_call(unit, &mut |callee, _| {
+                let symbol = &unit.symbols[callee];
+                let name = match symbol.storage_class {
+                    StorageClass::Result => &unit.name,
+                    _ => &symbol.name,
+                };
+                called.extend(entries.get(name).and_then(|owner| index.get(owner)));
+            });
+            called.into_iter().collect()
+        })
+        .collect();
+    let mut found = BTreeMap::new();
+    for group in cycles(&calls) {
+        let units = || group.iter().map(|i| &program.units[*i]);
+        let bytes = units().map(local_bytes).fold(0, u64::saturating_add);
+        let bytes = bytes.saturating_mul(2).saturating_add(STACK_OF_CALLEES);
+        found.extend(units().map(|u| (u.name.clone(), bytes)));
+    }
+    found
+}
+
+/// Returns the number of bytes that the local arrays of a unit take on the stack.
+fn local_bytes(unit: &Unit) -> u64 {
+    let constants = Constants::of(unit);
+    let locals = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| s.is_variable() && s.storage_class == StorageClass::Local && !s.saved);
+    let bytes = locals.filter_map(|(id, s)| {
+        let elements = extents(unit, &s.dims)?;
+        let elements = elements.into_iter().fold(1_i64, i64::saturating_mul);
+        let bytes = constants.element_size(id)?.saturating_mul(elements);
+        u64::try_from(bytes).ok().filter(|_| !is_large(unit, s))
+    });
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// Returns the name of an array that ALLOCATE creates and that is kept between calls, if there is one.
+fn kept_on_heap(unit: &Unit, all_static: bool) -> Option<&Name> {
+    let all = all_static
+        || unit
+            .specs
+            .iter()
+            .any(|s| matches!(&s.kind, SpecKind::Save(items) if items.is_empty()));
+    let named = |id: SymId| {
+        unit.specs.iter().any(|s| match &s.kind {
+            SpecKind::Save(items) => items
+                .iter()
+                .any(|i| matches!(i, SaveItem::Var(v) if *v == id)),
+            _ => false,
+        })
+    };
+    let arrays = unit
+        .symbols
+        .iter()
+        .filter(|(_, s)| s.has(Attribute::Allocatable) && s.origin == Origin::Written);
+    let mut kept = arrays.filter(|(id, s)| all || s.saved || named(*id));
+    kept.next().map(|(_, s)| &s.name)
 }
 
 /// Whether a directive of OpenMP starts threads.

@@ -50,6 +50,9 @@ pub(crate) enum Support {
     /// Returns the first position of a substring. Arguments: this position, the last one, the length of the
     /// text, the text to be shown.
     Substring,
+    /// Returns the size of an array up to one of its dimensions, and ends the call if it is too large for an INTEGER*8.
+    /// Arguments: the size up to the dimension before, the bounds of the dimension, the text to be shown.
+    Size,
     /// Returns the number of elements from one on. Arguments: its number, the length of the array.
     Rest,
     /// Returns the number of values in a range.
@@ -67,6 +70,8 @@ pub(crate) enum Support {
     /// Ends the call unless a whole array exists. Arguments: the number of elements that its declaration
     /// demands, the actual length, the text to be shown.
     Whole,
+    /// Ends the call unless two extents are equal. Arguments: the extents, the text to be shown.
+    Same,
     /// Performs an operation on two INTEGERs with these sizes in bytes. Arguments: the operands, the text to
     /// be shown, the place.
     Integers(Operation, u8, u8),
@@ -124,6 +129,7 @@ impl Support {
             Support::Later(rank) => format!("FARFEL_LATER{rank}"),
             Support::Section => "FARFEL_SECTION".into(),
             Support::Substring => "FARFEL_SUBSTRING".into(),
+            Support::Size => "FARFEL_SIZE".into(),
             Support::Rest => "FARFEL_REST".into(),
             Support::Count => "FARFEL_COUNT".into(),
             Support::Steps => "FARFEL_STEPS".into(),
@@ -131,6 +137,7 @@ impl Support {
             Support::Lowest => "FARFEL_LOWEST".into(),
             Support::Highest => "FARFEL_HIGHEST".into(),
             Support::Whole => "FARFEL_WHOLE".into(),
+            Support::Same => "FARFEL_SAME".into(),
             Support::Integers(operation, a, b) => format!("FARFEL_{}{a}{b}", operation.name()),
             Support::Step(bytes) => format!("FARFEL_STEP{bytes}"),
             Support::Next => "FARFEL_NEXT".into(),
@@ -142,7 +149,7 @@ impl Support {
     /// Returns the type of its result.
     pub(crate) fn ty(self) -> Option<Type> {
         match self {
-            Support::Whole | Support::There | Support::Copy => None,
+            Support::Whole | Support::Same | Support::There | Support::Copy => None,
             Support::Integers(_, a, b) => Some(Type::Integer(a.max(b))),
             Support::Step(bytes) => Some(Type::Integer(bytes)),
             _ => Some(Type::Integer(8)),
@@ -151,7 +158,10 @@ impl Support {
 
     /// Whether it is a subroutine and not a function.
     pub(crate) fn is_subroutine(self) -> bool {
-        matches!(self, Support::Whole | Support::There | Support::Copy)
+        matches!(
+            self,
+            Support::Whole | Support::Same | Support::There | Support::Copy
+        )
     }
 
     fn all() -> impl Iterator<Item = Support> {
@@ -159,6 +169,7 @@ impl Support {
             Support::Subscript,
             Support::Section,
             Support::Substring,
+            Support::Size,
             Support::Rest,
             Support::Count,
             Support::Steps,
@@ -166,6 +177,7 @@ impl Support {
             Support::Lowest,
             Support::Highest,
             Support::Whole,
+            Support::Same,
             Support::Next,
             Support::There,
             Support::Copy,
@@ -343,6 +355,23 @@ impl Support {
                     true,
                     "E .GT. N",
                     "4, 1, [E], E, N".into(),
+                    "",
+                ),
+                Support::Size => (
+                    ["N", "E", "F"].map(String::from).to_vec(),
+                    true,
+                    // The extent, or its product with the size, is too large. Usually both are small.
+                    "F .GE. E .AND. N .GT. 0 .AND. (F - E + 1 .LE. 0 .OR. \
+                     (SHIFTR(IOR(N, F - E + 1), 31) .NE. 0 .AND. \
+                     N .GT. HUGE(N)/MERGE(F - E + 1, 1_8, F - E + 1 .GT. 0)))",
+                    "4, 1, [HUGE(N)], HUGE(N), 0_8".into(),
+                    "N*MERGE(F - E + 1, 0_8, F .GE. E)",
+                ),
+                Support::Same => (
+                    ["E", "N"].map(String::from).to_vec(),
+                    true,
+                    "E .NE. N",
+                    "5, 1, [E], E, N".into(),
                     "",
                 ),
                 Support::Rest => (

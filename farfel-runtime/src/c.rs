@@ -92,7 +92,9 @@ fn text(message: &str) -> CString {
 fn of_error(error: &Error) -> (c_int, LastError) {
     let (number, file, line, code) = match error {
         Error::Extent { .. } | Error::Shape { .. } => (2, "", 0, 0),
-        Error::Bounds { file, line, .. } => (3, file.as_str(), *line, 0),
+        Error::Bounds { file, line, .. } | Error::Conform { file, line, .. } => {
+            (3, file.as_str(), *line, 0)
+        }
         Error::Stop {
             code, file, line, ..
         } => (4, file.as_str(), *line, *code),

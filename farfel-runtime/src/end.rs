@@ -4,6 +4,7 @@
 //! [`farfel_bounds_v1_`], which unwinds through the Fortran frames to [`catch_end`] in the
 //! generated function.
 
+use crate::formats::problem_of_format;
 use crate::{Error, memory};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -105,7 +106,7 @@ pub unsafe extern "C-unwind" fn farfel_end_v1_(
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
 pub unsafe extern "C-unwind" fn farfel_bounds_v1_(
-    _kind: *const i32,
+    kind: *const i32,
     count: *const i32,
     subscripts: *const i64,
     _element: *const i64,
@@ -114,8 +115,26 @@ pub unsafe extern "C-unwind" fn farfel_bounds_v1_(
     length: usize,
 ) -> ! {
     // SAFETY: the caller is Fortran code that Farfel generated; it passes these.
-    end(unsafe { outside(count, subscripts, elements, what, length) })
+    let (kind, error) = unsafe { (*kind, outside(count, subscripts, elements, what, length)) };
+    end(match error {
+        Error::Bounds {
+            reference: arrays,
+            subscripts,
+            elements,
+            file,
+            line,
+        } if kind == DIFFERENT_SHAPES => Error::Conform {
+            arrays,
+            extents: [subscripts.first().copied().unwrap_or(0), elements],
+            file,
+            line,
+        },
+        other => other,
+    })
 }
+
+/// The kind of a check that compares two extents.
+const DIFFERENT_SHAPES: i32 = 5;
 
 /// Returns the error for a failed check.
 ///
@@ -219,42 +238,62 @@ pub extern "C-unwind" fn farfel_leave_v1_() {
     }
 }
 
-/// `CALL FARFEL_UNIT_V1(UNIT)`: precedes a statement that uses a file. UNIT is -1 if the statement
-/// looks for a file by name; gfortran's run-time library then goes through all open files.
+/// `CALL FARFEL_UNIT_V2(UNIT, PLACE)`: precedes a statement that uses a file. UNIT is -1 if the statement
+/// looks for a file by name, or uses all files; gfortran's run-time library then goes through all open files. Ends
+/// the call if the library would wait for ever: for a file that an earlier call has left locked, or that a statement
+/// of this thread is using.
 ///
 /// # Safety
 ///
-/// `unit` must point to an INTEGER.
+/// `unit` must point to an INTEGER, `place` to as many characters as its length says.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
-pub unsafe extern "C-unwind" fn farfel_unit_v1_(unit: *const i32) {
-    if !ANY_LOST.load(Ordering::Acquire) {
-        return;
-    }
-    // SAFETY: the caller is Fortran code that Farfel generated.
-    let unit = unsafe { *unit };
-    let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
-    let message = match (unit, lost.first()) {
-        (-1, Some(first)) => format!(
-            "an earlier call ended in the midst of a statement with unit {first}: no file can be opened any more"
+pub unsafe extern "C-unwind" fn farfel_unit_v2_(
+    unit: *const i32,
+    place: *const u8,
+    place_length: usize,
+) {
+    // SAFETY: the caller is Fortran code that Farfel generated; it passes an INTEGER, and a CHARACTER with its length.
+    let (unit, place) = unsafe { (*unit, std::slice::from_raw_parts(place, place_length)) };
+    let used = ENTERED.with_borrow(|e| match unit {
+        -1 => e.last().copied(),
+        _ => e.iter().copied().find(|u| *u == unit),
+    });
+    let message = match used {
+        Some(used) => format!(
+            "unit {used} is in use, by a statement that has called a procedure in which the unit is used again: call \
+             the procedure before the statement"
         ),
-        _ if lost.contains(&unit) => format!(
-            "an earlier call ended in the midst of a statement with unit {unit}, which cannot be used any more"
-        ),
-        _ => return,
+        None => match lost(unit) {
+            Some(message) => message,
+            None => return,
+        },
     };
-    drop(lost);
+    let (file, line) = place_of(&String::from_utf8_lossy(place));
     end(Error::Io {
         code: 1,
         message,
-        file: String::new(),
-        line: 0,
+        file,
+        line,
     })
 }
 
-/// The maximum number of parentheses inside each other in a format. gfortran's run-time library calls itself
-/// for each, and other compilers allow fewer.
-const DEEPEST_FORMAT: usize = 100;
+/// Returns the message for a unit that cannot be used any more.
+fn lost(unit: i32) -> Option<String> {
+    if !ANY_LOST.load(Ordering::Acquire) {
+        return None;
+    }
+    let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    match (unit, lost.first()) {
+        (-1, Some(first)) => Some(format!(
+            "an earlier call ended in the midst of a statement with unit {first}: no file can be opened any more"
+        )),
+        _ if lost.contains(&unit) => Some(format!(
+            "an earlier call ended in the midst of a statement with unit {unit}, which cannot be used any more"
+        )),
+        _ => None,
+    }
+}
 
 /// `CALL FARFEL_FORMAT_V1(FORMAT, PLACE)`: precedes a statement whose format is a variable. Ends the
 /// call if the format would harm gfortran's run-time library; the library itself rejects all others
@@ -278,36 +317,83 @@ pub unsafe extern "C-unwind" fn farfel_format_v1_(
             std::slice::from_raw_parts(place, place_length),
         )
     };
-    let Some(problem) = problem_of_format(format) else {
+    check_format(format, place);
+}
+
+/// `CALL FARFEL_FORMAT_ARRAY_V1(ADDRESS, COUNT, BYTES, PLACE)`: like [`farfel_format_v1_`], for a format that is an
+/// array at ADDRESS with COUNT elements of BYTES bytes, all INTEGER*8.
+///
+/// # Safety
+///
+/// `address`, `count` and `bytes` must point to INTEGER*8 that describe an array, and `place` to as many characters
+/// as its length says.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C-unwind" fn farfel_format_array_v1_(
+    address: *const usize,
+    count: *const i64,
+    bytes: *const i64,
+    place: *const u8,
+    place_length: usize,
+) {
+    // SAFETY: the caller is Fortran code that Farfel generated; it passes a whole array, whose size has been checked.
+    let (format, place) = unsafe {
+        let length = usize::try_from((*count).saturating_mul(*bytes)).unwrap_or(0);
+        let format = match length {
+            0 => &[],
+            _ => std::slice::from_raw_parts(std::ptr::with_exposed_provenance(*address), length),
+        };
+        (format, std::slice::from_raw_parts(place, place_length))
+    };
+    check_format(format, place);
+}
+
+fn check_format(format: &[u8], place: &[u8]) {
+    let Some(message) = problem_of_format(format) else {
         return;
     };
     let (file, line) = place_of(&String::from_utf8_lossy(place));
     end(Error::Io {
         code: 1,
-        message: problem,
+        message,
         file,
         line,
     })
 }
 
-fn problem_of_format(format: &[u8]) -> Option<String> {
-    if format.contains(&0) {
-        return Some("the format contains a zero byte".to_owned());
+/// `CALL FARFEL_STACK_V1(BYTES, TEXT, PLACE)`: begins a subprogram that may call itself. Ends the call if fewer
+/// bytes of the stack are left.
+///
+/// # Safety
+///
+/// `bytes` must point to an INTEGER*8, `text` and `place` to as many characters as their lengths say.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C-unwind" fn farfel_stack_v1_(
+    bytes: *const i64,
+    text: *const u8,
+    place: *const u8,
+    text_length: usize,
+    place_length: usize,
+) {
+    // SAFETY: the caller is Fortran code that Farfel generated.
+    let bytes = usize::try_from(unsafe { *bytes }).unwrap_or(usize::MAX);
+    if crate::stack::left().is_none_or(|left| left >= bytes) {
+        return;
     }
-    let mut depth = 0_usize;
-    for c in format {
-        match c {
-            b'(' => depth += 1,
-            b')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEEPEST_FORMAT {
-            return Some(format!(
-                "the format has more than {DEEPEST_FORMAT} parentheses inside each other"
-            ));
-        }
-    }
-    None
+    // SAFETY: likewise; it passes two CHARACTERs with their lengths.
+    let (text, place) = unsafe {
+        (
+            std::slice::from_raw_parts(text, text_length),
+            std::slice::from_raw_parts(place, place_length),
+        )
+    };
+    let (file, line) = place_of(&String::from_utf8_lossy(place));
+    end(Error::Memory {
+        statement: String::from_utf8_lossy(text).trim_end().to_owned(),
+        file,
+        line,
+    })
 }
 
 /// Records the units that a call left locked when it ended.
@@ -422,16 +508,6 @@ mod tests {
             })
         );
         assert_eq!(catch_end(|| 7), Ok(7));
-    }
-
-    #[test]
-    fn formats_that_do_harm() {
-        let nested = |n: usize| format!("{}F5.1{}", "(".repeat(n), ")".repeat(n));
-        assert_eq!(problem_of_format(nested(100).as_bytes()), None);
-        assert!(problem_of_format(nested(101).as_bytes()).is_some());
-        assert_eq!(problem_of_format("()".repeat(500).as_bytes()), None);
-        assert!(problem_of_format(b"(\0)").is_some());
-        assert_eq!(problem_of_format(b""), None);
     }
 
     #[test]

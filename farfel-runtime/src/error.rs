@@ -63,6 +63,18 @@ pub enum Error {
         /// The line in the file; 0 if unknown.
         line: u32,
     },
+    /// Two arrays in one statement have different numbers of elements in a dimension. The statement was not
+    /// executed.
+    Conform {
+        /// The arrays in Fortran: `X and Y(1:N)`.
+        arrays: String,
+        /// Their numbers of elements.
+        extents: [i64; 2],
+        /// The source file, as named in the build.
+        file: String,
+        /// The line in the file; 0 if unknown.
+        line: u32,
+    },
     /// The program executed STOP or `CALL EXIT`. Assignments made before it remain in effect, here
     /// and in all variants below.
     Stop {
@@ -210,6 +222,16 @@ impl fmt::Display for Error {
                     Location(file, *line)
                 )
             }
+            Error::Conform {
+                arrays,
+                extents: [a, b],
+                file,
+                line,
+            } => write!(
+                f,
+                "{arrays} must have the same shape, but have {a} and {b} elements{}",
+                Location(file, *line)
+            ),
             Error::Stop {
                 code,
                 message,

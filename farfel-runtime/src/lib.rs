@@ -75,11 +75,13 @@ mod dimensions;
 pub mod dual;
 mod end;
 mod error;
+mod formats;
 mod lock;
 mod matrix;
 pub mod memory;
 mod sizes;
 pub mod sparse;
+mod stack;
 mod state;
 mod texts;
 

@@ -6,7 +6,9 @@ mod calls;
 mod closures;
 mod derived;
 mod instance;
+mod io;
 mod short;
+mod sizes;
 mod subprograms;
 mod threads;
 
@@ -24,7 +26,10 @@ fn main() -> std::process::ExitCode {
     derived::all();
     short::all();
     instance::all();
+    sizes::all();
     threads::all();
+    // The last, because files are lost.
+    io::all();
     println!("done");
     std::process::ExitCode::from(u8::from(calls::bad() > 0))
 }

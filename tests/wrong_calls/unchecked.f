@@ -44,6 +44,34 @@ C     ALLOCATE.
       W(I) = 3
       KEPT = W(I)
       END
+C     A closure, or what is called, could free an array that is in use.
+      SUBROUTINE FREEDF(F, N, V)
+      DOUBLE PRECISION, ALLOCATABLE, SAVE :: W(:)
+      EXTERNAL F
+      IF (N .GT. 0) ALLOCATE (W(N))
+      IF (N .LT. 0) DEALLOCATE (W)
+      CALL F(N)
+      IF (N .GT. 0) W(N) = 3
+      END
+      SUBROUTINE FREEDR(N, V)
+      DOUBLE PRECISION, ALLOCATABLE, SAVE :: W(:)
+      IF (N .EQ. 0) DEALLOCATE (W)
+      IF (N .EQ. 0) RETURN
+      IF (N .EQ. 2) ALLOCATE (W(4000))
+      CALL FREEDS(N - 1, V)
+      W(N) = V
+      END
+      SUBROUTINE FREEDS(N, V)
+      CALL FREEDR(N, V)
+      END
+C     The length of the text that is the format is not constant.
+      SUBROUTINE FMTFUN(N, X, T)
+      CHARACTER T*40, FMTLEN*(N)
+      WRITE (T, FMTLEN(N)) X
+      END
+      CHARACTER*(N) FUNCTION FMTLEN(N)
+      FMTLEN = '(F8.3)'
+      END
 C     Arrays in expressions whose shapes do not agree.
       SUBROUTINE SHAPED(N, M, X, Y)
       DOUBLE PRECISION X(N), Y(M)

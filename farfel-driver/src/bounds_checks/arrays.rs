@@ -5,7 +5,8 @@ use super::poly::Poly;
 use crate::support::{Support, intrinsic};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Attribute, BinOp, Class, Expr, ExprKind, Origin, Stmt, StorageClass, SymId, Symbol, Type, Unit,
+    Attribute, BinOp, Class, Dim, Expr, ExprKind, Origin, Stmt, StorageClass, SymId, Symbol, Type,
+    Unit,
 };
 use farfel_lang::storage::{Constants, UnitStorage};
 use farfel_lang::types::type_of;
@@ -58,7 +59,12 @@ pub(super) struct Arrays {
     pub totals: Vec<SymId>,
     /// The arrays that ALLOCATE creates.
     pub allocated: HashMap<SymId, AllocatedArray>,
+    /// Whether the size of an array may be too large for an INTEGER*8, so that a call ends on entry to the unit.
+    pub overflows: bool,
 }
+
+/// The maximum number of bits of a size that is computed without a check.
+const MOST_BITS: u32 = 62;
 
 /// The variables for an array that ALLOCATE creates. They are set on entry to the unit, and after each ALLOCATE and
 /// DEALLOCATE; without memory, the array has no elements.
@@ -154,6 +160,8 @@ impl Arrays {
         }
         let mut lowers = Vec::new();
         let mut strides = vec![Poly::constant(1)];
+        // The number of bits that the last stride needs at most.
+        let mut bits: u32 = 0;
         let mut total = Total::Open;
         for (k, dim) in symbol.dims.iter().enumerate() {
             let (low, high) = Constants::of(unit).bounds(sym, k);
@@ -196,8 +204,27 @@ impl Arrays {
                 }
                 _ => None,
             };
+            bits = bits.saturating_add(extent_bits(unit, dim, low, high));
             let next = match (next, &dim.upper) {
                 (Some(next), _) => next,
+                (None, Some(e)) if bits > MOST_BITS => {
+                    let span = Span::NONE;
+                    let shown = Expr::text(format!("{} at {}", symbol.name, unit.name), span);
+                    let args = vec![before.expr(span), lower.expr(span), long(e.clone()), shown];
+                    let product = support_function(unit, Support::Size);
+                    let value = Expr::call(product, args, span);
+                    self.overflows = true;
+                    if last && symbol.storage_class == StorageClass::Dummy {
+                        total = Total::Later(value);
+                        continue;
+                    }
+                    let v = self.set(unit, &format!("{}_S{}", symbol.name, k + 1), value);
+                    match last {
+                        true => self.totals.push(v),
+                        false => self.strides.push(v),
+                    }
+                    Poly::variable(v)
+                }
                 (None, Some(e)) => {
                     let span = Span::NONE;
                     let extent = Expr::binary(BinOp::Sub, long(e.clone()), lower.expr(span));
@@ -422,6 +449,42 @@ pub(super) fn is_allocated_here(symbol: &Symbol) -> bool {
     symbol.has(Attribute::Allocatable)
         && symbol.is_array()
         && symbol.storage_class == StorageClass::Local
+}
+
+/// Returns the number of bits that the extent of a dimension needs at most. `low` and `high` are its bounds, if
+/// they are constants.
+fn extent_bits(unit: &Unit, dim: &Dim, low: Option<i64>, high: Option<i64>) -> u32 {
+    let of_constant = |n: i64| i64::BITS - n.unsigned_abs().leading_zeros();
+    let of = |constant: Option<i64>, e: &Option<Expr>| match (constant, e) {
+        (Some(n), _) => of_constant(n),
+        (None, Some(e)) => match type_of(unit, e) {
+            Some(Type::Integer(bytes @ (1 | 2 | 4))) => 8 * u32::from(bytes) - 1,
+            _ => 64,
+        },
+        (None, None) => 1,
+    };
+    match (low, high) {
+        (Some(low), Some(high)) => of_constant(high.saturating_sub(low).saturating_add(1)),
+        // An extent that begins at 1 is the upper bound.
+        (Some(1), None) => of(None, &dim.upper),
+        (None, _) | (_, None) => of(low, &dim.lower).max(of(high, &dim.upper)) + 1,
+    }
+}
+
+/// Returns a function for checks, as a symbol of the unit.
+pub(super) fn support_function(unit: &mut Unit, support: Support) -> SymId {
+    let name = support.name();
+    if let Some(id) = unit.symbols.find(&name) {
+        return id;
+    }
+    let symbol = Symbol {
+        class: Class::Function,
+        ty: support.ty(),
+        storage_class: StorageClass::Global,
+        origin: Origin::Generated,
+        ..Symbol::new(name.into(), Span::NONE)
+    };
+    unit.symbols.add(symbol)
 }
 
 fn symbol_is_support(unit: &Unit, s: SymId) -> bool {

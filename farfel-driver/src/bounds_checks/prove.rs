@@ -88,6 +88,11 @@ impl CheckInserter<'_> {
                     | StmtKind::Ad(_)
                     | StmtKind::Allocation(_)
             );
+            if let StmtKind::Assign(target, value) = &s.kind
+                && let ExprKind::Var(array) = target.kind
+            {
+                fits &= !self.is_reallocated(array, value);
+            }
         });
         let mut elements = false;
         walk_exprs(&d.body, &mut |e| {

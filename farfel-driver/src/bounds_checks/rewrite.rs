@@ -7,7 +7,7 @@ use super::poly::Poly;
 use crate::support::{MOST_DIMENSIONS, Support, intrinsic, shortened};
 use farfel_lang::ir::{
     Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Stmt, StmtKind,
-    StorageClass, SymId, Symbol, Type, Unit, walk_block_mut,
+    StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::{Constants, UnitStorage};
@@ -32,7 +32,10 @@ pub(super) struct CheckInserter<'a> {
     pub versions: bool,
     support: HashMap<Support, SymId>,
     /// Statements to be inserted before the current one.
-    before: Block,
+    pub before: Block,
+    /// Whether what holds before the current statement also holds where the current expression is evaluated:
+    /// not in a condition that is evaluated again and again, nor if the statement calls procedures.
+    pub before_holds: bool,
     /// Statements to be inserted after it.
     after: Block,
     /// Whether some checks are made at run time.
@@ -75,6 +78,7 @@ impl<'a> CheckInserter<'a> {
             versions: true,
             support: HashMap::new(),
             before: Vec::new(),
+            before_holds: false,
             after: Vec::new(),
             fails: false,
             reasons: BTreeSet::new(),
@@ -98,6 +102,7 @@ impl<'a> CheckInserter<'a> {
         self.note_changes(&body);
         self.statement_functions();
         let body = self.block(body);
+        self.fails |= self.arrays.overflows;
         let mut all = std::mem::take(&mut self.arrays.entry);
         for (sym, total) in std::mem::take(&mut self.arrays.automatic) {
             all.extend(self.size_check(sym, &total));
@@ -112,9 +117,37 @@ impl<'a> CheckInserter<'a> {
         if !self.checks {
             return None;
         }
-        let most = Expr::long(1 << 40, Span::NONE);
-        let shown = self.unit.symbols[sym].name.to_string();
-        Some(self.whole_check(total.expr(Span::NONE), most, &shown, Span::NONE))
+        let span = Span::NONE;
+        let symbol = &self.unit.symbols[sym];
+        let shown = symbol.name.to_string();
+        let text = symbol.ty == Some(Type::Character);
+        let constants = Constants::of(&self.unit);
+        let fixed = symbol
+            .length
+            .as_ref()
+            .is_none_or(|e| constants.integer(e).is_some());
+        let most = Expr::long(1 << 40, span);
+        let most = match text && !fixed {
+            false => most,
+            // The texts may be of any length.
+            true => match intrinsic(&mut self.unit, "LEN") {
+                Some(len) => {
+                    let length =
+                        Expr::call(len, vec![Expr::var(sym, span), Expr::int(8, span)], span);
+                    let max = Expr::call(
+                        intrinsic(&mut self.unit, "MAX")?,
+                        vec![long(length), Expr::long(1, span)],
+                        span,
+                    );
+                    Expr::binary(farfel_lang::ir::BinOp::Div, most, max)
+                }
+                None => {
+                    self.reason(format!("the size of {shown} is not known"));
+                    return None;
+                }
+            },
+        };
+        Some(self.whole_check(total.expr(span), most, &shown, span))
     }
 
     fn statement_functions(&mut self) {
@@ -184,6 +217,7 @@ impl<'a> CheckInserter<'a> {
 
     fn statement(&mut self, mut s: Stmt, made: &mut Block) {
         let outer = std::mem::take(&mut self.before);
+        self.before_holds = self.is_undisturbed(&s);
         if matches!(s.kind, StmtKind::Do(_)) {
             let label = s.label.take();
             let span = s.span;
@@ -220,9 +254,20 @@ impl<'a> CheckInserter<'a> {
     fn inside(&mut self, s: &mut Stmt) {
         match &mut s.kind {
             StmtKind::Assign(target, value) => {
-                self.agree(&[target, value]);
-                self.expr(value, Use::Value);
-                self.expr(target, Use::Value);
+                match target.kind {
+                    // It gets the shape of the value.
+                    ExprKind::Var(array) if self.is_reallocated(array, value) => {
+                        self.expr(value, Use::Value);
+                        self.array(array);
+                        let now = self.arrays.bounds_now(&mut self.unit, array);
+                        self.after.extend(now.into_iter().flatten());
+                    }
+                    _ => {
+                        self.agree(&[target, value]);
+                        self.expr(value, Use::Value);
+                        self.expr(target, Use::Value);
+                    }
+                }
             }
             StmtKind::If(block) => self.if_block(block),
             StmtKind::Where(w) => {
@@ -300,13 +345,47 @@ impl<'a> CheckInserter<'a> {
 
     fn nested(&mut self, block: Block) -> Block {
         let outer = std::mem::take(&mut self.before);
+        let held = self.before_holds;
         let made = self.block(block);
         self.before = outer;
+        self.before_holds = held;
         made
     }
 
+    /// Whether the values of scalars stay the same while a statement is executed.
+    fn is_undisturbed(&self, s: &Stmt) -> bool {
+        let mut calls = matches!(s.kind, StmtKind::Io(_) | StmtKind::Call(..));
+        let mut look = |e: &Expr| {
+            e.walk(&mut |e| {
+                calls |= match &e.kind {
+                    ExprKind::Call(f, _) => !matches!(
+                        self.unit.symbols[*f].class,
+                        Class::Intrinsic(_) | Class::StatementFunction(..)
+                    ),
+                    ExprKind::ImpliedDo(_) => true,
+                    _ => false,
+                }
+            });
+        };
+        match &s.kind {
+            // The statements in it belong to it.
+            StmtKind::Where(_) => walk_block(std::slice::from_ref(s), &mut |s| {
+                s.for_each_own_expr(&mut look);
+            }),
+            _ => s.for_each_own_expr(&mut look),
+        }
+        !calls
+    }
+
+    /// Whether an assignment gives an array another shape.
+    pub(super) fn is_reallocated(&self, array: SymId, value: &Expr) -> bool {
+        is_allocated_here(&self.unit.symbols[array]) && rank(&self.unit, value) > 0
+    }
+
     fn if_block(&mut self, block: &mut IfBlock) {
-        for (condition, body) in &mut block.arms {
+        for (k, (condition, body)) in block.arms.iter_mut().enumerate() {
+            // The others are evaluated only if the first is false.
+            self.before_holds &= k == 0;
             self.expr(condition, Use::Value);
             *body = self.nested(std::mem::take(body));
         }
@@ -355,7 +434,10 @@ impl<'a> CheckInserter<'a> {
         };
         let mut wide = None;
         match &mut d.control {
-            DoControl::While(condition) => self.expr(condition, Use::Value),
+            DoControl::While(condition) => {
+                self.before_holds = false;
+                self.expr(condition, Use::Value);
+            }
             DoControl::Forever => {}
             DoControl::Count {
                 var,
@@ -554,7 +636,7 @@ impl<'a> CheckInserter<'a> {
         id
     }
 
-    fn call_support(&mut self, support: Support, args: Vec<Expr>, span: Span) -> Expr {
+    pub(super) fn call_support(&mut self, support: Support, args: Vec<Expr>, span: Span) -> Expr {
         Expr::call(self.support(support), args, span)
     }
 
@@ -843,6 +925,14 @@ impl<'a> CheckInserter<'a> {
         let what = self.what(shown, span);
         let support = self.support(Support::Whole);
         Stmt::call(support, vec![needed, there, what], span)
+    }
+
+    /// Returns a statement that ends the call if two extents differ.
+    pub(super) fn same_check(&mut self, a: Expr, b: Expr, shown: &str, span: Span) -> Stmt {
+        self.fails = true;
+        let what = self.what(shown, span);
+        let support = self.support(Support::Same);
+        Stmt::call(support, vec![a, b, what], span)
     }
 
     // Calls.

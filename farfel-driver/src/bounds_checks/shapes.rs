@@ -1,12 +1,14 @@
 //! The shapes of array expressions, which must agree where arrays meet. Compilers do not check that: they
-//! loop over one of the arrays.
+//! loop over one of the arrays. Shapes that are not known to agree are compared before the statement.
 
-use super::arrays::is_allocated_here;
+use super::arrays::{is_allocated_here, is_plain, long};
 use super::prove::changes;
 use super::rewrite::CheckInserter;
+use crate::support::{Support, intrinsic};
+use farfel_lang::Span;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
 use farfel_lang::ir::{
-    Class, Dim, Expr, ExprKind, Origin, Stmt, StmtKind, StorageClass, SymId, Where,
+    BinOp, Class, Dim, Expr, ExprKind, Origin, Stmt, StmtKind, StorageClass, SymId, Where,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::Constants;
@@ -42,9 +44,164 @@ impl CheckInserter<'_> {
     /// Requires that the arrays among some expressions have the same shape.
     pub(super) fn agree(&mut self, operands: &[&Expr]) {
         let arrays = operands.iter().filter(|e| rank(&self.unit, e) > 0);
-        if arrays.count() > 1 && self.common_shape(operands) == ExprShape::Unknown {
+        let arrays: Vec<&Expr> = arrays.copied().collect();
+        if arrays.len() > 1
+            && self.common_shape(operands) == ExprShape::Unknown
+            && !self.compare(&arrays)
+        {
             self.differ();
         }
+    }
+
+    /// Compares the shapes of arrays before the current statement. Returns whether that is possible.
+    fn compare(&mut self, arrays: &[&Expr]) -> bool {
+        let mut known: Vec<(&Expr, Vec<Expr>)> = Vec::new();
+        for e in arrays {
+            if self.shape(e) == ExprShape::Any {
+                continue;
+            }
+            match self.extents(e) {
+                Some(extents) => known.push((e, extents)),
+                None => return false,
+            }
+        }
+        let Some(((first, expected), others)) = known.split_first() else {
+            return false;
+        };
+        if others.iter().any(|(_, e)| e.len() != expected.len()) {
+            return false;
+        }
+        for (other, extents) in others {
+            for (a, b) in expected.iter().zip(extents) {
+                self.require_same((first, a), (other, b));
+            }
+        }
+        true
+    }
+
+    /// Ends the call before the current statement if two extents differ.
+    fn require_same(&mut self, a: (&Expr, &Expr), b: (&Expr, &Expr)) {
+        if !self.checks || a.1.equals_ignoring_spans(b.1) {
+            return;
+        }
+        let shown = format!(
+            "{} and {}",
+            print_expr(&self.unit, a.0),
+            print_expr(&self.unit, b.0)
+        );
+        let check = self.same_check(a.1.clone(), b.1.clone(), &shown, a.0.span);
+        self.before.push(check);
+    }
+
+    /// Returns the extents of an array expression, as INTEGER*8 expressions that are evaluated before the current
+    /// statement; `None` if they are not known there.
+    fn extents(&mut self, e: &Expr) -> Option<Vec<Expr>> {
+        if !self.before_holds {
+            return None;
+        }
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Var(s) => {
+                let rank = self.unit.symbols[*s].dims.len();
+                (0..rank).map(|k| self.size_of_dimension(*s, k)).collect()
+            }
+            ExprKind::Element(s, subscripts) if self.unit.symbols[*s].is_array() => {
+                let mut extents = Vec::new();
+                for (k, x) in subscripts.iter().enumerate() {
+                    let ExprKind::Range(from, to, step) = &x.kind else {
+                        if rank(&self.unit, x) > 0 {
+                            return None;
+                        }
+                        continue;
+                    };
+                    if (from, to, step) == (&None, &None, &None) {
+                        extents.push(self.size_of_dimension(*s, k)?);
+                        continue;
+                    }
+                    let given = [from, to, step].into_iter().flatten();
+                    if !given.into_iter().all(|e| self.is_scalar_arithmetic(e)) {
+                        return None;
+                    }
+                    let low = match from {
+                        Some(e) => long((**e).clone()),
+                        None => self.lower_bound(*s, k)?,
+                    };
+                    let high = match to {
+                        Some(e) => long((**e).clone()),
+                        None => {
+                            let low = self.lower_bound(*s, k)?;
+                            let size = self.size_of_dimension(*s, k)?;
+                            let end = Expr::binary(BinOp::Add, low, size);
+                            Expr::binary(BinOp::Sub, end, Expr::long(1, span))
+                        }
+                    };
+                    let mut args = vec![low, high];
+                    args.extend(step.as_ref().map(|e| long((**e).clone())));
+                    let support = match step {
+                        Some(_) => Support::Steps,
+                        None => Support::Count,
+                    };
+                    extents.push(self.call_support(support, args, span));
+                }
+                Some(extents)
+            }
+            ExprKind::Array(_) | ExprKind::Percent(..) => None,
+            ExprKind::Call(f, args) => match self.unit.symbols[*f].class {
+                Class::Intrinsic(i) => match i.shape {
+                    Shape::Elemental => self.extents_of_any(&args.iter().collect::<Vec<_>>()),
+                    Shape::First if i.name == "TRANSPOSE" => {
+                        let mut extents = self.extents(args.first()?)?;
+                        extents.reverse();
+                        Some(extents)
+                    }
+                    Shape::Product => {
+                        let mut extents = self.extents(args.first()?)?;
+                        extents.pop();
+                        let others = self.extents(args.get(1)?)?;
+                        extents.extend(others.into_iter().skip(1));
+                        Some(extents)
+                    }
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => self.extents_of_any(&e.children()),
+        }
+    }
+
+    /// Returns the extents of the first array among some operands that must have the same shape.
+    fn extents_of_any(&mut self, operands: &[&Expr]) -> Option<Vec<Expr>> {
+        let mut arrays = operands.iter().filter(|e| rank(&self.unit, e) > 0);
+        let arrays: Vec<&Expr> = arrays.by_ref().copied().collect();
+        let known = arrays.iter().find(|e| self.shape(e) != ExprShape::Any)?;
+        self.extents(known)
+    }
+
+    /// Returns the extent of a dimension of a variable.
+    fn size_of_dimension(&mut self, sym: SymId, k: usize) -> Option<Expr> {
+        let span = Span::NONE;
+        let dim = self.unit.symbols[sym].dims.get(k)?;
+        if is_allocated_here(&self.unit.symbols[sym]) {
+            self.array(sym);
+        } else if dim.upper.as_ref().is_none_or(|e| e.kind == ExprKind::Star) {
+            return None;
+        }
+        let size = intrinsic(&mut self.unit, "SIZE")?;
+        let dimension = Expr::int(k as i64 + 1, span);
+        let args = vec![Expr::var(sym, span), dimension, Expr::int(8, span)];
+        Some(Expr::call(size, args, span))
+    }
+
+    fn lower_bound(&mut self, sym: SymId, k: usize) -> Option<Expr> {
+        Some(self.array(sym).lowers.get(k)?.expr(Span::NONE))
+    }
+
+    /// Whether an expression has the same value before a statement as in it, whatever arrays the statement
+    /// assigns.
+    fn is_scalar_arithmetic(&self, e: &Expr) -> bool {
+        let mut elements = false;
+        e.walk(&mut |e| elements |= matches!(e.kind, ExprKind::Element(..)));
+        !elements && is_plain(&self.unit, e)
     }
 
     /// Requires that the arrays in the arguments of an intrinsic function conform as it demands.
@@ -56,7 +213,12 @@ impl CheckInserter<'_> {
                 _ => false,
             };
             if !conform {
-                self.differ();
+                match (self.extents(a), self.extents(b)) {
+                    (Some(of_a), Some(of_b)) if !of_a.is_empty() && !of_b.is_empty() => {
+                        self.require_same((a, &of_a[of_a.len() - 1]), (b, &of_b[0]));
+                    }
+                    _ => self.differ(),
+                }
             }
             return;
         }

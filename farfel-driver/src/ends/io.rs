@@ -7,13 +7,14 @@
 //! statement, and thus knows which files are lost if a call ends in it. It is asked before other statements.
 
 use super::EndReplacer;
-use crate::support::{Ending, Support};
+use crate::support::{Ending, Support, has_another, intrinsic};
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Allocation, BinOp, Block, Class, Expr, ExprKind, Io, IoKind, Label, Name, Stmt, StmtKind,
-    StorageClass, SymId, Type, Unit,
+    Allocation, BinOp, Block, Class, Expr, ExprKind, ImpliedDo, Io, IoKind, Label, Name, Stmt,
+    StmtKind, StorageClass, SymId, Type, Unit,
 };
-use farfel_lang::storage::constant;
+use farfel_lang::print::print_expr;
+use farfel_lang::storage::{Constants, constant};
 use farfel_lang::types::{rank, type_of};
 use std::collections::HashSet;
 
@@ -28,6 +29,10 @@ impl EndReplacer<'_> {
             return vec![s];
         };
         io.control.iter_mut().for_each(|c| self.expr(c));
+        // The unit and the format must be known before the statement.
+        for e in [unit_of(io), io.format()].into_iter().flatten() {
+            self.call_before(&mut io.control[e], &mut Vec::new());
+        }
         let mut behind = Vec::new();
         let mut read = HashSet::new();
         let mut left = false;
@@ -36,6 +41,10 @@ impl EndReplacer<'_> {
             self.expr(item);
             if matches!(io.kind, IoKind::Write | IoKind::Print) {
                 self.call_before(item, &mut Vec::new());
+            } else if let ExprKind::ImpliedDo(d) = &mut item.kind
+                && read.is_empty()
+            {
+                self.call_bounds_before(d);
             }
             match self.is_alone(item, &read) {
                 true => {
@@ -60,15 +69,13 @@ impl EndReplacer<'_> {
         // Even if the statement checks its own status.
         self.ends.surprising |= named || file.is_some();
         if named {
-            let ask = self.tell("FARFEL_UNIT_V1", vec![Expr::int(-1, span)], span);
+            let ask = self.ask(Expr::int(-1, span), span);
             self.before.push(ask);
-        } else if let Some(file) = file.clone().filter(|_| !is_standard_output(io)) {
-            let ask = self.tell("FARFEL_UNIT_V1", vec![file], span);
+        } else if let Some(file) = file.clone() {
+            let ask = self.ask(file, span);
             self.before.push(ask);
         }
-        if let Some(format) = variable_format(io, &self.unit) {
-            let args = vec![format.clone(), self.place(span)];
-            let check = self.tell("FARFEL_FORMAT_V1", args, span);
+        if let Some(check) = self.check_of_format(io, span) {
             self.before.push(check);
             match ends_the_process(io) {
                 true => self.ends.expected = true,
@@ -123,10 +130,57 @@ impl EndReplacer<'_> {
         std::iter::once(s).chain(behind).collect()
     }
 
+    /// Returns a call that ends the current one if a file cannot be used.
+    pub(super) fn ask(&mut self, file: Expr, span: Span) -> Stmt {
+        let args = vec![file, self.place(span)];
+        self.tell("FARFEL_UNIT_V2", args, span)
+    }
+
     /// Returns a call of a subroutine in `farfel-runtime`.
-    fn tell(&mut self, name: &str, args: Vec<Expr>, span: Span) -> Stmt {
+    pub(super) fn tell(&mut self, name: &str, args: Vec<Expr>, span: Span) -> Stmt {
         let callee = self.procedure(name, Class::Subroutine, None);
         Stmt::call(callee, args, span)
+    }
+
+    /// Returns the check of a format that is known only at run time.
+    fn check_of_format(&mut self, io: &Io, span: Span) -> Option<Stmt> {
+        let place = self.place(span);
+        match variable_format(io, &self.unit)? {
+            VariableFormat::Text(text) => {
+                let args = vec![text.clone(), place];
+                Some(self.tell("FARFEL_FORMAT_V1", args, span))
+            }
+            VariableFormat::Array(array) => {
+                let whole = || Expr::var(array, span);
+                let symbol = &self.unit.symbols[array];
+                let bytes = match symbol.ty {
+                    Some(Type::Character) => None,
+                    _ => Constants::of(&self.unit).element_size(array),
+                };
+                let long = |e: Expr| Expr::binary(BinOp::Add, Expr::long(0, span), e);
+                let bytes = match bytes {
+                    Some(bytes) => Expr::long(bytes, span),
+                    None => {
+                        let len = intrinsic(&mut self.unit, "LEN")?;
+                        Expr::call(len, vec![whole(), Expr::int(8, span)], span)
+                    }
+                };
+                let size = intrinsic(&mut self.unit, "SIZE")?;
+                let count = long(Expr::call(size, vec![whole()], span));
+                let address = Expr::call(intrinsic(&mut self.unit, "LOC")?, vec![whole()], span);
+                // gfortran would pass on the length of a CHARACTER with the bare value.
+                let args = vec![long(address), count, bytes, place];
+                Some(self.tell("FARFEL_FORMAT_ARRAY_V1", args, span))
+            }
+            // Reported by `obstacle`.
+            VariableFormat::Unchecked => None,
+        }
+    }
+
+    /// Calls the functions in the bounds of an implied loop before the statement.
+    fn call_bounds_before(&mut self, d: &mut ImpliedDo<Expr>) {
+        let bounds = [&mut d.from, &mut d.to].into_iter().chain(&mut d.step);
+        bounds.for_each(|e| self.call_before(e, &mut Vec::new()));
     }
 
     /// Calls the functions in an output item before the statement. `loops` are the enclosing loops.
@@ -135,6 +189,9 @@ impl EndReplacer<'_> {
             return;
         }
         if let ExprKind::ImpliedDo(d) = &mut item.kind {
+            if loops.is_empty() {
+                self.call_bounds_before(d);
+            }
             let bounds = [&d.from, &d.to].into_iter().chain(&d.step);
             if bounds.into_iter().any(|e| calls_functions(&self.unit, e)) {
                 return;
@@ -345,24 +402,88 @@ fn has(io: &Io, key: &str) -> bool {
     io.control.iter().any(is)
 }
 
-/// Returns the format of a statement, if its text is known only at run time. Two texts are too much for
-/// gfortran's library: one with so many parentheses inside each other that its stack does not suffice, and one
-/// with a zero byte, behind which it reads on.
-fn variable_format<'a>(io: &'a Io, unit: &Unit) -> Option<&'a Expr> {
-    let place = match io.kind {
-        IoKind::Read | IoKind::Write | IoKind::Print => usize::from(io.parens),
-        _ => return None,
+/// A format whose text is known only at run time. Some texts are too much for gfortran's library: with so many
+/// parentheses inside each other that its stack does not suffice, with a zero byte, behind which it reads on, or with
+/// numbers for which there is no memory.
+enum VariableFormat<'a> {
+    Text(&'a Expr),
+    /// A whole array, whose elements together are the format.
+    Array(SymId),
+    /// It cannot be checked before the statement.
+    Unchecked,
+}
+
+/// Whether an expression is an INTEGER of four bytes that calls no functions.
+pub(super) fn is_simple(unit: &Unit, e: &Expr) -> bool {
+    type_of(unit, e) == Some(Type::INTEGER) && !calls_functions(unit, e)
+}
+
+/// Returns the position of a statement's unit in its control list, if there is one.
+fn unit_of(io: &Io) -> Option<usize> {
+    let named = |c: &Expr| matches!(&c.kind, ExprKind::Keyword(k, _) if k == "UNIT");
+    let bare = matches!(io.kind, IoKind::Read | IoKind::Print) && !io.parens;
+    let first = |c: &&Expr| !bare && !matches!(c.kind, ExprKind::Keyword(..));
+    let found = io.control.iter().position(named);
+    found.or_else(|| io.control.first().filter(first).map(|_| 0))
+}
+
+/// Returns the format of a statement, if its text is known only at run time.
+fn variable_format<'a>(io: &'a Io, unit: &Unit) -> Option<VariableFormat<'a>> {
+    let format = match &io.control[io.format()?].kind {
+        ExprKind::Keyword(_, e) => e,
+        _ => &io.control[io.format()?],
     };
-    let named = io.control.iter().find_map(|c| match &c.kind {
-        ExprKind::Keyword(name, e) if name == "FMT" => Some(&**e),
-        _ => None,
-    });
-    let positional = |c: &&Expr| !matches!(c.kind, ExprKind::Keyword(..));
-    let format = named.or_else(|| io.control.get(place).filter(positional))?;
     let mut variable = false;
-    format.for_each_symbol(&mut |s| variable |= unit.symbols[s].is_variable());
-    let text = type_of(unit, format) == Some(Type::Character) && rank(unit, format) == 0;
-    (variable && text && !calls_functions(unit, format)).then_some(format)
+    format.for_each_symbol(&mut |s| {
+        let symbol = &unit.symbols[s];
+        variable |= symbol.is_variable() || matches!(symbol.class, Class::Function);
+    });
+    if !variable {
+        return None;
+    }
+    let text = type_of(unit, format) == Some(Type::Character);
+    Some(match &format.kind {
+        ExprKind::Var(s) if unit.symbols[*s].is_array() => VariableFormat::Array(*s),
+        // A variable for ASSIGN has been replaced.
+        ExprKind::Var(_) if !text => return None,
+        _ if !text || rank(unit, format) > 0 || calls_functions(unit, format) => {
+            VariableFormat::Unchecked
+        }
+        _ => VariableFormat::Text(format),
+    })
+}
+
+/// Returns the reason why a statement cannot be checked, if there is one.
+pub(super) fn obstacle(unit: &Unit, io: &Io) -> Option<String> {
+    let format = &io.control[io.format()?];
+    let mut called = false;
+    format.walk(&mut |e| {
+        if let ExprKind::Call(f, _) = &e.kind
+            && unit.symbols[*f].class == Class::Function
+        {
+            let length = unit.symbols[*f].length.as_ref();
+            called |= length.is_some_and(|e| constant::integer(unit, e).is_none());
+        }
+    });
+    let array = |s: SymId| {
+        let symbol = &unit.symbols[s];
+        let open = symbol.dims.iter().any(|d| d.upper.is_none());
+        open || ["LEN", "SIZE", "LOC"].iter().any(|f| has_another(unit, f))
+    };
+    let unchecked = match variable_format(io, unit)? {
+        VariableFormat::Text(_) => false,
+        VariableFormat::Array(s) => array(s),
+        // Functions are called before the statement.
+        VariableFormat::Unchecked => {
+            called || rank(unit, format) > 0 || type_of(unit, format) != Some(Type::Character)
+        }
+    };
+    unchecked.then(|| {
+        format!(
+            "the format {} cannot be checked before the statement",
+            print_expr(unit, format)
+        )
+    })
 }
 
 /// Whether an error in the statement would end the process, because nothing checks its status.
@@ -420,12 +541,6 @@ fn file_of(io: &Io, unit: &Unit, span: Span) -> Option<Expr> {
         }
         _ => None,
     }
-}
-
-/// Whether a statement is `PRINT` or `WRITE (*, …)`.
-fn is_standard_output(io: &Io) -> bool {
-    let star = || io.unit().is_some_and(|u| u.kind == ExprKind::Star);
-    io.kind == IoKind::Print || (io.kind == IoKind::Write && star())
 }
 
 /// Whether an expression contains checks.

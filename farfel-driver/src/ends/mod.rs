@@ -10,6 +10,7 @@
 //! | input and output | gets IOSTAT and IOMSG if it has no IOSTAT, and its status is checked ([`io`]) |
 //! | ALLOCATE and DEALLOCATE | get STAT if they have none, and the status is checked |
 //! | arrays whose size depends on the call | checked on entry to the unit |
+//! | a unit that may call itself | checks on entry that the stack suffices |
 //! | `I/J`, MOD, MODULO, `I**J` of INTEGERs | replaced by functions that check J, unless it is constant |
 //! | steps of loops and sections | the same |
 
@@ -19,14 +20,14 @@ mod io;
 use crate::bounds_checks::{place_of, under, unlabel_loops};
 use crate::support::{END, Ending, Support, has_another, intrinsic};
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Origin, Program, Stmt,
-    StmtKind, StorageClass, SymId, Symbol, Type, Unit,
+    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Name, Origin, Program, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant::{self, extents};
 use farfel_lang::types::type_of;
 use farfel_lang::{Sources, Span};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// How a unit may end a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,6 +76,17 @@ pub(crate) fn obstacle(unit: &Unit) -> Option<String> {
     if let Some((_, s)) = variables().find(|(_, s)| sizes(s)) {
         return Some(format!("the size of {} is a quotient", s.name));
     }
+    let mut format = None;
+    walk_block(&unit.body, &mut |s| {
+        if let StmtKind::Io(i) = &s.kind
+            && format.is_none()
+        {
+            format = io::obstacle(unit, i);
+        }
+    });
+    if format.is_some() {
+        return format;
+    }
     if let Some((_, s)) = variables().find(|(_, s)| on_stack(s)) {
         return Some(format!("the call decides how long the text {} is", s.name));
     }
@@ -94,14 +106,21 @@ fn is_automatic(unit: &Unit, s: &Symbol) -> bool {
 }
 
 /// Inserts calls of `farfel-runtime` where the units of a program would end the process. `library` has all
-/// units of the library.
-pub(crate) fn replace(program: &mut Program, library: &Program, sources: &Sources) {
+/// units of the library, `recursive` those that may call themselves, with the number of bytes on the stack that a
+/// call needs.
+pub(crate) fn replace(
+    program: &mut Program,
+    library: &Program,
+    recursive: &BTreeMap<Name, u64>,
+    sources: &Sources,
+) {
     let own = |name: &str| {
         let mut points = library.units.iter().flat_map(Unit::entry_points);
         points.any(|e| e.name == name)
     };
     for unit in std::mem::take(&mut program.units) {
         let mut replacer = EndReplacer::new(unit, &own, Some(sources));
+        replacer.stack = recursive.get(&replacer.unit.name).copied();
         replacer.run();
         program.units.push(replacer.unit);
     }
@@ -113,6 +132,8 @@ struct EndReplacer<'a> {
     own: IsOwnProcedure<'a>,
     sources: Option<&'a Sources>,
     ends: Ends,
+    /// The number of bytes on the stack that a call needs, if the unit may call itself.
+    stack: Option<u64>,
     /// Statements to be inserted before the current one.
     before: Block,
     /// Variables for the status of statements.
@@ -126,6 +147,7 @@ impl<'a> EndReplacer<'a> {
             own,
             sources,
             ends: Ends::default(),
+            stack: None,
             before: Vec::new(),
             reports: HashMap::new(),
         }
@@ -142,7 +164,8 @@ impl<'a> EndReplacer<'a> {
             }
         }
         let mut body = self.block(body);
-        let there = self.automatic_arrays();
+        let mut there = self.automatic_arrays();
+        there.splice(0..0, self.stack_check());
         // An ENTRY point begins at its statement.
         let entries = body.iter().enumerate().rev();
         let entries = entries.filter(|(_, s)| matches!(s.kind, StmtKind::Entry(_)));
@@ -151,6 +174,20 @@ impl<'a> EndReplacer<'a> {
             body.splice(at..at, there.iter().cloned());
         }
         self.unit.body = body;
+    }
+
+    /// Checks whether the stack suffices for another call of a unit that may call itself.
+    fn stack_check(&mut self) -> Option<Stmt> {
+        let bytes = i64::try_from(self.stack?).unwrap_or(i64::MAX);
+        let span = self.unit.span;
+        let shown = format!("making room for another call of {}", self.unit.name);
+        let args = vec![
+            Expr::long(bytes, span),
+            Expr::text(shown, span),
+            self.place(span),
+        ];
+        self.ends.expected = true;
+        Some(self.tell("FARFEL_STACK_V1", args, span))
     }
 
     /// Checks whether there is enough memory for arrays whose size depends on the call, which gfortran does
@@ -170,7 +207,9 @@ impl<'a> EndReplacer<'a> {
                 self.unit.symbols[id].span,
                 self.unit.symbols[id].name.clone(),
             );
+            // Added to 0, because gfortran would pass on the length of a CHARACTER with the bare value.
             let at = Expr::call(loc, vec![Expr::var(id, span)], span);
+            let at = Expr::binary(BinOp::Add, Expr::long(0, span), at);
             let shown = Expr::text(format!("making room for {name}"), span);
             let there = Support::There;
             let callee = self.procedure(&there.name(), Class::Subroutine, None);
@@ -220,6 +259,16 @@ impl<'a> EndReplacer<'a> {
             StmtKind::Call(callee, args) if self.is_gnu(*callee, "ABORT") && args.is_empty() => {
                 let text = Expr::text("ABORT", span);
                 s.kind = self.stop(Ending::Stop, Some(text), span);
+            }
+            StmtKind::Call(callee, args) if self.is_gnu(*callee, "FLUSH") => {
+                args.iter_mut().for_each(|a| self.expr(a));
+                let file = match args.first() {
+                    Some(unit) if io::is_simple(&self.unit, unit) => unit.clone(),
+                    _ => Expr::int(-1, span),
+                };
+                let ask = self.ask(file, span);
+                self.before.push(ask);
+                self.ends.surprising = true;
             }
             StmtKind::Io(_) => return self.input_output(s),
             StmtKind::Allocation(a) => {

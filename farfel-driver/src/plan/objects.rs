@@ -216,7 +216,8 @@ impl<'a> Objects<'a> {
         {
             key = key
                 .field("package", &*names.module)
-                .field("checks", facts.plan.recipe());
+                .field("checks", facts.plan.recipe())
+                .field("recursive", format!("{:?}", facts.recursive));
             if *by_instance {
                 key = key.field("state", "by instance");
             }
@@ -556,7 +557,12 @@ impl<'a> Objects<'a> {
                 facts
                     .plan
                     .protect(&mut program, &self.staged.program, sources);
-                ends::replace(&mut program, &self.staged.program, sources);
+                ends::replace(
+                    &mut program,
+                    &self.staged.program,
+                    &facts.recursive,
+                    sources,
+                );
                 let known = self.staged.program.units.iter().map(|u| &u.name);
                 locals::allocate(&mut program, &known.collect());
                 let mut exports = group.exports.clone();

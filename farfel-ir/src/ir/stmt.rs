@@ -569,6 +569,21 @@ impl Io {
         }
     }
 
+    /// Returns the position of the format, or of the NAMELIST group, in the control list, if there is one.
+    pub fn format(&self) -> Option<usize> {
+        let place = match self.kind {
+            IoKind::Read | IoKind::Write | IoKind::Print => usize::from(self.parens),
+            _ => return None,
+        };
+        let named = |c: &Expr| matches!(&c.kind, ExprKind::Keyword(k, _) if k == "FMT");
+        let positional = |c: &&Expr| !matches!(c.kind, ExprKind::Keyword(..));
+        let found = self.control.iter().position(named);
+        found.or_else(|| {
+            let second = self.control.get(place).filter(positional);
+            second.map(|_| place)
+        })
+    }
+
     /// Whether it reads from, or writes to, a CHARACTER variable of `unit`, which touches no file.
     pub fn is_internal(&self, unit: &Unit) -> bool {
         let base = self.unit().and_then(Expr::base);
