@@ -44,7 +44,7 @@ use farfel_lang::ir::{
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
 /// The exported subprograms, and those that cannot be exported.
