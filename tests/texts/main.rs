@@ -161,5 +161,8 @@ fn main() {
     lengths();
     functions();
     closures();
+    let blanks = [1, 4, 5, 6].map(|i| fortran::shortc(i).unwrap());
+    assert_eq!(blanks, [false, false, true, true]);
+    assert!(fortran::shortc(7).is_err());
     println!("fine");
 }

@@ -134,3 +134,12 @@ C     The length is an argument.
       E(2) = D
       E(1) = E(2)(2:)
       END
+C     Old programs pass constants that are too short; the rest is blank.
+      LOGICAL FUNCTION SHORTC(I)
+      LOGICAL LONGER
+      SHORTC = LONGER('DGER', I)
+      END
+      LOGICAL FUNCTION LONGER(C, I)
+      CHARACTER*6 C
+      LONGER = C(I:I) .EQ. ' '
+      END

@@ -993,6 +993,14 @@ impl<'a> CheckInserter<'a> {
 
     /// Checks what is passed to a scalar of `size` bytes.
     fn scalar(&mut self, a: &mut Expr, size: Option<i64>, any: bool, callee: &str, shown: &str) {
+        // Old programs pass `'DGER '` for a CHARACTER*6. What lies behind the constant is arbitrary, so that blanks
+        // are as good.
+        if let ExprKind::Char(text) = &mut a.kind
+            && let Some(size) = size.and_then(|size| usize::try_from(size).ok())
+            && text.len() < size
+        {
+            text.push_str(&" ".repeat(size - text.len()));
+        }
         let there = self.size_of(a);
         if let ExprKind::Var(s) = a.kind
             && self.unit.symbols[s].is_array()
