@@ -14,6 +14,7 @@
 
 mod argument_comments;
 mod c;
+mod closure_comments;
 mod commons;
 mod full_assignment;
 mod instance;
@@ -25,6 +26,7 @@ mod value;
 
 pub use self::c::CInterface;
 pub(crate) use self::commons::commons;
+pub(crate) use self::procedures::describe as describe_closures;
 pub(crate) use self::signature::signatures;
 
 use self::texts::{TextLength, TextResult};

@@ -488,6 +488,20 @@ pub struct SignatureSettings {
     pub workspaces: Vec<String>,
     /// `errors`: status arguments, each with the values that are errors: `"/= 0"`.
     pub errors: BTreeMap<String, Values>,
+    /// `closures`: procedure arguments, each with what it does with its own arguments.
+    pub closures: BTreeMap<String, Vec<ClosureIntent>>,
+}
+
+/// What a closure does with an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClosureIntent {
+    /// It only reads it.
+    In,
+    /// It sets it.
+    Out,
+    /// It reads and changes it.
+    InOut,
 }
 
 /// Values of an argument, as one or more conditions: `"< 0"`.

@@ -75,6 +75,7 @@ impl Lowered {
         let units = staged.program.units.len();
         let derivatives = interfaces(&staged, adjoints_share_state);
         staged.program.units.extend(derivatives);
+        bind::describe_closures(&mut staged.program, config);
         let program = &staged.program;
         let assigned = Assigned::with(program, DummyAssumptions::Closures);
         let commons = bind::commons(program, &staged.report.sources, config)?;

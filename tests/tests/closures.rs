@@ -970,3 +970,89 @@ fn closures_come_with_their_derivatives() {
         assert!(bindings.contains(expected), "{expected}\n{bindings}");
     }
 }
+
+const DESCRIBED: &str = "\
+C     The slopes at Y. F is a subroutine of the form
+C          SUBROUTINE F (N, T, Y, DY)
+C          DOUBLE PRECISION T, Y(N), DY(N)
+C     where N, T, and Y are input, and the array DY is output.
+      SUBROUTINE SLOPES(F, N, T, Y, DY)
+      DOUBLE PRECISION T, Y(N), DY(N)
+      EXTERNAL F
+      CALL INNER(F, N, T, Y, DY)
+      END
+C     Gets F from SLOPES.
+      SUBROUTINE INNER(G, N, T, Y, DY)
+      DOUBLE PRECISION T, Y(N), DY(N)
+      EXTERNAL G
+      CALL G(N, T, Y, DY)
+      END
+C     The settings contradict this:
+C          SUBROUTINE P (X, Y)
+C     X is input.
+      SUBROUTINE SWAP(P, X, Y)
+      DOUBLE PRECISION X, Y
+      EXTERNAL P
+      CALL P(X, Y)
+      END
+C     Nothing is left that could be an output.
+C          SUBROUTINE P (X)
+C     X is input.
+      SUBROUTINE UNSURE(P, X)
+      DOUBLE PRECISION X
+      EXTERNAL P
+      CALL P(X)
+      END
+C     Fortran may do what it wants, whatever is said of F.
+      SUBROUTINE ABUSE(T, Y, DY)
+      DOUBLE PRECISION T, Y(2), DY(2)
+      EXTERNAL SPOILS
+      CALL SLOPES(SPOILS, 2, T, Y, DY)
+      END
+      SUBROUTINE SPOILS(N, T, Y, DY)
+      DOUBLE PRECISION T, Y(N), DY(N)
+      Y(1) = 7
+      DY(1) = T
+      END
+";
+
+/// Comments and settings say what closures only read.
+#[test]
+fn closures_get_what_they_only_read() {
+    let p = Project::new("described_closures", "described_closures");
+    p.append(
+        "Cargo.toml",
+        "[package.metadata.farfel.signature]
+swap = { closures = { p = ['inout', 'inout'] } }
+",
+    )
+    .file("fortran/described.f", DESCRIBED)
+    .file(
+        "src/main.rs",
+        "#![forbid(unsafe_code)]
+mod fortran { farfel_runtime::include_bindings!(); }
+fn main() {
+    let decay = |n: i32, t: f64, y: &[f64], dy: &mut [f64]| {
+        for i in 0..n as usize {
+            dy[i] = -t * y[i];
+        }
+    };
+    let (y, mut dy) = ([1.0, 2.0], [0.0; 2]);
+    fortran::slopes(decay, 3.0, &y, &mut dy).unwrap();
+    assert_eq!(dy, [-3.0, -6.0]);
+    fortran::inner(decay, 4.0, &y, &mut dy).unwrap();
+    assert_eq!(dy, [-4.0, -8.0]);
+    let (mut a, mut b) = (1.0, 2.0);
+    fortran::swap(|x: &mut f64, y: &mut f64| std::mem::swap(x, y), &mut a, &mut b);
+    assert_eq!((a, b), (2.0, 1.0));
+    fortran::unsure(|x: &mut f64| *x = 5.0, &mut a);
+    assert_eq!(a, 5.0);
+    let mut y = y;
+    fortran::abuse(6.0, &mut y, &mut dy).unwrap();
+    assert_eq!((y, dy[0]), ([7.0, 2.0], 6.0));
+    println!(\"fine\");
+}
+",
+    );
+    assert_eq!(p.run(), "fine\n");
+}

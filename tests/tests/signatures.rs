@@ -110,7 +110,7 @@ hybrd1 = { keep = ['n'] }
     let settings = "
 [package.metadata.farfel.signature]
 dot = { keep = ['m'] }
-hybrd1 = { workspaces = ['wa(2*k)'], errors = { info = 'positive' } }
+hybrd1 = { workspaces = ['wa(2*k)'], errors = { info = 'positive' }, closures = { fcn = ['in'], n = [] } }
 ";
     let p = project("faulty_signatures", settings);
     p.file("src/lib.rs", "farfel_runtime::include_bindings!();\n");
@@ -119,6 +119,8 @@ hybrd1 = { workspaces = ['wa(2*k)'], errors = { info = 'positive' } }
         "setting `signature.dot`: DOT has no argument M; it has N, X, Y",
         "setting `signature.hybrd1`: the bounds 2*k of WA: HYBRD1 has no INTEGER argument K",
         "setting `signature.hybrd1`: `positive` does not say which values of INFO are errors",
+        "setting `signature.hybrd1`: FCN is called with 3 arguments, not 1",
+        "setting `signature.hybrd1`: N is not a procedure argument of HYBRD1",
     ] {
         assert!(!ran.ok && ran.stderr.contains(expected), "{}", ran.stderr);
     }

@@ -19,8 +19,11 @@ pub fn closure_may_assign(unit: &Unit, callee: SymId, position: usize, actual: &
         .directives
         .iter()
         .find(|g| g.dummy_of.is_some() && g.procedure == *name);
-    if rule.is_some_and(|rule| !rule.assigns(position)) {
-        return false;
+    let described = &unit.symbols[callee].only_reads;
+    match rule {
+        Some(rule) if !rule.assigns(position) => return false,
+        None if described.contains(&position) => return false,
+        _ => {}
     }
     let subroutine = unit.symbols[callee].class == Class::Subroutine;
     if !subroutine || !unit.symbols[base].is_variable() {

@@ -23,6 +23,10 @@ pub(super) struct ArgumentComment {
     pub workspace: bool,
     /// The bounds of an array: `LDA,N`.
     pub dimension: Option<String>,
+    /// The least value of a number: `(n*(3*n+13))/2`.
+    pub least: Option<String>,
+    /// The array of which a number is the declared length.
+    pub length_of: Option<String>,
     /// The comment lines about the argument.
     pub lines: Vec<String>,
 }
@@ -94,12 +98,39 @@ pub(super) fn argument_comment(comments: &[&str], name: &str) -> ArgumentComment
     let start = head.to_ascii_lowercase();
     let before_end = start.split(". ").next().unwrap_or_default();
     comment.output |= start.starts_with("(output)")
-        || [" is an output ", " integer output variable"]
-            .iter()
-            .any(|w| before_end.contains(w));
+        || [
+            " is an output ",
+            " is an integer output array",
+            " integer output variable",
+        ]
+        .iter()
+        .any(|w| before_end.contains(w));
     comment.workspace = start.starts_with("(workspace") || is_work_array(comments, name);
     comment.dimension = dimension(&head);
+    comment.least = least(&head);
+    comment.length_of = length_of(comments, name);
     comment
+}
+
+/// Returns the expression in `lwa is a positive integer input variable not less than 5*n+m.`
+fn least(head: &str) -> Option<String> {
+    const WORDS: &str = " input variable not less than ";
+    let at = head.to_ascii_lowercase().find(WORDS)?;
+    let text = head[at + WORDS.len()..].split_whitespace().next()?;
+    Some(text.trim_end_matches(['.', ',']).to_owned())
+}
+
+/// Returns the array in `LRW -- Set it to the declared length of the RWORK array.`
+fn length_of(comments: &[&str], name: &str) -> Option<String> {
+    const WORDS: &str = "declared length of ";
+    comments.iter().find_map(|line| {
+        let mut words = line.split_whitespace();
+        words.next().filter(|w| w.eq_ignore_ascii_case(name))?;
+        let at = line.to_ascii_lowercase().find(WORDS)?;
+        let mut words = line[at + WORDS.len()..].split_whitespace();
+        let array = words.find(|w| !["the", "array"].contains(&&*w.to_ascii_lowercase()))?;
+        Some(array.trim_matches(['.', '"', '\'']).to_owned())
+    })
 }
 
 fn indent(line: &str) -> usize {
@@ -286,6 +317,11 @@ mod tests {
             "       fvec is an output array of length n which contains",
             "         the functions evaluated at the output x.",
             "",
+            "       ipvt is an integer output array of length n.",
+            "       lwa is a positive integer input variable not less than",
+            "         m*n+5*n+m.",
+            "       lrw -- set it to the declared length of the rwork array.",
+            "",
             "       info is an integer output variable. otherwise,",
             "         info is set as follows.",
             "",
@@ -305,6 +341,12 @@ mod tests {
         assert!(
             !argument_comment(&text, "X").workspace && !argument_comment(&text, "WS").workspace
         );
+        assert!(argument_comment(&text, "IPVT").output);
+        let lwa = argument_comment(&text, "LWA");
+        assert_eq!(lwa.least.as_deref(), Some("m*n+5*n+m"));
+        let lrw = argument_comment(&text, "LRW");
+        assert_eq!(lrw.length_of.as_deref(), Some("rwork"));
+        assert_eq!(argument_comment(&text, "LW").length_of, None);
         let info = argument_comment(&text, "INFO");
         assert!(info.output);
         let meanings = meanings("INFO", &info.lines);

@@ -6,6 +6,8 @@
 //! innermost call in progress. Only Fortran code of that call can use it, as calls end in the
 //! reverse order of their start.
 
+use super::argument_comments::comments;
+use super::closure_comments;
 use super::{border_type, enumerated, identifier, rust_type};
 use crate::Config;
 use crate::bounds_checks::BoundsCheckPlan;
@@ -13,6 +15,7 @@ use crate::bounds_checks::dummy_procedures::{
     Shape, counted, has_length, is_procedure, is_text, shape,
 };
 use crate::calls::for_each_call;
+use crate::config::ClosureIntent;
 use farfel_lang::effects::{closure_may_assign, procedure_dummies};
 use farfel_lang::ir::{
     Class, Expr, ExprKind, Name, ProcedureDirective as Rule, Program, StorageClass, SymId, Type,
@@ -20,7 +23,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::types::{rank, type_of};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 /// The type of a closure.
@@ -248,6 +251,18 @@ impl<'p> ProcedureSearch<'p> {
                 self.given(&sites, k, depth).map_err(why)
             })
             .collect();
+        let mut args = args.map_err(error)?;
+        // What this subprogram says of the procedure holds even if others that call it say less.
+        let mut directives = unit.directives.iter();
+        if !directives.any(|g| g.dummy_of.is_some() && g.procedure == name)
+            && let Some(dummy) = unit.args[position].sym()
+        {
+            for k in &unit.symbols[dummy].only_reads {
+                if let Some(ClosureArgument::Data(data)) = args.get_mut(*k) {
+                    data.assigns = false;
+                }
+            }
+        }
         let shown: Vec<String> = first
             .args
             .iter()
@@ -261,7 +276,7 @@ impl<'p> ProcedureSearch<'p> {
         }
         Ok(Interface {
             result: result(first),
-            args: args.map_err(error)?,
+            args,
             call: Some(format!("{verb}{called}({})", shown.join(", "))),
             computes: None,
         })
@@ -318,6 +333,106 @@ impl<'p> ProcedureSearch<'p> {
             _ => Err("is not always the same procedure".into()),
         }
     }
+}
+
+/// Notes in a program which arguments procedures from outside only read, according to the settings or to
+/// comments. What is said of a dummy procedure also holds where its unit passes it on, unless something else is
+/// said there. A directive for derivatives says the same in more detail.
+pub(crate) fn describe(program: &mut Program, config: &Config) {
+    let mut asked = HashMap::new();
+    let mut commented = HashMap::new();
+    let mut inherited: HashMap<(Name, usize), BTreeSet<usize>> = HashMap::new();
+    for unit in &program.units {
+        let notes = comments(unit);
+        for (position, dummy) in procedure_dummies(unit) {
+            let name = &unit.symbols[dummy].name;
+            let mut directives = unit.directives.iter();
+            if directives.any(|g| g.dummy_of.is_some() && g.procedure == *name) {
+                continue;
+            }
+            let settings = settings(unit, name, config);
+            if settings.is_none() && !closure_comments::has_head(&notes, name) {
+                continue;
+            }
+            let Ok((reached, _)) = reached(program, unit, position) else {
+                continue;
+            };
+            if let Some(inputs) = settings {
+                asked.extend(reached.into_iter().map(|at| (at, inputs.clone())));
+                continue;
+            }
+            let Some(assignable) = assignable(program, &reached) else {
+                continue;
+            };
+            let inputs = closure_comments::inputs(&notes, name, assignable.len());
+            // A subroutine that assigns nothing has been misunderstood.
+            let mut outputs = (assignable.iter().enumerate()).filter(|(k, _)| !inputs.contains(k));
+            if !outputs.any(|(_, may)| *may) {
+                continue;
+            }
+            for at in reached {
+                match inherited.get_mut(&at) {
+                    Some(others) => *others = &*others & &inputs,
+                    None => drop(inherited.insert(at, inputs.clone())),
+                }
+            }
+            commented.insert((unit.name.clone(), position), inputs);
+        }
+    }
+    // The last one counts.
+    let said = inherited.into_iter().chain(commented).chain(asked);
+    for ((name, position), inputs) in said {
+        if let Some(unit) = program.unit_mut(&name)
+            && let Some(dummy) = unit.args.get(position).and_then(|a| a.sym())
+        {
+            unit.symbols[dummy].only_reads = inputs.into_iter().collect();
+        }
+    }
+}
+
+/// Returns the positions of the arguments that a procedure argument only reads according to the settings.
+fn settings(unit: &Unit, name: &Name, config: &Config) -> Option<BTreeSet<usize>> {
+    let mut tables = config.signature.iter();
+    let (_, table) = tables.find(|(n, _)| n.eq_ignore_ascii_case(&unit.name))?;
+    let mut closures = table.closures.iter();
+    let (_, intents) = closures.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+    let inputs = intents.iter().enumerate();
+    let inputs = inputs.filter(|(_, intent)| **intent == ClosureIntent::In);
+    Some(inputs.map(|(k, _)| k).collect())
+}
+
+/// Returns for each argument of a dummy procedure that is called in some of these places whether all calls pass
+/// something that it may assign; nothing if the numbers of arguments differ, or nothing calls it.
+fn assignable(program: &Program, reached: &Reached) -> Option<Vec<bool>> {
+    let mut found: Option<Vec<bool>> = None;
+    let mut same = true;
+    for (u, s) in reached.iter().filter_map(|at| dummy(program, at)) {
+        for_each_call(u, &mut |callee, args| {
+            if callee != s {
+                return;
+            }
+            let here = args.iter().enumerate();
+            let here: Vec<bool> = here.map(|(k, a)| closure_may_assign(u, s, k, a)).collect();
+            found = Some(match &found {
+                None => here,
+                Some(others) => {
+                    same &= others.len() == here.len();
+                    others.iter().zip(here).map(|(a, b)| *a && b).collect()
+                }
+            });
+        });
+    }
+    found.filter(|_| same)
+}
+
+/// Like [`assignable`], for the procedure argument at a position of a unit.
+pub(super) fn assignable_arguments(
+    program: &Program,
+    unit: &Unit,
+    position: usize,
+) -> Option<Vec<bool>> {
+    let (reached, _) = reached(program, unit, position).ok()?;
+    assignable(program, &reached)
 }
 
 /// Returns the name of the slot that holds the closure for an argument of this name.

@@ -25,10 +25,11 @@
 
 use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
 use super::full_assignment::{FullAssignments, is_divided};
+use super::procedures;
 use super::value::value;
 use super::{Exports, identifier};
 use crate::calls::entered;
-use crate::config::{SignatureSettings, Signatures};
+use crate::config::{ClosureIntent, SignatureSettings, Signatures};
 use crate::derive::{DerivedSubprogram, Variable};
 use crate::{Config, Error};
 use farfel_lang::dataflow::{Intents, VariableUse};
@@ -36,6 +37,7 @@ use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
     Class, Dim, ExprKind, Intent, Name, Program, SpecKind, StorageClass, SymId, Type, Unit,
 };
+use farfel_lang::print::print_expr;
 use farfel_lang::resolve::resolve;
 use farfel_lang::spelling::closest;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
@@ -250,6 +252,7 @@ pub(crate) fn signatures(
             builder.take_results(derived);
         }
         let signature = builder.signature();
+        builder.check_closures(program);
         if let Some((name, _)) = table {
             let own = builder.errors.into_iter();
             errors.extend(own.map(|error| ((*name).clone(), error)));
@@ -591,6 +594,40 @@ impl<'u> SignatureBuilder<'u> {
         }
     }
 
+    /// Checks what the `signature` table says about the arguments of closures.
+    fn check_closures(&mut self, program: &Program) {
+        for (name, intents) in &self.table.closures {
+            let upper = name.to_ascii_uppercase();
+            let position = (0..self.roles.len()).find(|p| self.name(*p) == upper);
+            let Some(position) = position.filter(|p| self.is_procedure(*p)) else {
+                let unit = &self.unit.name;
+                self.errors
+                    .push(format!("{upper} is not a procedure argument of {unit}"));
+                continue;
+            };
+            let Some(assignable) = procedures::assignable_arguments(program, self.unit, position)
+            else {
+                self.errors.push(format!("{upper} is never called"));
+                continue;
+            };
+            if assignable.len() != intents.len() {
+                self.errors.push(format!(
+                    "{upper} is called with {} arguments, not {}",
+                    assignable.len(),
+                    intents.len()
+                ));
+                continue;
+            }
+            for (k, (may, intent)) in (1..).zip(assignable.iter().zip(intents)) {
+                if !may && *intent != ClosureIntent::In {
+                    self.errors.push(format!(
+                        "argument {k} of {upper} is `in`: the Fortran code passes something that cannot be assigned"
+                    ));
+                }
+            }
+        }
+    }
+
     fn is_procedure(&self, position: usize) -> bool {
         let symbol = self.sym(position).map(|s| &self.unit.symbols[s]);
         symbol.is_some_and(|s| s.class.is_procedure())
@@ -690,9 +727,13 @@ impl<'u> SignatureBuilder<'u> {
             }
             return;
         }
-        match self.bounds(position) {
+        let (bounds, least) = match self.least_bounds(position) {
+            Some(bounds) => (Some(bounds), true),
+            None => (self.bounds(position), false),
+        };
+        match bounds {
             Some(bounds) => {
-                if workspace {
+                if workspace || least {
                     self.lengths(position, &bounds);
                 }
                 self.leading(position, &bounds);
@@ -712,6 +753,30 @@ impl<'u> SignatureBuilder<'u> {
             }
             None => {}
         }
+    }
+
+    /// Returns the bounds of an array that is allocated, if comments give the least value of its first declared
+    /// bound: `lwa is a positive integer input variable not less than 5*n+m`.
+    fn least_bounds(&self, position: usize) -> Option<Bounds> {
+        if self.requested_bounds.contains_key(&position) {
+            return None;
+        }
+        let symbol = &self.unit.symbols[self.sym(position)?];
+        let (first, others) = symbol.dims.split_first()?;
+        let bound = match (&first.lower, &first.upper.as_ref()?.kind) {
+            (None, ExprKind::Var(s)) => self.unit.arg_position(*s)?,
+            _ => return None,
+        };
+        let free = self.roles[bound] == Role::Given && self.requested[bound].is_none();
+        if !free || self.may_assign(bound) || others.len() > 1 {
+            return None;
+        }
+        let mut text = self.argument_comments[bound].least.clone()?;
+        for dim in others {
+            let upper = dim.upper.as_ref().filter(|_| dim.lower.is_none())?;
+            text = format!("{text}, {}", print_expr(self.unit, upper));
+        }
+        self.read_bounds(&symbol.name, &text).ok()
     }
 
     /// Assigns the role of the argument that holds the length of a work array: the bound in its
@@ -839,9 +904,23 @@ impl<'u> SignatureBuilder<'u> {
             return;
         }
         let name = self.name(position).to_owned();
+        let length_of = self.argument_comments[position].length_of.clone();
         let mut sources = Vec::new();
         for array in 0..self.roles.len() {
             if !self.is_array(array) || self.roles[array] != Role::Given {
+                continue;
+            }
+            let Some(symbol) = self.sym(array).map(|s| &self.unit.symbols[s]) else {
+                continue;
+            };
+            let described = length_of
+                .as_ref()
+                .is_some_and(|n| n.eq_ignore_ascii_case(self.name(array)));
+            if described && matches!(&symbol.dims[..], [dim] if dim.lower.is_none()) {
+                sources.push(SizeSource {
+                    position: array,
+                    what: Measure::Elements,
+                });
                 continue;
             }
             if let Some(view) = self.views.get(&array) {

@@ -562,6 +562,9 @@ pub struct Symbol {
     /// Whether this is a dummy array to which a whole array is passed while other arguments may be
     /// parts of the same array. The subprogram accesses only elements of it outside of those parts.
     pub whole: bool,
+    /// If this is a dummy procedure that code outside of the program supplies: the positions of the arguments
+    /// that it only reads according to its description, although calls would allow it to assign them.
+    pub only_reads: Vec<usize>,
     /// What created it.
     pub origin: Origin,
 }
@@ -727,6 +730,7 @@ impl Symbol {
             attributes: Attributes::default(),
             tape: false,
             whole: false,
+            only_reads: Vec::new(),
             origin: Origin::Written,
         }
     }
