@@ -191,7 +191,7 @@ impl<'c> Head<'c> {
                 {
                     outputs.extend(subject());
                 }
-                (verb, _) if matches!(verb, "load" | "loading" | "set" | "setting") => {
+                ("load" | "loading" | "set" | "setting", _) => {
                     outputs.extend(self.list(words.iter().skip(i + 1)));
                 }
                 // "Return this vector in fvec", "add the column to the array P"; but not "with respect to Y".
@@ -306,7 +306,7 @@ fn described<'l, 'c>(comments: &'l [&'c str], head: &Head) -> &'l [&'c str] {
         }
         (_, false) => indent(line) <= own,
     };
-    let end = after.iter().enumerate().position(|l| ends(l));
+    let end = after.iter().enumerate().position(ends);
     &after[..end.unwrap_or(after.len())]
 }
 
