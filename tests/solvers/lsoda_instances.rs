@@ -28,16 +28,16 @@ impl Run {
 
     fn to(&mut self, tout: f64) {
         let speed = self.speed;
-        let rates = |_: &mut [i32], _: &mut f64, y: &mut [f64], dy: &mut [f64]| {
+        let rates = |_: &[i32], _: f64, y: &[f64], dy: &mut [f64]| {
             dy[0] = -speed * y[0] + 1e4 * y[1] * y[2];
             dy[2] = 3e7 * y[1] * y[1];
             dy[1] = -dy[0] - dy[2];
         };
-        let none = |_: &mut [i32], _: &mut f64, _: &mut [f64], _, _, _: &mut [f64], _: &mut i32| {};
+        let none = |_: &[i32], _: f64, _: &[f64], _, _, _: &mut [f64], _: i32| {};
         let solver = &mut self.solver;
         solver
             .lsoda(
-                rates, &mut [3], &mut self.y, &mut self.t, tout, 2, &[1e-4], &[1e-6, 1e-10, 1e-6], 1,
+                rates, &[3], &mut self.y, &mut self.t, tout, 2, &[1e-4], &[1e-6, 1e-10, 1e-6], 1,
                 &mut self.istate, 0, &mut self.rwork, &mut self.iwork, none, 2,
             )
             .unwrap();

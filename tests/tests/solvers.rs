@@ -1,5 +1,5 @@
-//! Popular solvers, from SciPy's unmodified sources: called from Rust, with closures, in crates that forbid
-//! unsafe code. Their results are compared with those published by their authors.
+//! Popular solvers, from unmodified sources in SciPy and other packages: called from Rust, with closures, in
+//! crates that forbid unsafe code. Their results are compared with those published by their authors.
 
 // Ignored tests report why.
 #![allow(clippy::print_stderr)]
@@ -19,18 +19,25 @@ struct Case {
     name: &'static str,
     main: &'static str,
     sources: &'static [&'static str],
+    /// Whether it calls LAPACK and BLAS; otherwise it has its own.
+    lapack: bool,
     settings: &'static str,
+    /// The functions for which one takes it: their signatures are kept as snapshots.
+    functions: &'static [&'static str],
+    /// Whether it passes variables without a value to closures, which valgrind is not to report.
+    undefined: bool,
     expected: &'static str,
 }
 
-/// The routines that LAPACK's LU factorisation needs.
-const LU: [&str; 24] = [
+/// LAPACK's solution of linear equations, and what it needs.
+const LU: [&str; 25] = [
     "lapack/SRC/dgbtf2.f",
     "lapack/SRC/dgbtrf.f",
     "lapack/SRC/dgbtrs.f",
     "lapack/SRC/dgetrf.f",
     "lapack/SRC/dgetrf2.f",
     "lapack/SRC/dgetrs.f",
+    "lapack/SRC/dgtsv.f",
     "lapack/SRC/dlaswp.f",
     "lapack/SRC/ieeeck.f",
     "lapack/SRC/ilaenv.f",
@@ -54,12 +61,36 @@ const LU: [&str; 24] = [
 const ODEPACK: &str = "scipy/scipy/integrate/odepack/";
 const MACH: &str = "scipy/scipy/integrate/mach/";
 
-const CASES: [Case; 7] = [
+/// Closures that may change everything, as the tests of incorrect ones do; according to the comments of LSODA
+/// they only read most of it.
+const LSODA: &str = "[package.metadata.farfel.signature.lsoda.closures]
+f = ['inout', 'inout', 'inout', 'out']
+jac = ['inout', 'inout', 'inout', 'in', 'in', 'out', 'inout']";
+
+/// What comments do not say in a way that farfel understands.
+const PACKAGES: &str = r#"
+[package.metadata.farfel.signature]
+hybrd1 = { errors = { info = "/= 1" } }
+lmder1 = { errors = { info = ["< 1", "> 3"] } }
+lmdif1 = { errors = { info = ["< 1", "> 3"] } }
+zairy = { outputs = ["air", "aii"], errors = { ierr = "/= 0" } }
+zbesj = { outputs = ["cyr", "cyi"], errors = { ierr = "/= 0" } }
+zbesk = { outputs = ["cyr", "cyi"], errors = { ierr = "/= 0" } }
+curfit = { errors = { ier = "> 0" } }
+splev = { outputs = ["y"], errors = { ier = "/= 0" } }
+splder = { outputs = ["y"], workspaces = ["wrk(n)"], errors = { ier = "/= 0" } }
+splint = { workspaces = ["wrk(n)"] }
+"#;
+
+const CASES: [Case; 9] = [
     Case {
         name: "lsoda",
         main: include_str!("../solvers/lsoda.rs"),
         sources: &[ODEPACK, "scipy/scipy/integrate/mach/d1mach.f"],
-        settings: "",
+        lapack: true,
+        settings: LSODA,
+        functions: &[],
+        undefined: false,
         // The first twelve lines are from ODEPACK's documentation.
         expected: include_str!("../solvers/lsoda.txt"),
     },
@@ -67,14 +98,20 @@ const CASES: [Case; 7] = [
         name: "lsoda-instances",
         main: include_str!("../solvers/lsoda_instances.rs"),
         sources: &[ODEPACK, "scipy/scipy/integrate/mach/d1mach.f"],
+        lapack: true,
         settings: "instance = \"Lsoda\"",
+        functions: &[],
+        undefined: false,
         expected: include_str!("../solvers/lsoda_instances.txt"),
     },
     Case {
         name: "dvode",
         main: include_str!("../solvers/dvode.rs"),
         sources: &["scipy/scipy/integrate/odepack/vode.f"],
+        lapack: true,
         settings: "",
+        functions: &["dvode"],
+        undefined: false,
         // The output of the Fortran program in its documentation; a Cray agreed to three digits.
         expected: include_str!("../solvers/dvode.txt"),
     },
@@ -82,7 +119,12 @@ const CASES: [Case; 7] = [
         name: "quadpack",
         main: include_str!("../solvers/quadpack.rs"),
         sources: &["scipy/scipy/integrate/quadpack/", MACH],
+        lapack: true,
         settings: "",
+        functions: &[
+            "dqng", "dqag", "dqags", "dqagi", "dqagp", "dqawo", "dqawf", "dqaws", "dqawc",
+        ],
+        undefined: false,
         // -4, pi, e - 1, and 1/8.
         expected: include_str!("../solvers/quadpack.txt"),
     },
@@ -90,7 +132,10 @@ const CASES: [Case; 7] = [
         name: "lbfgsb",
         main: include_str!("../solvers/lbfgsb.rs"),
         sources: &["scipy/scipy/optimize/lbfgsb_src/"],
+        lapack: true,
         settings: "",
+        functions: &["setulb"],
+        undefined: false,
         // The first line is the output of the authors' own driver.
         expected: include_str!("../solvers/lbfgsb.txt"),
     },
@@ -98,36 +143,86 @@ const CASES: [Case; 7] = [
         name: "cdflib",
         main: include_str!("../solvers/cdflib.rs"),
         sources: &["scipy/scipy/special/cdflib/"],
+        lapack: true,
         settings: "",
+        functions: &[],
+        undefined: false,
         expected: include_str!("../solvers/cdflib.txt"),
     },
     Case {
         name: "slsqp",
         main: include_str!("../solvers/slsqp.rs"),
         sources: &["scipy/scipy/optimize/slsqp/"],
+        lapack: true,
         settings: "",
+        functions: &["slsqp"],
+        undefined: false,
         expected: include_str!("../solvers/slsqp.txt"),
+    },
+    Case {
+        name: "odepack",
+        main: include_str!("../solvers/odepack.rs"),
+        sources: &["assimulo/odepack/"],
+        lapack: false,
+        settings: "",
+        functions: &[
+            "dlsode", "dlsodes", "dlsoda", "dlsodar", "dlsodpk", "dlsodkr", "dlsodi", "dlsoibt",
+            "dlsodis", "dintdy", "dsrcom",
+        ],
+        // DLSODPK passes IER to JAC without a value.
+        undefined: true,
+        // From its documentation.
+        expected: include_str!("../solvers/odepack.txt"),
+    },
+    Case {
+        name: "packages",
+        main: include_str!("../solvers/packages.rs"),
+        sources: &[
+            "scipy/scipy/optimize/minpack/",
+            "scipy/scipy/interpolate/fitpack/",
+            "scipy/scipy/special/amos/",
+            "scipy/scipy/integrate/dop/",
+            "octave/dassl/",
+            // It has the error messages and the machine constants of SLATEC.
+            "calculix/ddeabm.f",
+        ],
+        lapack: true,
+        settings: PACKAGES,
+        functions: &[
+            "hybrd", "hybrd1", "hybrj", "hybrj1", "lmder", "lmder1", "lmdif", "lmdif1", "lmstr1",
+            "chkder", "curfit", "percur", "parcur", "surfit", "regrid", "splev", "splder",
+            "splint", "sproot", "bispev", "zbesj", "zbesy", "zbesi", "zbesk", "zbesh", "zairy",
+            "zbiry", "dop853", "contd8", "dopri5", "contd5", "ddassl",
+        ],
+        undefined: false,
+        // From the publications that the program names.
+        expected: include_str!("../solvers/packages.txt"),
     },
 ];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let missing = ["lapack", "scipy"].iter().any(|n| !obtain::is_there(n));
-    if missing {
+    let missing = |case: &Case| {
+        let folders = case.sources.iter().filter_map(|s| s.split('/').next());
+        let mut folders = folders.chain(["lapack"]);
+        folders.any(|n| !obtain::is_there(n))
+    };
+    if CASES.iter().any(missing) {
         eprintln!(
-            "NOTICE: the corpora are not there, solvers are ignored; \
+            "NOTICE: not all corpora are there, some solvers are ignored; \
              `cargo run -p farfel-tests --bin corpora` gets them"
         );
     }
     let trials = CASES
         .iter()
-        .map(|case| Trial::test(case.name, || check(case)).with_ignored_flag(missing));
+        .map(|case| Trial::test(case.name, || check(case)).with_ignored_flag(missing(case)));
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
 fn check(case: &Case) -> Result<(), Failed> {
     let p = Project::new(&format!("solver-{}", case.name), case.name);
-    for source in case.sources.iter().chain(&LU) {
+    let lu: &[&str] = if case.lapack { &LU } else { &[] };
+    for source in case.sources.iter().chain(lu) {
         let path = directory().join(source);
         if path.is_dir() {
             for entry in fs::read_dir(&path)? {
@@ -149,11 +244,15 @@ fn check(case: &Case) -> Result<(), Failed> {
     p.file("src/main.rs", case.main);
     let printed = p.run();
     same("what it prints", &printed, case.expected)?;
+    if !case.functions.is_empty() {
+        insta::assert_snapshot!(case.name, signatures(&p.bindings(), case.functions));
+    }
     if Command::new("valgrind").arg("--version").output().is_ok() {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target");
         let program = target.join("debug").join(case.name);
         let ran = Command::new("valgrind")
             .args(["-q", "--error-exitcode=9", "--leak-check=no"])
+            .args(case.undefined.then_some("--undef-value-errors=no"))
             .arg(program)
             .output()?;
         if !ran.status.success() {
@@ -161,6 +260,51 @@ fn check(case: &Case) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Returns the signatures of functions as rustdoc shows them, without their documentation.
+fn signatures(bindings: &str, functions: &[&str]) -> String {
+    let short = bindings
+        .split_once("\npub mod raw {")
+        .map_or(bindings, |(short, _)| short);
+    let mut text = String::new();
+    for name in functions {
+        let head = format!("fn {name}(");
+        let line = short.lines().find(|l| l.contains(&head));
+        let Some(line) = line else {
+            text += &format!("{name} is missing\n\n");
+            continue;
+        };
+        let line = line.trim_end_matches(" {");
+        let mut line = line.to_owned();
+        for path in ["farfel_runtime", "core::result", "std::vec", "std::string"] {
+            line = line.replace(&format!("::{path}::"), "");
+        }
+        let (mut depth, mut angles) = (0, 0);
+        let mut last = ' ';
+        for c in line.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                '<' => angles += 1,
+                '>' if last != '-' => angles -= 1,
+                _ => {}
+            }
+            last = c;
+            match c {
+                '(' if depth == 1 => text += "(\n    ",
+                ')' if depth == 0 && text.ends_with("(\n    ") => {
+                    text.truncate(text.len() - "\n    ".len());
+                    text.push(')');
+                }
+                ')' if depth == 0 => text += ",\n)",
+                ',' if depth == 1 && angles == 0 => text += ",\n   ",
+                _ => text.push(c),
+            }
+        }
+        text += "\n\n";
+    }
+    text
 }
 
 fn copy(p: &Project, path: &Path) -> Result<(), Failed> {

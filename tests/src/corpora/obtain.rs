@@ -8,31 +8,83 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The package from pip: the version whose Fortran we want, and the digest of the archive.
-const SCIPY: &str = "scipy==1.10.1 \
-    --hash=sha256:2cf9dfb80a7b4589ba4c40ce7588986d6d5cebc5457cad2c2880f6bc2d42f3a5\n";
+/// A package from pip: the version whose Fortran we want, and the digest of the archive.
+struct PythonPackage {
+    name: &'static str,
+    version: &'static str,
+    digest: &'static str,
+    /// The module of its build system, which pip imports.
+    build_system: &'static str,
+    /// The folder in the archive that is kept; all of it if this is empty.
+    part: &'static str,
+}
 
-/// Debian source packages, with the names of their folders here. The version is that of the Debian release of
-/// this machine.
-const DEBIAN: [(&str, &str); 2] = [("lapack", "lapack"), ("calculix-ccx", "calculix")];
+const PYTHON: [PythonPackage; 2] = [
+    PythonPackage {
+        name: "scipy",
+        version: "1.10.1",
+        digest: "2cf9dfb80a7b4589ba4c40ce7588986d6d5cebc5457cad2c2880f6bc2d42f3a5",
+        build_system: "mesonpy",
+        part: "",
+    },
+    // All of ODEPACK, as its authors published it.
+    PythonPackage {
+        name: "assimulo",
+        version: "3.0",
+        digest: "61cdca4562745078c966cc4fab44d8bc0db11a9e6856b45c470ac65c16af9e8a",
+        build_system: "setuptools.build_meta",
+        part: "assimulo/thirdparty",
+    },
+];
+
+/// A Debian source package. The version is that of the Debian release of this machine.
+struct DebianPackage {
+    name: &'static str,
+    /// The name of its folder here.
+    folder: &'static str,
+    /// The folder in the archive that is kept; all of it if this is empty.
+    part: &'static str,
+}
+
+const DEBIAN: [DebianPackage; 3] = [
+    DebianPackage {
+        name: "lapack",
+        folder: "lapack",
+        part: "",
+    },
+    DebianPackage {
+        name: "calculix-ccx",
+        folder: "calculix",
+        part: "",
+    },
+    // DASSL.
+    DebianPackage {
+        name: "octave",
+        folder: "octave",
+        part: "liboctave/external",
+    },
+];
 
 /// Extensions of the files that are kept: Fortran, included files, input for its tests, licences.
 const KEPT: [&str; 9] = ["f", "for", "f90", "inc", "in", "h", "txt", "dat", "cmake"];
 
 /// pip builds a package to get its metadata. This build system answers at once.
 const BUILD_SYSTEM: &str = "\
-import os
+import os, sys
 def get_requires_for_build_wheel(config_settings=None): return []
 def prepare_metadata_for_build_wheel(directory, config_settings=None):
-    name = 'scipy-1.10.1.dist-info'
+    name = 'NAME-VERSION.dist-info'
     os.makedirs(os.path.join(directory, name), exist_ok=True)
     with open(os.path.join(directory, name, 'METADATA'), 'w') as out:
-        out.write('Metadata-Version: 2.1\\nName: scipy\\nVersion: 1.10.1\\n')
+        out.write('Metadata-Version: 2.1\\nName: NAME\\nVersion: VERSION\\n')
     return name
 def build_wheel(*args, **named): raise SystemExit('this is only for pip download')
+# For packages without pyproject.toml.
+__legacy__ = sys.modules[__name__]
 ";
 
-/// The names of the corpora: folders below [`super::directory`].
+/// The names of the corpora of which every file is tested: folders below [`super::directory`]. Of the others,
+/// only solvers are used.
 pub const NAMES: [&str; 3] = ["scipy", "lapack", "calculix"];
 
 /// Whether `name` has been downloaded.
@@ -49,15 +101,19 @@ pub fn obtain(tell: &mut dyn FnMut(&str)) -> Result<(), String> {
     let root = super::directory();
     let root = std::path::absolute(&root).map_err(|e| format!("{}: {e}", root.display()))?;
     let mut failures = Vec::new();
-    if !is_there("scipy") {
-        tell("scipy: asking pip");
-        let got = in_folder(&root, "scipy", scipy);
-        failures.extend(got.err());
+    for package in &PYTHON {
+        let name = package.name;
+        if !is_there(name) {
+            tell(&format!("{name}: asking pip"));
+            let got = in_folder(&root, name, package.part, |work| python(work, package));
+            failures.extend(got.err());
+        }
     }
-    for (package, folder) in DEBIAN {
+    for package in &DEBIAN {
+        let (name, folder) = (package.name, package.folder);
         if !is_there(folder) {
-            tell(&format!("{folder}: asking apt for the source of {package}"));
-            let got = in_folder(&root, folder, |work| debian(work, package));
+            tell(&format!("{folder}: asking apt for the source of {name}"));
+            let got = in_folder(&root, folder, package.part, |work| debian(work, name));
             failures.extend(got.err());
         }
     }
@@ -72,6 +128,7 @@ pub fn obtain(tell: &mut dyn FnMut(&str)) -> Result<(), String> {
 fn in_folder(
     root: &Path,
     name: &str,
+    part: &str,
     get: impl FnOnce(&Path) -> Result<PathBuf, String>,
 ) -> Result<(), String> {
     let work = root.join(format!("getting-{name}"));
@@ -92,6 +149,7 @@ fn in_folder(
         while let Ok(inner) = only_folder(&top) {
             top = inner;
         }
+        let top = top.join(part);
         prune(&top).map_err(io)?;
         fs::rename(&top, root.join(name)).map_err(io)
     })();
@@ -133,19 +191,32 @@ fn prune(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn scipy(work: &Path) -> Result<PathBuf, String> {
+fn python(work: &Path, wanted: &PythonPackage) -> Result<PathBuf, String> {
     let io = |e: io::Error| e.to_string();
+    let PythonPackage {
+        name,
+        version,
+        digest,
+        ..
+    } = wanted;
     let stub = work.join("build-system");
-    fs::create_dir(&stub).map_err(io)?;
-    fs::write(stub.join("mesonpy.py"), BUILD_SYSTEM).map_err(io)?;
-    let wanted = work.join("wanted.txt");
-    fs::write(&wanted, SCIPY).map_err(io)?;
+    let module = stub.join(wanted.build_system.replace('.', "/") + ".py");
+    let package = module.parent().unwrap_or(&stub);
+    fs::create_dir_all(package).map_err(io)?;
+    // Otherwise the installed package takes precedence.
+    fs::write(package.join("__init__.py"), "").map_err(io)?;
+    let answers = BUILD_SYSTEM.replace("NAME", name);
+    fs::write(module, answers.replace("VERSION", version)).map_err(io)?;
+    let list = work.join("wanted.txt");
+    let line = format!("{name}=={version} --hash=sha256:{digest}\n");
+    fs::write(&list, line).map_err(io)?;
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps"])
-        .args(["--no-build-isolation", "--no-binary", "scipy", "--dest"])
+        .args(["--no-build-isolation", "--use-pep517", "--no-binary", name])
+        .arg("--dest")
         .arg(work)
         .args(["--require-hashes", "--requirement"])
-        .arg(&wanted)
+        .arg(&list)
         .env("PYTHONPATH", &stub)
         .env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
     run(&mut pip)?;
@@ -202,7 +273,8 @@ fn debian(work: &Path, package: &str) -> Result<PathBuf, String> {
     };
     // A third-party server without sources makes this fail, which does no harm.
     let updated = apt(&["update"]);
-    apt(&["source", "--download-only", package])
+    // Only the original sources, not Debian's changes.
+    apt(&["source", "--download-only", "--tar-only", package])
         .map_err(|e| updated.err().map_or_else(String::new, |u| u + "\n") + &e)?;
     archive(work)
 }
