@@ -27,9 +27,7 @@ pub(crate) fn problem_of_format(format: &[u8]) -> Option<String> {
             continue;
         }
         let count = number.take();
-        let Some(group) = open.last_mut() else {
-            return None;
-        };
+        let group = open.last_mut()?;
         match c.to_ascii_uppercase() {
             b'0'..=b'9' => number = Some(digits(c, &mut rest)),
             b'(' => {
@@ -45,9 +43,7 @@ pub(crate) fn problem_of_format(format: &[u8]) -> Option<String> {
             }
             b')' => {
                 let done = open.pop().unwrap_or_default();
-                let Some(group) = open.last_mut() else {
-                    return None;
-                };
+                let group = open.last_mut()?;
                 // Values end the repetition of a group that has some.
                 let passes = if done.values { 1 } else { done.count };
                 let steps = done.steps.saturating_add(1).saturating_mul(passes);

@@ -138,6 +138,7 @@ C     Texts that are read and written.
       SUBROUTINE READI(S, N, X)
       CHARACTER*(*) S
       DIMENSION X(4)
+      I = 99
       READ (S, *) (I, X(I), J = 1, N)
       END
       SUBROUTINE IOSTA(K, I)

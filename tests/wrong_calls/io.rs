@@ -132,9 +132,13 @@ fn texts() {
     for text in ["5 1 2 3 4 5", "4 1", "2000000000 1 2 3 4 5", "99*3"] {
         wrong(&format!("readn {text}"), || f::readn(text, &mut k));
         fenced(0.0, 9.0, 4, |x| {
-            wrong(&format!("readi {text}"), || f::readi(text, HUGE, x));
+            wrong(&format!("readi {text}"), || f::readi(text, 1000, x));
         });
     }
+    // Which elements are read depends on what is read.
+    let mut x = [0.0; 4];
+    f::readi("3 1.5 1 2.5", 2, &mut x).unwrap();
+    assert_eq!(x, [2.5, 0.0, 1.5, 0.0]);
     wrong("iosta", || f::iosta(&mut [0; 2], 3));
     wrong("iosta below", || f::iosta(&mut [0; 2], 0));
     for (unit, status, length) in [

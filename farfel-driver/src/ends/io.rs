@@ -46,7 +46,9 @@ impl EndReplacer<'_> {
             {
                 self.call_bounds_before(d);
             }
-            match self.is_alone(item, &read) {
+            let alone =
+                self.is_alone(item, &read) && !(io.kind == IoKind::Read && selects_by_itself(item));
+            match alone {
                 true => {
                     let checks = self.checks(item);
                     self.before.extend(checks);
@@ -354,6 +356,39 @@ impl EndReplacer<'_> {
             }
         }
     }
+}
+
+/// Whether an item of READ reads variables that select what else it reads, as in `(I, X(I), J = 1, N)`.
+fn selects_by_itself(item: &Expr) -> bool {
+    fn bases(item: &Expr, found: &mut HashSet<SymId>) {
+        match &item.kind {
+            ExprKind::ImpliedDo(d) => d.items.iter().for_each(|i| bases(i, found)),
+            _ => found.extend(item.base()),
+        }
+    }
+    fn selectors(item: &Expr, found: &mut HashSet<SymId>) {
+        let mut note = |e: &Expr| {
+            e.for_each_symbol(&mut |s| {
+                found.insert(s);
+            });
+        };
+        match &item.kind {
+            ExprKind::ImpliedDo(d) => {
+                [&d.from, &d.to].into_iter().chain(&d.step).for_each(note);
+                d.items.iter().for_each(|i| selectors(i, found));
+            }
+            ExprKind::Element(_, subscripts) => subscripts.iter().for_each(note),
+            ExprKind::Substring(base, from, to) => {
+                [from, to].into_iter().flatten().for_each(|e| note(e));
+                selectors(base, found);
+            }
+            _ => {}
+        }
+    }
+    let (mut read, mut selecting) = (HashSet::new(), HashSet::new());
+    bases(item, &mut read);
+    selectors(item, &mut selecting);
+    !read.is_disjoint(&selecting)
 }
 
 /// Nests statements in loops, the outermost first.
