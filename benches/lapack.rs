@@ -137,7 +137,7 @@ fn write_package(directory: &Path, lapack: &Path) -> Result<(), Failure> {
         directory.join("Cargo.toml"),
         format!(
             "[package]\nname = \"whole-lapack\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-             [package.metadata.farfel]\nsources = [\"BLAS\", \"SRC\", \"INSTALL\"]\npass-through = {PASSED:?}\n\n\
+             [package.metadata.farfel]\nsources = [\"BLAS\", \"SRC\", \"INSTALL\"]\nopt-level = 0\npass-through = {PASSED:?}\n\n\
              [dependencies]\nfarfel-runtime = {{ path = \"{repository}/farfel-runtime\" }}\n\n\
              [build-dependencies]\nfarfel-build = {{ path = \"{repository}/farfel-build\" }}\n"
         ),
