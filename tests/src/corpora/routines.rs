@@ -168,7 +168,7 @@ fn with_only(parts: &[Part], call: usize) -> String {
     kept[call] = true;
     loop {
         let names = |text: &str| {
-            let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             words.map(str::to_owned).collect::<Vec<_>>()
         };
         let kept_parts = parts.iter().zip(&kept).filter(|(_, kept)| **kept);
