@@ -12,6 +12,7 @@ use super::generated::GeneratedUnit;
 use crate::flow::FlowGraph;
 use crate::legal::structure::negation;
 use crate::locations::{Commons, Set, Space};
+use farfel_lang::dataflow::Intents;
 use farfel_lang::ir::{
     Block, Class, DoControl, Expr, ExprKind, IfBlock, Name, Stmt, StmtId, StmtKind, StorageClass,
     SymId, Unit,
@@ -30,7 +31,13 @@ pub(super) struct LiveAfterCalls {
 
 /// Removes dead statements from all units. Callers are processed before the forward sweeps that they call:
 /// these need not compute what no caller reads afterwards.
-pub(super) fn remove_all(engine: &AdjointEngine, made: &mut [GeneratedUnit], effects: &Effects) {
+/// `intents` says what all procedures do with their arguments.
+pub(super) fn remove_all(
+    engine: &AdjointEngine,
+    made: &mut [GeneratedUnit],
+    effects: &Effects,
+    intents: &Intents,
+) {
     let index: HashMap<Name, usize> = made
         .iter()
         .enumerate()
@@ -73,6 +80,7 @@ pub(super) fn remove_all(engine: &AdjointEngine, made: &mut [GeneratedUnit], eff
             &mut m.unit,
             &engine.commons,
             effects,
+            intents,
             &live_after,
             &m.commons,
         );
@@ -94,6 +102,7 @@ pub(super) fn remove(
     unit: &mut Unit,
     commons: &Commons,
     effects: &Effects,
+    intents: &Intents,
     live_after: &dyn Fn(SymId) -> bool,
     commons_wanted: &Set,
 ) -> HashMap<Name, LiveAfterCalls> {
@@ -111,7 +120,7 @@ pub(super) fn remove(
         }
         exit.extend(commons_wanted.ones().map(|k| space.common(k)));
         let mut calls = HashMap::new();
-        let dead = dead(unit, &space, effects, exit, &mut calls);
+        let dead = dead(unit, &space, effects, intents, exit, &mut calls);
         let mut body = std::mem::take(&mut unit.body);
         let changed = prune(&mut body, &dead, unit, effects);
         unit.body = body;
@@ -153,11 +162,47 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
     (touched.side_effects == SideEffects::Nothing).then_some(touched.assigned)
 }
 
+/// The local scalars that a call assigns on every path, and does not read before.
+fn overwritten(unit: &Unit, space: &Space, s: &Stmt, intents: &Intents) -> Vec<usize> {
+    let StmtKind::Call(callee, args) = &s.kind else {
+        return Vec::new();
+    };
+    let known = intents.get(&unit.symbols[*callee].name);
+    let Some(known) = known.filter(|k| k.len() == args.len()) else {
+        return Vec::new();
+    };
+    // It may also be a subscript of another argument.
+    let passed = |s: SymId| {
+        let mut count = 0;
+        for a in args {
+            a.for_each_symbol(&mut |x| count += usize::from(x == s));
+        }
+        count
+    };
+    let mut found = Vec::new();
+    for (arg, used) in args.iter().zip(known) {
+        if let ExprKind::Var(v) = arg.kind
+            && used.always
+            && !used.reads
+            && unit.symbols[v].storage_class == StorageClass::Local
+            && !unit.symbols[v].is_array()
+            && passed(v) == 1
+        {
+            let loc = space.loc(v);
+            if !space.tangled.contains(loc) && !space.weak.contains(loc) {
+                found.push(loc);
+            }
+        }
+    }
+    found
+}
+
 /// The statements whose results are not read.
 fn dead(
     unit: &Unit,
     space: &Space,
     effects: &Effects,
+    intents: &Intents,
     exit: Set,
     calls: &mut HashMap<Name, LiveAfterCalls>,
 ) -> HashSet<StmtId> {
@@ -200,9 +245,12 @@ fn dead(
                 }
                 let mut touched = StatementEffects::nothing(space.len);
                 effects.own(unit, space, s, &mut touched);
-                effects.reads(unit, space, s, &mut live);
-                // It may assign only a part, or nothing.
+                // Of the others, it may assign only a part, or nothing.
                 live.union_with(&touched.assigned);
+                effects.reads(unit, space, s, &mut live);
+                for loc in overwritten(unit, space, s, intents) {
+                    live.set(loc, false);
+                }
             }
             _ => {
                 let mut touched = StatementEffects::nothing(space.len);

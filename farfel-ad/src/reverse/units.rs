@@ -13,6 +13,7 @@ use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{Derivative, simplify_derivative};
 use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
+use farfel_lang::dataflow::Intents;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     Block, Expr, Name, Program, SpecKind, Stmt, StorageClass, SymId, Type, Unit, UnitKind,
@@ -153,7 +154,8 @@ impl AdjointEngine {
         let graph = ReachableUnits::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
         warnings.extend(state::restore(self, closure, &mut out, &effects));
-        dead_code::remove_all(self, &mut out, &effects);
+        let intents = Intents::of(&all);
+        dead_code::remove_all(self, &mut out, &effects, &intents);
         verified("dead code", closure, &mut out)?;
         let mut parallel: Vec<DerivativeUnit> = (out.iter_mut())
             .map(|m| DerivativeUnit {
