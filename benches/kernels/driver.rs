@@ -53,8 +53,15 @@ pub fn wrapper(kernel: &Kernel) -> String {
 ///
 /// It prints the nanoseconds per call of the kernel, of its tangent and of its adjoint, and three errors,
 /// relative to the numbers compared: of the primal results computed with a tangent, of the tangent compared
-/// with central differences, and of the adjoint by the dot product.
-pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: usize) -> String {
+/// with central differences, and of the adjoint by the dot product. With `memory`, the kernel's dummy arguments
+/// and an expression in them, also the bytes that an adjoint has on the heap, and the value of the expression.
+pub fn program(
+    kernel: &Kernel,
+    tangent: &str,
+    adjoint: Option<&str>,
+    rounds: usize,
+    memory: Option<(&Vec<String>, &String)>,
+) -> String {
     let args = kernel.arguments();
     let active: Vec<&Active> = args
         .iter()
@@ -81,6 +88,8 @@ pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: us
     line("  double precision :: times(3) = 1d99, errors(3) = 0, scale, one, two".into());
     line("  double precision, parameter :: h = 1d-5".into());
     line("  integer :: round = 0, seed = 1".into());
+    line("  double precision :: peak = 0, promised = 0".into());
+    line("  double precision, external :: peakrd".into());
     for (i, a) in active.iter().enumerate() {
         let name = a.name;
         line(format!(
@@ -158,7 +167,17 @@ pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: us
         line(format!("    call reverse({calls})"));
     }
     line("  end do".into());
-    line("  print '(6es16.6)', times, errors".into());
+    if memory.is_some() && adjoint.is_some() {
+        line("  call restore".into());
+        line("  call peakst".into());
+        line("  call reverse(1)".into());
+        line("  peak = peakrd()".into());
+        line("  call promise".into());
+    }
+    match memory {
+        Some(_) => line("  print '(8es16.6)', times, errors, peak, promised".into()),
+        None => line("  print '(6es16.6)', times, errors".into()),
+    }
     line("contains".into());
     let head = head(kernel);
     let ways = [
@@ -212,6 +231,36 @@ pub fn program(kernel: &Kernel, tangent: &str, adjoint: Option<&str>, rounds: us
             i + 1
         ));
         line(format!("  end subroutine {name}"));
+    }
+    if let Some((dummies, promised)) = memory {
+        line("  subroutine promise".into());
+        for (name, arg) in dummies.iter().zip(&args) {
+            if let Arg::Fixed(text) = arg
+                && !text.starts_with('\'')
+            {
+                // The kernel's N is the program's `n`.
+                line(format!("    integer, parameter :: {name}_ = {text}"));
+            }
+        }
+        let mut of_dummies = String::new();
+        let mut rest = promised.as_str();
+        while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic()) {
+            let (before, word) = rest.split_at(at);
+            let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let (word, after) = word.split_at(end.unwrap_or(word.len()));
+            of_dummies.push_str(before);
+            of_dummies.push_str(word);
+            if dummies.iter().any(|d| d == word) {
+                of_dummies.push('_');
+            }
+            rest = after;
+        }
+        of_dummies.push_str(rest);
+        line(format!(
+            "    promised = {}",
+            of_dummies.replace(" + ", " + &\n      ")
+        ));
+        line("  end subroutine promise".into());
     }
     line("  subroutine restore".into());
     for a in &active {

@@ -6,8 +6,8 @@
 //! program runs (3); `FARFEL_BENCH_ONLY`, a part of the kernels' names; `FARFEL_BENCH_KEEP`, a folder to
 //! leave the programs in.
 //!
-//! Exits with 1 when a derivative is wrong, or when the geometric means exceed their limits. Without
-//! `--bench`, as under `cargo test --benches`, it checks the derivatives of a few kernels.
+//! Exits with 1 when a derivative is wrong, when a kernel or the geometric means exceed their limits, or when an
+//! adjoint takes more memory than its analysis promises. Without `--bench`, as under `cargo test --benches`, it checks the derivatives of a few kernels.
 
 // Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -16,6 +16,7 @@ mod driver;
 mod table;
 
 use driver::{head, program, wrapper};
+use farfel_ad::analysis::analyse;
 use farfel_ad::{AdTool as _, Builtin};
 use farfel_benches::{exit_code, run};
 use farfel_driver::{Config, toolchain};
@@ -28,15 +29,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use table::{Arg, KERNELS, Kernel};
 
-/// Flags, including the one with which Farfel compiles objects with derivatives, and the maximum times of
+/// Flags, including those with which Farfel compiles objects with derivatives, and the maximum times of
 /// tangents and adjoints relative to the kernels, in the geometric mean.
 const FLAGS: [(&[&str], [f64; 2]); 2] = [
-    (&["-O2", "-fno-tree-slp-vectorize"], [1.7, 2.5]),
     (
-        &["-O3", "-march=native", "-fno-tree-slp-vectorize"],
+        &["-O2", "-fno-tree-slp-vectorize", "-fira-region=all"],
+        [1.7, 2.5],
+    ),
+    (
+        &[
+            "-O3",
+            "-march=native",
+            "-fno-tree-slp-vectorize",
+            "-fira-region=all",
+        ],
         [1.9, 3.5],
     ),
 ];
+
+/// How many bytes more than its tapes an adjoint may have on the heap: the system rounds sizes.
+const ALLOWANCE: f64 = 1024.0;
+
+/// The memory of adjoints can be counted: the assembler is GNU's.
+const COUNTS_MEMORY: bool = cfg!(target_os = "linux");
+
+/// Gives the names of the C library's functions another meaning in the assembler's input.
+const COUNTING: &str = "\t.set malloc, peak_malloc\n\t.set calloc, peak_calloc\n\t.set realloc, peak_realloc\n\t.set free, peak_free\n";
 
 /// The tolerances relative to the largest value: primal results computed with tangents, tangents compared
 /// with central differences, adjoints by the dot product.
@@ -83,7 +101,10 @@ fn measure() -> Result<Vec<String>, Failure> {
     );
     print!("{:9}", "");
     for (flags, _) in FLAGS {
-        print!("{:^32}", flags.join(" "));
+        let level: Vec<&str> = (flags.iter().copied())
+            .filter(|f| !f.starts_with("-f"))
+            .collect();
+        print!("{:^32}", level.join(" "));
     }
     print!("\n{:9}", "");
     for _ in FLAGS {
@@ -91,21 +112,34 @@ fn measure() -> Result<Vec<String>, Failure> {
     }
     println!();
     let mut ratios = vec![[Vec::new(), Vec::new()]; FLAGS.len()];
+    let mut memory = Vec::new();
     for kernel in KERNELS.iter().filter(|k| k.name.contains(&only)) {
         print!("{:9}", kernel.name);
         let made = derivatives(kernel)?;
         errors.extend(made.error.iter().map(|f| format!("{}: {f}", kernel.name)));
-        for ((flags, _), ratios) in FLAGS.iter().zip(&mut ratios) {
+        for (((flags, _), ratios), limits) in FLAGS.iter().zip(&mut ratios).zip(kernel.limits) {
             let file = build(kernel, &made, flags, kernel.level.rounds(), &dir)?;
             let mut best = [f64::INFINITY; 3];
             for _ in 0..turns.max(1) {
                 let result = run(&file, "")?.result;
                 errors.extend(wrong(kernel, flags, &result));
+                if let [.., peak, promised] = result[..] {
+                    memory.push((kernel.name, peak, promised));
+                }
                 for (b, r) in best.iter_mut().zip(result) {
                     *b = b.min(r);
                 }
             }
             let found = [best[1] / best[0], best[2] / best[0]];
+            for ((ratio, limit), what) in found.iter().zip(limits).zip(["tangent", "adjoint"]) {
+                if *ratio > limit {
+                    errors.push(format!(
+                        "{}, {}: the {what} takes {ratio:.2} times as long as the kernel, more than {limit}",
+                        kernel.name,
+                        flags.join(" ")
+                    ));
+                }
+            }
             print!("{:>12.0}{:>10.2}", best[0], found[0]);
             ratios[0].push(found[0]);
             if made.adjoint.is_some() {
@@ -138,6 +172,15 @@ fn measure() -> Result<Vec<String>, Failure> {
         print!("{:>12}{:>10.2}{:>10.2}", "", limits[0], limits[1]);
     }
     println!();
+    if COUNTS_MEMORY {
+        println!(
+            "\nBytes on the heap during an adjoint, and those that its analysis promises for its tapes\n"
+        );
+        memory.dedup_by_key(|(name, ..)| *name);
+        for (name, peak, promised) in memory {
+            println!("{name:9}{peak:>12.0}{promised:>12.0}");
+        }
+    }
     errors.dedup();
     Ok(errors)
 }
@@ -160,12 +203,20 @@ fn check() -> Result<Vec<String>, Failure> {
 fn wrong(kernel: &Kernel, flags: &[&str], result: &[f64]) -> Vec<String> {
     let names = ["primal results", "tangents", "adjoints"];
     let errors = result.iter().skip(3).zip(TOLERANCES).zip(names);
+    let more = match result {
+        [.., peak, promised] if COUNTS_MEMORY && *peak > promised + ALLOWANCE => Some(format!(
+            "{}: the adjoint takes {peak} bytes, and its tapes should have {promised}",
+            kernel.name
+        )),
+        _ => None,
+    };
     errors
         .filter(|((e, tolerance), _)| e.is_nan() || **e > *tolerance)
         .map(|((e, _), name)| {
             let flags = flags.join(" ");
             format!("{}, {flags}: the {name} are off by {e:e}", kernel.name)
         })
+        .chain(more)
         .collect()
 }
 
@@ -177,6 +228,10 @@ struct GeneratedKernel {
     tangent: String,
     /// The name of the adjoint, if there is one.
     adjoint: Option<String>,
+    /// The names of the dummy arguments.
+    dummies: Vec<String>,
+    /// The bytes of the adjoint's tapes, as an expression in the dummy arguments.
+    promised: String,
     /// The reason if there is none.
     error: Option<String>,
 }
@@ -212,8 +267,19 @@ fn derivatives(kernel: &Kernel) -> Result<GeneratedKernel, Failure> {
         text,
         tangent: tangent.derivative.to_string(),
         adjoint: None,
+        dummies: Vec::new(),
+        promised: "0".into(),
         error: None,
     };
+    let unit = program.unit(&head).ok_or("the kernel is not there")?;
+    let dummies = unit.args.iter().filter_map(|a| a.sym());
+    made.dummies = dummies.map(|s| unit.symbols[s].name.to_string()).collect();
+    let analysis = analyse(&program, &adjoint, None).map_err(|d| shown(&d))?;
+    for tape in analysis.tapes {
+        let values = tape.values.ok_or("the size of a tape is not known")?;
+        made.promised
+            .push_str(&format!(" + {}*({values})", tape.bytes));
+    }
     match Builtin.differentiate(&program, &adjoint) {
         Ok(units) => {
             made.text.push_str(&printed(units));
@@ -291,11 +357,35 @@ fn build(
     fs::write(path(".f"), &made.text)?;
     fs::write(
         path("_times.f90"),
-        program(kernel, &made.tangent, made.adjoint.as_deref(), rounds),
+        program(
+            kernel,
+            &made.tangent,
+            made.adjoint.as_deref(),
+            rounds,
+            COUNTS_MEMORY.then_some((&made.dummies, &made.promised)),
+        ),
     )?;
     let compiler = toolchain::find(&Config::default())?.path;
-    let status = Command::new(&compiler)
-        .args(flags)
+    let mut command = Command::new(&compiler);
+    command.args(flags);
+    if COUNTS_MEMORY {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/peak.c");
+        let mut compile = Command::new("cc");
+        compile
+            .args(["-O2", "-c"])
+            .arg(source)
+            .arg("-o")
+            .arg(path("_peak.o"));
+        if !compile.status()?.success() {
+            return Err("cc refuses peak.c".into());
+        }
+        fs::write(path("_first.s"), COUNTING)?;
+        command
+            .arg("-Xassembler")
+            .arg(path("_first.s"))
+            .arg(path("_peak.o"));
+    }
+    let status = command
         .arg("-o")
         .args([path(""), path(".f"), path("_times.f90")])
         .status()?;

@@ -39,6 +39,7 @@ pub(crate) fn flags<'a>(flags: impl IntoIterator<Item = &'a String>) -> Vec<Stri
             | "-fdollar-ok"
             | "-fno-diagnostics-show-caret"
             | "-fno-tree-slp-vectorize"
+            | "-fira-region=all"
             | "-fno-tree-loop-vectorize"
             | "-gno-record-gcc-switches"
             | "-fwhole-program"

@@ -84,6 +84,8 @@ fn common_flags(config: &Config, profile: &Profile, language: &[String]) -> Vec<
     // that the loop then waits for: the adjoint of DNRM2 takes 7.3 times as long as the function with it, and
     // 3.0 times without, at -O2 and -O3.
     flags.push("-fno-tree-slp-vectorize".into());
+    // Otherwise, the sums of some loops are in memory, like that of DGEMV with 'T' in its adjoint at -O2.
+    flags.push("-fira-region=all".into());
     if config.real_kind == 8 {
         flags.push("-fdefault-real-8".into());
         flags.push("-fdefault-double-8".into());
