@@ -63,12 +63,17 @@ fn preprocess(dir: &Path, options: &[&str]) {
 
 fn compile(dir: &Path, program: &str, sources: &[String]) {
     let mut gfortran = Command::new("gfortran");
-    gfortran.current_dir(dir).args(["-O1", "-fcheck=bounds", "-o", program]);
+    gfortran
+        .current_dir(dir)
+        .args(["-O1", "-fcheck=bounds", "-o", program]);
     run(gfortran.args(sources));
 }
 
 fn files(suffix: &str) -> Vec<String> {
-    MODEL.iter().map(|name| format!("{name}{suffix}.f")).collect()
+    MODEL
+        .iter()
+        .map(|name| format!("{name}{suffix}.f"))
+        .collect()
 }
 
 /// Sets all controls to zero except for one, and removes gradients.
@@ -92,7 +97,9 @@ fn gradient(dir: &Path) -> Vec<f64> {
     let mut all = Vec::new();
     for (name, records) in CONTROLS {
         let bytes = fs::read(dir.join(format!("ad{name}"))).unwrap();
-        let values = bytes.chunks_exact(8).map(|b| f64::from_ne_bytes(b.try_into().unwrap()));
+        let values = bytes
+            .chunks_exact(8)
+            .map(|b| f64::from_ne_bytes(b.try_into().unwrap()));
         let values: Vec<f64> = values.collect();
         assert_eq!(values.len(), records * POINTS, "{name}");
         all.extend(values);
@@ -111,7 +118,10 @@ fn last(output: &Output) -> f64 {
 fn close(a: &[f64], b: &[f64], tolerance: f64) {
     assert_eq!(a.len(), b.len());
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!((a - b).abs() <= tolerance * a.abs().max(1.0), "{i}: {a} {b}");
+        assert!(
+            (a - b).abs() <= tolerance * a.abs().max(1.0),
+            "{i}: {a} {b}"
+        );
     }
 }
 
@@ -127,7 +137,13 @@ fn adjoint(dir: &Path, command: &mut Command) -> Vec<f64> {
 
 /// Makes the adjoint by Tapenade's command line.
 fn drop_in(dir: &Path) {
-    let options = ["-b", "-ext", "library/flow", "-head", "the_main_loop(fc)/(xx_dummy)"];
+    let options = [
+        "-b",
+        "-ext",
+        "library/flow",
+        "-head",
+        "the_main_loop(fc)/(xx_dummy)",
+    ];
     let mut line: Vec<String> = options.map(str::to_owned).to_vec();
     line.extend(files(""));
     line.push("library/modules.f90".into());
@@ -151,7 +167,12 @@ fn project(dir: &Path, directive: &str, more: &str) {
     fs::write(main, marked).unwrap();
     let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
     write(dir, "Cargo.toml", manifest + more);
-    let built = farfel(dir).arg("build").assert().success();
+    let target = dir.join("target");
+    let built = farfel(dir)
+        .arg("build")
+        .env("CARGO_TARGET_DIR", target)
+        .assert()
+        .success();
     let said = String::from_utf8_lossy(&built.get_output().stderr).into_owned();
     assert!(!said.contains("warning"), "{said}");
 }
@@ -190,7 +211,10 @@ fn its_adjoint_by_both_ways() {
     close(&own, &other, 1e-12);
     let place = dir.join("project-2");
     project(&place, "!farfel: checkpoint(2, disk = 3)", "");
-    assert_eq!(adjoint(&place, &mut Command::new("target/debug/model")), other);
+    assert_eq!(
+        adjoint(&place, &mut Command::new("target/debug/model")),
+        other
+    );
     assert!(!place.join("farfel-checkpoints").exists());
 
     // The error stop.

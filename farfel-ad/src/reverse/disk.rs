@@ -29,7 +29,7 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, difference};
 use farfel_lang::ir::{
-    BinOp, Block, Class, Expr, ExprKind, Stmt, StorageClass, SymId, Symbol, Type,
+    Attribute, BinOp, Block, Class, Expr, ExprKind, Stmt, StorageClass, SymId, Symbol, Type,
 };
 
 /// The prefix of the procedures of the run-time library.
@@ -121,10 +121,34 @@ impl Sweeper<'_> {
     /// Determines the values in the files. `inputs`, `end` and `cotangents` are their locations.
     pub(super) fn disk_members(&mut self, sets: [&Set; 3], at: Span) -> DiskMembers {
         let [inputs, end, cotangents] = sets;
+        let inputs = self.filed_members(inputs, false, at);
+        if self.trial == 0 {
+            self.clear_local(&inputs);
+        }
         DiskMembers {
-            inputs: self.filed_members(inputs, false, at),
+            inputs,
             end: self.filed_members(end, false, at),
             cotangents: self.filed_members(cotangents, true, at),
+        }
+    }
+
+    /// Lets the forward sweep begin with zeros in local variables. Values that happen to be in memory would make the
+    /// same inputs look different: those of work arrays, and the unused parts of larger arrays.
+    fn clear_local(&mut self, members: &[StateVariable]) {
+        let span = Span::NONE;
+        for m in members {
+            let s = &self.builder.unit.symbols[m.var];
+            let local = s.storage_class == StorageClass::Local && !s.saved;
+            if !local || s.has(Attribute::Allocatable) {
+                continue;
+            }
+            let zero = match s.ty {
+                Some(Type::Logical(_)) => Expr::logical(false, span),
+                Some(Type::Character) => Expr::text(" ", span),
+                _ => Expr::int(0, span),
+            };
+            self.first_forward
+                .push(Stmt::assign(Expr::var(m.var, span), zero, span));
         }
     }
 

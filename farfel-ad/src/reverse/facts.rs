@@ -105,6 +105,9 @@ impl AdjointEngine {
                 needs.add_all(p.space.loc(s));
             }
         }
+        let mut first = std::mem::take(&mut sweeper.first_forward);
+        first.append(&mut made.forward);
+        made.forward = first;
         let mut first = std::mem::take(&mut sweeper.first_backward);
         first.append(&mut made.backward);
         made.backward = first;

@@ -57,6 +57,8 @@ pub(super) struct Sweeper<'w> {
     pub trial: usize,
     /// The statements that the reverse sweep begins with.
     pub first_backward: Block,
+    /// The statements that the forward sweep begins with.
+    pub first_forward: Block,
     /// Whether the iterations of loops are independent, where this is known already.
     pub independent_loops: HashMap<StmtId, bool>,
     /// For each loop, what is needed at the start of an iteration: the needs before the loop that this was
@@ -111,6 +113,7 @@ impl<'w> Sweeper<'w> {
             branch: None,
             trial: 0,
             first_backward: Vec::new(),
+            first_forward: Vec::new(),
             independent_loops: HashMap::new(),
             replay_decisions: HashMap::new(),
             loop_needs: HashMap::new(),
