@@ -87,7 +87,8 @@ impl Session {
         let ad = self.ad()?;
         let mut flags = gfortran::flags(config, &profile);
         let linked = config.libraries.iter().flat_map(|l| &l.config.link);
-        let linked = config.link.iter().chain(linked);
+        let mut linked = config.link.iter().chain(linked).peekable();
+        let links = linked.peek().is_some();
         let linked = LinkedLibraries::of(linked, &compiler, &config.flags);
         flags.extend(linked.flags());
         if config.static_runtime {
@@ -96,8 +97,9 @@ impl Session {
                 flags.push("-static-libgfortran".into());
             }
         }
-        if foreign_objects.objects.is_empty() {
-            // The whole program is in this one file, so that gfortran may inline everything.
+        if foreign_objects.objects.is_empty() && !links {
+            // The whole program is in this one file, so that gfortran may inline everything. Libraries could share
+            // COMMON blocks with it.
             flags.push("-fwhole-program".into());
         }
         let keeps_memory = !staged.requests.is_empty()
