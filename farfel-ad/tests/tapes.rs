@@ -673,7 +673,7 @@ fn tapes_take_no_more_memory_than_is_kept() {
     let small = Bounded { tape: 8 * 4000 };
     let (text, _) = expand_with(ELSEWHERE, &small).unwrap();
     let (_, said) = run(&text, 200_000);
-    assert!(said.contains("the tape of an ADR block is full"), "{said}");
+    assert!(said.contains("Farfel: tape is full"), "{said}");
 }
 
 /// An adjoint whose tape grows is inside blocks that have nothing to do with its calls of F: derivatives of

@@ -145,6 +145,6 @@ fn forget(gone: &HashSet<SymId>, block: &mut Block) {
 
 /// Returns the statement that ends the program when a tape is full.
 pub(crate) fn full_tape(span: Span) -> Stmt {
-    let text = "Farfel: the tape of an ADR block is full";
+    let text = "Farfel: tape is full";
     Stmt::stop(Expr::text(text, span), span)
 }

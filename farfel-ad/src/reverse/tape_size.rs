@@ -254,7 +254,10 @@ fn add_product(out: &mut Vec<Term>, mut number: i64, mut trips: Vec<Bound>) {
     match trips.is_empty() {
         true if number == 0 => {}
         true => add(out, number),
-        false => out.push(Term { number, trips }),
+        false => match out.iter_mut().find(|t| t.trips == trips) {
+            Some(t) => t.number = t.number.saturating_add(number),
+            None => out.push(Term { number, trips }),
+        },
     }
 }
 
@@ -342,20 +345,20 @@ impl Counter<'_> {
             }
             StmtKind::LogicalIf(_, inner) => self.stmt(inner, out)?,
             StmtKind::If(_) | StmtKind::Select(_) => {
-                // Only one arm is executed: of constant numbers, the largest counts.
-                let mut most = 0;
+                // Only one arm is executed: of numbers of the same iterations, the largest counts.
+                let mut most: Vec<Term> = Vec::new();
                 for b in s.blocks() {
                     let mut arm = Vec::new();
                     self.block(b, &mut arm)?;
                     for t in arm {
-                        match t.trips.is_empty() {
-                            true => most = most.max(t.number),
-                            false => out.push(t),
+                        match most.iter_mut().find(|m| m.trips == t.trips) {
+                            Some(m) => m.number = m.number.max(t.number),
+                            None => most.push(t),
                         }
                     }
                 }
-                if most > 0 {
-                    add(out, most);
+                for t in most {
+                    add_product(out, t.number, t.trips);
                 }
             }
             StmtKind::Call(callee, args) => self.call(*callee, args, out)?,
