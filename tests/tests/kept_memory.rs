@@ -257,7 +257,7 @@ END
 #[test]
 fn programs_without_rust_keep_memory() {
     let dir = sandbox();
-    write(dir.path(), "asks.ff", &fixed(PROGRAM));
+    write(dir.path(), "asks.ff", fixed(PROGRAM));
     let build = farfel(dir.path())
         .args(["build", "-q", "asks.ff", "-o", "asks"])
         .output()
