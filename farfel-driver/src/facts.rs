@@ -441,7 +441,10 @@ mod tests {
         part: bool,
     ) -> Facts {
         let label = |l: &&str| l.len() - l.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let line = |l: &&str| format!("{:<6}{}\n", &l[..label(l)], l[label(l)..].trim_start());
+        let line = |l: &&str| match l.starts_with('!') {
+            true => format!("{l}\n"),
+            false => format!("{:<6}{}\n", &l[..label(l)], l[label(l)..].trim_start()),
+        };
         let text: String = lines.iter().map(line).collect();
         let mut sources = Sources::new();
         let file = sources.add("a.f", text.as_str());
