@@ -56,7 +56,7 @@ pub mod passes;
 pub mod path;
 pub mod refuse;
 pub mod reverse;
-pub use reverse::disk::PREFIX as CHECKPOINT_PREFIX;
+pub use custom_rules::bundled::CHECKPOINT_PREFIX;
 pub mod schedule;
 pub mod simplify;
 pub mod spans;

@@ -406,9 +406,8 @@ mod linux {
     #[cfg(test)]
     mod tests {
         use super::*;
-        use crate::Error;
-        use crate::end::catch_end;
         use crate::memory::{LIMIT, Usage, limit, release, set_limit, usage};
+        use crate::{Error, catch_end};
         use std::panic::{AssertUnwindSafe, catch_unwind};
         use std::sync::Mutex;
         use std::sync::atomic::Ordering;

@@ -6,7 +6,7 @@
 use super::mpi;
 use crate::spans::place_unit;
 use farfel_lang::callgraph::references;
-use farfel_lang::ir::{Name, ProcedureDirective, Program, Unit};
+use farfel_lang::ir::{Name, ProcedureDirective, Program, StorageClass, Symbol, Unit};
 use farfel_lang::resolve::resolve;
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use farfel_lang::{Sources, Span};
@@ -103,6 +103,14 @@ fn read(
 /// Whether a procedure is one of the run-time library for MPI, which is not Fortran.
 pub fn is_of_runtime(name: &str) -> bool {
     name.starts_with(mpi::PREFIX)
+}
+
+/// What the names of procedures of the run-time library for states in files begin with.
+pub const CHECKPOINT_PREFIX: &str = "FARFEL_CHECKPOINT_";
+
+/// Whether a procedure is one of the run-time library for states in files, which is C.
+pub fn writes_checkpoints(symbol: &Symbol) -> bool {
+    symbol.storage_class == StorageClass::Global && symbol.name.starts_with(CHECKPOINT_PREFIX)
 }
 
 /// Returns the bundled unit with this name.

@@ -24,6 +24,7 @@ use super::sweep::Sweeper;
 use super::sweep_data::StateVariable;
 use super::tape::TapeKind;
 use super::unit_builder::UnitBuilder;
+use crate::custom_rules::bundled::CHECKPOINT_PREFIX;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -31,9 +32,6 @@ use farfel_lang::ir::build::{binary, difference};
 use farfel_lang::ir::{
     Attribute, BinOp, Block, Class, Expr, ExprKind, Stmt, StorageClass, SymId, Symbol, Type,
 };
-
-/// The prefix of the procedures of the run-time library.
-pub const PREFIX: &str = "FARFEL_CHECKPOINT_";
 
 /// The number of the file with the values at the end of the loop.
 const FINAL: i64 = 0;
@@ -185,7 +183,7 @@ impl DiskVars {
 
     /// A call of the run-time library for this sweep.
     pub fn call(&self, builder: &mut UnitBuilder, name: &str, args: Vec<Expr>, span: Span) -> Stmt {
-        let name = format!("{PREFIX}{name}");
+        let name = format!("{CHECKPOINT_PREFIX}{name}");
         let callee = builder.procedure(&name.as_str().into(), Class::Subroutine, None);
         let mut all = vec![Expr::var(self.handle, span)];
         all.extend(args);
@@ -336,9 +334,4 @@ impl DiskVars {
         let read = self.read(builder, number, &members.cotangents, span);
         [out, read]
     }
-}
-
-/// Whether a symbol is a procedure of the run-time library.
-pub(crate) fn is_of_runtime(symbol: &Symbol) -> bool {
-    symbol.storage_class == StorageClass::Global && symbol.name.starts_with(PREFIX)
 }

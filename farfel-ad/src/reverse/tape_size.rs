@@ -424,7 +424,7 @@ impl Counter<'_> {
         let name = &self.unit().symbols[callee].name;
         let parts = &self.engine.parts;
         let Some(part) = parts.iter().position(|p| p.forward_name == *name) else {
-            if super::disk::is_of_runtime(&self.unit().symbols[callee]) {
+            if crate::custom_rules::bundled::writes_checkpoints(&self.unit().symbols[callee]) {
                 return Some(());
             }
             let tape = |a: &Expr| a.base().is_some() && a.base() == self.values;

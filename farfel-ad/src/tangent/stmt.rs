@@ -507,7 +507,7 @@ impl Generator<'_> {
                 ),
             )
             .help(self.how_to_give(callee))
-        } else if crate::reverse::disk::is_of_runtime(s) {
+        } else if crate::custom_rules::bundled::writes_checkpoints(s) {
             Diagnostic::error(
                 &rules::AD_LOOP,
                 span,
