@@ -141,6 +141,23 @@ pub fn fixed(lines: &str) -> String {
         .collect()
 }
 
+/// Returns the bindings in the OUT_DIR of a build, with the files that they include.
+///
+/// # Panics
+///
+/// If a file cannot be read.
+pub fn bindings_in(out: &Path) -> String {
+    let text = fs::read_to_string(out.join("farfel_bindings.rs")).unwrap();
+    let included = |line: &str| {
+        let file = line.strip_prefix("include!(\"")?.strip_suffix("\");")?;
+        Some(fs::read_to_string(out.join(file)).unwrap())
+    };
+    let lines = text
+        .lines()
+        .map(|l| included(l).unwrap_or_else(|| format!("{l}\n")));
+    lines.collect()
+}
+
 /// Returns all files below `dir`, except those of git and cargo, sorted.
 ///
 /// # Panics

@@ -995,7 +995,7 @@ fn source_and_derivatives_side_by_side() {
     assert_eq!(
         sine,
         [
-            "primal U = SIN(B)",
+            // Only the derivative of the block is called.
             "tangent U_G1 = COS(B)*B_G1",
             "tangent U = SIN(B)"
         ]

@@ -1,7 +1,7 @@
 //! Functions that safe Rust can call stay within the arrays that they get and those that they own, and end
 //! with an error or a panic if they are called wrongly.
 
-use farfel_tests::{command, farfel, repository, sandbox, shared_target, write};
+use farfel_tests::{bindings_in, command, farfel, repository, sandbox, shared_target, write};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,11 +43,12 @@ fn unsafe_functions() -> String {
                 .to_string_lossy()
                 .starts_with("wrong-calls-")
         })
-        .map(|p| p.join("out/farfel_bindings.rs"))
-        .filter(|p| p.is_file() && !p.to_string_lossy().contains("wrong-calls-state"))
+        .map(|p| p.join("out"))
+        .filter(|p| !p.to_string_lossy().contains("wrong-calls-state"))
+        .filter(|p| p.join("farfel_bindings.rs").is_file())
         .max_by_key(|p| fs::metadata(p).unwrap().modified().unwrap())
         .unwrap();
-    let text = fs::read_to_string(bindings).unwrap();
+    let text = bindings_in(&bindings);
     // A short function and the one behind it have the same reason.
     let mut found = BTreeSet::new();
     for part in text.split("exposed! {").skip(1) {

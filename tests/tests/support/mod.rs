@@ -119,7 +119,7 @@ impl Project {
 impl Project {
     /// Returns the bindings that the last build generated.
     pub fn bindings(&self) -> String {
-        fs::read_to_string(self.out().join("farfel_bindings.rs")).unwrap()
+        farfel_tests::bindings_in(&self.out())
     }
 
     /// Returns OUT_DIR of the last build.
