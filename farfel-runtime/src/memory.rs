@@ -406,8 +406,7 @@ mod linux {
     #[cfg(test)]
     mod tests {
         use super::*;
-        use crate::memory::{LIMIT, Usage, limit, release, set_limit, usage};
-        use crate::{Error, catch_end};
+        use crate::memory::{LIMIT, Usage, lent, limit, release, set_limit, take_back, usage};
         use std::panic::{AssertUnwindSafe, catch_unwind};
         use std::sync::Mutex;
         use std::sync::atomic::Ordering;
@@ -498,32 +497,30 @@ mod linux {
             });
         }
 
+        /// What [`catch_end`](crate::catch_end) does with memory.
+        fn call(body: impl FnOnce()) -> std::thread::Result<()> {
+            let before = lent();
+            catch_unwind(AssertUnwindSafe(body)).inspect_err(|_| take_back(before))
+        }
+
+        fn abandon() -> ! {
+            std::panic::resume_unwind(Box::new(1))
+        }
+
         #[test]
         fn abandoned_calls_leave_their_memory() {
             in_thread(|| {
                 let outer = farfel_malloc_v1(MB);
                 for _ in 0..10 {
-                    let ended: Result<(), Error> = catch_end(|| {
+                    let ended = call(|| {
                         farfel_malloc_v1(2 * MB);
-                        // A panic within a call within the call.
-                        let inner = catch_unwind(AssertUnwindSafe(|| {
-                            catch_end(|| {
-                                farfel_malloc_v1(3 * MB);
-                                std::panic::resume_unwind(Box::new(1));
-                            })
-                        }));
+                        let inner = call(|| {
+                            farfel_malloc_v1(3 * MB);
+                            abandon();
+                        });
                         assert!(inner.is_err());
                         assert_eq!(usage().in_use, 3 * MB);
-                        unsafe {
-                            crate::end::farfel_end_v1_(
-                                &1,
-                                &0,
-                                b"".as_ptr(),
-                                b"a.f:1".as_ptr(),
-                                0,
-                                5,
-                            )
-                        }
+                        abandon();
                     });
                     assert!(ended.is_err());
                     assert_eq!(usage().in_use, MB);
@@ -533,12 +530,11 @@ mod linux {
                 free(outer);
                 // What outlives calls is not taken from them.
                 let mut outlives = std::ptr::null_mut();
-                let _ = catch_unwind(AssertUnwindSafe(|| {
-                    catch_end(|| {
-                        outlives = farfel_malloc_outliving_v1(8 * MB);
-                        std::panic::resume_unwind(Box::new(1));
-                    })
-                }));
+                let ended = call(|| {
+                    outlives = farfel_malloc_outliving_v1(8 * MB);
+                    abandon();
+                });
+                assert!(ended.is_err());
                 assert_ne!(farfel_malloc_v1(8 * MB), outlives);
                 free(outlives);
                 assert_eq!(farfel_malloc_v1(8 * MB), outlives);
