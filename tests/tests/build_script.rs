@@ -186,9 +186,13 @@ fn excluded_files_and_linked_libraries() {
     .file("src/old/broken.f", "      CALL (\n")
     .file(
         "main.f",
-        "      I = 1\n      CALL FAR(I)\n      IF (I .NE. 7) STOP 1\n      END\n",
+        "      COMMON /SHARED/ K\n      K = 2\n      CALL FAR(I)\n      IF (I .NE. 7) STOP 1\n      \
+         IF (K .NE. 9) STOP 2\n      END\n",
     )
-    .file("far.f", "      SUBROUTINE FAR(I)\n      I = 7\n      END\n");
+    .file(
+        "far.f",
+        "      SUBROUTINE FAR(I)\n      COMMON /SHARED/ K\n      I = 5 + K\n      K = 9\n      END\n",
+    );
     let said = left(&p);
     assert_eq!(said.code, Some(0), "{said:?}");
     let at = |line: &str| said.directives.iter().position(|d| d == line);
@@ -226,6 +230,7 @@ fn excluded_files_and_linked_libraries() {
     assert_eq!(without.status.code(), Some(1));
     let said = String::from_utf8(without.stderr).unwrap();
     assert!(said.contains("no file defines FAR;"), "{said}");
+    // The program and the library share their COMMON block.
     let with = run("[package.metadata.farfel]\nlink = ['faraway']\n");
     assert_eq!(with.status.code(), Some(0), "{with:?}");
     // A missing library.
