@@ -219,6 +219,9 @@ fn sections_at(unit: &mut Unit, block: &Block, at: usize) -> Option<(usize, Stmt
         end += 1;
     }
     parts.retain(|p| p.iter().any(|s| !matches!(s.kind, StmtKind::Comment(_))));
+    if parts.is_empty() {
+        return None;
+    }
     let name = unit.symbols.unused("SECTIO", &|_| false);
     let mut symbol = Symbol::variable(name, Type::INTEGER, span);
     symbol.typed = true;

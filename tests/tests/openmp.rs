@@ -157,6 +157,8 @@ fn what_is_not_parallel_in_derivatives() {
     let mut all = String::new();
     let cases = [
         "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL\nA = A + X(I)\n!$OMP END CRITICAL\nZ(I) = X(I)*A\nEND DO",
+        "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL\nA = A + OMP_GET_NUM_THREADS()\n!$OMP END CRITICAL\nEND DO",
+        "!$OMP PARALLEL SECTIONS\n!$OMP END PARALLEL SECTIONS\nZ(1) = X(1)*A",
         "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL (ONE)\nA = MAX(A, X(I))\n!$OMP END CRITICAL (ONE)\nEND DO",
         "T = 1\n!$OMP PARALLEL DO REDUCTION(*:T)\nDO I = 1, N\nT = T*X(I)\nEND DO\nZ(1) = T",
         "!$OMP PARALLEL DO\nDO I = 1, N\nT = X(I)\nZ(I) = T*A\nEND DO",
@@ -215,6 +217,72 @@ fn regions_that_are_divided() {
     let loops = derivatives.matches("C$OMP PARALLEL DO").count();
     assert_eq!(loops, 3 * 4, "{derivatives}");
     assert!(derivatives.contains("C$OMP ATOMIC"), "{derivatives}");
+}
+
+/// Derivatives of derivatives of regions: of their tangents in parallel, of their adjoints by one thread.
+#[test]
+fn derivatives_of_derivatives_of_regions() {
+    let dir = sandbox();
+    let mut outer = String::new();
+    for (name, begin, end) in [
+        ("FF", "ADF(TANGENT(A) = 1)", "END ADF(H = TANGENT(G(3)))"),
+        (
+            "RF",
+            "ADR(COTANGENT(G(3)) = 1)",
+            "END ADR(H = COTANGENT(A))",
+        ),
+    ] {
+        for inner in ["FWD", "REV"] {
+            outer += &fixed(&format!(
+                "{begin}\nCALL {inner}(N, X, A, G)\n{end}\nPRINT '(A, 2ES24.15)', '{name} {inner}', G(3), H\n"
+            ));
+        }
+    }
+    let wrapper = |inner: &str, open: &str, close: &str| {
+        fixed(&format!(
+            "SUBROUTINE {inner}(N, X, A, G)\nINTEGER N, I\nDOUBLE PRECISION X(N), A, G(N), Y\n{open}\n\
+             CALL F(N, X, A, Y)\n{close}\nEND\n"
+        ))
+    };
+    let (_, f) = REGIONS.split_once("      SUBROUTINE F(").unwrap();
+    let text = fixed(
+        "PROGRAM SECOND\nINTEGER N, I\nPARAMETER (N = 40)\nDOUBLE PRECISION X(N), A, G(N), H\n\
+         DO I = 1, N\nX(I) = 0.3D0 + 0.01D0*I\nEND DO\nA = 0.7D0\n",
+    ) + &outer
+        + "      END\n"
+        + &wrapper(
+            "FWD",
+            "ADF(TANGENT(X(3)) = 1)",
+            "END ADF(G(3) = TANGENT(Y))",
+        )
+        + &wrapper(
+            "REV",
+            "ADR(Y)",
+            "END ADR((G(I) = COTANGENT(X(I)), I = 1, N))",
+        )
+        + "      SUBROUTINE F("
+        + f;
+    write(dir.path(), "loops.ff", text);
+    let (wanted, _) = run(dir.path(), "", &[]);
+    // All four are the same second derivative.
+    let second = |line: &str| {
+        line.split_whitespace()
+            .last()
+            .unwrap()
+            .parse::<f64>()
+            .unwrap()
+    };
+    let all: Vec<f64> = wanted.lines().map(second).collect();
+    assert_eq!(all.len(), 4, "{wanted}");
+    assert!(
+        all.iter()
+            .all(|h| (h - all[0]).abs() < 1e-12 * all[0].abs() && *h != 0.0),
+        "{wanted}"
+    );
+    for threads in ["1", "2"] {
+        let (found, _) = run(dir.path(), "-fopenmp", &[("OMP_NUM_THREADS", threads)]);
+        close(&found, &wanted, threads);
+    }
 }
 
 /// Loops whose derivatives are sequential have the same derivatives as without OpenMP.

@@ -289,11 +289,8 @@ impl Outliner<'_> {
                 };
                 walk_block_mut(&mut d.body, &mut { inner });
                 self.warnings.push(sequential(at, sections, &why));
-                if sections {
-                    out.extend(s.blocks_mut().into_iter().flat_map(|b| {
-                        let parts = b.iter_mut().flat_map(|s| s.blocks_mut());
-                        parts.flat_map(std::mem::take).collect::<Vec<_>>()
-                    }));
+                if let Some(parts) = sections.then(|| parts_of(d)).flatten() {
+                    out.extend(parts);
                     continue;
                 }
             }
@@ -458,6 +455,10 @@ impl Outliner<'_> {
     /// Adds the variables that a CRITICAL adds to. Nothing else may happen there.
     fn sums_in(&self, block: &Block, found: &mut BTreeSet<SymId>) -> Result<(), Reason> {
         for s in block {
+            // They may change something that CRITICAL protects.
+            if calls_procedures(self.unit, s) {
+                return Err("CRITICAL is about calls of procedures".to_owned());
+            }
             match &s.kind {
                 StmtKind::Assign(target, _) if sums::is_update(s) => found.extend(target.base()),
                 StmtKind::LogicalIf(_, inner) => {
@@ -465,9 +466,7 @@ impl Outliner<'_> {
                 }
                 StmtKind::Comment(c) if !openmp::is_directive(c) => {}
                 StmtKind::Continue => {}
-                StmtKind::Do(_) | StmtKind::If(_)
-                    if called(self.unit, std::slice::from_ref(s)).is_empty() =>
-                {
+                StmtKind::Do(_) | StmtKind::If(_) => {
                     for b in s.blocks() {
                         self.sums_in(b, found)?;
                     }
@@ -833,6 +832,37 @@ fn last_value([from, to]: [&Expr; 2], step: Option<&Expr>, known: Option<i64>) -
             )
         }
     }
+}
+
+/// Returns the statements of the sections that the iterations of a loop execute; nothing if they have become a call.
+fn parts_of(d: &mut Do) -> Option<Block> {
+    match d.body.as_mut_slice() {
+        [
+            Stmt {
+                kind: StmtKind::If(choice),
+                ..
+            },
+        ] if choice.otherwise.is_none() => {
+            let arms = choice.arms.iter_mut();
+            Some(arms.flat_map(|(_, part)| std::mem::take(part)).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a statement calls procedures other than intrinsic ones.
+fn calls_procedures(unit: &Unit, s: &Stmt) -> bool {
+    let mut found = false;
+    walk_block(std::slice::from_ref(s), &mut |s| {
+        found |= matches!(s.kind, StmtKind::Call(..));
+        s.for_each_own_expr(&mut |e| {
+            e.walk(&mut |e| {
+                found |= matches!(&e.kind, ExprKind::Call(f, _)
+                    if !matches!(unit.symbols[*f].class, Class::Intrinsic(_)));
+            });
+        });
+    });
+    found
 }
 
 fn is_comment(s: &Stmt, is: impl Fn(&str) -> bool) -> bool {
