@@ -19,15 +19,13 @@
 //! Source: P. Stumm and A. Walther, *MultiStage approaches for optimal offline checkpointing*, SIAM J. Sci. Comput.
 //! 31(3), 2009.
 
-use super::recompute::size;
+use super::recompute::{Unsaved, size};
 use super::sweep::Sweeper;
 use super::sweep_data::StateVariable;
-use super::tape::TapeKind;
 use super::unit_builder::UnitBuilder;
 use crate::custom_rules::bundled::CHECKPOINT_PREFIX;
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, difference};
 use farfel_lang::ir::{
     Attribute, BinOp, Block, Class, Expr, ExprKind, Stmt, StorageClass, SymId, Symbol, Type,
@@ -74,46 +72,13 @@ pub(super) struct DiskMembers {
 impl Sweeper<'_> {
     /// The variables at some locations, which have to be written to files: those with derivatives, or those without.
     fn filed_members(&mut self, locs: &Set, cotangents: bool, at: Span) -> Vec<StateVariable> {
-        let mut found = Vec::new();
-        for loc in locs.ones() {
-            let mut any = false;
-            for id in self.builder.unit.symbols.ids() {
-                let s = &self.builder.unit.symbols[id];
-                let here = s.is_variable()
-                    && self.builder.derivatives.contains(&id) == cotangents
-                    && self.space.loc(id) == loc;
-                let Some(ty) = s.ty.filter(|_| here) else {
-                    continue;
-                };
-                any = true;
-                match super::save::bounds(&mut self.builder, id, at) {
-                    Some(bounds) => found.push(StateVariable {
-                        var: id,
-                        kind: TapeKind::of(ty),
-                        bounds,
-                    }),
-                    None if self.trial == 0 => {
-                        let s = &self.builder.unit.symbols[id];
-                        let message = format!(
-                            "states of this loop cannot be written to files: {} is read or changed in it, and has {}",
-                            s.name,
-                            s.missing_bounds()
-                        );
-                        self.errors.push(
-                            Diagnostic::error(&rules::AD_LOOP, at, message)
-                                .related(s.span, "declared here")
-                                .help("declare the bounds of the array, or take `disk` out of the directive"),
-                        );
-                    }
-                    None => {}
-                }
-            }
-            if !any {
-                let why = "states of this loop cannot be written to files: what it calls uses a COMMON variable";
-                self.undeclared(loc, why, at);
-            }
-        }
-        found
+        let unsaved = Unsaved {
+            what: "states of this loop cannot be written to files",
+            why: "is read or changed in it",
+            common: "uses",
+            otherwise: ", or take `disk` out of the directive",
+        };
+        self.variables_at(locs, cotangents, &unsaved, at)
     }
 
     /// Determines the values in the files. `inputs`, `end` and `cotangents` are their locations.

@@ -48,6 +48,17 @@ pub(super) struct SavedStates {
     at: SymId,
 }
 
+/// The words of the message that a variable cannot be saved.
+pub(super) struct Unsaved {
+    pub what: &'static str,
+    /// What the loop does with the variable.
+    pub why: &'static str,
+    /// What a called subprogram does with a COMMON variable.
+    pub common: &'static str,
+    /// What can be done other than to declare its bounds.
+    pub otherwise: &'static str,
+}
+
 impl Sweeper<'_> {
     /// The locations that hold cotangents.
     pub(super) fn derivative_locs(&self) -> Set {
@@ -247,46 +258,66 @@ impl Sweeper<'_> {
 
     /// The variables at some locations, to be saved.
     pub(super) fn members(&mut self, locs: &Set, span: Span) -> Vec<StateVariable> {
-        let mut members = Vec::new();
+        let unsaved = Unsaved {
+            what: "iterations of this loop cannot be carried out again",
+            why: "goes from one to the next",
+            common: "changes",
+            otherwise: "",
+        };
+        self.variables_at(locs, false, &unsaved, span)
+    }
+
+    /// The variables at some locations: those with derivatives, or those without.
+    pub(super) fn variables_at(
+        &mut self,
+        locs: &Set,
+        derivatives: bool,
+        unsaved: &Unsaved,
+        span: Span,
+    ) -> Vec<StateVariable> {
+        let Unsaved {
+            what,
+            why,
+            common,
+            otherwise,
+        } = unsaved;
+        let mut found = Vec::new();
         for loc in locs.ones() {
             let mut any = false;
             for id in self.builder.unit.symbols.ids() {
                 let s = &self.builder.unit.symbols[id];
                 let here = s.is_variable()
-                    && !self.builder.derivatives.contains(&id)
+                    && self.builder.derivatives.contains(&id) == derivatives
                     && self.space.loc(id) == loc;
                 let Some(ty) = s.ty.filter(|_| here) else {
                     continue;
                 };
                 any = true;
                 match save::bounds(&mut self.builder, id, span) {
-                    Some(bounds) => members.push(StateVariable {
+                    Some(bounds) => found.push(StateVariable {
                         var: id,
                         kind: TapeKind::of(ty),
                         bounds,
                     }),
                     None if self.trial == 0 => {
                         let s = &self.builder.unit.symbols[id];
-                        let message = format!(
-                            "iterations of this loop cannot be carried out again: {} goes from one to the next, and has {}",
-                            s.name,
-                            s.missing_bounds()
-                        );
+                        let message =
+                            format!("{what}: {} {why}, and has {}", s.name, s.missing_bounds());
                         self.errors.push(
                             Diagnostic::error(&rules::AD_LOOP, span, message)
                                 .related(s.span, "declared here")
-                                .help(format!("declare the bounds of {}", s.name)),
+                                .help(format!("declare the bounds of {}{otherwise}", s.name)),
                         );
                     }
                     None => {}
                 }
             }
             if !any {
-                let why = "iterations of this loop cannot be carried out again: what it calls changes a COMMON variable";
-                self.undeclared(loc, why, span);
+                let why = format!("{what}: what it calls {common} a COMMON variable");
+                self.undeclared(loc, &why, span);
             }
         }
-        members
+        found
     }
 
     /// Reports iterations that do something that must not be done twice.
