@@ -8,6 +8,7 @@ use farfel_ir::ir::{Name, Program, StorageClass, SymId, Unit};
 use farfel_lang::syntax::{Form, NoIncludes, parse};
 use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Returns a program, and whether it has errors.
 fn resolved(text: &str) -> (Program, bool) {
@@ -281,4 +282,46 @@ fn dummy_procedures_do_what_is_thought_of_them() {
         of(DummyAssumptions::Known(all)),
         (vec![a], vec![b], SideEffects::Nothing)
     );
+}
+
+/// The number of statements that were analysed.
+static ANALYSED: AtomicUsize = AtomicUsize::new(0);
+
+/// Each unit is analysed after the procedures that it calls, wherever they are in the program: the time is linear.
+#[test]
+fn units_without_recursion_are_analysed_once() {
+    const UNITS: usize = 50;
+    for callees_come_first in [true, false] {
+        let mut order: Vec<usize> = (0..UNITS).collect();
+        if callees_come_first {
+            order.reverse();
+        }
+        let units: Vec<String> = order
+            .into_iter()
+            .map(|i| {
+                let body = match i + 1 {
+                    UNITS => "X = 1".into(),
+                    next => format!("CALL S{next}(X)"),
+                };
+                format!("      SUBROUTINE S{i}(X)\n      {body}\n      END\n")
+            })
+            .collect();
+        let program = program(&units.concat());
+        let numbered: Vec<Numbered> = program.units.iter().map(Numbered).collect();
+        let locations = numbered.iter().map(|n| (n.0, n as &dyn Locations));
+        let units: Vec<_> = locations.collect();
+        ANALYSED.store(0, Ordering::Relaxed);
+        let effects = Effects::of(
+            &units,
+            EffectsOptions {
+                find_effects: |effects, unit, at, statement, touched| {
+                    ANALYSED.fetch_add(1, Ordering::Relaxed);
+                    effects.statement(unit, at, statement, touched);
+                },
+                ..EffectsOptions::default()
+            },
+        );
+        assert!(effects.get("S0").is_some_and(|e| e.assigned.contains(0)));
+        assert_eq!(ANALYSED.load(Ordering::Relaxed), UNITS);
+    }
 }

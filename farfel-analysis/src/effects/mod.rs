@@ -234,7 +234,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Analyses top-level units. This is fastest if callees come last.
+    /// Analyses top-level units.
     pub fn of(units: &[(&Unit, &dyn Locations)], options: EffectsOptions) -> Self {
         let EffectsOptions {
             commons,
@@ -256,9 +256,9 @@ impl Effects {
             dummies,
             reads,
         };
-        let mut open: Vec<usize> = (0..units.len()).collect();
-        let mut waiting = vec![true; units.len()];
         let callers = callers(units, &all.dummies);
+        let mut open = callees_last(units, &callers);
+        let mut waiting = vec![true; units.len()];
         while let Some(i) = open.pop() {
             waiting[i] = false;
             let (unit, locations) = units[i];
@@ -520,6 +520,48 @@ fn callers<'p>(
         }
     }
     callers
+}
+
+/// Returns all units, each after its callers unless they call each other: taken from the end, most are analysed
+/// only once.
+fn callees_last(
+    units: &[(&Unit, &dyn Locations)],
+    callers: &HashMap<&Name, Vec<usize>>,
+) -> Vec<usize> {
+    let callers_of: Vec<Vec<usize>> = units
+        .iter()
+        .map(|(unit, _)| {
+            let names = unit.entry_points().map(|e| e.name);
+            names
+                .filter_map(|n| callers.get(n))
+                .flatten()
+                .copied()
+                .collect()
+        })
+        .collect();
+    let mut order = Vec::new();
+    let mut reached = vec![false; units.len()];
+    for first in 0..units.len() {
+        // Depth first; a unit is added after all of its callers.
+        let mut path = Vec::new();
+        if !std::mem::replace(&mut reached[first], true) {
+            path.push((first, callers_of[first].iter()));
+        }
+        while let Some((unit, remaining)) = path.last_mut() {
+            match remaining.next() {
+                Some(&caller) => {
+                    if !std::mem::replace(&mut reached[caller], true) {
+                        path.push((caller, callers_of[caller].iter()));
+                    }
+                }
+                None => {
+                    order.push(*unit);
+                    path.pop();
+                }
+            }
+        }
+    }
+    order
 }
 
 /// Calls `f` with the name of every procedure that a unit, or one nested in it, refers to.
