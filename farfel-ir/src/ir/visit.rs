@@ -101,7 +101,7 @@ impl Expr {
     }
 
     /// Returns the direct operands, mutable.
-    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+    pub fn children_mut(&mut self) -> SmallVec<[&mut Expr; 2]> {
         match &mut self.kind {
             ExprKind::Int(_)
             | ExprKind::Real(_)
@@ -112,8 +112,8 @@ impl Expr {
             | ExprKind::Var(_)
             | ExprKind::Closure(..)
             | ExprKind::AltReturn(_)
-            | ExprKind::Star => Vec::new(),
-            ExprKind::Complex(p) => vec![&mut p.0, &mut p.1],
+            | ExprKind::Star => SmallVec::new(),
+            ExprKind::Complex(p) => smallvec![&mut p.0, &mut p.1],
             ExprKind::Apply(_, a) | ExprKind::Element(_, a) | ExprKind::Call(_, a) => {
                 a.iter_mut().collect()
             }
@@ -131,8 +131,8 @@ impl Expr {
             | ExprKind::Paren(a)
             | ExprKind::Kind(a, _)
             | ExprKind::Percent(_, a)
-            | ExprKind::Keyword(_, a) => vec![a],
-            ExprKind::Binary(_, a, b) => vec![a, b],
+            | ExprKind::Keyword(_, a) => smallvec![&mut **a],
+            ExprKind::Binary(_, a, b) => smallvec![&mut **a, &mut **b],
             ExprKind::Array(a) => a.length.iter_mut().chain(&mut a.items).collect(),
             ExprKind::ImpliedDo(d) => d
                 .items
@@ -258,13 +258,13 @@ impl AdItem {
 
 impl IfBlock {
     /// Returns the blocks of all arms, in order.
-    pub fn blocks(&self) -> Vec<&Block> {
+    pub fn blocks(&self) -> SmallVec<[&Block; 4]> {
         let arms = self.arms.iter().map(|(_, b)| b);
         arms.chain(self.otherwise.as_ref()).collect()
     }
 
     /// Returns the blocks of all arms, mutable.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+    pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 4]> {
         let arms = self.arms.iter_mut().map(|(_, b)| b);
         arms.chain(self.otherwise.as_mut()).collect()
     }
@@ -272,30 +272,30 @@ impl IfBlock {
 
 impl Stmt {
     /// Returns the blocks directly inside the statement.
-    pub fn blocks(&self) -> Vec<&Block> {
+    pub fn blocks(&self) -> SmallVec<[&Block; 4]> {
         match &self.kind {
             StmtKind::If(b) => b.blocks(),
             StmtKind::Where(w) => w.block.blocks(),
             StmtKind::Select(s) => std::iter::once(&s.comments)
                 .chain(s.cases.iter().map(|c| &c.body))
                 .collect(),
-            StmtKind::Do(d) => vec![&d.body],
-            StmtKind::Ad(a) => vec![&a.body],
-            _ => Vec::new(),
+            StmtKind::Do(d) => smallvec![&d.body],
+            StmtKind::Ad(a) => smallvec![&a.body],
+            _ => SmallVec::new(),
         }
     }
 
     /// Returns the blocks directly inside the statement, mutable.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+    pub fn blocks_mut(&mut self) -> SmallVec<[&mut Block; 4]> {
         match &mut self.kind {
             StmtKind::If(b) => b.blocks_mut(),
             StmtKind::Where(w) => w.block.blocks_mut(),
             StmtKind::Select(s) => std::iter::once(&mut s.comments)
                 .chain(s.cases.iter_mut().map(|c| &mut c.body))
                 .collect(),
-            StmtKind::Do(d) => vec![&mut d.body],
-            StmtKind::Ad(a) => vec![&mut a.body],
-            _ => Vec::new(),
+            StmtKind::Do(d) => smallvec![&mut d.body],
+            StmtKind::Ad(a) => smallvec![&mut a.body],
+            _ => SmallVec::new(),
         }
     }
 
