@@ -25,8 +25,8 @@ use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::build::paren;
 use farfel_lang::ir::{
-    BinOp, Block, Do, DoControl, Expr, ExprKind, Name, Parallel, Program, Reduction, Stmt,
-    StmtKind, StorageClass, SymId, Unit, walk_block, walk_block_mut,
+    BinOp, Block, Do, DoControl, Expr, ExprKind, Name, Parallel, Program, Reduction, SpecKind,
+    Stmt, StmtKind, StorageClass, SymId, Unit, walk_block, walk_block_mut,
 };
 use farfel_lang::openmp;
 use farfel_lang::print::print_expr;
@@ -78,6 +78,28 @@ pub(crate) fn iterations(program: &Program) -> HashSet<Name> {
     found
 }
 
+/// Whether a unit has parallel loops.
+pub(crate) fn has_loops(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
+    });
+    found
+}
+
+/// Gives each thread its own of the variables that remember the sizes of growing tapes.
+pub(crate) fn own_tape_sizes(unit: &mut Unit) {
+    let kept: Vec<Name> = (unit.symbols.iter())
+        .filter(|(_, s)| s.tape && s.saved && s.storage_class == StorageClass::Local)
+        .map(|(_, s)| s.name.clone())
+        .collect();
+    let span = unit.span;
+    for name in kept {
+        let text = format!("$OMP THREADPRIVATE({name})");
+        unit.add_spec(SpecKind::Comment(text.into()), span);
+    }
+}
+
 /// Decides what the parallel loops of generated units need, and adds it. `primal` is the program that
 /// they are the derivatives of, in the form from which they were made.
 pub(crate) fn settle(
@@ -85,14 +107,23 @@ pub(crate) fn settle(
     primal: &Program,
     warnings: &mut Vec<Diagnostic>,
 ) {
-    let has_loops = |u: &DerivativeUnit| {
-        let mut found = false;
-        walk_block(&u.unit.body, &mut |s| {
-            found |= matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
-        });
-        found
+    let mut blocks = openmp::thread_private_blocks(&primal.units);
+    let block_of = |u: &DerivativeUnit, s: SymId| match &u.unit.symbols[s].storage_class {
+        StorageClass::Common(block) => Some(block.clone()),
+        _ => None,
     };
-    if !units.iter().any(has_loops) {
+    if !blocks.is_empty() {
+        // The derivatives of what threads have of their own are their own, too.
+        for u in units.iter() {
+            for (d, p) in u.primals {
+                if block_of(u, *p).is_some_and(|b| blocks.contains(&b)) {
+                    blocks.extend(block_of(u, *d));
+                }
+            }
+        }
+        openmp::spread_thread_private(units.iter_mut().map(|u| &mut *u.unit), &blocks);
+    }
+    if !units.iter().any(|u| has_loops(u.unit)) {
         return;
     }
     let index: HashMap<Name, usize> = (units.iter().enumerate())
@@ -436,6 +467,9 @@ impl Iteration<'_, '_, '_> {
         let body = &self.callee.unit.body;
         for v in self.shared() {
             let Some(actual) = v.actual else { continue };
+            if self.callee.unit.is_thread_private(v.own) {
+                continue;
+            }
             if self.clauses.atomic.contains(&actual) {
                 decision.in_callee.insert(v.own);
             }
@@ -503,6 +537,10 @@ impl Iteration<'_, '_, '_> {
             .collect();
         for v in self.shared() {
             if !self.assigned.contains(&v.own) {
+                continue;
+            }
+            if callee.is_thread_private(v.own) {
+                own.insert(v.own);
                 continue;
             }
             let is_derivative = self.is_derivative(&v);
@@ -667,6 +705,9 @@ impl Iteration<'_, '_, '_> {
             }
             for s in self.program.assigned_in(u, &mut Vec::new()) {
                 let symbol = &u.symbols[s];
+                if u.is_thread_private(s) {
+                    continue;
+                }
                 if matches!(symbol.storage_class, StorageClass::Common(_)) {
                     return Err(format!("{} changes {} in COMMON", u.name, symbol.name));
                 }

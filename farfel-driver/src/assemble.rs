@@ -36,6 +36,7 @@ use farfel_lang::ir::{
     Arg, Class, Expr, ExprKind, Name, Origin, Program, SaveItem, Spec, SpecKind, StorageClass,
     SymId, Symbol, Type, Unit, UnitKind,
 };
+use farfel_lang::openmp;
 use farfel_lang::print::{Options, print_program, print_unit};
 use farfel_lang::types::type_of;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -245,9 +246,15 @@ fn rename_commons(unit: &mut Unit, names: &Names, by_name: &BTreeSet<Name>) {
         }
         *name = names.common(name);
     };
+    openmp::rename_blocks(unit, &|name| {
+        let mut name = name.clone();
+        rename(&mut name);
+        name
+    });
     for spec in &mut unit.specs {
         match &mut spec.kind {
             SpecKind::Common(blocks) => blocks.iter_mut().for_each(|(name, _)| rename(name)),
+            SpecKind::ThreadPrivate(blocks) => blocks.iter_mut().for_each(rename),
             SpecKind::Save(items) => {
                 for item in items {
                     if let SaveItem::Common(name) = item {

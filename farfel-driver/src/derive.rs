@@ -918,6 +918,7 @@ fn strip(unit: &mut Unit, name: &Name) {
         | SpecKind::Type(..)
         | SpecKind::Attribute(..)
         | SpecKind::Dimension(_)
+        | SpecKind::ThreadPrivate(_)
         | SpecKind::Intrinsic(_)
         | SpecKind::External(_)
         | SpecKind::Parameter(_)
@@ -933,6 +934,7 @@ fn strip(unit: &mut Unit, name: &Name) {
         | SpecKind::Format(..)
         | SpecKind::Include(_) => false,
     });
+    unit.without_undeclared_thread_private();
     compact(unit);
     if let Some(result) = unit.result {
         let of = unit.symbols[result].clone();

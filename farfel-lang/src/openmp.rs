@@ -9,13 +9,13 @@
 
 use crate::diagnostic::{Diagnostic, rules};
 use crate::ir::{
-    Attribute, BinOp, Block, Do, DoControl, Expr, ExprKind, LoopDirective, LoopDirectiveKind,
-    Parallel, Program, Reduction, Schedule, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol,
-    Type, Unit, for_each_symbol, walk_block, walk_block_mut,
+    Attribute, BinOp, Block, Do, DoControl, Expr, ExprKind, LoopDirective, LoopDirectiveKind, Name,
+    Parallel, Program, Reduction, Schedule, Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId,
+    Symbol, Type, Unit, for_each_symbol, walk_block, walk_block_mut,
 };
 use crate::source::{Sources, Span};
 use crate::syntax::{Form, NoIncludes, parse};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Returns the words of a directive of OpenMP in a comment, in upper case.
 fn words(comment: &str) -> Option<String> {
@@ -64,9 +64,9 @@ pub fn read(program: &mut Program) -> Vec<Diagnostic> {
 
 fn read_unit(unit: &mut Unit, warnings: &mut Vec<Diagnostic>) {
     take_from_declarations(unit);
+    take_thread_private(unit);
     let reader = Reader {
         unit,
-        thread_private: thread_private(unit),
         divides: false,
     };
     let mut body = unit.body.clone();
@@ -136,37 +136,138 @@ fn take_from_declarations(unit: &mut Unit) {
     unit.number();
 }
 
-/// The variables of which each thread has its own by THREADPRIVATE.
-pub fn thread_private(unit: &Unit) -> HashSet<SymId> {
-    let mut found = HashSet::new();
+/// Makes `!$OMP THREADPRIVATE` about COMMON blocks part of the declarations. What it says about other
+/// variables stays a comment.
+fn take_thread_private(unit: &mut Unit) {
+    let blocks_of = |text: &str| -> Option<Vec<Name>> {
+        let list = words(text)?;
+        let list = strip_words(&list, &["THREADPRIVATE"])?.trim();
+        let list = list.strip_prefix('(')?.strip_suffix(')')?;
+        let block = |item: &str| {
+            let name = item.trim().strip_prefix('/')?.strip_suffix('/')?;
+            Some(Name::from(name.trim()))
+        };
+        list.split(',').map(block).collect()
+    };
+    let mut found: Vec<(Name, Span)> = Vec::new();
+    let mut take = |text: &str, span: Span| {
+        let blocks = blocks_of(text);
+        let is_one = blocks.is_some();
+        found.extend(blocks.into_iter().flatten().map(|b| (b, span)));
+        is_one
+    };
+    unit.specs.retain(|s| match &s.kind {
+        SpecKind::Comment(text) => !take(text, s.span),
+        _ => true,
+    });
+    // Comments before the first statement may be among the statements.
+    unit.body.retain(|s| match &s.kind {
+        StmtKind::Comment(text) => !take(text, s.span),
+        _ => true,
+    });
+    for (block, span) in found {
+        declare_thread_private(unit, block, span);
+    }
+}
+
+/// Declares after a COMMON block of a unit that each thread has its own.
+fn declare_thread_private(unit: &mut Unit, block: Name, span: Span) {
+    let declares = |s: &Spec| match &s.kind {
+        SpecKind::Common(blocks) => blocks.iter().any(|(b, _)| *b == block),
+        _ => false,
+    };
+    // The compiler reports a block that does not exist.
+    let at = unit.specs.iter().rposition(declares);
+    let at = at.map_or(unit.specs.len(), |at| at + 1);
+    let kind = SpecKind::ThreadPrivate(vec![block]);
+    unit.specs.insert(at, Spec { kind, span });
+}
+
+/// Makes THREADPRIVATE blocks what they are in every unit that declares them.
+pub fn spread_thread_private<'u>(
+    units: impl IntoIterator<Item = &'u mut Unit>,
+    blocks: &BTreeSet<Name>,
+) {
+    if blocks.is_empty() {
+        return;
+    }
+    for unit in units {
+        unit.without_undeclared_thread_private();
+        let known: Vec<&Name> = unit.thread_private().collect();
+        let mut missing: BTreeSet<Name> = BTreeSet::new();
+        for s in &unit.specs {
+            if let SpecKind::Common(list) = &s.kind {
+                let new = list.iter().map(|(b, _)| b);
+                missing.extend(
+                    new.filter(|b| blocks.contains(*b) && !known.contains(b))
+                        .cloned(),
+                );
+            }
+        }
+        let span = unit.span;
+        for block in missing {
+            declare_thread_private(unit, block, span);
+        }
+        spread_thread_private(&mut unit.nested, blocks);
+    }
+}
+
+/// The COMMON blocks of a program of which each thread has its own.
+pub fn thread_private_blocks(units: &[Unit]) -> BTreeSet<Name> {
+    let mut found = BTreeSet::new();
+    for u in units {
+        found.extend(u.thread_private().cloned());
+        found.extend(thread_private_blocks(&u.nested));
+    }
+    found
+}
+
+/// The variables outside of COMMON of which each thread has its own by THREADPRIVATE.
+pub fn thread_private_saved(unit: &Unit) -> BTreeSet<SymId> {
+    let mut found = BTreeSet::new();
     let specs = unit.specs.iter().filter_map(|s| match &s.kind {
         SpecKind::Comment(text) => Some(text),
         _ => None,
     });
-    // Comments before the first statement may be among the statements.
     let stmts = unit.body.iter().filter_map(|s| match &s.kind {
         StmtKind::Comment(text) => Some(text),
         _ => None,
     });
     for text in specs.chain(stmts) {
-        let Some(list) =
-            words(text).and_then(|w| Some(w.strip_prefix("THREADPRIVATE")?.to_owned()))
-        else {
+        let Some(list) = words(text) else { continue };
+        let Some(list) = strip_words(&list, &["THREADPRIVATE"]) else {
             continue;
         };
         let items = list.trim().trim_start_matches('(').trim_end_matches(')');
-        for item in items.split(',').map(str::trim) {
-            match item.strip_prefix('/').and_then(|i| i.strip_suffix('/')) {
-                Some(block) => found.extend(unit.symbols.iter().filter_map(|(id, s)| {
-                    let own =
-                        matches!(&s.storage_class, StorageClass::Common(b) if *b == *block.trim());
-                    own.then_some(id)
-                })),
-                None => found.extend(unit.symbols.find(item)),
-            }
-        }
+        found.extend(items.split(',').filter_map(|i| unit.symbols.find(i.trim())));
     }
     found
+}
+
+/// Renames the COMMON blocks that a unit declares in its directives that are comments.
+pub fn rename_blocks(unit: &mut Unit, new_name: &dyn Fn(&Name) -> Name) {
+    let mut blocks: BTreeSet<Name> = BTreeSet::new();
+    for s in &unit.specs {
+        if let SpecKind::Common(list) = &s.kind {
+            blocks.extend(list.iter().map(|(b, _)| b.clone()));
+        }
+    }
+    walk_block_mut(&mut unit.body, &mut |s| {
+        let StmtKind::Comment(c) = &mut s.kind else {
+            return;
+        };
+        if !c.text.contains('/') || !is_directive(&c.text) {
+            return;
+        }
+        let parts = c.text.split('/').map(|part| {
+            let name = Name::from(part.trim().to_ascii_uppercase().as_str());
+            match blocks.contains(&name) {
+                true => new_name(&name).to_string(),
+                false => part.to_owned(),
+            }
+        });
+        c.text = parts.collect::<Vec<_>>().join("/");
+    });
 }
 
 /// Makes loops of all regions of which a derivative can be parallel: those that [`read`] makes; the
@@ -176,7 +277,6 @@ pub fn thread_private(unit: &Unit) -> HashSet<SymId> {
 pub fn divide_regions(unit: &mut Unit) {
     let reader = Reader {
         unit,
-        thread_private: thread_private(unit),
         divides: true,
     };
     let mut body = unit.body.clone();
@@ -245,7 +345,6 @@ fn sections_at(unit: &mut Unit, block: &Block, at: usize) -> Option<(usize, Stmt
     };
     let reader = Reader {
         unit,
-        thread_private: thread_private(unit),
         divides: true,
     };
     let mut parallel = reader.parallel(d, &clauses)?;
@@ -265,7 +364,6 @@ fn sections_at(unit: &mut Unit, block: &Block, at: usize) -> Option<(usize, Stmt
 
 struct Reader<'a> {
     unit: &'a Unit,
-    thread_private: HashSet<SymId>,
     /// Whether regions may have other parts than loops.
     divides: bool,
 }
@@ -397,7 +495,7 @@ impl Reader<'_> {
         let symbols = &self.unit.symbols;
         // These would be those of the thread before the region.
         plain &= !used.iter().any(|s| symbols[*s].name.starts_with("OMP_"));
-        plain &= used.is_disjoint(&self.thread_private);
+        plain &= !used.iter().any(|s| self.unit.is_thread_private(*s));
         for (name, contents) in around {
             let contents = contents.as_deref();
             match name.as_str() {
@@ -511,16 +609,23 @@ impl Reader<'_> {
                 "FIRSTPRIVATE" => parallel.first_private.extend(self.variables(contents?)?),
                 "LASTPRIVATE" => parallel.last_private.extend(self.variables(contents?)?),
                 "SHARED" => parallel.shared.extend(self.variables(contents?)?),
+                "COPYIN" => parallel.copy_in.extend(self.copied_in(contents?)?),
                 "DEFAULT" => default = contents?.to_owned(),
                 "REDUCTION" => {
                     let (op, list) = contents?.split_once(':')?;
                     let op = match op.trim() {
-                        "+" => Reduction::Add,
+                        // OpenMP adds the parts of both.
+                        "+" | "-" => Reduction::Add,
                         "*" => Reduction::Multiply,
                         "MAX" => Reduction::Max,
                         "MIN" => Reduction::Min,
                         ".AND." => Reduction::And,
                         ".OR." => Reduction::Or,
+                        ".EQV." => Reduction::Eqv,
+                        ".NEQV." => Reduction::Neqv,
+                        "IAND" => Reduction::BitAnd,
+                        "IOR" => Reduction::BitOr,
+                        "IEOR" => Reduction::BitXor,
                         _ => return None,
                     };
                     let list = self.variables(list)?;
@@ -565,12 +670,14 @@ impl Reader<'_> {
         let mut all = counters.clone();
         for_each_symbol(&d.body, &mut |s| all.push(s));
         let mut seen = HashSet::new();
-        let mut ok = true;
         for s in all {
             if !seen.insert(s) || !unit.symbols[s].is_variable() {
                 continue;
             }
-            ok &= !self.thread_private.contains(&s);
+            if unit.is_thread_private(s) {
+                parallel.thread_private.push(s);
+                continue;
+            }
             let listed = [
                 parallel.shared.contains(&s),
                 parallel.private.contains(&s),
@@ -596,7 +703,24 @@ impl Reader<'_> {
             .copied()
             .collect();
         parallel.private.extend(unlisted);
-        ok.then_some(())
+        Some(())
+    }
+
+    /// The THREADPRIVATE variables in a list of variables and blocks.
+    fn copied_in(&self, list: &str) -> Option<Vec<SymId>> {
+        let mut found = Vec::new();
+        for item in list.split(',').map(str::trim) {
+            match item.strip_prefix('/').and_then(|i| i.strip_suffix('/')) {
+                Some(block) => found.extend(self.unit.symbols.iter().filter_map(|(id, s)| {
+                    let own =
+                        matches!(&s.storage_class, StorageClass::Common(b) if *b == *block.trim());
+                    own.then_some(id)
+                })),
+                None => found.extend(self.variables(item)?),
+            }
+        }
+        let own = found.iter().all(|s| self.unit.is_thread_private(*s));
+        (own && !found.is_empty()).then_some(found)
     }
 
     fn variables(&self, list: &str) -> Option<Vec<SymId>> {
@@ -744,6 +868,8 @@ fn clauses_of(text: &str) -> Option<Vec<Clause>> {
 /// parallel any more, and a warning says so.
 pub fn complete(program: &mut Program) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
+    let blocks = thread_private_blocks(&program.units);
+    spread_thread_private(&mut program.units, &blocks);
     for unit in &mut program.units {
         let mut total = vec![0usize; unit.symbols.len()];
         for_each_statement_symbol(&unit.body, &mut |s| total[s.0 as usize] += 1);
@@ -753,10 +879,15 @@ pub fn complete(program: &mut Program) -> Vec<Diagnostic> {
             let Some(parallel) = d.parallel() else { return };
             let mut inside = vec![0usize; symbols.len()];
             for_each_statement_symbol(&d.body, &mut |s| inside[s.0 as usize] += 1);
+            let own = |s: &SymId| match &symbols[*s].storage_class {
+                StorageClass::Common(block) => blocks.contains(block),
+                _ => false,
+            };
             let added: Vec<SymId> = symbols
                 .ids()
                 .filter(|s| {
-                    inside[s.0 as usize] > 0 && symbols[*s].is_variable() && !parallel.has(*s)
+                    let known = parallel.has(*s) || own(s);
+                    inside[s.0 as usize] > 0 && symbols[*s].is_variable() && !known
                 })
                 .collect();
             let var = match d.control {

@@ -434,10 +434,19 @@ fn rename(unit: &mut Unit, old: &Name, new: &Name) {
 }
 
 fn rename_common(unit: &mut Unit, old: &Name, new: &Name) {
+    crate::openmp::rename_blocks(unit, &|name| match name == old {
+        true => new.clone(),
+        false => name.clone(),
+    });
     for spec in &mut unit.specs {
         match &mut spec.kind {
             SpecKind::Common(blocks) => {
                 for (block, _) in blocks.iter_mut().filter(|(b, _)| b == old) {
+                    *block = new.clone();
+                }
+            }
+            SpecKind::ThreadPrivate(blocks) => {
+                for block in blocks.iter_mut().filter(|b| *b == old) {
                     *block = new.clone();
                 }
             }

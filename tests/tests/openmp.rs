@@ -1,11 +1,17 @@
 //! OpenMP: derivatives of parallel loops are parallel, and equal to the sequential ones.
 
+#![allow(clippy::print_stderr)] // says what was skipped
+
 use farfel_tests::{farfel, fixed, sandbox, write};
 use std::path::Path;
 use std::process::Output;
 
 const LOOPS: &str = include_str!("../openmp/loops.ff");
 const REGIONS: &str = include_str!("../openmp/regions.ff");
+const OWN_COMMONS: &str = include_str!("../openmp/own_commons.ff");
+const PRODUCTS: &str = include_str!("../openmp/products.ff");
+/// OpenMP with the threads of POSIX.
+const THREADS: &str = include_str!("../openmp/threads.c");
 
 /// Runs a program with some flags and environment variables. Returns its output and its messages.
 fn run(dir: &Path, flags: &str, variables: &[(&str, &str)]) -> (String, String) {
@@ -160,7 +166,7 @@ fn what_is_not_parallel_in_derivatives() {
         "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL\nA = A + OMP_GET_NUM_THREADS()\n!$OMP END CRITICAL\nEND DO",
         "!$OMP PARALLEL SECTIONS\n!$OMP END PARALLEL SECTIONS\nZ(1) = X(1)*A",
         "!$OMP PARALLEL DO PRIVATE(T)\nDO I = 1, N\n!$OMP CRITICAL (ONE)\nA = MAX(A, X(I))\n!$OMP END CRITICAL (ONE)\nEND DO",
-        "T = 1\n!$OMP PARALLEL DO REDUCTION(*:T)\nDO I = 1, N\nT = T*X(I)\nEND DO\nZ(1) = T",
+        "T = 1\n!$OMP PARALLEL DO REDUCTION(*:T)\nDO I = 1, N\nT = T*X(I)\nIF (T .GT. 9) T = X(I)\nEND DO\nZ(1) = T",
         "!$OMP PARALLEL DO\nDO I = 1, N\nT = X(I)\nZ(I) = T*A\nEND DO",
         "!$OMP PARALLEL\n!$OMP WORKSHARE\nZ(1) = A*X(1)\n!$OMP END WORKSHARE\n!$OMP END PARALLEL",
         "T = 2\n!$OMP PARALLEL PRIVATE(T)\n!$OMP SINGLE\nT = A*X(1)\nZ(1) = T\n!$OMP END SINGLE\n!$OMP END PARALLEL\nZ(2) = T*X(2)",
@@ -298,7 +304,7 @@ fn sequential_derivatives_of_parallel_loops() {
          P = 1\nBIG = 0\n",
     ) + "!$OMP PARALLEL DO REDUCTION(*:P) REDUCTION(MAX:BIG)\n"
         + &fixed(
-            "DO I = 1, N\nP = P*SIN(X(I))\nBIG = MAX(BIG, X(I)**2)\nEND DO\nS = 0\nDO I = 0, 10\nW(I) = X(1)*I\nEND DO\n",
+            "DO I = 1, N\nP = P*SIN(X(I))\nIF (P .GT. 9) BIG = MAX(BIG, P)\nBIG = MAX(BIG, X(I)**2)\nEND DO\nS = 0\nDO I = 0, 10\nW(I) = X(1)*I\nEND DO\n",
         )
         + "!$OMP PARALLEL DO PRIVATE(T)\n"
         + &fixed("DO I = 1, N\nT = X(I)**3\n")
@@ -328,15 +334,122 @@ fn sequential_derivatives_of_parallel_loops() {
     assert!(messages.contains("it assigns elements of W"), "{messages}");
 }
 
+/// Checks that derivatives are those of the sequential program, with several numbers of threads. Returns
+/// the expanded program.
+fn as_sequential(text: &str) -> String {
+    let dir = sandbox();
+    write(dir.path(), "loops.ff", text);
+    let (wanted, _) = run(dir.path(), "", &[]);
+    assert!(!wanted.contains("wrong"), "{wanted}");
+    for (threads, schedule) in [("1", "static"), ("2", "dynamic"), ("4", "static,3")] {
+        let variables = [("OMP_NUM_THREADS", threads), ("OMP_SCHEDULE", schedule)];
+        let (found, messages) = run(dir.path(), "-fopenmp", &variables);
+        assert!(!messages.contains("warning"), "{messages}");
+        close(&found, &wanted, threads);
+    }
+    expand(dir.path(), text).1
+}
+
 #[test]
-fn thread_private_variables_are_an_error() {
+fn commons_of_threads() {
+    let text = as_sequential(OWN_COMMONS);
+    let (_, derivatives) = text.split_once("C Tangent of").unwrap();
+    // The tangent, and both sweeps of the adjoint, of three loops.
+    let loops = derivatives.matches("C$OMP PARALLEL DO").count();
+    assert_eq!(loops, 3 * 3, "{derivatives}");
+    for block in ["WORK_G1", "COEFF_G1", "WORK_G2", "COEFF_G2"] {
+        let commons = derivatives.matches(&format!("COMMON /{block}/")).count();
+        let own = format!("C$OMP THREADPRIVATE(/{block}/)");
+        assert!(commons > 0, "{derivatives}");
+        assert_eq!(derivatives.matches(&own).count(), commons, "{derivatives}");
+    }
+}
+
+#[test]
+fn products_and_greatest_values() {
+    let text = as_sequential(PRODUCTS);
+    let (_, derivatives) = text.split_once("C Tangent of").unwrap();
+    let loops = derivatives.matches("C$OMP PARALLEL DO").count();
+    assert_eq!(loops, 3 * 3, "{derivatives}");
+}
+
+/// Variables of threads that are not in COMMON, and values that a thread has from before.
+#[test]
+fn thread_private_variables_without_derivatives() {
     let dir = sandbox();
     let text = adjoint(
-        "COMMON /C/ Q\nDOUBLE PRECISION Q\n!$OMP THREADPRIVATE(/C/)",
+        "SAVE Q\nDOUBLE PRECISION Q\n!$OMP THREADPRIVATE(Q)",
         "Q = A\nZ(1) = Q*X(1)",
     );
     let (ok, _, messages) = expand(dir.path(), &text);
-    assert!(!ok && messages.contains("Q is THREADPRIVATE"), "{messages}");
+    let message = "Q is THREADPRIVATE and not in COMMON";
+    assert!(!ok && messages.contains(message), "{messages}");
+    let declared = "COMMON /C/ Q, V(3)\nDOUBLE PRECISION Q, V\n!$OMP THREADPRIVATE(/C/)";
+    for (clause, statement, reason) in [
+        (
+            "",
+            "Z(I) = Q*X(I)",
+            "has a value from before, without COPYIN(/C/)",
+        ),
+        ("COPYIN(/C/)", "Q = Q*X(I)", "iterations read Q in /C/"),
+        ("", "V(2) = V(2) + X(I)", "iterations read V in /C/"),
+    ] {
+        let body = format!("Q = A\n!$OMP PARALLEL DO {clause}\nDO I = 1, N\n{statement}\nEND DO");
+        let (ok, _, messages) = expand(dir.path(), &adjoint(declared, &body));
+        assert!(ok && messages.contains(reason), "{messages}");
+    }
+}
+
+/// Compiles a Fortran program for ThreadSanitizer, and runs it with four threads. Returns what it prints;
+/// nothing if ThreadSanitizer does not work here.
+fn sanitized(dir: &Path, text: &str) -> Option<String> {
+    write(dir, "program.f", text);
+    write(dir, "threads.c", THREADS);
+    let mut compiler = std::process::Command::new("gfortran");
+    compiler.args([
+        "-g",
+        "-O1",
+        "-w",
+        "-fopenmp",
+        "-frecursive",
+        "-fsanitize=thread",
+    ]);
+    compiler.args(["program.f", "threads.c", "-o", "program"]);
+    if !compiler.current_dir(dir).output().ok()?.status.success() {
+        return None;
+    }
+    let mut program = std::process::Command::new(dir.join("program"));
+    program.env("OMP_NUM_THREADS", "4");
+    let Output { stdout, stderr, .. } = program.output().unwrap();
+    let all = String::from_utf8([stdout, stderr].concat()).unwrap();
+    // It cannot find its memory with some settings of the kernel.
+    (!all.contains("unexpected memory mapping")).then_some(all)
+}
+
+/// ThreadSanitizer finds no races in derivatives of loops, sections and regions; it does find those of an
+/// adjoint without ATOMIC.
+#[test]
+fn no_races() {
+    let dir = sandbox();
+    let race = "WARNING: ThreadSanitizer: data race";
+    for text in [LOOPS, REGIONS, OWN_COMMONS, PRODUCTS] {
+        let (_, expanded, _) = expand(dir.path(), text);
+        let Some(printed) = sanitized(dir.path(), &expanded) else {
+            assert!(std::env::var_os("FARFEL_TEST_TSAN").is_none());
+            eprintln!("skipped: ThreadSanitizer does not work here");
+            return;
+        };
+        assert!(!printed.contains(race), "{printed}");
+        assert!(!printed.contains("wrong"), "{printed}");
+        let lines = |t: &str| t.lines().count();
+        assert!(lines(&printed) > 10, "{printed}");
+    }
+    let (_, expanded, _) = expand(dir.path(), LOOPS);
+    let (program, derivatives) = expanded.split_once("C Tangent of").unwrap();
+    let without = derivatives.replace("C$OMP ATOMIC\n", "");
+    assert_ne!(without, derivatives);
+    let printed = sanitized(dir.path(), &format!("{program}C Tangent of{without}")).unwrap();
+    assert!(printed.contains(race), "{printed}");
 }
 
 /// Blocks in parallel loops: the variables that they add belong to iterations.

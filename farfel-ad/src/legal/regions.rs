@@ -49,22 +49,57 @@ pub(crate) fn without_allocations(program: &mut Program, suffix: &str) {
         if !allocates(unit) {
             continue;
         }
-        let changing = assigned.in_unit(unit);
-        let mut body = std::mem::take(&mut unit.body);
-        let mut maker = RegionOutliner {
-            unit,
-            changing,
-            suffix,
-            taken: &mut taken,
-            new: Vec::new(),
-        };
-        split_allocations(maker.unit, &mut body);
-        maker.block(&mut body, true);
-        let new = maker.new;
-        unit.body = body;
+        let new = outlined(unit, &assigned, suffix, &mut taken, None);
         // The new units may contain regions, too.
         program.units.extend(new);
     }
+}
+
+/// Outlines the regions of some arrays of a unit, one in another if they are nested.
+pub(super) fn outline(
+    program: &mut Program,
+    unit: usize,
+    suffix: &str,
+    taken: &mut HashSet<Name>,
+    arrays: &BTreeSet<SymId>,
+) {
+    let assigned = Assigned::of(program);
+    let mut next = program.units.len();
+    let mut at = unit;
+    // The new units have the same symbols.
+    while let Some(unit) = program.units.get_mut(at) {
+        let new = outlined(unit, &assigned, suffix, taken, Some(arrays));
+        program.units.extend(new);
+        at = next;
+        next += 1;
+    }
+}
+
+/// Outlines the regions of a unit, all or those of some arrays, and returns the new units.
+fn outlined(
+    unit: &mut Unit,
+    assigned: &Assigned,
+    suffix: &str,
+    taken: &mut HashSet<Name>,
+    only: Option<&BTreeSet<SymId>>,
+) -> Vec<Unit> {
+    let changing = assigned.in_unit(unit);
+    let mut body = std::mem::take(&mut unit.body);
+    let mut maker = RegionOutliner {
+        unit,
+        changing,
+        suffix,
+        taken,
+        only,
+        new: Vec::new(),
+    };
+    if only.is_none() {
+        split_allocations(maker.unit, &mut body);
+    }
+    maker.block(&mut body, true);
+    let new = maker.new;
+    unit.body = body;
+    new
 }
 
 /// Returns an ALLOCATE or DEALLOCATE of arrays that are not tapes.
@@ -121,6 +156,8 @@ struct RegionOutliner<'u> {
     changing: HashSet<SymId>,
     suffix: &'u str,
     taken: &'u mut HashSet<Name>,
+    /// The arrays that are outlined; nothing for all.
+    only: Option<&'u BTreeSet<SymId>>,
     new: Vec<Unit>,
 }
 
@@ -174,7 +211,11 @@ impl RegionOutliner<'_> {
     fn block(&mut self, block: &mut Block, whole: bool) {
         let mut i = 0;
         while i < block.len() {
-            let Some((array, false, _)) = block.get(i).and_then(single) else {
+            let wanted = |(array, free, object)| {
+                let wanted = self.only.is_none_or(|only| only.contains(&array));
+                wanted.then_some((array, free, object))
+            };
+            let Some((array, false, _)) = block.get(i).and_then(single).and_then(wanted) else {
                 if let Some(s) = block.get_mut(i) {
                     for b in s.blocks_mut() {
                         self.block(b, false);

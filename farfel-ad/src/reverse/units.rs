@@ -166,9 +166,13 @@ impl AdjointEngine {
             })
             .collect();
         parallel::settle(&mut parallel, closure, warnings);
+        let threads = parallel.iter().any(|u| parallel::has_loops(u.unit));
         for m in &mut out {
             without_unused(&mut m.unit, &|_| true);
             join_declarations(&mut m.unit);
+            if threads {
+                parallel::own_tape_sizes(&mut m.unit);
+            }
             // Remarks between the subprograms of a file do not apply to their sweeps.
             m.unit.remarks = Default::default();
             // Nothing may come between ATOMIC and its statement.
@@ -415,6 +419,7 @@ impl AdjointEngine {
             SpecKind::Equivalence(groups) => !groups.is_empty(),
             _ => true,
         });
+        builder.unit.without_undeclared_thread_private();
         builder.unit
     }
 

@@ -329,8 +329,8 @@ pub enum LoopDirectiveKind {
 
 /// The clauses of a parallel loop of OpenMP.
 ///
-/// Every variable of the loop is in exactly one of the lists `shared`, `private`, `first_private`
-/// and `reductions`, so that it is known which variables passes have added; those of
+/// Every variable of the loop is in exactly one of the lists `shared`, `private`, `first_private`,
+/// `thread_private` and `reductions`, so that it is known which variables passes have added; those of
 /// `first_private` and `private` may be in `last_private`, too.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parallel {
@@ -342,6 +342,10 @@ pub struct Parallel {
     pub first_private: Vec<SymId>,
     /// Variables that get their value of the last iteration.
     pub last_private: Vec<SymId>,
+    /// Variables of THREADPRIVATE blocks.
+    pub thread_private: Vec<SymId>,
+    /// COPYIN: those of them that begin with the values of the first thread.
+    pub copy_in: Vec<SymId>,
     /// Variables to which all iterations contribute.
     pub reductions: Vec<(Reduction, SymId)>,
     /// SCHEDULE: how iterations are distributed over threads.
@@ -373,6 +377,11 @@ pub enum Reduction {
     Min,
     And,
     Or,
+    Eqv,
+    Neqv,
+    BitAnd,
+    BitOr,
+    BitXor,
 }
 
 impl Reduction {
@@ -385,6 +394,11 @@ impl Reduction {
             Reduction::Min => "MIN",
             Reduction::And => ".AND.",
             Reduction::Or => ".OR.",
+            Reduction::Eqv => ".EQV.",
+            Reduction::Neqv => ".NEQV.",
+            Reduction::BitAnd => "IAND",
+            Reduction::BitOr => "IOR",
+            Reduction::BitXor => "IEOR",
         }
     }
 }
@@ -400,12 +414,14 @@ pub struct Schedule {
 
 impl Parallel {
     /// Returns the lists of variables.
-    fn lists(&self) -> [&Vec<SymId>; 6] {
+    fn lists(&self) -> [&Vec<SymId>; 8] {
         let Parallel {
             shared,
             private,
             first_private,
             last_private,
+            thread_private,
+            copy_in,
             reductions: _,
             schedule: _,
             threads: _,
@@ -421,6 +437,8 @@ impl Parallel {
             private,
             first_private,
             last_private,
+            thread_private,
+            copy_in,
             atomic,
             disjoint,
         ]
@@ -454,6 +472,8 @@ impl Parallel {
             &mut self.private,
             &mut self.first_private,
             &mut self.last_private,
+            &mut self.thread_private,
+            &mut self.copy_in,
             &mut self.atomic,
             &mut self.disjoint,
         ] {

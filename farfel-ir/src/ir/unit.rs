@@ -881,6 +881,8 @@ pub enum SpecKind {
     Intrinsic(Vec<SymId>),
     /// COMMON, block by block; the name of blank COMMON is empty.
     Common(Vec<(Name, Vec<Entity>)>),
+    /// `!$OMP THREADPRIVATE`: COMMON blocks of which each thread has its own.
+    ThreadPrivate(Vec<Name>),
     /// EQUIVALENCE: groups of variables and elements that share storage.
     Equivalence(Vec<Vec<Expr>>),
     /// PARAMETER; the values are in the symbols.
@@ -933,6 +935,39 @@ pub struct DataSet {
 }
 
 impl Unit {
+    /// The COMMON blocks of which each thread has its own.
+    pub fn thread_private(&self) -> impl Iterator<Item = &Name> {
+        self.specs.iter().flat_map(|s| match &s.kind {
+            SpecKind::ThreadPrivate(blocks) => blocks.as_slice(),
+            _ => &[],
+        })
+    }
+
+    /// Whether each thread has its own of a variable.
+    pub fn is_thread_private(&self, s: SymId) -> bool {
+        match &self.symbols[s].storage_class {
+            StorageClass::Common(block) => self.thread_private().any(|b| b == block),
+            _ => false,
+        }
+    }
+
+    /// Removes what THREADPRIVATE says about blocks that the unit does not declare any more.
+    pub fn without_undeclared_thread_private(&mut self) {
+        let declared: Vec<Name> = (self.specs.iter())
+            .flat_map(|s| match &s.kind {
+                SpecKind::Common(blocks) => blocks.iter().map(|(b, _)| b.clone()).collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        self.specs.retain_mut(|s| match &mut s.kind {
+            SpecKind::ThreadPrivate(blocks) => {
+                blocks.retain(|b| declared.contains(b));
+                !blocks.is_empty()
+            }
+            _ => true,
+        });
+    }
+
     /// Calls `f` on every comment of the unit, with the position it belongs to: those above the
     /// unit, between its declarations and between its statements, but not those of nested units.
     pub fn for_each_comment(&self, f: &mut dyn FnMut(&str, Span)) {
@@ -1186,6 +1221,7 @@ impl Unit {
                 SpecKind::Comment(_)
                 | SpecKind::Implicit
                 | SpecKind::Common(_)
+                | SpecKind::ThreadPrivate(_)
                 | SpecKind::Equivalence(_)
                 | SpecKind::Save(_)
                 | SpecKind::Data(_)

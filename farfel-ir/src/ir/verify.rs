@@ -265,6 +265,7 @@ fn for_each_spec_symbol(spec: &SpecKind, f: &mut dyn FnMut(SymId)) {
     match spec {
         SpecKind::Comment(_)
         | SpecKind::Implicit
+        | SpecKind::ThreadPrivate(_)
         | SpecKind::Include(_)
         | SpecKind::Use(_)
         | SpecKind::Format(..) => {}

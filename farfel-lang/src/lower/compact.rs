@@ -47,6 +47,7 @@ pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
     }
     unit.specs
         .retain(|s| !matches!(&s.kind, SpecKind::Common(blocks) if blocks.is_empty()));
+    unit.without_undeclared_thread_private();
     for id in unit.symbols.ids().filter(|s| goes(*s)) {
         let s = &mut unit.symbols[id];
         if matches!(s.storage_class, StorageClass::Common(_)) {
@@ -154,6 +155,7 @@ fn used(unit: &Unit, shared: SharedStorage) -> Vec<bool> {
                 used.insert(*s);
             }
             SpecKind::Comment(_)
+            | SpecKind::ThreadPrivate(_)
             | SpecKind::Implicit
             | SpecKind::Type(..)
             | SpecKind::Attribute(..)
@@ -293,6 +295,7 @@ pub(super) fn renumber(unit: &mut Unit, map: &[SymId]) {
             }
             SpecKind::StatementFunction(s) | SpecKind::Namelist(s) => fix(s),
             SpecKind::Comment(_)
+            | SpecKind::ThreadPrivate(_)
             | SpecKind::Implicit
             | SpecKind::Include(_)
             | SpecKind::Use(_)

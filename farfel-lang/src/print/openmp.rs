@@ -4,6 +4,11 @@ use super::line::Line;
 use super::scope::Scope;
 use crate::ir::{Expr, Parallel, SymId};
 
+/// Returns the text of THREADPRIVATE for a COMMON block, without its comment mark.
+pub(super) fn thread_private(block: &str) -> String {
+    format!("$OMP THREADPRIVATE(/{block}/)")
+}
+
 /// Returns the text of the directive, without its comment mark.
 pub(super) fn directive(scope: &Scope, clauses: &Parallel) -> String {
     let Parallel {
@@ -11,6 +16,8 @@ pub(super) fn directive(scope: &Scope, clauses: &Parallel) -> String {
         private,
         first_private,
         last_private,
+        thread_private: _,
+        copy_in,
         reductions,
         schedule,
         threads,
@@ -38,6 +45,7 @@ pub(super) fn directive(scope: &Scope, clauses: &Parallel) -> String {
         ("PRIVATE", &private),
         ("FIRSTPRIVATE", first_private),
         ("LASTPRIVATE", last_private),
+        ("COPYIN", copy_in),
     ];
     for (word, list) in lists {
         if !list.is_empty() {

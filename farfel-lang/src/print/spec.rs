@@ -27,6 +27,11 @@ impl Writer<'_> {
             let Spec { kind, span } = spec;
             match kind {
                 SpecKind::Comment(comment) => self.remark(comment),
+                SpecKind::ThreadPrivate(blocks) => {
+                    for block in blocks {
+                        self.comment(&super::openmp::thread_private(block));
+                    }
+                }
                 SpecKind::Implicit => {
                     // One statement gives all rules.
                     if !implicit_done {
@@ -123,6 +128,7 @@ impl Line {
         let symbols = &scope.unit.symbols;
         match kind {
             SpecKind::Comment(_)
+            | SpecKind::ThreadPrivate(_)
             | SpecKind::Implicit
             | SpecKind::Type(..)
             | SpecKind::Format(..) => {}

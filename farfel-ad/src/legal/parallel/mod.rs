@@ -26,6 +26,8 @@
 //! parallel loops*, ACM TOMS 48(1), 2022.
 
 pub(crate) mod disjoint;
+mod own_commons;
+mod parts;
 pub(crate) mod sums;
 
 use super::regions;
@@ -67,6 +69,14 @@ fn unit_has_directives(unit: &Unit) -> bool {
     found
 }
 
+fn has_parallel_loops(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
+    });
+    found
+}
+
 /// Whether a unit has directives that say more about its statements than that loops are parallel.
 fn synchronizes(unit: &Unit) -> bool {
     let mut found = false;
@@ -96,6 +106,18 @@ pub(crate) fn with_called_bodies(
             taken.insert(s.name.clone());
             if let StorageClass::Common(block) = &s.storage_class {
                 taken.insert(block.clone());
+            }
+        }
+    }
+    let assigned = Assigned::of(program);
+    for i in reached(program, heads).collect::<Vec<_>>() {
+        let unit = &mut program.units[i];
+        if has_parallel_loops(unit) {
+            let mut values = HashSet::new();
+            add_values(unit, &unit.body, &mut Vec::new(), &mut values);
+            let arrays = parts::keep_parts(unit, &assigned, &values);
+            if !arrays.is_empty() {
+                regions::outline(program, i, suffix, &mut taken, &arrays);
             }
         }
     }
@@ -147,7 +169,9 @@ pub(crate) fn with_called_bodies(
         openmp::remove(&mut body);
         program.units[i].body = body;
     }
+    let known = program.units.len();
     program.units.append(&mut new);
+    own_commons::pass_copies(program, known, warnings);
 }
 
 /// The warning that the derivative of a loop, or of `sections`, is sequential.
@@ -160,12 +184,13 @@ pub(crate) fn sequential(span: Span, sections: bool, why: &str) -> Diagnostic {
     Diagnostic::warning(&rules::OPENMP, span, message)
 }
 
-/// Errors about variables below some heads of which each thread has its own.
+/// Errors about variables below some heads of which each thread has its own, outside of COMMON.
 pub fn errors_of_thread_private(program: &Program, heads: &[&str]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for i in reached(program, heads) {
         let unit = &program.units[i];
-        let Some(first) = openmp::thread_private(unit).into_iter().min() else {
+        let mut own = openmp::thread_private_saved(unit).into_iter();
+        let Some(first) = own.find(|s| openmp::is_differentiable(unit, *s)) else {
             continue;
         };
         let symbol = &unit.symbols[first];
@@ -174,11 +199,11 @@ pub fn errors_of_thread_private(program: &Program, heads: &[&str]) -> Vec<Diagno
                 &rules::AD_UNSUPPORTED,
                 symbol.span,
                 format!(
-                    "{} is THREADPRIVATE: where its derivative would be is not known",
+                    "{} is THREADPRIVATE and not in COMMON: where its derivative would be is not known",
                     symbol.name
                 ),
             )
-            .help("pass it as an argument, or make it a PRIVATE variable of the loop"),
+            .help("put it into a COMMON block that is THREADPRIVATE"),
         );
     }
     found
@@ -366,6 +391,7 @@ impl Outliner<'_> {
         clauses.private = vec![*var];
         clauses.first_private.clear();
         clauses.collapse = 1;
+        clauses.thread_private.clear();
         clauses.atomic = atomic.into_iter().collect();
         clauses.disjoint = disjoint;
         clauses.disjoint.extend(alone);
@@ -696,6 +722,18 @@ impl Outliner<'_> {
         regions::declarations(&mut new, &dummies, None);
         for (_, own) in &renamed {
             new.declare(*own);
+        }
+        // Private variables that were arguments, or the result.
+        for s in own.iter().filter(|s| !dummies.contains(s)) {
+            let symbol = &mut new.symbols[*s];
+            if matches!(
+                symbol.storage_class,
+                StorageClass::Dummy | StorageClass::Result
+            ) {
+                symbol.storage_class = StorageClass::Local;
+                symbol.typed = true;
+                new.declare(*s);
+            }
         }
         self.new.push(new);
         let symbol = Symbol {

@@ -436,6 +436,7 @@ fn strip(unit: &mut Unit, args: &[SymId]) {
                 | SpecKind::Dimension(_)
                 | SpecKind::Parameter(_)
                 | SpecKind::Common(_)
+                | SpecKind::ThreadPrivate(_)
                 | SpecKind::External(_)
                 | SpecKind::Intent(..)
                 | SpecKind::Use(_)
