@@ -303,7 +303,7 @@ fn loops_that_cannot_be_carried_out_again() {
     assert_snapshot!(errors.concat(), @r"
     F0319 10:1 something jumps out of this loop, so that its adjoint cannot be made as the directive says
     F0319 10:1 the number of iterations of this loop is not known when it begins, so that states cannot be spread over it
-    F0319 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate
+    F0319 12:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, exchange messages, read, or allocate
     F0319 12:1 iterations of this loop cannot be carried out again: X goes from one to the next, and has assumed size
     F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to X
     F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to Y

@@ -165,7 +165,67 @@ fn requests_that_are_completed_elsewhere() {
       CALL MPI_IRECV(U, 1, MPI_REAL, 0, 1, COMM, REQ, IE)
       CALL MPI_WAIT(K, ST, IE)
       Y = X*U(1)
-"), @"F0326 17:7 the request REQ is not completed in this subprogram");
+"), @"F0326 17:7 the request REQ is not completed in this subprogram, or in one that knows the request and the buffer");
+}
+
+/// The variable of the buffer is named where the request is completed.
+#[test]
+fn requests_of_other_subprograms() {
+    let text = |wait: &str| {
+        format!(
+            "      SUBROUTINE MAIN(X, D)
+      REAL X, Y, D
+      ADR(COTANGENT(Y) = 1)
+      CALL HALO(X, Y)
+      END ADR(D = COTANGENT(X))
+      END
+      SUBROUTINE HALO(X, Y)
+      REAL X, Y, U(9)
+      INTEGER REQ(2)
+      U(1) = X
+      CALL BEGINS(U(2), REQ)
+      CALL ENDS({wait})
+      Y = U(2)
+      END
+      SUBROUTINE BEGINS(V, R)
+      REAL V
+      INTEGER R{CONSTANTS}
+      EXTERNAL MPI_IRECV
+      CALL MPI_IRECV(V, 1, MPI_REAL, 0, 1, COMM, R, IE)
+      END
+      SUBROUTINE ENDS(R)
+      INTEGER R, ST(5), IE
+      EXTERNAL MPI_WAIT
+      CALL MPI_WAIT(R, ST, IE)
+      END
+"
+        )
+    };
+    let expanded = expand(&text("REQ")).unwrap();
+    for call in [
+        "CALL FARFEL_MPI_BASE(1, U)",
+        "CALL FARFEL_MPI_BASE(-1, V)",
+        "CALL FARFEL_MPI_WAITED_B(1, U, U_G1,",
+    ] {
+        assert!(expanded.contains(call), "{expanded}");
+    }
+    assert_snapshot!(expand(&text("K")).unwrap_err(), @"F0326 27:7 the request R is not completed in this subprogram, or in one that knows the request and the buffer");
+}
+
+/// Several directions would be several messages.
+#[test]
+fn directions() {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, D, COMM)
+      REAL X(2), Y, D(2){CONSTANTS}
+      EXTERNAL MPI_ALLREDUCE
+      ADF(DIRECTIONS = 2, (TANGENT(X(K), K) = 1, K = 1, 2))
+      CALL MPI_ALLREDUCE(X, Y, 1, MPI_REAL, MPI_SUM, COMM, IE)
+      END ADF((D(K) = TANGENT(Y, K), K = 1, 2))
+      END
+"
+    );
+    assert_snapshot!(expand(&text).unwrap_err(), @"F0322 13:7 messages have derivatives in one direction");
 }
 
 #[test]
@@ -177,7 +237,7 @@ fn loops_that_would_run_twice() {
         CALL MPI_ALLREDUCE(Y, U, 1, MPI_REAL, MPI_SUM, COMM, IE)
         Y = U(1)*Y
       END DO
-").unwrap_err(), @"F0319 18:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate");
+").unwrap_err(), @"F0319 18:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, exchange messages, read, or allocate");
 }
 
 /// The forward sweep of a subprogram that records nothing is a copy in which messages are remembered, not the

@@ -145,6 +145,11 @@ fn unusual_forms() {
     agrees_with_differences("forms.ff", 8, 0.0);
 }
 
+#[test]
+fn requests_of_other_subprograms() {
+    agrees_with_differences("requests.ff", 2, 0.0);
+}
+
 /// Each line has the tangent, the error of the value, those of two gradients, and by how much the gradients
 /// differ from the tangent.
 fn agrees_with_one_rank(name: &str, lines: usize) {

@@ -10,17 +10,20 @@
 //! CALL FARFEL_MPI_WAIT(R, 0, IE, 0, FARFEL_CHANNEL)
 //! CALL FARFEL_MPI_WAITED(1, U, FARFEL_CHANNEL)
 //! ```
+//!
+//! [`super::requests`] knows which IRECVs a WAIT completes.
 
+use super::requests::Requests;
 use crate::custom_rules::functions::symbol;
 use crate::custom_rules::mpi::{
     self, BASE, CHANNEL, MpiCall, OPERATIONS, PREFIX, Procedure, Role, WAITED, datatypes,
 };
-use crate::locations::differentiable;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
-    AdMode, Block, Class, DoEnd, Entity, Expr, ExprKind, IfBlock, Name, Program, Request, SpecKind,
-    Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
+    AdMode, Block, Class, DoEnd, Entity, Expr, ExprKind, IfBlock, Name, ProcedureDirective,
+    Program, Request, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit,
+    walk_block, walk_block_mut,
 };
 use farfel_lang::types::type_of;
 use std::collections::HashSet;
@@ -35,7 +38,7 @@ pub(crate) fn has_messages(program: &Program) -> bool {
 }
 
 /// Returns the name of the MPI procedure, or procedure of the run-time library, that a statement calls.
-fn called<'u>(unit: &'u Unit, s: &Stmt) -> Option<&'u Name> {
+pub(super) fn called<'u>(unit: &'u Unit, s: &Stmt) -> Option<&'u Name> {
     let StmtKind::Call(callee, _) = &s.kind else {
         return None;
     };
@@ -56,9 +59,9 @@ pub(crate) fn with_derivatives(
     let given = program.units.iter().flat_map(|u| &u.directives);
     let given = given.filter(|g| g.usage.is_none());
     let known: HashSet<Name> = own.chain(given.map(|g| g.procedure.clone())).collect();
-    let mut buffers = 0;
+    let all = Requests::of(program, &known, errors);
     for unit in &mut program.units {
-        let mut any = false;
+        let mut any = all.passes_through(&unit.name);
         walk_block(&unit.body, &mut |s| {
             any |= called(unit, s).is_some_and(|n| !known.contains(n));
         });
@@ -66,7 +69,6 @@ pub(crate) fn with_derivatives(
             continue;
         }
         let mut body = std::mem::take(&mut unit.body);
-        let receives = receives(unit, &body, &known, &mut buffers, errors);
         // Labels stay where they are, but loops no longer end at them.
         walk_block_mut(&mut body, &mut |s| {
             if let StmtKind::Do(d) = &mut s.kind {
@@ -78,7 +80,7 @@ pub(crate) fn with_derivatives(
             known: &known,
             real: request.real,
             reverse: request.mode == AdMode::Reverse,
-            receives,
+            requests: &all,
             channel: None,
             errors,
         };
@@ -87,14 +89,6 @@ pub(crate) fn with_derivatives(
         changed.push(unit.name.clone());
     }
     changed
-}
-
-/// The IRECVs of a unit into parts of one variable, for requests in another one.
-struct Receives {
-    /// The number of the variable of the buffers.
-    number: i64,
-    buffer: SymId,
-    request: SymId,
 }
 
 /// Calls without buffers that may be about messages with derivatives. The adjoint still needs communicators.
@@ -116,62 +110,8 @@ const OF_MESSAGES: [&str; 15] = [
     "MPI_WAITSOME",
 ];
 
-fn error(span: Span, message: impl Into<String>, help: &str) -> Diagnostic {
+pub(super) fn error(span: Span, message: impl Into<String>, help: &str) -> Diagnostic {
     Diagnostic::error(&rules::AD_MESSAGE, span, message).help(help)
-}
-
-/// Collects the IRECVs with real numbers of a unit. Each must be completed in the same unit.
-fn receives(
-    unit: &Unit,
-    body: &Block,
-    known: &HashSet<Name>,
-    buffers: &mut i64,
-    errors: &mut Vec<Diagnostic>,
-) -> Vec<Receives> {
-    let mut found: Vec<Receives> = Vec::new();
-    let mut completed = HashSet::new();
-    let mut begun: Vec<(SymId, Span)> = Vec::new();
-    walk_block(body, &mut |s| {
-        let name = called(unit, s).filter(|n| !known.contains(*n));
-        let (Some(call), StmtKind::Call(_, args)) = (name.and_then(|n| MpiCall::find(n)), &s.kind)
-        else {
-            return;
-        };
-        let base = |role| args.get(call.position(role)?)?.base();
-        completed.extend(base(Role::Request));
-        if !call.has(Role::NewRequest) {
-            return;
-        }
-        let (Some(buffer), Some(request)) = (base(Role::Receive), base(Role::NewRequest)) else {
-            return;
-        };
-        if !differentiable(&unit.symbols[buffer]) {
-            return;
-        }
-        begun.push((request, s.span));
-        if !found
-            .iter()
-            .any(|r| r.buffer == buffer && r.request == request)
-        {
-            *buffers += 1;
-            found.push(Receives {
-                number: *buffers,
-                buffer,
-                request,
-            });
-        }
-    });
-    for (request, span) in begun {
-        if !completed.contains(&request) {
-            let name = &unit.symbols[request].name;
-            errors.push(error(
-                span,
-                format!("the request {name} is not completed in this subprogram"),
-                "call MPI_WAIT or MPI_WAITALL in the same subprogram as MPI_IRECV, so that the adjoint of the buffer is known there",
-            ));
-        }
-    }
-    found
 }
 
 struct Rewriter<'a> {
@@ -181,7 +121,7 @@ struct Rewriter<'a> {
     real: u8,
     /// The derivative is an adjoint.
     reverse: bool,
-    receives: Vec<Receives>,
+    requests: &'a Requests,
     channel: Option<SymId>,
     errors: &'a mut Vec<Diagnostic>,
 }
@@ -207,33 +147,33 @@ impl Rewriter<'_> {
                     }
                 }
             }
-            let (before, after) = self.statement(&mut s);
-            block.extend(before);
+            let (mut before, after) = self.statement(&mut s);
             // The label belongs to what is executed first.
-            if let Some(first) = block.last_mut().filter(|f| f.span == s.span)
-                && matches!(first.kind, StmtKind::Call(..))
-                && first.label.is_none()
-                && s.label.is_some()
-                && self.is(first, BASE)
-            {
+            if let Some(first) = before.first_mut() {
                 first.label = s.label.take();
             }
+            block.extend(before);
             block.push(s);
             block.extend(after);
         }
     }
 
-    fn is(&self, s: &Stmt, name: &str) -> bool {
-        matches!(&s.kind, StmtKind::Call(f, _) if self.unit.symbols[*f].name == name)
-    }
-
     /// Rewrites a statement. Returns the statements to be executed before and after it.
     fn statement(&mut self, s: &mut Stmt) -> (Block, Block) {
         let name = called(self.unit, s).filter(|n| !self.known.contains(*n));
+        let span = s.span;
+        if name.is_none()
+            && let StmtKind::Call(callee, args) = &s.kind
+        {
+            let callee = self.unit.symbols[*callee].name.clone();
+            let begun = self.requests.begun_by(self.unit, &callee, args);
+            let completed = self.requests.completed_by(self.unit, &callee, args);
+            let (before, after) = (self.bases(&begun, None), self.waited(&completed, None));
+            return (before, after);
+        }
         let (Some(name), StmtKind::Call(callee, args)) = (name.cloned(), &mut s.kind) else {
             return Default::default();
         };
-        let span = s.span;
         if name.starts_with(PREFIX) {
             self.errors.push(error(
                 span,
@@ -278,8 +218,7 @@ impl Rewriter<'_> {
             let kept = !matches!(actuals[status].kind, ExprKind::Int(_));
             actuals.push(Expr::int(i64::from(kept), span));
         }
-        let channel = Expr::var(self.channel(), span);
-        actuals.push(channel.clone());
+        actuals.push(Expr::var(self.channel(), span));
         let base = |role| args.get(call.position(role)?)?.base();
         let (mut before, mut after) = (Block::new(), Block::new());
         if let (true, Some(buffer), Some(request)) = (
@@ -287,34 +226,69 @@ impl Rewriter<'_> {
             base(Role::Receive),
             base(Role::NewRequest),
         ) {
-            let mut all = self.receives.iter();
-            let number = all.find(|r| r.buffer == buffer && r.request == request);
-            if let Some(number) = number.map(|r| r.number) {
-                let f = symbol(self.unit, BASE, Class::Subroutine, None);
-                let args = vec![Expr::int(number, span), Expr::var(buffer, span)];
-                before.push(Stmt::call(f, args, span));
-            }
+            before = self.bases(
+                &self.requests.begun_here(self.unit, buffer, request),
+                Some(span),
+            );
         }
         if let Some(request) = base(Role::Request) {
-            let of = self.receives.iter().filter(|r| r.request == request);
-            let of: Vec<(i64, SymId)> = of.map(|r| (r.number, r.buffer)).collect();
-            for (number, buffer) in of {
-                let f = symbol(self.unit, WAITED, Class::Subroutine, None);
-                let number = Expr::int(number, span);
-                let args = vec![number, Expr::var(buffer, span), channel.clone()];
-                after.push(Stmt::call(f, args, span));
-            }
+            after = self.waited(
+                &self.requests.completed_here(self.unit, request),
+                Some(span),
+            );
         }
         *callee = symbol(self.unit, &procedure.name, Class::Subroutine, None);
         *args = actuals;
+        self.describe(vec![procedure.description(span)], span);
+        (before, after)
+    }
+
+    /// Calls that name the variables of buffers before their IRECVs. They are at a statement that calls MPI: that
+    /// at `span`, or the IRECV, so that the compiler's warnings about buffers of several types are not shown.
+    fn bases(&mut self, all: &[(i64, SymId)], span: Option<Span>) -> Block {
+        let mut made = Block::new();
+        for (number, buffer) in all {
+            let span = self.place(*number, span);
+            let f = symbol(self.unit, BASE, Class::Subroutine, None);
+            let args = vec![Expr::int(*number, span), Expr::var(*buffer, span)];
+            made.push(Stmt::call(f, args, span));
+        }
+        if let Some(first) = made.first() {
+            self.describe(Vec::new(), first.span);
+        }
+        made
+    }
+
+    fn place(&self, number: i64, span: Option<Span>) -> Span {
+        span.or_else(|| self.requests.span(number))
+            .unwrap_or(Span::NONE)
+    }
+
+    /// Calls that tell after a WAIT which variables may have been received into.
+    fn waited(&mut self, all: &[(i64, SymId)], span: Option<Span>) -> Block {
+        let mut made = Block::new();
+        for (number, buffer) in all {
+            let span = self.place(*number, span);
+            let channel = Expr::var(self.channel(), span);
+            let f = symbol(self.unit, WAITED, Class::Subroutine, None);
+            let args = vec![Expr::int(*number, span), Expr::var(*buffer, span), channel];
+            made.push(Stmt::call(f, args, span));
+        }
+        if let Some(first) = made.first() {
+            self.describe(Vec::new(), first.span);
+        }
+        made
+    }
+
+    /// Adds what procedures of the run-time library do with their arguments.
+    fn describe(&mut self, more: Vec<ProcedureDirective>, span: Span) {
         let buffers = mpi::descriptions_of_buffers(span);
-        for description in buffers.into_iter().chain([procedure.description(span)]) {
+        for description in buffers.into_iter().chain(more) {
             let given = &mut self.unit.directives;
             if !given.iter().any(|g| g.procedure == description.procedure) {
                 given.push(description);
             }
         }
-        (before, after)
     }
 
     /// Returns the procedure of the run-time library for a call; `None` if the call stays as it is, because

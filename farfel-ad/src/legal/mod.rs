@@ -15,6 +15,7 @@
 //! | `parallel` | bodies of parallel loops of OpenMP as subroutines |
 //! | `cleared` | marking the end of use of tapes |
 //! | `messages` | calls of MPI, whose derivatives are in a run-time library |
+//! | `requests` | which IRECVs of MPI a WAIT completes |
 //! | `one_name` | calls that pass one array as two arguments |
 //! | `shared_elements` | scalars that share storage with array elements by EQUIVALENCE |
 //! | `common_sizes` | declaring COMMON blocks completely in all units |
@@ -30,6 +31,7 @@ pub(crate) mod messages;
 pub(crate) mod one_name;
 pub(crate) mod parallel;
 pub(crate) mod regions;
+mod requests;
 pub(crate) mod reroll;
 pub(crate) mod scalarize;
 pub(crate) mod shared_elements;

@@ -332,7 +332,7 @@ impl Sweeper<'_> {
                 Diagnostic::error(
                     &rules::AD_LOOP,
                     span,
-                    "iterations of this loop cannot be carried out again: they call a procedure whose text is not known, read, or allocate",
+                    "iterations of this loop cannot be carried out again: they call a procedure whose text is not known, exchange messages, read, or allocate",
                 )
                 .help("take that out of the loop, or the directive"),
             );

@@ -7,6 +7,7 @@ use crate::custom_rules::rules::{is_differentiable_dummy, placeholder_name};
 use crate::layout::Unknown;
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::effects;
 use farfel_lang::ir::{Attribute, Class, Expr, ExprKind, Name, Stmt, SymId, Type};
 use farfel_lang::types::type_of;
 
@@ -39,8 +40,12 @@ impl Generator<'_> {
             );
         }
         if self.engine.layout.vector {
+            let what = match effects::communicates(&name) {
+                true => "messages have derivatives in one direction".to_owned(),
+                false => format!("the derivative that is given for {name} has one direction"),
+            };
             error(
-                format!("the derivative that is given for {name} has one direction"),
+                what,
                 "write a block with one direction, and a loop around it",
             );
         }

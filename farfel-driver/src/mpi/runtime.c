@@ -497,11 +497,24 @@ void farfel_mpi_sendrecv_b_(void *sbuf, void *sbufb, Int *scount, Int *stype, In
  * known when the reverse sweep comes to the WAIT. */
 
 static Int base_variable;
-static char *base_address;
 
+/* Where variables begin, by their numbers. */
+static List bases;
+
+static void *of_variable(const List *list, Int variable) {
+    return variable >= 0 && (size_t)variable < list->length ? list->items[variable] : NULL;
+}
+
+static void set_variable(List *list, Int variable, void *address) {
+    while (list->length <= (size_t)variable) append(list, NULL);
+    list->items[variable] = address;
+}
+
+/* A subprogram that only begins a message passes a negative number: the one that also completes it has named
+ * the variable, of which this base may be a part. */
 void farfel_mpi_base_(Int *variable, void *base) {
-    base_variable = *variable;
-    base_address = base;
+    base_variable = *variable < 0 ? -*variable : *variable;
+    if (*variable >= 0) set_variable(&bases, *variable, base);
 }
 
 /* The adjoints of variables, by their numbers. */
@@ -512,8 +525,7 @@ void farfel_mpi_waited_(Int *variable, void *base, void *ch) {}
 void farfel_mpi_waited_d_(Int *variable, void *base, void *based, void *ch, void *chd) {}
 
 void farfel_mpi_waited_b_(Int *variable, void *base, void *baseb, void *ch, void *chb) {
-    while (adjoints.length <= (size_t)*variable) append(&adjoints, NULL);
-    adjoints.items[*variable] = baseb;
+    set_variable(&adjoints, *variable, baseb);
 }
 
 /* Messages from and to MPI_PROC_NULL may share a request. They carry nothing. */
@@ -562,7 +574,11 @@ void farfel_mpi_irecv_(void *buf, Int *count, Int *type, Int *source, Int *tag, 
     Message *m = message(1, kind_of(type), *count, *source, *tag, MPI_Comm_f2c(*comm));
     MPI_Request r;
     m->variable = base_variable;
-    m->offset = (char *)buf - base_address;
+    char *base = of_variable(&bases, base_variable);
+    if (!base)
+        abort_all("an MPI_IRECV is not below the subprogram that completes its request; call both from one subprogram with the "
+                  "request and the buffer");
+    m->offset = (char *)buf - base;
     *ierror = MPI_Irecv(buf, *count, m->kind.mpi, *source, *tag, forward_comm(comm), &r);
     begin(m, r, request);
     append(&begun, m);
@@ -642,9 +658,10 @@ static void undo_wait(void) {
     for (size_t i = all->length; i-- > 0;) {
         Message *m = all->items[i];
         if (!m->receives || m->state != OPEN) continue;
-        char *base = m->variable >= 0 && (size_t)m->variable < adjoints.length ? adjoints.items[m->variable] : NULL;
+        char *base = of_variable(&adjoints, m->variable);
         if (!base)
-            abort_all("an MPI_WAIT completes an MPI_IRECV of another subprogram; put both into one subprogram");
+            abort_all("an MPI_WAIT completes an MPI_IRECV of which its callers do not know the buffer; call both from one "
+                      "subprogram with the request and the buffer");
         send_adjoint(m, base + m->offset);
     }
     free(all->items);
