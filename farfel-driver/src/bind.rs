@@ -31,9 +31,9 @@ pub(crate) use self::signature::signatures;
 
 use self::texts::{TextLength, TextResult};
 use self::value::value;
-use crate::bounds_checks::{BoundsCheckPlan, UNCHECKED};
+use crate::bounds_checks::{BoundsCheckPlan, UNCHECKED, place_of};
 use crate::calls::{entered, entered_at};
-use crate::facts::Facts;
+use crate::facts::{Facts, UNASKED};
 use crate::names::Names;
 use crate::read::WrittenSubprogram;
 use crate::{Config, Error};
@@ -762,6 +762,16 @@ impl Bindings<'_> {
             "::farfel_runtime::border! {{ farfel_call({}) }}",
             actual.join(", ")
         );
+        let call = match self.facts.stack.calls.get(&unit.name) {
+            Some(bytes) if *bytes > UNASKED && (stops || surprises) => {
+                let place = place_of(self.sources, unit.span).unwrap_or_default();
+                format!(
+                    "{{\n        ::farfel_runtime::need_stack({bytes}, \"{}\", {place:?});\n        {call}\n    }}",
+                    unit.name
+                )
+            }
+            _ => call,
+        };
         t.push_str(
             "    // SAFETY: the declaration is that of the subroutine in the library; arrays have the\n    // elements that the Fortran declarations ask for.\n",
         );

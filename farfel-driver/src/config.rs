@@ -12,6 +12,17 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Where the compiler puts local variables of fixed size.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LocalPlacement {
+    /// Large ones into static memory.
+    BySize,
+    /// All onto the stack.
+    Stack,
+    /// All into static memory.
+    Static,
+}
+
 /// The environment variable that makes a build instrument the programs that it compiles; see
 /// [`Config::verify`].
 pub const VERIFY: &str = "FARFEL_VERIFY";
@@ -896,6 +907,18 @@ impl Config {
                     || f.strip_prefix("-fcheck=")
                         .is_some_and(|c| c.split(',').any(|c| c == "all" || c == "recursion"))
             })
+    }
+
+    /// Determines where the compiler puts local variables of fixed size.
+    pub(crate) fn placement(&self) -> LocalPlacement {
+        let given = |name: &str| self.flags.iter().any(|f| f.starts_with(name));
+        if self.save_all || given("-fno-automatic") {
+            LocalPlacement::Static
+        } else if self.has_openmp() || given("-fmax-stack-var-size") || given("-frecursive") {
+            LocalPlacement::Stack
+        } else {
+            LocalPlacement::BySize
+        }
     }
 
     /// The prefixes of flags that change the sizes of types, which the bindings could not take into account.

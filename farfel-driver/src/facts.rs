@@ -2,22 +2,24 @@
 //! end.
 
 mod locks;
+mod stack;
 mod state;
 
+use stack::{Layout, StackNeeds};
+pub(crate) use stack::{UNASKED, moved};
 pub(crate) use state::{initialised, is_opaque, kept};
 
 use crate::bounds_checks::BoundsCheckPlan;
-use crate::calls::{entries, for_each_call, procedures, spread};
+use crate::calls::{entries, procedures, spread};
+use crate::config::LocalPlacement;
 use crate::ends::Ends;
-use farfel_lang::callgraph::cycles;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
     Attribute, Name, Origin, Program, SaveItem, SpecKind, StmtKind, StorageClass, SymId, Symbol,
     Type, Unit, walk_block,
 };
-use farfel_lang::storage::Constants;
-use farfel_lang::storage::constant::{extents, integer as constant};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use farfel_lang::storage::constant::integer as constant;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The maximum size in bytes of local variables on the stack. Larger ones are static and thus shared by all
 /// threads. gfortran is given the same number.
@@ -43,8 +45,10 @@ pub(crate) struct Facts {
     pub unwinds: HashSet<Name>,
     /// Units that may read or write anywhere, themselves or in their callees, with the reason.
     pub exposed: HashMap<Name, String>,
-    /// Units that may call themselves, with the number of bytes on the stack that a call of them needs.
-    pub recursive: BTreeMap<Name, u64>,
+    /// What calls need on the stack.
+    pub stack: StackNeeds,
+    /// What determines the size of frames.
+    pub layout: Layout,
     /// The plan of the checks.
     pub plan: BoundsCheckPlan,
 }
@@ -64,6 +68,8 @@ pub(crate) struct MemoryModel<'a> {
     pub part: bool,
     /// Whether directives of OpenMP are followed.
     pub openmp: bool,
+    /// Where local variables of fixed size are.
+    pub placement: LocalPlacement,
 }
 
 impl Facts {
@@ -89,6 +95,10 @@ impl Facts {
         let mut tied = HashSet::new();
         let mut callees: HashMap<Name, HashSet<Name>> = HashMap::new();
         let mut shared = locks::SharedUses::default();
+        let layout = Layout {
+            placement: memory.placement,
+            real: plan.real(),
+        };
         let mut facts = Facts {
             shares_state: HashSet::new(),
             locks: HashMap::new(),
@@ -98,11 +108,19 @@ impl Facts {
             fails: HashSet::new(),
             unwinds: HashSet::new(),
             exposed: HashMap::new(),
-            recursive: recursive(program, &entries),
+            stack: StackNeeds::of(program, &entries, layout),
+            layout,
             plan,
         };
         // The stack may not suffice.
-        facts.stops.extend(facts.recursive.keys().cloned());
+        facts.stops.extend(facts.stack.recursive.keys().cloned());
+        for (name, bytes) in &facts.stack.calls {
+            if *bytes > stack::PLENTY {
+                facts.stops.insert(name.clone());
+            } else if *bytes > UNASKED {
+                facts.surprises.insert(name.clone());
+            }
+        }
         for unit in &program.units {
             let mut shares = changing.contains(&unit.name);
             let mut known = HashSet::new();
@@ -183,8 +201,8 @@ impl Facts {
         spread(&callees, &mut facts.shares_state);
         spread(&callees, &mut shared.closures);
         for unit in &program.units {
-            let again =
-                shared.closures.contains(&unit.name) || facts.recursive.contains_key(&unit.name);
+            let again = shared.closures.contains(&unit.name)
+                || facts.stack.recursive.contains_key(&unit.name);
             if let Some(array) = kept_on_heap(unit, memory.all_static).filter(|_| again) {
                 let reason =
                     format!("{array} is kept between calls, and a call in between could free it");
@@ -207,60 +225,6 @@ impl Facts {
         }
         facts
     }
-}
-
-/// The number of bytes on the stack that any call may need, besides local arrays: those of run-time libraries, for
-/// instance.
-const STACK_OF_CALLEES: u64 = 192 * 1024;
-
-/// Returns the units that may call themselves, with the number of bytes on the stack that a call of them needs.
-fn recursive(program: &Program, entries: &HashMap<Name, Name>) -> BTreeMap<Name, u64> {
-    let index: HashMap<&Name, usize> = program
-        .units
-        .iter()
-        .enumerate()
-        .map(|(i, u)| (&u.name, i))
-        .collect();
-    let calls: Vec<Vec<usize>> = program
-        .units
-        .iter()
-        .map(|unit| {
-            let mut called = BTreeSet::new();
-            for_each_call(unit, &mut |callee, _| {
-                let symbol = &unit.symbols[callee];
-                let name = match symbol.storage_class {
-                    StorageClass::Result => &unit.name,
-                    _ => &symbol.name,
-                };
-                called.extend(entries.get(name).and_then(|owner| index.get(owner)));
-            });
-            called.into_iter().collect()
-        })
-        .collect();
-    let mut found = BTreeMap::new();
-    for group in cycles(&calls) {
-        let units = || group.iter().map(|i| &program.units[*i]);
-        let bytes = units().map(local_bytes).fold(0, u64::saturating_add);
-        let bytes = bytes.saturating_mul(2).saturating_add(STACK_OF_CALLEES);
-        found.extend(units().map(|u| (u.name.clone(), bytes)));
-    }
-    found
-}
-
-/// Returns the number of bytes that the local arrays of a unit take on the stack.
-fn local_bytes(unit: &Unit) -> u64 {
-    let constants = Constants::of(unit);
-    let locals = unit
-        .symbols
-        .iter()
-        .filter(|(_, s)| s.is_variable() && s.storage_class == StorageClass::Local && !s.saved);
-    let bytes = locals.filter_map(|(id, s)| {
-        let elements = extents(unit, &s.dims)?;
-        let elements = elements.into_iter().fold(1_i64, i64::saturating_mul);
-        let bytes = constants.element_size(id)?.saturating_mul(elements);
-        u64::try_from(bytes).ok().filter(|_| !is_large(unit, s))
-    });
-    bytes.fold(0, u64::saturating_add)
 }
 
 /// Returns the name of an array that ALLOCATE creates and that is kept between calls, if there is one.
@@ -319,6 +283,9 @@ impl Facts {
         }
         if let Some(reason) = self.exposed.get(unit).cloned() {
             self.exposed.insert(entry.clone(), reason);
+        }
+        if let Some(bytes) = self.stack.calls.get(unit).copied() {
+            self.stack.calls.insert(entry.clone(), bytes);
         }
         if let Some(lock) = self.locks.get(unit).copied() {
             self.locks.insert(entry.clone(), lock);

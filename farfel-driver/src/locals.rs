@@ -1,30 +1,31 @@
-//! Allocates large local arrays of derivatives.
+//! Allocates large local arrays of derivatives and of subprograms that are RECURSIVE.
 //!
 //! gfortran puts variables that are too large for the stack into static memory, which all threads share. A
 //! subprogram with such an array is known and takes the lock; but its derivative, which does not exist yet
 //! when locks are assigned, may have larger arrays than the original, for example tangents in all directions.
-//! Therefore, in libraries, these arrays are allocated in each call.
+//! Therefore, in libraries, these arrays are allocated in each call. So are others, until those that remain on the
+//! stack are small ([`moved`]): nobody knows the derivative when the bindings are made, which ask
+//! whether the stack suffices. In RECURSIVE subprograms, gfortran puts all arrays on the stack.
 
-use crate::facts::is_large;
+use crate::facts::moved;
 use crate::support::{END, Ending, intrinsic};
 use farfel_lang::ir::{
-    Allocation, Attribute, BinOp, Block, Class, Dim, Expr, Name, Origin, Program, SaveItem,
-    SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit,
+    Allocation, Attribute, BinOp, Block, Class, Dim, Expr, Name, Origin, Program, Stmt, StmtKind,
+    StorageClass, Symbol, Type, Unit,
 };
-use farfel_lang::storage::{UnitStorage, constant};
 use std::collections::HashSet;
 
-/// Allocates the large arrays in the units of a program that are not `known`.
+/// Allocates the large arrays in the units of a program that are not `known`, and in those that are RECURSIVE.
 pub(crate) fn allocate(program: &mut Program, known: &HashSet<&Name>) {
     for unit in &mut program.units {
-        if !known.contains(&unit.name) {
+        if unit.recursive || !known.contains(&unit.name) {
             of_unit(unit);
         }
     }
 }
 
 fn of_unit(unit: &mut Unit) {
-    let arrays = large(unit);
+    let arrays = moved(unit);
     if arrays.is_empty() {
         return;
     }
@@ -102,32 +103,4 @@ fn of_unit(unit: &mut Unit) {
     for at in entries.into_iter().chain([0]) {
         unit.body.splice(at..at, made.iter().cloned());
     }
-}
-
-/// Returns the local arrays of a unit that would be static only because of their size.
-fn large(unit: &Unit) -> Vec<SymId> {
-    let mut kept = HashSet::new();
-    for spec in &unit.specs {
-        match &spec.kind {
-            SpecKind::Save(items) if items.is_empty() => return Vec::new(),
-            SpecKind::Save(items) => kept.extend(items.iter().filter_map(|i| match i {
-                SaveItem::Var(s) => Some(*s),
-                SaveItem::Common(_) => None,
-            })),
-            SpecKind::Data(sets) => {
-                let targets = sets.iter().flat_map(|s| &s.targets);
-                kept.extend(targets.flat_map(crate::facts::initialised));
-            }
-            _ => {}
-        }
-    }
-    let storage = UnitStorage::of(unit);
-    let wanted = |(id, s): (SymId, &Symbol)| {
-        let own = s.storage_class == StorageClass::Local && s.is_variable() && s.is_array();
-        let plain = s.attributes == Default::default() && !s.saved && s.init.is_none();
-        let constant = constant::extents(unit, &s.dims).is_some();
-        let alone = storage.range(id).is_none() && !kept.contains(&id);
-        (own && plain && constant && alone && is_large(unit, s)).then_some(id)
-    };
-    unit.symbols.iter().filter_map(wanted).collect()
 }

@@ -88,6 +88,7 @@ impl Lowered {
             part: home.is_some(),
             float_errors: !config.float_errors.is_empty(),
             openmp: config.has_openmp(),
+            placement: config.placement(),
         };
         let plan = BoundsCheckPlan::of(
             program,

@@ -194,6 +194,7 @@ impl Session {
             part: false,
             float_errors: !self.config.float_errors.is_empty(),
             openmp: self.config.has_openmp(),
+            placement: self.config.placement(),
         };
         let plan = BoundsCheckPlan::of(
             &program,

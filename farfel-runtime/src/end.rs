@@ -396,6 +396,23 @@ pub unsafe extern "C-unwind" fn farfel_stack_v1_(
     })
 }
 
+/// Ends the call that begins if fewer bytes of this thread's stack are left than the subprogram `name` needs, with its
+/// callees. For generated code, inside [`catch_end`] or [`expect_no_end`].
+pub fn need_stack(bytes: usize, name: &str, place: &str) {
+    if crate::stack::left().is_none_or(|left| left >= bytes) {
+        return;
+    }
+    let (file, line) = place_of(place);
+    end(Error::Memory {
+        statement: format!(
+            "making room for {name}, {} KB on the stack of this thread,",
+            bytes.div_ceil(1024)
+        ),
+        file,
+        line,
+    })
+}
+
 /// Records the units that a call left locked when it ended.
 fn lose(depth: usize) {
     let lost = ENTERED.with_borrow_mut(|e| e.split_off(depth.min(e.len())));

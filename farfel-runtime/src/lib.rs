@@ -90,7 +90,7 @@ pub use arrays::{
 };
 pub use closure::{Area, Copied, Given, Lent, Slot};
 pub use dimensions::{Array, ArrayMut, OwnedArray};
-pub use end::{catch_end, expect_no_end};
+pub use end::{catch_end, expect_no_end, need_stack};
 pub use error::Error;
 pub use lock::{Guard, Lock, SharedLock};
 pub use matrix::{Matrix, MatrixMut, OwnedMatrix};

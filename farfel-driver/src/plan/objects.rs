@@ -217,7 +217,7 @@ impl<'a> Objects<'a> {
             key = key
                 .field("package", &*names.module)
                 .field("checks", facts.plan.recipe())
-                .field("recursive", format!("{:?}", facts.recursive));
+                .field("recursive", format!("{:?}", facts.stack.recursive));
             if *by_instance {
                 key = key.field("state", "by instance");
             }
@@ -348,14 +348,16 @@ impl<'a> Objects<'a> {
             // A check must compare the same value that is used afterwards, whatever the program computes. So
             // the compiler must not assume that integers never overflow or that arrays end where their
             // declarations say, and must not evaluate the second operand of `.AND.` if the first decides.
-            // Automatic arrays are on the heap, where a lack of memory is detected.
             let safe = [
-                "-fno-stack-arrays",
                 "-fwrapv",
                 "-fno-aggressive-loop-optimizations",
                 "-ffrontend-optimize",
             ];
             flags.extend(safe.map(str::to_owned));
+        }
+        if matches!(self.target, Target::Library { .. }) {
+            // Automatic arrays are on the heap, where a lack of memory is detected.
+            flags.push("-fno-stack-arrays".into());
             // A stack overflow hits the guard page instead of other memory.
             if cfg!(target_os = "linux") {
                 flags.push("-fstack-clash-protection".into());
@@ -557,12 +559,8 @@ impl<'a> Objects<'a> {
                 facts
                     .plan
                     .protect(&mut program, &self.staged.program, sources);
-                ends::replace(
-                    &mut program,
-                    &self.staged.program,
-                    &facts.recursive,
-                    sources,
-                );
+                let recursive = facts.stack.with_generated(&program, facts.layout);
+                ends::replace(&mut program, &self.staged.program, &recursive, sources);
                 let known = self.staged.program.units.iter().map(|u| &u.name);
                 locals::allocate(&mut program, &known.collect());
                 let mut exports = group.exports.clone();
