@@ -480,11 +480,13 @@ fn file_of(prefix: &str, name: &str, config: &Config) -> String {
 
 /// Returns what can be done about the reason for which a function is `unsafe`.
 fn remedy(reason: &str) -> &'static str {
-    const REMEDIES: [(&str, &str); 12] = [
+    const REMEDIES: [(&str, &str); 14] = [
         ("text is not there", "add its source to the project"),
         ("Cray pointers", "use ALLOCATE instead"),
         ("have the same shape", "write a loop"),
-        ("are an array", "write a loop over the subscripts"),
+        ("is not simple", "write a loop over the subscripts"),
+        ("takes from its source", "write the shape as (/M, N/)"),
+        ("may be empty", "write a substring"),
         ("not a constant", "write a constant there"),
         ("threads of OpenMP", "build without `openmp`"),
         ("kept between calls", "make the array an argument"),

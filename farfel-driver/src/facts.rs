@@ -431,6 +431,7 @@ mod tests {
             by_instance: false,
             float_errors: false,
             openmp: true,
+            placement: LocalPlacement::BySize,
         };
         let plan = BoundsCheckPlan::of(&program, memory.known_to_others, Some(HashSet::new()), 4);
         Facts::of(&program, &assigned, memory, plan)

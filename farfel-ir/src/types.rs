@@ -93,6 +93,7 @@ fn intrinsic_rank(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> usize {
         (Shape::Reduced | Shape::Location, true) => of(0).saturating_sub(1),
         (Shape::Bounds | Shape::Location, false) | (Shape::Vector, _) => 1,
         (Shape::First, _) => of(0),
+        (Shape::More, _) if i.name == "UNPACK" => of(1),
         (Shape::More, _) => of(0) + 1,
         (Shape::Product, _) => (of(0) + of(1)).saturating_sub(2),
         (Shape::Reshaped, _) => match args.get(1).map(|e| &e.kind) {

@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod arrays;
+mod attacks;
 mod calls;
 mod closures;
 mod derived;
+mod frames;
 mod instance;
 mod io;
 mod short;
@@ -28,6 +30,8 @@ fn main() -> std::process::ExitCode {
     instance::all();
     sizes::all();
     threads::all();
+    frames::all();
+    attacks::all();
     // The last, because files are lost.
     io::all();
     println!("done");

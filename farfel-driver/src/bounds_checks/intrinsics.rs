@@ -1,10 +1,11 @@
 //! Intrinsic procedures that would read or write outside of their arguments, or end the process: gfortran's
 //! library expects that programs call them correctly.
 
-use super::arrays::is_plain;
+use super::arrays::{is_plain, long};
 use super::rewrite::CheckInserter;
+use crate::support::{Support, intrinsic};
 use farfel_lang::intrinsics::{Intrinsic, Shape};
-use farfel_lang::ir::{Class, Expr, ExprKind, SymId, Type};
+use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type};
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::Constants;
 use farfel_lang::types::{rank, type_of};
@@ -31,9 +32,9 @@ impl CheckInserter<'_> {
                     self.has_first_character(name, text);
                 }
             }
-            "REPEAT" => self.is_few(name, argument(args, 1, "NCOPIES")),
-            "SPREAD" => self.is_few(name, argument(args, 2, "NCOPIES")),
-            "TRANSFER" => self.is_few(name, argument(args, 2, "SIZE")),
+            "REPEAT" => self.is_few(name, args, 1, "NCOPIES"),
+            "SPREAD" => self.is_few(name, args, 2, "NCOPIES"),
+            "TRANSFER" => self.is_few(name, args, 2, "SIZE"),
             _ => {}
         }
         let position = match (function.shape, name) {
@@ -42,18 +43,41 @@ impl CheckInserter<'_> {
             (_, "SIZE" | "SPREAD") | (Shape::Reduced | Shape::Bounds | Shape::Location, _) => 1,
             _ => return,
         };
-        // In its place there may be a mask.
-        let dimension = argument(args, position, "DIM").filter(|e| {
-            rank(&self.unit, e) == 0 && matches!(type_of(&self.unit, e), Some(Type::Integer(_)))
-        });
-        let Some(dimension) = dimension else {
+        let shown = self.shown(name, args);
+        let most = args.first().map_or(0, |a| rank(&self.unit, a)) + usize::from(name == "SPREAD");
+        let Some(dimension) = argument_mut(args, position, "DIM") else {
             return;
         };
-        let most = args.first().map_or(0, |a| rank(&self.unit, a)) + usize::from(name == "SPREAD");
+        // In its place there may be a mask.
+        if rank(&self.unit, dimension) > 0
+            || !matches!(type_of(&self.unit, dimension), Some(Type::Integer(_)))
+        {
+            return;
+        }
         let value = Constants::of(&self.unit).integer(dimension);
         if value.is_none_or(|d| d < 1 || d > most as i64) {
-            self.reason(format!("the dimension that {name} gets is not a constant"));
+            let span = dimension.span;
+            let most = Expr::long(most as i64, span);
+            self.limit(dimension, Expr::long(1, span), most, &shown);
         }
+    }
+
+    /// Makes an argument end the call unless it is among `count` values that begin with `low`.
+    fn limit(&mut self, argument: &mut Expr, low: Expr, count: Expr, shown: &str) {
+        if !self.checks {
+            return;
+        }
+        let span = argument.span;
+        let value = long(std::mem::replace(argument, Expr::int(0, span)));
+        self.fails = true;
+        let args = vec![value, low, count, self.what(shown, span)];
+        *argument = self.call_support(Support::Subscript, args, span);
+    }
+
+    /// Returns a reference to an intrinsic function as text.
+    fn shown(&self, name: &str, args: &[Expr]) -> String {
+        let args: Vec<String> = args.iter().map(|a| print_expr(&self.unit, a)).collect();
+        format!("{name}({})", args.join(", "))
     }
 
     /// Checks that a subroutine sets no more elements than an array has.
@@ -70,44 +94,90 @@ impl CheckInserter<'_> {
                 continue;
             }
             let there = match a.kind {
-                ExprKind::Var(s) if self.unit.symbols[s].is_array() => self.constant_total(s),
+                ExprKind::Var(s) if self.unit.symbols[s].is_array() => self.total(s),
                 _ if rank(&self.unit, a) > 0 => None,
                 _ => continue,
             };
-            if there.is_none_or(|n| n < *needed) {
-                self.reason(format!(
+            match there {
+                Some(total) if total.value().is_some_and(|n| n >= *needed) => {}
+                Some(total) if self.checks => {
+                    let shown = print_expr(&self.unit, a);
+                    let needed = Expr::long(i64::try_from(*needed).unwrap_or(i64::MAX), a.span);
+                    let check = self.whole_check(needed, total.expr(a.span), &shown, a.span);
+                    self.before.push(check);
+                }
+                Some(_) => {}
+                None => self.reason(format!(
                     "{subroutine} sets {needed} elements, and it is not known that {} has as many",
                     print_expr(&self.unit, a)
-                ));
+                )),
             }
         }
     }
 
-    fn constant_total(&mut self, sym: SymId) -> Option<i128> {
-        self.total(sym).and_then(|total| total.value())
-    }
-
-    /// Checks that the size of what a function creates is a constant, if an argument says so.
-    fn is_few(&mut self, name: &str, count: Option<&Expr>) {
-        let value = count.map(|e| Constants::of(&self.unit).integer(e));
-        if value.is_some_and(|v| v.is_none_or(|n| !(0..=MOST).contains(&n))) {
-            self.reason(format!("the size of what {name} returns is not a constant"));
+    /// Checks that the number of elements or copies that a function creates is not too large, if an argument says so.
+    fn is_few(&mut self, name: &str, args: &mut [Expr], position: usize, keyword: &str) {
+        let shown = self.shown(name, args);
+        let text = args.first().cloned();
+        let Some(count) = argument_mut(args, position, keyword) else {
+            return;
+        };
+        let value = Constants::of(&self.unit).integer(count);
+        if value.is_some_and(|n| (0..=MOST).contains(&n)) {
+            return;
         }
+        let span = count.span;
+        let mut most = Expr::long(MOST, span);
+        if name == "REPEAT" {
+            // The same number of bytes at most.
+            let len = intrinsic(&mut self.unit, "LEN").zip(intrinsic(&mut self.unit, "MAX"));
+            let (Some((len, max)), Some(text)) = (len, text.filter(|t| is_plain(&self.unit, t)))
+            else {
+                return self.reason(format!("the size of what {name} returns is not known"));
+            };
+            let length = long(Expr::call(len, vec![text], span));
+            let length = Expr::call(max, vec![length, Expr::long(1, span)], span);
+            most = Expr::binary(BinOp::Div, most, length);
+        }
+        let values = Expr::binary(BinOp::Add, most, Expr::long(1, span));
+        self.limit(count, Expr::long(0, span), values, &shown);
     }
 
-    /// Checks that the loops in an array constructor have constant bounds.
-    pub(super) fn check_constructor(&mut self, items: &[Expr]) {
+    /// Checks that the loops in an array constructor are not too long.
+    pub(super) fn check_constructor(&mut self, items: &mut [Expr]) {
         for item in items {
-            let ExprKind::ImpliedDo(d) = &item.kind else {
+            let shown = print_expr(&self.unit, item);
+            let ExprKind::ImpliedDo(d) = &mut item.kind else {
                 continue;
             };
             let constants = Constants::of(&self.unit);
             let count = constants.integer(&d.from).zip(constants.integer(&d.to));
             let count = count.and_then(|(from, to)| to.checked_sub(from));
             if count.is_none_or(|n| n > MOST) {
-                self.reason("the size of an array constructor is not a constant");
+                let span = d.to.span;
+                let integer =
+                    |e: &Expr| matches!(type_of(&self.unit, e), Some(Type::Integer(1 | 2 | 4)));
+                let simple = d.step.is_none()
+                    && integer(&d.from)
+                    && integer(&d.to)
+                    && is_plain(&self.unit, &d.from)
+                    && is_plain(&self.unit, &d.to);
+                if !simple {
+                    self.reason("the size of an array constructor is not a constant");
+                    continue;
+                }
+                let Some(max) = intrinsic(&mut self.unit, "MAX") else {
+                    self.reason("the size of an array constructor is not a constant");
+                    continue;
+                };
+                // A loop that ends before its first value is empty.
+                let before = Expr::binary(BinOp::Sub, long(d.from.clone()), Expr::long(1, span));
+                let to = std::mem::replace(&mut d.to, Expr::int(0, span));
+                d.to = Expr::call(max, vec![long(to), before.clone()], span);
+                let values = Expr::long(MOST + 1, span);
+                self.limit(&mut d.to, before, values, &shown);
             }
-            self.check_constructor(&d.items);
+            self.check_constructor(&mut d.items);
         }
     }
 
@@ -160,12 +230,18 @@ impl CheckInserter<'_> {
 }
 
 /// Returns the argument at this position, or with this keyword.
-fn argument<'a>(args: &'a [Expr], position: usize, keyword: &str) -> Option<&'a Expr> {
-    let positional = |e: &&Expr| !matches!(e.kind, ExprKind::Keyword(..));
-    args.get(position).filter(positional).or_else(|| {
-        args.iter().find_map(|a| match &a.kind {
-            ExprKind::Keyword(k, value) if k == keyword => Some(&**value),
-            _ => None,
-        })
-    })
+fn argument_mut<'a>(args: &'a mut [Expr], position: usize, keyword: &str) -> Option<&'a mut Expr> {
+    let named = |e: &Expr| matches!(&e.kind, ExprKind::Keyword(k, _) if k == keyword);
+    let positional = |e: &Expr| !matches!(e.kind, ExprKind::Keyword(..));
+    let at = match args.get(position) {
+        Some(e) if positional(e) => position,
+        _ => args.iter().position(named)?,
+    };
+    match &mut args[at] {
+        Expr {
+            kind: ExprKind::Keyword(_, value),
+            ..
+        } => Some(value),
+        other => Some(other),
+    }
 }

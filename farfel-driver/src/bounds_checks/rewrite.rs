@@ -6,7 +6,7 @@ use super::frames::Frame;
 use super::poly::Poly;
 use crate::support::{MOST_DIMENSIONS, Support, intrinsic, shortened};
 use farfel_lang::ir::{
-    Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Stmt, StmtKind,
+    BinOp, Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Stmt, StmtKind,
     StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use farfel_lang::print::print_expr;
@@ -36,6 +36,8 @@ pub(super) struct CheckInserter<'a> {
     /// Whether what holds before the current statement also holds where the current expression is evaluated:
     /// not in a condition that is evaluated again and again, nor if the statement calls procedures.
     pub before_holds: bool,
+    /// Whether no expression of the current statement calls a procedure, which may be a CALL.
+    undisturbed: bool,
     /// Statements to be inserted after it.
     after: Block,
     /// Whether some checks are made at run time.
@@ -79,6 +81,7 @@ impl<'a> CheckInserter<'a> {
             support: HashMap::new(),
             before: Vec::new(),
             before_holds: false,
+            undisturbed: false,
             after: Vec::new(),
             fails: false,
             reasons: BTreeSet::new(),
@@ -139,7 +142,7 @@ impl<'a> CheckInserter<'a> {
                         vec![long(length), Expr::long(1, span)],
                         span,
                     );
-                    Expr::binary(farfel_lang::ir::BinOp::Div, most, max)
+                    Expr::binary(BinOp::Div, most, max)
                 }
                 None => {
                     self.reason(format!("the size of {shown} is not known"));
@@ -217,7 +220,8 @@ impl<'a> CheckInserter<'a> {
 
     fn statement(&mut self, mut s: Stmt, made: &mut Block) {
         let outer = std::mem::take(&mut self.before);
-        self.before_holds = self.is_undisturbed(&s);
+        self.undisturbed = self.is_undisturbed(&s);
+        self.before_holds = self.undisturbed && !matches!(s.kind, StmtKind::Call(..));
         if matches!(s.kind, StmtKind::Do(_)) {
             let label = s.label.take();
             let span = s.span;
@@ -345,16 +349,16 @@ impl<'a> CheckInserter<'a> {
 
     fn nested(&mut self, block: Block) -> Block {
         let outer = std::mem::take(&mut self.before);
-        let held = self.before_holds;
+        let held = (self.before_holds, self.undisturbed);
         let made = self.block(block);
         self.before = outer;
-        self.before_holds = held;
+        (self.before_holds, self.undisturbed) = held;
         made
     }
 
     /// Whether the values of scalars stay the same while a statement is executed.
     fn is_undisturbed(&self, s: &Stmt) -> bool {
-        let mut calls = matches!(s.kind, StmtKind::Io(_) | StmtKind::Call(..));
+        let mut calls = matches!(s.kind, StmtKind::Io(_));
         let mut look = |e: &Expr| {
             e.walk(&mut |e| {
                 calls |= match &e.kind {
@@ -386,6 +390,7 @@ impl<'a> CheckInserter<'a> {
         for (k, (condition, body)) in block.arms.iter_mut().enumerate() {
             // The others are evaluated only if the first is false.
             self.before_holds &= k == 0;
+            self.undisturbed &= k == 0;
             self.expr(condition, Use::Value);
             *body = self.nested(std::mem::take(body));
         }
@@ -436,6 +441,7 @@ impl<'a> CheckInserter<'a> {
         match &mut d.control {
             DoControl::While(condition) => {
                 self.before_holds = false;
+                self.undisturbed = false;
                 self.expr(condition, Use::Value);
             }
             DoControl::Forever => {}
@@ -524,6 +530,7 @@ impl<'a> CheckInserter<'a> {
     // Expressions.
 
     pub(super) fn expr(&mut self, e: &mut Expr, how: Use) {
+        let span = e.span;
         match &mut e.kind {
             ExprKind::Element(..) => {
                 let shown = print_expr(&self.unit, e);
@@ -557,7 +564,8 @@ impl<'a> CheckInserter<'a> {
                         self.check_intrinsic(i, args);
                         if args.iter().filter(|a| rank(&self.unit, a) > 0).count() > 1 {
                             let args: Vec<Expr> = args.clone();
-                            self.agree_in_call(i, &args);
+                            let call = Expr::call(callee, args.clone(), span);
+                            self.agree_in_call(i, &args, &call);
                         }
                         let asks = matches!(
                             i.name,
@@ -575,6 +583,10 @@ impl<'a> CheckInserter<'a> {
                         args.iter_mut().for_each(|a| self.expr(a, how));
                     }
                     Class::StatementFunction(..) => {
+                        args.iter_mut().for_each(|a| self.expr(a, Use::Value));
+                    }
+                    // A check that has just been inserted.
+                    _ if self.support.values().any(|s| *s == callee) => {
                         args.iter_mut().for_each(|a| self.expr(a, Use::Value));
                     }
                     _ => {
@@ -597,7 +609,7 @@ impl<'a> CheckInserter<'a> {
                 }
             }
             ExprKind::Array(constructor) => {
-                self.check_constructor(&constructor.items);
+                self.check_constructor(&mut constructor.items);
                 for child in e.children_mut() {
                     self.expr(child, how);
                 }
@@ -641,7 +653,7 @@ impl<'a> CheckInserter<'a> {
     }
 
     /// Returns the text that a failed check shows: the reference and its place.
-    fn what(&self, shown: &str, span: Span) -> Expr {
+    pub(super) fn what(&self, shown: &str, span: Span) -> Expr {
         let shown = shortened(shown.to_owned());
         let place = self.pass.sources.and_then(|s| place_of(s, span));
         let place = place.unwrap_or_else(|| self.unit.name.to_string());
@@ -672,17 +684,11 @@ impl<'a> CheckInserter<'a> {
         if dimensions != array.lowers.len() || dimensions > MOST_DIMENSIONS {
             return self.reason(format!("{shown} has another number of subscripts"));
         }
-        if subscripts
-            .iter()
-            .any(|s| matches!(s.kind, ExprKind::Range(..)))
-        {
+        if subscripts.iter().any(|s| self.selects_several(s)) {
             if self.checks {
                 self.section(sym, subscripts, &array, &length, shown, span);
             }
             return;
-        }
-        if subscripts.iter().any(|s| rank(&self.unit, s) > 0) {
-            return self.reason(format!("the subscripts of {shown} are an array"));
         }
         if let Some(proven) = self.prove(plain, &array, &length) {
             for (s, proven) in subscripts.iter_mut().zip(proven) {
@@ -734,13 +740,54 @@ impl<'a> CheckInserter<'a> {
         let what = self.what(shown, span);
         let (e, f) = (number(&first, array, span), number(&last, array, span));
         self.fails = true;
+        let check = |first: Expr| vec![long(first), e, f, length.expr(span), count, what];
+        // The sum is an array of its own, so that the statement cannot change subscripts that have been compared.
+        if let Some(vector) = subscripts
+            .iter_mut()
+            .find(|s| !matches!(s.kind, ExprKind::Range(..)) && rank(&self.unit, s) > 0)
+        {
+            let zero = self.call_support(Support::Section, check(Expr::long(0, span)), span);
+            let values = std::mem::replace(vector, Expr::int(0, span));
+            *vector = Expr::binary(BinOp::Add, Expr::parens(values, span), zero);
+            return;
+        }
         for (s, bounds) in subscripts.iter_mut().zip(bounds) {
             if let ExprKind::Range(from, ..) = &mut s.kind {
-                let args = vec![long(bounds.from), e, f, length.expr(span), count, what];
-                *from = Some(Box::new(self.call_support(Support::Section, args, span)));
+                *from = Some(Box::new(self.call_support(
+                    Support::Section,
+                    check(bounds.from),
+                    span,
+                )));
                 return;
             }
         }
+    }
+
+    /// Whether a subscript selects several elements: it is a range or an array.
+    fn selects_several(&self, subscript: &Expr) -> bool {
+        matches!(subscript.kind, ExprKind::Range(..)) || rank(&self.unit, subscript) > 0
+    }
+
+    /// Returns the extreme values of a subscript that is an array, and their number as a range from 1.
+    fn vector_bounds(&mut self, subscript: &Expr, alone: bool, span: Span) -> Option<Bounds> {
+        // Products of larger numbers could overflow.
+        let small = matches!(
+            type_of(&self.unit, subscript),
+            Some(Type::Integer(1 | 2 | 4))
+        );
+        if !self.undisturbed || !(small || alone) {
+            return None;
+        }
+        let [lowest, highest, size] =
+            ["MINVAL", "MAXVAL", "SIZE"].map(|f| intrinsic(&mut self.unit, f));
+        let of = |f: SymId| long(Expr::call(f, vec![subscript.clone()], span));
+        Some(Bounds {
+            lowest: of(lowest?),
+            highest: of(highest?),
+            from: Expr::long(1, span),
+            to: of(size?),
+            step: None,
+        })
     }
 
     /// Returns the bounds of a section in each dimension.
@@ -752,15 +799,22 @@ impl<'a> CheckInserter<'a> {
         span: Span,
     ) -> Option<Vec<Bounds>> {
         let mut bounds = Vec::new();
+        let ubound = match subscripts
+            .iter()
+            .any(|s| matches!(s.kind, ExprKind::Range(_, None, _)))
+        {
+            true => intrinsic(&mut self.unit, "UBOUND"),
+            false => None,
+        };
         for (k, s) in subscripts.iter().enumerate() {
             if !is_plain(&self.unit, s) {
                 return None;
             }
             let ExprKind::Range(from, to, step) = &s.kind else {
-                if rank(&self.unit, s) > 0 {
-                    return None;
-                }
-                bounds.push(Bounds::one(s));
+                bounds.push(match rank(&self.unit, s) {
+                    0 => Bounds::one(s),
+                    _ => self.vector_bounds(s, subscripts.len() == 1, span)?,
+                });
                 continue;
             };
             let constants = Constants::of(&self.unit);
@@ -772,7 +826,15 @@ impl<'a> CheckInserter<'a> {
                     return Some(Expr::var(*allocated.uppers.get(k)?, span));
                 }
                 let upper = self.unit.symbols[sym].dims[k].upper.as_ref()?;
-                Some(Expr::long(constants.integer(upper)?, span))
+                match constants.integer(upper) {
+                    Some(n) => Some(Expr::long(n, span)),
+                    None if upper.kind == ExprKind::Star => None,
+                    None => {
+                        let dimension = Expr::int(k as i64 + 1, span);
+                        let args = vec![Expr::var(sym, span), dimension, Expr::int(8, span)];
+                        Some(Expr::call(ubound?, args, span))
+                    }
+                }
             };
             let given = |e: &Option<Box<Expr>>| e.as_ref().map(|e| (**e).clone());
             // Correct for either direction.
@@ -811,7 +873,7 @@ impl<'a> CheckInserter<'a> {
     ) -> Expr {
         let mut product: Option<Expr> = None;
         for (b, s) in bounds.iter().zip(subscripts) {
-            if !matches!(s.kind, ExprKind::Range(..)) {
+            if !self.selects_several(s) {
                 continue;
             }
             let mut args = vec![long(b.from.clone()), long(b.to.clone())];
@@ -827,7 +889,7 @@ impl<'a> CheckInserter<'a> {
             };
             let count = self.call_support(support, args, span);
             product = Some(match product {
-                Some(p) => Expr::binary(farfel_lang::ir::BinOp::Mul, p, count),
+                Some(p) => Expr::binary(BinOp::Mul, p, count),
                 None => count,
             });
         }
@@ -920,7 +982,13 @@ impl<'a> CheckInserter<'a> {
         self.before.push(check);
     }
 
-    fn whole_check(&mut self, needed: Expr, there: Expr, shown: &str, span: Span) -> Stmt {
+    pub(super) fn whole_check(
+        &mut self,
+        needed: Expr,
+        there: Expr,
+        shown: &str,
+        span: Span,
+    ) -> Stmt {
         self.fails = true;
         let what = self.what(shown, span);
         let support = self.support(Support::Whole);
@@ -1002,6 +1070,10 @@ impl<'a> CheckInserter<'a> {
             text.push_str(&" ".repeat(size - text.len()));
         }
         let there = self.size_of(a);
+        let length = match there {
+            None if !any => self.length_now(a),
+            _ => None,
+        };
         if let ExprKind::Var(s) = a.kind
             && self.unit.symbols[s].is_array()
         {
@@ -1013,6 +1085,16 @@ impl<'a> CheckInserter<'a> {
         let enough = match (size, there) {
             _ if any => true,
             (Some(size), Some(there)) => size <= there,
+            (Some(size), None) => match length {
+                Some(length) if self.checks => {
+                    let shown = format!("LEN({shown})");
+                    let needed = Expr::long(size, a.span);
+                    let check = self.whole_check(needed, length, &shown, a.span);
+                    self.before.push(check);
+                    true
+                }
+                _ => false,
+            },
             _ => false,
         };
         if !enough {
@@ -1036,6 +1118,40 @@ impl<'a> CheckInserter<'a> {
             ExprKind::Paren(e) => self.size_of(e),
             _ => super::bytes(type_of(&self.unit, e)?, real),
         }
+    }
+
+    /// Returns the length of a text that is passed on, as an INTEGER*8 that is evaluated before the statement.
+    fn length_now(&mut self, e: &Expr) -> Option<Expr> {
+        let span = e.span;
+        if type_of(&self.unit, e) != Some(Type::Character) || rank(&self.unit, e) > 0 {
+            return None;
+        }
+        let is_text = |s: SymId| self.unit.symbols[s].is_variable();
+        let whole = match &e.kind {
+            ExprKind::Var(s) | ExprKind::Element(s, _) if is_text(*s) => Expr::var(*s, span),
+            ExprKind::Substring(base, from, to) => {
+                let bounds = || [from, to].into_iter().flatten();
+                let base = base.base().filter(|s| is_text(*s))?;
+                let scalar = bounds().all(|b| self.is_scalar_arithmetic(b));
+                if !self.undisturbed || !scalar {
+                    return None;
+                }
+                let first = from
+                    .as_ref()
+                    .map_or(Expr::long(1, span), |e| long((**e).clone()));
+                let last = match to {
+                    Some(e) => long((**e).clone()),
+                    None => {
+                        let len = intrinsic(&mut self.unit, "LEN")?;
+                        long(Expr::call(len, vec![Expr::var(base, span)], span))
+                    }
+                };
+                return Some(self.call_support(Support::Count, vec![first, last], span));
+            }
+            _ => return None,
+        };
+        let len = intrinsic(&mut self.unit, "LEN")?;
+        Some(long(Expr::call(len, vec![whole], span)))
     }
 
     fn first_element(&mut self, s: SymId, span: Span) {
@@ -1074,12 +1190,9 @@ impl<'a> CheckInserter<'a> {
         match (there, size) {
             (Some(a), Some(b)) if a == b || b == 0 => count,
             (Some(a), Some(b)) => {
-                let bytes = Expr::binary(
-                    farfel_lang::ir::BinOp::Mul,
-                    Expr::parens(count, span),
-                    Expr::long(a, span),
-                );
-                Expr::binary(farfel_lang::ir::BinOp::Div, bytes, Expr::long(b, span))
+                let bytes =
+                    Expr::binary(BinOp::Mul, Expr::parens(count, span), Expr::long(a, span));
+                Expr::binary(BinOp::Div, bytes, Expr::long(b, span))
             }
             _ if any => count,
             _ => {
@@ -1140,10 +1253,7 @@ impl<'a> CheckInserter<'a> {
                     self.reason(format!("{shown} has another number of subscripts"));
                     return None;
                 }
-                if subscripts
-                    .iter()
-                    .any(|s| matches!(s.kind, ExprKind::Range(..)))
-                {
+                if subscripts.iter().any(|s| self.selects_several(s)) {
                     let Some(bounds) = self.section_bounds(s, subscripts, &array, span) else {
                         self.reason(format!("the section {shown} is not simple"));
                         return None;

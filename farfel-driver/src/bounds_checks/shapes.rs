@@ -3,7 +3,7 @@
 
 use super::arrays::{is_allocated_here, is_plain, long};
 use super::prove::changes;
-use super::rewrite::CheckInserter;
+use super::rewrite::{CheckInserter, Use};
 use crate::support::{Support, intrinsic};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
@@ -110,7 +110,7 @@ impl CheckInserter<'_> {
                 for (k, x) in subscripts.iter().enumerate() {
                     let ExprKind::Range(from, to, step) = &x.kind else {
                         if rank(&self.unit, x) > 0 {
-                            return None;
+                            extents.extend(self.extents(x)?);
                         }
                         continue;
                     };
@@ -161,12 +161,89 @@ impl CheckInserter<'_> {
                         extents.extend(others.into_iter().skip(1));
                         Some(extents)
                     }
+                    Shape::Location | Shape::Bounds if args.len() == 1 => {
+                        Some(vec![Expr::long(rank(&self.unit, &args[0]) as i64, span)])
+                    }
+                    Shape::Vector if i.name == "PACK" => match args.as_slice() {
+                        [_, mask] => Some(vec![self.count(mask)?]),
+                        [_, _, vector] if rank(&self.unit, vector) == 1 => self.extents(vector),
+                        _ => None,
+                    },
+                    Shape::Reshaped => self.shape_of_reshaped(args),
+                    Shape::More if i.name == "UNPACK" => self.extents(args.get(1)?),
                     _ => None,
                 },
                 _ => None,
             },
             _ => self.extents_of_any(&e.children()),
         }
+    }
+
+    /// Returns the number of true elements of a mask.
+    fn count(&mut self, mask: &Expr) -> Option<Expr> {
+        if rank(&self.unit, mask) == 0 || !is_plain(&self.unit, mask) {
+            return None;
+        }
+        let count = intrinsic(&mut self.unit, "COUNT")?;
+        let mut mask = mask.clone();
+        // It is evaluated here, too.
+        self.expr(&mut mask, Use::Value);
+        let span = mask.span;
+        Some(long(Expr::call(count, vec![mask], span)))
+    }
+
+    /// Returns the extents that RESHAPE is asked for.
+    fn shape_of_reshaped(&mut self, args: &[Expr]) -> Option<Vec<Expr>> {
+        let [_, shape] = args else {
+            return None;
+        };
+        let ExprKind::Array(constructor) = &shape.kind else {
+            return None;
+        };
+        let plain = |e: &Expr| {
+            !matches!(e.kind, ExprKind::ImpliedDo(_))
+                && rank(&self.unit, e) == 0
+                && self.is_scalar_arithmetic(e)
+        };
+        if !self.before_holds || !constructor.items.iter().all(plain) {
+            return None;
+        }
+        let extents = constructor.items.iter().map(|e| {
+            let span = e.span;
+            let args = vec![Expr::long(1, span), long(e.clone())];
+            (args, span)
+        });
+        let extents: Vec<_> = extents.collect();
+        let counts = extents
+            .into_iter()
+            .map(|(args, span)| self.call_support(Support::Count, args, span));
+        Some(counts.collect())
+    }
+
+    /// Returns the number of elements of an array with these extents, and ends the call if an INTEGER*8 cannot hold
+    /// it.
+    fn product(&mut self, extents: Vec<Expr>, shown: &str, span: Span) -> Expr {
+        let one = || Expr::long(1, span);
+        extents.into_iter().fold(one(), |size, extent| {
+            self.fails = true;
+            let args = vec![size, one(), extent, self.what(shown, span)];
+            self.call_support(Support::Size, args, span)
+        })
+    }
+
+    /// Requires that a source has at least as many elements as are taken from it. Returns whether it is known how many
+    /// there are.
+    fn require_source(&mut self, needed: Option<Expr>, source: &Expr, whole: &Expr) -> bool {
+        let (Some(needed), Some(there)) = (needed, self.extents(source)) else {
+            return false;
+        };
+        let shown = print_expr(&self.unit, whole);
+        let there = self.product(there, &shown, source.span);
+        if self.checks {
+            let check = self.whole_check(needed, there, &shown, source.span);
+            self.before.push(check);
+        }
+        true
     }
 
     /// Returns the extents of the first array among some operands that must have the same shape.
@@ -198,14 +275,47 @@ impl CheckInserter<'_> {
 
     /// Whether an expression has the same value before a statement as in it, whatever arrays the statement
     /// assigns.
-    fn is_scalar_arithmetic(&self, e: &Expr) -> bool {
+    pub(super) fn is_scalar_arithmetic(&self, e: &Expr) -> bool {
         let mut elements = false;
         e.walk(&mut |e| elements |= matches!(e.kind, ExprKind::Element(..)));
         !elements && is_plain(&self.unit, e)
     }
 
     /// Requires that the arrays in the arguments of an intrinsic function conform as it demands.
-    pub(super) fn agree_in_call(&mut self, function: &Intrinsic, args: &[Expr]) {
+    pub(super) fn agree_in_call(&mut self, function: &Intrinsic, args: &[Expr], call: &Expr) {
+        match (function.name, args) {
+            // The shape is not compared with the source, but says how many elements are taken from it.
+            ("RESHAPE", [source, ..]) => {
+                let shape = self.shape_of_reshaped(args);
+                let shown = print_expr(&self.unit, call);
+                let needed = shape.map(|extents| self.product(extents, &shown, call.span));
+                if !self.require_source(needed, source, call) {
+                    self.reason(format!(
+                        "it is not known how many elements {shown} takes from its source"
+                    ));
+                }
+                return;
+            }
+            ("PACK", [array, mask, vector]) => {
+                self.agree(&[array, mask]);
+                let needed = self.count(mask);
+                if !self.require_source(needed, vector, call) {
+                    self.differ();
+                }
+                return;
+            }
+            ("UNPACK", [vector, mask, field]) => {
+                self.agree(&[mask, field]);
+                let needed = self.count(mask);
+                if !self.require_source(needed, vector, call) {
+                    self.differ();
+                }
+                return;
+            }
+            // Only the type of the second argument matters.
+            ("TRANSFER", _) => return,
+            _ => {}
+        }
         if let (Shape::Product, [a, b]) = (function.shape, args) {
             let conform = match (self.shape(a), self.shape(b)) {
                 (ExprShape::Extents(a), ExprShape::Extents(b)) => a.last() == b.first(),
@@ -220,9 +330,43 @@ impl CheckInserter<'_> {
                     _ => self.differ(),
                 }
             }
+            if rank(&self.unit, a) == 2 && rank(&self.unit, b) == 2 {
+                self.limit_product(a, b, call);
+            }
             return;
         }
         self.agree(&args.iter().collect::<Vec<_>>());
+    }
+
+    /// Ends the call if a product of matrices, which may be much larger than its factors, is too large for any memory:
+    /// the library would end the process.
+    fn limit_product(&mut self, a: &Expr, b: &Expr, call: &Expr) {
+        let span = call.span;
+        let Some(max) = intrinsic(&mut self.unit, "MAX").filter(|_| self.checks) else {
+            return;
+        };
+        let (Some(of_a), Some(of_b)) = (self.extents(a), self.extents(b)) else {
+            return;
+        };
+        let constants = Constants::of(&self.unit);
+        if of_a
+            .iter()
+            .chain(&of_b)
+            .all(|e| constants.integer(e).is_some())
+        {
+            return;
+        }
+        let shown = print_expr(&self.unit, call);
+        let result = vec![of_a[0].clone(), of_b[1].clone()];
+        let result = self.product(result, &shown, span);
+        let (a, b) = (
+            self.product(of_a, &shown, span),
+            self.product(of_b, &shown, span),
+        );
+        let factors = Expr::binary(BinOp::Add, a, b);
+        let most = Expr::call(max, vec![factors, Expr::long(1 << 30, span)], span);
+        let check = self.whole_check(result, most, &shown, span);
+        self.before.push(check);
     }
 
     /// Requires that the masks of a WHERE and the arrays that it assigns have the same shape.

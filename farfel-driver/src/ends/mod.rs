@@ -10,6 +10,7 @@
 //! | input and output | gets IOSTAT and IOMSG if it has no IOSTAT, and its status is checked ([`io`]) |
 //! | ALLOCATE and DEALLOCATE | get STAT if they have none, and the status is checked |
 //! | arrays whose size depends on the call | checked on entry to the unit |
+//! | texts whose length depends on the call | allocated on entry to the unit |
 //! | a unit that may call itself | checks on entry that the stack suffices |
 //! | `I/J`, MOD, MODULO, `I**J` of INTEGERs | replaced by functions that check J, unless it is constant |
 //! | steps of loops and sections | the same |
@@ -20,8 +21,8 @@ mod io;
 use crate::bounds_checks::{place_of, under, unlabel_loops};
 use crate::support::{END, Ending, Support, has_another, intrinsic};
 use farfel_lang::ir::{
-    Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Name, Origin, Program, Stmt,
-    StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block,
+    Allocation, Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Name, Origin,
+    Program, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant::{self, extents};
@@ -60,14 +61,6 @@ pub(crate) fn obstacle(unit: &Unit) -> Option<String> {
         e.walk(&mut |e| found |= arithmetic::may_fail(unit, e).is_some());
         found
     };
-    // gfortran allocates such a text on the stack.
-    let on_stack = |s: &Symbol| {
-        let open = s
-            .length
-            .as_ref()
-            .is_some_and(|e| e.kind != ExprKind::Star && constant::integer(unit, e).is_none());
-        s.storage_class == StorageClass::Local && !s.is_array() && open
-    };
     let variables = || unit.symbols.iter().filter(|(_, s)| s.is_variable());
     let sizes = |s: &Symbol| {
         let bounds = s.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
@@ -87,7 +80,15 @@ pub(crate) fn obstacle(unit: &Unit) -> Option<String> {
     if format.is_some() {
         return format;
     }
-    if let Some((_, s)) = variables().find(|(_, s)| on_stack(s)) {
+    let named = |id: SymId| {
+        unit.symbols
+            .iter()
+            .any(|(_, s)| matches!(&s.class, Class::Namelist(members) if members.contains(&id)))
+    };
+    if let Some((_, s)) = variables()
+        .filter(|(_, s)| is_automatic_text(unit, s))
+        .find(|(id, _)| named(*id) || has_another(unit, "ALLOCATED"))
+    {
         return Some(format!("the call decides how long the text {} is", s.name));
     }
     let (_, s) = variables().find(|(_, s)| is_automatic(unit, s))?;
@@ -103,6 +104,16 @@ pub(crate) fn obstacle(unit: &Unit) -> Option<String> {
 fn is_automatic(unit: &Unit, s: &Symbol) -> bool {
     let own = s.storage_class == StorageClass::Local && s.is_variable() && s.is_array();
     own && s.dims.iter().all(|d| d.upper.is_some()) && extents(unit, &s.dims).is_none()
+}
+
+/// Whether a variable is a text whose length depends on the call. gfortran would put it on the stack.
+fn is_automatic_text(unit: &Unit, s: &Symbol) -> bool {
+    let open = s
+        .length
+        .as_ref()
+        .is_some_and(|e| e.kind != ExprKind::Star && constant::integer(unit, e).is_none());
+    let own = s.storage_class == StorageClass::Local && s.is_variable() && !s.is_array();
+    own && open && !s.has(Attribute::Allocatable)
 }
 
 /// Inserts calls of `farfel-runtime` where the units of a program would end the process. `library` has all
@@ -165,6 +176,7 @@ impl<'a> EndReplacer<'a> {
         }
         let mut body = self.block(body);
         let mut there = self.automatic_arrays();
+        there.splice(0..0, self.automatic_texts());
         there.splice(0..0, self.stack_check());
         // An ENTRY point begins at its statement.
         let entries = body.iter().enumerate().rev();
@@ -218,6 +230,50 @@ impl<'a> EndReplacer<'a> {
             self.ends.expected = true;
         }
         found
+    }
+
+    /// Allocates texts whose length depends on the call.
+    fn automatic_texts(&mut self) -> Block {
+        let ids: Vec<SymId> = self.unit.symbols.ids().collect();
+        let texts = ids
+            .into_iter()
+            .filter(|id| is_automatic_text(&self.unit, &self.unit.symbols[*id]));
+        let texts: Vec<SymId> = texts.collect();
+        let mut made = Vec::new();
+        for id in texts {
+            // Execution from the first entry passes ENTRY points.
+            let Some(allocated) = intrinsic(&mut self.unit, "ALLOCATED") else {
+                continue;
+            };
+            let (span, name) = (
+                self.unit.symbols[id].span,
+                self.unit.symbols[id].name.clone(),
+            );
+            self.unit.undeclare(id);
+            self.unit.symbols[id]
+                .attributes
+                .insert(Attribute::Allocatable);
+            self.unit.declare(id);
+            let mut control = Vec::new();
+            let status = self.status("STAT", &mut control, span);
+            let allocation = Allocation {
+                free: false,
+                objects: vec![Expr::var(id, span)],
+                control,
+            };
+            let allocation = Stmt::new(StmtKind::Allocation(Box::new(allocation)), span);
+            let shown = Expr::text(format!("making room for {name}"), span);
+            let end = self.end_if_failed(Ending::Memory, status, shown, span);
+            let there = Expr::call(allocated, vec![Expr::var(id, span)], span);
+            let absent = Expr::not(there, span);
+            made.push(Stmt::branches(
+                vec![(absent, vec![allocation, end])],
+                None,
+                span,
+            ));
+            self.ends.expected = true;
+        }
+        made
     }
 
     fn block(&mut self, block: Block) -> Block {

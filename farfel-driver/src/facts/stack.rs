@@ -433,8 +433,8 @@ impl Temporaries<'_> {
                 }
             }
             ExprKind::Array(a) => {
-                let lengths = a.items.iter().map(|i| self.length(i));
-                lengths.fold(Some(0), |a, b| Some(a?.max(b?)))
+                let mut lengths = a.items.iter().map(|i| self.length(i));
+                lengths.try_fold(0, |most, length| Some(length?.max(most)))
             }
             _ => None,
         }

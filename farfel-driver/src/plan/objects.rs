@@ -12,7 +12,7 @@ use crate::calls::entries;
 use crate::config::Trap;
 use crate::derivative_checks::DerivativeChecks;
 use crate::ends;
-use crate::facts::Facts;
+use crate::facts::{Facts, moved};
 use crate::gfortran::{self, Failure};
 use crate::instances::{self, StateSignatures};
 use crate::names::Names;
@@ -323,7 +323,10 @@ impl<'a> Objects<'a> {
     fn redirect(&self, group: &Group, tools: &BuildTools) -> Option<String> {
         let units = &self.staged.program.units;
         let library = matches!(self.target, Target::Library { .. });
-        let keeps = tools.keeps_memory && !group.requests.is_empty();
+        // Arrays that were moved off the stack are freed if the call ends early.
+        let moves = |i: &usize| units[*i].recursive && !moved(&units[*i]).is_empty();
+        let allocates = !group.requests.is_empty() || (library && group.units.iter().any(moves));
+        let keeps = tools.keeps_memory && allocates;
         keeps.then(|| memory::redirect(group.reads.iter().map(|i| &units[*i]), library))
     }
 
