@@ -96,6 +96,12 @@ impl<'a> Derivatives<'a> {
         self.made[request].get_or_init(|| made).units.is_ok() || self.optional.contains(&request)
     }
 
+    /// Whether a request has been carried out without success.
+    pub fn has_failed(&self, request: usize) -> bool {
+        let made = self.made[request].get();
+        made.is_some_and(|m| m.units.is_err())
+    }
+
     /// Returns the program that a request sees, after those that it needs have been carried out.
     pub fn seen_by(&self, request: usize) -> Program {
         let (units, needs) = &self.below[request];

@@ -685,3 +685,242 @@ fn adjoints_that_read_no_values() {
     let wrong = expand(&text(", values = (B)")).unwrap_err();
     assert_eq!(wrong, "F0310 5:1 B is not an argument of ADDTO\n");
 }
+
+/// The main program and the blocks of the tests with several directions: each row is compared with differences.
+const SEVERAL: &str = "      PROGRAM MAIN
+      INTEGER N
+      PARAMETER (N = 3)
+      DOUBLE PRECISION A(N,N), B(N), J(N,N), R(N,N), E(N), U(N), V(N), T(N)
+      A = 0
+      DO I = 1, N
+        DO K = 1, N
+          A(I,K) = 1D0/(I + K) + I*I*0.1D0
+        END DO
+        A(I,I) = A(I,I) + 3
+        B(I) = I + 0.5D0
+      END DO
+      CALL FWD(N, A, B, J)
+      CALL REV(N, A, B, R)
+      DO I = 1, N
+        U = B
+        U(I) = U(I) + 1D-3
+        CALL MODEL(N, A, U, E)
+        U(I) = U(I) - 2D-3
+        CALL MODEL(N, A, U, V)
+        DO K = 1, N
+          T(K) = 8*(E(K) - V(K))
+        END DO
+        U(I) = U(I) + 3D-3
+        CALL MODEL(N, A, U, E)
+        U(I) = U(I) - 4D-3
+        CALL MODEL(N, A, U, V)
+        DO K = 1, N
+          T(K) = (T(K) - E(K) + V(K))/12D-3
+          PRINT *, 'forward', J(K,I), T(K)
+          PRINT *, 'reverse', R(K,I), T(K)
+        END DO
+      END DO
+      END
+      SUBROUTINE FWD(N, A, B, J)
+      DOUBLE PRECISION A(N,N), B(N), J(N,N), X(N)
+      ADF(DIRECTIONS = N, (TANGENT(B(I), I) = 1, I = 1, N))
+      CALL MODEL(N, A, B, X)
+      END ADF(((J(I,K) = TANGENT(X(I), K), I = 1, N), K = 1, N))
+      END
+      SUBROUTINE REV(N, A, B, J)
+      DOUBLE PRECISION A(N,N), B(N), J(N,N), X(N)
+      ADR(DIRECTIONS = N, (COTANGENT(X(I), I) = 1, I = 1, N))
+      CALL MODEL(N, A, B, X)
+      END ADR(((J(I,K) = COTANGENT(B(K), I), I = 1, N), K = 1, N))
+      END
+";
+
+/// A given derivative has one direction, and is called once for each. The arguments that it changes have their
+/// values from before each time; an adjoint may leave anything in them.
+#[test]
+fn given_derivatives_in_several_directions() {
+    let text = format!(
+        "{SEVERAL}{}",
+        "      SUBROUTINE MODEL(N, A, B, X)
+      DOUBLE PRECISION A(N,N), B(N), X(N), W(2*N), S, CUBE
+      X = B
+      W(1:N) = B*B
+      DO I = 1, N
+        W(N+I) = CUBE(B(I))
+      END DO
+      CALL TWIST(N, W(N+1), X, S)
+      DO I = 1, N
+        CALL TWIST(1, W(I), X(I), S)
+        X(I) = X(I)*S
+      END DO
+      END
+!farfel: derivative(tangent = CUBE_D, adjoint = CUBE_B)
+      DOUBLE PRECISION FUNCTION CUBE(X)
+      DOUBLE PRECISION X
+      CUBE = X**3
+      END
+      SUBROUTINE CUBE_D(X, XD, Y, YD)
+      DOUBLE PRECISION X, XD, Y, YD
+      Y = X**3
+      YD = 3*X**2*XD
+      END
+      SUBROUTINE CUBE_B(X, XB, Y, YB)
+      DOUBLE PRECISION X, XB, Y, YB
+      XB = XB + 3*X**2*YB
+      YB = 0
+      END
+!farfel: derivative(tangent = TWIST_D, adjoint = TWIST_B, in = (W, X), out = (X, S))
+      SUBROUTINE TWIST(N, W, X, S)
+      DOUBLE PRECISION W(N), X(N), S
+      S = 0
+      DO I = 1, N
+        X(I) = X(I)*W(I) + SIN(W(I))
+        S = S + X(I)
+      END DO
+      END
+      SUBROUTINE TWIST_D(N, W, WD, X, XD, S, SD)
+      DOUBLE PRECISION W(N), X(N), S, WD(N), XD(N), SD
+      S = 0
+      SD = 0
+      DO I = 1, N
+        XD(I) = XD(I)*W(I) + X(I)*WD(I) + COS(W(I))*WD(I)
+        X(I) = X(I)*W(I) + SIN(W(I))
+        S = S + X(I)
+        SD = SD + XD(I)
+      END DO
+      END
+      SUBROUTINE TWIST_B(N, W, WB, X, XB, S, SB)
+      DOUBLE PRECISION W(N), X(N), S, WB(N), XB(N), SB
+      DO I = 1, N
+        XB(I) = XB(I) + SB
+        WB(I) = WB(I) + (X(I) + COS(W(I)))*XB(I)
+        XB(I) = XB(I)*W(I)
+        X(I) = 99
+      END DO
+      S = 77
+      SB = 0
+      END
+"
+    );
+    check(&text, 1e-8);
+}
+
+/// The same for LAPACK.
+#[test]
+fn libraries_in_several_directions() {
+    let text = format!(
+        "{SEVERAL}{}",
+        "      SUBROUTINE MODEL(N, A, B, X)
+      DOUBLE PRECISION A(N,N), B(N), X(N), C(N,N), DDOT
+      EXTERNAL DGESV, DDOT
+      INTEGER IPIV(N), INFO
+      DO I = 1, N
+        DO K = 1, N
+          C(I,K) = A(I,K) + B(I)*B(K)**2*0.1D0
+        END DO
+        X(I) = B(I)**2
+      END DO
+      CALL DGESV(N, 1, C, N, IPIV, X, N, INFO)
+      X(1) = X(1) + DDOT(N, X, 1, B, 1)
+      END
+"
+    );
+    let fortran = expand(&text).unwrap_or_else(|e| panic!("{e}"));
+    if let Some(out) = run_with_lapack(&fortran, support::CHECKED) {
+        compare(&out, 1e-8, &fortran);
+    }
+}
+
+/// One directive gives the tangent of a procedure, and another one its adjoint.
+#[test]
+fn tangent_and_adjoint_may_be_given_in_different_places() {
+    check(
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, FWD, REV, SIDE
+      EXTERNAL CUBE, CUBED, CUBEB
+      X = 1.3D0
+      PRINT *, 'forward', FWD(CUBE, CUBED, X), 3*X**2
+      PRINT *, 'reverse', REV(CUBE, CUBEB, X), 3*X**2
+      END
+      DOUBLE PRECISION FUNCTION FWD(F, FD, X)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F, FD
+!farfel: derivative(F(X), tangent = FD, in = X)
+      ADF(X)
+      Y = F(X)
+      END ADF(FWD = TANGENT(Y))
+      END
+      DOUBLE PRECISION FUNCTION REV(F, FB, X)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F, FB
+!farfel: derivative(F(X), adjoint = FB, in = X)
+      ADR(Y)
+      Y = F(X)
+      END ADR(REV = COTANGENT(X))
+      END
+      DOUBLE PRECISION FUNCTION CUBE(X)
+      DOUBLE PRECISION X
+      CUBE = X**3
+      END
+      SUBROUTINE CUBED(X, XD, Y, YD)
+      DOUBLE PRECISION X, XD, Y, YD
+      Y = X**3
+      YD = 3*X**2*XD
+      END
+      SUBROUTINE CUBEB(X, XB, Y, YB)
+      DOUBLE PRECISION X, XB, Y, YB
+      XB = XB + 3*X**2*YB
+      YB = 0
+      END
+",
+        1e-14,
+    );
+}
+
+/// Both must say the same about the arguments.
+#[test]
+fn directives_about_one_procedure_agree() {
+    let text = "      PROGRAM MAIN
+      DOUBLE PRECISION X, FWD, REV, SIDE
+      EXTERNAL CUBE, CUBED, CUBEB
+      X = 1.3D0
+      PRINT *, 'forward', FWD(CUBE, CUBED, X), 3*X**2
+      PRINT *, 'reverse', REV(CUBE, CUBEB, X), 3*X**2
+      END
+      DOUBLE PRECISION FUNCTION FWD(F, FD, X)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F, FD
+!farfel: derivative(F(X), tangent = FD, in = X)
+      ADF(X)
+      Y = F(X)
+      END ADF(FWD = TANGENT(Y))
+      END
+      DOUBLE PRECISION FUNCTION REV(F, FB, X)
+      DOUBLE PRECISION F, X, Y
+      EXTERNAL F, FB
+!farfel: derivative(F(X), adjoint = FB, in = ())
+      ADR(Y)
+      Y = F(X)
+      END ADR(REV = COTANGENT(X))
+      END
+      DOUBLE PRECISION FUNCTION CUBE(X)
+      DOUBLE PRECISION X
+      CUBE = X**3
+      END
+      SUBROUTINE CUBED(X, XD, Y, YD)
+      DOUBLE PRECISION X, XD, Y, YD
+      Y = X**3
+      YD = 3*X**2*XD
+      END
+      SUBROUTINE CUBEB(X, XB, Y, YB)
+      DOUBLE PRECISION X, XB, Y, YB
+      XB = XB + 3*X**2*YB
+      YB = 0
+      END
+";
+    let error = expand(text).unwrap_err();
+    assert!(
+        error.contains("this lists other arguments of CUBE than another directive about it"),
+        "{error}"
+    );
+}

@@ -17,6 +17,7 @@ mod c;
 mod closure_comments;
 mod commons;
 mod full_assignment;
+mod generic;
 mod instance;
 mod procedures;
 mod short;
@@ -29,6 +30,8 @@ pub(crate) use self::commons::commons;
 pub(crate) use self::procedures::describe as describe_closures;
 pub(crate) use self::signature::signatures;
 
+use self::generic::Header;
+use self::procedures::Family;
 use self::texts::{TextLength, TextResult};
 use self::value::value;
 use crate::bounds_checks::{BoundsCheckPlan, UNCHECKED, place_of};
@@ -525,11 +528,25 @@ impl Bindings<'_> {
             .iter()
             .filter_map(|n| entered(self.program, n))
             .collect();
+        let mut families: BTreeMap<Name, Vec<Family>> = (units.iter())
+            .filter(|_| self.config.instance.is_none())
+            .filter_map(|unit| {
+                let found =
+                    procedures::families(self.program, unit, self.config, &self.facts.plan)?;
+                Some((unit.name.clone(), found))
+            })
+            .collect();
+        let owner = |unit: &Name| {
+            let derived = self.config.derive.iter().find(|d| d.function() == *unit);
+            derived.map_or(unit.clone(), |d| d.subprogram())
+        };
+        let traits = generic::traits(&mut families, &owner, self.config);
         let mut functions = Vec::new();
         let mut raw = Vec::new();
         for unit in &units {
             let name = unit.name.to_string();
-            let (function, of_raw) = self.forms(unit);
+            let families = families.get(&unit.name).map_or(&[][..], Vec::as_slice);
+            let (function, of_raw) = self.forms(unit, families);
             raw.extend(of_raw.map(|text| (name.clone(), text)));
             functions.push((name, function));
         }
@@ -558,7 +575,7 @@ impl Bindings<'_> {
                 Some(name) => {
                     instance::instance(name, self.program, self.by_name, self.config, self.names)
                 }
-                None => self.commons(),
+                None => self.commons() + &traits,
             },
             functions,
             raw,
@@ -571,14 +588,17 @@ impl Bindings<'_> {
 
     /// Generates the function under the subprogram's name, and its form in the module `raw`, if there is
     /// such a module.
-    fn forms(&self, unit: &Unit) -> (String, Option<String>) {
+    fn forms(&self, unit: &Unit, families: &[Family]) -> (String, Option<String>) {
         let signature = self.signatures.and_then(|all| all.get(&unit.name));
         let Some(signature) = signature else {
-            return (self.function(unit, false).0, None);
+            let (text, function) = self.function(unit, false);
+            let generic = self.generic(families, &function, &Header::of(&function));
+            return (text + &generic, None);
         };
         if signature.has_all_arguments() && self.instance(unit).is_none() {
             let (text, function) = self.function(unit, false);
-            return (text, Some(short::reexport(&function)));
+            let generic = self.generic(families, &function, &Header::of(&function));
+            return (text + &generic, Some(short::reexport(&function)));
         }
         let (text, raw) = self.function(unit, true);
         let args: Vec<&Argument> = raw.args.iter().map(|(_, a)| a).collect();
@@ -587,7 +607,21 @@ impl Bindings<'_> {
             let head = head(unit);
             self.documentation(text, unit, &args, locked, [&head, about, errors]);
         });
-        (short, Some(text))
+        let header = short::header(unit, signature, &raw);
+        (short + &self.generic(families, &raw, &header), Some(text))
+    }
+
+    /// Generates the form of a function that takes procedures for numbers of any kind, if there is one.
+    fn generic(&self, families: &[Family], raw: &RawFunction, header: &Header) -> String {
+        let plain = raw.instance.is_none()
+            && !raw.exposed
+            && raw.place.is_none()
+            && raw.returns.is_none()
+            && !["raw", "procedures"].contains(&raw.function.as_str());
+        match families {
+            [_, ..] if plain => generic::module(&raw.function, header, families, self.config),
+            _ => String::new(),
+        }
     }
 
     /// Returns the type that a unit is a method of, if there is one.

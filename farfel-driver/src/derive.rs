@@ -167,6 +167,11 @@ impl DerivedSubprogram {
         upper(&self.subprogram)
     }
 
+    /// Returns the name of the subprogram that computes the derivative.
+    pub(crate) fn function(&self) -> Name {
+        upper(&self.name)
+    }
+
     /// Checks whether an argument is a computed derivative, and not a seed.
     pub(crate) fn computes(&self, argument: &str) -> bool {
         // The result of a function has the name of the derivative.
@@ -336,14 +341,13 @@ impl DerivativeBuilder {
         let mut errors = Vec::new();
         for arg in &unit.args {
             let Some(symbol) = arg.sym().map(|s| &unit.symbols[s]) else {
-                errors.push(format!("{callee} has alternate returns"));
+                errors.push(format!(
+                    "{callee} has alternate returns: write a subprogram without them that calls it, and derive that"
+                ));
                 continue;
             };
             if symbol.class.is_procedure() {
-                errors.push(format!(
-                    "{callee} takes the procedure {}, and closures from Rust have no derivatives: write a Fortran subprogram that calls {callee} with the procedure that is meant, and derive that",
-                    symbol.name
-                ));
+                // Callers pass it on, together with its derivatives.
             } else if let Some(bar) = symbol.reason_against_passing() {
                 errors.push(format!("the argument {} is {bar}", symbol.name));
             }
@@ -936,6 +940,13 @@ fn strip(unit: &mut Unit, name: &Name) {
     });
     unit.without_undeclared_thread_private();
     compact(unit);
+    let args: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
+    for s in args {
+        if unit.symbols[s].class.is_procedure() {
+            unit.symbols[s].external = true;
+            unit.declare(s);
+        }
+    }
     if let Some(result) = unit.result {
         let of = unit.symbols[result].clone();
         unit.symbols.rename(result, name.clone());

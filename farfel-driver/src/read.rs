@@ -43,6 +43,8 @@ pub(crate) struct CheckedProgram {
     /// Whether exported subprograms get arguments for the derivatives of the procedures that they take.
     /// Parts of a library do not: other parts call them.
     pub companions: bool,
+    /// The subprograms that the setting `derive` has added. They get these arguments in any case.
+    pub derived: BTreeSet<Name>,
     /// The names of main programs that were left out.
     pub left_out: Vec<Name>,
     /// The subprograms that must stay callable if the settings do not list any; `None` for all that can be,
@@ -104,7 +106,9 @@ impl CheckedProgram {
         // Code that is not Fortran passes what the source says.
         let as_written = |n: &Name| self.by_name.contains(n);
         let exported = exports.unwrap_or_default().iter().map(upper);
-        let exported = exported.filter(|n| self.companions && !self.part && !as_written(n));
+        let exported = exported
+            .filter(|n| self.companions || self.derived.contains(n))
+            .filter(|n| !self.part && !as_written(n));
         Options {
             companions: exported.collect(),
             exports: exports.map(|l| l.iter().map(upper).chain(by_name()).collect()),
@@ -158,7 +162,7 @@ pub(crate) fn read(
     let mut sources = Sources::new();
     let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
     let whole = goal == Goal::Library;
-    let derived = match any_errors(&diagnostics) {
+    let files_of_derived = match any_errors(&diagnostics) {
         true => Vec::new(),
         false => derive::add(&mut program, &config.derive, whole, &mut sources)?,
     };
@@ -209,7 +213,9 @@ pub(crate) fn read(
         }
     }
     let mut lints = strict(config, &sources);
-    derived.into_iter().for_each(|file| lints.quiet_in(file));
+    files_of_derived
+        .into_iter()
+        .for_each(|file| lints.quiet_in(file));
     if !config.libraries.is_empty() {
         let count = sources.iter().count();
         diagnostics.extend(library::add(&mut program, config, &mut sources, included)?);
@@ -317,6 +323,7 @@ pub(crate) fn resolve(
     }
     let report = finish_report(sources, diagnostics, &lints)?;
     let differentiating = differentiating(&program);
+    let derived: BTreeSet<Name> = config.derive.iter().map(|d| d.function()).collect();
     let written = program
         .units
         .iter()
@@ -326,7 +333,8 @@ pub(crate) fn resolve(
             entries: u.entry_points().skip(1).map(|e| e.name.clone()).collect(),
             takes_procedures: procedure_dummies(u).next().is_some(),
             differentiates: differentiating.contains(&u.name),
-            takes_derivatives: u.directives.iter().any(|g| g.dummy_of.is_some()),
+            takes_derivatives: derived.contains(&u.name)
+                || u.directives.iter().any(|g| g.dummy_of.is_some()),
         })
         .collect();
     Ok(CheckedProgram {
@@ -340,6 +348,7 @@ pub(crate) fn resolve(
         part: false,
         real: config.real_bytes(),
         companions: config.exports.is_some(),
+        derived,
         by_name: Vec::new(),
         passed_subprograms: BTreeMap::new(),
     })

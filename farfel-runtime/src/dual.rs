@@ -19,7 +19,8 @@
 //! ```
 
 use crate::OwnedMatrix;
-use num_dual::{DualNum, DualStruct};
+pub use num_dual::DualNum;
+use num_dual::{Dual, DualNumFloat, DualStruct};
 
 /// Calls a function that returns its value and its gradient, and returns the value with the derivatives of
 /// the arguments continued through it.
@@ -129,6 +130,145 @@ where
     Ok(result)
 }
 
+/// A procedure for numbers of any kind, whose arguments with derivatives are one slice. For generated code,
+/// which writes this for the traits that users implement.
+pub trait Procedure<T: DualNumFloat> {
+    /// Calls it. `values` has its arguments with derivatives one after the other, the value of a function
+    /// last; `lengths` has their lengths.
+    fn call<D: DualNum<Primitive = T> + Copy>(&mut self, values: &mut [D], lengths: &[usize]);
+
+    /// Returns, for each of the arguments, whether the procedure reads it and whether it assigns it.
+    fn usage(&self) -> Vec<(bool, bool)>;
+}
+
+/// The arguments with derivatives of one call of a closure. For generated code.
+#[derive(Debug, Default)]
+pub struct Values<T> {
+    values: Vec<T>,
+    lengths: Vec<usize>,
+}
+
+impl<T: DualNumFloat + DualNum<Primitive = T> + Copy> Values<T> {
+    /// Creates a list without arguments.
+    pub fn new() -> Values<T> {
+        Values {
+            values: Vec::new(),
+            lengths: Vec::new(),
+        }
+    }
+
+    /// Adds an argument.
+    pub fn push(&mut self, argument: &[T]) {
+        self.values.extend_from_slice(argument);
+        self.lengths.push(argument.len());
+    }
+
+    /// Calls a procedure with the arguments.
+    ///
+    /// # Panics
+    ///
+    /// If an array and its derivative have different lengths.
+    pub fn call(&mut self, procedure: &mut impl Procedure<T>) {
+        procedure.call(&mut self.values, &self.lengths);
+    }
+
+    /// Copies an argument to a place of the same length.
+    pub fn take(&self, argument: usize, to: &mut [T]) {
+        let start: usize = self.lengths[..argument].iter().sum();
+        to.copy_from_slice(&self.values[start..start + self.lengths[argument]]);
+    }
+}
+
+/// The tangent of a procedure: each argument is followed by its tangent.
+#[derive(Debug)]
+pub struct Tangent<P>(pub P);
+
+/// The adjoint of a procedure: each argument is followed by its cotangent.
+#[derive(Debug)]
+pub struct Adjoint<P>(pub P);
+
+/// Returns the positions of the elements of the arguments of a procedure in the slice for its derivative, each
+/// with that of its own derivative and the number of its argument.
+fn pairs(lengths: &[usize]) -> Vec<(usize, usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (argument, pair) in lengths.chunks(2).enumerate() {
+        let length = pair[0];
+        assert_eq!(
+            length, pair[1],
+            "the lengths of an array and its derivative"
+        );
+        found.extend((start..start + length).map(|i| (i, i + length, argument)));
+        start += 2 * length;
+    }
+    found
+}
+
+fn own_lengths(lengths: &[usize]) -> Vec<usize> {
+    lengths.iter().copied().step_by(2).collect()
+}
+
+impl<T: DualNumFloat, P: Procedure<T>> Procedure<T> for Tangent<P> {
+    fn call<D: DualNum<Primitive = T> + Copy>(&mut self, values: &mut [D], lengths: &[usize]) {
+        let pairs = pairs(lengths);
+        let duals = pairs
+            .iter()
+            .map(|(x, d, _)| Dual::new(values[*x], values[*d]));
+        let mut duals: Vec<Dual<D>> = duals.collect();
+        self.0.call(&mut duals, &own_lengths(lengths));
+        for ((x, d, _), dual) in pairs.into_iter().zip(duals) {
+            (values[x], values[d]) = (dual.re, dual.eps);
+        }
+    }
+
+    fn usage(&self) -> Vec<(bool, bool)> {
+        let own = self.0.usage().into_iter();
+        own.flat_map(|usage| [usage, usage]).collect()
+    }
+}
+
+impl<T: DualNumFloat, P: Procedure<T>> Procedure<T> for Adjoint<P> {
+    fn call<D: DualNum<Primitive = T> + Copy>(&mut self, values: &mut [D], lengths: &[usize]) {
+        let (pairs, usage, own) = (pairs(lengths), self.0.usage(), own_lengths(lengths));
+        let mut found = Vec::new();
+        // One column of the Jacobian for each element that the procedure reads.
+        for (k, (_, at, argument)) in pairs.iter().enumerate() {
+            let (reads, assigns) = usage[*argument];
+            if !reads {
+                continue;
+            }
+            let duals = pairs.iter().enumerate().map(|(i, (x, ..))| {
+                let unit = if i == k { D::one() } else { D::zero() };
+                Dual::new(values[*x], unit)
+            });
+            let mut duals: Vec<Dual<D>> = duals.collect();
+            self.0.call(&mut duals, &own);
+            let mut sum = if assigns { D::zero() } else { values[*at] };
+            for ((_, d, argument), dual) in pairs.iter().zip(duals) {
+                if usage[*argument].1 {
+                    sum += dual.eps * values[*d];
+                }
+            }
+            found.push((*at, sum));
+        }
+        for (_, d, argument) in &pairs {
+            if usage[*argument].1 {
+                values[*d] = D::zero();
+            }
+        }
+        for (at, sum) in found {
+            values[at] = sum;
+        }
+    }
+
+    fn usage(&self) -> Vec<(bool, bool)> {
+        let arguments = self.0.usage().len();
+        (0..arguments)
+            .flat_map(|_| [(true, false), (true, true)])
+            .collect()
+    }
+}
+
 fn real_parts<D: DualNum<Primitive = f64>>(x: &[D]) -> Vec<f64> {
     x.iter().map(DualStruct::re).collect()
 }
@@ -216,6 +356,49 @@ mod tests {
         close(found.eps.re, wanted.eps.re);
         close(found.eps.eps, wanted.eps.eps);
         close(second(&[1.5, 0.4]), exact(&[1.5, 0.4]));
+    }
+
+    /// y = x0·x1, x0 = sin(x0)·x1, with x0 read and assigned.
+    struct Both;
+
+    impl Procedure<f64> for Both {
+        fn call<D: DualNum<Primitive = f64> + Copy>(&mut self, v: &mut [D], lengths: &[usize]) {
+            assert_eq!(lengths, [1, 1, 1]);
+            v[2] = v[0] * v[1];
+            v[0] = v[0].sin() * v[1];
+        }
+
+        fn usage(&self) -> Vec<(bool, bool)> {
+            vec![(true, true), (true, false), (false, true)]
+        }
+    }
+
+    #[test]
+    fn tangents_and_adjoints_of_any_order() {
+        let (a, b) = (0.7, 1.3_f64);
+        let (s, c) = (0.7_f64.sin(), 0.7_f64.cos());
+        let mut v = [a, 0.5, b, -2.0, 9.0, 9.0];
+        Tangent(Both).call(&mut v, &[1; 6]);
+        close(v[0], s * b);
+        close(v[1], c * b * 0.5 - 2.0 * s);
+        close(v[4], a * b);
+        close(v[5], 0.5 * b - 2.0 * a);
+        let (xb, yb, start) = (0.3, -0.4, 10.0);
+        let mut v = [a, xb, b, start, 9.0, yb];
+        Adjoint(Both).call(&mut v, &[1; 6]);
+        close(v[1], c * b * xb + b * yb);
+        close(v[3], start + s * xb + a * yb);
+        close(v[5], 0.0);
+        // The tangent of the adjoint, in the direction of a, b and the cotangents.
+        let d = [0.2, 0.6, -0.5, 0.8];
+        let mut v = [a, d[0], xb, d[1], b, d[2], start, 0.0, 9.0, 0.0, yb, d[3]];
+        Tangent(Adjoint(Both)).call(&mut v, &[1; 12]);
+        close(
+            v[3],
+            -s * b * xb * d[0] + c * d[2] * xb + c * b * d[1] + d[2] * yb + b * d[3],
+        );
+        close(v[7], c * d[0] * xb + s * d[1] + d[0] * yb + a * d[3]);
+        close(v[11], 0.0);
     }
 
     #[test]

@@ -125,6 +125,22 @@ macro_rules! exposed {
     };
 }
 
+/// Items of generated code that need the feature `num-dual`. They are left out without it.
+#[cfg(feature = "num-dual")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! num_dual_items {
+    ($($items:tt)*) => { $($items)* };
+}
+
+/// Items of generated code that need the feature `num-dual`. They are left out without it.
+#[cfg(not(feature = "num-dual"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! num_dual_items {
+    ($($items:tt)*) => {};
+}
+
 /// Brings the functions that the build script generated into the current module: all, or those that are listed.
 ///
 /// Works at the crate root and in any module; a separate module keeps the Fortran names together. Lists are for

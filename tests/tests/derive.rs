@@ -296,3 +296,73 @@ fn fortran_calls_them_too() {
         .assert();
     ran.success().stdout_eq("   9.0   6.0\n").stderr_eq("");
 }
+
+const OF_CLOSURES: &str = "
+[dependencies.num-dual]
+version = '0.15.1'
+default-features = false
+
+[package.metadata.farfel.derive]
+area_gradient = { gradient = 'area', by = ['a', 'b'] }
+area_jvp = { jvp = 'area', of = 'area', by = ['a', 'b'] }
+area_hvp = { hvp = 'area', by = ['a', 'b'] }
+steps_vjp = { vjp = 'steps', of = 'y', by = ['y', 'h'] }
+steps_jvp = { jvp = 'steps', of = 'y', by = ['y', 'h'] }
+newton_jvp = { jvp = 'newton', of = 'x', by = ['x', 'c'] }
+newton_vjp = { vjp = 'newton', of = 'x', by = ['x', 'c'] }
+twice_jvp = { jvp = 'twice', of = 'z', by = 'x' }
+twice_vjp = { vjp = 'twice', of = 'z', by = 'x' }
+area_hessian = { hessian = 'energy', by = 'x' }
+flow_jacobian = { jacobian = 'flow', of = 'z', by = ['y', 'p'] }
+flow_rows = { jacobian = 'flow', of = 'z', by = ['y', 'p'], reverse = true }
+single_gradient = { gradient = 'single', by = 'x' }
+two_gradient = { gradient = 'two', by = 'x' }
+two_hvp = { hvp = 'two', by = 'x' }
+simpson_jvp = { jvp = 'simpson', of = 'simpson', by = ['a', 'b'] }
+simpson_gradient = { gradient = 'simpson', by = ['a', 'b'] }
+roots_jacobian = { jacobian = 'roots', of = 'x', by = 'p' }
+roots_rows = { jacobian = 'roots', of = 'x', by = 'p', reverse = true }
+misfit_gradient = { gradient = 'misfit', by = 'p' }
+misfit_hessian = { hessian = 'misfit', by = 'p' }
+cplx_jvp = { jvp = 'cplx', of = 'w', by = 'z' }
+cplx_vjp = { vjp = 'cplx', of = 'w', by = 'z' }
+count_jvp = { jvp = 'count', of = 's', by = 'x' }
+count_vjp = { vjp = 'count', of = 's', by = 'x' }
+cols_vjp = { vjp = 'cols', of = 's', by = 'a' }
+cols_jacobian = { jacobian = 'cols', of = 's', by = 'a' }
+shared_gradient = { gradient = 'shared', by = 'x' }
+fixed_gradient = { gradient = 'fixed', by = 'p' }
+";
+
+/// Subprograms that take closures: derivatives of all kinds, of subprograms with blocks in blocks and with
+/// several directions, with the closures' derivatives by num-dual or by hand.
+#[test]
+fn subprograms_with_closures_have_derivatives() {
+    let project = Project::new("derive-closures", "derive-closures");
+    let manifest = project.directory.join("Cargo.toml");
+    let manifest = std::fs::read_to_string(manifest).unwrap();
+    let runtime = "farfel-runtime' }";
+    assert!(manifest.contains(runtime));
+    project
+        .file(
+            "Cargo.toml",
+            manifest.replace(runtime, "farfel-runtime', features = ['num-dual'] }") + OF_CLOSURES,
+        )
+        .file("src/basic.ff", include_str!("../derive/basic.ff"))
+        .file("src/solvers.ff", include_str!("../derive/solvers.ff"))
+        .file("src/basic.rs", include_str!("../derive/basic.rs"))
+        .file("src/solvers.rs", include_str!("../derive/solvers.rs"))
+        .file(
+            "src/main.rs",
+            "mod basic;\nmod solvers;\nmod fortran {\n    farfel_runtime::include_bindings!();\n}\n\
+             fn main() {\n    basic::check();\n    solvers::check();\n    println!(\"right\");\n}\n",
+        );
+    assert_eq!(project.run(), "right\n");
+    let bindings = project.bindings();
+    // The weights do not depend on the independents, so they have no derivative.
+    let steps = bindings.split("pub fn steps_jvp(").nth(1).unwrap();
+    let arguments = steps.split(") -> ").next().unwrap();
+    assert!(arguments.contains("rhs_tangent"), "{steps}");
+    assert!(bindings.contains("misfit_hessian"), "{bindings}");
+    assert!(!bindings.contains("w_tangent: impl"), "{bindings}");
+}

@@ -368,3 +368,42 @@ END
         assert!(table.contains(said), "no `{said}` in\n{table}");
     }
 }
+
+/// A directive that gives only an adjoint: there is no tangent to compare it with, but differences.
+#[test]
+fn an_adjoint_without_a_tangent_is_checked_by_differences() {
+    let program = "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, G
+      X = 1.3D0
+      ADR(Y)
+      CALL CURVE(X, Y)
+      END ADR(G = COTANGENT(X))
+      PRINT *, Y, G
+      END
+!farfel: derivative(adjoint = CURVEB, in = X, out = Y)
+      SUBROUTINE CURVE(X, Y)
+      DOUBLE PRECISION X, Y
+      Y = X**3
+      END
+      SUBROUTINE CURVEB(X, XB, Y, YB)
+      DOUBLE PRECISION X, XB, Y, YB
+      XB = XB + 3*X**2*YB
+      YB = 0
+      END
+";
+    let dir = sandbox();
+    write(dir.path(), "adjoint.ff", program);
+    let output = farfel(dir.path()).args(["verify", "adjoint.ff"]).assert();
+    let table = stdout(&output.success());
+    let expected = vec![("4".to_owned(), "right".to_owned())];
+    assert_eq!(verdicts(&table), expected, "{table}");
+    write(
+        dir.path(),
+        "adjoint.ff",
+        program.replace("3*X**2*YB", "2*X**2*YB"),
+    );
+    let output = farfel(dir.path()).args(["verify", "adjoint.ff"]).assert();
+    let table = stdout(&output.failure());
+    let expected = vec![("4".to_owned(), "WRONG".to_owned())];
+    assert_eq!(verdicts(&table), expected, "{table}");
+}

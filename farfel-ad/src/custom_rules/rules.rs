@@ -214,6 +214,9 @@ impl Rules {
             by_name: mut rules,
             usage,
         } = Rules::without_derivatives(&program.units.iter().collect::<Vec<_>>());
+        // One directive may give the tangent of a procedure, and another one the adjoint.
+        let mut given: Vec<ProcedureDirective> = Vec::new();
+        let mut places: HashMap<&Name, usize> = HashMap::new();
         for unit in &program.units {
             // A dummy procedure has no name that holds everywhere.
             let dummy = |g: &&ProcedureDirective| {
@@ -221,18 +224,31 @@ impl Rules {
                 g.dummy_of.is_some()
                     && named.is_some_and(|s| unit.symbols[s].storage_class == StorageClass::Dummy)
             };
-            let given = unit.directives.iter().filter(|g| g.usage.is_none());
-            for given in given.filter(|g| !dummy(g)) {
-                if rules.contains_key(&given.procedure) {
+            let own = unit.directives.iter().filter(|g| g.usage.is_none());
+            for directive in own.filter(|g| !dummy(g)) {
+                if rules.contains_key(&directive.procedure) {
                     continue;
                 }
-                let own = text.get(&given.procedure).copied();
-                let function = match own {
-                    Some(u) => u.kind == UnitKind::Function,
-                    None => is_function(program, &given.procedure),
-                };
-                rules.insert(given.procedure.clone(), Rule::of(given, own, function));
+                match places.get(&directive.procedure) {
+                    // If they do not agree, the first one counts. That is an error elsewhere.
+                    Some(place) => {
+                        given[*place].unite(directive);
+                    }
+                    None => {
+                        places.insert(&directive.procedure, given.len());
+                        given.push(directive.clone());
+                    }
+                }
             }
+        }
+        for given in given {
+            let own = text.get(&given.procedure).copied();
+            let function = match own {
+                Some(u) => u.kind == UnitKind::Function,
+                None => is_function(program, &given.procedure),
+            };
+            let rule = Rule::of(&given, own, function);
+            rules.insert(given.procedure, rule);
         }
         let mut seen: HashSet<&Name> = HashSet::new();
         for unit in &program.units {

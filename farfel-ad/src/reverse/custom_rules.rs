@@ -11,6 +11,7 @@ use super::tbr::Needs;
 use super::transpose::is_derivative;
 use super::unit_builder::zero;
 use crate::custom_rules::bundled;
+use crate::custom_rules::directions::{Directions, one_by_one};
 use crate::custom_rules::rules::Rule;
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -136,7 +137,7 @@ impl<'w> Sweeper<'w> {
         let (mut forward, restored) = self.overwrite_all(&written, needs, span);
         let mut pops: Vec<Block> = Vec::new();
         let mut kept: Vec<SymId> = Vec::new();
-        for a in &given {
+        for (i, a) in given.iter().enumerate() {
             let base = a
                 .primal
                 .base()
@@ -146,7 +147,12 @@ impl<'w> Sweeper<'w> {
             }
             match base {
                 Some(s) if a.assigned => {
-                    let reads = a.value && (a.derivative.is_some() || rule.assumed);
+                    // Bundled adjoints do not read what the procedure only assigns.
+                    let is_read = || effect.as_ref().is_none_or(|e| e.read.contains(i));
+                    let reads = a.value
+                        && (a.derivative.is_some()
+                            || rule.assumed
+                            || !rule.span.is_none() && is_read());
                     if a.input && reads && !kept.contains(&s) {
                         kept.push(s);
                         // The whole variable, since it is not known what the adjoint reads.
@@ -196,7 +202,7 @@ impl<'w> Sweeper<'w> {
             {
                 value.hidden = true;
             }
-            backward.extend(self.adjoint_call(f, ours, &given, rest, span));
+            backward.extend(self.adjoint_call(f, ours, &given, &rule, rest, span));
         }
         backward.extend(restored);
         Sweeps { forward, backward }
@@ -280,6 +286,7 @@ impl<'w> Sweeper<'w> {
         f: SymId,
         ours: bool,
         given: &[Argument],
+        rule: &Rule,
         more: impl Iterator<Item = Expr>,
         span: Span,
     ) -> Block {
@@ -339,11 +346,76 @@ impl<'w> Sweeper<'w> {
             }
             actuals.push(part);
         }
-        // The number of directions.
-        actuals.extend(more);
-        before.push(Stmt::call(f, actuals, span));
+        let count: Vec<Expr> = more.collect();
+        match &count[..] {
+            // A given adjoint has one direction.
+            [count] if !rule.assumed => {
+                before.extend(self.one_by_one(f, &actuals, given, rule, count, span));
+            }
+            _ => {
+                actuals.extend(count);
+                before.push(Stmt::call(f, actuals, span));
+            }
+        }
         before.append(&mut after);
         before
+    }
+
+    /// Calls a given adjoint for each direction.
+    fn one_by_one(
+        &mut self,
+        f: SymId,
+        actuals: &[Expr],
+        given: &[Argument],
+        rule: &Rule,
+        count: &Expr,
+        span: Span,
+    ) -> Block {
+        let direction = self.builder.variable("ND", Type::INTEGER);
+        let symbols = self.builder.unit.symbols.clone();
+        let derivatives = self.builder.derivatives.clone();
+        let function = given.len() > rule.args;
+        let environment = Directions {
+            direction,
+            last: count.clone(),
+            is_derivative: &|e| is_derivative(&derivatives, e),
+            is_scalar: &|_| function,
+            changes: &|i| given.get(i).is_some_and(|a| a.assigned && a.input),
+            subscripted: true,
+        };
+        let builder = &mut self.builder;
+        let made = one_by_one(
+            f,
+            actuals,
+            rule,
+            &environment,
+            &symbols,
+            span,
+            &mut |s, one| {
+                let of = &symbols[s];
+                let name = builder.unused(&format!("{}1", of.name));
+                let copy = builder.declare(Symbol {
+                    dims: of.dims[usize::from(one)..].to_vec(),
+                    ..Symbol::variable(name, of.ty.unwrap_or(Type::REAL), span)
+                });
+                if one {
+                    builder.derivatives.insert(copy);
+                }
+                copy
+            },
+        );
+        made.unwrap_or_else(|array| {
+            let message = format!(
+                "the given derivative has one direction, and the bounds of {} are not known, so that it cannot be called for each direction",
+                symbols[array].name
+            );
+            self.refuse(
+                span,
+                &message,
+                "declare the last bound of the array, X(N) instead of X(*), or write a block with one direction, and a loop around it",
+            );
+            Vec::new()
+        })
     }
 
     fn refuse(&mut self, at: Span, message: &str, help: &str) {

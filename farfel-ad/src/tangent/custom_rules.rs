@@ -39,14 +39,18 @@ impl Generator<'_> {
                 "list the argument in the directive; make arguments of variables in COMMON",
             );
         }
-        if self.engine.layout.vector {
-            let what = match effects::communicates(&name) {
-                true => "messages have derivatives in one direction".to_owned(),
-                false => format!("the derivative that is given for {name} has one direction"),
-            };
+        if self.engine.layout.vector && effects::communicates(&name) {
             error(
-                what,
+                "messages have derivatives in one direction".to_owned(),
                 "write a block with one direction, and a loop around it",
+            );
+        }
+        if self.engine.layout.pattern {
+            error(
+                format!(
+                    "a sparsity pattern would go through {name}, and its given derivative computes none"
+                ),
+                "compute the derivatives themselves, with DIRECTIONS instead of PATTERN",
             );
         }
         let gone = rule.tangent.iter().chain(&rule.adjoint).find(|n| {

@@ -39,6 +39,8 @@ pub(super) struct Generator<'a> {
     pub tied: HashSet<usize>,
     /// The derivatives of procedures that are called.
     pub called: HashSet<SymId>,
+    /// Those of them that are given, each with the procedure of the source.
+    pub given: HashMap<SymId, SymId>,
     /// The derivatives of dummy procedures, which are dummy procedures too.
     pub procedures: HashMap<SymId, SymId>,
     /// Those of them that are called, each with the dummy procedure and the number of its arguments.

@@ -113,6 +113,7 @@ pub(super) fn generate(
         whole_blocks: HashMap::new(),
         tied: HashSet::new(),
         called: HashSet::new(),
+        given: HashMap::new(),
         procedures: HashMap::new(),
         dummy_calls: HashMap::new(),
         sizes: HashMap::new(),

@@ -411,6 +411,7 @@ impl Generator<'_> {
         }
         let known = self.engine.dependence.callee(self.source, callee).is_some();
         let given = self.given_derivative(callee, context);
+        let is_given = given.is_some() && !self.engine.linear;
         let name = {
             let mut names = self.engine.registry.borrow_mut();
             match (known, given) {
@@ -442,6 +443,9 @@ impl Generator<'_> {
             if self.unit.symbols[s].class == class {
                 // So far, it may only have been passed as an argument.
                 self.called.insert(s);
+                if is_given {
+                    self.given.insert(s, callee);
+                }
                 return s;
             }
             // A variable got this name before the procedure did.
@@ -467,6 +471,9 @@ impl Generator<'_> {
             false => self.unit.symbols.add(symbol),
         };
         self.called.insert(s);
+        if is_given {
+            self.given.insert(s, callee);
+        }
         s
     }
 

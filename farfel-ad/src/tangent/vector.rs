@@ -10,13 +10,14 @@
 
 use super::generator::Generator;
 use super::pattern::Patterns;
+use crate::custom_rules::directions as given;
 use crate::layout::Extent;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoEnd, Entity, Expr, ExprKind, IfBlock,
-    Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type,
+    Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, walk_block,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The facts for rewriting statements.
 struct Directions<'a> {
@@ -35,6 +36,8 @@ struct Directions<'a> {
     called: &'a HashSet<SymId>,
     /// The arrays of the unit.
     arrays: HashSet<SymId>,
+    /// What becomes of the calls of given derivatives, by the procedure and the arguments.
+    given: Vec<(SymId, Vec<Expr>, Block)>,
 }
 
 impl Generator<'_> {
@@ -103,11 +106,18 @@ impl Generator<'_> {
             },
             pattern: self.engine.layout.pattern,
             any: self.any_function(),
-            called: &self.called,
+            called: &HashSet::new(),
             arrays: (self.unit.symbols.iter())
                 .filter(|(_, s)| s.is_array())
                 .map(|(id, _)| id)
                 .collect(),
+            given: Vec::new(),
+        };
+        let given = self.given_calls(&directions)?;
+        let directions = Directions {
+            given,
+            called: &self.called,
+            ..directions
         };
         let body = std::mem::take(&mut self.unit.body);
         let body = directions.block(body);
@@ -271,7 +281,128 @@ impl Generator<'_> {
     }
 }
 
+impl Generator<'_> {
+    /// Returns what becomes of each call of a given derivative: a loop over the directions.
+    fn given_calls(
+        &mut self,
+        directions: &Directions,
+    ) -> Result<Vec<(SymId, Vec<Expr>, Block)>, Vec<Diagnostic>> {
+        let mut calls: Vec<(SymId, Vec<Expr>)> = Vec::new();
+        let given = &self.given;
+        walk_block(&self.unit.body, &mut |s| {
+            if let StmtKind::Call(callee, args) = &s.kind
+                && given.contains_key(callee)
+                && !calls.iter().any(|(c, a)| c == callee && a == args)
+            {
+                calls.push((*callee, args.clone()));
+            }
+        });
+        let mut copies: HashMap<(SymId, bool), SymId> = HashMap::new();
+        let mut found = Vec::new();
+        for (callee, args) in calls {
+            let procedure = self.given[&callee];
+            let Some(rule) = self.engine.dependence.rule(self.source, procedure).cloned() else {
+                continue;
+            };
+            let span = args.first().map_or(self.source.span, |a| a.span);
+            let of = &self.source.symbols[procedure];
+            let text = self.engine.find(&of.name);
+            let function = of.class == Class::Function;
+            let is_scalar = |i: usize| match text {
+                Some(text) => {
+                    let dummy = text.args.get(i).and_then(|a| a.sym());
+                    dummy.is_some_and(|s| !text.symbols[s].is_array())
+                }
+                None => function,
+            };
+            let environment = given::Directions {
+                direction: directions.direction,
+                last: directions.last.clone(),
+                is_derivative: &|e| e.base().is_some_and(|s| directions.is_tangent(s)),
+                is_scalar: &is_scalar,
+                changes: &|i| {
+                    rule.sets.contains(&i) || rule.outputs.contains(&i) && rule.inputs.contains(&i)
+                },
+                subscripted: false,
+            };
+            let symbols = self.unit.symbols.clone();
+            let made = given::one_by_one(
+                callee,
+                &args,
+                &rule,
+                &environment,
+                &symbols,
+                span,
+                &mut |s, one_direction| {
+                    if let Some(known) = copies.get(&(s, one_direction)) {
+                        return *known;
+                    }
+                    let of = &symbols[s];
+                    let name = self.unused(&format!("{}1", of.name));
+                    let copy = Symbol {
+                        dims: of.dims[usize::from(one_direction)..].to_vec(),
+                        ..Symbol::variable(name, of.ty.unwrap_or(Type::REAL), span)
+                    };
+                    let copy = self.declare_new(copy);
+                    copies.insert((s, one_direction), copy);
+                    copy
+                },
+            );
+            let mut made = made.map_err(|array| {
+                let array = &symbols[array].name;
+                let error = Diagnostic::error(
+                    &rules::AD_DIRECTIONS,
+                    span,
+                    format!(
+                        "the given derivative of {} has one direction, and the bounds of {array} are not known, so that it cannot be called for each direction",
+                        of.name
+                    ),
+                );
+                let help = "declare the last bound of the array, X(N) instead of X(*), or write a block with one direction, and a loop around it";
+                vec![self.engine.with_ad_block(error.help(help))]
+            })?;
+            // Without directions, the procedure must run all the same.
+            let mut primals = Vec::new();
+            let mut rest = args.iter();
+            for i in 0..=rule.args {
+                primals.extend(rest.next().cloned());
+                if rule.is_active(i) {
+                    rest.next();
+                }
+            }
+            let plain = match function.then(|| primals.pop()).flatten() {
+                Some(value) => {
+                    // So that it has a value whatever the number of directions.
+                    let ty = of.ty.unwrap_or(Type::REAL);
+                    made.insert(0, Stmt::assign(value.clone(), self.zero(ty), span));
+                    self.unit.declare(procedure);
+                    Stmt::assign(value, Expr::call(procedure, primals, span), span)
+                }
+                None => Stmt::call(procedure, primals, span),
+            };
+            if !matches!(directions.last.kind, ExprKind::Int(1..)) {
+                let none = Expr::binary(BinOp::Lt, directions.last.clone(), Expr::int(1, span));
+                let kind = StmtKind::If(IfBlock {
+                    arms: vec![(none, vec![plain])],
+                    otherwise: None,
+                    ..IfBlock::default()
+                });
+                made.push(Stmt::new(kind, span));
+            }
+            found.push((callee, args, made));
+        }
+        Ok(found)
+    }
+}
+
 impl Directions<'_> {
+    /// What becomes of a call, if it is of a given derivative.
+    fn given_call(&self, callee: SymId, args: &[Expr]) -> Option<&Block> {
+        let mut known = self.given.iter();
+        let found = known.find(|(c, a, _)| *c == callee && a.as_slice() == args);
+        found.map(|(.., made)| made)
+    }
+
     fn is_tangent(&self, s: SymId) -> bool {
         self.rank(s).is_some()
     }
@@ -371,6 +502,16 @@ impl Directions<'_> {
                             bounds.insert(0, self.last.clone());
                         }
                     }
+                }
+                StmtKind::Call(callee, args) if self.given_call(*callee, args).is_some() => {
+                    let mut made = self.given_call(*callee, args).cloned().unwrap_or_default();
+                    let label = s.label.take();
+                    if let Some(first) = made.first_mut() {
+                        first.label = label;
+                    }
+                    out.append(&mut made);
+                    open = false;
+                    continue;
                 }
                 StmtKind::Call(callee, args) => {
                     for a in args.iter_mut() {

@@ -18,8 +18,8 @@ use crate::calls::for_each_call;
 use crate::config::ClosureIntent;
 use farfel_lang::effects::{closure_may_assign, procedure_dummies};
 use farfel_lang::ir::{
-    Class, Expr, ExprKind, Name, ProcedureDirective as Rule, Program, StorageClass, SymId, Type,
-    Unit,
+    AdMode, Class, Expr, ExprKind, Name, ProcedureDirective as Rule, Program, StorageClass, SymId,
+    Type, Unit,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::types::{rank, type_of};
@@ -91,10 +91,83 @@ pub(super) fn interface(
         config,
         plan,
     };
+    interface_of(&library, position)
+}
+
+fn interface_of(library: &ProcedureSearch, position: usize) -> Result<Interface, String> {
     match library.rule_of(position) {
         Some((rule, adjoint)) => library.companion(position, rule, adjoint),
         None => library.interface(position, 0),
     }
+}
+
+/// A procedure of an exported subprogram with the procedures that compute its derivatives, all for the same
+/// type of numbers.
+#[derive(Debug)]
+pub(super) struct Family {
+    /// The Rust name of the procedure.
+    pub(super) name: String,
+    /// The name of the trait for it.
+    pub(super) of_trait: String,
+    /// How Fortran calls it.
+    pub(super) call: String,
+    /// The Rust type of its numbers.
+    pub(super) number: &'static str,
+    pub(super) function: bool,
+    pub(super) arguments: Vec<FamilyArgument>,
+    /// The procedure itself and its derivatives.
+    pub(super) members: Vec<Member>,
+}
+
+/// An argument of the procedure of a family.
+#[derive(Debug)]
+pub(super) struct FamilyArgument {
+    pub(super) name: Name,
+    pub(super) data: DataArgument,
+    /// Whether it is followed by its derivative.
+    pub(super) active: bool,
+    /// Whether derivatives go in and out through it.
+    pub(super) reads: bool,
+    pub(super) sets: bool,
+}
+
+/// A procedure of a family.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// The position of the argument of the exported subprogram.
+    pub(super) position: usize,
+    /// The derivatives that lead to it, the first one of the procedure itself.
+    pub(super) modes: Vec<AdMode>,
+    /// Whether each of its arguments is an array, and whether the closure assigns it.
+    pub(super) arguments: Vec<(bool, bool)>,
+}
+
+/// Returns the procedures of an exported subprogram that have derivatives; nothing if there are none, or if one
+/// of them cannot be written for numbers of any kind: if it takes or returns COMPLEX numbers, numbers of two
+/// types, texts or procedures, or assigns an argument without derivative.
+pub(super) fn families(
+    program: &Program,
+    unit: &Unit,
+    config: &Config,
+    plan: &BoundsCheckPlan,
+) -> Option<Vec<Family>> {
+    let library = ProcedureSearch {
+        program,
+        unit,
+        config,
+        plan,
+    };
+    let positions: Vec<usize> = procedure_dummies(unit).map(|(p, _)| p).collect();
+    let mut families = Vec::new();
+    for base in positions.iter().filter(|p| library.rule_of(**p).is_none()) {
+        let name = library.name(*base)?;
+        let mut rules = unit.directives.iter().filter(|g| g.dummy_of.is_some());
+        let Some(rule) = rules.find(|g| g.procedure == *name) else {
+            continue;
+        };
+        families.push(library.family(*base, rule, &positions)?);
+    }
+    (!families.is_empty()).then_some(families)
 }
 
 /// How many derivatives of derivatives a directive may name.
@@ -125,6 +198,93 @@ impl<'p> ProcedureSearch<'p> {
             Some(_) if g.tangent.as_ref() == name => Some((g, false)),
             Some(_) if g.adjoint.as_ref() == name => Some((g, true)),
             _ => None,
+        })
+    }
+
+    fn family(&self, base: usize, rule: &Rule, positions: &[usize]) -> Option<Family> {
+        let interface = self.interface(base, 0).ok()?;
+        let call = interface.call.clone()?;
+        let names = rule.arguments.as_deref()?;
+        let mut numbers: Vec<Type> = interface.result.into_iter().collect();
+        let mut arguments = Vec::new();
+        if names.len() != interface.args.len() {
+            return None;
+        }
+        for (name, given) in names.iter().zip(&interface.args) {
+            let ClosureArgument::Data(data) = given else {
+                return None;
+            };
+            let has = |list: &Option<Vec<Name>>| list.iter().flatten().any(|l| l == name);
+            let (reads, sets) = (has(&rule.inputs), has(&rule.outputs));
+            match reads || sets {
+                true => numbers.push(data.ty),
+                false if data.assigns || data.is_text() => return None,
+                false => {}
+            }
+            arguments.push(FamilyArgument {
+                name: name.clone(),
+                data: *data,
+                active: reads || sets,
+                reads,
+                sets,
+            });
+        }
+        let first = *numbers.first()?;
+        if !matches!(first, Type::Real(_)) || numbers.iter().any(|t| *t != first) {
+            return None;
+        }
+        let mut members = Vec::new();
+        for position in positions {
+            let mut modes = Vec::new();
+            let mut at = *position;
+            while let Some((rule, adjoint)) = self.rule_of(at) {
+                modes.insert(
+                    0,
+                    match adjoint {
+                        true => AdMode::Reverse,
+                        false => AdMode::Forward,
+                    },
+                );
+                at = (0..self.unit.args.len()).find(|i| self.name(*i) == Some(&rule.procedure))?;
+                if modes.len() > DEEPEST {
+                    return None;
+                }
+            }
+            if at != base {
+                continue;
+            }
+            let own = interface_of(self, *position).ok()?;
+            let own: Option<Vec<(bool, bool)>> = (own.args.iter())
+                .map(|a| match a {
+                    ClosureArgument::Data(data) => Some((data.array, data.assigns)),
+                    ClosureArgument::Procedure(..) => None,
+                })
+                .collect();
+            let own = own?;
+            let copies = 1usize << modes.len();
+            let result = match (interface.result, modes.is_empty()) {
+                (Some(_), false) => copies,
+                _ => 0,
+            };
+            let expected = arguments.iter().map(|a| if a.active { copies } else { 1 });
+            // A directive of the user's may list other arguments.
+            if own.len() != expected.sum::<usize>() + result {
+                return None;
+            }
+            members.push(Member {
+                position: *position,
+                modes,
+                arguments: own,
+            });
+        }
+        Some(Family {
+            name: identifier(self.name(base)?),
+            of_trait: String::new(),
+            call,
+            number: rust_type(Some(first), self.config).ok()?,
+            function: interface.result.is_some(),
+            arguments,
+            members,
         })
     }
 
@@ -606,7 +766,7 @@ impl DataArgument {
         self.array || self.is_text()
     }
 
-    fn rust(self, config: &Config) -> String {
+    pub(super) fn rust(self, config: &Config) -> String {
         if self.is_text() {
             return if self.assigns { "&mut [u8]" } else { "&str" }.into();
         }

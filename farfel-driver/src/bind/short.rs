@@ -1,5 +1,6 @@
 //! Generates the text of short functions; see [`signature`](super::signature).
 
+use super::generic::Header;
 use super::signature::{Bounds, Measure, Role, Signature, SizeSource, Status};
 use super::{Argument, RawFunction, enumerated};
 use farfel_lang::ir::Unit;
@@ -41,6 +42,22 @@ pub(super) fn function(
     short.text(document)
 }
 
+/// Returns the arguments of a short function, and its result.
+pub(super) fn header(unit: &Unit, signature: &Signature, raw: &RawFunction) -> Header {
+    let short = ShortFunction {
+        unit,
+        signature,
+        raw,
+    };
+    let given = short.given();
+    Header {
+        arguments: given
+            .map(|(p, a)| (p, a.name.clone(), short.ty(p, a)))
+            .collect(),
+        result: short.declared_result().1,
+    }
+}
+
 struct ShortFunction<'a> {
     unit: &'a Unit,
     signature: &'a Signature,
@@ -61,17 +78,7 @@ impl ShortFunction<'_> {
         } = self.raw;
         let returned = self.returned(value.clone());
         let body = self.before();
-        let fallible_here = body.contains(")?;") || !self.signature.statuses.is_empty();
-        let fails = *fallible || fallible_here;
-        let ty = returned.ty(self.unit);
-        let declared = match (&ty, fails) {
-            (None, false) => String::new(),
-            (Some(ty), false) => format!(" -> {ty}"),
-            (ty, true) => {
-                let ty = ty.as_deref().unwrap_or("()");
-                format!(" -> ::core::result::Result<{ty}, ::farfel_runtime::Error>")
-            }
-        };
+        let (fails, declared) = self.declared_result();
 
         let mut t = String::new();
         if let Some(returns) = returns {
@@ -141,6 +148,23 @@ impl ShortFunction<'_> {
             t.push_str("}\n");
         }
         t
+    }
+
+    /// Returns whether the function can fail, and the declaration of its result.
+    fn declared_result(&self) -> (bool, String) {
+        let returned = self.returned(self.raw.value.clone());
+        let fallible_here = self.before().contains(")?;") || !self.signature.statuses.is_empty();
+        let fails = self.raw.fallible || fallible_here;
+        let ty = returned.ty(self.unit);
+        let declared = match (&ty, fails) {
+            (None, false) => String::new(),
+            (Some(ty), false) => format!(" -> {ty}"),
+            (ty, true) => {
+                let ty = ty.as_deref().unwrap_or("()");
+                format!(" -> ::core::result::Result<{ty}, ::farfel_runtime::Error>")
+            }
+        };
+        (fails, declared)
     }
 
     /// Returns the arguments with their positions and roles, except those that the raw function does not

@@ -524,7 +524,15 @@ impl<'a> Objects<'a> {
             let own = self.staged.program.units.iter().map(|u| u.name.clone());
             let library = matches!(self.target, Target::Library { .. });
             let requests = &self.staged.requests;
-            instrument(&mut program, &own.collect(), plan, requests, library);
+            let missing = |request: usize| derivatives.has_failed(request);
+            instrument(
+                &mut program,
+                &own.collect(),
+                plan,
+                requests,
+                &missing,
+                library,
+            );
             needs_stack = true;
         }
         let text = match &self.target {

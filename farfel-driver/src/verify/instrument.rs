@@ -43,12 +43,14 @@ use farfel_lang::ir::{
 use std::collections::HashSet;
 
 /// Puts wrappers between blocks and their derivatives. `own` are the units that are not derivatives.
-/// `library` means that STOP returns to Rust.
+/// `missing` tells which of the tangents for checks could not be generated, for example because only an
+/// adjoint is given. `library` means that STOP returns to Rust.
 pub(crate) fn instrument(
     program: &mut Program,
     own: &HashSet<Name>,
     plan: &DerivativeChecks,
     requests: &[Request],
+    missing: &dyn Fn(usize) -> bool,
     library: bool,
 ) {
     let mut taken: HashSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
@@ -59,7 +61,8 @@ pub(crate) fn instrument(
         let Some(head) = program.unit(&request.head) else {
             continue;
         };
-        let tangent = block.tangent.and_then(|t| requests.get(t));
+        let tangent = block.tangent.filter(|t| !missing(*t));
+        let tangent = tangent.and_then(|t| requests.get(t));
         let name = format!("{}_V{}", request.derivative, block.number);
         let name = unused_name(&name, &|n| taken.contains(n));
         let Some(wrapper) = wrapper(head, request, tangent, plan, block, &name) else {

@@ -257,6 +257,48 @@ impl ProcedureDirective {
         self.tangent.is_none() && self.adjoint.is_none() && self.usage.is_none()
     }
 
+    /// Adds the tangent, the adjoint and the list of values that another directive about the same
+    /// procedure gives and this one does not. Returns false, and adds nothing, if both say different
+    /// things: they must list the same arguments, by position.
+    pub fn unite(&mut self, other: &ProcedureDirective) -> bool {
+        let clash = |a: &Option<Name>, b: &Option<Name>| a.is_some() && b.is_some() && a != b;
+        let listed = |d: &ProcedureDirective, list: &Option<Vec<Name>>| {
+            let arguments = d.arguments.clone()?;
+            let list = list.as_ref()?;
+            Some(
+                arguments
+                    .iter()
+                    .map(|a| list.contains(a))
+                    .collect::<Vec<bool>>(),
+            )
+        };
+        let sets = |d: &ProcedureDirective| listed(d, &Some(d.sets.clone()));
+        let same = listed(self, &self.inputs) == listed(other, &other.inputs)
+            && listed(self, &self.outputs) == listed(other, &other.outputs)
+            && sets(self) == sets(other);
+        if !same
+            || clash(&self.tangent, &other.tangent)
+            || clash(&self.adjoint, &other.adjoint)
+            || self.usage != other.usage
+        {
+            return false;
+        }
+        if self.adjoint.is_none() && other.adjoint.is_some() {
+            let values = listed(other, &other.values);
+            self.values = values.map(|values| {
+                let own = self.arguments.iter().flatten().zip(values);
+                own.filter(|(_, read)| *read)
+                    .map(|(n, _)| n.clone())
+                    .collect()
+            });
+            self.adjoint.clone_from(&other.adjoint);
+        }
+        if self.tangent.is_none() {
+            self.tangent.clone_from(&other.tangent);
+        }
+        true
+    }
+
     /// Whether the procedure assigns its argument at a position, according to the lists.
     pub fn assigns(&self, position: usize) -> bool {
         let arguments = self.arguments.as_deref().unwrap_or_default();

@@ -18,12 +18,13 @@ use super::calls::{KnownProcedure, for_each_call, for_each_call_mut, global, has
 use super::compact::ChangedUnits;
 use super::copies::SubprogramCopy;
 use super::naming::taken_names;
+use super::procedure_activity::{Activity, Derivatives};
 use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::effects::{closure_may_assign, procedure_dummies};
 use crate::ir::{
     AdMode, Arg, Class, Expr, ExprKind, Name, ProcedureDirective, Program, Request, Stmt, StmtKind,
-    StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
+    StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -48,8 +49,8 @@ struct Exported {
 /// A procedure that stands for a dummy procedure.
 struct Procedure {
     name: Name,
-    /// The names for procedures that compute its tangent and its adjoint, if they can be added.
-    derivatives: Option<[Name; 2]>,
+    /// Whether arguments for its derivatives can be added.
+    extensible: bool,
     /// The position of the dummy procedure.
     position: usize,
     dummy: Symbol,
@@ -91,10 +92,7 @@ pub(super) fn bind(program: &mut Program, roots: &HashSet<Name>, adding: &[Name]
         };
         let procedures = procedure_dummies(unit).map(|(position, s)| Procedure {
             name: name(format!("{}_{}", unit.name, unit.symbols[s].name)),
-            derivatives: add.then(|| {
-                ["TANGENT", "ADJOINT"]
-                    .map(|word| name(format!("{}_{}_{word}", unit.name, unit.symbols[s].name)))
-            }),
+            extensible: add,
             position,
             dummy: unit.symbols[s].clone(),
         });
@@ -221,9 +219,30 @@ pub(super) fn check(program: &mut Program, diagnostics: &mut Vec<Diagnostic>) {
     let mut errors = Vec::new();
     // The first derivatives of each procedure: whoever differentiates it looks it up by its name.
     let mut first: HashMap<(&Name, bool), &Name> = HashMap::new();
+    let mut all: HashMap<&Name, ProcedureDirective> = HashMap::new();
     for unit in program.units.iter().filter(|u| !of_dummies(u)) {
         for given in unit.directives.iter().filter(|g| !g.is_constant()) {
             let text = program.unit(&given.procedure);
+            match all.get_mut(&given.procedure) {
+                None => drop(all.insert(&given.procedure, given.clone())),
+                Some(known) => {
+                    let named = (known.tangent.clone(), known.adjoint.clone());
+                    let same =
+                        |a: &Option<Name>, b: &Option<Name>| a.is_none() || b.is_none() || a == b;
+                    if same(&named.0, &given.tangent)
+                        && same(&named.1, &given.adjoint)
+                        && !known.unite(given)
+                    {
+                        let message = format!(
+                            "this lists other arguments of {} than another directive about it",
+                            given.procedure
+                        );
+                        let d = Diagnostic::error(&rules::GIVEN_DERIVATIVE, given.span, message);
+                        let d = d.related(known.span, "the other one");
+                        errors.push(d.help("`in`, `out` and `sets` must be the same for the tangent and the adjoint"));
+                    }
+                }
+            }
             for (derivative, adjoint) in [(&given.tangent, false), (&given.adjoint, true)] {
                 if let Some(derivative) = derivative {
                     let known = first
@@ -361,22 +380,19 @@ impl Outside {
                     continue;
                 };
                 given.dummy_of = Some(exported.name.clone());
-                let Some(known) = rules.get(&given.procedure) else {
+                let Some(known) = rules.get_mut(&given.procedure) else {
                     rules.insert(given.procedure.clone(), given);
                     continue;
                 };
-                let same = ProcedureDirective {
-                    span: known.span,
-                    arguments: known.arguments.clone(),
-                    ..given.clone()
-                };
-                if same != *known && known.span != given.span && !own(&unit.name) {
+                // One may give the tangent, and another one the adjoint.
+                if !known.unite(&given) && known.span != given.span && !own(&unit.name) {
                     let message = format!(
                         "the derivative of {} is given in two different ways",
                         procedure.dummy.name
                     );
                     let d = Diagnostic::error(&rules::GIVEN_DERIVATIVE, given.span, message);
-                    diagnostics.push(d.related(known.span, "here, too"));
+                    let d = d.related(known.span, "here, too");
+                    diagnostics.push(d.help("both must list the same arguments in `in`, `out` and `sets`, and name the same procedures"));
                 }
             }
         }
@@ -391,57 +407,43 @@ impl Outside {
         self.rules = rules;
     }
 
-    /// Adds arguments for the derivatives that AD blocks need and for which there is no directive.
+    /// Adds arguments for the derivatives that AD blocks need and that no directive gives.
     fn add(&mut self, program: &Program, rules: &mut BTreeMap<Name, ProcedureDirective>) {
+        let mut procedures = self.exported.iter().flat_map(|e| &e.procedures);
+        if !procedures.any(|p| p.extensible) {
+            return;
+        }
         let graph = CallGraph::of(program);
+        let activity = Activity::of(program, &graph);
+        let mut taken = taken_names(program);
         for exported in &mut self.exported {
+            let given = std::mem::take(&mut exported.procedures);
+            let shown: HashMap<Name, Name> = (given.iter())
+                .map(|p| (p.name.clone(), p.dummy.name.clone()))
+                .collect();
             let mut shift = 0;
             let mut all = Vec::new();
-            for mut procedure in std::mem::take(&mut exported.procedures) {
+            for mut procedure in given {
                 procedure.position += shift;
-                let position = procedure.position;
-                let dummy = procedure.dummy.clone();
-                let names = procedure.derivatives.clone();
-                let companions: Vec<&Name> = (rules.values())
-                    .flat_map(|r| r.tangent.iter().chain(&r.adjoint))
-                    .collect();
-                let open =
-                    !rules.contains_key(&procedure.name) && !companions.contains(&&procedure.name);
-                let names = names.filter(|_| open);
-                let rule = names.and_then(|names| {
-                    let needed = needed(program, &graph, &procedure.name);
-                    let rule = rule_from_calls(program, &procedure)?;
-                    let [tangent, adjoint] = names;
-                    Some(ProcedureDirective {
-                        tangent: needed.0.then_some(tangent),
-                        adjoint: needed.1.then_some(adjoint),
-                        dummy_of: Some(exported.name.clone()),
-                        ..rule
-                    })
-                });
-                let name = procedure.name.clone();
-                all.push(procedure);
-                let Some(rule) = rule.filter(|r| !r.is_constant()) else {
-                    continue;
-                };
-                for (derivative, word) in [(&rule.tangent, "TANGENT"), (&rule.adjoint, "ADJOINT")] {
-                    let Some(derivative) = derivative else {
-                        continue;
-                    };
-                    shift += 1;
-                    all.push(Procedure {
-                        name: derivative.clone(),
-                        derivatives: None,
-                        position: position + all_added(&all, position),
-                        dummy: Symbol {
-                            class: Class::Subroutine,
-                            storage_class: StorageClass::Dummy,
-                            external: true,
-                            ..Symbol::new(format!("{}_{word}", dummy.name).into(), dummy.span)
-                        },
+                let mut companions =
+                    (rules.values()).flat_map(|r| r.tangent.iter().chain(&r.adjoint));
+                if procedure.extensible && !companions.any(|c| *c == procedure.name) {
+                    let needed = activity.derivatives(&procedure.name);
+                    let added = add_derivatives(program, &procedure, needed, &shown, rules, |of| {
+                        let name =
+                            unused_name(&format!("{}_{of}", exported.name), &|n| taken.contains(n));
+                        taken.insert(name.clone());
+                        name
                     });
+                    shift += added.len();
+                    all.push(procedure);
+                    all.extend(added);
+                } else {
+                    all.push(procedure);
                 }
-                rules.insert(name, rule);
+            }
+            for rule in rules.values_mut().filter(|r| r.dummy_of.is_none()) {
+                rule.dummy_of = Some(exported.name.clone());
             }
             exported.procedures = all;
         }
@@ -502,16 +504,29 @@ impl Outside {
                 );
             });
         }
-        // In the order of the arguments of the exported subprograms.
+        // In the order of the arguments of the exported subprograms. In other units those with rules come
+        // last, where `as_dummies` puts them in derivatives.
         let order: Vec<&Name> = (self.exported.iter())
             .flat_map(|e| e.procedures.iter().map(|p| &p.name))
             .collect();
-        let sorted = |set: &BTreeSet<Name>| -> Vec<Name> {
+        let with_rules: HashSet<&Name> = (self.rules.values())
+            .flat_map(|r| [Some(&r.procedure), r.tangent.as_ref(), r.adjoint.as_ref()])
+            .flatten()
+            .collect();
+        let own = |unit: &Name| self.exported.iter().any(|e| e.name == *unit);
+        let sorted = |unit: &Name, set: &BTreeSet<Name>| -> Vec<Name> {
             let all = order.iter().filter(|n| set.contains(**n));
-            all.map(|n| (*n).clone()).collect()
+            let mut all: Vec<Name> = all.map(|n| (*n).clone()).collect();
+            if !own(unit) {
+                all.sort_by_key(|n| with_rules.contains(n));
+            }
+            all
         };
         let needs: HashMap<Name, Vec<Name>> = (needs.into_iter())
-            .map(|(unit, set)| (unit, sorted(&set)))
+            .map(|(unit, set)| {
+                let list = sorted(&unit, &set);
+                (unit, list)
+            })
             .collect();
         let like: HashMap<Name, Symbol> = (self.exported.iter())
             .flat_map(|e| &e.procedures)
@@ -524,6 +539,13 @@ impl Outside {
                 (e.name.clone(), places.collect())
             })
             .collect();
+        // A unit that only passes a function on may not know its type.
+        let mut functions: HashMap<Name, Symbol> = HashMap::new();
+        for (_, s) in program.units.iter().flat_map(|u| u.symbols.iter()) {
+            if s.class == Class::Function && like.contains_key(&s.name) {
+                functions.insert(s.name.clone(), s.clone());
+            }
+        }
         for unit in &mut program.units {
             let own = needs.get(&unit.name).cloned().unwrap_or_default();
             if own.is_empty() {
@@ -532,6 +554,16 @@ impl Outside {
             changed.insert(unit.name.clone());
             let at = places.get(&unit.name);
             add_arguments(unit, &own, &like, at);
+            for (name, function) in &functions {
+                if let Some(s) = unit.symbols.find(name)
+                    && unit.symbols[s].class == Class::Procedure
+                {
+                    unit.symbols[s].class = Class::Function;
+                    unit.symbols[s].ty = function.ty;
+                    unit.symbols[s].typed = true;
+                    unit.declare(s);
+                }
+            }
             add_to_calls(unit, &needs, &places);
             unit.directives
                 .retain(|g| !self.rules.contains_key(&g.procedure));
@@ -570,36 +602,135 @@ impl Exported {
     }
 }
 
-/// Returns the number of arguments from a position on.
-fn all_added(all: &[Procedure], position: usize) -> usize {
-    all.iter().filter(|p| p.position >= position).count()
+/// Adds the procedures that compute the derivatives of a procedure that are needed, and its rule and
+/// theirs. Procedures that a rule names already are not added. `shown` has the users' names of all
+/// procedures, and `name` returns a free name for a derivative.
+fn add_derivatives(
+    program: &Program,
+    procedure: &Procedure,
+    needed: Derivatives,
+    shown: &HashMap<Name, Name>,
+    rules: &mut BTreeMap<Name, ProcedureDirective>,
+    mut name: impl FnMut(&str) -> Name,
+) -> Vec<Procedure> {
+    let mut added: Vec<Procedure> = Vec::new();
+    // The procedure for each sequence of modes, with the user's name, and its rule without derivatives.
+    let mut known: BTreeMap<Vec<AdMode>, (Name, Name, ProcedureDirective)> = BTreeMap::new();
+    let of_procedure = rules.get(&procedure.name).cloned();
+    let Some(rule) = of_procedure.or_else(|| rule_from_calls(program, procedure)) else {
+        return added;
+    };
+    let dummy = &procedure.dummy;
+    // The exported subprogram may only pass it on.
+    let mut symbols = (program.units.iter())
+        .filter_map(|u| u.symbols.find(&procedure.name).map(|s| &u.symbols[s]));
+    let function = symbols.any(|s| s.class == Class::Function);
+    known.insert(
+        Vec::new(),
+        (procedure.name.clone(), dummy.name.clone(), rule),
+    );
+    let mut needed: Vec<Vec<AdMode>> = needed.into_iter().collect();
+    needed.sort_by_key(Vec::len);
+    for modes in needed {
+        let Some((mode, before)) = modes.split_last() else {
+            continue;
+        };
+        // If a rule names a procedure of the program, that is differentiated from its source.
+        let Some((of, user, rule)) = known.get(before).cloned() else {
+            continue;
+        };
+        let is_function = before.is_empty() && function;
+        let rule = rules.entry(of).or_insert(rule);
+        let (place, word) = match mode {
+            AdMode::Forward => (&mut rule.tangent, "TANGENT"),
+            AdMode::Reverse => (&mut rule.adjoint, "ADJOINT"),
+        };
+        let own = match place {
+            Some(own) if shown.contains_key(own) => (own.clone(), shown[own].clone()),
+            Some(_) => continue,
+            None => {
+                let user = Name::from(format!("{user}_{word}"));
+                let own = name(&user);
+                *place = Some(own.clone());
+                added.push(Procedure {
+                    name: own.clone(),
+                    extensible: false,
+                    position: procedure.position + 1 + added.len(),
+                    dummy: Symbol {
+                        class: Class::Subroutine,
+                        storage_class: StorageClass::Dummy,
+                        external: true,
+                        ..Symbol::new(user.clone(), dummy.span)
+                    },
+                });
+                (own, user)
+            }
+        };
+        let rule = rule_of_derivative(rule, &own.0, *mode, is_function);
+        let rule = rules.get(&own.0).cloned().unwrap_or(rule);
+        known.insert(modes, (own.0, own.1, rule));
+    }
+    added
 }
 
-/// Returns whether AD blocks reach a procedure, in forward and in reverse mode.
-fn needed(program: &Program, graph: &CallGraph, procedure: &Name) -> (bool, bool) {
-    let mentions = |u: &Unit| u.symbols.find(procedure).is_some();
-    let mut needed = (false, false);
-    for unit in &program.units {
-        walk_block(&unit.body, &mut |s| {
-            let StmtKind::Ad(block) = &s.kind else {
-                return;
-            };
-            let mut reached = false;
-            for_each_call(&block.body, &mut |callee, _| {
-                let Some(name) = global(&unit.symbols, callee) else {
-                    return;
-                };
-                let below = graph.reached(graph.index(name)).into_iter();
-                let mut below = below.filter_map(|i| program.units.get(i));
-                reached |= name == procedure || below.any(mentions);
-            });
-            match block.mode {
-                AdMode::Forward => needed.0 |= reached,
-                AdMode::Reverse => needed.1 |= reached,
-            }
-        });
+/// Returns the rule, without derivatives, of the procedure `name` that computes a derivative of the
+/// procedure of another rule.
+fn rule_of_derivative(
+    of: &ProcedureDirective,
+    name: &Name,
+    mode: AdMode,
+    is_function: bool,
+) -> ProcedureDirective {
+    let mut taken: HashSet<Name> = of.arguments.iter().flatten().cloned().collect();
+    let letter = match mode {
+        AdMode::Forward => 'D',
+        AdMode::Reverse => 'B',
+    };
+    let has = |list: &Option<Vec<Name>>, n: &Name| list.iter().flatten().any(|l| l == n);
+    // The arguments, and whether the procedure reads and assigns those with a derivative.
+    let mut all: Vec<(Name, bool, bool)> = (of.arguments.iter().flatten())
+        .map(|n| (n.clone(), has(&of.inputs, n), has(&of.outputs, n)))
+        .collect();
+    if is_function {
+        all.push((unused_name("Y", &|n| taken.contains(n)), false, true));
     }
-    needed
+    let (mut arguments, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+    for (own, reads, assigns) in all {
+        arguments.push(own.clone());
+        taken.insert(own.clone());
+        if !reads && !assigns {
+            continue;
+        }
+        let derivative = unused_name(&format!("{own}{letter}"), &|n| taken.contains(n));
+        taken.insert(derivative.clone());
+        arguments.push(derivative.clone());
+        match mode {
+            AdMode::Forward => {
+                if assigns {
+                    outputs.extend([own.clone(), derivative.clone()]);
+                }
+                if reads {
+                    inputs.extend([own, derivative]);
+                }
+            }
+            // The value of an output may be undefined; nothing depends on it.
+            AdMode::Reverse => {
+                inputs.extend([own, derivative.clone()]);
+                outputs.push(derivative);
+            }
+        }
+    }
+    ProcedureDirective {
+        arguments: Some(arguments),
+        inputs: Some(inputs),
+        outputs: Some(outputs),
+        sets: match mode {
+            AdMode::Forward => of.sets.clone(),
+            AdMode::Reverse => Vec::new(),
+        },
+        dummy_of: of.dummy_of.clone(),
+        ..ProcedureDirective::constant(name.clone(), of.span)
+    }
 }
 
 /// Returns what the calls of a procedure say about its arguments: every argument with a derivative

@@ -42,6 +42,7 @@ mod lift;
 mod naming;
 mod outline;
 mod passed_procedures;
+mod procedure_activity;
 mod propagate;
 mod prune;
 mod recursion;

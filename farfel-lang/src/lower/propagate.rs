@@ -14,7 +14,7 @@ use super::passed_procedures::PassedProcedures;
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;
-use crate::ir::{Expr, ExprKind, Name, Program, SymId, Unit};
+use crate::ir::{Expr, ExprKind, Name, Program, StorageClass, SymId, Unit};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -48,16 +48,38 @@ pub(super) fn propagate(
             }
         }
     }
+    let mut of_others: HashMap<(Name, Name), &KnownProcedure> = HashMap::new();
+    for unit in &program.units {
+        for (position, s) in procedure_dummies(unit) {
+            if let Some(constant) = constants.get(&(unit.name.clone(), position)) {
+                let name = unit.symbols[s].name.clone();
+                of_others.insert((unit.name.clone(), name), constant);
+            }
+        }
+    }
     for unit in &mut program.units {
         let dummies: Vec<(usize, SymId)> = procedure_dummies(unit).collect();
         let names: Vec<(usize, Name)> = (dummies.iter())
             .map(|(position, s)| (*position, unit.symbols[*s].name.clone()))
             .collect();
-        let bound = names.into_iter().filter_map(|(position, name)| {
-            let constant = constants.get(&(unit.name.clone(), position))?;
-            Some((name, constant, false))
-        });
-        let bound: Vec<_> = bound.collect();
+        let mut bound: Vec<(Name, &KnownProcedure, bool)> = (names.into_iter())
+            .filter_map(|(position, name)| {
+                let constant = constants.get(&(unit.name.clone(), position))?;
+                Some((name, constant, false))
+            })
+            .collect();
+        // The subroutine of an AD block has the directives of its unit, and not all arguments of it.
+        for given in &unit.directives {
+            for derivative in given.tangent.iter().chain(&given.adjoint) {
+                let own = unit.symbols.find(derivative);
+                if own.is_none_or(|s| unit.symbols[s].storage_class != StorageClass::Dummy)
+                    && let Some(of) = &given.dummy_of
+                    && let Some(constant) = of_others.get(&(of.clone(), derivative.clone()))
+                {
+                    bound.push((derivative.clone(), constant, false));
+                }
+            }
+        }
         rebind_constants(unit, bound.into_iter());
         for (position, dummy) in dummies {
             if let Some(constant) = constants.get(&(unit.name.clone(), position)) {
