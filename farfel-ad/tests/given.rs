@@ -690,7 +690,8 @@ fn adjoints_that_read_no_values() {
 const SEVERAL: &str = "      PROGRAM MAIN
       INTEGER N
       PARAMETER (N = 3)
-      DOUBLE PRECISION A(N,N), B(N), J(N,N), R(N,N), E(N), U(N), V(N), T(N)
+      DOUBLE PRECISION A(N,N), B(N), J(N,N), R(N,N), E(N), U(N), V(N)
+      DOUBLE PRECISION T(N)
       A = 0
       DO I = 1, N
         DO K = 1, N
