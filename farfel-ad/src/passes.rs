@@ -25,10 +25,12 @@
 //! | kind | pass | where |
 //! |---|---|---|
 //! | generate | linear statements in their normal form | `reverse/normal.rs`, `reverse/gather.rs` |
+//! | simplify | removal of values that no derivative needs | `reverse/dead_code.rs` |
 //! | analyse | what calls read and assign, what has to be recorded, the sizes of tapes | `reverse/effects.rs`, `reverse/tbr.rs`, `reverse/tape_size.rs` |
 //! | generate | forward and reverse sweeps | `reverse/sweep.rs` |
 //! | | calls that pass one adjoint twice | `reverse/aliased_arguments.rs` |
-//! | simplify | removal of dead code from forward sweeps | `reverse/dead_code.rs` |
+//! | simplify | adjoints that are known to be zero | `reverse/known_zeros.rs` |
+//! | | removal of dead code from forward sweeps | `reverse/dead_code.rs` |
 //! | | derivatives that will be executed | `OF_ALL` |
 //!
 //! A pass declares which [`Form`]s it requires and which it establishes. Each mode lists the forms
@@ -54,10 +56,12 @@ use crate::legal::{
     cleared, common_sizes, fixed_tapes, input_output, messages, one_name, parallel, reroll,
     shared_elements,
 };
+use crate::simplify::increments::join_increments;
 use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
 use crate::simplify::preaccumulate::preaccumulate;
 use crate::simplify::reciprocals::use_reciprocals;
+use crate::simplify::shorter::shorten;
 use crate::simplify::signs::turn_differences;
 use crate::verify;
 use farfel_lang::Span;
@@ -279,10 +283,20 @@ const OF_TANGENTS: &[Simplification] = &[
 ];
 
 /// The passes that simplify all derivatives that will be executed.
-const OF_ALL: &[Simplification] = &[Simplification {
-    name: "loops",
-    run: |d| rewrite_inner_loops(d.unit, &d.all()),
-}];
+const OF_ALL: &[Simplification] = &[
+    Simplification {
+        name: "loops",
+        run: |d| rewrite_inner_loops(d.unit, &d.all()),
+    },
+    Simplification {
+        name: "increments",
+        run: |d| join_increments(d.unit, &d.all()),
+    },
+    Simplification {
+        name: "shorter text",
+        run: |d| shorten(d.unit),
+    },
+];
 
 /// Simplifies a newly generated tangent.
 ///

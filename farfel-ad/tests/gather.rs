@@ -50,16 +50,26 @@ fn adjoint(ty: &str, body: &str) -> String {
     unit.map(|l| format!("{}\n", l.trim())).collect()
 }
 
-/// How often something is added to the cotangent of a variable.
+/// How many terms are added to the cotangent of a variable.
 fn additions(text: &str, variable: &str) -> usize {
     let start = format!("{variable}_G");
-    let adds = |l: &&str| {
-        let Some((to, value)) = l.split_once(" = ") else {
-            return false;
-        };
-        to.starts_with(&start) && (value.starts_with(&format!("{to} ")) && value != to)
+    let terms = |l: &str| {
+        let (to, value) = l.split_once(" = ")?;
+        let added = value.strip_prefix(to).filter(|_| to.starts_with(&start))?;
+        // Terms that the pass `increments` has joined are outside of parentheses.
+        let mut depth = 0;
+        let mut found = 0;
+        for c in added.chars() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                '+' | '-' if depth == 0 => found += 1,
+                _ => {}
+            }
+        }
+        Some(found)
     };
-    text.lines().filter(adds).count()
+    text.lines().filter_map(terms).sum()
 }
 
 #[test]

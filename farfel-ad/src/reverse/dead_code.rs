@@ -6,16 +6,17 @@
 //! live (strong liveness: R. Giegerich, U. Möncke and R. Wilhelm, *Invariance of approximative semantics with
 //! respect to program transformations*, GI 1981).
 
-use super::AdjointEngine;
 use super::effects::{Effects, SideEffects, StatementEffects};
+use super::element_reads::ElementReads;
 use super::generated::GeneratedUnit;
+use super::{AdjointEngine, Part};
 use crate::flow::FlowGraph;
 use crate::legal::structure::negation;
 use crate::locations::{Commons, Set, Space};
 use farfel_lang::dataflow::Intents;
 use farfel_lang::ir::{
-    Block, Class, DoControl, Expr, ExprKind, IfBlock, Name, Stmt, StmtId, StmtKind, StorageClass,
-    SymId, Unit,
+    Block, Class, DoControl, Expr, ExprKind, IfBlock, Name, Origin, Program, Stmt, StmtId,
+    StmtKind, StorageClass, SymId, Unit, for_each_reference, walk_block,
 };
 use farfel_lang::solve::{Graph, backward_each};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -29,15 +30,117 @@ pub(super) struct LiveAfterCalls {
     pub commons: HashSet<usize>,
 }
 
+/// Removes statements of tangents whose values no derivative needs, before sweeps are made of them: what is not
+/// computed overwrites nothing, so that nothing is recorded for it either. A loop `X = A*X` in a subprogram of
+/// which only the derivative is wanted leaves X as it is, without a tape.
+///
+/// Derivatives that are differentiated again keep all their statements.
+pub(super) fn remove_unneeded_values(engine: &mut AdjointEngine, closure: &Program) {
+    if has_derivatives(closure) {
+        return;
+    }
+    let passed = passed_as_arguments(&engine.parts);
+    let mut all_commons = Set::with_capacity(engine.commons.vars.len());
+    all_commons.insert_range(..);
+    let made = engine.parts.iter().map(|p| {
+        let mut unit = p.builder.unit.clone();
+        unit.body = p.body.clone();
+        let is_head = p.root && p.is_called_from_outside;
+        let state = engine.state.get(&p.of).cloned();
+        GeneratedUnit {
+            of: p.of.clone(),
+            live_after: match is_head {
+                true => HashSet::new(),
+                false => unit.symbols.ids().collect(),
+            },
+            commons: match is_head {
+                true => state.unwrap_or_default(),
+                false => all_commons.clone(),
+            },
+            forward: !is_head && !passed.contains(&p.name),
+            derivatives: p.builder.derivatives.clone(),
+            primals: Vec::new(),
+            reverse_start: None,
+            tapes: p.builder.derivatives.clone(),
+            unit,
+        }
+    });
+    let mut made: Vec<GeneratedUnit> = made.collect();
+    let mut all = closure.clone();
+    all.units.extend(made.iter().map(|m| m.unit.clone()));
+    let intents = Intents::of(&all);
+    let about = (&engine.effects, &intents);
+    remove_with(engine, &mut made, about, true, true);
+    for (p, m) in engine.parts.iter_mut().zip(made) {
+        p.computes_less = assignments(&m.unit.body) < assignments(&p.body);
+        p.body = m.unit.body;
+        p.builder.unit.stmt_ids = m.unit.stmt_ids;
+    }
+}
+
+/// Whether a program contains derivatives, which are differentiated again. Cotangents of values on their tapes are
+/// assigned where these are popped, whether anything needs them or not.
+pub(super) fn has_derivatives(program: &Program) -> bool {
+    let derivative = |u: &Unit| u.origin == Origin::Derivative;
+    let tape = |u: &Unit| u.symbols.iter().any(|(_, s)| s.tape);
+    program.units.iter().any(|u| derivative(u) || tape(u))
+}
+
+/// The number of assignments, calls and loops.
+fn assignments(body: &[Stmt]) -> usize {
+    let mut found = 0;
+    walk_block(body, &mut |s| {
+        found += usize::from(matches!(
+            s.kind,
+            StmtKind::Assign(..) | StmtKind::Call(..) | StmtKind::Do(_)
+        ));
+    });
+    found
+}
+
+/// The names of all procedures that parts pass as arguments: it is not known what their callers read.
+fn passed_as_arguments(parts: &[Part]) -> HashSet<Name> {
+    let mut found = HashSet::new();
+    for p in parts {
+        let symbols = &p.builder.unit.symbols;
+        for_each_reference(&p.body, &mut |call| {
+            let named = call.args.iter().filter_map(Expr::base);
+            let procedures = named.filter(|s| symbols[*s].class.is_procedure());
+            found.extend(procedures.map(|s| symbols[s].name.clone()));
+        });
+    }
+    found
+}
+
 /// Removes dead statements from all units. Callers are processed before the forward sweeps that they call:
 /// these need not compute what no caller reads afterwards.
 /// `intents` says what all procedures do with their arguments.
 pub(super) fn remove_all(
     engine: &AdjointEngine,
+    closure: &Program,
     made: &mut [GeneratedUnit],
     effects: &Effects,
     intents: &Intents,
 ) {
+    remove_with(
+        engine,
+        made,
+        (effects, intents),
+        false,
+        !has_derivatives(closure),
+    );
+}
+
+/// The same; statements that assign derivatives stay if `keeps_derivatives` is set. With `by_elements`, elements
+/// of arrays are told apart.
+fn remove_with(
+    engine: &AdjointEngine,
+    made: &mut [GeneratedUnit],
+    (effects, intents): (&Effects, &Intents),
+    keeps_derivatives: bool,
+    by_elements: bool,
+) {
+    let nothing = HashSet::new();
     let index: HashMap<Name, usize> = made
         .iter()
         .enumerate()
@@ -83,6 +186,11 @@ pub(super) fn remove_all(
             intents,
             &live_after,
             &m.commons,
+            match keeps_derivatives {
+                true => &m.derivatives,
+                false => &nothing,
+            },
+            by_elements,
         );
         for (name, more) in calls {
             let all = after.entry(name).or_default();
@@ -96,15 +204,18 @@ pub(super) fn remove_all(
 }
 
 /// Removes dead statements from a unit. `live_after` says which arguments and COMMON variables are read after
-/// the unit; `commons_wanted` has those COMMON variables that the unit does not declare. Returns what is read
-/// after the calls in it.
-pub(super) fn remove(
+/// the unit; `commons_wanted` has those COMMON variables that the unit does not declare. Whatever assigns one
+/// of the variables `kept` stays. Returns what is read after the calls in it.
+#[expect(clippy::too_many_arguments, reason = "each is about something else")]
+fn remove(
     unit: &mut Unit,
     commons: &Commons,
     effects: &Effects,
     intents: &Intents,
     live_after: &dyn Fn(SymId) -> bool,
     commons_wanted: &Set,
+    kept: &HashSet<SymId>,
+    by_elements: bool,
 ) -> HashMap<Name, LiveAfterCalls> {
     loop {
         unit.number();
@@ -119,8 +230,15 @@ pub(super) fn remove(
             }
         }
         exit.extend(commons_wanted.ones().map(|k| space.common(k)));
+        let mut always = Set::with_capacity(space.len);
+        always.extend(kept.iter().map(|s| space.loc(*s)));
+        let live = LiveAtEnd {
+            exit,
+            always,
+            by_elements,
+        };
         let mut calls = HashMap::new();
-        let dead = dead(unit, &space, effects, intents, exit, &mut calls);
+        let dead = dead(unit, &space, effects, intents, live, &mut calls);
         let mut body = std::mem::take(&mut unit.body);
         let changed = prune(&mut body, &dead, unit, effects);
         unit.body = body;
@@ -197,16 +315,35 @@ fn overwritten(unit: &Unit, space: &Space, s: &Stmt, intents: &Intents) -> Vec<u
     found
 }
 
+/// What counts as read, whatever the unit itself reads.
+struct LiveAtEnd {
+    /// After the unit.
+    exit: Set,
+    /// After each statement.
+    always: Set,
+    /// Whether elements of arrays are told apart.
+    by_elements: bool,
+}
+
 /// The statements whose results are not read.
 fn dead(
     unit: &Unit,
     space: &Space,
     effects: &Effects,
     intents: &Intents,
-    exit: Set,
+    live: LiveAtEnd,
     calls: &mut HashMap<Name, LiveAfterCalls>,
 ) -> HashSet<StmtId> {
+    let LiveAtEnd {
+        exit,
+        mut always,
+        by_elements,
+    } = live;
     let flow = FlowGraph::of(unit);
+    let elements = ElementReads::of(unit, space, &flow, effects, by_elements);
+    always.grow(elements.len());
+    let mut exit = exit;
+    exit.union_with(&always);
     let reads = |e: &Expr, live: &mut Set| effects.value(unit, space, e, live);
     let before = |i: usize, after: &Set| -> Set {
         let mut live = after.clone();
@@ -217,7 +354,7 @@ fn dead(
             StmtKind::Assign(target, value) => {
                 let Some(t) = target.base() else { return live };
                 let loc = space.loc(t);
-                let needed = after.contains(loc)
+                let needed = elements.is_seen(i, loc, after)
                     || crate::activity::is_pop(unit, value)
                     || !pure_calls(unit, value, effects)
                     || !pure_calls(unit, target, effects);
@@ -229,17 +366,20 @@ fn dead(
                     && !space.tangled.contains(loc)
                     && (!space.weak.contains(loc) || unit.symbols[t].is_array());
                 if whole {
-                    live.remove(loc);
+                    elements.remove(loc, &mut live);
                 }
-                reads(value, &mut live);
+                let mut read = Set::with_capacity(elements.len());
+                reads(value, &mut read);
                 target
                     .children()
                     .into_iter()
-                    .for_each(|c| reads(c, &mut live));
+                    .for_each(|c| reads(c, &mut read));
+                elements.replace(i, &mut read);
+                live.union_with(&read);
             }
             StmtKind::Call(..) => {
                 if let Some(targets) = call_targets(unit, space, s, effects)
-                    && targets.is_disjoint(after)
+                    && !targets.ones().any(|l| elements.is_live(l, after))
                 {
                     return live;
                 }
@@ -262,34 +402,42 @@ fn dead(
                     // The loop itself assigns it.
                     live.set(space.loc(var), false);
                 }
+                elements.replace(i, &mut touched.read);
                 live.union_with(&touched.read);
             }
         }
+        live.union_with(&always);
         live
     };
-    let nothing = Set::with_capacity(space.len);
+    let nothing = always.clone();
     let mut found = HashSet::new();
     let mut look = |i: usize, live: &Set| {
         let Some(s) = flow.stmts.get(i) else { return };
         if let StmtKind::Call(callee, args) = &s.kind {
             let name = &unit.symbols[*callee].name;
             let after = calls.entry(name.clone()).or_default();
-            let read = |a: &Expr| a.base().is_some_and(|s| live.contains(space.loc(s)));
+            let is_live = |s: SymId| elements.is_live(space.loc(s), live);
+            let read = |a: &Expr| a.base().is_some_and(is_live);
             let args = args.iter().enumerate().filter(|(_, a)| read(a));
             after.args.extend(args.map(|(n, _)| n));
-            let commons = live.ones().filter_map(|l| space.common_at(l));
-            after.commons.extend(commons);
+            let whole = live.ones().take_while(|l| *l < space.len);
+            let locs = whole.chain(elements.live_arrays(live));
+            after
+                .commons
+                .extend(locs.filter_map(|l| space.common_at(l)));
         }
         let gone = match &s.kind {
             StmtKind::Assign(target, value) => {
                 // A value that was pushed on a tape is popped, whether it is used or not.
-                target.base().is_some_and(|t| !live.contains(space.loc(t)))
+                target
+                    .base()
+                    .is_some_and(|t| !elements.is_seen(i, space.loc(t), live))
                     && !crate::activity::is_pop(unit, value)
                     && pure_calls(unit, value, effects)
                     && pure_calls(unit, target, effects)
             }
             StmtKind::Call(..) => call_targets(unit, space, s, effects)
-                .is_some_and(|targets| targets.is_disjoint(live)),
+                .is_some_and(|targets| !targets.ones().any(|l| elements.is_live(l, live))),
             StmtKind::Do(d) => match &d.control {
                 DoControl::Count {
                     var,

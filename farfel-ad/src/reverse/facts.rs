@@ -21,6 +21,7 @@ impl AdjointEngine {
             .map(|p| UnitFacts {
                 exit: Set::with_capacity(p.space.slots),
                 entry: Set::with_capacity(p.space.slots),
+                forward: p.computes_less && !p.root,
                 ..UnitFacts::default()
             })
             .collect();

@@ -7,7 +7,7 @@
 
 use super::generated::SweepResults;
 use super::sweep_data::UnitFacts;
-use super::{AdjointEngine, Part, prepare, state};
+use super::{AdjointEngine, Part, dead_code, prepare, state};
 use crate::custom_rules::rules::Rules;
 use crate::layout::Layout;
 use crate::layout::{GROWING, MOST_TAPE};
@@ -175,6 +175,7 @@ impl PreparedHeads {
         let mut engine = AdjointEngine::of(closure, made.units, goal)?;
         engine.most_growing = MOST_TAPE * GROWING;
         engine.state = state::of(closure, &names, &engine.commons, layout.real);
+        dead_code::remove_unneeded_values(&mut engine, closure);
         Ok(PreparedHeads {
             engine,
             contexts,

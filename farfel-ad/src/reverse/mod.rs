@@ -19,7 +19,8 @@
 //!
 //! # What is recorded
 //!
-//! A value is recorded only if it is *needed* (`tbr`) and overwritten. It is not recorded if the assignment
+//! Values that no derivative needs are not even computed: the statements are removed before sweeps are made
+//! (`dead_code`, `element_reads`). A value is recorded only if it is *needed* (`tbr`) and overwritten. It is not recorded if the assignment
 //! can be undone (`I = I + K`), or if it is cheap to recompute where it is needed. Statements of the forward
 //! sweep whose results are never used are removed (`dead_code`).
 //!
@@ -41,6 +42,7 @@ mod dead_code;
 mod direct_addressing;
 pub(crate) mod disk;
 mod effects;
+mod element_reads;
 mod facts;
 mod fixed_point;
 mod gather;
@@ -50,6 +52,7 @@ mod growing;
 mod heads;
 mod independent;
 mod joint;
+mod known_zeros;
 mod last_call;
 mod loops;
 pub mod memory;
@@ -165,6 +168,9 @@ struct Part {
     root: bool,
     /// Both sweeps are in one unit because it is the last call of another such unit.
     is_last_call: bool,
+    /// Its statements compute less than those of the subprogram, which therefore cannot be called as the forward
+    /// sweep.
+    computes_less: bool,
     /// Its head is called from outside. This holds for both parts of a head that is also called from inside.
     is_called_from_outside: bool,
 }
@@ -265,6 +271,7 @@ impl AdjointEngine {
             let tangents = tangent::linear(&closure.program, request, &self_restoring, &mut found)?;
             let goal = AdjointGoal::of(request, &closure.program);
             let mut engine = AdjointEngine::of(&closure.program, tangents, goal)?;
+            dead_code::remove_unneeded_values(&mut engine, &closure.program);
             let mut known = engine.choose_joint(&closure.program, most_tape);
             while engine.declare(&closure.program, &known.swept) {
                 known = engine.choose_joint(&closure.program, most_tape);
@@ -447,6 +454,7 @@ impl AdjointEngine {
                 .and_then(|u| u.result),
             root,
             is_last_call: false,
+            computes_less: false,
             is_called_from_outside: root,
             added_args,
             dummies: t.dummies,

@@ -14,7 +14,7 @@ pub(super) struct UnitFacts {
     pub(super) entry: Set,
     /// The tapes that the unit and its callees use.
     pub(super) tapes: BTreeSet<TapeKind>,
-    /// Whether the unit has a forward sweep that records something.
+    /// Whether the unit has a forward sweep: it records something, or computes less than the subprogram.
     pub(super) forward: bool,
 }
 

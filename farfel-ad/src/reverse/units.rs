@@ -7,7 +7,7 @@ use super::sweep_data::{Sweeps, UnitFacts};
 use super::tape::{TapeKind, Tapes};
 use super::tape_size::{self, SweptUnit};
 use super::unit_builder::{UnitBuilder, zero};
-use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, state};
+use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, known_zeros, state};
 use crate::locations::{Set, Space, common_members};
 use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{Derivative, simplify_derivative};
@@ -154,8 +154,13 @@ impl AdjointEngine {
         let graph = ReachableUnits::of(&all, names.iter().map(Name::as_str));
         let effects = Effects::of(&graph, &self.commons);
         warnings.extend(state::restore(self, closure, &mut out, &effects));
+        if !dead_code::has_derivatives(closure) {
+            for m in &mut out {
+                known_zeros::use_known_zeros(m, &self.commons, &effects);
+            }
+        }
         let intents = Intents::of(&all);
-        dead_code::remove_all(self, &mut out, &effects, &intents);
+        dead_code::remove_all(self, closure, &mut out, &effects, &intents);
         verified("dead code", closure, &mut out)?;
         let mut parallel: Vec<DerivativeUnit> = (out.iter_mut())
             .map(|m| DerivativeUnit {

@@ -8,9 +8,13 @@
 //! | `one_direction` | stretches whose tangents are all multiples of one |
 //! | `signs` | operands of differences are swapped instead of changing signs |
 //! | [`loops`] | inner loops get forms that compilers turn into fast code |
+//! | `increments` | what is added to one derivative by several statements is added by one |
+//! | `shorter` | temporaries that are read once, and IFs with one statement |
 
+pub(crate) mod increments;
 pub mod loops;
 pub(crate) mod one_direction;
 pub mod preaccumulate;
 pub(crate) mod reciprocals;
+pub(crate) mod shorter;
 pub(crate) mod signs;

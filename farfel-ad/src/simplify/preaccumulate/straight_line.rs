@@ -31,7 +31,7 @@ fn is_large(e: &Expr) -> bool {
 /// The number of statements from the first on that form one stretch.
 ///
 /// Only the first may have a label: that is where jumps enter.
-pub(super) fn len(unit: &Unit, block: &[Stmt]) -> usize {
+pub(crate) fn len(unit: &Unit, block: &[Stmt]) -> usize {
     let straight = |s: &Stmt| match &s.kind {
         StmtKind::Comment(_) => true,
         StmtKind::Assign(target, value) => !has_calls(unit, target) && !has_calls(unit, value),
