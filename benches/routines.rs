@@ -8,8 +8,9 @@
 //! level to measure; `TAPENADE_HOME`, the location of Tapenade, if its derivatives are to run in turns with
 //! ours for comparison.
 //!
-//! Exits with 1 when the dot products of tangents and adjoints differ, or when the medians exceed their
-//! limits. Without `--bench`, it compiles one program and checks the dot products.
+//! Exits with 1 when the dot products of tangents and adjoints differ, when the medians exceed their limits, an
+//! adjoint takes more than ten times as long as its routine, there are too few routines, or, with Tapenade,
+//! derivatives take too long beside its. Without `--bench`, it compiles one program and checks the dot products.
 
 // Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -51,6 +52,18 @@ const DECLARATIONS: [&str; 9] = [
 
 /// The tolerance of the dot products, relative to the terms of their sums.
 const TOLERANCE: f64 = 1e-11;
+
+/// How many routines are measured at least, and how many of them with a [`Feature`].
+const ROUTINES: [usize; 2] = [150, 50];
+
+/// The maximum times of our tangents and adjoints relative to Tapenade's, as geometric means.
+const OF_TAPENADES: [f64; 2] = [0.95, 0.75];
+
+/// The maximum time of one derivative relative to Tapenade's.
+const WORST_OF_TAPENADES: f64 = 1.25;
+
+/// The maximum time of one adjoint relative to its routine's.
+const WORST_ADJOINT: f64 = 10.0;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -100,6 +113,7 @@ fn measure() -> Result<Vec<String>, Failure> {
     let tapenade = std::env::var_os("TAPENADE_HOME").map(PathBuf::from);
     let mut errors = Vec::new();
     let mut rejected = Vec::new();
+    let mut features: Vec<Vec<Feature>> = Vec::new();
     for (program, folders) in PROGRAMS {
         for (routine, main) in one_by_one(program)? {
             let name = format!("{program}/{routine}");
@@ -109,6 +123,7 @@ fn measure() -> Result<Vec<String>, Failure> {
             eprintln!("{name}");
             let stem = name.replace(['/', ' '], "-");
             let texts = texts(&stem, &main, folders, "builtin", &dir)?;
+            features.push(Feature::of(&texts[1]));
             let theirs = match &tapenade {
                 None => None,
                 Some(_) => match of_tapenade(&stem, &main, folders, &dir) {
@@ -156,6 +171,7 @@ fn measure() -> Result<Vec<String>, Failure> {
             }
         }
     }
+    errors.extend(counted(&features, only.is_empty()));
     print!("{:20}", "");
     for (level, flags, _) in &levels {
         print!("{:^36}", format!("-O{level} {}", flags.join(" ")));
@@ -196,9 +212,16 @@ fn measure() -> Result<Vec<String>, Failure> {
                 ));
             }
         }
+        let flags = format!("-O{level} {}", flags.join(" "));
+        let above = (table.iter()).filter(|r| r.ratio(2).is_some_and(|r| r > WORST_ADJOINT));
+        errors.extend(above.map(|r| {
+            let (name, times) = (&r.name, shown(r.ratio(2)));
+            format!("{flags}: the adjoint of {name} takes {times} times as long as the routine, more than {WORST_ADJOINT}")
+        }));
     }
     for ((level, flags, _), pairs) in levels.iter().copied().zip(&others) {
-        compare(&format!("-O{level} {}", flags.join(" ")), pairs);
+        let flags = format!("-O{level} {}", flags.join(" "));
+        errors.extend(compare(&flags, pairs, only.is_empty()));
     }
     if !rejected.is_empty() {
         println!("\nNot compared:");
@@ -266,8 +289,10 @@ fn pairs(ours: &[Row], theirs: &[Row]) -> Vec<DerivativeTimes> {
     both.flatten().collect()
 }
 
-/// Prints how derivatives compare with Tapenade's, those first that compare worst.
-fn compare(flags: &str, pairs: &[DerivativeTimes]) {
+/// Prints how derivatives compare with Tapenade's, those first that compare worst. Returns the violations; the
+/// limits of geometric means hold if `all` are measured.
+fn compare(flags: &str, pairs: &[DerivativeTimes], all: bool) -> Vec<String> {
+    let mut errors = Vec::new();
     for (which, what) in [(1, "tangents"), (2, "adjoints")] {
         let mut of: Vec<&DerivativeTimes> = pairs.iter().filter(|p| p.which == which).collect();
         if of.is_empty() {
@@ -284,8 +309,22 @@ fn compare(flags: &str, pairs: &[DerivativeTimes]) {
             mean(&|p| p.theirs),
             mean(&|p| p.ours / p.theirs),
         );
-        let above = of.iter().filter(|p| p.ours > 1.25 * p.theirs).count();
-        println!("{above} above 1.25");
+        let ratio = mean(&|p| p.ours / p.theirs);
+        if all && ratio > OF_TAPENADES[which - 1] {
+            let limit = OF_TAPENADES[which - 1];
+            errors.push(format!(
+                "{flags}: {what} take {ratio:.2} times as long as Tapenade's, more than {limit}"
+            ));
+        }
+        let above = (of.iter()).filter(|p| p.ours > WORST_OF_TAPENADES * p.theirs);
+        let above: Vec<&str> = above.map(|p| p.name.as_str()).collect();
+        println!("{} above {WORST_OF_TAPENADES}", above.len());
+        if !above.is_empty() {
+            errors.push(format!(
+                "{flags}: {what} that take more than {WORST_OF_TAPENADES} times as long as Tapenade's: {}",
+                above.join(", ")
+            ));
+        }
         of.sort_by(|a, b| (b.ours / b.theirs).total_cmp(&(a.ours / a.theirs)));
         for p in of {
             let (ours, theirs) = (p.ours, p.theirs);
@@ -296,12 +335,95 @@ fn compare(flags: &str, pairs: &[DerivativeTimes]) {
             );
         }
     }
+    errors
+}
+
+/// What makes a routine harder to differentiate well than its formulas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Feature {
+    /// Variables that keep their values: SAVE.
+    Save,
+    /// COMMON
+    Common,
+    /// Arrays whose size only the caller knows: `W(*)`.
+    AssumedSize,
+    /// A WRITE or PRINT that can be reached.
+    Write,
+    /// A loop made of GOTO.
+    GotoLoop,
+}
+
+impl Feature {
+    const ALL: [(Feature, &str); 5] = [
+        (Feature::Save, "SAVE"),
+        (Feature::Common, "COMMON"),
+        (Feature::AssumedSize, "arrays W(*)"),
+        (Feature::Write, "WRITE that can be reached"),
+        (Feature::GotoLoop, "GOTO loops"),
+    ];
+
+    /// Finds the features of a routine and of what it calls, in fixed form with a statement in a line.
+    fn of(text: &str) -> Vec<Feature> {
+        let mut found = [false; 5];
+        // The labels of the unit so far.
+        let mut labels: Vec<&str> = Vec::new();
+        for line in text.lines().filter(|l| !l.starts_with(['C', '!'])) {
+            let (label, words) = line.split_at_checked(6).unwrap_or((line, ""));
+            let words = words.trim();
+            if !label.trim().is_empty() {
+                labels.push(label.trim());
+            }
+            let type_names = [
+                "DOUBLE PRECISION ",
+                "REAL ",
+                "INTEGER ",
+                "COMPLEX",
+                "DIMENSION ",
+            ];
+            let declares = type_names.iter().any(|t| words.starts_with(t));
+            let back = words
+                .rsplit_once("GOTO ")
+                .is_some_and(|(_, l)| labels.contains(&l.trim()));
+            found[0] |= words == "SAVE" || words.starts_with("SAVE ");
+            found[1] |= words.starts_with("COMMON ");
+            found[2] |= declares && words.contains("*)") && !words.contains("TAPE");
+            found[3] |= words.contains("WRITE (") || words.contains("PRINT ");
+            found[4] |= back;
+            if words == "END" {
+                labels.clear();
+            }
+        }
+        let all = Self::ALL.iter().zip(found);
+        all.filter(|(_, is)| *is).map(|((f, _), _)| *f).collect()
+    }
+}
+
+/// Prints how many routines there are, and how many have each feature. Returns the violations, if `all` are
+/// measured.
+fn counted(routines: &[Vec<Feature>], all: bool) -> Vec<String> {
+    let with = routines.iter().filter(|f| !f.is_empty()).count();
+    let counts = Feature::ALL.iter().map(|(feature, name)| {
+        let count = routines.iter().filter(|f| f.contains(feature)).count();
+        format!("{count} with {name}")
+    });
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let n = routines.len();
+    println!("{n} routines, {with} of them with at least one of these: {counts}\n");
+    match all && (n < ROUTINES[0] || with < ROUTINES[1]) {
+        true => vec![format!(
+            "{n} routines, {with} of them with SAVE, COMMON, W(*), WRITE or GOTO loops; fewer than {ROUTINES:?}"
+        )],
+        false => Vec::new(),
+    }
 }
 
 /// Checks the dot products of one program.
 fn check() -> Result<Vec<String>, Failure> {
     let dir = tempfile::tempdir()?;
-    let (name, folders) = PROGRAMS[6];
+    let (name, folders) = PROGRAMS
+        .into_iter()
+        .find(|(name, _)| *name == "ode")
+        .ok_or("no program")?;
     let mut errors = Vec::new();
     for (routine, main) in one_by_one(name)? {
         let texts = texts(&routine, &main, folders, "builtin", dir.path())?;

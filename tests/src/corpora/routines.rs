@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The programs, and the folders of the routines that they differentiate.
-pub const PROGRAMS: [(&str, &[&str]); 9] = [
+pub const PROGRAMS: [(&str, &[&str]); 10] = [
     (
         "cdflib",
         &["scipy/scipy/special/cdflib/", "scipy/scipy/stats/"],
@@ -40,6 +40,17 @@ pub const PROGRAMS: [(&str, &[&str]); 9] = [
             "lapack/SRC/xerbla.f",
             "scipy/scipy/optimize/__nnls/",
             "scipy/scipy/optimize/minpack",
+        ],
+    ),
+    (
+        "packed",
+        &[
+            "lapack/BLAS/SRC/",
+            "lapack/SRC/d",
+            "lapack/SRC/ieeeck.f",
+            "lapack/SRC/il",
+            "lapack/SRC/iparmq.f",
+            "lapack/SRC/xerbla.f",
         ],
     ),
     (
