@@ -1,0 +1,106 @@
+//! Values that no derivative needs are not computed in adjoints, so that what they would overwrite is not recorded.
+
+mod support;
+use support::{CHECKED, FAST, compare, expand, run};
+
+/// Computes the gradient of the sum of I*V(I) by an adjoint and by differences.
+fn program(body: &str) -> String {
+    format!(
+        "
+      PROGRAM P
+      DOUBLE PRECISION A, V(5), W(5), U(5), AB, VB(5), H, D(2), S
+      A = 0.7D0
+      DO I = 1, 5
+        V(I) = 0.3D0 + 0.2D0*I
+        W(I) = V(I)
+        U(I) = I
+      END DO
+      ADR(COTANGENT(V) = U)
+      CALL F(A, V)
+      END ADR(AB = COTANGENT(A), VB = COTANGENT(V))
+      H = 2D0**(-13)
+      DO J = 0, 5
+        DO K = 1, 2
+          S = H*(3 - 2*K)
+          DO I = 1, 5
+            V(I) = W(I)
+          END DO
+          IF (J .GT. 0) V(J) = V(J) + S
+          IF (J .EQ. 0) A = A + S
+          CALL F(A, V)
+          IF (J .EQ. 0) A = A - S
+          D(K) = 0
+          DO I = 1, 5
+            D(K) = D(K) + I*V(I)
+          END DO
+        END DO
+        IF (J .EQ. 0) PRINT *, 'A', AB, (D(1) - D(2))/(2*H)
+        IF (J .GT. 0) PRINT *, 'V', VB(J), (D(1) - D(2))/(2*H)
+      END DO
+      END
+      SUBROUTINE F(A, V)
+      DOUBLE PRECISION A, V(5)
+{body}      END
+"
+    )
+}
+
+#[test]
+fn elements_that_are_not_read_later_are_not_recorded() {
+    let cases = [
+        // Each element is read before it is assigned.
+        ("DO I = 1, 5\n V(I) = A*V(I)*V(I)\n END DO\n", false),
+        // The next iteration reads an element that is not assigned yet.
+        ("DO I = 1, 4\n V(I) = A*V(I)*V(I + 1)\n END DO\n", false),
+        ("DO I = 5, 2, -1\n V(I) = A*V(I)*V(I - 1)\n END DO\n", false),
+        // It reads what this one has assigned.
+        ("DO I = 2, 5\n V(I) = A*V(I)*V(I - 1)\n END DO\n", true),
+        ("DO I = 4, 1, -1\n V(I) = A*V(I)*V(I + 1)\n END DO\n", true),
+        // So does the next iteration of the outer loop.
+        (
+            "DO J = 1, 2\n DO I = 1, 5\n V(I) = A*V(I)*V(I)\n END DO\n END DO\n",
+            true,
+        ),
+        // Another loop does.
+        (
+            "DO I = 1, 5\n V(I) = A*V(I)*V(I)\n END DO\n DO I = 1, 5\n V(I) = V(I)*V(I)\n END DO\n",
+            true,
+        ),
+        // The other arm is not executed.
+        (
+            "IF (A .GT. 0.5D0) THEN\n DO I = 1, 5\n V(I) = A*V(I)*V(I)\n END DO\n ELSE\n \
+             DO I = 1, 5\n V(I) = V(I)*V(I)\n END DO\n END IF\n",
+            false,
+        ),
+    ];
+    for (body, recorded) in cases {
+        let body = body.replace('\n', "\n      ");
+        let text = expand(&program(&format!("      {}\n", body.trim_end())));
+        let text = text.unwrap_or_else(|e| panic!("{e}"));
+        for flags in [CHECKED, FAST] {
+            compare(&run(&text, flags), 1e-6, &text);
+        }
+        let at = text.find("SUBROUTINE F_G").unwrap_or_default();
+        assert_eq!(text[at..].contains("TAPE"), recorded, "{body}\n{text}");
+    }
+}
+
+/// The original subprogram cannot be called as the forward sweep if the reverse sweep counts on what it would
+/// overwrite.
+#[test]
+fn forward_sweeps_compute_no_more_than_adjoints_expect() {
+    let text = program(
+        "      CALL G(V(1), V(2), A)
+      CALL G(V(3), V(4), V(5))
+      END
+      SUBROUTINE G(B, C, D)
+      DOUBLE PRECISION B, C, D
+      C = B*D
+      C = C*B + 1
+",
+    );
+    let text = expand(&text).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        compare(&run(&text, flags), 1e-6, &text);
+    }
+}
