@@ -15,6 +15,7 @@
 mod argument_comments;
 mod c;
 mod closure_comments;
+mod closure_values;
 mod commons;
 mod full_assignment;
 mod generic;

@@ -227,7 +227,7 @@ fn dlsodkr() {
                 |_, _, y, dy| rates(y, dy), &mut [3], &mut y, &mut t, tout, 2, &RTOL, &ATOL, 1, &mut state, 0,
                 &mut rwork, &mut iwork,
                 |_, _, _, y, _, _, _, _, hl0, _, _, _, ier| {
-                    *matrix.borrow_mut() = Preconditioner::new(y, *hl0);
+                    *matrix.borrow_mut() = Preconditioner::new(y, hl0);
                     *ier = 0;
                 },
                 |_, _, _, _, _, _, _, _, b, _, ier| {

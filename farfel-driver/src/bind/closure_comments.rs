@@ -164,6 +164,17 @@ impl<'c> Head<'c> {
             let subject = || self.subject(&words[..i]);
             match (&*lower(i), &*lower(i + 1)) {
                 ("is" | "are", "input" | "inputs") => inputs.extend(subject()),
+                // "JOK is an input flag".
+                ("is", "a" | "an") if &*lower(i + 2) == "input" => inputs.extend(subject()),
+                // "JAC may alter Y and V, but not YSV or HL0".
+                ("but", "not")
+                    if !between
+                        && words[..i].iter().any(|w| {
+                            matches!(&*w.to_ascii_lowercase(), "alter" | "change" | "modify")
+                        }) =>
+                {
+                    inputs.extend(self.list(words.iter().skip(i + 2)));
+                }
                 ("is" | "are", "output" | "outputs") => outputs.extend(subject()),
                 ("should" | "must" | "may", "not") if !between => match &*lower(i + 2) {
                     "alter" | "change" | "modify" => {
@@ -445,6 +456,17 @@ mod tests {
             5,
             &[1, 3],
         );
+    }
+
+    #[test]
+    fn what_may_be_altered_and_what_not() {
+        let text = "          It is to have the form
+            SUBROUTINE JAC (NEQ, Y, YSV, V, HL0, JOK, IER)
+          The argument JOK is an input flag for optional use
+          by JAC in deciding whether to recompute elements.
+          IER is an error flag.
+          JAC may alter Y and V, but not YSV, or HL0.";
+        check(text, "JAC", 7, &[2, 4, 5]);
     }
 
     #[test]

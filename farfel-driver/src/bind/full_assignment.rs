@@ -18,7 +18,7 @@ pub(super) struct FullAssignments<'p> {
     assigned: &'p Assigned,
     /// The answers, by unit and position.
     known: RefCell<HashMap<(Name, usize), bool>>,
-    /// The same for the question whether values on entry are used.
+    /// The same for the question whether no value on entry is used.
     unneeded: RefCell<HashMap<(Name, usize), bool>>,
 }
 
@@ -207,7 +207,7 @@ impl<'p> FullAssignments<'p> {
 }
 
 /// Looks up what is known about a dummy array, or finds out.
-fn answer(
+pub(super) fn answer(
     known: &RefCell<HashMap<(Name, usize), bool>>,
     unit: &Unit,
     array: SymId,
@@ -240,7 +240,7 @@ pub(super) fn is_divided(unit: &Unit, array: SymId) -> bool {
 }
 
 /// What a walk along the paths of a unit does at a node.
-enum Step {
+pub(super) enum Step {
     GoOn,
     /// The path is good, whatever follows.
     End,
@@ -249,7 +249,11 @@ enum Step {
 }
 
 /// Walks along all paths from some nodes and returns whether `step` fails at none of the nodes.
-fn all_paths(flow: &FlowGraph, from: Vec<usize>, step: &mut dyn FnMut(usize) -> Step) -> bool {
+pub(super) fn all_paths(
+    flow: &FlowGraph,
+    from: Vec<usize>,
+    step: &mut dyn FnMut(usize) -> Step,
+) -> bool {
     let mut seen = vec![false; flow.len()];
     let mut open = from;
     while let Some(at) = open.pop() {
@@ -280,13 +284,13 @@ fn is_first(flow: &FlowGraph, node: usize, array: SymId) -> bool {
 }
 
 /// Checks whether a statement itself, without the statements nested in it, mentions the array.
-fn touches(stmt: &Stmt, array: SymId) -> bool {
+pub(super) fn touches(stmt: &Stmt, array: SymId) -> bool {
     let mut found = has_otherwise(stmt, array);
     stmt.for_each_own_expr(&mut |e| found |= mentions(e, array));
     found
 }
 
-fn mentions(e: &Expr, array: SymId) -> bool {
+pub(super) fn mentions(e: &Expr, array: SymId) -> bool {
     let mut found = false;
     e.for_each_symbol(&mut |s| found |= s == array);
     found

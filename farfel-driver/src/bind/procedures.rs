@@ -8,6 +8,7 @@
 
 use super::argument_comments::comments;
 use super::closure_comments;
+use super::closure_values::{self, Passed};
 use super::{border_type, enumerated, identifier, rust_type};
 use crate::Config;
 use crate::bounds_checks::BoundsCheckPlan;
@@ -495,13 +496,14 @@ impl<'p> ProcedureSearch<'p> {
     }
 }
 
-/// Notes in a program which arguments procedures from outside only read, according to the settings or to
-/// comments. What is said of a dummy procedure also holds where its unit passes it on, unless something else is
+/// Notes in a program which arguments procedures from outside only read, according to the settings, to
+/// comments, or because it makes no difference whether they assign them. What is said of a dummy procedure also holds where its unit passes it on, unless something else is
 /// said there. A directive for derivatives says the same in more detail.
 pub(crate) fn describe(program: &mut Program, config: &Config) {
     let mut asked = HashMap::new();
     let mut commented = HashMap::new();
     let mut inherited: HashMap<(Name, usize), BTreeSet<usize>> = HashMap::new();
+    let mut values: HashMap<(Name, usize), BTreeSet<usize>> = HashMap::new();
     for unit in &program.units {
         let notes = comments(unit);
         for (position, dummy) in procedure_dummies(unit) {
@@ -511,12 +513,23 @@ pub(crate) fn describe(program: &mut Program, config: &Config) {
                 continue;
             }
             let settings = settings(unit, name, config);
+            let Ok((reached, lent)) = reached(program, unit, position) else {
+                continue;
+            };
+            let passed = passed(program, &reached, lent || config.is_static());
+            let found = passed
+                .as_ref()
+                .map(|p| positions(&p.values))
+                .unwrap_or_default();
+            for at in &reached {
+                match values.get_mut(at) {
+                    Some(others) => *others = &*others & &found,
+                    None => drop(values.insert(at.clone(), found.clone())),
+                }
+            }
             if settings.is_none() && !closure_comments::has_head(&notes, name) {
                 continue;
             }
-            let Ok((reached, _)) = reached(program, unit, position) else {
-                continue;
-            };
             if let Some(inputs) = settings {
                 asked.extend(reached.into_iter().map(|at| (at, inputs.clone())));
                 continue;
@@ -524,7 +537,10 @@ pub(crate) fn describe(program: &mut Program, config: &Config) {
             let Some(assignable) = assignable(program, &reached) else {
                 continue;
             };
-            let inputs = closure_comments::inputs(&notes, name, assignable.len());
+            let mut inputs = closure_comments::inputs(&notes, name, assignable.len());
+            if let Some(passed) = &passed {
+                inputs.retain(|k| passed.undefined.get(*k) != Some(&true));
+            }
             // A subroutine that assigns nothing has been misunderstood.
             let mut outputs = (assignable.iter().enumerate()).filter(|(k, _)| !inputs.contains(k));
             if !outputs.any(|(_, may)| *may) {
@@ -540,7 +556,11 @@ pub(crate) fn describe(program: &mut Program, config: &Config) {
         }
     }
     // The last one counts.
-    let said = inherited.into_iter().chain(commented).chain(asked);
+    let mut said: HashMap<_, _> = inherited.into_iter().chain(commented).collect();
+    for (at, found) in values {
+        said.entry(at).or_insert_with(BTreeSet::new).extend(found);
+    }
+    said.extend(asked);
     for ((name, position), inputs) in said {
         if let Some(unit) = program.unit_mut(&name)
             && let Some(dummy) = unit.args.get(position).and_then(|a| a.sym())
@@ -548,6 +568,34 @@ pub(crate) fn describe(program: &mut Program, config: &Config) {
             unit.symbols[dummy].only_reads = inputs.into_iter().collect();
         }
     }
+}
+
+/// Combines what the calls of a dummy procedure in some units show; nothing if closures get it (`lent`), or if a
+/// directive describes it.
+fn passed(program: &Program, reached: &Reached, lent: bool) -> Option<Passed> {
+    let mut all: Option<Passed> = None;
+    for (unit, dummy) in reached.iter().filter_map(|at| self::dummy(program, at)) {
+        let mut calls = false;
+        for_each_call(unit, &mut |callee, _| calls |= callee == dummy);
+        let described = unit.directives.iter().any(|g| g.dummy_of.is_some());
+        if lent || described {
+            return None;
+        }
+        if !calls {
+            continue;
+        }
+        let here = closure_values::passed(unit, dummy)?;
+        all = Some(match all {
+            Some(others) => others.and(here)?,
+            None => here,
+        });
+    }
+    all
+}
+
+fn positions(of: &[bool]) -> BTreeSet<usize> {
+    let positions = of.iter().enumerate().filter(|(_, is)| **is);
+    positions.map(|(k, _)| k).collect()
 }
 
 /// Returns the positions of the arguments that a procedure argument only reads according to the settings.
