@@ -13,10 +13,12 @@
 //! rustc's last run would be lost. `farfel_bindings.rs` of a large library includes these files.
 
 mod argument_comments;
+mod argument_lists;
 mod c;
 mod closure_comments;
 mod closure_values;
 mod commons;
+mod entry_values;
 mod full_assignment;
 mod generic;
 mod instance;
@@ -30,11 +32,12 @@ pub use self::c::CInterface;
 pub(crate) use self::commons::commons;
 pub(crate) use self::procedures::describe as describe_closures;
 pub(crate) use self::signature::signatures;
+use c::python_name;
 
 use self::generic::Header;
 use self::procedures::Family;
 use self::texts::{TextLength, TextResult};
-use self::value::value;
+use self::value::{Language, value};
 use crate::bounds_checks::{BoundsCheckPlan, UNCHECKED, place_of};
 use crate::calls::{entered, entered_at};
 use crate::facts::{Facts, UNASKED};
@@ -596,6 +599,10 @@ impl Bindings<'_> {
             let generic = self.generic(families, &function, &Header::of(&function));
             return (text + &generic, None);
         };
+        // C gets all arguments.
+        if self.config.c_interface {
+            return (self.function(unit, false).0, None);
+        }
         if signature.has_all_arguments() && self.instance(unit).is_none() {
             let (text, function) = self.function(unit, false);
             let generic = self.generic(families, &function, &Header::of(&function));
@@ -1001,7 +1008,9 @@ impl Bindings<'_> {
     /// Returns a bound as a Rust expression of type `i64` in the arguments of the wrapper; `None` if the
     /// bound depends on anything else.
     fn value(&self, unit: &Unit, expr: &Expr, depth: u32) -> Option<String> {
-        value(unit, expr, depth, &|s| self.integer(unit, s))
+        value(unit, expr, depth, Language::Rust, &|s| {
+            self.integer(unit, s)
+        })
     }
 
     /// Returns an INTEGER argument of the wrapper as a Rust expression of type `i64`.

@@ -23,20 +23,32 @@ error(fortran.dot, x, x, n=2**40)
 
 # Assigned arrays.
 g = np.zeros(3)
-print(fortran.cost_gradient(x, g), g)
+fortran.add(x, g)
+print(g)
 g.flags.writeable = False
-error(fortran.cost_gradient, x, g)
-error(fortran.cost_gradient, x, [0.0, 0.0, 0.0])
-error(fortran.cost_gradient, x, np.zeros(6)[::2])
-error(fortran.cost_gradient, x, np.zeros(3, "f4"))
-error(fortran.cost_gradient, x, x)
+error(fortran.add, x, g)
+error(fortran.add, x, [0.0, 0.0, 0.0])
+error(fortran.add, x, np.zeros(6)[::2])
+error(fortran.add, x, np.zeros(3, "f4"))
+error(fortran.add, x, x)
+
+# Arrays that are always set are returned.
+print(fortran.cost_gradient(x))
 
 # Matrices: in any order if they are only read.
 a = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-y = np.zeros(3)
-fortran.matvec(a, [1, 1], y)
-print(y)
-error(fortran.matvec, a, [1, 1], y, lda=7)
+print(fortran.matvec(3, a, [1, 1]))
+print(fortran.matvec(0, a, [1, 1]))
+error(fortran.matvec, 3, a, [1, 1], lda=7)
+error(fortran.matvec, 4, a, [1, 1])
+error(fortran.matvec, 2.5, a, [1, 1])
+b = fortran.table(2, 3)
+print(b, b.flags.f_contiguous)
+
+# What went wrong, and work arrays.
+print(fortran.solve([2.0, 4.0], [1.0, 1.0]))
+error(fortran.solve, [2.0, 0.0], [1.0, 1.0])
+error(fortran.solve, [], [])
 
 # Callables, and exceptions in them.
 calls = []
@@ -74,7 +86,6 @@ error(fortran.pick, 7, x)
 error(fortran.halt, 1)
 error(fortran.openit, "nowhere.dat")
 print(fortran.next(), fortran.next())
-t = np.zeros(3, bool)
-fortran.mark([True, False, True], t)
-print(t)
+print(fortran.mark([True, False, True]))
 print(fortran.dot.__doc__.splitlines()[0])
+print(*fortran.solve.__doc__.splitlines()[-5:], sep="\n")

@@ -85,3 +85,41 @@ C     dy/dt = f(t, y), by Euler's method.
    10 Y(I) = Y(I) + H*DY(I)
       T = T + H
       END
+
+      SUBROUTINE ADD(N, X, Y)
+      DOUBLE PRECISION X(N), Y(N)
+      DO 10 I = 1, N
+   10 Y(I) = Y(I) + X(I)
+      END
+
+      SUBROUTINE TABLE(M, N, B)
+      INTEGER B(0:M - 1, 2*N/2)
+      DO 10 J = 1, 2*N/2
+      DO 10 I = 0, M - 1
+   10 B(I, J) = 10*I + J
+      END
+
+C     Solves a diagonal system.
+C
+C  input parameters:
+C    D    : array,length n, the diagonal.
+C    B    : array,length n, the right-hand side.
+C    WRK  : array of dimension lwrk. used as workspace.
+C    LWRK : integer, the dimension of WRK. LWRK >= N+1
+C  output parameters:
+C    X    : array,length n, the solution.
+C    IER  : error flag
+C      IER = 0 : normal return
+C      IER = 1 : the matrix is singular
+C      IER = 10 : invalid input data
+      SUBROUTINE SOLVE(N, D, B, X, WRK, LWRK, IER)
+      DOUBLE PRECISION D(N), B(N), X(*), WRK(LWRK)
+      IER = 10
+      IF (N .LT. 1 .OR. LWRK .LE. N) RETURN
+      IER = 1
+      DO 10 I = 1, N
+      WRK(I) = D(I)
+      IF (WRK(I) .EQ. 0) RETURN
+   10 X(I) = B(I)/WRK(I)
+      IER = 0
+      END

@@ -81,13 +81,13 @@ fn fitpack() {
     let x: Vec<f64> = (0..21).map(|i| f64::from(i) / 10.0).collect();
     let cubic = |x: f64| (x - 0.5) * (x - 1.0) * (x - 1.5);
     let y: Vec<f64> = x.iter().map(|x| cubic(*x)).collect();
-    let (mut n, mut t, mut c, mut fp) = (0, [0.0; 25], [0.0; 25], 0.0);
+    let (mut n, mut t) = (0, [0.0; 25]);
     let (mut wrk, mut iwrk) = ([0.0; 21 * 4 + 25 * 16], [0; 25]);
-    f::curfit(
-        0, &x, &y, &[1.0; 21], 0.0, 2.0, 3, 0.0, &mut n, &mut t, &mut c, &mut fp, &mut wrk, &mut iwrk,
-    )
-    .unwrap();
-    let (t, c) = (&t[..n as usize], &c[..n as usize]);
+    let fit =
+        f::curfit(0, &x, &y, &[1.0; 21], 0.0, 2.0, 3, 0.0, &mut n, &mut t, &mut wrk, &mut iwrk).unwrap();
+    // It interpolates.
+    assert_eq!((fit.ier, fit.fp), (-1, 0.0));
+    let (t, c) = (&t[..n as usize], &fit.c[..n as usize]);
     let points = [0.05, 0.77, 1.234];
     let values = f::splev(t, c, 3, &points, 0).unwrap();
     let slopes = f::splder(t, c, 3, 1, &points, 0).unwrap();
@@ -97,13 +97,12 @@ fn fitpack() {
         assert!((slope - exact).abs() < 1e-12, "{x} {slope}");
     }
     let area = f::splint(t, c, 3, 0.0, 1.0).unwrap();
-    let (mut zeros, mut found) = ([0.0; 10], 0);
-    f::sproot(t, c, &mut zeros, &mut found).unwrap();
-    println!("fitpack {n} {area:.6} {:.9?}", &zeros[..found as usize]);
+    let zeros = f::sproot(t, c, 10).unwrap();
+    println!("fitpack {n} {area:.6} {:.9?}", &zeros.zero[..zeros.m as usize]);
     // Data that are not in order.
     let ended = f::curfit(
-        0, &[0.0, 2.0, 1.0, 3.0], &[0.0; 4], &[1.0; 4], 0.0, 3.0, 3, 0.0, &mut 0, &mut [0.0; 8], &mut [0.0; 8],
-        &mut 0.0, &mut [0.0; 200], &mut [0; 8],
+        0, &[0.0, 2.0, 1.0, 3.0], &[0.0; 4], &[1.0; 4], 0.0, 3.0, 3, 0.0, &mut 0, &mut [0.0; 8],
+        &mut [0.0; 200], &mut [0; 8],
     );
     assert!(matches!(ended, Err(Error::Status { value: 10, .. })), "{ended:?}");
 }
@@ -121,6 +120,12 @@ fn amos() {
     println!("ber, bei {:.9} {:.9}", kelvin.cyr[0], kelvin.cyi[0]);
     let ended = f::zbesk(0.0, 0.0, 0.0, 1, 1);
     assert!(matches!(ended, Err(Error::Status { value: 1, .. })), "{ended:?}");
+    let far = f::zbesj(1e8, 0.0, 0.0, 1, 1).unwrap();
+    // Half of the digits are lost, which is no error.
+    assert!(far.ierr == 3 && far.cyr[0].abs() < 1e-4, "{far:?}");
+    // Y0(1) and Y1(1).
+    let y = f::zbesy(1.0, 0.0, 0.0, 1, 2).unwrap();
+    println!("Y {:.9?}", y.cyr);
 }
 
 /// The Arenstorf orbit (Hairer, Norsett and Wanner, section II.0): after one period a satellite is where it was.
@@ -148,7 +153,7 @@ fn dop853() {
         |_, old, x, _, _, con, icomp, _, _, _, _| {
             steps += 1;
             let middle = period / 2.0;
-            if *old < middle && middle <= *x {
+            if old < middle && middle <= x {
                 halfway = f::contd8(2, middle, con, icomp).unwrap();
             }
         },

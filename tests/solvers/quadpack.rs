@@ -48,4 +48,9 @@ fn main() {
     )
     .unwrap();
     println!("{value:.9}");
+    // Without work arrays.
+    let found = bindings::dqags(|x| x.ln() / x.sqrt(), 0.0, 1.0, 0.0, 1e-10, 100).unwrap();
+    println!("{:.9} {}", found.result, found.last < 100);
+    let ended = bindings::dqags(|x| x.ln() / x.sqrt(), 0.0, 1.0, 0.0, 1e-10, 2);
+    println!("{}", ended.unwrap_err());
 }

@@ -7,7 +7,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use farfel_tests::corpora::{directory, obtain};
@@ -67,19 +67,19 @@ const LSODA: &str = "[package.metadata.farfel.signature.lsoda.closures]
 f = ['inout', 'inout', 'inout', 'out']
 jac = ['inout', 'inout', 'inout', 'in', 'in', 'out', 'inout']";
 
-/// What comments do not say in a way that farfel understands.
+/// What comments do not say in a way that farfel understands: which values of INFO are good enough, and, "if the
+/// numerical solution is altered in SOLOUT", what else is not.
 const PACKAGES: &str = r#"
 [package.metadata.farfel.signature]
 hybrd1 = { errors = { info = "/= 1" } }
 lmder1 = { errors = { info = ["< 1", "> 3"] } }
 lmdif1 = { errors = { info = ["< 1", "> 3"] } }
-zairy = { outputs = ["air", "aii"], errors = { ierr = "/= 0" } }
-zbesj = { outputs = ["cyr", "cyi"], errors = { ierr = "/= 0" } }
-zbesk = { outputs = ["cyr", "cyi"], errors = { ierr = "/= 0" } }
-curfit = { errors = { ier = "> 0" } }
-splev = { outputs = ["y"], errors = { ier = "/= 0" } }
-splder = { outputs = ["y"], workspaces = ["wrk(n)"], errors = { ier = "/= 0" } }
-splint = { workspaces = ["wrk(n)"] }
+
+[package.metadata.farfel.signature.dop853.closures]
+solout = ["in", "in", "in", "inout", "in", "in", "in", "in", "inout", "inout", "inout"]
+
+[package.metadata.farfel.signature.dopri5.closures]
+solout = ["in", "in", "in", "inout", "in", "in", "in", "in", "inout", "inout", "inout"]
 "#;
 
 const CASES: [Case; 9] = [
@@ -200,6 +200,21 @@ const CASES: [Case; 9] = [
     },
 ];
 
+/// NLEQ1, whose licence does not let others distribute it, so that no package has it; its authors' page is
+/// <http://www.zib.de/en/numerik/software/ant/nleq1.html>. `FARFEL_NLEQ1` names a folder with its files, including those
+/// for linear equations, but no main program. Without it, this is not tested.
+const NLEQ1: Case = Case {
+    name: "nleq1",
+    main: include_str!("../solvers/nleq1.rs"),
+    sources: &[],
+    lapack: false,
+    settings: "",
+    functions: &["nleq1"],
+    undefined: false,
+    // The zeros of a Chebyshev polynomial.
+    expected: include_str!("../solvers/nleq1.txt"),
+};
+
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let missing = |case: &Case| {
@@ -215,11 +230,19 @@ fn main() -> ExitCode {
     }
     let trials = CASES
         .iter()
-        .map(|case| Trial::test(case.name, || check(case)).with_ignored_flag(missing(case)));
+        .map(|case| Trial::test(case.name, || check(case, None)).with_ignored_flag(missing(case)));
+    let nleq1 = std::env::var_os("FARFEL_NLEQ1").map(PathBuf::from);
+    if nleq1.is_none() {
+        eprintln!("ignored: FARFEL_NLEQ1 does not name the folder with the source of NLEQ1");
+    }
+    let ignored = nleq1.is_none();
+    let nleq1 = move || check(&NLEQ1, nleq1.as_deref());
+    let trials = trials.chain([Trial::test(NLEQ1.name, nleq1).with_ignored_flag(ignored)]);
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-fn check(case: &Case) -> Result<(), Failed> {
+/// `folder` has Fortran files that are not among the corpora.
+fn check(case: &Case, folder: Option<&Path>) -> Result<(), Failed> {
     let p = Project::new(&format!("solver-{}", case.name), case.name);
     let lu: &[&str] = if case.lapack { &LU } else { &[] };
     for source in case.sources.iter().chain(lu) {
@@ -237,6 +260,14 @@ fn check(case: &Case) -> Result<(), Failed> {
             }
         } else {
             copy(&p, &path)?;
+        }
+    }
+    if let Some(folder) = folder {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|e| e == "f") {
+                copy(&p, &path)?;
+            }
         }
     }
     let settings = format!("[package.metadata.farfel]\n{}\n", case.settings);

@@ -23,12 +23,34 @@ pub(super) struct ArgumentComment {
     pub workspace: bool,
     /// The bounds of an array: `LDA,N`.
     pub dimension: Option<String>,
+    /// Bounds that an array may have at least: `nest`. The arrays of callers may be larger.
+    pub enough: Option<String>,
     /// The least value of a number: `(n*(3*n+13))/2`.
     pub least: Option<String>,
+    /// The least length of the work array of which a number is the declared length: `mx*(kx+1)+my*(ky+1)`.
+    pub work_length: Option<String>,
     /// The array of which a number is the declared length.
     pub length_of: Option<String>,
     /// The comment lines about the argument.
     pub lines: Vec<String>,
+}
+
+impl ArgumentComment {
+    /// Prefers what is known in the styles of LAPACK and MINPACK to what a list says.
+    pub(super) fn or(self, listed: Option<Self>) -> Self {
+        let says_nothing = Self {
+            lines: Vec::new(),
+            length_of: None,
+            ..self.clone()
+        } == Self::default();
+        match listed {
+            Some(listed) if says_nothing => Self {
+                length_of: self.length_of,
+                ..listed
+            },
+            _ => self,
+        }
+    }
 }
 
 /// A condition on the value of an argument, and its meaning.

@@ -8,7 +8,10 @@ mod header;
 mod python;
 mod rust;
 
+pub(super) use python::python_name;
+
 use super::procedures::{self, ClosureArgument, Interface};
+use super::signature::{Role, Status};
 use super::texts::TextLength;
 use super::{Bindings, BindingsPart, declaration, shape, signature};
 use crate::Config;
@@ -131,6 +134,8 @@ pub(crate) struct CFunction {
     about: Vec<String>,
     /// The arguments.
     args: Vec<CArgument>,
+    /// The arguments that say what went wrong.
+    statuses: Vec<PythonStatus>,
     /// The type of the value.
     value: Option<CType>,
     /// Whether the value is the number of the alternate return.
@@ -149,6 +154,68 @@ struct CArgument {
     /// The name, in lower case.
     name: String,
     kind: CKind,
+    /// What Python does with it.
+    python: PythonRole,
+}
+
+/// What the Python module does with an argument, whereas C passes all of them.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+enum PythonRole {
+    /// The caller passes it.
+    #[default]
+    Given,
+    /// The module makes it, an array with these extents, or a scalar, and returns it.
+    Output(Vec<String>),
+    /// The module makes an array with these extents.
+    Workspace(Vec<String>),
+    /// This is its value.
+    Computed(String),
+    /// It is only used for errors.
+    Status,
+}
+
+/// A status argument, of which some values are errors in Python.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PythonStatus {
+    /// The name of the argument.
+    name: String,
+    /// The conditions for errors: Python operators, and the numbers to compare with.
+    wrong: Vec<(&'static str, i64)>,
+    /// Operators, numbers and what they mean.
+    meanings: Vec<(&'static str, i64, String)>,
+}
+
+impl PythonRole {
+    /// Whether the module makes an array, or a value from extents.
+    fn is_made(&self) -> bool {
+        match self {
+            PythonRole::Output(extents) => !extents.is_empty(),
+            PythonRole::Workspace(_) | PythonRole::Computed(_) => true,
+            PythonRole::Given | PythonRole::Status => false,
+        }
+    }
+
+    fn of(role: Option<&Role>) -> Self {
+        match role {
+            None | Some(Role::Given | Role::Size(_)) => PythonRole::Given,
+            Some(Role::Length(bounds)) => {
+                let extents = bounds.python.iter().map(|e| format!("max({e}, 0)"));
+                PythonRole::Computed(extents.collect::<Vec<_>>().join("*"))
+            }
+            Some(Role::Leading(bounds)) => {
+                let rows = bounds.python.first().map_or("1", String::as_str);
+                PythonRole::Computed(format!("max({rows}, 1)"))
+            }
+            Some(Role::Output(bounds)) => PythonRole::Output(
+                bounds
+                    .as_ref()
+                    .map(|b| b.python.clone())
+                    .unwrap_or_default(),
+            ),
+            Some(Role::Workspace(bounds)) => PythonRole::Workspace(bounds.python.clone()),
+            Some(Role::Status) => PythonRole::Status,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -296,6 +363,7 @@ impl Bindings<'_> {
     fn c_function(&self, unit: &Unit, intents: &Intents) -> Result<CFunction, String> {
         let (_, raw) = self.function(unit, false);
         let uses = intents.get(&unit.name).unwrap_or_default();
+        let signature = self.signatures.and_then(|all| all.get(&unit.name));
         let mut args = Vec::new();
         for (position, arg) in &raw.args {
             let Some(id) = unit.args[*position].sym() else {
@@ -311,8 +379,11 @@ impl Bindings<'_> {
             args.push(CArgument {
                 name: symbol.name.to_ascii_lowercase(),
                 kind: self.c_argument(unit, *position, id, symbol, reads)?,
+                python: PythonRole::of(signature.and_then(|s| s.roles.get(*position))),
             });
         }
+        let statuses = signature.iter().flat_map(|s| &s.statuses);
+        let statuses = statuses.filter_map(|s| PythonStatus::of(unit, s)).collect();
         let alternates = unit.args.iter().any(|a| a.sym().is_none());
         let value = match (unit.kind, unit.result) {
             (UnitKind::Function, Some(r)) => {
@@ -326,6 +397,7 @@ impl Bindings<'_> {
             name: unit.name.to_ascii_lowercase(),
             about: self.plain_documentation(unit),
             args,
+            statuses,
             value,
             returns: alternates,
             fallible: raw.fallible,
@@ -461,6 +533,25 @@ impl Bindings<'_> {
             lines.push(format!("Its subscripts are not checked: {reason}."));
         }
         lines
+    }
+}
+
+impl PythonStatus {
+    fn of(unit: &Unit, status: &Status) -> Option<PythonStatus> {
+        let symbol = &unit.symbols[unit.args.get(status.position)?.sym()?];
+        let meanings = status.meanings.iter().map(|m| {
+            let operator = match m.relation {
+                "=" => "==",
+                "/=" => "!=",
+                other => other,
+            };
+            (operator, m.value, m.text.clone())
+        });
+        Some(PythonStatus {
+            name: symbol.name.to_ascii_lowercase(),
+            wrong: status.wrong.clone(),
+            meanings: meanings.collect(),
+        })
     }
 }
 

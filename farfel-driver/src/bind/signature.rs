@@ -19,14 +19,17 @@
 //! - INFO, if all values but 0 are errors according to a comment: errors become [`Err`].
 //!
 //! The settings, INTENT(OUT), and comments in the styles of LAPACK and MINPACK
-//! ([`argument_comments`](super::argument_comments)) count as well as the results of the analysis. Anything
-//! that cannot be established remains an argument. A derivative that the settings request (`derive`) treats
+//! ([`argument_comments`](super::argument_comments)) or in lists ([`argument_lists`](super::argument_lists)) count as
+//! well as the results of the analysis, unless the code contradicts a comment
+//! ([`entry_values`](super::entry_values)). Anything that cannot be established remains an argument. A derivative that the settings request (`derive`) treats
 //! the arguments as its original subprogram does.
 
 use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
+use super::argument_lists::{self, ArgumentList, Conditions};
+use super::entry_values::EntryValues;
 use super::full_assignment::{FullAssignments, is_divided};
 use super::procedures;
-use super::value::value;
+use super::value::{Language, value};
 use super::{Exports, identifier};
 use crate::calls::entered;
 use crate::config::{ClosureIntent, SignatureSettings, Signatures};
@@ -180,6 +183,8 @@ pub(super) struct Bounds {
     pub rust: String,
     /// The same pairs, one for each dimension.
     pub pairs: Vec<String>,
+    /// The extents in Python, with the names of arguments in small letters.
+    pub python: Vec<String>,
     /// The array with its bounds in Fortran: `W(8*N)`.
     pub shown: String,
     /// For each dimension the argument that is its upper bound, if the lower bound is 1.
@@ -207,8 +212,7 @@ pub(crate) fn signatures(
     config: &Config,
     assigned: &Assigned,
 ) -> Result<Option<SignatureMap>, Error> {
-    // C gets all arguments.
-    if config.signatures == Signatures::Fortran || config.c_interface {
+    if config.signatures == Signatures::Fortran {
         return Ok(None);
     }
     let tables: BTreeMap<String, (&String, &SignatureSettings)> = config
@@ -224,6 +228,7 @@ pub(crate) fn signatures(
     }
     let intents = Intents::of(program);
     let full_assignments = FullAssignments::new(program, assigned);
+    let entry_values = EntryValues::new(program, assigned);
     let mut all = SignatureMap::new();
     for name in &exports.names {
         let Some(unit) = entered(program, name) else {
@@ -232,8 +237,14 @@ pub(crate) fn signatures(
         let table = tables.get(name.as_str());
         let nothing = SignatureSettings::default();
         let settings = |name: &str| tables.get(name).map_or(&nothing, |t| t.1);
-        let mut builder =
-            SignatureBuilder::new(&unit, settings(name), assigned, &intents, &full_assignments);
+        let mut builder = SignatureBuilder::new(
+            &unit,
+            settings(name),
+            assigned,
+            &intents,
+            &full_assignments,
+            &entry_values,
+        );
         let is_this = |d: &&DerivedSubprogram| d.name.eq_ignore_ascii_case(name);
         if let Some(derived) = config.derive.iter().find(is_this) {
             let of = derived.subprogram();
@@ -244,6 +255,7 @@ pub(crate) fn signatures(
                     assigned,
                     &intents,
                     &full_assignments,
+                    &entry_values,
                 )
                 .signature()
                 .roles;
@@ -320,6 +332,9 @@ struct SignatureBuilder<'u> {
     assigned: &'u Assigned,
     intents: &'u [VariableUse],
     full_assignments: &'u FullAssignments<'u>,
+    entry_values: &'u EntryValues<'u>,
+    /// The comment lines of the subprogram.
+    comments: Vec<&'u str>,
     /// Information from comments, by position.
     argument_comments: Vec<ArgumentComment>,
     /// Requests in the settings, by position.
@@ -340,20 +355,34 @@ impl<'u> SignatureBuilder<'u> {
         assigned: &'u Assigned,
         intents: &'u Intents,
         full_assignments: &'u FullAssignments<'u>,
+        entry_values: &'u EntryValues<'u>,
     ) -> Self {
         let comments = comments(unit);
         let named = |a: &farfel_lang::ir::Arg| a.sym().map(|s| &unit.symbols[s].name);
-        let comments_of_arguments = unit.args.iter().map(|a| match named(a) {
-            Some(name) => argument_comment(&comments, name),
-            None => ArgumentComment::default(),
-        });
+        let names: Vec<&str> = unit
+            .args
+            .iter()
+            .filter_map(named)
+            .map(Name::as_str)
+            .collect();
+        let list = ArgumentList::of(&comments, &names);
+        let comments_of_arguments: Vec<ArgumentComment> = unit
+            .args
+            .iter()
+            .map(|a| match named(a) {
+                Some(name) => argument_comment(&comments, name).or(list.comment(name)),
+                None => ArgumentComment::default(),
+            })
+            .collect();
         SignatureBuilder {
             unit,
             table,
             assigned,
             intents: intents.get(&unit.name).unwrap_or(&[]),
             full_assignments,
-            argument_comments: comments_of_arguments.collect(),
+            entry_values,
+            comments,
+            argument_comments: comments_of_arguments,
             requested: vec![None; unit.args.len()],
             requested_bounds: HashMap::new(),
             known: vec![None; unit.args.len()],
@@ -495,8 +524,16 @@ impl<'u> SignatureBuilder<'u> {
         };
         found
             || self.known[position] == Some(RequestedRole::Output)
-            || self.argument_comments[position].output
+            || self.argument_comments[position].output && !self.needs_value(position)
             || declared(self.unit, s) == Some(Intent::Out)
+    }
+
+    /// Checks whether the code reads the value that the caller passes, whatever comments say.
+    fn needs_value(&self, position: usize) -> bool {
+        match self.sym(position) {
+            Some(s) if self.unit.symbols[s].is_array() => self.entry_values.are_read(self.unit, s),
+            _ => self.is_read(position),
+        }
     }
 
     /// Checks whether an array has the name of a work array, its values on entry are never used, and the
@@ -668,14 +705,12 @@ impl<'u> SignatureBuilder<'u> {
             if !self.is_integer(position) || !self.may_assign(position) {
                 continue;
             }
-            let meanings = meanings(self.name(position), &self.argument_comments[position].lines);
-            let success =
-                |m: &Meaning| m.relation == "=" && m.value == 0 && m.text.contains("success");
-            let wrong = match asked.remove(&position) {
-                Some(wrong) => wrong,
-                None if self.requested[position] == Some(RequestedRole::Keep) => continue,
-                None if meanings.iter().any(success) => vec![("!=", 0)],
-                None => continue,
+            let (said, meanings) = self.errors_in_comments(position);
+            let wrong = match (asked.remove(&position), said) {
+                (Some(wrong), _) => wrong,
+                (None, _) if self.requested[position] == Some(RequestedRole::Keep) => continue,
+                (None, Some(wrong)) => wrong,
+                (None, None) => continue,
             };
             // If only one value means success, the status need not be returned.
             if self.is_set(position) && self.requested[position].is_none() {
@@ -691,6 +726,22 @@ impl<'u> SignatureBuilder<'u> {
             });
         }
         statuses
+    }
+
+    /// Returns the values of a status that are errors according to comments, and the meanings of values.
+    fn errors_in_comments(&self, position: usize) -> (Option<Conditions>, Vec<Meaning>) {
+        let name = self.name(position);
+        let lines = &self.argument_comments[position].lines;
+        let known = meanings(name, lines);
+        let success = |m: &Meaning| m.relation == "=" && m.value == 0 && m.text.contains("success");
+        if known.iter().any(success) {
+            return (Some(vec![("!=", 0)]), known);
+        }
+        let inout = self.is_read(position);
+        match argument_lists::status(name, lines, &self.comments, known.clone(), inout) {
+            Some((wrong, meanings)) => (Some(wrong), meanings),
+            None => (None, known),
+        }
     }
 
     /// Assigns the role of an array.
@@ -711,7 +762,7 @@ impl<'u> SignatureBuilder<'u> {
         let workspace = match self.requested[position] {
             Some(asked) => asked == RequestedRole::Workspace,
             None => {
-                comment.workspace
+                comment.workspace && !self.needs_value(position)
                     || self.known[position] == Some(RequestedRole::Workspace)
                     || names_workspace(self.name(position))
                         && (comment.output || !self.is_read(position))
@@ -727,9 +778,12 @@ impl<'u> SignatureBuilder<'u> {
             }
             return;
         }
-        let (bounds, least) = match self.least_bounds(position) {
+        let (bounds, least) = match self.least_bounds(position, workspace) {
             Some(bounds) => (Some(bounds), true),
-            None => (self.bounds(position), false),
+            None => (
+                self.bounds(position).or_else(|| self.enough(position)),
+                false,
+            ),
         };
         match bounds {
             Some(bounds) => {
@@ -757,7 +811,7 @@ impl<'u> SignatureBuilder<'u> {
 
     /// Returns the bounds of an array that is allocated, if comments give the least value of its first declared
     /// bound: `lwa is a positive integer input variable not less than 5*n+m`.
-    fn least_bounds(&self, position: usize) -> Option<Bounds> {
+    fn least_bounds(&self, position: usize, workspace: bool) -> Option<Bounds> {
         if self.requested_bounds.contains_key(&position) {
             return None;
         }
@@ -771,7 +825,9 @@ impl<'u> SignatureBuilder<'u> {
         if !free || self.may_assign(bound) || others.len() > 1 {
             return None;
         }
-        let mut text = self.argument_comments[bound].least.clone()?;
+        let comment = &self.argument_comments[bound];
+        let length = comment.work_length.as_ref().filter(|_| workspace);
+        let mut text = comment.least.as_ref().or(length)?.clone();
         for dim in others {
             let upper = dim.upper.as_ref().filter(|_| dim.lower.is_none())?;
             text = format!("{text}, {}", print_expr(self.unit, upper));
@@ -977,6 +1033,17 @@ impl<'u> SignatureBuilder<'u> {
         (bounds.whole.len() == rank).then_some(bounds)
     }
 
+    /// Returns bounds of an array to be allocated that are enough according to comments.
+    fn enough(&self, position: usize) -> Option<Bounds> {
+        let symbol = &self.unit.symbols[self.sym(position)?];
+        if self.requested_bounds.contains_key(&position) {
+            return None;
+        }
+        let text = self.argument_comments[position].enough.as_ref()?;
+        let bounds = self.read_bounds(&symbol.name, text).ok()?;
+        (bounds.whole.len() == symbol.dims.len()).then_some(bounds)
+    }
+
     fn error(&mut self, message: String) {
         if !self.errors.contains(&message) {
             self.errors.push(message);
@@ -1047,15 +1114,29 @@ impl<'u> SignatureBuilder<'u> {
             let star = if self.may_assign(position) { "*" } else { "" };
             Some(format!("i64::from({star}{})", identifier(name)))
         };
+        let named = |s: SymId| {
+            Some(super::python_name(
+                &unit.symbols[s].name.to_ascii_lowercase(),
+            ))
+        };
         let mut pairs = Vec::new();
+        let mut python = Vec::new();
         let mut whole = Vec::new();
         for dim in dims {
+            let last = dim.upper.as_ref()?;
             let lower = match &dim.lower {
-                Some(lower) => value(unit, lower, 0, &variable)?,
+                Some(lower) => value(unit, lower, 0, Language::Rust, &variable)?,
                 None => "1".to_owned(),
             };
-            let last = dim.upper.as_ref()?;
-            let upper = value(unit, last, 0, &variable)?;
+            let upper = value(unit, last, 0, Language::Rust, &variable)?;
+            let extent = value(unit, last, 0, Language::Python, &named)?;
+            python.push(match &dim.lower {
+                Some(lower) => {
+                    let lower = value(unit, lower, 0, Language::Python, &named)?;
+                    format!("{extent} - {lower} + 1")
+                }
+                None => extent,
+            });
             whole.push(match last.kind {
                 ExprKind::Var(s) if matches!(lower.as_str(), "1" | "1_i64") => {
                     let symbol = &unit.symbols[s];
@@ -1068,6 +1149,7 @@ impl<'u> SignatureBuilder<'u> {
         Some(Bounds {
             rust: pairs.join(", "),
             pairs,
+            python,
             shown: super::shape(unit, name, dims),
             whole,
             mentions: mentions.into_inner(),

@@ -4,7 +4,7 @@
 //! not a slice of bytes in Rust is copied, padded with blanks or truncated, and copied back after the call if
 //! Fortran may assign it.
 
-use super::value::value;
+use super::value::{Language, value};
 use super::{Argument, identifier};
 use farfel_lang::ir::{ExprKind, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::constant;
@@ -33,7 +33,7 @@ impl TextLength {
             Some(e) if e.kind == ExprKind::Star => TextLength::Open,
             Some(e) => match constant::integer(unit, e) {
                 Some(n) => TextLength::Fixed(n.max(0)),
-                None => TextLength::Variable(value(unit, e, 0, variable)?),
+                None => TextLength::Variable(value(unit, e, 0, Language::Rust, variable)?),
             },
         })
     }

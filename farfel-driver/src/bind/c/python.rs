@@ -1,6 +1,6 @@
 //! The Python module. It declares the functions of the library for cffi; `support.py` has the rest.
 
-use super::{CArray, CExtent, CFunction, CKind, CProcedure, CType, Library};
+use super::{CArray, CExtent, CFunction, CKind, CProcedure, CType, Library, PythonRole};
 use std::fmt::Write as _;
 
 /// The keywords of Python, and the names that the module uses.
@@ -8,7 +8,7 @@ const RESERVED: &[&str] = &[
     "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
     "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
     "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "self",
-    "call", "copy",
+    "call", "copy", "max", "min", "abs",
 ];
 
 impl Library<'_> {
@@ -20,7 +20,8 @@ impl Library<'_> {
         let mut t = format!(
             "\"\"\"The Fortran subprograms of {}.\"\"\"\n\n\
              # Made by farfel {}. Do not edit.\n\n\
-             from ._support import Call as _Call, Error, Instance as _Instance, Library as _Library\n\n\
+             from ._support import Call as _Call, Error, Instance as _Instance, Library as _Library\n\
+             from ._support import power as _power, quotient as _quotient, remainder as _remainder\n\n\
              _library = _Library(\n    __file__,\n    \"\"\"\n{}\"\"\",\n    {:?},\n    [{}],\n    {{{}}},\n)\n",
             self.config.name,
             env!("CARGO_PKG_VERSION"),
@@ -57,6 +58,9 @@ impl Library<'_> {
         let (mut needed, mut optional) = (Vec::new(), Vec::new());
         for arg in &function.args {
             let name = python_name(&arg.name);
+            if arg.python != PythonRole::Given {
+                continue;
+            }
             match &arg.kind {
                 CKind::Value(_) if sizes.iter().any(|s| s.name == arg.name) => {
                     optional.push(format!("{name}=None"));
@@ -102,7 +106,11 @@ impl Library<'_> {
             python_name(&function.name)
         ));
         let arrays = || {
-            function.args.iter().filter_map(|a| match &a.kind {
+            let given = function
+                .args
+                .iter()
+                .filter(|a| a.python == PythonRole::Given);
+            given.filter_map(|a| match &a.kind {
                 CKind::Array(array) => Some((a, array)),
                 _ => None,
             })
@@ -139,6 +147,37 @@ impl Library<'_> {
                 extents.join(", ")
             ));
         }
+        if function.args.iter().any(|a| a.python.is_made()) {
+            // Their extents depend on these.
+            let given = function
+                .args
+                .iter()
+                .filter(|a| a.python == PythonRole::Given);
+            for arg in given {
+                if let CKind::Value(ty @ CType::Integer(_)) = &arg.kind {
+                    let name = python_name(&arg.name);
+                    line(&format!(
+                        "{name} = call.scalar({name:?}, {name}, {})",
+                        self.python_type(*ty)
+                    ));
+                }
+            }
+        }
+        for arg in &function.args {
+            let name = python_name(&arg.name);
+            match (&arg.python, &arg.kind) {
+                (PythonRole::Computed(value), _) => line(&format!("{name} = {value}")),
+                (
+                    PythonRole::Output(extents) | PythonRole::Workspace(extents),
+                    CKind::Array(array),
+                ) => line(&format!(
+                    "{name} = call.zeros({name:?}, {:?}, {})",
+                    array.ty.numpy(),
+                    extents.join(", ")
+                )),
+                _ => {}
+            }
+        }
         if function.of_instance {
             line("call.pass_instance(self)");
         }
@@ -150,20 +189,31 @@ impl Library<'_> {
                     self.python_type(*ty)
                 ),
                 CKind::Variable(ty, reads) => {
-                    let value = match (reads, ty) {
+                    let value = match (*reads && arg.python == PythonRole::Given, ty) {
                         (true, _) => name.as_str(),
                         (false, CType::Bool) => "False",
                         (false, _) => "0",
                     };
+                    let returned = match arg.python {
+                        PythonRole::Status => ", returned=False",
+                        _ => "",
+                    };
                     format!(
-                        "call.pass_variable({name:?}, {value}, {})",
+                        "call.pass_variable({name:?}, {value}, {}{returned})",
                         self.python_type(*ty)
                     )
                 }
-                CKind::Array(array) => format!("call.pass_array({name}, {:?})", array.ty.c(self)),
+                CKind::Array(array) => {
+                    let returned = match arg.python {
+                        PythonRole::Output(_) => ", returned=True",
+                        _ => "",
+                    };
+                    format!("call.pass_array({name}, {:?}{returned})", array.ty.c(self))
+                }
                 CKind::Text => format!("call.pass_text({name:?}, {name})"),
                 CKind::TextVariable { least, open, reads } => {
-                    let value = if *reads || *open {
+                    let made = matches!(arg.python, PythonRole::Output(_));
+                    let value = if (*reads || *open) && !made {
                         name.as_str()
                     } else {
                         "\"\""
@@ -180,6 +230,26 @@ impl Library<'_> {
                 ),
             };
             line(&text);
+        }
+        for status in &function.statuses {
+            let conditions = status
+                .wrong
+                .iter()
+                .map(|(operator, than)| format!("({operator:?}, {than})"));
+            let conditions: Vec<String> = conditions.collect();
+            let meanings = status.meanings.iter().map(|(operator, than, text)| {
+                format!("({operator:?}, {than}, {})", python_text(text))
+            });
+            let meanings: Vec<String> = meanings.collect();
+            line(&format!(
+                "call.status({:?}, [{}], [",
+                python_name(&status.name),
+                conditions.join(", ")
+            ));
+            for meaning in meanings {
+                line(&format!("    {meaning},"));
+            }
+            line("])");
         }
         let value = function
             .value
@@ -228,6 +298,9 @@ impl CFunction {
             let CKind::Array(CArray { extents, .. }) = &arg.kind else {
                 continue;
             };
+            if arg.python != PythonRole::Given {
+                continue;
+            }
             for (dimension, extent) in extents.iter().enumerate() {
                 let CExtent::Argument(name) = extent else {
                     continue;
@@ -251,6 +324,7 @@ impl CFunction {
         for arg in &self.args {
             let name = python_name(&arg.name);
             match &arg.kind {
+                _ if arg.python != PythonRole::Given => {}
                 CKind::Array(CArray {
                     assigned: true, ty, ..
                 }) => {
@@ -268,14 +342,25 @@ impl CFunction {
             (Some(_), false) => vec!["the value".into()],
             (None, _) => Vec::new(),
         };
-        returned.extend(self.args.iter().filter_map(|a| match a.kind {
-            CKind::Variable(..) | CKind::TextVariable { .. } => {
+        returned.extend(self.args.iter().filter_map(|a| match (&a.kind, &a.python) {
+            (CKind::Variable(..), PythonRole::Status) => None,
+            (CKind::Variable(..) | CKind::TextVariable { .. }, _)
+            | (CKind::Array(_), PythonRole::Output(_)) => {
                 Some(format!("`{}`", python_name(&a.name)))
             }
             _ => None,
         }));
         if returned.len() > usize::from(self.value.is_some()) {
             notes.push(format!("Returns {}.", returned.join(", ")));
+        }
+        for status in &self.statuses {
+            let name = python_name(&status.name);
+            let conditions = status
+                .wrong
+                .iter()
+                .map(|(operator, than)| format!("`{name} {operator} {than}`"));
+            let conditions: Vec<String> = conditions.collect();
+            notes.push(format!("Raises `Error` if {}.", conditions.join(" or ")));
         }
         if !notes.is_empty() {
             notes.insert(0, String::new());
@@ -306,7 +391,7 @@ impl CExtent {
     }
 }
 
-fn python_name(name: &str) -> String {
+pub(in crate::bind) fn python_name(name: &str) -> String {
     match RESERVED.contains(&name) {
         true => format!("{name}_"),
         false => name.to_owned(),
@@ -315,4 +400,21 @@ fn python_name(name: &str) -> String {
 
 fn truth(is: bool) -> &'static str {
     if is { "True" } else { "False" }
+}
+
+/// Returns a text as Python writes it.
+fn python_text(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                quoted.push('\\');
+                quoted.push(c);
+            }
+            c if c.is_control() => quoted.push(' '),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
 }

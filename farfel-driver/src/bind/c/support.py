@@ -1,5 +1,6 @@
 """What all Python packages made by `farfel export python` share."""
 
+import operator
 import os
 import sys
 
@@ -7,11 +8,17 @@ import cffi
 import numpy
 
 
+COMPARISONS = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}
+
+
 class Error(Exception):
     """A call of Fortran failed.
 
     `kind` is the name of the error, such as "STOP" or "BOUNDS", `file` and `line` its place in the Fortran
-    source, "" and 0 if there is none, and `code` the code of STOP or the IOSTAT.
+    source, "" and 0 if there is none, and `code` the code of STOP, the IOSTAT, or for "STATUS" the value of
+    the argument that says what went wrong.
     """
 
     def __init__(self, message, kind, file, line, code):
@@ -20,6 +27,23 @@ class Error(Exception):
         self.file = file
         self.line = line
         self.code = code
+
+
+def quotient(a, b):
+    """The quotient of integers in Fortran, which drops the fraction."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def remainder(a, b):
+    """MOD, which has the sign of its first argument."""
+    return a - quotient(a, b) * b
+
+
+def power(a, b):
+    """The power of integers in Fortran: a fraction is 0."""
+    if b >= 0:
+        return a**b
+    return quotient(1, a**-b)
 
 
 class Library:
@@ -79,6 +103,9 @@ class Call:
         self.kept = []
         # The exception of a procedure.
         self.raised = None
+        # Scalars that are assigned, and which values of them are errors.
+        self.variables = {}
+        self.statuses = []
 
     def wrong(self, argument, why, kind=ValueError):
         return kind(f"{self.function}: argument `{argument}` {why}")
@@ -143,6 +170,13 @@ class Call:
             if needed is not None and (own < needed if last else own != needed):
                 raise self.wrong(name, f"has extent {own} in dimension {dimension + 1}, and {needed} is needed")
 
+    def zeros(self, name, dtype, *extents):
+        """An array that the subprogram sets."""
+        try:
+            return numpy.zeros([max(extent, 0) for extent in extents], dtype=dtype, order="F")
+        except (MemoryError, ValueError, TypeError) as error:
+            raise self.wrong(name, f"cannot have the extents {extents}: {error}") from None
+
     # The arguments, passed.
 
     def pass_instance(self, instance):
@@ -176,18 +210,35 @@ class Call:
         except (TypeError, ValueError, AttributeError):
             raise self.wrong(name, f"is {value!r}, and must be {dtype}", TypeError) from None
 
-    def pass_array(self, array, type_name):
+    def pass_array(self, array, type_name, returned=False):
         self.kept.append(array)
+        if returned:
+            self.results.append(lambda: array)
         self.passed.append(self.pointer(array, type_name))
         self.passed.append(array.size)
 
-    def pass_variable(self, name, value, dtype, type_name):
-        """A scalar that is assigned; its new value is returned."""
+    def pass_variable(self, name, value, dtype, type_name, returned=True):
+        """A scalar that is assigned; its new value is returned, unless it only says what went wrong."""
         place = self.ffi.new(type_name + " *")
         place[0] = self.scalar(name, value, dtype, type_name)
         self.kept.append(place)
         self.passed.append(place)
-        self.results.append(lambda: self.python_value(place[0], dtype))
+        self.variables[name] = place
+        if returned:
+            self.results.append(lambda: self.python_value(place[0], dtype))
+
+    def status(self, name, conditions, meanings):
+        """Values of a scalar that are errors, and what values mean."""
+        self.statuses.append((name, conditions, meanings))
+
+    def check(self):
+        """Raises an error if a status is one."""
+        for name, conditions, meanings in self.statuses:
+            value = self.variables[name][0]
+            if any(COMPARISONS[operator](value, than) for operator, than in conditions):
+                said = [text for operator, than, text in meanings if COMPARISONS[operator](value, than)]
+                meaning = f": {said[0]}" if said else ""
+                raise Error(f"{self.function}: `{name}` is {value}{meaning}", "STATUS", "", 0, value)
 
     def python_value(self, value, dtype):
         return complex(value.re, value.im) if dtype.startswith("complex") else value
@@ -273,5 +324,6 @@ class Call:
             raise self.raised
         if number != 0:
             raise self.library.error(number)
+        self.check()
         values = tuple(result() for result in results)
         return {0: None, 1: values[0] if values else None}.get(len(values), values)

@@ -15,12 +15,14 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
     let intents = Intents::of(&program);
     let table: SignatureSettings = toml::from_str(settings).unwrap();
     let full_assignments = FullAssignments::new(&program, &assigned);
+    let entry_values = EntryValues::new(&program, &assigned);
     let mut builder = SignatureBuilder::new(
         &program.units[0],
         &table,
         &assigned,
         &intents,
         &full_assignments,
+        &entry_values,
     );
     let signature = builder.signature();
     if !builder.errors.is_empty() {
@@ -611,13 +613,143 @@ fn declarations_and_comments_say_what_is_set() {
             "C   Z is REAL array, dimension (2*N)",
             "C \\endverbatim",
             "C   K  (output) INTEGER",
+            "IF (N .GT. 1) Z(2) = 1",
             "Y(1) = Z(1)",
-            "Z(2) = 1",
             "IF (N .GT. 1) K = 1",
             "END",
         ],
         "",
-        "n, y output Y(N), z output Z(2*N), k output",
+        "n, y output Y(N), z, k output",
+    );
+}
+
+/// What the code reads before it sets it is neither an output nor a work array, whatever a comment says.
+#[test]
+fn comments_that_the_code_contradicts() {
+    let check = |first: &str, used: &[&str], expected: &str| {
+        let head = [
+            "SUBROUTINE S(N, Y, K, W)",
+            "DIMENSION Y(N), W(N)",
+            "C \\param[out] Y",
+            "C \\verbatim",
+            "C   Y is REAL array, dimension (N)",
+            "C \\endverbatim",
+            "C   K  (output) INTEGER",
+            "C   W  (workspace) REAL array, dimension (N)",
+            first,
+        ];
+        let rest = ["Y(2) = 1", "K = 3", "W(1) = 2", "END"];
+        let callee = [
+            "SUBROUTINE T(N, A, B)",
+            "DIMENSION A(N)",
+            "IF (N .GT. 3) A(1) = 3",
+            "IF (N .LT. 4) B = B + A(2)",
+            "END",
+            "SUBROUTINE U(MODE, A)",
+            "DIMENSION A(2)",
+            "IF (MODE .EQ. 2) GO TO 10",
+            "A(1) = 1",
+            "10 A(2) = A(1)",
+            "END",
+        ];
+        let lines = [&head, used, &rest, &callee].concat();
+        super::tests::check(&lines, "", expected);
+    };
+    let all = "n, y output Y(N), k output, w workspace W(N)";
+    check("", &[], all);
+    // On some path.
+    check(
+        "",
+        &["IF (N .EQ. 3) Y(1) = Y(2)"],
+        "n size Y, y, k output, w workspace W(N)",
+    );
+    check(
+        "",
+        &["IF (N .EQ. 3) W(1) = K"],
+        "n, y output Y(N), k, w workspace W(N)",
+    );
+    check(
+        "",
+        &["IF (W(1) .GT. 0) Y(1) = 1"],
+        "n size W, y output Y(N), k output, w",
+    );
+    check(
+        "",
+        &["CALL T(N, W(2), Z)"],
+        "n size W, y output Y(N), k output, w",
+    );
+    check("", &["IF (N .GT. 4) Y(1) = F(W)"], all);
+    // Once a loop sets elements, others may be read.
+    check(
+        "",
+        &["DO 10 I = 1, N - 1", "10 W(I) = I", "Y(1) = W(N)"],
+        all,
+    );
+    check(
+        "",
+        &["DO 10 I = 1, N - 1", "Y(1) = W(I)", "10 W(I) = I"],
+        "n size W, y output Y(N), k output, w",
+    );
+    // The same condition decides whether elements are set and whether they are read.
+    let twice = [
+        "IF (N .GT. 7) W(1) = 3",
+        "IF (N .LE. 7) GO TO 20",
+        "Y(1) = W(1)",
+        "20 CONTINUE",
+    ];
+    check("", &twice, all);
+    // What depends on a constant in the call.
+    check("", &["MODE = 1", "CALL U(MODE, W(2))"], all);
+    check(
+        "",
+        &["MODE = 2", "CALL U(MODE, W(2))"],
+        "n size W, y output Y(N), k output, w",
+    );
+    // A closure may set what it gets.
+    check("EXTERNAL G", &["CALL G(W)", "Y(1) = W(1)"], all);
+}
+
+/// Lists of arguments, in several styles, as far as the code agrees.
+#[test]
+fn lists_say_what_is_set() {
+    let check = |used: &[&str], expected: &str| {
+        let head = [
+            "SUBROUTINE S(M, X, K, Z, WRK, LWRK, IER)",
+            "DIMENSION X(M), Z(*), WRK(LWRK)",
+            "C  input parameters:",
+            "C   x     : real array, length m.",
+            "C   k     : integer, the degree.",
+            "C   wrk   : real array of dimension lwrk. used as workspace.",
+            "C   lwrk  : integer, specifying the dimension of wrk.",
+            "C           lwrk >= m*(k+1)",
+            "C  output parameters:",
+            "C   z     : real array of dimension (m*k).",
+            "C   ier   : integer error flag",
+            "C    ier=0 : normal return",
+            "C    ier=10: invalid input data",
+        ];
+        let rest = [
+            "IER = 10",
+            "IF (LWRK .LT. M*(K + 1)) RETURN",
+            "IER = 0",
+            "WRK(1) = X(1)",
+            "Z(K) = WRK(1)",
+            "END",
+        ];
+        super::tests::check(&[&head, used, &rest].concat(), "", expected);
+    };
+    check(
+        &[],
+        "m size X, x, k, z output Z(M*K), wrk workspace WRK(M*(K + 1)), lwrk length WRK(M*(K + 1)), ier status wrong !=0",
+    );
+    check(
+        &["IF (K .EQ. 1) Z(1) = WRK(1)"],
+        "m size X, x, k, z output Z(M*K), wrk, lwrk size WRK, ier status wrong !=0",
+    );
+    // It is not always set.
+    check(
+        &["IF (IER .EQ. 7) RETURN"],
+        "m size X, x, k, z output Z(M*K), wrk workspace WRK(M*(K + 1)), lwrk length WRK(M*(K + 1)), ier",
     );
 }
 
@@ -627,6 +759,7 @@ fn room_to_work_in() {
         "SUBROUTINE S(N, X, WORK, LWORK, IW, V)",
         "DIMENSION X(N), WORK(LWORK), IW(*), V(2)",
         "C   IW  (workspace) INTEGER array, dimension (3*N)",
+        "IW(1) = N",
         "X(1) = WORK(1) + IW(1) + V(1)",
         "WORK(2) = LWORK",
         "V(1) = 1",
