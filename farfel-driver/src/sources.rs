@@ -308,10 +308,14 @@ impl<'a> Includes<'a> {
     pub(crate) fn allow(&self, path: &Path) -> Result<PathBuf, String> {
         let real = path.canonicalize().map_err(|e| e.to_string())?;
         if !self.config.include_anywhere && !self.allowed.iter().any(|a| real.starts_with(a)) {
-            return Err(
-                "the file is outside of the project; the setting `include` can name its directory"
-                    .into(),
-            );
+            let what = match path.is_symlink() {
+                true => format!(
+                    "it is a link to `{}`, which is outside of the project; the setting `include` can name its directory, or one above it",
+                    real.display()
+                ),
+                false => "the file is outside of the project; the setting `include` can name its directory".into(),
+            };
+            return Err(what);
         }
         check_name(path).map_err(|e| e.to_string())?;
         Ok(real)
@@ -502,7 +506,20 @@ mod tests {
         assert_eq!(load(&c, "deep.inc"), Err("no such file in src".into()));
         let outside = load(&c, "../../away/far.inc").unwrap_err();
         assert!(outside.contains("outside of the project"), "{outside}");
+        #[cfg(unix)]
+        {
+            let link = c.root.join("src/linked.inc");
+            std::os::unix::fs::symlink("../../away/far.inc", link).unwrap();
+            let linked = load(&c, "linked.inc").unwrap_err();
+            assert!(linked.contains("it is a link to `"), "{linked}");
+            assert!(
+                linked.contains("away/far.inc`, which is outside"),
+                "{linked}"
+            );
+        }
         c.include = vec!["inc".into(), "../away".into()];
+        #[cfg(unix)]
+        assert_eq!(load(&c, "linked.inc").unwrap().1, "far");
         assert_eq!(load(&c, "deep.inc").unwrap().0, "inc/deep.inc");
         assert_eq!(load(&c, "far.inc").unwrap().1, "far");
     }

@@ -28,6 +28,7 @@ use crate::ir::{
     SymId, Symbol, Type, Unit, UnitKind, for_each_reference, walk_block,
 };
 use crate::source::Span;
+use crate::types::type_of;
 use std::collections::BTreeMap;
 
 /// The form of a directive about a procedure without source.
@@ -333,6 +334,10 @@ impl DirectiveText {
 
 // ---- Settling. ----
 
+/// The directives by procedure. A procedure without source can have two: a description (`true`), and one
+/// about its derivative.
+type Settled = BTreeMap<(Name, bool), ProcedureDirective>;
+
 /// Checks the directives of a resolved program, completes them, and attaches each to the units that
 /// call the procedure.
 pub(crate) fn attach_to_callers(program: &mut Program, errors: &mut Vec<Diagnostic>) {
@@ -354,21 +359,30 @@ pub(crate) fn attach_to_callers(program: &mut Program, errors: &mut Vec<Diagnost
     if written.is_empty() {
         return;
     }
-    let mut settled: BTreeMap<Name, ProcedureDirective> = BTreeMap::new();
-    for directive in written {
-        if let Some(other) = settled.get(&directive.procedure) {
-            let message = match directive.usage.is_some() || other.usage.is_some() {
-                true => format!("two directives say what {} does", directive.procedure),
-                false => format!("the derivative of {} is given twice", directive.procedure),
+    let mut settled = Settled::new();
+    // A description comes first: it completes a directive about the derivative.
+    let (descriptions, others): (Vec<_>, Vec<_>) =
+        written.into_iter().partition(|g| g.usage.is_some());
+    for directive in descriptions.into_iter().chain(others) {
+        let name = directive.procedure.clone();
+        let describes = directive.usage.is_some();
+        let description = settled.get(&(name.clone(), true));
+        let contradicts = description.filter(|_| directive.is_constant() && !describes);
+        let other = contradicts.or(settled.get(&(name.clone(), describes)));
+        if let Some(other) = other {
+            let message = match other.usage.is_some() {
+                true => format!("two directives say what {name} does"),
+                false => format!("the derivative of {name} is given twice"),
             };
             errors.push(error(directive.span, message).related(other.span, "here, too"));
-        } else if let Some(directive) = complete(directive, program, errors) {
-            settled.insert(directive.procedure.clone(), directive);
+        } else if let Some(directive) = complete(directive, description, program, errors) {
+            settled.insert((name, describes), directive);
         }
     }
     let known = |name: &Name| program.unit(name).is_some();
     let described: BTreeMap<&Name, &ProcedureDirective> = (settled.iter())
-        .filter(|(name, directive)| directive.arguments.is_some() && !known(name))
+        .filter(|((name, _), directive)| directive.arguments.is_some() && !known(name))
+        .map(|((name, _), directive)| (name, directive))
         .collect();
     for unit in &program.units {
         check_calls(unit, &described, errors);
@@ -506,8 +520,8 @@ fn mentions(unit: &Unit, name: &str) -> bool {
         || unit.nested.iter().any(|n| mentions(n, name))
 }
 
-fn attach(unit: &mut Unit, settled: &BTreeMap<Name, ProcedureDirective>) {
-    for (name, directive) in settled {
+fn attach(unit: &mut Unit, settled: &Settled) {
+    for ((name, _), directive) in settled {
         if mentions(unit, name) {
             unit.directives.push(directive.clone());
         }
@@ -517,9 +531,10 @@ fn attach(unit: &mut Unit, settled: &BTreeMap<Name, ProcedureDirective>) {
     }
 }
 
-/// Completes a directive from the source of the procedure.
+/// Completes a directive from the source of the procedure, or from the description of one without source.
 fn complete(
     mut directive: ProcedureDirective,
+    description: Option<&ProcedureDirective>,
     program: &Program,
     errors: &mut Vec<Diagnostic>,
 ) -> Option<ProcedureDirective> {
@@ -578,6 +593,12 @@ fn complete(
         }
         return (errors.len() == before).then_some(directive);
     }
+    if let Some(description) = description {
+        complete_from_description(&mut directive, description, program, errors);
+        if errors.len() > before {
+            return None;
+        }
+    }
     match text {
         Some(unit) => {
             if !matches!(unit.kind, UnitKind::Function | UnitKind::Subroutine) {
@@ -623,6 +644,88 @@ fn complete(
         }
     }
     (!errors[before..].iter().any(Diagnostic::is_error)).then_some(directive)
+}
+
+/// Takes what a directive about the derivative of a procedure without source leaves out from the description
+/// of that procedure, and checks that they agree.
+fn complete_from_description(
+    directive: &mut ProcedureDirective,
+    description: &ProcedureDirective,
+    program: &Program,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let (Some(usage), Some(named)) = (&description.usage, &description.arguments) else {
+        return;
+    };
+    let name = directive.procedure.clone();
+    let span = directive.span;
+    let arguments = directive.arguments.get_or_insert_with(|| named.clone());
+    if arguments.len() != named.len() {
+        let message = format!(
+            "{name} has {} here, and {} in the directive that describes it",
+            self::arguments(arguments.len()),
+            named.len()
+        );
+        return errors.push(error(span, message).related(description.span, "the directive"));
+    }
+    let passed = passed_with_derivatives(program, &name, arguments.len());
+    let those = |is: &dyn Fn(usize) -> bool| -> Vec<Name> {
+        let found = arguments.iter().enumerate().filter(|(i, _)| is(*i));
+        found.map(|(_, n)| n.clone()).collect()
+    };
+    let reads = those(&|i| usage[i].reads);
+    let writes = those(&|i| usage[i].writes);
+    directive
+        .inputs
+        .get_or_insert_with(|| those(&|i| usage[i].reads && passed[i]));
+    let outputs = directive
+        .outputs
+        .get_or_insert_with(|| those(&|i| usage[i].writes && passed[i]));
+    if directive.sets.is_empty() {
+        directive.sets = writes
+            .iter()
+            .filter(|n| !outputs.contains(n))
+            .cloned()
+            .collect();
+    }
+    // The result of a function is an output that the description does not list.
+    let is_argument = |n: &&Name| directive.arguments.iter().flatten().any(|a| a == *n);
+    let assigned = directive.outputs.iter().flatten().chain(&directive.sets);
+    let unlisted = (directive
+        .inputs
+        .iter()
+        .flatten()
+        .map(|n| (n, &reads, "reads")))
+    .chain(assigned.map(|n| (n, &writes, "writes")))
+    .filter(|(n, list, _)| is_argument(n) && !list.contains(n));
+    for (n, _, word) in unlisted {
+        let message = format!("{name} {word} {n} here, but not according to its description");
+        let d = error(span, message).related(description.span, "the description");
+        errors.push(d.help(format!("add {n} to `{word}` there")));
+    }
+}
+
+/// Which arguments of a procedure get actual arguments of a type with derivatives in all calls.
+fn passed_with_derivatives(program: &Program, procedure: &Name, arguments: usize) -> Vec<bool> {
+    fn look(unit: &Unit, procedure: &Name, passed: &mut [bool]) {
+        for_each_reference(&unit.body, &mut |call| {
+            let symbol = &unit.symbols[call.procedure];
+            if symbol.name != *procedure || symbol.storage_class != StorageClass::Global {
+                return;
+            }
+            for (passed, arg) in passed.iter_mut().zip(call.args) {
+                *passed &= type_of(unit, arg).is_some_and(Type::is_differentiable);
+            }
+        });
+        for nested in &unit.nested {
+            look(nested, procedure, passed);
+        }
+    }
+    let mut passed = vec![true; arguments];
+    for unit in &program.units {
+        look(unit, procedure, &mut passed);
+    }
+    passed
 }
 
 /// Checks that the lists of a directive only name arguments of the procedure, and that its tangent and its
