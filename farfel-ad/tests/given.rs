@@ -373,6 +373,42 @@ fn procedures_without_text() {
     assert!(said.contains("LOOKUP"), "{said}");
 }
 
+/// A description of a procedure without source completes what a directive says about its derivative:
+/// `MIX` assigns two variables, one of them without derivatives, and leaves everything else alone.
+#[test]
+fn descriptions_complete_given_derivatives() {
+    let text = "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, G, W(3), S
+      COMMON /STATE/ W
+!     farfel: external(MIX(A, B, N, K), reads = (A, N), writes = (B, K))
+!     farfel: derivative(MIX, adjoint = MIX_B)
+      EXTERNAL MIX, MIX_B
+      X = 0.7D0
+      ADR(Y)
+      W(2) = X*X
+      CALL MIX(W(2), S, 2, K)
+      Y = W(2)*S + K*X
+      END ADR(G = COTANGENT(X))
+      PRINT *, 'adjoint', G, 6*X**5 + 5
+      END
+";
+    let library = "      SUBROUTINE MIX(A, B, N, K)
+      DOUBLE PRECISION A, B
+      B = A*A*(N - 1)
+      K = 2*N + 1
+      END
+      SUBROUTINE MIX_B(A, AB, B, BB, N, K)
+      DOUBLE PRECISION A, AB, B, BB
+      AB = AB + 2*A*(N - 1)*BB
+      BB = 0
+      K = 2*N + 1
+      END
+";
+    let fortran = expand(text).unwrap_or_else(|e| panic!("{e}"));
+    let out = support::run(&format!("{fortran}{library}"), support::CHECKED);
+    compare(&out, 1e-14, &fortran);
+}
+
 /// Linear systems, factored and solved by LAPACK, together with their surroundings, to second order.
 const SYSTEM: &str = "
       SUBROUTINE LINEAR(T, Y)
