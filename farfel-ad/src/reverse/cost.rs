@@ -14,6 +14,7 @@ use super::AdjointEngine;
 use super::generated::SweepResults;
 use super::sweep_data::UnitFacts;
 use super::tape_size::{self, SweptUnit};
+use crate::layout::MOST_TAPE;
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -60,7 +61,8 @@ impl AdjointEngine {
                 refused.push(not_repeatable(&p.of, p.builder.unit.span));
             }
         }
-        let guess = most.map(|_| GUESS);
+        // A limit above the usual one is not a reason to execute anything twice.
+        let guess = most.filter(|m| *m < MOST_TAPE).map(|_| GUESS);
         let (found, mut known) = self.peak_and_sweeps(guess);
         known.errors.append(&mut refused);
         let Some((mut peak, mut tried)) = found else {
