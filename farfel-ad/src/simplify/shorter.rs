@@ -77,7 +77,11 @@ impl Pass<'_> {
             return None;
         };
         let ty = type_of(self.unit, target);
-        if !(self.once)(temporary)
+        // A sine and a cosine beside each other are computed together.
+        let mut calls = false;
+        value.walk(&mut |e| calls |= matches!(e.kind, ExprKind::Call(..)));
+        if calls
+            || !(self.once)(temporary)
             || block[at].label.is_some()
             || type_of(self.unit, value) != ty
             || stretch_len(self.unit, &block[at..at + 1]) == 0
