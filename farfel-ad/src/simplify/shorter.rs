@@ -7,7 +7,8 @@
 use super::increments::{INDENT, WIDTH, all_places, assignment, lines, may_share};
 use super::preaccumulate::{named_in_specs, stretch_len};
 use farfel_lang::ir::{
-    Block, Expr, ExprKind, Origin, Stmt, StmtKind, StorageClass, SymId, Unit, for_each_symbol,
+    Block, Class, Expr, ExprKind, Origin, Stmt, StmtKind, StorageClass, SymId, Unit,
+    for_each_symbol,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::UnitStorage;
@@ -77,10 +78,17 @@ impl Pass<'_> {
             return None;
         };
         let ty = type_of(self.unit, target);
-        // A sine and a cosine beside each other are computed together.
-        let mut calls = false;
-        value.walk(&mut |e| calls |= matches!(e.kind, ExprKind::Call(..)));
-        if calls
+        // A sine and a cosine beside each other are computed together. What a tape contains is read at once: the
+        // adjoint of this adjoint saves what it reads later.
+        let mut stays = false;
+        value.walk(&mut |e| {
+            stays |= match e.kind {
+                ExprKind::Call(..) => true,
+                ExprKind::Element(s, _) => self.unit.symbols[s].tape,
+                _ => false,
+            }
+        });
+        if stays
             || !(self.once)(temporary)
             || block[at].label.is_some()
             || type_of(self.unit, value) != ty
@@ -108,20 +116,7 @@ impl Pass<'_> {
             return None;
         }
         let mut new = sum.clone();
-        new.rewrite(&mut |e| {
-            if matches!(e.kind, ExprKind::Var(s) if s == temporary) {
-                *e = match value.kind {
-                    ExprKind::Paren(_) => value.clone(),
-                    _ => Expr::parens(value.clone(), value.span),
-                };
-            }
-        });
-        // A value in parentheses needs none of its own.
-        if let ExprKind::Paren(inner) = &new.kind
-            && matches!(sum.kind, ExprKind::Var(_))
-        {
-            new = (**inner).clone();
-        }
+        self.put(&mut new, temporary, value);
         let before = lines(self.unit, target, value, indent) + lines(self.unit, place, sum, indent);
         if lines(self.unit, place, &new, indent) >= before {
             return None;
@@ -130,6 +125,32 @@ impl Pass<'_> {
             *sum = new;
         }
         Some(temporary)
+    }
+
+    /// Replaces a variable by its value, in parentheses where these matter.
+    fn put(&self, e: &mut Expr, variable: SymId, value: &Expr) {
+        let bare = match &value.kind {
+            ExprKind::Paren(inner) => inner,
+            _ => value,
+        };
+        let is_variable = |e: &Expr| matches!(e.kind, ExprKind::Var(s) if s == variable);
+        if is_variable(e) {
+            *e = bare.clone();
+            return;
+        }
+        let intrinsic = match &e.kind {
+            ExprKind::Call(f, _) => matches!(self.unit.symbols[*f].class, Class::Intrinsic(_)),
+            _ => false,
+        };
+        let delimited = intrinsic || matches!(e.kind, ExprKind::Paren(_) | ExprKind::Element(..));
+        let atom = matches!(bare.kind, ExprKind::Var(_) | ExprKind::Element(..));
+        for operand in e.children_mut() {
+            match is_variable(operand) {
+                true if delimited || atom => *operand = bare.clone(),
+                true => *operand = Expr::parens(bare.clone(), bare.span),
+                false => self.put(operand, variable, value),
+            }
+        }
     }
 
     /// Makes an IF with one assignment a single statement.
