@@ -79,6 +79,8 @@ mod formats;
 mod lock;
 mod matrix;
 pub mod memory;
+#[cfg(feature = "argmin")]
+pub mod optimize;
 mod sizes;
 pub mod sparse;
 mod stack;

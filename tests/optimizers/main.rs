@@ -5,46 +5,23 @@ mod fortran {
     farfel_runtime::include_bindings!();
 }
 
-use argmin::core::{CostFunction, Executor, Gradient, Hessian, State};
+use argmin::core::{Executor, Hessian, State};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
+use farfel_runtime::optimize::Cost;
 use farfel_runtime::{Error, dual};
 use num_dual::{DualNum, first_derivative, second_derivative};
-
-struct Rosenbrock;
-
-impl CostFunction for Rosenbrock {
-    type Param = Vec<f64>;
-    type Output = f64;
-
-    fn cost(&self, x: &Vec<f64>) -> Result<f64, argmin::core::Error> {
-        Ok(fortran::rosen(x)?)
-    }
-}
-
-impl Gradient for Rosenbrock {
-    type Param = Vec<f64>;
-    type Gradient = Vec<f64>;
-
-    fn gradient(&self, x: &Vec<f64>) -> Result<Vec<f64>, argmin::core::Error> {
-        Ok(fortran::rosen_gradient(x)?.x_gradient)
-    }
-}
-
-impl Hessian for Rosenbrock {
-    type Param = Vec<f64>;
-    type Hessian = Vec<Vec<f64>>;
-
-    fn hessian(&self, x: &Vec<f64>) -> Result<Vec<Vec<f64>>, argmin::core::Error> {
-        let hessian = fortran::rosen_hessian(x)?.x_hessian;
-        Ok((0..x.len()).map(|j| hessian.column(j).to_vec()).collect())
-    }
-}
 
 fn minimum() {
     let start = vec![-1.2, 1.0];
     let solver = LBFGS::new(MoreThuenteLineSearch::new(), 7);
-    let result = Executor::new(Rosenbrock, solver)
+    let problem = Cost::new(fortran::rosen)
+        .with_gradient(|x| Ok(fortran::rosen_gradient(x)?.x_gradient))
+        .with_hessian(|x| Ok(fortran::rosen_hessian(x)?.x_hessian));
+    // The Hessian by hand at (0, 0): 2 and 200.
+    let hessian = problem.hessian(&vec![0.0; 2]).unwrap();
+    assert_eq!(hessian, [[2.0, 0.0], [0.0, 200.0]]);
+    let result = Executor::new(problem, solver)
         .configure(|state| state.param(start).max_iters(200))
         .run()
         .unwrap();
@@ -52,11 +29,6 @@ fn minimum() {
     let best = state.get_best_param().unwrap();
     assert!(best.iter().all(|x| (x - 1.0).abs() < 1e-6), "{best:?}");
     assert!(state.get_best_cost() < 1e-12 && state.get_iter() < 100);
-    // The Hessian by hand at (0, 0): 2 and 200.
-    assert_eq!(
-        Rosenbrock.hessian(&vec![0.0; 2]).unwrap(),
-        [[2.0, 0.0], [0.0, 200.0]]
-    );
 }
 
 /// A Rust function with a part in Fortran, which `jvp` differentiates in two directions.

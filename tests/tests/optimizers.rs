@@ -28,7 +28,7 @@ fn functions_with_derivatives_from_fortran() {
         .replacen("[dependencies]\n", dependencies, 1)
         .replacen(
             "/farfel-runtime'",
-            "/farfel-runtime', features = ['num-dual']",
+            "/farfel-runtime', features = ['argmin', 'num-dual']",
             1,
         );
     p.file("Cargo.toml", manifest + SETTINGS)
