@@ -82,16 +82,14 @@ impl<'f> ElementReads<'f> {
             assigned: HashSet::new(),
         };
         let jumps = |s: &&Stmt| {
-            matches!(
+            let leaves = matches!(
                 s.kind,
-                StmtKind::Goto(_)
-                    | StmtKind::ComputedGoto(..)
-                    | StmtKind::AssignedGoto(..)
-                    | StmtKind::ArithmeticIf(..)
+                StmtKind::AssignedGoto(..)
                     | StmtKind::Cycle(_)
                     | StmtKind::Exit(_)
                     | StmtKind::Entry(_)
-            )
+            );
+            leaves || !s.kind.jumps().is_empty()
         };
         if !wanted || flow.stmts.iter().any(jumps) {
             return found;

@@ -14,6 +14,7 @@ pub use assigned::Assigned;
 
 use crate::access::{self, Access, Call, callee_name};
 use arguments::passes_procedure;
+use farfel_ir::callgraph::callees_first;
 use farfel_ir::ir::{
     ArgumentUsage, EntryPoint, Expr, ExprKind, Name, SpecKind, Stmt, StorageClass, SymId, Unit,
     walk_block,
@@ -539,29 +540,7 @@ fn callees_last(
                 .collect()
         })
         .collect();
-    let mut order = Vec::new();
-    let mut reached = vec![false; units.len()];
-    for first in 0..units.len() {
-        // Depth first; a unit is added after all of its callers.
-        let mut path = Vec::new();
-        if !std::mem::replace(&mut reached[first], true) {
-            path.push((first, callers_of[first].iter()));
-        }
-        while let Some((unit, remaining)) = path.last_mut() {
-            match remaining.next() {
-                Some(&caller) => {
-                    if !std::mem::replace(&mut reached[caller], true) {
-                        path.push((caller, callers_of[caller].iter()));
-                    }
-                }
-                None => {
-                    order.push(*unit);
-                    path.pop();
-                }
-            }
-        }
-    }
-    order
+    callees_first(0..units.len(), |i| callers_of[i].as_slice())
 }
 
 /// Calls `f` with the name of every procedure that a unit, or one nested in it, refers to.
