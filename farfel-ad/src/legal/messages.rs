@@ -13,13 +13,13 @@
 //!
 //! [`super::requests`] knows which IRECVs a WAIT completes.
 
-use super::requests::Requests;
+use super::requests::{Requests, called, error};
 use crate::custom_rules::functions::symbol;
 use crate::custom_rules::mpi::{
     self, BASE, CHANNEL, MpiCall, OPERATIONS, PREFIX, Procedure, Role, WAITED, datatypes,
 };
 use farfel_lang::Span;
-use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
     AdMode, Block, Class, DoEnd, Entity, Expr, ExprKind, IfBlock, Name, ProcedureDirective,
     Program, Request, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, Unit,
@@ -35,16 +35,6 @@ pub(crate) fn has_messages(program: &Program) -> bool {
         walk_block(&u.body, &mut |s| found |= called(u, s).is_some());
         found
     })
-}
-
-/// Returns the name of the MPI procedure, or procedure of the run-time library, that a statement calls.
-pub(super) fn called<'u>(unit: &'u Unit, s: &Stmt) -> Option<&'u Name> {
-    let StmtKind::Call(callee, _) = &s.kind else {
-        return None;
-    };
-    let symbol = &unit.symbols[*callee];
-    let of_mpi = symbol.name.starts_with("MPI_") || symbol.name.starts_with(PREFIX);
-    (of_mpi && symbol.storage_class == StorageClass::Global).then_some(&symbol.name)
 }
 
 /// Replaces the calls in all units, and returns the names of those that have any. Calls of procedures that
@@ -109,10 +99,6 @@ const OF_MESSAGES: [&str; 15] = [
     "MPI_WAITANY",
     "MPI_WAITSOME",
 ];
-
-pub(super) fn error(span: Span, message: impl Into<String>, help: &str) -> Diagnostic {
-    Diagnostic::error(&rules::AD_MESSAGE, span, message).help(help)
-}
 
 struct Rewriter<'a> {
     unit: &'a mut Unit,

@@ -4,13 +4,27 @@
 //! is needed in which both are known: the IRECV with its buffer, and the WAIT of the same request, each in a
 //! statement of its own or somewhere below a call. Requests and buffers are followed through arguments and COMMON.
 
-use super::messages::{called, error};
-use crate::custom_rules::mpi::{MpiCall, Role};
+use crate::custom_rules::mpi::{MpiCall, PREFIX, Role};
 use crate::locations::differentiable;
 use farfel_lang::Span;
-use farfel_lang::diagnostic::Diagnostic;
+use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Expr, Name, Program, Stmt, StmtKind, StorageClass, SymId, Unit, walk_block};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Returns the name of the MPI procedure, or procedure of the run-time library, that a statement calls.
+pub(super) fn called<'u>(unit: &'u Unit, s: &Stmt) -> Option<&'u Name> {
+    let StmtKind::Call(callee, _) = &s.kind else {
+        return None;
+    };
+    let symbol = &unit.symbols[*callee];
+    let of_mpi = symbol.name.starts_with("MPI_") || symbol.name.starts_with(PREFIX);
+    (of_mpi && symbol.storage_class == StorageClass::Global).then_some(&symbol.name)
+}
+
+/// Returns an error about a message.
+pub(super) fn error(span: Span, message: impl Into<String>, help: &str) -> Diagnostic {
+    Diagnostic::error(&rules::AD_MESSAGE, span, message).help(help)
+}
 
 /// A variable of a unit, or one in COMMON, which a unit need not declare.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,7 @@
 
 use super::preaccumulate::stretch_len;
 use crate::affine::Affine;
-use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, SymId, UnOp, Unit};
+use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, SymId, Unit};
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
@@ -242,19 +242,13 @@ pub(crate) fn with_first_term(e: &Expr, first: &Expr) -> Option<Expr> {
     };
     if matches!(a.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..)) {
         let a = with_first_term(a, first)?;
-        return Some(Expr::new(
-            ExprKind::Binary(*op, Box::new(a), b.clone()),
-            e.span,
-        ));
+        return Some(Expr::binary(*op, a, (**b).clone()));
     }
     let zero = matches!(&first.kind, ExprKind::Real(_)) && is_zero(first);
     Some(match (zero, op) {
         (true, BinOp::Add) => (**b).clone(),
-        (true, _) => Expr::new(ExprKind::Unary(UnOp::Minus, b.clone()), e.span),
-        (false, _) => Expr::new(
-            ExprKind::Binary(*op, Box::new(first.clone()), b.clone()),
-            e.span,
-        ),
+        (true, _) => Expr::minus((**b).clone(), e.span),
+        (false, _) => Expr::binary(*op, first.clone(), (**b).clone()),
     })
 }
 

@@ -281,12 +281,15 @@ impl Generator<'_> {
     }
 }
 
+/// A call, by its procedure and arguments, and the statements that replace it.
+type ReplacedCall = (SymId, Vec<Expr>, Block);
+
 impl Generator<'_> {
     /// Returns what becomes of each call of a given derivative: a loop over the directions.
     fn given_calls(
         &mut self,
         directions: &Directions,
-    ) -> Result<Vec<(SymId, Vec<Expr>, Block)>, Vec<Diagnostic>> {
+    ) -> Result<Vec<ReplacedCall>, Vec<Diagnostic>> {
         let mut calls: Vec<(SymId, Vec<Expr>)> = Vec::new();
         let given = &self.given;
         walk_block(&self.unit.body, &mut |s| {

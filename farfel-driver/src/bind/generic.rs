@@ -248,14 +248,8 @@ fn closure(family: &Family, member: &Member) -> String {
             number += 1;
         }
     }
-    for at in at..member.arguments.len() {
-        value(
-            &names[at],
-            member.arguments[at],
-            number,
-            &mut pushes,
-            &mut puts,
-        );
+    for (name, argument) in names.iter().zip(&member.arguments).skip(at) {
+        value(name, *argument, number, &mut pushes, &mut puts);
         number += 1;
     }
     let flat = format!(

@@ -69,7 +69,10 @@ pub(super) fn check(
                 unit.name, callee.name, unit.symbols[*s].name
             ));
         }
-        if let Some((a, b)) = twice.first() {
+        // The derivative may leave out the arguments that the user's call passes twice.
+        if let Some((a, b)) = twice.first()
+            && !procedures.user_passes_twice(span)
+        {
             let name = |s: &SymId| &unit.symbols[*s].name;
             errors.push(format!(
                 "{}: the call of {} passes {} and {}, which are the same storage, and assigns it",
@@ -88,6 +91,8 @@ pub(super) struct CommonUses<'p> {
     known: OnceCell<HashMap<&'p Name, Procedure<'p>>>,
     /// The user's calls that pass a COMMON variable to a procedure for which the aliasing matters.
     users: OnceCell<Vec<Span>>,
+    /// The user's calls that pass a variable twice.
+    twice: OnceCell<Vec<Span>>,
 }
 
 impl<'p> CommonUses<'p> {
@@ -97,6 +102,7 @@ impl<'p> CommonUses<'p> {
             program,
             known: OnceCell::new(),
             users: OnceCell::new(),
+            twice: OnceCell::new(),
         }
     }
 
@@ -147,8 +153,34 @@ impl<'p> CommonUses<'p> {
             }
             found
         });
-        let meets = |s: &Span| s.file == span.file && s.start <= span.end && span.start <= s.end;
-        users.iter().any(meets)
+        users.iter().any(|s| meet(s, span))
+    }
+
+    /// Whether the user's own call at a place passes a variable twice.
+    fn user_passes_twice(&self, span: Span) -> bool {
+        let users = self.twice.get_or_init(|| {
+            let written = |u: &&Unit| u.origin != Origin::Derivative;
+            let mut found = Vec::new();
+            for unit in self.program.units.iter().filter(written) {
+                let storage = UnitStorage::of(unit);
+                for_each_reference(&unit.body, &mut |r| {
+                    let pairs = r.args.iter().enumerate();
+                    let mut pairs =
+                        pairs.flat_map(|(j, b)| r.args[..j].iter().map(move |a| (a, b)));
+                    // Either dummy argument may be the array.
+                    let twice = |(a, b): (&Expr, &Expr)| {
+                        overlap(unit, &storage, (a, true), (b, false))
+                            .or_else(|| overlap(unit, &storage, (a, false), (b, true)))
+                            .is_some()
+                    };
+                    if pairs.any(twice) {
+                        found.push(r.span);
+                    }
+                });
+            }
+            found
+        });
+        users.iter().any(|s| meet(s, span))
     }
 
     fn get(&self, name: &Name) -> Option<&Procedure<'p>> {
@@ -218,6 +250,11 @@ impl<'p> CommonUses<'p> {
             .iter()
             .any(|(n, i)| self.alias_matters(n, *i, bytes, seen))
     }
+}
+
+/// Whether two places in the sources overlap.
+fn meet(a: &Span, b: Span) -> bool {
+    a.file == b.file && a.start <= b.end && b.start <= a.end
 }
 
 /// A range of bytes in a COMMON block.
