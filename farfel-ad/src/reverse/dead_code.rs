@@ -54,7 +54,12 @@ pub(super) fn remove_unneeded_values(engine: &mut AdjointEngine, closure: &Progr
                 false => unit.symbols.ids().collect(),
             },
             commons: match is_head {
-                true => state.unwrap_or_default(),
+                // Derivatives in COMMON, which the head need not declare, are results as well.
+                true => {
+                    let mut read = state.unwrap_or_default();
+                    read.union_with(&engine.derivative_commons);
+                    read
+                }
                 false => all_commons.clone(),
             },
             forward: !is_head && !passed.contains(&p.name),

@@ -213,8 +213,9 @@ impl Frame {
     }
 }
 
-/// The number of bytes on the stack that a derivative, or a RECURSIVE subprogram, may use for arrays.
-const MOST_ON_STACK: u64 = 16 * 1024;
+/// The number of bytes on the stack that a derivative, or a RECURSIVE subprogram, may use for arrays. Little: a nest of
+/// derivatives is a long chain of calls, all of which are assumed to use this much.
+const MOST_ON_STACK: u64 = 4 * 1024;
 
 /// Returns the local arrays of a unit that would be static only because of their size, and others that together are
 /// too large for the stack.
