@@ -34,8 +34,13 @@ pub(super) struct LiveAfterCalls {
 /// computed overwrites nothing, so that nothing is recorded for it either. A loop `X = A*X` in a subprogram of
 /// which only the derivative is wanted leaves X as it is, without a tape.
 ///
-/// Derivatives that are differentiated again keep all their statements.
-pub(super) fn remove_unneeded_values(engine: &mut AdjointEngine, closure: &Program) {
+/// Derivatives that are differentiated again keep all their statements, and so do subprograms below the heads unless
+/// `below_heads` is set: their adjoints then have a forward sweep of their own, with another name.
+pub(super) fn remove_unneeded_values(
+    engine: &mut AdjointEngine,
+    closure: &Program,
+    below_heads: bool,
+) {
     if has_derivatives(closure) {
         return;
     }
@@ -76,7 +81,8 @@ pub(super) fn remove_unneeded_values(engine: &mut AdjointEngine, closure: &Progr
     let intents = Intents::of(&all);
     let about = (&engine.effects, &intents);
     remove_with(engine, &mut made, about, true, true);
-    for (p, m) in engine.parts.iter_mut().zip(made) {
+    let parts = engine.parts.iter_mut().zip(made);
+    for (p, m) in parts.filter(|(p, _)| below_heads || p.root && p.is_called_from_outside) {
         p.computes_less = assignments(&m.unit.body) < assignments(&p.body);
         p.body = m.unit.body;
         p.builder.unit.stmt_ids = m.unit.stmt_ids;

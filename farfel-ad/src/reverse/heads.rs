@@ -175,7 +175,8 @@ impl PreparedHeads {
         let mut engine = AdjointEngine::of(closure, made.units, goal)?;
         engine.most_growing = MOST_TAPE * GROWING;
         engine.state = state::of(closure, &names, &engine.commons, layout.real);
-        dead_code::remove_unneeded_values(&mut engine, closure);
+        // The adjoints below the heads have the names and arguments that Tapenade gives them.
+        dead_code::remove_unneeded_values(&mut engine, closure, false);
         Ok(PreparedHeads {
             engine,
             contexts,

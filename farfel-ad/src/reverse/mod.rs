@@ -271,7 +271,7 @@ impl AdjointEngine {
             let tangents = tangent::linear(&closure.program, request, &self_restoring, &mut found)?;
             let goal = AdjointGoal::of(request, &closure.program);
             let mut engine = AdjointEngine::of(&closure.program, tangents, goal)?;
-            dead_code::remove_unneeded_values(&mut engine, &closure.program);
+            dead_code::remove_unneeded_values(&mut engine, &closure.program, true);
             let mut known = engine.choose_joint(&closure.program, most_tape);
             while engine.declare(&closure.program, &known.swept) {
                 known = engine.choose_joint(&closure.program, most_tape);
