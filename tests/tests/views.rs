@@ -831,12 +831,11 @@ main.ff:3 MAIN: ADR, Y by X
 
   G_G1, adjoint of G
     A  argument  inout  varied: entry, exit  useful: entry, exit
+    needed by the reverse sweep as on exit: A
     main.ff
-       18  A = A*A  active, keeps A
+       18  A = A*A  active, left out
 
   tape of REAL: 6 values of 4 bytes
-
-  tape of REAL: 1 values of 4 bytes
 
 "#]]
     );
