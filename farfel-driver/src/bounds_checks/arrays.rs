@@ -510,3 +510,50 @@ pub(super) fn is_plain(unit: &Unit, e: &Expr) -> bool {
     });
     plain
 }
+
+/// Returns the number of an element, from 1, computed like addresses are by compilers.
+pub(super) fn number(subscripts: &[Expr], array: &Array, span: Span) -> Expr {
+    use farfel_lang::ir::BinOp::{Add, Mul, Sub};
+    let mut number = 1i128;
+    let mut sum: Option<Expr> = None;
+    for (k, s) in subscripts.iter().enumerate() {
+        let (lower, stride) = (&array.lowers[k], &array.strides[k]);
+        let constant = match &s.kind {
+            ExprKind::Int(n) => Some(i128::from(*n)),
+            _ => None,
+        };
+        if let (Some(s), Some(l), Some(stride)) = (constant, lower.value(), stride.value()) {
+            number = number.saturating_add((s - l).saturating_mul(stride));
+            continue;
+        }
+        if let (Some(s), Some(l)) = (constant, lower.value())
+            && s == l
+        {
+            continue;
+        }
+        let term = match (lower.value(), stride.value()) {
+            (Some(l), Some(1)) => {
+                number -= l;
+                long(s.clone())
+            }
+            (Some(0), _) => Expr::parens(long(s.clone()), span),
+            _ => Expr::parens(Expr::binary(Sub, long(s.clone()), lower.expr(span)), span),
+        };
+        let term = match stride.value() {
+            Some(1) => term,
+            _ => Expr::binary(Mul, stride.expr(span), term),
+        };
+        sum = Some(match sum {
+            Some(sum) => Expr::binary(Add, sum, term),
+            None => term,
+        });
+    }
+    let size = i64::try_from(number.abs()).unwrap_or(i64::MAX);
+    match sum {
+        None if number < 0 => Expr::minus(Expr::long(size, span), span),
+        None => Expr::long(size, span),
+        Some(sum) if number == 0 => sum,
+        Some(sum) if number < 0 => Expr::binary(Sub, sum, Expr::long(size, span)),
+        Some(sum) => Expr::binary(Add, sum, Expr::long(size, span)),
+    }
+}

@@ -5,7 +5,7 @@
 //! 1. Every subprogram gets, after its other arguments, an INTEGER*8 for each array argument: the number of
 //!    elements from the first one on. Calls pass on what remains of the arrays that they pass. In COMMON and
 //!    EQUIVALENCE this extends to the end of the storage.
-//! 2. Every subscript, section, substring and whole array is checked against these lengths, by its position
+//! 2. Every subscript, section (`sections`), substring and whole array is checked against these lengths, by its position
 //!    in storage and not by each bound: old programs run through a matrix with one subscript. What can be
 //!    proven is not checked: constants (`rewrite`), and what can be decided before a loop begins (`frames`,
 //!    `prove`); such a loop has two versions.
@@ -21,6 +21,7 @@
 //! reach it `unsafe`. The arguments of subprograms that C calls by name, or that are passed on as arguments,
 //! are left unchanged.
 
+mod actual_arguments;
 mod arrays;
 pub(crate) mod dummy_procedures;
 mod entry_points;
@@ -31,7 +32,9 @@ mod poly;
 pub(crate) mod program_variables;
 mod prove;
 mod rewrite;
+mod sections;
 mod shapes;
+mod statement_labels;
 
 use crate::calls::{callees, entries, for_each_call, for_each_passed, spread};
 use farfel_lang::Sources;
@@ -380,7 +383,7 @@ fn add_obstacles(inserter: &mut CheckInserter, body: &Block) {
     let mut jumps: HashMap<u32, usize> = HashMap::new();
     let mut copy = body.clone();
     walk_block_mut(&mut copy, &mut |s| {
-        rewrite::for_each_jump(s, &mut |label| *jumps.entry(*label).or_default() += 1);
+        statement_labels::for_each_jump(s, &mut |label| *jumps.entry(*label).or_default() += 1);
     });
     inserter.jumps = jumps;
     inserter.counted = dummy_procedures::counted(body);

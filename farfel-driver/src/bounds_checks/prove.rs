@@ -3,7 +3,8 @@
 use super::arrays::{Array, is_plain, long, variable};
 use super::frames::{Frame, Loop, WideLoop};
 use super::poly::Poly;
-use super::rewrite::{CheckInserter, for_each_defined, for_each_jump};
+use super::rewrite::CheckInserter;
+use super::statement_labels::{for_each_defined, for_each_jump};
 use farfel_lang::access::{self, Access};
 use farfel_lang::ir::{
     BinOp, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Type, UnOp, Unit,

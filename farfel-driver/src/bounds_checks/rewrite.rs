@@ -1,9 +1,12 @@
 //! Rewrites the statements of one unit with checks.
 
 use super::CheckPass;
-use super::arrays::{Array, ArrayContext, Arrays, Length, is_allocated_here, is_plain, long};
+use super::arrays::{
+    Array, ArrayContext, Arrays, Length, is_allocated_here, is_plain, long, number,
+};
 use super::frames::Frame;
 use super::poly::Poly;
+use super::statement_labels::{construct, for_each_defined, for_each_jump, last_label};
 use crate::support::{MOST_DIMENSIONS, Support, intrinsic, shortened};
 use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Stmt, StmtKind,
@@ -11,7 +14,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::{Constants, UnitStorage};
-use farfel_lang::types::{rank, type_of};
+use farfel_lang::types::rank;
 use farfel_lang::{Sources, Span};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -37,7 +40,7 @@ pub(super) struct CheckInserter<'a> {
     /// not in a condition that is evaluated again and again, nor if the statement calls procedures.
     pub before_holds: bool,
     /// Whether no expression of the current statement calls a procedure, which may be a CALL.
-    undisturbed: bool,
+    pub undisturbed: bool,
     /// Statements to be inserted after it.
     after: Block,
     /// Whether some checks are made at run time.
@@ -47,7 +50,7 @@ pub(super) struct CheckInserter<'a> {
     /// The largest label in use.
     pub last_label: u32,
     /// The names of constructs.
-    names: HashSet<Name>,
+    pub names: HashSet<Name>,
     /// The number of jumps to each label.
     pub jumps: HashMap<u32, usize>,
     /// The loop variables.
@@ -195,7 +198,7 @@ impl<'a> CheckInserter<'a> {
         self.arrays.total(&mut self.unit, sym, &context)
     }
 
-    fn context(&self) -> ArrayContext<'_> {
+    pub(super) fn context(&self) -> ArrayContext<'_> {
         ArrayContext {
             storage: &self.storage,
             given: &self.given,
@@ -488,6 +491,8 @@ impl<'a> CheckInserter<'a> {
         made.push(s);
     }
 
+    // Expressions.
+
     /// Returns a copy of a statement with new labels.
     fn relabelled(&mut self, mut s: Stmt) -> Option<Stmt> {
         let mut labels: HashMap<u32, u32> = HashMap::new();
@@ -526,8 +531,6 @@ impl<'a> CheckInserter<'a> {
         });
         Some(s)
     }
-
-    // Expressions.
 
     pub(super) fn expr(&mut self, e: &mut Expr, how: Use) {
         let span = e.span;
@@ -722,180 +725,6 @@ impl<'a> CheckInserter<'a> {
         }
     }
 
-    fn section(
-        &mut self,
-        sym: SymId,
-        subscripts: &mut [Expr],
-        array: &Array,
-        length: &Poly,
-        shown: &str,
-        span: Span,
-    ) {
-        let Some(bounds) = self.section_bounds(sym, subscripts, array, span) else {
-            return self.reason(format!("the section {shown} is not simple"));
-        };
-        let first: Vec<Expr> = bounds.iter().map(|b| b.lowest.clone()).collect();
-        let last: Vec<Expr> = bounds.iter().map(|b| b.highest.clone()).collect();
-        let count = self.section_count(&bounds, subscripts, true, span);
-        let what = self.what(shown, span);
-        let (e, f) = (number(&first, array, span), number(&last, array, span));
-        self.fails = true;
-        let check = |first: Expr| vec![long(first), e, f, length.expr(span), count, what];
-        // The sum is an array of its own, so that the statement cannot change subscripts that have been compared.
-        if let Some(vector) = subscripts
-            .iter_mut()
-            .find(|s| !matches!(s.kind, ExprKind::Range(..)) && rank(&self.unit, s) > 0)
-        {
-            let zero = self.call_support(Support::Section, check(Expr::long(0, span)), span);
-            let values = std::mem::replace(vector, Expr::int(0, span));
-            *vector = Expr::binary(BinOp::Add, Expr::parens(values, span), zero);
-            return;
-        }
-        for (s, bounds) in subscripts.iter_mut().zip(bounds) {
-            if let ExprKind::Range(from, ..) = &mut s.kind {
-                *from = Some(Box::new(self.call_support(
-                    Support::Section,
-                    check(bounds.from),
-                    span,
-                )));
-                return;
-            }
-        }
-    }
-
-    /// Whether a subscript selects several elements: it is a range or an array.
-    fn selects_several(&self, subscript: &Expr) -> bool {
-        matches!(subscript.kind, ExprKind::Range(..)) || rank(&self.unit, subscript) > 0
-    }
-
-    /// Returns the extreme values of a subscript that is an array, and their number as a range from 1.
-    fn vector_bounds(&mut self, subscript: &Expr, alone: bool, span: Span) -> Option<Bounds> {
-        // Products of larger numbers could overflow.
-        let small = matches!(
-            type_of(&self.unit, subscript),
-            Some(Type::Integer(1 | 2 | 4))
-        );
-        if !self.undisturbed || !(small || alone) {
-            return None;
-        }
-        let [lowest, highest, size] =
-            ["MINVAL", "MAXVAL", "SIZE"].map(|f| intrinsic(&mut self.unit, f));
-        let of = |f: SymId| long(Expr::call(f, vec![subscript.clone()], span));
-        Some(Bounds {
-            lowest: of(lowest?),
-            highest: of(highest?),
-            from: Expr::long(1, span),
-            to: of(size?),
-            step: None,
-        })
-    }
-
-    /// Returns the bounds of a section in each dimension.
-    fn section_bounds(
-        &mut self,
-        sym: SymId,
-        subscripts: &[Expr],
-        array: &Array,
-        span: Span,
-    ) -> Option<Vec<Bounds>> {
-        let mut bounds = Vec::new();
-        let ubound = match subscripts
-            .iter()
-            .any(|s| matches!(s.kind, ExprKind::Range(_, None, _)))
-        {
-            true => intrinsic(&mut self.unit, "UBOUND"),
-            false => None,
-        };
-        for (k, s) in subscripts.iter().enumerate() {
-            if !is_plain(&self.unit, s) {
-                return None;
-            }
-            let ExprKind::Range(from, to, step) = &s.kind else {
-                bounds.push(match rank(&self.unit, s) {
-                    0 => Bounds::one(s),
-                    _ => self.vector_bounds(s, subscripts.len() == 1, span)?,
-                });
-                continue;
-            };
-            let constants = Constants::of(&self.unit);
-            let step = step.as_ref().map(|s| (constants.integer(s), (**s).clone()));
-            let lower = || Some(array.lowers[k].expr(span));
-            // The variables in the array's bounds may have changed since the unit was entered.
-            let upper = || {
-                if let Some(allocated) = self.arrays.allocated.get(&sym) {
-                    return Some(Expr::var(*allocated.uppers.get(k)?, span));
-                }
-                let upper = self.unit.symbols[sym].dims[k].upper.as_ref()?;
-                match constants.integer(upper) {
-                    Some(n) => Some(Expr::long(n, span)),
-                    None if upper.kind == ExprKind::Star => None,
-                    None => {
-                        let dimension = Expr::int(k as i64 + 1, span);
-                        let args = vec![Expr::var(sym, span), dimension, Expr::int(8, span)];
-                        Some(Expr::call(ubound?, args, span))
-                    }
-                }
-            };
-            let given = |e: &Option<Box<Expr>>| e.as_ref().map(|e| (**e).clone());
-            // Correct for either direction.
-            let from = given(from).or_else(lower)?;
-            let to = given(to).or_else(upper)?;
-            bounds.push(match step {
-                None | Some((Some(1), _)) => Bounds::of(from, to),
-                // Compilers themselves reject the constant 0.
-                Some((Some(0), _)) => return None,
-                Some((_, step)) => self.stepped(from, to, step, span),
-            });
-        }
-        Some(bounds)
-    }
-
-    /// Returns the bounds of a section with a step. The last bound need not be reached.
-    fn stepped(&mut self, from: Expr, to: Expr, step: Expr, span: Span) -> Bounds {
-        let args = [&from, &to, &step].map(|e| long(e.clone())).to_vec();
-        Bounds {
-            lowest: self.call_support(Support::Lowest, args.clone(), span),
-            highest: self.call_support(Support::Highest, args, span),
-            from,
-            to,
-            step: Some(step),
-        }
-    }
-
-    /// Returns the number of elements in a section; with `any`, 1 if there are some and 0 if there are none, since
-    /// the number itself may be too large for an INTEGER*8.
-    fn section_count(
-        &mut self,
-        bounds: &[Bounds],
-        subscripts: &[Expr],
-        any: bool,
-        span: Span,
-    ) -> Expr {
-        let mut product: Option<Expr> = None;
-        for (b, s) in bounds.iter().zip(subscripts) {
-            if !self.selects_several(s) {
-                continue;
-            }
-            let mut args = vec![long(b.from.clone()), long(b.to.clone())];
-            args.extend(b.step.clone().map(long));
-            let support = match (any, &b.step) {
-                (true, None) => {
-                    args.push(Expr::long(1, span));
-                    Support::Any
-                }
-                (true, Some(_)) => Support::Any,
-                (false, Some(_)) => Support::Steps,
-                (false, None) => Support::Count,
-            };
-            let count = self.call_support(support, args, span);
-            product = Some(match product {
-                Some(p) => Expr::binary(BinOp::Mul, p, count),
-                None => count,
-            });
-        }
-        product.unwrap_or_else(|| Expr::long(1, span))
-    }
-
     fn substring(&mut self, e: &mut Expr, shown: &str) {
         if !self.checks {
             return;
@@ -1002,387 +831,6 @@ impl<'a> CheckInserter<'a> {
         let support = self.support(Support::Same);
         Stmt::call(support, vec![a, b, what], span)
     }
-
-    // Calls.
-
-    fn call(&mut self, callee: SymId, args: &mut Vec<Expr>, span: Span) {
-        let symbol = &self.unit.symbols[callee];
-        if symbol.storage_class == StorageClass::Dummy {
-            return self.call_given(callee, args, span);
-        }
-        let name = match symbol.storage_class {
-            StorageClass::Result => self.unit.name.clone(),
-            _ => symbol.name.clone(),
-        };
-        let Some(target) = self.pass.interfaces.get(&name) else {
-            if !super::is_harmless(symbol) {
-                self.reason(format!("{name} is called, whose text is not there"));
-            }
-            self.has_room_for(&name, args);
-            // An unknown procedure receives its arguments as they are, and may use all of them.
-            for a in args {
-                self.expr(a, Use::Value);
-            }
-            return;
-        };
-        if target.args.len() != args.len() {
-            self.reason(format!("{name} is called with another number of arguments"));
-            args.iter_mut().for_each(|a| self.expr(a, Use::Inside));
-            return;
-        }
-        // The caller must provide enough room for the result.
-        if let Some((ty, length)) = target.result {
-            let (here, expected) = super::result_of(&self.unit, callee);
-            let text = ty == Some(Type::Character);
-            if ty != here || (text && (length.is_none() || length != expected)) {
-                self.reason(format!(
-                    "the result of {name} is of another type or length here"
-                ));
-            }
-        }
-        let mut lengths = Vec::new();
-        for (a, dummy) in args.iter_mut().zip(&target.args) {
-            match dummy {
-                super::Dummy::Other => self.expr(a, Use::Inside),
-                super::Dummy::Scalar { size, any } => {
-                    let shown = print_expr(&self.unit, a);
-                    self.scalar(a, *size, *any, &name, &shown);
-                }
-                super::Dummy::Array { size, any } => {
-                    let length = self.length_of(a, *size, *any, &name, span);
-                    if target.measured {
-                        lengths.push(length);
-                    }
-                }
-            }
-        }
-        args.extend(lengths);
-    }
-
-    /// Checks what is passed to a scalar of `size` bytes.
-    fn scalar(&mut self, a: &mut Expr, size: Option<i64>, any: bool, callee: &str, shown: &str) {
-        // Old programs pass `'DGER '` for a CHARACTER*6. What lies behind the constant is arbitrary, so that blanks
-        // are as good.
-        if let ExprKind::Char(text) = &mut a.kind
-            && let Some(size) = size.and_then(|size| usize::try_from(size).ok())
-            && text.len() < size
-        {
-            text.push_str(&" ".repeat(size - text.len()));
-        }
-        let there = self.size_of(a);
-        let length = match there {
-            None if !any => self.length_now(a),
-            _ => None,
-        };
-        if let ExprKind::Var(s) = a.kind
-            && self.unit.symbols[s].is_array()
-        {
-            // Passes its first element.
-            self.first_element(s, a.span);
-        } else {
-            self.expr(a, Use::Value);
-        }
-        let enough = match (size, there) {
-            _ if any => true,
-            (Some(size), Some(there)) => size <= there,
-            (Some(size), None) => match length {
-                Some(length) if self.checks => {
-                    let shown = format!("LEN({shown})");
-                    let needed = Expr::long(size, a.span);
-                    let check = self.whole_check(needed, length, &shown, a.span);
-                    self.before.push(check);
-                    true
-                }
-                _ => false,
-            },
-            _ => false,
-        };
-        if !enough {
-            self.reason(format!("{callee} takes more than {shown} is"));
-        }
-    }
-
-    /// Returns the size of a scalar or an array element in bytes.
-    fn size_of(&self, e: &Expr) -> Option<i64> {
-        let real = self.pass.real;
-        let length = |e: &Option<Expr>| match e {
-            None => Some(1),
-            Some(e) => Constants::of(&self.unit).integer(e),
-        };
-        match &e.kind {
-            ExprKind::Var(s) | ExprKind::Element(s, _) if self.unit.symbols[*s].is_variable() => {
-                let symbol = &self.unit.symbols[*s];
-                super::bytes(symbol.ty?, real).or_else(|| length(&symbol.length))
-            }
-            ExprKind::Char(text) | ExprKind::Hollerith(text) => i64::try_from(text.len()).ok(),
-            ExprKind::Paren(e) => self.size_of(e),
-            _ => super::bytes(type_of(&self.unit, e)?, real),
-        }
-    }
-
-    /// Returns the length of a text that is passed on, as an INTEGER*8 that is evaluated before the statement.
-    fn length_now(&mut self, e: &Expr) -> Option<Expr> {
-        let span = e.span;
-        if type_of(&self.unit, e) != Some(Type::Character) || rank(&self.unit, e) > 0 {
-            return None;
-        }
-        let is_text = |s: SymId| self.unit.symbols[s].is_variable();
-        let whole = match &e.kind {
-            ExprKind::Var(s) | ExprKind::Element(s, _) if is_text(*s) => Expr::var(*s, span),
-            ExprKind::Substring(base, from, to) => {
-                let bounds = || [from, to].into_iter().flatten();
-                let base = base.base().filter(|s| is_text(*s))?;
-                let scalar = bounds().all(|b| self.is_scalar_arithmetic(b));
-                if !self.undisturbed || !scalar {
-                    return None;
-                }
-                let first = from
-                    .as_ref()
-                    .map_or(Expr::long(1, span), |e| long((**e).clone()));
-                let last = match to {
-                    Some(e) => long((**e).clone()),
-                    None => {
-                        let len = intrinsic(&mut self.unit, "LEN")?;
-                        long(Expr::call(len, vec![Expr::var(base, span)], span))
-                    }
-                };
-                return Some(self.call_support(Support::Count, vec![first, last], span));
-            }
-            _ => return None,
-        };
-        let len = intrinsic(&mut self.unit, "LEN")?;
-        Some(long(Expr::call(len, vec![whole], span)))
-    }
-
-    fn first_element(&mut self, s: SymId, span: Span) {
-        if !self.checks {
-            return;
-        }
-        match self.array(s).length {
-            Length::Known(length) => {
-                if length.value().is_none_or(|v| v < 1) {
-                    let shown = self.unit.symbols[s].name.to_string();
-                    let one = Expr::long(1, span);
-                    let check = self.whole_check(one, length.expr(span), &shown, span);
-                    self.before.push(check);
-                }
-            }
-            Length::Trusted => {}
-            Length::Unknown(why) => self.reason(why),
-        }
-    }
-
-    /// Returns the number of elements of `size` bytes from the start of an actual argument on.
-    fn length_of(
-        &mut self,
-        a: &mut Expr,
-        size: Option<i64>,
-        any: bool,
-        callee: &str,
-        span: Span,
-    ) -> Expr {
-        let there = self.size_of(a);
-        let shown = print_expr(&self.unit, a);
-        let count = self.count_of(a, &shown, false, span);
-        let Some(count) = count else {
-            return Expr::long(1 << 60, span);
-        };
-        match (there, size) {
-            (Some(a), Some(b)) if a == b || b == 0 => count,
-            (Some(a), Some(b)) => {
-                let bytes =
-                    Expr::binary(BinOp::Mul, Expr::parens(count, span), Expr::long(a, span));
-                Expr::binary(BinOp::Div, bytes, Expr::long(b, span))
-            }
-            _ if any => count,
-            _ => {
-                self.reason(format!(
-                    "the length of {shown} is not known, which {callee} gets"
-                ));
-                Expr::long(1 << 60, span)
-            }
-        }
-    }
-
-    /// Returns the number of elements of its own type from the start of an actual argument on; `None` if it
-    /// is unknown. `declared` limits the number to the declared size for an array that is not a dummy
-    /// argument.
-    pub(super) fn count_of(
-        &mut self,
-        a: &mut Expr,
-        shown: &str,
-        declared: bool,
-        span: Span,
-    ) -> Option<Expr> {
-        let scalar = rank(&self.unit, a) == 0;
-        match &mut a.kind {
-            ExprKind::Var(s) if self.unit.symbols[*s].is_variable() => {
-                let s = *s;
-                if !self.unit.symbols[s].is_array() {
-                    let rest = self.arrays.rest(&self.unit, s, 1, &self.context());
-                    return Some(Expr::long(i64::try_from(rest).unwrap_or(1), span));
-                }
-                match self.array(s).length {
-                    Length::Known(length) => Some(length.expr(span)),
-                    Length::Trusted => None,
-                    Length::Unknown(why) => {
-                        self.reason(why);
-                        None
-                    }
-                }
-            }
-            ExprKind::Element(s, subscripts) if self.unit.symbols[*s].is_array() => {
-                let s = *s;
-                subscripts.iter_mut().for_each(|x| self.expr(x, Use::Value));
-                let array = self.array(s);
-                let length = match &array.length {
-                    Length::Known(length) => length.clone(),
-                    Length::Trusted => return None,
-                    Length::Unknown(why) => {
-                        let why = why.clone();
-                        self.reason(why);
-                        return None;
-                    }
-                };
-                let length =
-                    match declared && self.unit.symbols[s].storage_class != StorageClass::Dummy {
-                        true => self.total(s).unwrap_or(length),
-                        false => length,
-                    };
-                if subscripts.len() != array.lowers.len() {
-                    self.reason(format!("{shown} has another number of subscripts"));
-                    return None;
-                }
-                if subscripts.iter().any(|s| self.selects_several(s)) {
-                    let Some(bounds) = self.section_bounds(s, subscripts, &array, span) else {
-                        self.reason(format!("the section {shown} is not simple"));
-                        return None;
-                    };
-                    let count = self.section_count(&bounds, subscripts, false, span);
-                    if self.checks {
-                        self.section(s, subscripts, &array, &length, shown, span);
-                    }
-                    return Some(count);
-                }
-                if !subscripts.iter().all(|s| is_plain(&self.unit, s)) {
-                    self.reason(format!("functions are called in the subscripts of {shown}"));
-                    return None;
-                }
-                let number = number(subscripts, &array, span);
-                if let (ExprKind::Kind(n, 8), Some(length)) = (&number.kind, length.value())
-                    && let ExprKind::Int(n) = n.kind
-                {
-                    let rest = if n < 1 {
-                        0
-                    } else {
-                        (length - i128::from(n) + 1).max(0)
-                    };
-                    return Some(Expr::long(i64::try_from(rest).unwrap_or(0), span));
-                }
-                let args = vec![number, length.expr(span)];
-                Some(self.call_support(Support::Rest, args, span))
-            }
-            ExprKind::Substring(..) => {
-                self.expr(a, Use::Value);
-                self.reason(format!("{shown} is passed for an array"));
-                None
-            }
-            ExprKind::Var(_) => {
-                self.reason(format!("{shown} is passed for an array"));
-                None
-            }
-            _ if scalar => {
-                self.expr(a, Use::Value);
-                Some(Expr::long(1, span))
-            }
-            ExprKind::Paren(e) if matches!(e.kind, ExprKind::Var(_)) => {
-                let base = e.base();
-                let total = base.and_then(|s| self.total(s));
-                self.expr(a, Use::Value);
-                total.map(|t| t.expr(span))
-            }
-            _ => {
-                self.expr(a, Use::Inside);
-                self.reason(format!("{shown} is passed for an array"));
-                None
-            }
-        }
-    }
-}
-
-/// The bounds of a section in one dimension.
-struct Bounds {
-    /// As written, or the default.
-    from: Expr,
-    to: Expr,
-    /// The step, unless it is 1.
-    step: Option<Expr>,
-    /// The extreme subscripts that actually occur.
-    lowest: Expr,
-    highest: Expr,
-}
-
-impl Bounds {
-    fn one(subscript: &Expr) -> Bounds {
-        Bounds::of(subscript.clone(), subscript.clone())
-    }
-
-    fn of(from: Expr, to: Expr) -> Bounds {
-        Bounds {
-            lowest: from.clone(),
-            highest: to.clone(),
-            from,
-            to,
-            step: None,
-        }
-    }
-}
-
-/// Returns the number of an element, from 1, computed like addresses are by compilers.
-fn number(subscripts: &[Expr], array: &Array, span: Span) -> Expr {
-    use farfel_lang::ir::BinOp::{Add, Mul, Sub};
-    let mut number = 1i128;
-    let mut sum: Option<Expr> = None;
-    for (k, s) in subscripts.iter().enumerate() {
-        let (lower, stride) = (&array.lowers[k], &array.strides[k]);
-        let constant = match &s.kind {
-            ExprKind::Int(n) => Some(i128::from(*n)),
-            _ => None,
-        };
-        if let (Some(s), Some(l), Some(stride)) = (constant, lower.value(), stride.value()) {
-            number = number.saturating_add((s - l).saturating_mul(stride));
-            continue;
-        }
-        if let (Some(s), Some(l)) = (constant, lower.value())
-            && s == l
-        {
-            continue;
-        }
-        let term = match (lower.value(), stride.value()) {
-            (Some(l), Some(1)) => {
-                number -= l;
-                long(s.clone())
-            }
-            (Some(0), _) => Expr::parens(long(s.clone()), span),
-            _ => Expr::parens(Expr::binary(Sub, long(s.clone()), lower.expr(span)), span),
-        };
-        let term = match stride.value() {
-            Some(1) => term,
-            _ => Expr::binary(Mul, stride.expr(span), term),
-        };
-        sum = Some(match sum {
-            Some(sum) => Expr::binary(Add, sum, term),
-            None => term,
-        });
-    }
-    let size = i64::try_from(number.abs()).unwrap_or(i64::MAX);
-    match sum {
-        None if number < 0 => Expr::minus(Expr::long(size, span), span),
-        None => Expr::long(size, span),
-        Some(sum) if number == 0 => sum,
-        Some(sum) if number < 0 => Expr::binary(Sub, sum, Expr::long(size, span)),
-        Some(sum) => Expr::binary(Add, sum, Expr::long(size, span)),
-    }
 }
 
 /// Formats the place of a statement for people.
@@ -1422,21 +870,6 @@ pub(crate) fn unlabel_loops(body: &mut Block) {
     });
 }
 
-/// Returns the largest label of a unit.
-fn last_label(unit: &Unit, body: &Block) -> u32 {
-    let mut last = 0;
-    let mut copy = body.clone();
-    for s in &mut copy {
-        for_each_defined(s, &mut |label| last = last.max(*label));
-    }
-    for spec in &unit.specs {
-        if let farfel_lang::ir::SpecKind::Format(label, _) = &spec.kind {
-            last = last.max(*label);
-        }
-    }
-    last
-}
-
 /// Whether a statement is a compiler directive for the following loop.
 fn is_loop_directive(s: &Stmt) -> bool {
     matches!(&s.kind, StmtKind::Comment(c) if c.starts_with("GCC$") || c.starts_with("DIR$"))
@@ -1448,78 +881,5 @@ fn is_parallel(s: &Stmt) -> bool {
         StmtKind::Comment(c) => c.starts_with("$OMP") || c.starts_with("$omp"),
         StmtKind::Do(d) => d.parallel().is_some(),
         _ => false,
-    }
-}
-
-/// Returns the name of a construct.
-fn construct(s: &mut Stmt) -> Option<&mut Name> {
-    match &mut s.kind {
-        StmtKind::Do(d) => d.name.as_mut(),
-        StmtKind::If(b) => b.name.as_mut(),
-        StmtKind::Where(w) => w.block.name.as_mut(),
-        StmtKind::Select(s) => s.name.as_mut(),
-        _ => None,
-    }
-}
-
-/// Calls `f` with every label that is defined by a statement or within it.
-pub(super) fn for_each_defined(s: &mut Stmt, f: &mut dyn FnMut(&mut u32)) {
-    s.walk_mut(&mut |s| {
-        s.label.iter_mut().for_each(&mut *f);
-        let mut block = |b: &mut IfBlock| {
-            b.end_label.iter_mut().for_each(&mut *f);
-            b.marks
-                .iter_mut()
-                .flat_map(|m| &mut m.label)
-                .for_each(&mut *f);
-        };
-        match &mut s.kind {
-            StmtKind::If(b) => block(b),
-            StmtKind::Where(w) => block(&mut w.block),
-            StmtKind::Select(select) => {
-                let marks = select.cases.iter_mut().map(|c| &mut c.mark);
-                for mark in marks.chain([&mut select.end]) {
-                    mark.label.iter_mut().for_each(&mut *f);
-                }
-            }
-            StmtKind::Do(d) => {
-                if let DoEnd::EndDo(Some(label)) = &mut d.end {
-                    f(label);
-                }
-            }
-            _ => {}
-        }
-    });
-}
-
-/// Calls `f` with every label to which the statement itself may jump.
-pub(super) fn for_each_jump(s: &mut Stmt, f: &mut dyn FnMut(&mut u32)) {
-    match &mut s.kind {
-        StmtKind::Goto(label) => f(label),
-        StmtKind::ArithmeticIf(_, labels) => labels.iter_mut().for_each(f),
-        StmtKind::ComputedGoto(labels, _) | StmtKind::AssignedGoto(_, labels) => {
-            labels.iter_mut().for_each(f);
-        }
-        StmtKind::AssignLabel(label, _) => f(label),
-        StmtKind::Call(_, args) => {
-            for a in args {
-                if let ExprKind::AltReturn(label) = &mut a.kind {
-                    f(label);
-                }
-            }
-        }
-        StmtKind::Io(io) => {
-            for c in &mut io.control {
-                if let ExprKind::Keyword(name, e) = &mut c.kind
-                    && matches!(name.as_str(), "END" | "ERR" | "EOR")
-                    && let ExprKind::Int(label) = &mut e.kind
-                    && let Ok(mut number) = u32::try_from(*label)
-                {
-                    f(&mut number);
-                    *label = number.into();
-                }
-            }
-        }
-        _ => {}
     }
 }
