@@ -24,7 +24,7 @@ use farfel_lang::ir::{
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant::integer;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -84,11 +84,13 @@ impl<'p> EntryValues<'p> {
             _ => {}
         });
         flow.enter_at(entry);
+        let uses: Vec<_> = flow.stmts.iter().map(|_| OnceCell::new()).collect();
         let mut walk = Walk {
             unit,
             flow: &flow,
             array,
             context,
+            uses: &uses,
             within: None,
             known: HashMap::new(),
         };
@@ -110,19 +112,21 @@ impl<'p> EntryValues<'p> {
             if outside || depth > DEEPEST_BRANCH || walk.known.len() > MOST {
                 break None;
             }
-            let key = (at, facts.clone());
-            if let Some(known) = walk.known.get(&key) {
-                break *known;
+            let next = &walk.flow.successors[at];
+            // Every loop has such a node.
+            if next.len() != 1 || next[0] <= at {
+                let key = (at, facts.clone());
+                if let Some(known) = walk.known.get(&key) {
+                    break *known;
+                }
+                // For loops that come back to here.
+                walk.known.insert(key.clone(), None);
+                passed.push(key);
             }
-            // For loops that come back to here.
-            walk.known.insert(key.clone(), None);
-            passed.push(key);
-            if let Some(stmt) = walk.flow.stmts.get(at)
-                && let Some(found) = self.first_use(walk.unit, stmt, walk.array, walk.context)
-            {
+            if let Some(found) = self.use_at(walk, at) {
                 break Some(found);
             }
-            match walk.flow.successors[at][..] {
+            match next[..] {
                 [] => break None,
                 [next] => at = next,
                 _ => break self.first_of_branches(walk, at, &facts, depth),
@@ -147,10 +151,9 @@ impl<'p> EntryValues<'p> {
             let (body, after): (Vec<usize>, Vec<usize>) = walk.flow.successors[at]
                 .iter()
                 .partition(|n| inside.contains(n));
-            let sets = inside.clone().any(|n| {
-                let found = self.first_use(walk.unit, walk.flow.stmts[n], walk.array, walk.context);
-                found == Some(FirstUse::Set)
-            });
+            let sets = inside
+                .clone()
+                .any(|n| self.use_at(walk, n) == Some(FirstUse::Set));
             let mut within = Walk {
                 within: Some(inside),
                 known: HashMap::new(),
@@ -216,6 +219,13 @@ impl<'p> EntryValues<'p> {
             };
         });
         stable
+    }
+
+    /// Returns what the statement at a node does first with elements of the array.
+    fn use_at(&self, walk: &Walk, node: usize) -> Option<FirstUse> {
+        let stmt = walk.flow.stmts.get(node)?;
+        let find = || self.first_use(walk.unit, stmt, walk.array, walk.context);
+        *walk.uses[node].get_or_init(find)
     }
 
     /// Returns what a statement itself does first with elements of an array: it reads some, or it may set some.
@@ -346,6 +356,8 @@ struct Walk<'w, 'f> {
     flow: &'w FlowGraph<'f>,
     array: SymId,
     context: &'w Context,
+    /// What the statements themselves do, as far as that was asked.
+    uses: &'w [OnceCell<Option<FirstUse>>],
     /// The nodes to look at, if not all.
     within: Option<Range<usize>>,
     /// What was found from a node on, given facts.
