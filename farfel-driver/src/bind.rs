@@ -19,6 +19,7 @@ mod closure_comments;
 mod closure_values;
 mod commons;
 mod entry_values;
+mod flows;
 mod full_assignment;
 mod generic;
 mod instance;

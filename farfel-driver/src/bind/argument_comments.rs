@@ -64,6 +64,30 @@ pub(super) struct Meaning {
     pub text: String,
 }
 
+/// The comments of a subprogram, and what single lines of them say about arguments.
+pub(super) struct Comments<'u> {
+    /// The lines: those before the unit, among its declarations, and before its first executable statement.
+    pub lines: Vec<&'u str>,
+    /// The names in `wa1, wa2, and wa3 are work arrays of length n.`
+    work_arrays: Vec<&'u str>,
+    /// A number and the array of which it is the length.
+    lengths: Vec<(&'u str, String)>,
+}
+
+impl<'u> Comments<'u> {
+    pub(super) fn of(unit: &'u Unit) -> Self {
+        Self::from_lines(comments(unit))
+    }
+
+    fn from_lines(lines: Vec<&'u str>) -> Self {
+        Comments {
+            work_arrays: lines.iter().flat_map(|l| work_arrays(l)).collect(),
+            lengths: lines.iter().filter_map(|l| length_of(l)).collect(),
+            lines,
+        }
+    }
+}
+
 /// Returns the comment lines of a unit: those before it, among its declarations, and before its first
 /// executable statement.
 pub(super) fn comments(unit: &Unit) -> Vec<&str> {
@@ -82,10 +106,10 @@ pub(super) fn comments(unit: &Unit) -> Vec<&str> {
 }
 
 /// Extracts the information about an argument from comments.
-pub(super) fn argument_comment(comments: &[&str], name: &str) -> ArgumentComment {
+pub(super) fn argument_comment(comments: &Comments, name: &str) -> ArgumentComment {
     let mut comment = ArgumentComment::default();
-    for (at, line) in comments.iter().enumerate() {
-        let rest = &comments[at + 1..];
+    for (at, line) in comments.lines.iter().enumerate() {
+        let rest = &comments.lines[at + 1..];
         if let Some((direction, named)) = parameter(line) {
             if !named.eq_ignore_ascii_case(name) {
                 continue;
@@ -127,10 +151,15 @@ pub(super) fn argument_comment(comments: &[&str], name: &str) -> ArgumentComment
         ]
         .iter()
         .any(|w| before_end.contains(w));
-    comment.workspace = start.starts_with("(workspace") || is_work_array(comments, name);
+    let is_it = |n: &str| n.eq_ignore_ascii_case(name);
+    comment.workspace =
+        start.starts_with("(workspace") || comments.work_arrays.iter().any(|n| is_it(n));
     comment.dimension = dimension(&head);
     comment.least = least(&head);
-    comment.length_of = length_of(comments, name);
+    let mut lengths = comments.lengths.iter();
+    comment.length_of = lengths
+        .find(|(n, _)| is_it(n))
+        .map(|(_, array)| array.clone());
     comment
 }
 
@@ -142,17 +171,22 @@ fn least(head: &str) -> Option<String> {
     Some(text.trim_end_matches(['.', ',']).to_owned())
 }
 
-/// Returns the array in `LRW -- Set it to the declared length of the RWORK array.`
-fn length_of(comments: &[&str], name: &str) -> Option<String> {
+/// Returns the number and the array in `LRW -- Set it to the declared length of the RWORK array.`
+fn length_of(line: &str) -> Option<(&str, String)> {
     const WORDS: &str = "declared length of ";
-    comments.iter().find_map(|line| {
-        let mut words = line.split_whitespace();
-        words.next().filter(|w| w.eq_ignore_ascii_case(name))?;
-        let at = line.to_ascii_lowercase().find(WORDS)?;
-        let mut words = line[at + WORDS.len()..].split_whitespace();
-        let array = words.find(|w| !["the", "array"].contains(&&*w.to_ascii_lowercase()))?;
-        Some(array.trim_matches(['.', '"', '\'']).to_owned())
-    })
+    let at = find_ignoring_case(line, WORDS)?;
+    let number = line.split_whitespace().next()?;
+    let mut words = line[at + WORDS.len()..].split_whitespace();
+    let array = words.find(|w| !["the", "array"].contains(&&*w.to_ascii_lowercase()))?;
+    Some((number, array.trim_matches(['.', '"', '\'']).to_owned()))
+}
+
+/// Finds a text in lower case in a line in either case.
+fn find_ignoring_case(line: &str, text: &str) -> Option<usize> {
+    let windows = line.as_bytes().windows(text.len());
+    let mut found = windows.enumerate();
+    let (at, _) = found.find(|(_, w)| w.eq_ignore_ascii_case(text.as_bytes()))?;
+    Some(at)
 }
 
 fn indent(line: &str) -> usize {
@@ -182,25 +216,23 @@ fn about<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     }
 }
 
-/// Checks whether comments call an argument a work array: `wa1, wa2, and wa3 are work arrays of length n.` or
+/// Returns the arguments that a line calls work arrays: `wa1, wa2, and wa3 are work arrays of length n.` or
 /// `iwa is an integer work array`.
-fn is_work_array(comments: &[&str], name: &str) -> bool {
-    comments.iter().any(|line| {
-        let line = line.trim().to_ascii_lowercase();
-        let Some((head, _)) = line.split_once(" work array") else {
-            return false;
-        };
-        let words: Vec<&str> = head.split_whitespace().collect();
-        let verb = words.iter().position(|w| matches!(*w, "is" | "are"));
-        let Some((names, kind)) = verb.map(|v| words.split_at(v)) else {
-            return false;
-        };
-        // At most a verb, an article and a type of one or two words precede `work array`.
-        kind.len() <= 4
-            && names
-                .iter()
-                .any(|n| n.trim_end_matches(',').eq_ignore_ascii_case(name))
-    })
+fn work_arrays(line: &str) -> Vec<&str> {
+    let Some(end) = find_ignoring_case(line, " work array") else {
+        return Vec::new();
+    };
+    let words: Vec<&str> = line[..end].split_whitespace().collect();
+    let is_verb = |w: &&str| w.eq_ignore_ascii_case("is") || w.eq_ignore_ascii_case("are");
+    let Some(verb) = words.iter().position(is_verb) else {
+        return Vec::new();
+    };
+    let (names, kind) = words.split_at(verb);
+    // At most a verb, an article and a type of one or two words precede `work array`.
+    if kind.len() > 4 {
+        return Vec::new();
+    }
+    names.iter().map(|n| n.trim_end_matches(',')).collect()
 }
 
 /// Returns the bounds in `array, dimension (LDA,N)`: the text in the parentheses.
@@ -290,7 +322,7 @@ mod tests {
             ">                singular.",
             "> \\endverbatim",
         ];
-        let new: Vec<&str> = new.iter().map(|l| &l[1..]).collect();
+        let new = Comments::from_lines(new.iter().map(|l| &l[1..]).collect());
         let ipiv = argument_comment(&new, "IPIV");
         assert!(ipiv.output && !ipiv.workspace);
         assert_eq!(ipiv.dimension.as_deref(), Some("N"));
@@ -311,14 +343,14 @@ mod tests {
             ]
         );
 
-        let old = [
+        let old = Comments::from_lines(vec![
             "  IPIV    (output) INTEGER array, dimension (N)",
             "          The pivot indices.",
             "",
             "  WORK    (workspace/output) REAL array, dimension (LWORK)",
             "          On exit, the best size.",
             "  N       (input) INTEGER",
-        ];
+        ]);
         assert!(argument_comment(&old, "IPIV").output && argument_comment(&old, "WORK").workspace);
         assert_eq!(argument_comment(&old, "IPIV").lines.len(), 2);
         assert_eq!(
@@ -332,7 +364,7 @@ mod tests {
 
     #[test]
     fn minpack() {
-        let text = [
+        let text = Comments::from_lines(vec![
             "       x is an array of length n. on output x",
             "         contains the final estimate of the solution vector.",
             "",
@@ -355,7 +387,7 @@ mod tests {
             "       wa1, wa2, and wa3 are work arrays of length n.",
             "       iwa is an integer work array of length n.",
             "       ws is what is left of a work array.",
-        ];
+        ]);
         assert!(!argument_comment(&text, "X").output && argument_comment(&text, "FVEC").output);
         assert!(
             argument_comment(&text, "WA2").workspace && argument_comment(&text, "IWA").workspace

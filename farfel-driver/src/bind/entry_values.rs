@@ -15,6 +15,7 @@
 //!
 //! What procedures without source do with the array is not known, and does not count.
 
+use super::flows::Flows;
 use super::full_assignment::{answer, mentions, touches};
 use farfel_lang::effects::Assigned;
 use farfel_lang::flow::FlowGraph;
@@ -32,6 +33,7 @@ use std::ops::Range;
 pub(super) struct EntryValues<'p> {
     program: &'p Program,
     assigned: &'p Assigned,
+    flows: &'p Flows<'p>,
     /// The answers, by unit and position.
     needed: RefCell<HashMap<(Name, usize), bool>>,
 }
@@ -59,10 +61,11 @@ const MOST: usize = 20_000;
 const DEEPEST_BRANCH: u32 = 300;
 
 impl<'p> EntryValues<'p> {
-    pub(super) fn new(program: &'p Program, assigned: &'p Assigned) -> Self {
+    pub(super) fn new(program: &'p Program, assigned: &'p Assigned, flows: &'p Flows<'p>) -> Self {
         EntryValues {
             program,
             assigned,
+            flows,
             needed: RefCell::default(),
         }
     }
@@ -77,13 +80,7 @@ impl<'p> EntryValues<'p> {
 
     /// The same for a call with some constants.
     fn are_read_with(&self, unit: &Unit, array: SymId, context: &Context) -> bool {
-        let mut flow = FlowGraph::of(unit);
-        let mut entry = None;
-        walk_block(&unit.body, &mut |s| match &s.kind {
-            StmtKind::Entry(e) if unit.symbols[e.name].name == unit.name => entry = Some(e.name),
-            _ => {}
-        });
-        flow.enter_at(entry);
+        let flow = self.flows.of(unit);
         let uses: Vec<_> = flow.stmts.iter().map(|_| OnceCell::new()).collect();
         let mut walk = Walk {
             unit,

@@ -1,6 +1,7 @@
 //! Finds arrays whose elements need no values when a subprogram is called: results, of which it sets every
 //! element, and work arrays.
 
+use super::flows::Flows;
 use farfel_lang::effects::Assigned;
 use farfel_lang::flow::FlowGraph;
 use farfel_lang::ir::{
@@ -11,11 +12,13 @@ use farfel_lang::print::print_expr;
 use farfel_lang::storage::constant::integer;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Which array arguments of a program's units are fully assigned, as far as that was asked.
 pub(super) struct FullAssignments<'p> {
     program: &'p Program,
     assigned: &'p Assigned,
+    flows: &'p Flows<'p>,
     /// The answers, by unit and position.
     known: RefCell<HashMap<(Name, usize), bool>>,
     /// The same for the question whether no value on entry is used.
@@ -23,10 +26,11 @@ pub(super) struct FullAssignments<'p> {
 }
 
 impl<'p> FullAssignments<'p> {
-    pub(super) fn new(program: &'p Program, assigned: &'p Assigned) -> Self {
+    pub(super) fn new(program: &'p Program, assigned: &'p Assigned, flows: &'p Flows<'p>) -> Self {
         FullAssignments {
             program,
             assigned,
+            flows,
             known: RefCell::default(),
             unneeded: RefCell::default(),
         }
@@ -112,14 +116,12 @@ impl<'p> FullAssignments<'p> {
     }
 
     /// Returns the control flow of a unit, unless there are uses of the array that it does not show.
-    fn flow<'u>(&self, unit: &'u Unit, array: SymId) -> Option<FlowGraph<'u>> {
-        let mut blocks = false;
-        let mut entry = None;
-        walk_block(&unit.body, &mut |s| match &s.kind {
-            StmtKind::Ad(_) => blocks = true,
-            StmtKind::Entry(e) if unit.symbols[e.name].name == unit.name => entry = Some(e.name),
-            _ => {}
-        });
+    fn flow<'u>(&self, unit: &'u Unit, array: SymId) -> Option<Rc<FlowGraph<'u>>>
+    where
+        'p: 'u,
+    {
+        let flow = self.flows.of(unit);
+        let blocks = flow.stmts.iter().any(|s| matches!(s.kind, StmtKind::Ad(_)));
         // A statement function reads the array wherever it is referenced.
         let hidden = unit.symbols.iter().any(|(_, s)| match &s.class {
             Class::StatementFunction(_, value) => mentions(value, array),
@@ -128,8 +130,6 @@ impl<'p> FullAssignments<'p> {
         if blocks || hidden || !unit.nested.is_empty() || !self.has_firm_bounds(unit, array) {
             return None;
         }
-        let mut flow = FlowGraph::of(unit);
-        flow.enter_at(entry);
         Some(flow)
     }
 

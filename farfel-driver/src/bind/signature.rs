@@ -24,9 +24,10 @@
 //! ([`entry_values`](super::entry_values)). Anything that cannot be established remains an argument. A derivative that the settings request (`derive`) treats
 //! the arguments as its original subprogram does.
 
-use super::argument_comments::{ArgumentComment, Meaning, argument_comment, comments, meanings};
+use super::argument_comments::{ArgumentComment, Comments, Meaning, argument_comment, meanings};
 use super::argument_lists::{self, ArgumentList, Conditions};
 use super::entry_values::EntryValues;
+use super::flows::Flows;
 use super::full_assignment::{FullAssignments, is_divided};
 use super::procedures;
 use super::value::{Language, value};
@@ -227,8 +228,9 @@ pub(crate) fn signatures(
         }
     }
     let intents = Intents::of(program);
-    let full_assignments = FullAssignments::new(program, assigned);
-    let entry_values = EntryValues::new(program, assigned);
+    let flows = Flows::new(program);
+    let full_assignments = FullAssignments::new(program, assigned, &flows);
+    let entry_values = EntryValues::new(program, assigned, &flows);
     let mut all = SignatureMap::new();
     for name in &exports.names {
         let Some(unit) = entered(program, name) else {
@@ -326,15 +328,14 @@ enum RequestedRole {
 }
 
 /// The state while the signature of a subprogram is determined.
-struct SignatureBuilder<'u> {
+struct SignatureBuilder<'u, 'p> {
     unit: &'u Unit,
     table: &'u SignatureSettings,
     assigned: &'u Assigned,
     intents: &'u [VariableUse],
-    full_assignments: &'u FullAssignments<'u>,
-    entry_values: &'u EntryValues<'u>,
-    /// The comment lines of the subprogram.
-    comments: Vec<&'u str>,
+    full_assignments: &'u FullAssignments<'p>,
+    entry_values: &'u EntryValues<'p>,
+    comments: Comments<'u>,
     /// Information from comments, by position.
     argument_comments: Vec<ArgumentComment>,
     /// Requests in the settings, by position.
@@ -348,16 +349,16 @@ struct SignatureBuilder<'u> {
     views: HashMap<usize, View>,
 }
 
-impl<'u> SignatureBuilder<'u> {
+impl<'u, 'p> SignatureBuilder<'u, 'p> {
     fn new(
         unit: &'u Unit,
         table: &'u SignatureSettings,
         assigned: &'u Assigned,
         intents: &'u Intents,
-        full_assignments: &'u FullAssignments<'u>,
-        entry_values: &'u EntryValues<'u>,
+        full_assignments: &'u FullAssignments<'p>,
+        entry_values: &'u EntryValues<'p>,
     ) -> Self {
-        let comments = comments(unit);
+        let comments = Comments::of(unit);
         let named = |a: &farfel_lang::ir::Arg| a.sym().map(|s| &unit.symbols[s].name);
         let names: Vec<&str> = unit
             .args
@@ -365,7 +366,7 @@ impl<'u> SignatureBuilder<'u> {
             .filter_map(named)
             .map(Name::as_str)
             .collect();
-        let list = ArgumentList::of(&comments, &names);
+        let list = ArgumentList::of(&comments.lines, &names);
         let comments_of_arguments: Vec<ArgumentComment> = unit
             .args
             .iter()
@@ -738,7 +739,7 @@ impl<'u> SignatureBuilder<'u> {
             return (Some(vec![("!=", 0)]), known);
         }
         let inout = self.is_read(position);
-        match argument_lists::status(name, lines, &self.comments, known.clone(), inout) {
+        match argument_lists::status(name, lines, &self.comments.lines, known.clone(), inout) {
             Some((wrong, meanings)) => (Some(wrong), meanings),
             None => (None, known),
         }

@@ -14,8 +14,9 @@ fn roles(source: &str, settings: &str) -> Result<String, Vec<String>> {
     let assigned = Assigned::with(&program, DummyAssumptions::Closures);
     let intents = Intents::of(&program);
     let table: SignatureSettings = toml::from_str(settings).unwrap();
-    let full_assignments = FullAssignments::new(&program, &assigned);
-    let entry_values = EntryValues::new(&program, &assigned);
+    let flows = Flows::new(&program);
+    let full_assignments = FullAssignments::new(&program, &assigned, &flows);
+    let entry_values = EntryValues::new(&program, &assigned, &flows);
     let mut builder = SignatureBuilder::new(
         &program.units[0],
         &table,
