@@ -4,8 +4,9 @@
 //! A reverse sweep adds to an adjoint wherever its variable was read, one statement at a time. Joined, such
 //! statements load and store an element once, are shorter, and add the same terms in the same order. The
 //! earlier assignment moves to the later one, if nothing between them reads or assigns the element, or assigns
-//! what the moved value is computed from. An assignment of another value is joined as well: `X_B = 0.0` and
-//! `X_B = X_B + A` become `X_B = A`.
+//! what the moved value is computed from; otherwise the later one moves to the earlier one, under the same
+//! conditions. An assignment of another value is joined as well: `X_B = 0.0` and `X_B = X_B + A` become
+//! `X_B = A`.
 //!
 //! Statements are only joined where the text becomes shorter: long ones would need more lines.
 
@@ -36,6 +37,12 @@ pub(crate) fn join_increments(unit: &mut Unit, derivatives: &HashSet<SymId>) {
     };
     pass.block(&mut body, 0);
     unit.body = body;
+}
+
+/// Which of two assignments moves to the place of the other.
+enum Moves {
+    Earlier,
+    Later,
 }
 
 struct Pass<'a> {
@@ -72,18 +79,28 @@ impl Pass<'_> {
     fn stretch(&self, stmts: &mut [Stmt], indent: usize) -> HashSet<usize> {
         let mut removed = HashSet::new();
         for later in 1..stmts.len() {
-            if let Some(earlier) = self.earlier(stmts, &removed, later)
+            if let Some((earlier, moves)) = self.earlier(stmts, &removed, later)
                 && let Some(joined) = self.joined(&stmts[earlier], &stmts[later], indent)
             {
-                stmts[later].kind = joined;
-                removed.insert(earlier);
+                let (place, gone) = match moves {
+                    Moves::Earlier => (later, earlier),
+                    Moves::Later => (earlier, later),
+                };
+                stmts[place].kind = joined;
+                removed.insert(gone);
             }
         }
         removed
     }
 
-    /// The assignment that can move to a later one of the same variable or element.
-    fn earlier(&self, stmts: &[Stmt], removed: &HashSet<usize>, later: usize) -> Option<usize> {
+    /// The assignment that can be joined with a later one of the same variable or element, and which of the two
+    /// moves.
+    fn earlier(
+        &self,
+        stmts: &[Stmt],
+        removed: &HashSet<usize>,
+        later: usize,
+    ) -> Option<(usize, Moves)> {
         let (target, value) = assignment(&stmts[later])?;
         let base = target.base()?;
         if !self.derivatives.contains(&base)
@@ -112,8 +129,12 @@ impl Pass<'_> {
             }
             if same(other, target) {
                 let free = |e: &Expr| between.iter().all(|b| !self.may_share(b, e));
-                return (stmts[earlier].label.is_none() && all_places(moved, &free))
-                    .then_some(earlier);
+                if stmts[earlier].label.is_none() && all_places(moved, &free) {
+                    return Some((earlier, Moves::Earlier));
+                }
+                // What it adds does not read the element, as was checked above.
+                let moves = stmts[later].label.is_none() && all_places(value, &free);
+                return moves.then_some((earlier, Moves::Later));
             }
             // Does it touch the element, or change where it is?
             let apart = |e: &Expr| !self.may_share(e, target);
