@@ -28,6 +28,7 @@
 //! | simplify | removal of values that no derivative needs | `reverse/dead_code.rs` |
 //! | analyse | what calls read and assign, what has to be recorded, the sizes of tapes | `reverse/effects.rs`, `reverse/tbr.rs`, `reverse/tape_size.rs` |
 //! | generate | forward and reverse sweeps | `reverse/sweep.rs` |
+//! | | zeros of local adjoints, where they are used | `reverse/placed_zeros.rs` |
 //! | | calls that pass one adjoint twice | `reverse/aliased_arguments.rs` |
 //! | simplify | adjoints that are known to be zero | `reverse/known_zeros.rs` |
 //! | | removal of dead code from forward sweeps | `reverse/dead_code.rs` |
@@ -60,7 +61,7 @@ use crate::simplify::increments::join_increments;
 use crate::simplify::loops::rewrite_inner_loops;
 use crate::simplify::one_direction::in_one_direction;
 use crate::simplify::preaccumulate::preaccumulate;
-use crate::simplify::reciprocals::use_reciprocals;
+use crate::simplify::reciprocals::{share_reciprocals, use_reciprocals};
 use crate::simplify::shorter::shorten;
 use crate::simplify::signs::turn_differences;
 use crate::verify;
@@ -284,6 +285,10 @@ const OF_TANGENTS: &[Simplification] = &[
 
 /// The passes that simplify all derivatives that will be executed.
 const OF_ALL: &[Simplification] = &[
+    Simplification {
+        name: "shared reciprocals",
+        run: |d| share_reciprocals(d.unit, &d.all()),
+    },
     Simplification {
         name: "loops",
         run: |d| rewrite_inner_loops(d.unit, &d.all()),

@@ -4,7 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`preaccumulate`] | tangents of straight-line stretches become sums with affine coefficients |
-//! | `reciprocals` | divisions in tangents become multiplications by reciprocals |
+//! | `reciprocals` | divisions in tangents become multiplications by reciprocals, and those of adjoints that share one |
 //! | `one_direction` | stretches whose tangents are all multiples of one |
 //! | `signs` | operands of differences are swapped instead of changing signs |
 //! | [`loops`] | inner loops get forms that compilers turn into fast code |
