@@ -3,6 +3,7 @@
 use super::effects::Effects;
 use super::generated::{GeneratedUnit, SweepResults};
 use super::growing::{self, Growers};
+use super::placed_zeros::place_zeros;
 use super::sweep_data::{Sweeps, UnitFacts};
 use super::tape::{TapeKind, Tapes};
 use super::tape_size::{self, SweptUnit};
@@ -359,12 +360,9 @@ impl AdjointEngine {
             body.extend(p.zero.iter().cloned());
             body.extend(self.zero_commons(&mut builder, p));
         }
-        body.extend(self.zeros(
-            &builder,
-            &made.backward,
-            Some(p).filter(|p| !p.is_last_call),
-        ));
-        body.extend(made.backward);
+        let head = Some(p).filter(|p| !p.is_last_call);
+        let zeros = self.zeros(&builder, &made.backward, head);
+        body.extend(place_zeros(&builder.unit, zeros, made.backward));
         builder.unit.name = p.backward_name.clone();
         builder.unit.body = body;
         builder.unit.comments = vec![title("Adjoint", &builder.unit.comments)];
@@ -430,10 +428,9 @@ impl AdjointEngine {
 
     fn backward(&self, p: &Part, mut builder: UnitBuilder, tapes: &Tapes, backward: Block) -> Unit {
         tapes.add_arguments(&mut builder);
-        let mut body = self.zeros(&builder, &backward, None);
-        body.extend(backward);
+        let zeros = self.zeros(&builder, &backward, None);
         builder.unit.name = p.backward_name.clone();
-        builder.unit.body = body;
+        builder.unit.body = place_zeros(&builder.unit, zeros, backward);
         builder.unit.comments =
             match p.derivative_args.contains(&true) || !p.builder.derivatives.is_empty() {
                 true => vec![title("Adjoint", &builder.unit.comments)],
