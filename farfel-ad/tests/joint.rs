@@ -193,8 +193,8 @@ fn joint_calls_keep_nothing_that_they_set_before_they_read_it() {
     let model = joint.split("SUBROUTINE ALL_G1(").nth(1).unwrap();
     let model = model.split("\n      END\n").next().unwrap();
     let kept: Vec<&str> = (model.lines())
-        .filter_map(|l| l.trim().split_once(") = "))
-        .filter(|(tape, _)| tape.starts_with("TAPE_"))
+        .filter_map(|l| l.trim().split_once(" = "))
+        .filter(|(to, _)| to.starts_with("TAPE_") || to.starts_with("OLD_"))
         .map(|(_, value)| value)
         .collect();
     // Once for what is before the call, and once for the call itself.

@@ -93,15 +93,9 @@ impl Sweeper<'_> {
         ));
         let mut backward = Vec::new();
         if let Some(v) = branch {
-            let to = Expr::var(v, span);
-            let push = self
-                .tapes
-                .push(&mut self.builder, TapeKind::Integer(4), to.clone(), span);
+            let (push, pop) = self.save_number(v, span);
             forward.extend(push);
-            backward.extend(
-                self.tapes
-                    .pop(&mut self.builder, TapeKind::Integer(4), to, span),
-            );
+            backward.extend(pop);
         }
         backward.extend(choice(backward_arms, otherwise.1, span));
         backward.extend(restore);
@@ -154,15 +148,30 @@ impl Sweeper<'_> {
         stable
     }
 
+    /// The variable that holds the number of the arm, one of its own where the statement happens once.
     fn branch(&mut self) -> SymId {
         match self.branch {
-            Some(b) => b,
-            None => {
+            Some(b) if !self.happens_once() => b,
+            _ => {
                 let b = self.builder.variable("BRANCH", Type::INTEGER);
-                self.branch = Some(b);
+                if !self.happens_once() {
+                    self.branch = Some(b);
+                }
                 b
             }
         }
+    }
+
+    /// Returns the statements that save the number of the arm, or of iterations, and those that restore it.
+    pub(super) fn save_number(&mut self, number: SymId, span: Span) -> (Block, Block) {
+        if self.happens_once() {
+            return Default::default();
+        }
+        let n = || Expr::var(number, span);
+        let kind = TapeKind::Integer(4);
+        let push = self.tapes.push(&mut self.builder, kind, n(), span);
+        let pop = self.tapes.pop(&mut self.builder, kind, n(), span);
+        (push, pop)
     }
 
     pub(super) fn select(&mut self, b: &Select, span: Span, needs: &mut Needs) -> Sweeps {
@@ -248,14 +257,8 @@ impl Sweeper<'_> {
             });
         }
         forward.push(Stmt::select(select, span));
-        let to = Expr::var(branch, span);
-        let push = self
-            .tapes
-            .push(&mut self.builder, TapeKind::Integer(4), to.clone(), span);
+        let (push, mut backward) = self.save_number(branch, span);
         forward.extend(push);
-        let mut backward = self
-            .tapes
-            .pop(&mut self.builder, TapeKind::Integer(4), to, span);
         backward.extend(choice(arms, Vec::new(), span));
         backward.extend(restore);
         Sweeps { forward, backward }

@@ -38,8 +38,8 @@ use crate::legal::fixed_tapes::full_tape;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, sum};
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Program, Stmt, StmtKind,
-    StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
+    Allocation, Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Program, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name, walk_block,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -291,7 +291,14 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     let wanted = builder.call("MAX", vec![var(need), wanted], span);
     let full = binary(BinOp::Gt, var(need), most_of_all.clone());
     let failed = binary(BinOp::Ne, var(status), Expr::int(0, span));
-    let text = "Farfel: no memory for the tape of an ADR block";
+    let succeeded = binary(BinOp::Eq, var(status), Expr::int(0, span));
+    let free = Allocation {
+        free: true,
+        objects: vec![var(tape)],
+        control: Vec::new(),
+    };
+    let free = Stmt::allocation(free, span);
+    let text = "Farfel: no memory for the tape";
     let stop = Stmt::stop(Expr::text(text, span), span);
     let quoted = Grow {
         tape,
@@ -304,6 +311,7 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
         size: builder.call("MIN", vec![wanted, most_of_all], span),
         full: vec![Stmt::logical_if(full, full_tape(span), span)],
         failed: vec![Stmt::logical_if(failed, stop, span)],
+        free: vec![Stmt::logical_if(succeeded, free, span)],
     };
     builder.unit.body = quoted.block(&builder.unit.symbols, span);
     builder.unit.comments =
@@ -315,7 +323,7 @@ farfel_lang::quote! {
     /// See [`grower`].
     struct Grow {
         tape: SymId, top: SymId, most: SymId, kept: SymId, times: SymId, larger: SymId, status: SymId,
-        size: Expr, full: Block, failed: Block,
+        size: Expr, full: Block, failed: Block, free: Block,
     }
     "
     call full
@@ -330,9 +338,7 @@ farfel_lang::quote! {
       allocate (tape(8*larger), stat = status)
       times = times/2
     end do
-    if (status == 0) then
-      deallocate (tape)
-    end if
+    call free
     allocate (tape(larger), stat = status)
     call failed
     tape(1:top) = kept(1:top)

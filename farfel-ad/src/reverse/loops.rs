@@ -201,13 +201,8 @@ impl Sweeper<'_> {
             body: made.forward,
         };
         forward.extend(quoted.block(&self.builder.unit.symbols, span));
-        forward.extend(
-            self.tapes
-                .push(&mut self.builder, TapeKind::Integer(4), n(), span),
-        );
-        let mut backward = self
-            .tapes
-            .pop(&mut self.builder, TapeKind::Integer(4), n(), span);
+        let (push, mut backward) = self.save_number(number, span);
+        forward.extend(push);
         let one = Expr::int(1, span);
         backward.extend(count(counter, one, n(), None, made.backward, span));
         backward.extend(restore);

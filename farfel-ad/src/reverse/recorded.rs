@@ -1,6 +1,7 @@
 //! What adjoints record and what they omit, for reports.
 
 use super::AdjointEngine;
+use super::unit_builder::UnitBuilder;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{
@@ -37,7 +38,7 @@ pub(crate) fn recorded(
     for (i, p) in engine.parts.iter().enumerate() {
         let (sweeper, made, _) = engine.sweep(&facts, i);
         let mut kept = Vec::new();
-        pushes(&sweeper.builder.unit, &made.forward, &mut kept);
+        pushes(&sweeper.builder, &made.forward, &mut kept);
         let named = |slots: &crate::locations::Set| {
             let locs: Vec<usize> = slots.ones().filter_map(|s| p.space.slot(s)).collect();
             let symbols = p.builder.unit.symbols.iter();
@@ -64,11 +65,13 @@ pub(crate) fn recorded(
     Ok(found)
 }
 
-/// Finds what is put on tapes: `TAPE(TOP) = value`.
-fn pushes(unit: &Unit, block: &Block, found: &mut Vec<(Span, Name)>) {
+/// Finds what is put on tapes, `TAPE(TOP) = value`, or kept in variables.
+fn pushes(builder: &UnitBuilder, block: &Block, found: &mut Vec<(Span, Name)>) {
+    let unit = &builder.unit;
+    let keeps = |t: SymId| unit.symbols[t].tape || builder.kept.contains(&t);
     walk_block(block, &mut |s| {
         if let StmtKind::Assign(to, value) = &s.kind
-            && to.base().is_some_and(|t| unit.symbols[t].tape)
+            && to.base().is_some_and(keeps)
         {
             let name = match &value.kind {
                 ExprKind::Var(v) | ExprKind::Element(v, _) => unit.symbols[*v].name.clone(),

@@ -7,7 +7,7 @@ use crate::affine::Affine;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::count;
-use farfel_lang::ir::{Block, Expr, ExprKind, SymId, Symbol, Type};
+use farfel_lang::ir::{Block, Expr, ExprKind, Stmt, SymId, Symbol, Type};
 use farfel_lang::storage::constant::Constants;
 
 /// Returns the statements that save a variable and those that restore it; for an array, only a section, if
@@ -92,6 +92,23 @@ pub(super) fn save(
             .collect();
     }
     Ok((push, pop))
+}
+
+/// Returns the statements that save a number or logical value in a variable of its own, and those that restore
+/// it; `None` for an array or a text.
+pub(super) fn save_once(builder: &mut UnitBuilder, e: &Expr, span: Span) -> Option<(Block, Block)> {
+    let symbol = &builder.unit.symbols[e.base()?];
+    let (ty, wanted) = (symbol.ty?, format!("OLD_{}", symbol.name));
+    let whole = matches!(e.kind, ExprKind::Var(_)) && symbol.is_array();
+    let text = ty == Type::Character || symbol.length.is_some();
+    if whole || text || farfel_lang::types::rank(&builder.unit, e) > 0 {
+        return None;
+    }
+    let old = builder.variable(&wanted, ty);
+    builder.kept.insert(old);
+    let old = Expr::var(old, span);
+    let keep = Stmt::assign(old.clone(), e.clone(), span);
+    Some((vec![keep], vec![Stmt::assign(e.clone(), old, span)]))
 }
 
 /// The positions of the first and the last character of a text; `None` for a single character and for

@@ -6,7 +6,7 @@
 
 use super::AdjointEngine;
 use super::normal::has_calls;
-use super::save::save;
+use super::save::{save, save_once};
 use super::sweep_data::{Replay, Sweeps, UnitFacts};
 use super::tape::Tapes;
 use super::tbr::{Elements, Needs};
@@ -430,6 +430,12 @@ impl<'w> Sweeper<'w> {
         made
     }
 
+    /// Whether the current statement is carried out at most once in a call of a unit with both sweeps. What it
+    /// saves needs no tape: a variable is enough.
+    pub(super) fn happens_once(&self) -> bool {
+        self.root && self.loop_depth == 0
+    }
+
     /// Returns the statements that save and restore a variable; for an array, only the needed section, if it
     /// is known.
     pub(super) fn save(&mut self, e: &Expr, needs: &Needs, span: Span) -> (Block, Block) {
@@ -450,6 +456,11 @@ impl<'w> Sweeper<'w> {
             let section = needs.section(self.space.loc(s), s, &fixed)?;
             (section.len() == dims.len()).then_some(section)
         });
+        if self.happens_once()
+            && let Some(made) = save_once(&mut self.builder, e, span)
+        {
+            return made;
+        }
         match save(
             &mut self.builder,
             &mut self.tapes,

@@ -17,6 +17,8 @@ pub(super) struct UnitBuilder {
     suffix: Name,
     /// The variables that hold derivatives, including added temporaries.
     pub derivatives: HashSet<SymId>,
+    /// The variables that keep a value from the forward sweep for the reverse sweep.
+    pub kept: HashSet<SymId>,
     counters: Vec<SymId>,
     counters_used: usize,
     /// The symbols that are not yet written to the declarations of the unit. While sweeps are made,
@@ -42,6 +44,7 @@ pub(super) struct BuilderState {
 pub(super) struct UndoneSymbols {
     symbols: Vec<Symbol>,
     derivatives: Vec<SymId>,
+    kept: Vec<SymId>,
     counters: Vec<SymId>,
     counters_used: usize,
     deferred: Vec<SymId>,
@@ -55,6 +58,7 @@ impl UnitBuilder {
             unit,
             suffix,
             derivatives,
+            kept: HashSet::new(),
             counters: Vec::new(),
             counters_used: 0,
             deferred: None,
@@ -94,6 +98,7 @@ impl UnitBuilder {
         debug_assert!(self.deferred.is_some(), "the declarations are written");
         let symbols = self.unit.symbols.split_off(state.symbols);
         let added = (state.symbols..state.symbols + symbols.len()).map(|s| SymId(s as u32));
+        let kept = added.clone().filter(|s| self.kept.remove(s)).collect();
         let derivatives = added.filter(|s| self.derivatives.remove(s)).collect();
         let mut renamed = Vec::new();
         for (s, old) in self.renamed.split_off(state.renamed).into_iter().rev() {
@@ -107,6 +112,7 @@ impl UnitBuilder {
         UndoneSymbols {
             symbols,
             derivatives,
+            kept,
             counters: self.counters.split_off(state.counters),
             counters_used: std::mem::replace(&mut self.counters_used, state.counters_used),
             deferred: deferred.unwrap_or_default(),
@@ -124,6 +130,7 @@ impl UnitBuilder {
             self.unit.symbols.add(s);
         }
         self.derivatives.extend(added.derivatives);
+        self.kept.extend(added.kept);
         self.counters.extend(added.counters);
         self.counters_used = added.counters_used;
         self.deferred

@@ -1,0 +1,206 @@
+//! Adjoints as one would write them by hand: what happens once needs no tape, zeros are set where they are used,
+//! divisions share reciprocals, and increments are joined. Each is compared with differences.
+
+mod support;
+use support::{CHECKED, FAST, compare, expand, run};
+
+/// Computes the gradient of the sum of I*V(I) by an adjoint and by differences.
+fn program(body: &str) -> String {
+    format!(
+        "
+      PROGRAM P
+      DOUBLE PRECISION A, V(5), W(5), U(5), AB, VB(5), H, D(2), S
+      A = 0.7D0
+      DO I = 1, 5
+        V(I) = 0.3D0 + 0.2D0*I
+        W(I) = V(I)
+        U(I) = I
+      END DO
+      ADR(COTANGENT(V) = U)
+      CALL F(A, V)
+      END ADR(AB = COTANGENT(A), VB = COTANGENT(V))
+      H = 2D0**(-13)
+      DO J = 0, 5
+        DO K = 1, 2
+          S = H*(3 - 2*K)
+          DO I = 1, 5
+            V(I) = W(I)
+          END DO
+          IF (J .GT. 0) V(J) = V(J) + S
+          IF (J .EQ. 0) A = A + S
+          CALL F(A, V)
+          IF (J .EQ. 0) A = A - S
+          D(K) = 0
+          DO I = 1, 5
+            D(K) = D(K) + I*V(I)
+          END DO
+        END DO
+        IF (J .EQ. 0) PRINT *, 'A', AB, (D(1) - D(2))/(2*H)
+        IF (J .GT. 0) PRINT *, 'V', VB(J), (D(1) - D(2))/(2*H)
+      END DO
+      END
+      SUBROUTINE F(A, V)
+      DOUBLE PRECISION A, V(5)
+{body}      END
+"
+    )
+}
+
+/// Checks the derivatives of F with this body, and returns the text of its adjoint.
+fn adjoint(body: &str) -> String {
+    let text = expand(&program(body)).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        compare(&run(&text, flags), 1e-6, &text);
+    }
+    let at = text.find("SUBROUTINE F_G").expect("an adjoint");
+    text[at..].to_owned()
+}
+
+#[test]
+fn what_happens_once_is_kept_in_variables() {
+    let cases = [
+        (
+            "
+      V(1) = V(1)*V(1)*A
+      V(1) = SIN(V(1)*V(2))
+",
+            "OLD_V",
+        ),
+        (
+            "
+      IF (V(1) .GT. 0.4D0) THEN
+        V(1) = V(1)*V(1)*A
+        IF (V(1) .GT. 0.1D0) V(1) = V(1)*V(2)
+      ELSE
+        V(1) = SIN(V(1))
+      END IF
+      V(1) = V(1)*V(1)
+",
+            "BRANCH",
+        ),
+        (
+            "
+      K = 2
+      SELECT CASE (K)
+      CASE (1)
+        K = 3
+        V(1) = V(1)*V(1)*A
+      CASE (2)
+        K = 4
+        V(1) = EXP(V(1)*A)
+      END SELECT
+      V(K) = V(K)*V(1)*V(1)
+",
+            "BRANCH",
+        ),
+    ];
+    for (body, kept) in cases {
+        let text = adjoint(body);
+        assert!(text.contains(kept) && !text.contains("TAPE"), "{text}");
+    }
+}
+
+#[test]
+fn what_happens_again_is_on_a_tape() {
+    let cases = [
+        "
+      K = 0
+   10 V(1) = V(1)*V(1)*0.3D0 + A
+      K = K + 1
+      IF (K .LT. 3) GOTO 10
+      V(1) = V(1)*V(1)
+",
+        "
+      DO WHILE (V(1) .LT. 5D0)
+        V(1) = V(1)*V(1) + A
+      END DO
+      IF (V(1) .LT. 100D0) V(1) = V(1)*V(1)
+",
+        "
+      DO I = 1, 2
+        IF (V(1) .GT. 0.4D0) THEN
+          V(1) = V(1)*V(1)*A
+        ELSE
+          V(1) = SIN(V(1))
+        END IF
+      END DO
+      V(1) = V(1)*V(1)
+",
+    ];
+    for body in cases {
+        let text = adjoint(body);
+        assert!(text.contains("TAPE"), "{text}");
+    }
+}
+
+#[test]
+fn zeros_are_set_where_they_are_used() {
+    let body = "
+      DOUBLE PRECISION T(5)
+      IF (A .GT. 0.5D0) THEN
+        DO I = 1, 5
+          T(I) = A*V(I)
+        END DO
+        V(4) = T(1)*T(2)*T(3)*T(5)
+      END IF
+";
+    let text = adjoint(body);
+    assert!(text.contains("\n        T_G1 = 0.0D0\n"), "{text}");
+    // The adjoints of both share storage: neither may be cleared after the other is in use.
+    let body = "
+      DOUBLE PRECISION T(2), Q(2)
+      EQUIVALENCE (T(1), Q(1))
+      T(1) = V(1)*A
+      T(2) = V(2)*V(1)
+      IF (A .GT. 0.5D0) V(3) = V(3)*Q(1)*Q(2)
+      V(4) = V(4)*T(1)
+";
+    adjoint(body);
+}
+
+#[test]
+fn divisions_by_the_same_value_share_the_reciprocal() {
+    let body = "
+      DOUBLE PRECISION D
+      D = V(1)*V(2) + A
+      V(3) = V(3)/D
+      V(4) = V(4)/D
+      V(5) = V(5)/D
+";
+    let text = adjoint(body);
+    assert!(text.matches("*(1.0D0/D)").count() >= 3, "{text}");
+    // In a loop, it is computed before the first iteration.
+    let body = "
+      DO I = 2, 5
+        V(I) = V(I)/A
+      END DO
+";
+    let text = adjoint(body);
+    assert!(text.contains("*(1.0D0/A)"), "{text}");
+    // A divisor that changes between the divisions, and a single division.
+    let body = "
+      DOUBLE PRECISION D
+      D = V(1)*V(2) + A
+      V(3) = V(3)/D
+      D = D*V(1)
+      V(4) = V(4)/D
+";
+    let text = adjoint(body);
+    assert!(!text.contains("(1.0D0/"), "{text}");
+}
+
+#[test]
+fn increments_are_joined_in_front_of_what_they_wait_for() {
+    let body = "
+      V(4) = V(1)*V(2)
+      V(5) = V(1)*V(3)
+";
+    let text = adjoint(body);
+    assert_eq!(text.matches("V_G1(1) = ").count(), 1, "{text}");
+    // The later one reads what is assigned between them.
+    let body = "
+      V(4) = V(1)*V(4)
+      V(5) = V(1)*V(5)*V(4)
+";
+    adjoint(body);
+}
