@@ -1,8 +1,8 @@
 //! Removes names that a unit no longer uses.
 
 use crate::ir::{
-    Class, Entity, Expr, Name, SaveItem, Spec, SpecKind, StorageClass, SymId, Symbols, Type, Unit,
-    for_each_symbol, for_each_symbol_mut,
+    Attributes, Class, Entity, Expr, ExprKind, Name, Origin, SaveItem, Spec, SpecKind,
+    StorageClass, SymId, Symbols, Type, Unit, for_each_symbol, for_each_symbol_mut,
 };
 use std::collections::HashSet;
 
@@ -58,30 +58,57 @@ pub fn without_unused(unit: &mut Unit, may_go: &dyn Fn(&Name) -> bool) {
 }
 
 /// The maximum number of names in one statement, as compilers limit its number of lines.
-const MOST_NAMES: usize = 16;
+const MOST_NAMES: usize = 48;
 
-/// Joins consecutive declarations of the same type into one statement.
+/// Joins declarations of the same type into one statement: those that follow each other, and those of generated
+/// variables that need no declaration before theirs.
 pub fn join_declarations(unit: &mut Unit) {
     let mut specs: Vec<Spec> = Vec::with_capacity(unit.specs.len());
     for spec in std::mem::take(&mut unit.specs) {
-        let last = specs.last_mut().map(|s| &mut s.kind);
-        match (last, spec) {
-            (
-                Some(SpecKind::Type(ty, names)),
-                Spec {
-                    kind: SpecKind::Type(same, more),
-                    ..
-                },
-            ) if *ty == same
-                && same != Type::Character
-                && names.len() + more.len() <= MOST_NAMES =>
+        let SpecKind::Type(ty, names) = &spec.kind else {
+            specs.push(spec);
+            continue;
+        };
+        let last = specs.len().checked_sub(1);
+        let moves = names.iter().all(|e| can_move(unit, e.sym));
+        let same = |(i, s): (usize, &mut Spec)| match &mut s.kind {
+            SpecKind::Type(other, list)
+                if *other == *ty
+                    && *ty != Type::Character
+                    && list.len() + names.len() <= MOST_NAMES
+                    && (moves || Some(i) == last) =>
             {
-                names.extend(more);
+                list.extend(names);
+                Some(())
             }
-            (_, spec) => specs.push(spec),
+            _ => None,
+        };
+        if specs.iter_mut().enumerate().rev().find_map(same).is_none() {
+            specs.push(spec);
         }
     }
     unit.specs = specs;
+}
+
+/// Whether a generated variable may be declared before other variables of its unit.
+fn can_move(unit: &Unit, s: SymId) -> bool {
+    let symbol = &unit.symbols[s];
+    let number = |e: &Option<Expr>| {
+        matches!(
+            e,
+            None | Some(Expr {
+                kind: ExprKind::Int(_),
+                ..
+            })
+        )
+    };
+    symbol.origin == Origin::Generated
+        && symbol.storage_class == StorageClass::Local
+        && symbol.init.is_none()
+        && !symbol.saved
+        && !symbol.tape
+        && symbol.attributes == Attributes::default()
+        && (symbol.dims.iter()).all(|d| d.upper.is_some() && number(&d.lower) && number(&d.upper))
 }
 
 /// Removes the declarations of all unused symbols.
