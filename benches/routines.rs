@@ -27,8 +27,8 @@ use std::process::{Command, ExitCode, Stdio};
 /// The level of `-O`, other flags, and the maximum times of tangents and adjoints relative to the routine, in
 /// the median.
 const FLAGS: [(&str, &[&str], [f64; 2]); 2] = [
-    ("2", &[], [1.6, 3.0]),
-    ("3", &["-march=native"], [1.6, 3.0]),
+    ("2", &[], [1.6, 3.2]),
+    ("3", &["-march=native"], [1.6, 3.2]),
 ];
 
 /// The measuring subroutines of `programs/routines.ff`.
@@ -57,10 +57,22 @@ const TOLERANCE: f64 = 1e-11;
 const ROUTINES: [usize; 2] = [150, 50];
 
 /// The maximum times of our tangents and adjoints relative to Tapenade's, as geometric means.
-const OF_TAPENADES: [f64; 2] = [0.95, 0.75];
+const OF_TAPENADES: [f64; 2] = [0.95, 0.7];
 
 /// The maximum time of one derivative relative to Tapenade's.
 const WORST_OF_TAPENADES: f64 = 1.25;
+
+/// The maximum times of tangents that are above it. Tapenade rearranges products and quotients of the program
+/// itself, so that its tangents of series compute other values, some in less time than the routine. In `insert`,
+/// the caller clears arrays that the routine might leave undefined.
+const TANGENTS_ABOVE: [(&str, f64); 6] = [
+    ("itairy", 2.6),
+    ("fcs", 2.3),
+    ("airyb", 2.2),
+    ("klvna", 1.8),
+    ("cisia", 1.6),
+    ("insert", 1.7),
+];
 
 /// The maximum time of one adjoint relative to its routine's.
 const WORST_ADJOINT: f64 = 10.0;
@@ -316,12 +328,17 @@ fn compare(flags: &str, pairs: &[DerivativeTimes], all: bool) -> Vec<String> {
                 "{flags}: {what} take {ratio:.2} times as long as Tapenade's, more than {limit}"
             ));
         }
-        let above = (of.iter()).filter(|p| p.ours > WORST_OF_TAPENADES * p.theirs);
+        let limit = |p: &DerivativeTimes| {
+            let known = TANGENTS_ABOVE.iter().find(|(name, _)| *name == p.name);
+            let known = known.filter(|_| p.which == 1);
+            known.map_or(WORST_OF_TAPENADES, |(_, limit)| *limit)
+        };
+        let above = (of.iter()).filter(|p| p.ours > limit(p) * p.theirs);
         let above: Vec<&str> = above.map(|p| p.name.as_str()).collect();
-        println!("{} above {WORST_OF_TAPENADES}", above.len());
+        println!("{} above their limits", above.len());
         if !above.is_empty() {
             errors.push(format!(
-                "{flags}: {what} that take more than {WORST_OF_TAPENADES} times as long as Tapenade's: {}",
+                "{flags}: {what} that take too long beside Tapenade's: {}",
                 above.join(", ")
             ));
         }
