@@ -729,3 +729,125 @@ fn sweeps_that_stay_as_they_are_take_tapes_that_do_not_grow() {
         check(&text(opening, closing), 1e-10);
     }
 }
+
+/// A work array is set to zero, added to and read at the end, in each of several calls: what a derivative needs is
+/// what the last loop leaves. `N` sets the loops that fill it, partly or with steps.
+fn work_array(clear: &str, add: &str, rest: &str) -> String {
+    format!(
+        "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(6), G(6), Y, P, H(2)
+      INTEGER N, I
+      DO 10 N = 0, 6, 2
+        DO 20 I = 1, 6
+   20   X(I) = 0.3D0 + 0.2D0*I
+        ADR(Y)
+        CALL F(X, N, Y)
+        END ADR((G(I) = COTANGENT(X(I)), I = 1, 6))
+        DO 10 I = 1, 6
+          P = X(I)
+          X(I) = P + 1D-5
+          CALL F(X, N, H(1))
+          X(I) = P - 1D-5
+          CALL F(X, N, H(2))
+          X(I) = P
+   10   PRINT *, 'gradient', G(I), (H(1) - H(2))/2D-5
+      END
+      SUBROUTINE F(X, N, Y)
+      INTEGER N, K
+      DOUBLE PRECISION X(6), Y, W(6, 2)
+      DO J = 1, 2
+        DO I = 1, 6
+          W(I, J) = X(I)*J
+        END DO
+      END DO
+      Y = 1
+      DO K = 1, 3
+        CALL RHS(X, N, K, W, Y)
+      END DO
+      END
+      SUBROUTINE RHS(X, N, K, W, Y)
+      INTEGER N, K, I, J, M
+      DOUBLE PRECISION X(6), Y, W(6, 2)
+      M = N
+{clear}
+{add}
+{add}
+{rest}
+      DO I = 1, 6
+        Y = Y + 0.1D0*W(I, 1)*W(I, 2)*SIN(X(I))
+      END DO
+      END
+"
+    )
+}
+
+/// Each element is saved once, before the first of several assignments, if no derivative reads what the others
+/// overwrite.
+#[test]
+fn values_that_no_derivative_reads_are_not_kept() {
+    let clear = "
+      DO J = 1, 2
+        DO I = 1, 6
+          W(I, J) = 0
+        END DO
+      END DO";
+    let add = "
+      DO J = 1, 2
+        DO I = 1, 6
+          W(I, J) = W(I, J) + X(I)*K
+        END DO
+      END DO";
+    let descending = add.replace("1, 6", "6, 1, -1").replace("1, 2", "2, 1, -1");
+    let some = add.replace("1, 6", "2, N");
+    let moved = add
+        .replace("1, 6", "3, N + 2")
+        .replace("(I, J)", "(I - 2, J)")
+        .replace("X(I)", "X(I - 2)");
+    let pushed = |text: &str| {
+        let text = expand(text).unwrap();
+        let of = text
+            .lines()
+            .filter(|l| l.contains("= W(") && l.contains("TAPE_R8"));
+        of.count()
+    };
+    let text = |add: &str, rest: &str| work_array(clear, add, rest);
+    for add in [add, &descending, &some, &moved] {
+        check(&text(add, ""), 1e-7);
+        assert_eq!(pushed(&text(add, "")), 1, "{add}");
+    }
+    // What a loop with a variable number of iterations has saved stays saved.
+    let partly = work_array("", &some, "");
+    check(&partly, 1e-7);
+    assert_eq!(pushed(&partly), 1);
+
+    // Something is read in between, or not everything is saved.
+    let read = |add: &str| format!("{add}\n      Y = Y + W(2, 1)**2");
+    let own = add.replace("+ X(I)*K", "+ 0.5D0*X(I)*COS(W(I, J))");
+    let before = add
+        .replace("1, 6", "2, 6")
+        .replace("+ X(I)*K", "+ 0.5D0*X(I)*SIN(W(I - 1, J))");
+    let after = add
+        .replace("1, 6", "5, 1, -1")
+        .replace("+ X(I)*K", "+ 0.5D0*X(I)*SIN(W(I + 1, J))");
+    let steps = add.replace("1, 6", "1, 6, 2");
+    let triangle = add.replace("1, 6", "J, 6");
+    let bound = format!("{}\n      M = M - 1", add.replace("1, 6", "1, M"));
+    let choice = add.replace("W(I, J) =", "IF (X(I) .GT. 0.8D0) W(I, J) =");
+    let arms =
+        format!("      IF (K .GT. 1) THEN{add}\n      ELSE\n      W(2, 2) = X(1)\n      END IF");
+    for add in [
+        &read(add),
+        &own,
+        &before,
+        &after,
+        &steps,
+        &triangle,
+        &bound,
+        &choice,
+        &arms,
+    ] {
+        check(&text(add, ""), 1e-7);
+        check(&work_array(&some, add, &before), 1e-7);
+    }
+}

@@ -70,7 +70,9 @@ impl Sweeper<'_> {
             .filter(|s| !is_derivative_slot(*s))
         {
             match place(slot) {
-                Some((loc, Some(elements))) => after.add(loc, elements),
+                Some((loc, Some(elements))) => {
+                    after.add(loc, elements, &self.enclosing_loops);
+                }
                 Some((loc, None)) => {
                     after.add_all(loc);
                 }

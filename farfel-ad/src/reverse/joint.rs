@@ -122,7 +122,7 @@ impl Sweeper<'_> {
         self.changed(&assigned, needs);
         for p in accessed.iter().filter(|p| p.read && !p.assigned) {
             match p.element.clone() {
-                Some(e) => needs.add(p.loc, e),
+                Some(e) => needs.add(p.loc, e, &self.enclosing_loops),
                 None => {
                     needs.add_all(p.loc);
                 }

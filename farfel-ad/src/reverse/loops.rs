@@ -4,7 +4,7 @@ use super::direct_addressing::{ConstantStepLoop, address_directly};
 use super::sweep::Sweeper;
 use super::sweep_data::Sweeps;
 use super::tape::TapeKind;
-use super::tbr::Needs;
+use super::tbr::{Elements, Needs};
 use crate::affine::{Affine, LoopRange};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -12,13 +12,16 @@ use farfel_lang::ir::build::{binary, count};
 use farfel_lang::ir::{BinOp, Block, Do, Expr, ExprKind, Stmt, StmtId, SymId, Type};
 
 impl Sweeper<'_> {
-    /// Computes the fixed point of what is needed at the start of each iteration of a loop.
+    /// Computes the fixed point of what is needed at the start of each iteration of a loop. `saved` returns what
+    /// earlier iterations may have saved, given the needs at the end of an iteration: this is assumed, and then
+    /// confirmed.
     pub(super) fn needs_of_iteration(
         &mut self,
         id: StmtId,
         body: &[Stmt],
         needs: &Needs,
         next: &dyn Fn(&mut Needs),
+        saved: &dyn Fn(&Needs) -> Vec<(usize, Elements)>,
     ) -> Needs {
         let mut state = needs.clone();
         // Enclosing loops ask many times, mostly with the same needs.
@@ -33,14 +36,20 @@ impl Sweeper<'_> {
         for round in 0.. {
             let mut s = state.clone();
             self.try_block(body, &mut s);
+            let before = match round {
+                0 => saved(&s),
+                _ => Vec::new(),
+            };
             next(&mut s);
-            if s.is_within(&state) {
+            if s.is_within(&state) && before.is_empty() {
                 break;
             }
-            if round >= 3 {
+            if round >= 4 {
                 s.coarsen();
             }
             state.union_with(&s);
+            // There are no earlier iterations before the first.
+            state.add_saved(&before);
         }
         self.loop_needs.insert(id, (needs.clone(), state.clone()));
         state
@@ -62,6 +71,30 @@ impl Sweeper<'_> {
         self.builder.roll_back(&saved.0);
         self.tapes.roll_back(&saved.1);
         self.branch = saved.2;
+    }
+
+    /// Removes arrays of which all elements have been saved, and not been read since.
+    fn remove_saved(&self, needs: &mut Needs) {
+        let unit = &self.builder.unit;
+        let fixed = |s: SymId| !self.assigned.contains(self.space.loc(s));
+        let is_all = |e: &Elements| {
+            let dims = &unit.symbols[e.array].dims;
+            dims.len() == e.ranges.len()
+                && dims.iter().zip(&e.ranges).all(|(dim, range)| {
+                    let low = match &dim.lower {
+                        Some(low) => Affine::of(unit, low),
+                        None => Some(Affine::number(1)),
+                    };
+                    let high = dim.upper.as_ref().and_then(|u| Affine::of(unit, u));
+                    let is = |declared: Option<Affine>, saved: &Option<Affine>| {
+                        declared.is_some() && declared == *saved
+                    };
+                    let steady =
+                        |a: &Option<Affine>| a.as_ref().is_some_and(|a| a.all_vars(&fixed));
+                    steady(&low) && steady(&high) && is(low, &range.low) && is(high, &range.high)
+                })
+        };
+        needs.remove_saved(&is_all);
     }
 
     /// Enters a loop: whatever its body assigns, a later iteration may assign.
@@ -107,9 +140,11 @@ impl Sweeper<'_> {
             n.remove(loc);
             n.next_iteration(var, &first, unit_step);
         };
+        let before = |n: &Needs| n.saved_before(var, &first, unit_step);
         self.enter(&d.body);
-        let mut state = self.needs_of_iteration(s.id, &d.body, needs, &next);
+        let mut state = self.needs_of_iteration(s.id, &d.body, needs, &next, &before);
         let mut made = self.block(&d.body, &mut state);
+        let saved = state.saved_by_loop(var, &first, &end, unit_step);
         let mut moved = Vec::new();
         if let Some(step) = known.filter(|_| self.trial == 0) {
             let l = ConstantStepLoop {
@@ -137,6 +172,8 @@ impl Sweeper<'_> {
         state.after_loop(var, &first, &end, unit_step);
         state.changed(var);
         needs.union_with(&state);
+        needs.add_saved(&saved);
+        self.remove_saved(needs);
         forward.push(Stmt::repeat(
             Do {
                 body: made.forward,
@@ -180,7 +217,8 @@ impl Sweeper<'_> {
         }
         self.loop_depth += 1;
         self.enter(body);
-        let mut state = self.needs_of_iteration(id, body, needs, &|_| {});
+        let nothing = |_: &Needs| Vec::new();
+        let mut state = self.needs_of_iteration(id, body, needs, &|_| {}, &nothing);
         let made = self.block(body, &mut state);
         self.assigned_later.pop();
         self.loop_depth -= 1;

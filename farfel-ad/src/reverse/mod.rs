@@ -20,11 +20,12 @@
 //! # What is recorded
 //!
 //! Values that no derivative needs are not even computed: the statements are removed before sweeps are made
-//! (`dead_code`, `element_reads`). A value is recorded only if it is *needed* (`tbr`) and overwritten. It is not recorded if the assignment
-//! can be undone (`I = I + K`), or if it is cheap to recompute where it is needed. Scalars that are overwritten
-//! once in a call of a head, outside of its loops, are kept in variables instead of a tape, and so are the
-//! numbers of arms and iterations. Statements of the forward sweep whose results are never used are removed
-//! (`dead_code`).
+//! (`dead_code`, `element_reads`). A value is recorded only if it is *needed* (`tbr`) and overwritten; sections of arrays
+//! that have been recorded are not needed again before a derivative reads their new values (`tbr_sections`). A value is
+//! not recorded if the assignment can be undone (`I = I + K`), or if it is cheap to recompute where it is needed.
+//! Scalars that are overwritten once in a call of a head, outside of its loops, are kept in variables instead of a
+//! tape, and so are the numbers of arms and iterations. Statements of the forward sweep whose results are never used
+//! are removed (`dead_code`).
 //!
 //! A call without derivatives is part of the forward sweep, and the values that it overwrites are recorded
 //! before it. For an `A(*)` argument only the callee knows the size: if such a value is needed, the callee
@@ -72,6 +73,7 @@ mod sweep_data;
 mod tape;
 mod tape_size;
 mod tbr;
+mod tbr_sections;
 mod transpose;
 mod unit_builder;
 mod units;

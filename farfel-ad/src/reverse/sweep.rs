@@ -383,7 +383,9 @@ impl<'w> Sweeper<'w> {
             }
             let loc = self.space.loc(*s);
             match Elements::of(&self.builder.unit, e) {
-                Some(elements) if !self.space.tangled.contains(loc) => needs.add(loc, elements),
+                Some(elements) if !self.space.tangled.contains(loc) => {
+                    needs.add(loc, elements, &self.enclosing_loops)
+                }
                 _ => {
                     needs.add_all(loc);
                 }

@@ -4,6 +4,7 @@
 //! where the variable gets another value. There it must be saved, so that the reverse sweep finds it again.
 //! Of arrays, ranges of elements are needed, as far as subscripts tell.
 
+use super::tbr_sections::SavedSections;
 use crate::affine::{Affine, LoopRange, is_positive};
 use farfel_lang::ir::{Expr, ExprKind, SymId, Unit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,15 +15,15 @@ const MOST_RANGES: usize = 8;
 /// The bounds of a range, where known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Range {
-    low: Option<Affine>,
-    high: Option<Affine>,
+    pub(super) low: Option<Affine>,
+    pub(super) high: Option<Affine>,
 }
 
 /// A range of elements of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Elements {
-    array: SymId,
-    ranges: Vec<Range>,
+    pub(super) array: SymId,
+    pub(super) ranges: Vec<Range>,
 }
 
 impl Elements {
@@ -64,7 +65,7 @@ impl Elements {
     }
 
     /// Whether both are the same single element.
-    fn is_same_element(&self, other: &Self) -> bool {
+    pub(super) fn is_same_element(&self, other: &Self) -> bool {
         self == other
             && self
                 .ranges
@@ -91,7 +92,7 @@ impl Elements {
                 .all(|(a, b)| inside(&a.low, &b.low, 1) && inside(&a.high, &b.high, -1))
     }
 
-    fn are_disjoint(&self, other: &Self, around: &[LoopRange]) -> bool {
+    pub(super) fn are_disjoint(&self, other: &Self, around: &[LoopRange]) -> bool {
         let before = |a: &Range, b: &Range| match (&a.high, &b.low) {
             (Some(a), Some(b)) => b
                 .clone()
@@ -130,6 +131,8 @@ pub(super) struct Needs {
     /// The locations that the reverse sweep of the unit itself reads. The others are needed by callers only,
     /// with their values from before the call.
     own: BTreeSet<usize>,
+    /// The sections of these locations that are not needed.
+    saved: SavedSections,
 }
 
 impl Needs {
@@ -141,12 +144,14 @@ impl Needs {
     /// Adds a whole location.
     pub fn add_all(&mut self, loc: usize) {
         self.own.insert(loc);
+        self.saved.remove(loc);
         self.by_loc.insert(loc, Needed::All);
     }
 
-    /// Adds some elements of a location.
-    pub fn add(&mut self, loc: usize, elements: Elements) {
+    /// Adds some elements of a location, in some loops.
+    pub fn add(&mut self, loc: usize, elements: Elements, around: &[LoopRange]) {
         self.own.insert(loc);
+        self.saved.read(loc, &elements, around);
         self.add_some(loc, elements);
     }
 
@@ -183,6 +188,9 @@ impl Needs {
 
     /// Whether some of these elements may be needed.
     pub fn has_some(&self, loc: usize, elements: Option<&Elements>, around: &[LoopRange]) -> bool {
+        if elements.is_some_and(|e| self.saved.contains(loc, e, around)) {
+            return false;
+        }
         match (self.by_loc.get(&loc), elements) {
             (None, _) => false,
             (Some(Needed::All), _) | (Some(_), None) => true,
@@ -216,10 +224,20 @@ impl Needs {
     pub fn remove(&mut self, loc: usize) {
         self.by_loc.remove(&loc);
         self.own.remove(&loc);
+        self.saved.remove(loc);
     }
 
-    /// Removes one element.
+    /// Removes the locations of which all elements are saved. `is_all` tells whether a section is the whole
+    /// array.
+    pub fn remove_saved(&mut self, is_all: &dyn Fn(&Elements) -> bool) {
+        for loc in self.saved.whole(is_all) {
+            self.remove(loc);
+        }
+    }
+
+    /// Removes one element, which is saved before it gets another value.
     pub fn remove_element(&mut self, loc: usize, element: &Elements) {
+        self.saved.add(loc, element.clone());
         if let Some(Needed::Some(list)) = self.by_loc.get_mut(&loc) {
             list.retain(|e| !e.is_same_element(element));
             if list.is_empty() {
@@ -231,6 +249,7 @@ impl Needs {
     /// Accounts for a new value of a variable: subscripts that contain it no longer tell which elements they
     /// meant.
     pub fn changed(&mut self, s: SymId) {
+        self.saved.changed(s);
         self.for_each_bound(&mut |b, _| {
             if b.as_ref().is_some_and(|b| b.factor(s) != 0) {
                 *b = None;
@@ -265,9 +284,41 @@ impl Needs {
         }
     }
 
+    /// What earlier iterations of a loop may have saved, if this is the end of an iteration.
+    pub fn saved_before(
+        &self,
+        var: SymId,
+        from: &Option<Affine>,
+        step: Option<i64>,
+    ) -> Vec<(usize, Elements)> {
+        self.saved.before(var, from, step)
+    }
+
+    /// What a whole loop has saved, if this is the end of its last iteration: sections that are empty if the
+    /// loop has no iterations.
+    pub fn saved_by_loop(
+        &self,
+        var: SymId,
+        from: &Option<Affine>,
+        to: &Option<Affine>,
+        step: Option<i64>,
+    ) -> Vec<(usize, Elements)> {
+        self.saved.by_loop(var, from, to, step)
+    }
+
+    /// Adds sections that are saved.
+    pub fn add_saved(&mut self, sections: &[(usize, Elements)]) {
+        for (loc, e) in sections {
+            if self.has(*loc) {
+                self.saved.add(*loc, e.clone());
+            }
+        }
+    }
+
     /// Goes on to the next iteration of a loop: what was needed at one value of its variable was needed at
     /// any value up to the one before. `step` is 1, -1 or unknown (`None`).
     pub fn next_iteration(&mut self, var: SymId, from: &Option<Affine>, step: Option<i64>) {
+        self.saved.next_iteration(var, step);
         let last = step.map(|s| Affine::var(var).plus(&Affine::number(s), -1));
         self.executed(var, from, &last.flatten(), step);
     }
@@ -312,6 +363,9 @@ impl Needs {
 
     /// Adds everything that is needed in `other`.
     pub fn union_with(&mut self, other: &Needs) {
+        let is_new = |loc: usize| !self.by_loc.contains_key(&loc);
+        self.saved
+            .keep_common(&other.saved, &is_new, &|loc| other.has(loc));
         self.own.extend(&other.own);
         for (loc, needed) in &other.by_loc {
             match needed {
@@ -330,6 +384,7 @@ impl Needs {
     /// Whether everything that is needed here is also needed in `other`.
     pub fn is_within(&self, other: &Needs) -> bool {
         self.own.is_subset(&other.own)
+            && self.saved.include(&other.saved, &|loc| self.has(loc))
             && self
                 .by_loc
                 .iter()
@@ -344,6 +399,7 @@ impl Needs {
 
     /// Extends all needs to whole locations.
     pub fn coarsen(&mut self) {
+        self.saved = SavedSections::default();
         self.by_loc.values_mut().for_each(|n| *n = Needed::All);
     }
 }
