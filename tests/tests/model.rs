@@ -186,6 +186,12 @@ fn its_adjoint_by_both_ways() {
     drop_in(dir);
     let own = adjoint(dir, &mut Command::new("./adjoint"));
 
+    // Of the work array, only the sums are recorded: where they are overwritten, and at the end of the last call.
+    let text = fs::read_to_string(dir.join("tracer_b.f")).unwrap();
+    let text = text.replace("\n     +", "");
+    let kept = |l: &&str| l.contains("TAPE_R8") && l.contains("= FZON(");
+    assert_eq!(text.lines().filter(kept).count(), 2, "{text}");
+
     // Differences of the model itself, at some points of every record.
     let mut sources = files("");
     sources.extend(["library.f".into(), "forward.f".into()]);

@@ -9,7 +9,7 @@ use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, choice};
 use farfel_lang::ir::{
-    BinOp, Block, BlockDelimiter, Case, Expr, IfBlock, Select, Stmt, SymId, Type,
+    BinOp, Block, BlockDelimiter, Case, Expr, ExprKind, IfBlock, Select, Stmt, SymId, Type,
 };
 
 impl Sweeper<'_> {
@@ -27,10 +27,19 @@ impl Sweeper<'_> {
             .chain([b.otherwise.as_ref().unwrap_or(&none)])
             .collect();
         let mut after = Needs::default();
-        for body in &bodies {
+        let mut possible = true;
+        for (i, body) in bodies.iter().enumerate() {
             let mut state = before.clone();
             arms.push(self.block(body, &mut state));
-            after.union_with(&state);
+            // Conditions from the preprocessor may be constants.
+            let constant = match conditions.get(i).map(|c| &c.kind) {
+                Some(ExprKind::Logical(value)) => Some(*value),
+                _ => None,
+            };
+            if possible && constant != Some(false) {
+                after.union_with(&state);
+            }
+            possible &= constant != Some(true);
         }
         *needs = after;
         let last = arms.len() - 1;
