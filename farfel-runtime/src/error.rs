@@ -211,6 +211,24 @@ impl fmt::Display for Error {
             } => {
                 let values: Vec<String> = subscripts.iter().map(i64::to_string).collect();
                 let values = values.join(", ");
+                let place = Location(file, *line);
+                // An argument of an intrinsic function.
+                match reference.split_once(" in ") {
+                    Some(("dimension", _)) => {
+                        return write!(
+                            f,
+                            "the {reference} is {values}: there are {elements} dimensions{place}"
+                        );
+                    }
+                    Some(("number of copies" | "size", _)) => {
+                        let most = elements.saturating_sub(1);
+                        return write!(
+                            f,
+                            "the {reference} is {values}: from 0 to {most} is possible{place}"
+                        );
+                    }
+                    _ => {}
+                }
                 let is = match subscripts.len() {
                     1 if reference.contains('(') => "with subscript",
                     1 => "of size",
@@ -218,8 +236,7 @@ impl fmt::Display for Error {
                 };
                 write!(
                     f,
-                    "{reference} {is} {values} is outside: there are {elements} elements{}",
-                    Location(file, *line)
+                    "{reference} {is} {values} is outside: there are {elements} elements{place}"
                 )
             }
             Error::Conform {
@@ -337,6 +354,14 @@ mod tests {
         assert_eq!(
             outside("W", &[12], 7),
             "W of size 12 is outside: there are 10 elements (src/a.f:7)"
+        );
+        assert_eq!(
+            outside("dimension in SUM(A, K)", &[3], 7),
+            "the dimension in SUM(A, K) is 3: there are 10 dimensions (src/a.f:7)"
+        );
+        assert_eq!(
+            outside("number of copies in REPEAT(S, N)", &[-1], 7),
+            "the number of copies in REPEAT(S, N) is -1: from 0 to 9 is possible (src/a.f:7)"
         );
         assert_eq!(stop(0, None), "Fortran program stopped (src/a.f:7)");
         assert_eq!(

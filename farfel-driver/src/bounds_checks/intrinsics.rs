@@ -43,7 +43,7 @@ impl CheckInserter<'_> {
             (_, "SIZE" | "SPREAD") | (Shape::Reduced | Shape::Bounds | Shape::Location, _) => 1,
             _ => return,
         };
-        let shown = self.shown(name, args);
+        let shown = format!("dimension in {}", self.shown(name, args));
         let most = args.first().map_or(0, |a| rank(&self.unit, a)) + usize::from(name == "SPREAD");
         let Some(dimension) = argument_mut(args, position, "DIM") else {
             return;
@@ -117,7 +117,11 @@ impl CheckInserter<'_> {
 
     /// Checks that the number of elements or copies that a function creates is not too large, if an argument says so.
     fn is_few(&mut self, name: &str, args: &mut [Expr], position: usize, keyword: &str) {
-        let shown = self.shown(name, args);
+        let what = match keyword {
+            "NCOPIES" => "number of copies",
+            _ => "size",
+        };
+        let shown = format!("{what} in {}", self.shown(name, args));
         let text = args.first().cloned();
         let Some(count) = argument_mut(args, position, keyword) else {
             return;
