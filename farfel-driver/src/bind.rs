@@ -32,6 +32,7 @@ mod value;
 pub use self::c::CInterface;
 pub(crate) use self::commons::commons;
 pub(crate) use self::procedures::describe as describe_closures;
+pub(crate) use self::procedures::describe_derived;
 pub(crate) use self::signature::signatures;
 use c::python_name;
 

@@ -13,6 +13,7 @@ use crate::staged::{self, Staged};
 use crate::{Config, Error};
 use farfel_lang::effects::{Assigned, DummyAssumptions};
 use farfel_lang::ir::{Name, Unit};
+use farfel_lang::lower::{Options, Stage, lower_with};
 use std::collections::BTreeSet;
 
 /// The settings and tools for lowering and building a library.
@@ -71,6 +72,19 @@ impl Lowered {
                 Some(wanted.map(|w| w.name.to_string()).collect())
             }
         };
+        let options = read.options(exports.as_deref());
+        let lower = |program, exported: &[Name]| {
+            let options = Options {
+                companions: Vec::new(),
+                exports: (options.exports.clone()).map(|mut all| {
+                    all.extend(exported.iter().cloned());
+                    all
+                }),
+                ..options.clone()
+            };
+            lower_with(program, Stage::Stage, &options).program
+        };
+        bind::describe_derived(&mut read.program, &lower, config);
         let mut staged = staged::stage(read, exports.as_deref())?;
         let units = staged.program.units.len();
         let derivatives = interfaces(&staged, adjoints_share_state);

@@ -158,8 +158,8 @@ impl<T: DualNumFloat + DualNum<Primitive = T> + Copy> Values<T> {
     }
 
     /// Adds an argument.
-    pub fn push(&mut self, argument: &[T]) {
-        self.values.extend_from_slice(argument);
+    pub fn push<S: Convert<T>>(&mut self, argument: &[S]) {
+        self.values.extend(argument.iter().map(|x| x.widen()));
         self.lengths.push(argument.len());
     }
 
@@ -173,9 +173,44 @@ impl<T: DualNumFloat + DualNum<Primitive = T> + Copy> Values<T> {
     }
 
     /// Copies an argument to a place of the same length.
-    pub fn take(&self, argument: usize, to: &mut [T]) {
+    pub fn take<S: Convert<T>>(&self, argument: usize, to: &mut [S]) {
         let start: usize = self.lengths[..argument].iter().sum();
-        to.copy_from_slice(&self.values[start..start + self.lengths[argument]]);
+        let values = &self.values[start..start + self.lengths[argument]];
+        assert_eq!(to.len(), values.len(), "the length of an argument");
+        for (to, value) in to.iter_mut().zip(values) {
+            *to = S::narrow(*value);
+        }
+    }
+}
+
+/// The numbers of an argument of a procedure that is written for the numbers `T`. If it takes REAL and DOUBLE
+/// PRECISION arguments, `T` is `f64`.
+pub trait Convert<T>: Copy {
+    /// Converts the value that the procedure gets.
+    fn widen(self) -> T;
+
+    /// Rounds the value that the procedure assigns.
+    fn narrow(value: T) -> Self;
+}
+
+impl<T: DualNumFloat> Convert<T> for T {
+    fn widen(self) -> T {
+        self
+    }
+
+    fn narrow(value: T) -> T {
+        value
+    }
+}
+
+impl Convert<f64> for f32 {
+    fn widen(self) -> f64 {
+        self.into()
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // as an assignment to a REAL
+    fn narrow(value: f64) -> f32 {
+        value as f32
     }
 }
 

@@ -206,6 +206,13 @@ pub struct Rules {
     usage: HashMap<Name, Vec<ArgumentUsage>>,
 }
 
+/// Whether a directive is about a dummy procedure of its unit, whose name does not hold elsewhere.
+fn is_of_dummy(unit: &Unit, given: &ProcedureDirective) -> bool {
+    let named = unit.symbols.find(&given.procedure);
+    given.dummy_of.is_some()
+        && named.is_some_and(|s| unit.symbols[s].storage_class == StorageClass::Dummy)
+}
+
 impl Rules {
     /// Collects the rules from directives, and the bundled rules for procedures without source.
     pub fn of(program: &Program) -> Rules {
@@ -218,14 +225,8 @@ impl Rules {
         let mut given: Vec<ProcedureDirective> = Vec::new();
         let mut places: HashMap<&Name, usize> = HashMap::new();
         for unit in &program.units {
-            // A dummy procedure has no name that holds everywhere.
-            let dummy = |g: &&ProcedureDirective| {
-                let named = unit.symbols.find(&g.procedure);
-                g.dummy_of.is_some()
-                    && named.is_some_and(|s| unit.symbols[s].storage_class == StorageClass::Dummy)
-            };
             let own = unit.directives.iter().filter(|g| g.usage.is_none());
-            for directive in own.filter(|g| !dummy(g)) {
+            for directive in own.filter(|g| !is_of_dummy(unit, g)) {
                 if rules.contains_key(&directive.procedure) {
                     continue;
                 }
@@ -278,7 +279,7 @@ impl Rules {
             let given = ProcedureDirective::constant(unit.name.clone(), unit.span);
             rules.insert(unit.name.clone(), Rule::of(&given, Some(unit), false));
         }
-        let given = units().flat_map(|u| &u.directives);
+        let given = units().flat_map(|u| u.directives.iter().filter(|g| !is_of_dummy(u, g)));
         for given in given.filter(|g| g.is_constant()) {
             let text = || units().find(|u| u.name == given.procedure);
             let rule = rules.entry(given.procedure.clone());

@@ -150,6 +150,16 @@ impl Effects {
                 .into_iter()
                 .map(|(n, effect)| (placeholder_name(n), effect)),
         );
+        // Closures without derivatives, of which it is known what they assign. They may do anything else.
+        let constant = rules.iter().filter(|(_, r)| r.constant && r.args > 0);
+        for (procedure, rule) in constant.filter(|(n, _)| !text.contains(n)) {
+            let mut effect = Effect::nothing(rule.args, commons.vars.len());
+            let assigned = rule.outputs.iter().chain(&rule.sets);
+            effect.assigned.extend(assigned.copied());
+            effect.read.insert_range(..rule.args);
+            effect.side_effects = SideEffects::Once;
+            without_source.entry(procedure.clone()).or_insert(effect);
+        }
         // Callees last.
         let units: Vec<&Unit> = graph.units.iter().rev().copied().collect();
         let spaces: Vec<Space> = units.iter().map(|u| Space::of(u, commons)).collect();

@@ -16,8 +16,8 @@ use crate::access::{self, Access, Call, callee_name};
 use arguments::passes_procedure;
 use farfel_ir::callgraph::callees_first;
 use farfel_ir::ir::{
-    ArgumentUsage, EntryPoint, Expr, ExprKind, Name, SpecKind, Stmt, StorageClass, SymId, Unit,
-    walk_block,
+    ArgumentUsage, EntryPoint, Expr, ExprKind, Name, ProcedureDirective, SpecKind, Stmt,
+    StorageClass, SymId, Unit, walk_block,
 };
 use fixedbitset::FixedBitSet as Set;
 use std::borrow::Cow;
@@ -223,6 +223,8 @@ enum Callee<'e> {
     Harmless,
     /// It assigns what [`closure_may_assign`] allows.
     Closure,
+    /// It assigns what a directive says.
+    Described(&'e ProcedureDirective),
 }
 
 /// The effects of the procedures of a program.
@@ -346,7 +348,7 @@ impl Effects {
         known.effect(joined)
     }
 
-    fn callee(&self, unit: &Unit, callee: SymId) -> Callee<'_> {
+    fn callee<'e>(&'e self, unit: &'e Unit, callee: SymId) -> Callee<'e> {
         let symbol = &unit.symbols[callee];
         let effect = match (&symbol.storage_class, &self.dummies) {
             (StorageClass::Dummy, DummyAssumptions::Harmless) => return Callee::Harmless,
@@ -357,7 +359,16 @@ impl Effects {
                 .and_then(|name| self.get(name))
                 .map(Cow::Borrowed),
         };
-        effect.map_or(Callee::Unknown, Callee::Effect)
+        // Code outside of the program passes what the directive describes.
+        let of_dummy = symbol.storage_class == StorageClass::Dummy;
+        let mut rules = unit.directives.iter().filter(|_| of_dummy);
+        let rule = rules
+            .find(|g| g.dummy_of.is_some() && g.procedure == symbol.name && g.arguments.is_some());
+        match (effect, rule) {
+            (Some(effect), _) => Callee::Effect(effect),
+            (None, Some(rule)) => Callee::Described(rule),
+            (None, None) => Callee::Unknown,
+        }
     }
 
     /// Returns the effects of all statements of a unit, including nested subprograms, and of
@@ -460,6 +471,7 @@ impl Effects {
                 Callee::Effect(_) => (false, false),
                 Callee::Harmless => (false, true),
                 Callee::Closure => (closure_may_assign(unit, call.callee, i, a), true),
+                Callee::Described(rule) => (rule.assigns(i), true),
                 Callee::Unknown => (true, true),
             };
             let mut add = |s| touched.add(at.loc(s), assigned || sends, read);

@@ -220,7 +220,7 @@ fn closure(family: &Family, member: &Member) -> String {
     let cell = format!("farfel_{}", family.name.trim_start_matches("r#"));
     let names: Vec<String> = (0..member.arguments.len()).map(argument).collect();
     let list = names.join(", ");
-    if member.modes.is_empty() {
+    if member.modes.is_empty() && !family.mixed {
         return format!(
             "|{list}| procedures::{}::call::<{}>(&mut *{cell}.borrow_mut(), {list})",
             family.of_trait, family.number
@@ -252,6 +252,14 @@ fn closure(family: &Family, member: &Member) -> String {
         value(name, *argument, number, &mut pushes, &mut puts);
         number += 1;
     }
+    if member.modes.is_empty() && family.function {
+        let _ = write!(pushes, " farfel_v.push(&[0.0f32 as {}]);", family.number);
+        let _ = write!(
+            puts,
+            " let mut farfel_value = [0.0]; farfel_v.take({number}, &mut farfel_value); farfel_value[0]"
+        );
+    }
+    let number_type = family.number;
     let flat = format!(
         "Farfel{} {{ procedure: &mut *{cell}.borrow_mut(),{fields} }}",
         family.of_trait
@@ -264,7 +272,7 @@ fn closure(family: &Family, member: &Member) -> String {
         format!("::farfel_runtime::dual::{word}({of})")
     });
     format!(
-        "|{list}| {{ let mut farfel_v = ::farfel_runtime::dual::Values::new();{pushes} farfel_v.call(&mut {derivative});{puts} }}"
+        "|{list}| {{ let mut farfel_v = ::farfel_runtime::dual::Values::<{number_type}>::new();{pushes} farfel_v.call(&mut {derivative});{puts} }}"
     )
 }
 

@@ -114,6 +114,8 @@ pub(super) struct Family {
     pub(super) call: String,
     /// The Rust type of its numbers.
     pub(super) number: &'static str,
+    /// Whether some of them are only REAL, and converted to that type.
+    pub(super) mixed: bool,
     pub(super) function: bool,
     pub(super) arguments: Vec<FamilyArgument>,
     /// The procedure itself and its derivatives.
@@ -144,8 +146,8 @@ pub(super) struct Member {
 }
 
 /// Returns the procedures of an exported subprogram that have derivatives; nothing if there are none, or if one
-/// of them cannot be written for numbers of any kind: if it takes or returns COMPLEX numbers, numbers of two
-/// types, texts or procedures, or assigns an argument without derivative.
+/// of them cannot be written for numbers of any kind: if it takes or returns COMPLEX numbers, texts or procedures,
+/// or assigns an argument without derivative.
 pub(super) fn families(
     program: &Program,
     unit: &Unit,
@@ -163,7 +165,7 @@ pub(super) fn families(
     for base in positions.iter().filter(|p| library.rule_of(**p).is_none()) {
         let name = library.name(*base)?;
         let mut rules = unit.directives.iter().filter(|g| g.dummy_of.is_some());
-        let Some(rule) = rules.find(|g| g.procedure == *name) else {
+        let Some(rule) = rules.find(|g| g.procedure == *name && !g.is_constant()) else {
             continue;
         };
         families.push(library.family(*base, rule, &positions)?);
@@ -230,10 +232,16 @@ impl<'p> ProcedureSearch<'p> {
                 sets,
             });
         }
-        let first = *numbers.first()?;
-        if !matches!(first, Type::Real(_)) || numbers.iter().any(|t| *t != first) {
+        if !numbers.iter().all(|t| matches!(t, Type::Real(_))) {
             return None;
         }
+        let numbers = numbers.into_iter();
+        let numbers: Result<BTreeSet<&str>, _> =
+            numbers.map(|t| rust_type(Some(t), self.config)).collect();
+        let numbers = numbers.ok()?;
+        let mixed = numbers.len() > 1;
+        // The greater one, `f64`, if there are two.
+        let number = *numbers.last()?;
         let mut members = Vec::new();
         for position in positions {
             let mut modes = Vec::new();
@@ -282,7 +290,8 @@ impl<'p> ProcedureSearch<'p> {
             name: identifier(self.name(base)?),
             of_trait: String::new(),
             call,
-            number: rust_type(Some(first), self.config).ok()?,
+            number,
+            mixed,
             function: interface.result.is_some(),
             arguments,
             members,
@@ -498,7 +507,8 @@ impl<'p> ProcedureSearch<'p> {
 
 /// Notes in a program which arguments procedures from outside only read, according to the settings, to
 /// comments, or because it makes no difference whether they assign them. What is said of a dummy procedure also holds where its unit passes it on, unless something else is
-/// said there. A directive for derivatives says the same in more detail.
+/// said there. A directive for derivatives says the same in more detail. What is said of a subprogram that the
+/// settings differentiate is said of its derivative.
 pub(crate) fn describe(program: &mut Program, config: &Config) {
     let mut asked = HashMap::new();
     let mut commented = HashMap::new();
@@ -555,6 +565,31 @@ pub(crate) fn describe(program: &mut Program, config: &Config) {
             commented.insert((unit.name.clone(), position), inputs);
         }
     }
+    for derived in &config.derive {
+        let (Some(unit), Some(of)) = (
+            program.unit(&derived.function()),
+            program.unit(&derived.subprogram()),
+        ) else {
+            continue;
+        };
+        for (position, dummy) in procedure_dummies(unit) {
+            let name = &unit.symbols[dummy].name;
+            let mut theirs = procedure_dummies(of);
+            let theirs = theirs.find(|(_, s)| of.symbols[*s].name == *name);
+            let Some(theirs) = theirs.map(|(p, _)| (of.name.clone(), p)) else {
+                continue;
+            };
+            let own = (unit.name.clone(), position);
+            if settings(unit, name, config).is_some() {
+                continue;
+            }
+            if let Some(inputs) = asked.get(&theirs).cloned() {
+                asked.insert(own, inputs);
+            } else if let Some(inputs) = commented.get(&theirs).cloned() {
+                commented.insert(own, inputs);
+            }
+        }
+    }
     // The last one counts.
     let mut said: HashMap<_, _> = inherited.into_iter().chain(commented).collect();
     for (at, found) in values {
@@ -566,6 +601,43 @@ pub(crate) fn describe(program: &mut Program, config: &Config) {
             && let Some(dummy) = unit.args.get(position).and_then(|a| a.sym())
         {
             unit.symbols[dummy].only_reads = inputs.into_iter().collect();
+        }
+    }
+}
+
+/// Does the same for the derivatives that the settings request, before a program is lowered: which derivatives
+/// their procedures get depends on it. `lower` lowers a program, whose subprograms with these names are exported:
+/// which procedure calls which one is not known before.
+pub(crate) fn describe_derived(
+    program: &mut Program,
+    lower: &dyn Fn(Program, &[Name]) -> Program,
+    config: &Config,
+) {
+    let mut plain = program.clone();
+    let mut originals = Vec::new();
+    for derived in &config.derive {
+        let unit = program.unit(&derived.function());
+        if unit.is_some_and(|u| procedure_dummies(u).next().is_some()) {
+            plain.units.retain(|u| u.name != derived.function());
+            originals.push(derived.subprogram());
+        }
+    }
+    if originals.is_empty() {
+        return;
+    }
+    let mut lowered = lower(plain, &originals);
+    describe(&mut lowered, config);
+    for derived in &config.derive {
+        let Some(unit) = program.unit_mut(&derived.function()) else {
+            continue;
+        };
+        let of = lowered.unit(&derived.subprogram());
+        let dummies: Vec<SymId> = procedure_dummies(unit).map(|(_, s)| s).collect();
+        for s in dummies {
+            let name = unit.symbols[s].name.clone();
+            let theirs = of.and_then(|of| Some(&of.symbols[of.symbols.find(&name)?].only_reads));
+            let inputs = settings(unit, &name, config).map(|asked| asked.into_iter().collect());
+            unit.symbols[s].only_reads = inputs.or(theirs.cloned()).unwrap_or_default();
         }
     }
 }

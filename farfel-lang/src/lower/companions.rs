@@ -23,8 +23,8 @@ use crate::callgraph::CallGraph;
 use crate::diagnostic::{Diagnostic, any_errors, rules};
 use crate::effects::{closure_may_assign, procedure_dummies};
 use crate::ir::{
-    AdMode, Arg, Class, Expr, ExprKind, Name, ProcedureDirective, Program, Request, Stmt, StmtKind,
-    StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name,
+    AdMode, Arg, Class, Expr, ExprKind, Label, Name, ProcedureDirective, Program, Request, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name,
 };
 use crate::source::Span;
 use crate::types::type_of;
@@ -72,12 +72,9 @@ pub(super) fn bind(program: &mut Program, roots: &HashSet<Name>, adding: &[Name]
     let mut taken = taken_names(program);
     let mut callers = Vec::new();
     for unit in program.units.iter().filter(|u| roots.contains(&u.name)) {
-        let plain = unit.args.iter().all(|a| a.sym().is_some())
-            && !unit
-                .body
-                .iter()
-                .any(|s| matches!(s.kind, StmtKind::Entry(_)));
-        if !plain || procedure_dummies(unit).next().is_none() {
+        let mut entries = unit.body.iter();
+        let entered = entries.any(|s| matches!(s.kind, StmtKind::Entry(_)));
+        if entered || procedure_dummies(unit).next().is_none() {
             continue;
         }
         let add = adding.contains(&unit.name);
@@ -108,13 +105,20 @@ pub(super) fn bind(program: &mut Program, roots: &HashSet<Name>, adding: &[Name]
     outside
 }
 
+/// The label to which the alternate returns of an exported subprogram lead.
+const END: Label = 1;
+
 impl Exported {
     /// Returns a unit that calls the subprogram.
     fn call(&self, unit: &Unit) -> Unit {
         let span = Span::NONE;
         let mut caller = Unit::new(UnitKind::Subroutine, self.caller.clone(), span);
         let mut args: Vec<Expr> = Vec::new();
-        for s in unit.args.iter().filter_map(|a| a.sym()) {
+        for arg in &unit.args {
+            let Some(s) = arg.sym() else {
+                args.push(Expr::new(ExprKind::AltReturn(END), span));
+                continue;
+            };
             let symbol = &unit.symbols[s];
             let position = args.len();
             let procedure = self.procedures.iter().find(|p| p.position == position);
@@ -159,6 +163,10 @@ impl Exported {
             }
             None => Stmt::call(callee, args, span),
         }];
+        caller.body.push(Stmt {
+            label: Some(END),
+            ..Stmt::new(StmtKind::Continue, span)
+        });
         caller
     }
 }
@@ -292,6 +300,11 @@ fn rename(unit: &mut Unit, old: &Name, new: &Name) {
 }
 
 impl Outside {
+    /// The units that call the exported subprograms.
+    pub(super) fn callers(&self) -> impl Iterator<Item = Name> {
+        self.exported.iter().map(|e| e.caller.clone())
+    }
+
     /// Puts the copies in the place of the exported subprograms.
     pub(super) fn settle(
         &mut self,
@@ -430,6 +443,11 @@ impl Outside {
                 let mut companions =
                     (rules.values()).flat_map(|r| r.tangent.iter().chain(&r.adjoint));
                 if procedure.extensible && !companions.any(|c| *c == procedure.name) {
+                    if let Some(rule) = constant_rule(program, &procedure) {
+                        rules.entry(procedure.name.clone()).or_insert(rule);
+                        all.push(procedure);
+                        continue;
+                    }
                     let needed = activity.derivatives(&procedure.name);
                     let added = add_derivatives(program, &procedure, needed, &shown, rules, |of| {
                         let name =
@@ -735,6 +753,22 @@ fn rule_of_derivative(
     }
 }
 
+/// Returns the rule of a subroutine that has no derivative, because it is known which arguments it only reads,
+/// and the others have none.
+fn constant_rule(program: &Program, procedure: &Procedure) -> Option<ProcedureDirective> {
+    if procedure.dummy.only_reads.is_empty() {
+        return None;
+    }
+    let mut symbols = (program.units.iter())
+        .filter_map(|u| u.symbols.find(&procedure.name).map(|s| &u.symbols[s]));
+    if symbols.any(|s| s.class == Class::Function) {
+        return None;
+    }
+    let rule = rule_from_calls(program, procedure)?;
+    let assigns = rule.outputs.as_ref().is_none_or(|l| !l.is_empty());
+    (!assigns).then_some(rule)
+}
+
 /// Returns what the calls of a procedure say about its arguments: every argument with a derivative
 /// is an input, and what it may assign an output.
 fn rule_from_calls(program: &Program, procedure: &Procedure) -> Option<ProcedureDirective> {
@@ -772,7 +806,8 @@ fn rule_from_calls(program: &Program, procedure: &Procedure) -> Option<Procedure
             let fixed: Vec<Name> = arguments
                 .filter(|(i, _)| {
                     let a = args.get(*i);
-                    !a.is_some_and(|a| closure_may_assign(unit, callee, *i, a))
+                    procedure.dummy.only_reads.contains(i)
+                        || !a.is_some_and(|a| closure_may_assign(unit, callee, *i, a))
                 })
                 .map(|(_, n)| n.clone())
                 .collect();

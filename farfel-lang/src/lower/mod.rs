@@ -225,9 +225,11 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
             }
             Stage::Specialize => {
                 outside = companions::bind(program, roots, &options.companions);
+                let mut called_from_outside = roots.clone();
+                called_from_outside.extend(outside.callers());
                 *copies = specialize::specialize(
                     program,
-                    roots,
+                    &called_from_outside,
                     options.most_copies.unwrap_or(MOST_COPIES),
                     &mut families,
                     &mut changed,

@@ -148,7 +148,8 @@ impl<'p> PassedProcedures<'p> {
     }
 
     /// Returns the dummy procedures that receive different procedures from different calls, those
-    /// that receive closures, and those that pass theirs on to such dummy procedures.
+    /// that receive closures, those that pass theirs on to such dummy procedures, and those that stand for a
+    /// procedure with such a dummy procedure.
     pub fn need_copies(&self, roots: &HashSet<Name>) -> HashSet<(Name, usize)> {
         let found = self.solve(roots);
         let mut open: Vec<Dummy> = found
@@ -158,12 +159,14 @@ impl<'p> PassedProcedures<'p> {
             .collect();
         let mut indirect: HashMap<Dummy, Vec<Dummy>> = HashMap::new();
         for t in &self.indirect {
-            let Source::Dummy(from) = t.source else {
-                continue;
-            };
             for target in found.get(&t.called).into_iter().flatten() {
                 if let Some((unit, _)) = self.receiver(target) {
-                    indirect.entry((*unit, t.position)).or_default().push(from);
+                    let sources = indirect.entry((*unit, t.position)).or_default();
+                    // Only a call of a procedure that is known can call a copy of it.
+                    sources.push(t.called);
+                    if let Source::Dummy(from) = t.source {
+                        sources.push(from);
+                    }
                 }
             }
         }
