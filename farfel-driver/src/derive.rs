@@ -17,6 +17,7 @@
 //! followed by the derivatives. `farfel expand --stage parse` prints it.
 
 use crate::Error;
+use crate::calls::entered_at;
 use farfel_lang::ir::{
     Arg, Class, Dim, ExprKind, Name, Program, Remarks, SpecKind, StorageClass, SymId, Symbol, Type,
     Unit, UnitKind,
@@ -30,6 +31,7 @@ use farfel_lang::storage::constant::extents;
 use farfel_lang::syntax::{NoIncludes, ReadOptions, parse_with};
 use farfel_lang::{FileId, Sources};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -172,31 +174,15 @@ impl DerivedSubprogram {
         upper(&self.name)
     }
 
-    /// Checks whether an argument is a computed derivative, and not a seed.
-    pub(crate) fn computes(&self, argument: &str) -> bool {
-        // The result of a function has the name of the derivative.
-        let of = self.of.iter().map(|v| match v.name == self.subprogram() {
-            true => self.name.to_ascii_uppercase(),
-            false => v.name.to_string(),
-        });
-        let of: Vec<String> = of.collect();
-        let by: Vec<String> = self.by.iter().map(|v| v.name.to_string()).collect();
-        let (names, suffixes): (&[String], &[&str]) = match self.kind {
-            Kind::Gradient => (&by, &["_GRADIENT"]),
-            Kind::Jvp => (&of, &["_TANGENT"]),
-            Kind::Vjp => (&by, &["_COTANGENT"]),
-            Kind::Hvp => (&by, &["_GRADIENT", "_HVP"]),
-            Kind::Hessian => (&by, &["_GRADIENT", "_HESSIAN"]),
-            Kind::Jacobian => {
-                let pair = |x: &String| of.iter().any(|y| *argument == format!("{y}_BY_{x}"));
-                return by.iter().any(pair);
-            }
-        };
-        let is = |name: &String| {
-            let suffix = argument.strip_prefix(name.as_str());
-            suffix.is_some_and(|s| suffixes.contains(&s))
-        };
-        names.iter().any(is)
+    /// Returns how many of the last arguments are computed derivatives; the seeds precede them.
+    pub(crate) fn results(&self) -> usize {
+        let (of, by) = (self.of.len(), self.by.len());
+        match self.kind {
+            Kind::Gradient | Kind::Vjp => by,
+            Kind::Jvp => of,
+            Kind::Hvp | Kind::Hessian => 2 * by,
+            Kind::Jacobian => of * by,
+        }
     }
 }
 
@@ -237,15 +223,17 @@ fn upper(name: &str) -> Name {
     name.to_ascii_uppercase().into()
 }
 
-/// Adds the requested subprograms to a parsed program. `all` is whether this is the whole project: a
-/// single file need not contain the subprograms named in the settings. Returns the files of the
-/// generated sources. They need no warnings, because the user's own code has been checked.
+/// Adds the requested subprograms to a parsed program. They may be derivatives of subprograms in
+/// `libraries`, too. `all` is whether this is the whole project: a single file need not contain the
+/// subprograms named in the settings. Returns the files of the generated sources. They need no
+/// warnings, because the user's own code has been checked.
 ///
 /// # Errors
 ///
 /// [`Error::Config`] with all errors in the table `derive`.
 pub(crate) fn add(
     program: &mut Program,
+    libraries: &[&Program],
     derived: &[DerivedSubprogram],
     all: bool,
     sources: &mut Sources,
@@ -255,15 +243,13 @@ pub(crate) fn add(
     let mut taken: BTreeSet<Name> = program.units.iter().map(|u| u.name.clone()).collect();
     for wanted in derived {
         let mut error = |message: String| errors.push((wanted.name.clone(), message));
-        let Some(unit) = program.unit(&upper(&wanted.subprogram)) else {
-            let named = upper(&wanted.subprogram);
-            let mut points = program.units.iter().flat_map(Unit::entry_points);
-            if points.any(|e| *e.name == named) {
-                error(format!(
-                    "{named} is an ENTRY point: write a subprogram that calls it, and derive that"
-                ));
-            } else if all {
-                let known = program.units.iter().map(|u| u.name.as_str());
+        let named = upper(&wanted.subprogram);
+        let programs = || std::iter::once(&*program).chain(libraries.iter().copied());
+        let mut units = programs().flat_map(|p| &p.units);
+        let Some(unit) = units.find(|u| u.entry_points().any(|e| *e.name == named)) else {
+            if all {
+                let units = programs().flat_map(|p| &p.units);
+                let known = units.flat_map(|u| u.entry_points().map(|e| e.name.as_str()));
                 let meant = closest(&named, known);
                 let meant = meant.map(|m| format!("; did you mean {m}?"));
                 error(format!(
@@ -278,7 +264,10 @@ pub(crate) fn add(
             error(format!("there is a subprogram {name} already"));
             continue;
         }
-        match DerivativeBuilder::new(unit, wanted, &name).map(|builder| builder.text(wanted)) {
+        let own = program.units.iter().any(|u| std::ptr::eq(u, unit));
+        let place = unit.name_span;
+        let built = DerivativeBuilder::new(unit, own, wanted, &name);
+        match built.map(|builder| builder.text(wanted)) {
             Ok(text) => {
                 let file = sources.add(format!("derive.{}", wanted.name), text);
                 let parsed = parse_with(sources, file, &free_form(), &mut NoIncludes);
@@ -288,7 +277,14 @@ pub(crate) fn add(
                     Some(d) => error(format!("{}: {}", sources.text(d.span), d.message)),
                 }
             }
-            Err(messages) => messages.into_iter().for_each(error),
+            Err(messages) => {
+                let place = match sources.get(place.file) {
+                    Some(f) => format!(" ({}:{})", f.name, f.line_column(place.start).line),
+                    None => String::new(),
+                };
+                let messages = messages.into_iter();
+                messages.map(|m| m + &place).for_each(error);
+            }
         }
     }
     let mut errors = errors.into_iter();
@@ -307,8 +303,10 @@ struct DerivativeBuilder {
     unit: Unit,
     /// The subprogram to differentiate, by the name that callers use.
     callee: Name,
-    /// The arguments of the call.
-    actual: Vec<SymId>,
+    /// The arguments of the call; `None` for alternate returns.
+    actual: Vec<Option<SymId>>,
+    /// The number of the alternate return that the call took, if there are any.
+    returned: Option<SymId>,
     /// The dependent variables.
     of: Vec<SymId>,
     /// The independent variables.
@@ -325,10 +323,11 @@ impl DerivativeBuilder {
     /// All reasons why the derivative cannot be generated.
     fn new(
         unit: &Unit,
+        own: bool,
         wanted: &DerivedSubprogram,
         name: &Name,
     ) -> Result<DerivativeBuilder, Vec<String>> {
-        let callee = unit.name.clone();
+        let callee = wanted.subprogram();
         if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
             return Err(vec![format!("{callee} is not a subprogram")]);
         }
@@ -337,15 +336,17 @@ impl DerivativeBuilder {
             units: vec![unit.clone()],
         };
         resolve(&mut alone);
-        let mut unit = alone.units.remove(0);
+        let unit = alone.units.remove(0);
+        // With the arguments of the ENTRY point.
+        let mut unit = entered_at(&unit, &callee).map_or(unit.clone(), Cow::into_owned);
         let mut errors = Vec::new();
-        for arg in &unit.args {
-            let Some(symbol) = arg.sym().map(|s| &unit.symbols[s]) else {
+        for symbol in unit.args.iter().filter_map(|a| a.sym()) {
+            let symbol = &unit.symbols[symbol];
+            if symbol.name == *name {
                 errors.push(format!(
-                    "{callee} has alternate returns: write a subprogram without them that calls it, and derive that"
+                    "{name} is the name of an argument of {callee}, too"
                 ));
-                continue;
-            };
+            }
             if symbol.class.is_procedure() {
                 // Callers pass it on, together with its derivatives.
             } else if let Some(bar) = symbol.reason_against_passing() {
@@ -388,20 +389,34 @@ impl DerivativeBuilder {
         };
         let (of, by) = (positions(&of), positions(&by));
         strip(&mut unit, name);
-        let actual: Vec<SymId> = unit.args.iter().filter_map(|a| a.sym()).collect();
+        if !own && let Some(block) = common(&unit) {
+            // Here, the block would be another one.
+            return Err(vec![format!(
+                "the arguments of {callee} have bounds in COMMON /{block}/ of another package: say what they are, such as `x(n)`"
+            )]);
+        }
+        let actual: Vec<Option<SymId>> = unit.args.iter().map(|a| a.sym()).collect();
         let back = |list: Vec<Option<usize>>| -> Vec<SymId> {
-            let one = |p: Option<usize>| p.map_or(unit.result, |p| actual.get(p).copied());
+            let one = |p: Option<usize>| match p {
+                Some(p) => actual.get(p).copied().flatten(),
+                None => unit.result,
+            };
             list.into_iter().filter_map(one).collect()
         };
         let (of, by) = (back(of), back(by));
-        Ok(DerivativeBuilder {
+        let mut builder = DerivativeBuilder {
             unit,
             callee,
             actual,
+            returned: None,
             of,
             by,
             reverse: wanted.reverse,
-        })
+        };
+        if builder.actual.contains(&None) {
+            builder.returned = Some(builder.integer("IRETURN"));
+        }
+        Ok(builder)
     }
 
     /// Returns the text of the whole subprogram.
@@ -421,6 +436,10 @@ impl DerivativeBuilder {
         let mut text = print_unit(&self.unit, &options);
         let end = text.rfind("END").unwrap_or(text.len());
         text.insert_str(end, &body);
+        if let Some(number) = self.returned {
+            let end = text.rfind("END").unwrap_or(text.len());
+            text.insert_str(end, &format!("RETURN {}\n", self.name(number)));
+        }
         text
     }
 
@@ -428,14 +447,29 @@ impl DerivativeBuilder {
         &self.unit.symbols[s].name
     }
 
-    /// Returns `CALL F(X)` or `F_GRADIENT = F(X)`.
+    /// Returns `CALL F(X)` or `F_GRADIENT = F(X)`. A call with alternate returns is followed by
+    /// statements that note which of them it took: blocks end where they began.
     fn call(&self) -> String {
-        let actual: Vec<&str> = self.actual.iter().map(|s| self.name(*s).as_str()).collect();
+        let mut labels = 1..;
+        let one = |a: &Option<SymId>| match a {
+            Some(s) => self.name(*s).to_string(),
+            None => format!("*{}", labels.next().unwrap_or_default()),
+        };
+        let actual: Vec<String> = self.actual.iter().map(one).collect();
         let call = format!("{}({})", self.callee, actual.join(", "));
-        match self.unit.result {
-            Some(result) => format!("{} = {call}", self.name(result)),
-            None => format!("CALL {call}"),
+        let Some(number) = self.returned.map(|s| self.name(s)) else {
+            return match self.unit.result {
+                Some(result) => format!("{} = {call}", self.name(result)),
+                None => format!("CALL {call}"),
+            };
+        };
+        let last = labels.start;
+        let mut text = format!("{number} = 0\nCALL {call}\n");
+        for label in 1..last {
+            let _ = write!(text, "GOTO {last}\n{label} {number} = {label}\n");
         }
+        let _ = write!(text, "{last} CONTINUE");
+        text
     }
 
     /// Adds an argument with the type of `of` and the concatenated dimensions of `shaped`.
@@ -456,7 +490,8 @@ impl DerivativeBuilder {
     }
 
     fn variable(&self, wanted: &str, ty: Option<Type>) -> Symbol {
-        let name = self.unit.symbols.unused(wanted, &|_| false);
+        let taken = |name: &str| *self.unit.name == *name || *self.callee == *name;
+        let name = self.unit.symbols.unused(wanted, &taken);
         Symbol {
             typed: true,
             ty,
@@ -466,14 +501,17 @@ impl DerivativeBuilder {
 
     /// Adds INTEGER loop variables.
     fn counters(&mut self, count: usize) -> Vec<SymId> {
-        let mut counters = Vec::new();
-        for i in 1..=count {
-            let symbol = self.variable(&format!("I{i}"), Some(Type::INTEGER));
-            let s = self.unit.symbols.add(symbol);
-            self.unit.declare(s);
-            counters.push(s);
-        }
-        counters
+        (1..=count)
+            .map(|i| self.integer(&format!("I{i}")))
+            .collect()
+    }
+
+    /// Adds an INTEGER variable.
+    fn integer(&mut self, wanted: &str) -> SymId {
+        let symbol = self.variable(wanted, Some(Type::INTEGER));
+        let s = self.unit.symbols.add(symbol);
+        self.unit.declare(s);
+        s
     }
 
     fn document(&mut self, lines: &[String]) {
@@ -515,7 +553,7 @@ impl DerivativeBuilder {
     fn jvp(&mut self) -> String {
         let (of, by) = (self.of.clone(), self.by.clone());
         let seeds = self.each(&by, "TANGENT");
-        let results = self.each(&of, "TANGENT");
+        let results = self.each_result(&of, &by, "TANGENT");
         self.document(&[format!(
             "The derivative of {} in the direction {} of {}: {}.",
             self.dependents(),
@@ -531,7 +569,7 @@ impl DerivativeBuilder {
 
     fn vjp(&mut self) -> String {
         let (of, by) = (self.of.clone(), self.by.clone());
-        let seeds = self.each(&of, "COTANGENT");
+        let seeds = self.each_result(&of, &by, "COTANGENT");
         let results = self.each(&by, "COTANGENT");
         self.document(&[format!(
             "The gradient by {} of the sum of {} times {}: {}.",
@@ -552,12 +590,13 @@ impl DerivativeBuilder {
         let gradients = self.each(&by, "GRADIENT");
         let results = self.each(&by, "HVP");
         self.document(&[format!(
-            "The Hessian of {} by {} times {}: {}; {} is the gradient.",
+            "The Hessian of {} by {} times {}: {}; {} {} the gradient.",
             self.dependents(),
             self.listed(&by),
             self.listed(&seeds),
             self.listed(&results),
             self.listed(&gradients),
+            if gradients.len() > 1 { "are" } else { "is" },
         )]);
         let opening = self.given("TANGENT", &by, &seeds);
         let inner = self.assigned(&gradients, "COTANGENT", &by);
@@ -670,6 +709,16 @@ impl DerivativeBuilder {
         list.iter()
             .map(|s| self.argument(*s, what, &[*s]))
             .collect()
+    }
+
+    /// Like [`Self::each`], for the values that the subprogram computes. If one of these variables is an
+    /// independent variable, too, that of its value on entry has the plain name.
+    fn each_result(&mut self, list: &[SymId], by: &[SymId], what: &str) -> Vec<SymId> {
+        let one = |s: &SymId| match by.contains(s) {
+            true => self.argument(*s, &format!("RESULT_{what}"), &[*s]),
+            false => self.argument(*s, what, &[*s]),
+        };
+        list.iter().map(one).collect()
     }
 
     /// Returns `X_GRADIENT = COTANGENT(X), …`.
@@ -905,6 +954,15 @@ fn free_form() -> ReadOptions {
 fn strip(unit: &mut Unit, name: &Name) {
     let old = std::mem::replace(&mut unit.name, name.clone());
     unit.body.clear();
+    // Arguments of other entry points.
+    let others = unit.symbols.ids().into_iter();
+    let others: Vec<SymId> = others
+        .filter(|s| unit.symbols[*s].storage_class == StorageClass::Dummy)
+        .filter(|s| unit.arg_position(*s).is_none())
+        .collect();
+    for s in others {
+        unit.symbols[s].storage_class = StorageClass::Local;
+    }
     unit.nested.clear();
     unit.directives.clear();
     unit.remarks = Remarks::default();
@@ -962,6 +1020,15 @@ fn strip(unit: &mut Unit, name: &Name) {
         };
         unit.declare(function);
     }
+}
+
+/// Returns the first COMMON block that the declarations of a unit mention.
+fn common(unit: &Unit) -> Option<&Name> {
+    let mut blocks = unit.specs.iter().filter_map(|spec| match &spec.kind {
+        SpecKind::Common(blocks) => blocks.first().map(|(name, _)| name),
+        _ => None,
+    });
+    blocks.next()
 }
 
 /// Returns the symbols in the declarations of the arguments and the result.

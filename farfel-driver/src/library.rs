@@ -198,41 +198,61 @@ fn load(
     Ok(index)
 }
 
-/// Adds to a program the parts of the libraries that it uses. Their files are added to `sources`, and all
-/// files read to `included`.
-pub(crate) fn add(
-    program: &mut Program,
-    config: &Config,
-    sources: &mut Sources,
-    included: &mut Vec<PathBuf>,
-) -> Result<Vec<Diagnostic>, Error> {
-    let mut diagnostics = Vec::new();
-    let mut packages = Vec::new();
-    for library in &config.libraries {
-        agrees(library, config)?;
-        let how = Config {
-            shown_as: Some(library.shown_as()),
-            fc: config.fc.clone(),
-            install: config.install,
-            ..library.config.clone()
-        };
-        included.extend(library.files.iter().cloned());
-        let (mut program, errors) = parse(&library.files, &how, sources, included)?;
-        diagnostics.extend(errors);
-        program
-            .units
-            .retain(|u| u.kind != farfel_lang::ir::UnitKind::Program);
-        packages.push(Package {
-            name: library.shown(),
-            suffix: sources::as_name(&library.shown()),
-            program,
-            uses: library.uses.clone(),
-        });
+/// The libraries of a package after parsing.
+pub(crate) struct Libraries {
+    packages: Vec<Package>,
+    /// The indices of those that the package uses directly.
+    direct: Vec<usize>,
+}
+
+impl Libraries {
+    /// Parses the libraries. Their files are added to `sources`, and all files read to `included`.
+    pub(crate) fn parse(
+        config: &Config,
+        sources: &mut Sources,
+        included: &mut Vec<PathBuf>,
+    ) -> Result<(Libraries, Vec<Diagnostic>), Error> {
+        let mut diagnostics = Vec::new();
+        let mut packages = Vec::new();
+        for library in &config.libraries {
+            agrees(library, config)?;
+            let how = Config {
+                shown_as: Some(library.shown_as()),
+                fc: config.fc.clone(),
+                install: config.install,
+                ..library.config.clone()
+            };
+            included.extend(library.files.iter().cloned());
+            let (mut program, errors) = parse(&library.files, &how, sources, included)?;
+            diagnostics.extend(errors);
+            program
+                .units
+                .retain(|u| u.kind != farfel_lang::ir::UnitKind::Program);
+            packages.push(Package {
+                name: library.shown(),
+                suffix: sources::as_name(&library.shown()),
+                program,
+                uses: library.uses.clone(),
+            });
+        }
+        let direct = config.libraries.iter().enumerate();
+        let direct: Vec<usize> = direct.filter(|(_, l)| l.direct).map(|(i, _)| i).collect();
+        Ok((Libraries { packages, direct }, diagnostics))
     }
-    let direct = config.libraries.iter().enumerate();
-    let direct: Vec<usize> = direct.filter(|(_, l)| l.direct).map(|(i, _)| i).collect();
-    diagnostics.extend(join(program, &direct, packages));
-    Ok(diagnostics)
+
+    /// The programs of those that the package uses directly.
+    pub(crate) fn direct(&self) -> Vec<&Program> {
+        let programs = self.direct.iter().filter_map(|i| self.packages.get(*i));
+        programs.map(|p| &p.program).collect()
+    }
+
+    /// Adds to a program the parts of the libraries that it uses.
+    pub(crate) fn join(self, program: &mut Program) -> Vec<Diagnostic> {
+        match self.packages.is_empty() {
+            true => Vec::new(),
+            false => join(program, &self.direct, self.packages),
+        }
+    }
 }
 
 /// Checks that the library has the same meaning when compiled with the package's settings.

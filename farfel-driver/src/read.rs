@@ -2,10 +2,11 @@
 
 use crate::calls::entries;
 use crate::derive;
+use crate::library::Libraries;
 use crate::parse::parse;
 use crate::reach;
 use crate::sources;
-use crate::{Config, Error, Report, is_c_source_name, library, link, mpi};
+use crate::{Config, Error, Report, is_c_source_name, link, mpi};
 use farfel_lang::diagnostic::any_errors;
 use farfel_lang::diagnostic::rules::{DUPLICATE_UNIT, UNKNOWN_PROCEDURE};
 use farfel_lang::effects::procedure_dummies;
@@ -17,7 +18,7 @@ use farfel_lang::lower::Options;
 use farfel_lang::openmp;
 use farfel_lang::resolve::{resolve_readable, resolve_with};
 use farfel_lang::targets::CallTargets;
-use farfel_lang::{Diagnostic, Sources};
+use farfel_lang::{Diagnostic, FileId, Sources};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -162,9 +163,19 @@ pub(crate) fn read(
     let mut sources = Sources::new();
     let (mut program, mut diagnostics) = parse(files, config, &mut sources, included)?;
     let whole = goal == Goal::Library;
-    let files_of_derived = match any_errors(&diagnostics) {
+    let own_files = sources.iter().count();
+    let (libraries, of_libraries) = Libraries::parse(config, &mut sources, included)?;
+    let files_of_libraries: Vec<FileId> =
+        sources.iter().skip(own_files).map(|(id, _)| id).collect();
+    let files_of_derived = match any_errors(&diagnostics) || any_errors(&of_libraries) {
         true => Vec::new(),
-        false => derive::add(&mut program, &config.derive, whole, &mut sources)?,
+        false => derive::add(
+            &mut program,
+            &libraries.direct(),
+            &config.derive,
+            whole,
+            &mut sources,
+        )?,
     };
     let mut left_out = other_files.left_out;
     let first = other_files.first.map(|f| sources::shown(config, &f));
@@ -216,13 +227,12 @@ pub(crate) fn read(
     files_of_derived
         .into_iter()
         .for_each(|file| lints.quiet_in(file));
-    if !config.libraries.is_empty() {
-        let count = sources.iter().count();
-        diagnostics.extend(library::add(&mut program, config, &mut sources, included)?);
-        // Warnings in a library have been shown to its author.
-        let theirs = sources.iter().skip(count);
-        theirs.for_each(|(id, _)| lints.quiet_in(id));
-    }
+    // Warnings in a library have been shown to its author.
+    files_of_libraries
+        .into_iter()
+        .for_each(|file| lints.quiet_in(file));
+    diagnostics.extend(of_libraries);
+    diagnostics.extend(libraries.join(&mut program));
     let mut elsewhere = sources::words(files);
     elsewhere.extend(other_files.passed_subprograms.keys().map(Name::to_string));
     let mut read = resolve(program, diagnostics, sources, lints, config, &elsewhere)?;

@@ -17,7 +17,8 @@
 //! given back at once. If the process has a limit of address space (`ulimit -v`), a thread keeps at most an
 //! eighth of that. When a thread ends, it gives back everything.
 //!
-//! A call that ends before its END, by STOP or by a panic in a closure, leaves its arrays to the next one.
+//! A call that ends before its END, by STOP or by a panic in a closure, leaves its arrays to the next one. Those smaller
+//! than 16 KB are lost.
 //!
 //! All blocks come from `malloc`, and whoever frees one may do so with `free`. On systems other than Linux,
 //! and with compilers other than gfortran, derivatives use `malloc` directly, and nothing is kept or counted.

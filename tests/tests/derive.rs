@@ -1,6 +1,8 @@
 //! Derivatives of subprograms from the setting `derive`, called from Rust.
 
 mod support;
+use std::path::Path;
+use std::process::Command;
 use support::Project;
 
 const SETTINGS: &str = "
@@ -365,4 +367,101 @@ fn subprograms_with_closures_have_derivatives() {
     assert!(arguments.contains("rhs_tangent"), "{steps}");
     assert!(bindings.contains("misfit_hessian"), "{bindings}");
     assert!(!bindings.contains("w_tangent: impl"), "{bindings}");
+}
+
+const BOTH_WAYS: &str = "
+[package.metadata.farfel.derive]
+flow_jvp = { jvp = 'flow', of = ['e', 'x'], by = ['e', 'x'] }
+flow_vjp = { vjp = 'flow', of = ['e', 'x'], by = ['e', 'x'] }
+flow_jacobian = { jacobian = 'flow', of = ['e', 'x'], by = ['e', 'x'] }
+flow_rows = { jacobian = 'flow', of = ['e', 'x'], by = ['e', 'x'], reverse = true }
+flow_gradient = { gradient = 'flow', of = 'e', by = ['e', 'x'] }
+flow_hvp = { hvp = 'flow', of = 'e', by = ['e', 'x'] }
+flow_hessian = { hessian = 'flow', of = 'e', by = 'x' }
+steps_jvp = { jvp = 'steps', of = 'y', by = ['y', 'h'] }
+steps_vjp = { vjp = 'steps', of = 'y', by = ['y', 'h'] }
+scaled_gradient = { gradient = 'scaled', of = 's', by = 'a(n)' }
+scaled_hvp = { hvp = 'scaled', of = 's', by = 'a(n)' }
+power_jvp = { jvp = 'power', by = ['x', 'z'] }
+escape_jvp = { jvp = 'escape', of = ['x', 'y'], by = 'x' }
+escape_vjp = { vjp = 'escape', of = ['x', 'y'], by = 'x' }
+escape_hessian = { hessian = 'escape', of = 'y', by = 'x' }
+escape_rows = { jacobian = 'escape', of = ['x', 'y'], by = 'x', reverse = true }
+leave_jvp = { jvp = 'leave', of = 'y', by = 'x' }
+leave_vjp = { vjp = 'leave', of = 'y', by = 'x' }
+drive_jvp = { jvp = 'drive', of = 'y', by = 'y' }
+drive_vjp = { vjp = 'drive', of = 'y', by = 'y' }
+turn_jvp = { jvp = 'turn', of = 'y', by = 'y' }
+turn_vjp = { vjp = 'turn', of = 'y', by = 'y' }
+mixed_gradient = { gradient = 'mixed', by = ['x', 'r'] }
+mixed_jvp = { jvp = 'mixed', by = ['x', 'r'] }
+mixed_hvp = { hvp = 'mixed', by = ['x', 'r'] }
+
+[package.metadata.farfel.signature]
+drive = { closures = { f = ['in', 'in', 'out', 'in'] } }
+turn = { closures = { f = ['in', 'in', 'out', 'in'] } }
+";
+
+/// Variables that are arguments and results, ENTRY points, alternate returns, and procedures that get others.
+#[test]
+fn subprograms_of_all_kinds_have_derivatives() {
+    let project = with_num_dual("derive-kinds", BOTH_WAYS);
+    project
+        .file("src/kinds.f", include_str!("../derive/kinds.f"))
+        .file("src/main.rs", include_str!("../derive/kinds.rs"));
+    assert_eq!(project.run(), "right\n");
+}
+
+/// A project with num-dual, and these settings.
+fn with_num_dual(name: &str, settings: &str) -> Project {
+    let project = Project::new(name, name);
+    let manifest = project.directory.join("Cargo.toml");
+    let manifest = std::fs::read_to_string(manifest).unwrap();
+    let runtime = "farfel-runtime' }";
+    assert!(manifest.contains(runtime));
+    let features = "farfel-runtime', features = ['num-dual'] }";
+    let num_dual = "[dependencies.num-dual]\nversion = '0.15.1'\ndefault-features = false\n";
+    let manifest = manifest.replace(runtime, features) + num_dual + settings;
+    project.file("Cargo.toml", manifest);
+    project
+}
+
+const FAILING: &str = "
+[package.metadata.farfel]
+exports = ['steps', 'square', 'inner', 'ending']
+
+[package.metadata.farfel.derive]
+steps_jvp = { jvp = 'steps', of = 'z', by = ['y', 'h'] }
+steps_vjp = { vjp = 'steps', of = 'z', by = ['y', 'h'] }
+steps_rows = { jacobian = 'steps', of = 'z', by = 'y', reverse = true }
+square_gradient = { gradient = 'square', by = 'y' }
+square_hvp = { hvp = 'square', by = 'y' }
+square_hessian = { hessian = 'square', by = 'y' }
+inner_jvp = { jvp = 'inner', of = 'z', by = 'x' }
+inner_vjp = { vjp = 'inner', of = 'z', by = 'x' }
+";
+
+/// Panics of closures pass through blocks and derivatives, in both modes and nested, with tapes and locks.
+#[test]
+fn closures_may_panic_in_derivatives() {
+    let project = with_num_dual("derive-panics", FAILING);
+    project
+        .file("fortran/panics.ff", include_str!("../derive/panics.ff"))
+        .file("src/main.rs", include_str!("../derive/panics.rs"));
+    assert_eq!(project.run(), "right\n");
+    let valgrind = Command::new("valgrind").arg("--version").output().is_ok();
+    let required = std::env::var_os("FARFEL_TEST_VALGRIND").is_some();
+    assert!(valgrind || !required, "valgrind is required, and not there");
+    if valgrind {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("target");
+        // Closures get copies of DY, which has no value before.
+        let ran = Command::new("valgrind")
+            .args(["-q", "--error-exitcode=9", "--leak-check=no"])
+            .arg("--undef-value-errors=no")
+            .arg(target.join("debug/derive-panics"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{said}");
+    }
 }

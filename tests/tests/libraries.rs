@@ -291,3 +291,83 @@ fn what_does_not_fit_together_is_refused() {
                     `real-kind` alike in both\n";
     assert_eq!(said, expected);
 }
+
+/// The setting `derive` names subprograms of libraries, too.
+#[test]
+fn subprograms_of_libraries_have_derivatives() {
+    let dir = sandbox();
+    let model = "DOUBLE PRECISION FUNCTION COST(N, X)
+DOUBLE PRECISION X(N), PART
+COST = 0
+DO I = 1, N
+COST = COST + PART(X(I))
+END DO
+END
+DOUBLE PRECISION FUNCTION PART(X)
+DOUBLE PRECISION X, Y, OTHER
+PART = X**4
+RETURN
+ENTRY OTHER(Y)
+OTHER = SIN(Y)
+END
+SUBROUTINE BOUNDED(X, S)
+COMMON /SIZES/ N
+DOUBLE PRECISION X(N), S
+S = SUM(X)
+END
+DOUBLE PRECISION FUNCTION AREA(F, A, B)
+DOUBLE PRECISION F, A, B
+AREA = (B - A)*(F(A) + F(B))/2
+END
+";
+    library(dir.path(), "models", "0.1.0", "models", "", &fixed(model));
+    let app = dir.path().join("app");
+    let uses = "models = { path = \"../models-0.1.0\" }";
+    let settings = "\n[package.metadata.farfel.derive]
+cost_gradient = { gradient = \"cost\", by = \"x\" }
+cost_hessian = { hessian = \"cost\", by = \"x\" }
+other_jvp = { jvp = \"other\", by = \"y\" }
+area_gradient = { gradient = \"area\", by = [\"a\", \"b\"] }
+";
+    let with = |more: &str| manifest("app", "0.1.0", "", uses) + settings + more;
+    write(&app, "Cargo.toml", with(""));
+    write(&app, "build.rs", BUILD_SCRIPT);
+    // PART here is another one.
+    let own = "DOUBLE PRECISION FUNCTION PART(X)\nDOUBLE PRECISION X\nPART = X\nEND\n";
+    write(&app, "fortran/own.f", fixed(own));
+    let main = r#"mod own {
+    farfel_runtime::include_bindings!();
+}
+fn main() {
+    let x = [1.0, 2.0, -3.0];
+    let found = own::cost_gradient(&x).unwrap();
+    assert_eq!((found.value, &found.x_gradient[..]), (98.0, &[4.0, 32.0, -108.0][..]));
+    let found = own::cost_hessian(&x).unwrap();
+    assert_eq!(found.x_hessian.as_slice(), [12.0, 0.0, 0.0, 0.0, 48.0, 0.0, 0.0, 0.0, 108.0]);
+    let found = own::other_jvp(0.5, 2.0);
+    assert!((found.other_jvp_tangent - 2.0 * f64::cos(0.5)).abs() < 1e-15);
+    let adjoint = |x: f64, xb: &mut f64, _: f64, yb: &mut f64| *xb += x.cos() * std::mem::take(yb);
+    let (a, b) = (0.3f64, 1.1f64);
+    let found = own::area_gradient(f64::sin, adjoint, a, b);
+    let by_b = (a.sin() + b.sin() + (b - a) * b.cos()) / 2.0;
+    assert!((found.b_gradient - by_b).abs() < 1e-15);
+    println!("right {}", own::part(7.0));
+}
+"#;
+    write(&app, "src/main.rs", main);
+    let run = || farfel(&app).args(["run", "-q"]).assert();
+    run().success().stdout_eq("right 7\n");
+    // In this package, the block would be another one.
+    write(
+        &app,
+        "Cargo.toml",
+        with("bounded_gradient = { gradient = \"bounded\", of = \"s\", by = \"x\" }\n"),
+    );
+    let failed = run().failure();
+    let said = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(
+        said.contains("the arguments of BOUNDED have bounds in COMMON /SIZES/ of another package")
+            && said.contains("models-0.1.0/fortran/all.ff:15"),
+        "{said}"
+    );
+}

@@ -250,9 +250,9 @@ pub(crate) fn signatures(
         let is_this = |d: &&DerivedSubprogram| d.name.eq_ignore_ascii_case(name);
         if let Some(derived) = config.derive.iter().find(is_this) {
             let of = derived.subprogram();
-            if let Some(unit) = program.unit(&of) {
+            if let Some(unit) = entered(program, &of) {
                 let roles = SignatureBuilder::new(
-                    unit,
+                    &unit,
                     settings(&of),
                     assigned,
                     &intents,
@@ -261,7 +261,7 @@ pub(crate) fn signatures(
                 )
                 .signature()
                 .roles;
-                builder.take_over(unit, &roles);
+                builder.take_over(&unit, &roles);
             }
             builder.take_results(derived);
         }
@@ -412,11 +412,8 @@ impl<'u, 'p> SignatureBuilder<'u, 'p> {
 
     /// Treats the computed derivatives as outputs.
     fn take_results(&mut self, derived: &DerivedSubprogram) {
-        for position in 0..self.roles.len() {
-            if derived.computes(self.name(position)) {
-                self.known[position] = Some(RequestedRole::Output);
-            }
-        }
+        let results = self.known.iter_mut().rev().take(derived.results());
+        results.for_each(|known| *known = Some(RequestedRole::Output));
     }
 
     /// Determines the signature.
