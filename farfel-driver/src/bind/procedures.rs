@@ -17,6 +17,7 @@ use crate::bounds_checks::dummy_procedures::{
 };
 use crate::calls::for_each_call;
 use crate::config::ClosureIntent;
+use crate::derive::DerivedSubprogram;
 use farfel_lang::effects::{closure_may_assign, procedure_dummies};
 use farfel_lang::ir::{
     AdMode, Class, Expr, ExprKind, Name, ProcedureDirective as Rule, Program, StorageClass, SymId,
@@ -613,21 +614,21 @@ pub(crate) fn describe_derived(
     lower: &dyn Fn(Program, &[Name]) -> Program,
     config: &Config,
 ) {
-    let mut plain = program.clone();
-    let mut originals = Vec::new();
-    for derived in &config.derive {
-        let unit = program.unit(&derived.function());
-        if unit.is_some_and(|u| procedure_dummies(u).next().is_some()) {
-            plain.units.retain(|u| u.name != derived.function());
-            originals.push(derived.subprogram());
-        }
-    }
-    if originals.is_empty() {
+    let takes_procedures = |d: &&DerivedSubprogram| {
+        let unit = program.unit(&d.function());
+        unit.is_some_and(|u| procedure_dummies(u).next().is_some())
+    };
+    let derived: Vec<_> = config.derive.iter().filter(takes_procedures).collect();
+    if derived.is_empty() {
         return;
     }
+    let functions: Vec<Name> = derived.iter().map(|d| d.function()).collect();
+    let originals: Vec<Name> = derived.iter().map(|d| d.subprogram()).collect();
+    let mut plain = program.clone();
+    plain.units.retain(|u| !functions.contains(&u.name));
     let mut lowered = lower(plain, &originals);
     describe(&mut lowered, config);
-    for derived in &config.derive {
+    for derived in derived {
         let Some(unit) = program.unit_mut(&derived.function()) else {
             continue;
         };
