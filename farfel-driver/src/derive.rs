@@ -955,7 +955,7 @@ fn strip(unit: &mut Unit, name: &Name) {
     let old = std::mem::replace(&mut unit.name, name.clone());
     unit.body.clear();
     // Arguments of other entry points.
-    let others = unit.symbols.ids().into_iter();
+    let others = unit.symbols.ids();
     let others: Vec<SymId> = others
         .filter(|s| unit.symbols[*s].storage_class == StorageClass::Dummy)
         .filter(|s| unit.arg_position(*s).is_none())

@@ -37,6 +37,26 @@ pub(crate) struct Lowered {
     traps: Vec<Trap>,
 }
 
+/// Notes what the closures of derivatives that the settings request only read: which derivatives they get
+/// depends on it. What calls them is known after lowering.
+pub(crate) fn describe_closures_of_derived(
+    read: &mut CheckedProgram,
+    exports: Option<&[String]>,
+    config: &Config,
+) {
+    let options = read.options(exports);
+    let lower = |program, exported: &[Name]| {
+        let exports = options.exports.as_ref();
+        let options = Options {
+            companions: Vec::new(),
+            exports: exports.map(|all| [all, exported].concat()),
+            ..options.clone()
+        };
+        lower_with(program, Stage::Stage, &options).program
+    };
+    bind::describe_derived(&mut read.program, &lower, config);
+}
+
 impl Lowered {
     /// Lowers a program that was read; `home` are the subprograms that Rust may call, if they can be
     /// exported.
@@ -72,19 +92,7 @@ impl Lowered {
                 Some(wanted.map(|w| w.name.to_string()).collect())
             }
         };
-        let options = read.options(exports.as_deref());
-        let lower = |program, exported: &[Name]| {
-            let options = Options {
-                companions: Vec::new(),
-                exports: (options.exports.clone()).map(|mut all| {
-                    all.extend(exported.iter().cloned());
-                    all
-                }),
-                ..options.clone()
-            };
-            lower_with(program, Stage::Stage, &options).program
-        };
-        bind::describe_derived(&mut read.program, &lower, config);
+        describe_closures_of_derived(&mut read, exports.as_deref(), config);
         let mut staged = staged::stage(read, exports.as_deref())?;
         let units = staged.program.units.len();
         let derivatives = interfaces(&staged, adjoints_share_state);

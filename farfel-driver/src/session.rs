@@ -15,6 +15,7 @@ use crate::ad::{self, SelectedTool};
 use crate::c_sources::{self, CTools, ForeignObjects};
 use crate::cache::Cache;
 use crate::gfortran::{self, Profile};
+use crate::lowered::describe_closures_of_derived;
 use crate::names::Names;
 use crate::pass_through::{self, PassThroughFiles};
 use crate::pass_through_objects;
@@ -314,10 +315,11 @@ impl Session {
     /// `None`, all that can be, or the main program.
     pub(crate) fn stage(
         &self,
-        read: CheckedProgram,
+        mut read: CheckedProgram,
         exports: Option<&[String]>,
     ) -> Result<Staged, Error> {
         let step = self.recorder.begin("lower", "program", 0);
+        describe_closures_of_derived(&mut read, exports, &self.config);
         let staged = staged::stage(read, exports)?;
         self.recorder.end(step, StepOrigin::Ran);
         Ok(staged)
