@@ -31,7 +31,10 @@ pub(crate) fn library_folders(resources: &Path, machine: &str) -> Vec<PathBuf> {
 /// user has chosen beyond that is passed on.
 pub(crate) fn flags<'a>(flags: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     // Warnings are about the program that Farfel has checked itself.
-    let mut result = vec!["-w".to_owned()];
+    // Arrays whose size depends on the call are on the heap, where it can be checked that there is room for them.
+    let mut result = ["-w", "-mmlir", "-fdynamic-heap-array"]
+        .map(str::to_owned)
+        .to_vec();
     for flag in flags {
         let text = flag.as_str();
         match text {
@@ -106,6 +109,8 @@ mod tests {
             flags(&given),
             [
                 "-w",
+                "-mmlir",
+                "-fdynamic-heap-array",
                 "-ffixed-form",
                 "-O2",
                 "-mmlir",
