@@ -489,13 +489,17 @@ fn file_of(prefix: &str, name: &str, config: &Config) -> String {
 
 /// Returns what can be done about the reason for which a function is `unsafe`.
 fn remedy(reason: &str) -> &'static str {
-    const REMEDIES: [(&str, &str); 14] = [
+    const REMEDIES: [(&str, &str); 15] = [
         ("text is not there", "add its source to the project"),
         ("Cray pointers", "use ALLOCATE instead"),
         ("have the same shape", "write a loop"),
         ("is not simple", "write a loop over the subscripts"),
         ("takes from its source", "write the shape as (/M, N/)"),
-        ("may be empty", "write a substring"),
+        (
+            "of another type or length here",
+            "declare the function with its type, and with a constant length",
+        ),
+        ("how much memory", "assign it to a variable first"),
         ("not a constant", "write a constant there"),
         ("threads of OpenMP", "build without `openmp`"),
         ("kept between calls", "make the array an argument"),

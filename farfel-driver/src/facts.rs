@@ -210,9 +210,10 @@ impl Facts {
             }
         }
         facts.locks = locks::locks(program, &facts.shares_state, &callees, &shared, memory);
+        let checked = facts.plan.analyse(program);
+        facts.surprises.extend(checked.surprises);
         spread(&callees, &mut facts.stops);
         spread(&callees, &mut facts.surprises);
-        let checked = facts.plan.analyse(program);
         facts.fails = checked.fails;
         spread(&callees, &mut facts.fails);
         let ending = [&facts.stops, &facts.surprises, &facts.fails];

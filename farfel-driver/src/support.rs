@@ -47,6 +47,8 @@ pub(crate) enum Support {
     /// Returns the first bound of a section. Arguments: the bound, the numbers of the first and the last
     /// element, the length of the array, the number of elements in the section, the text to be shown.
     Section,
+    /// Like [`Support::Section`], as a statement: without the bound.
+    Within,
     /// Returns the first position of a substring. Arguments: this position, the last one, the length of the
     /// text, the text to be shown.
     Substring,
@@ -85,7 +87,32 @@ pub(crate) enum Support {
     There,
     /// Copies bytes. Arguments: the source, the destination, the number of bytes.
     Copy,
+    /// Returns the product of two numbers that are not negative, or [`PLENTY`] if it is larger.
+    Times,
+    /// Ends the call unless there is memory for temporary values. Arguments: the number of bytes, the text to be
+    /// shown, the place.
+    Room,
+    /// Returns a number of copies. Ends the call unless there is memory for them. Arguments: the number, the bytes of
+    /// each, the text to be shown, the place.
+    Copies,
+    /// Returns a subscript that belongs to a vector of subscripts, element by element. Arguments: the subscript, the
+    /// lower bound, the number of values, the text to be shown.
+    Each,
+    /// Returns the first character of a text. Arguments: the text, the text to be shown.
+    First,
+    /// Returns the first extent for RESHAPE. Arguments: this extent, the number of elements of the result, of the source,
+    /// and of PAD, the text to be shown.
+    Shape,
+    /// Returns the first value of the argument ORDER of RESHAPE, which must be a permutation. Arguments: the values, the
+    /// text to be shown.
+    Order(usize),
 }
+
+/// More bytes, or elements, than any memory has.
+pub(crate) const PLENTY: i64 = 1 << 50;
+
+/// Temporary values that need fewer bytes are made without asking for memory first.
+pub(crate) const SMALL_TEMPORARY: i64 = 1 << 20;
 
 /// The operations that have no value for some INTEGERs, for which processors end the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,6 +155,7 @@ impl Support {
             Support::Subscript => "FARFEL_AT1".into(),
             Support::Later(rank) => format!("FARFEL_LATER{rank}"),
             Support::Section => "FARFEL_SECTION".into(),
+            Support::Within => "FARFEL_WITHIN".into(),
             Support::Substring => "FARFEL_SUBSTRING".into(),
             Support::Size => "FARFEL_SIZE".into(),
             Support::Rest => "FARFEL_REST".into(),
@@ -143,13 +171,21 @@ impl Support {
             Support::Next => "FARFEL_NEXT".into(),
             Support::There => "FARFEL_THERE".into(),
             Support::Copy => "FARFEL_COPY".into(),
+            Support::Times => "FARFEL_TIMES".into(),
+            Support::Room => "FARFEL_ROOM".into(),
+            Support::Copies => "FARFEL_COPIES".into(),
+            Support::Each => "FARFEL_EACH".into(),
+            Support::First => "FARFEL_FIRST".into(),
+            Support::Shape => "FARFEL_SHAPE".into(),
+            Support::Order(rank) => format!("FARFEL_ORDER{rank}"),
         }
     }
 
     /// Returns the type of its result.
     pub(crate) fn ty(self) -> Option<Type> {
         match self {
-            Support::Whole | Support::Same | Support::There | Support::Copy => None,
+            _ if self.is_subroutine() => None,
+            Support::First => Some(Type::Character),
             Support::Integers(_, a, b) => Some(Type::Integer(a.max(b))),
             Support::Step(bytes) => Some(Type::Integer(bytes)),
             _ => Some(Type::Integer(8)),
@@ -160,7 +196,12 @@ impl Support {
     pub(crate) fn is_subroutine(self) -> bool {
         matches!(
             self,
-            Support::Whole | Support::Same | Support::There | Support::Copy
+            Support::Whole
+                | Support::Same
+                | Support::There
+                | Support::Copy
+                | Support::Room
+                | Support::Within
         )
     }
 
@@ -168,6 +209,7 @@ impl Support {
         let others = [
             Support::Subscript,
             Support::Section,
+            Support::Within,
             Support::Substring,
             Support::Size,
             Support::Rest,
@@ -181,11 +223,18 @@ impl Support {
             Support::Next,
             Support::There,
             Support::Copy,
+            Support::Times,
+            Support::Room,
+            Support::Copies,
+            Support::Each,
+            Support::First,
+            Support::Shape,
         ];
         const BYTES: [u8; 4] = [1, 2, 4, 8];
         let ranks = (2..=MOST_DIMENSIONS)
             .map(Support::Element)
-            .chain((1..=MOST_DIMENSIONS).map(Support::Later));
+            .chain((1..=MOST_DIMENSIONS).map(Support::Later))
+            .chain((1..=MOST_DIMENSIONS).map(Support::Order));
         let pairs = BYTES.into_iter().flat_map(|a| BYTES.map(|b| (a, b)));
         let integers = pairs.flat_map(|(a, b)| Operation::ALL.map(|o| Support::Integers(o, a, b)));
         let steps = BYTES.map(Support::Step);
@@ -199,9 +248,15 @@ impl Support {
         }
         match Support::all().find(|s| s.name() == name)? {
             Support::Element(rank) => Some(rank - 1),
-            Support::Subscript | Support::Section | Support::Substring | Support::Step(_) => {
-                Some(0)
-            }
+            Support::Subscript
+            | Support::Section
+            | Support::Substring
+            | Support::Step(_)
+            | Support::Copies
+            | Support::Each
+            | Support::First
+            | Support::Shape
+            | Support::Order(_) => Some(0),
             _ => None,
         }
     }
@@ -257,6 +312,71 @@ impl Support {
                 lines.map(fixed_form).concat()
             }
             Support::Later(rank) => later(rank),
+            Support::Room => {
+                let ask = format!("IF (N .GE. {SMALL_TEMPORARY}_8) CALL {ROOM}(N, WHAT, AT)");
+                let lines = [
+                    "SUBROUTINE FARFEL_ROOM(N, WHAT, AT)",
+                    "INTEGER*8, VALUE :: N",
+                    "CHARACTER(LEN=*), INTENT(IN) :: WHAT, AT",
+                    &ask,
+                    "END SUBROUTINE",
+                ];
+                lines.map(fixed_form).concat()
+            }
+            Support::Copies => {
+                let bytes = format!("K = {TIMES}");
+                let ask = format!("IF (K .GE. {SMALL_TEMPORARY}_8) CALL {ROOM}(K, WHAT, AT)");
+                let lines = [
+                    "INTEGER*8 FUNCTION FARFEL_COPIES(N, E, WHAT, AT)",
+                    "INTEGER*8, VALUE :: N, E",
+                    "CHARACTER(LEN=*), INTENT(IN) :: WHAT, AT",
+                    "INTEGER*8 K",
+                    &bytes,
+                    &ask,
+                    "FARFEL_COPIES = N",
+                    "END FUNCTION",
+                ];
+                lines.map(fixed_form).concat()
+            }
+            Support::Each => [
+                "IMPURE ELEMENTAL INTEGER*8 FUNCTION FARFEL_EACH(I1, L, N, WHAT)",
+                "INTEGER*8, INTENT(IN) :: I1, L, N",
+                "CHARACTER(LEN=*), INTENT(IN) :: WHAT",
+                "IF (BGE(I1 - L, N)) CALL FARFEL_BOUNDS_V1(1, 1, [I1], I1 - L + 1, N, WHAT)",
+                "FARFEL_EACH = I1",
+                "END FUNCTION",
+            ]
+            .map(fixed_form)
+            .concat(),
+            Support::First => [
+                "IMPURE ELEMENTAL CHARACTER(LEN=1) FUNCTION FARFEL_FIRST(C, WHAT)",
+                "CHARACTER(LEN=*), INTENT(IN) :: C, WHAT",
+                "IF (LEN(C) .LT. 1) CALL FARFEL_BOUNDS_V1(3, 2, [1_8, 1_8], 1_8, 0_8, WHAT)",
+                "FARFEL_FIRST = C(1:1)",
+                "END FUNCTION",
+            ]
+            .map(fixed_form)
+            .concat(),
+            Support::Order(rank) => {
+                let values: Vec<String> = (1..=rank).map(|i| format!("I{i}")).collect();
+                let values = values.join(", ");
+                let lines = [
+                    format!("INTEGER*8 FUNCTION FARFEL_ORDER{rank}({values}, WHAT)"),
+                    format!("INTEGER*8, VALUE :: {values}"),
+                    "CHARACTER(LEN=*) :: WHAT".into(),
+                    format!("INTEGER*8 ALL({rank}), I"),
+                    format!("ALL = [{values}]"),
+                    format!("DO I = 1, {rank}"),
+                    format!(
+                        "IF (.NOT. ANY(ALL .EQ. I)) CALL FARFEL_BOUNDS_V1(1, {rank}, ALL, \
+                         0_8, {rank}_8, WHAT)"
+                    ),
+                    "END DO".into(),
+                    format!("FARFEL_ORDER{rank} = I1"),
+                    "END FUNCTION".into(),
+                ];
+                lines.iter().map(|l| fixed_form(l)).collect()
+            }
             _ => self.of_arrays(),
         }
     }
@@ -335,8 +455,12 @@ impl Support {
                     "1, 1, [I1], I1 - L + 1, N".into(),
                     "I1",
                 ),
-                Support::Section => (
-                    ["I1", "E", "F", "N", "K"].map(String::from).to_vec(),
+                Support::Section | Support::Within => (
+                    ["I1", "E", "F", "N", "K"]
+                        .into_iter()
+                        .skip(usize::from(self == Support::Within))
+                        .map(String::from)
+                        .collect(),
                     true,
                     // Numbers that are too large have become negative, or are in the wrong order.
                     "K .GT. 0 .AND. (BGE(E - 1, N) .OR. BGE(F - 1, N) .OR. F .LT. E)",
@@ -356,6 +480,13 @@ impl Support {
                     "E .GT. N",
                     "4, 1, [E], E, N".into(),
                     "",
+                ),
+                Support::Shape => (
+                    ["I1", "K", "N", "P"].map(String::from).to_vec(),
+                    true,
+                    "P .LE. 0 .AND. K .GT. N",
+                    "4, 1, [K], K, N".into(),
+                    "MAX(I1, 0_8)",
                 ),
                 Support::Size => (
                     ["N", "E", "F"].map(String::from).to_vec(),
@@ -420,7 +551,19 @@ impl Support {
                      MERGE(HUGE(E), E, MERGE(E .LE. F .AND. F - E .LT. 0, \
                      F .LE. E .AND. E - F .LT. 0, K .GT. 0)))",
                 ),
-                Support::Integers(..)
+                Support::Times => (
+                    ["N", "E"].map(String::from).to_vec(),
+                    false,
+                    "",
+                    String::new(),
+                    TIMES,
+                ),
+                Support::Room
+                | Support::Copies
+                | Support::Each
+                | Support::First
+                | Support::Order(_)
+                | Support::Integers(..)
                 | Support::Step(_)
                 | Support::Next
                 | Support::There
@@ -452,6 +595,13 @@ impl Support {
         text
     }
 }
+
+/// The subroutine of `farfel-runtime` that asks for memory.
+const ROOM: &str = "FARFEL_ROOM_V1";
+
+/// The product of N and E, as [`Support::Times`] defines it.
+const TIMES: &str = "MERGE(1125899906842624_8, MAX(N, 0_8)*MAX(E, 0_8), \
+                     N .GT. 1125899906842624_8/MAX(E, 1_8))";
 
 /// Returns the text of a check whose failure is reported after the statement. An array without elements has
 /// no element that could be used instead.

@@ -88,6 +88,9 @@ fn intrinsic_rank(unit: &Unit, i: &Intrinsic, args: &[Expr]) -> usize {
     let dim = argument(args, 1, "DIM")
         .is_some_and(|e| matches!(type_of(unit, e), Some(Type::Integer(_))) && rank(unit, e) == 0);
     match (i.shape, dim) {
+        (Shape::Scalar, _) if i.name == "TRANSFER" => {
+            usize::from(of(1) > 0 || argument(args, 2, "SIZE").is_some())
+        }
         (Shape::Elemental, _) => args.iter().map(|a| rank(unit, a)).max().unwrap_or(0),
         (Shape::Scalar, _) | (Shape::Reduced, false) | (Shape::Bounds, true) => 0,
         (Shape::Reduced | Shape::Location, true) => of(0).saturating_sub(1),

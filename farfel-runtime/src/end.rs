@@ -396,6 +396,45 @@ pub unsafe extern "C-unwind" fn farfel_stack_v1_(
     })
 }
 
+/// `CALL FARFEL_ROOM_V1(BYTES, TEXT, PLACE)`: precedes a statement whose temporary values need this memory, which the
+/// compiler takes without asking whether it is there. Ends the call if it is not.
+///
+/// # Safety
+///
+/// `bytes` must point to an INTEGER*8, `text` and `place` to as many characters as their lengths say.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub unsafe extern "C-unwind" fn farfel_room_v1_(
+    bytes: *const i64,
+    text: *const u8,
+    place: *const u8,
+    text_length: usize,
+    place_length: usize,
+) {
+    // SAFETY: the caller is Fortran code that Farfel generated.
+    let bytes = usize::try_from(unsafe { *bytes }).unwrap_or(usize::MAX);
+    if crate::memory::is_there(bytes) {
+        return;
+    }
+    // SAFETY: likewise; it passes two CHARACTERs with their lengths.
+    let (text, place) = unsafe {
+        (
+            std::slice::from_raw_parts(text, text_length),
+            std::slice::from_raw_parts(place, place_length),
+        )
+    };
+    let (file, line) = place_of(&String::from_utf8_lossy(place));
+    let bytes = bytes.div_ceil(1 << 20);
+    end(Error::Memory {
+        statement: format!(
+            "making room for {}, up to {bytes} MB,",
+            String::from_utf8_lossy(text).trim_end()
+        ),
+        file,
+        line,
+    })
+}
+
 /// Ends the call that begins if fewer bytes of this thread's stack are left than the subprogram `name` needs, with its
 /// callees. For generated code, inside [`catch_end`] or [`expect_no_end`].
 pub fn need_stack(bytes: usize, name: &str, place: &str) {

@@ -94,6 +94,26 @@ pub fn limit() -> usize {
     limit
 }
 
+/// Whether `malloc` has a block of this size now. What this thread keeps is given back if that is necessary.
+pub(crate) fn is_there(bytes: usize) -> bool {
+    asks(bytes) || {
+        with_pool(|pool| pool.shrink(0, 0));
+        asks(bytes)
+    }
+}
+
+/// Asks `malloc` for a block of this size, and gives it back.
+#[allow(unsafe_code)]
+fn asks(bytes: usize) -> bool {
+    // SAFETY: the block is not used, and given back once. An optimizer that knew that it is not used would leave
+    // out both calls.
+    unsafe {
+        let block = std::hint::black_box(c::malloc(bytes));
+        c::free(block);
+        !block.is_null()
+    }
+}
+
 /// Returns the limit of this process's address space, if there is one.
 fn address_space() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
@@ -233,7 +253,6 @@ mod c {
     use std::ffi::c_void;
 
     unsafe extern "C" {
-        #[cfg(target_os = "linux")]
         pub fn malloc(bytes: usize) -> *mut c_void;
         #[cfg(target_os = "linux")]
         pub fn calloc(count: usize, bytes: usize) -> *mut c_void;
@@ -407,7 +426,9 @@ mod linux {
     #[cfg(test)]
     mod tests {
         use super::*;
-        use crate::memory::{LIMIT, Usage, lent, limit, release, set_limit, take_back, usage};
+        use crate::memory::{
+            LIMIT, Usage, is_there, lent, limit, release, set_limit, take_back, usage,
+        };
         use std::panic::{AssertUnwindSafe, catch_unwind};
         use std::sync::Mutex;
         use std::sync::atomic::Ordering;
@@ -426,6 +447,12 @@ mod linux {
 
         fn free(address: *mut c_void) {
             unsafe { farfel_free_v1(address) }
+        }
+
+        #[test]
+        fn memory_is_there_or_not() {
+            assert!(is_there(1 << 20));
+            assert!(!is_there(1 << 60));
         }
 
         #[test]

@@ -25,9 +25,13 @@ fn copy(dir: &Path, name: &str, to: &str) {
     write(dir, to, fs::read(from).unwrap());
 }
 
-/// Builds it; returns the executable and the messages.
-fn build(dir: &Path, name: &str) -> (PathBuf, String) {
-    let built = farfel(dir).args(["build"]).assert().success();
+/// Builds it, with this compiler; returns the executable and the messages.
+fn build(dir: &Path, name: &str, compiler: Option<&Path>) -> (PathBuf, String) {
+    let mut command = farfel(dir).args(["build"]);
+    if let Some(compiler) = compiler {
+        command = command.env("FARFEL_FC", compiler);
+    }
+    let built = command.assert().success();
     let said = String::from_utf8_lossy(&built.get_output().stderr).into_owned();
     (shared_target().join("debug").join(name), said)
 }
@@ -90,6 +94,8 @@ march_vjp = { vjp = "march", of = "x", by = "x" }
 branch_gradient = { gradient = "branch", by = "x" }
 tower_gradient = { gradient = "tower", by = "x" }
 plunge_gradient = { gradient = "plunge", by = "x" }
+odddif_gradient = { gradient = "odddif", of = "y", by = "x" }
+odddif_jvp = { jvp = "odddif", of = "y", by = "x" }
 "#;
 
 const STATE_SETTINGS: &str = r#"
@@ -106,17 +112,14 @@ energy_gradient = { gradient = "energy", by = "x" }
 const SUPPRESSIONS: &str =
     "{\n   size\n   Memcheck:FishyValue\n   malloc(size)\n   fun:malloc\n}\n";
 
-/// Each call in `tests/wrong_calls` ends with an error or a panic, whose messages are in the snapshot, and
-/// nothing outside is accessed: guard elements around the arrays and valgrind check that. What cannot be
-/// checked is `unsafe`.
-#[test]
-fn wrong_calls_end_with_an_error() {
-    let dir = sandbox();
-    let dir = dir.path();
+/// Writes the package with all wrong calls; with `gnu`, also those that only gfortran accepts.
+fn all_calls(dir: &Path, name: &str, gnu: bool) {
     let state = "wrong-calls-state = { path = \"state\" }\n\n[workspace]";
-    package(dir, "", "wrong-calls", SETTINGS, state);
+    let default = if gnu { "\"gnu\"" } else { "" };
+    let features = format!("\n[features]\ngnu = []\ndefault = [{default}]\n");
+    package(dir, "", name, &format!("{features}{SETTINGS}"), state);
     package(dir, "state/", "wrong-calls-state", STATE_SETTINGS, "");
-    for source in [
+    let mut sources = vec![
         "arrays.f",
         "attacks.f",
         "frames.f",
@@ -124,8 +127,12 @@ fn wrong_calls_end_with_an_error() {
         "unchecked.f",
         "io.f",
         "sizes.f",
+        "temporaries.f",
+        "odd.f",
         "derivatives.ff",
-    ] {
+    ];
+    sources.extend(gnu.then_some("gnu.f"));
+    for source in sources {
         copy(dir, source, &format!("fortran/{source}"));
     }
     copy(dir, "state.f", "state/fortran/state.f");
@@ -139,16 +146,72 @@ fn wrong_calls_end_with_an_error() {
         "closures",
         "derived",
         "frames",
+        "gnu",
         "instance",
         "io",
+        "odd",
         "short",
         "sizes",
         "subprograms",
+        "temporaries",
         "threads",
     ] {
         copy(dir, &format!("{module}.rs"), &format!("src/{module}.rs"));
     }
-    let (program, built) = build(dir, "wrong-calls");
+}
+
+/// Returns what the program prints where it has little memory.
+fn with_little_memory(program: &Path, dir: &Path) -> String {
+    let limited = format!("ulimit -v 600000 && exec '{}' memory", program.display());
+    let mut ran = command(Path::new("sh"), dir)
+        .args(["-c", &limited])
+        .assert();
+    ran = ran.success();
+    String::from_utf8_lossy(&ran.get_output().stdout).into_owned()
+}
+
+/// With other compilers, too, each call ends with an error or a panic.
+#[test]
+fn other_compilers_behave_the_same() {
+    let named = |variable: &str| std::env::var(variable).unwrap_or_default();
+    let mut compilers: Vec<(PathBuf, bool)> = Vec::new();
+    for name in named("FARFEL_TEST_GFORTRAN").split_whitespace() {
+        compilers.push((which::which(name).expect("a gfortran"), true));
+    }
+    for name in named("FARFEL_TEST_FLANG").split_whitespace() {
+        compilers.push((which::which(name).expect("flang"), false));
+    }
+    for (k, (compiler, gnu)) in compilers.iter().enumerate() {
+        let dir = sandbox();
+        let dir = dir.path();
+        let name = format!("other-calls-{k}");
+        all_calls(dir, &name, *gnu);
+        let (program, _) = build(dir, &name, Some(compiler));
+        for said in [
+            String::from_utf8_lossy(
+                &command(&program, dir)
+                    .assert()
+                    .success()
+                    .get_output()
+                    .stdout,
+            )
+            .into_owned(),
+            with_little_memory(&program, dir),
+        ] {
+            assert!(said.ends_with("done\n"), "{}: {said}", compiler.display());
+        }
+    }
+}
+
+/// Each call in `tests/wrong_calls` ends with an error or a panic, whose messages are in the snapshot, and
+/// nothing outside is accessed: guard elements around the arrays and valgrind check that. What cannot be
+/// checked is `unsafe`.
+#[test]
+fn wrong_calls_end_with_an_error() {
+    let dir = sandbox();
+    let dir = dir.path();
+    all_calls(dir, "wrong-calls", true);
+    let (program, built) = build(dir, "wrong-calls", None);
     let exposed = unsafe_functions();
     for (name, _) in exposed.lines().filter_map(|l| l.split_once(": ")) {
         let notice = format!("{name} is `unsafe`, as it cannot be checked: ");
@@ -163,6 +226,9 @@ fn wrong_calls_end_with_an_error() {
         "{said}"
     );
     insta::assert_snapshot!("wrong_calls", said);
+
+    let said = with_little_memory(&program, dir);
+    insta::assert_snapshot!("wrong_calls_memory", said);
     if valgrind() {
         write(dir, "suppressions", SUPPRESSIONS);
         command(Path::new("valgrind"), dir)
@@ -218,7 +284,7 @@ fn main() {
     package(dir, "", "blocks", settings, "\n[workspace]");
     write(dir, "fortran/blocks.f", fortran);
     write(dir, "src/main.rs", main);
-    let (program, built) = build(dir, "blocks");
+    let (program, built) = build(dir, "blocks", None);
     assert!(built.contains("F0511"), "{built}");
     let ran = command(&program, dir).assert().success();
     assert_eq!(String::from_utf8_lossy(&ran.get_output().stdout), "3242\n");

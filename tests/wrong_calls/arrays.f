@@ -289,7 +289,7 @@ C     ENTRY points with arrays of their own, and one that they have in common.
       CALL STORE(N, X, Z)
       CALL FETCH(Z, M, Y)
       END
-C     Not to be checked: X is nowhere behind PEEK.
+C     X is nowhere behind PEEK.
       SUBROUTINE PEEKS(N, X)
       DIMENSION X(*)
       X(N) = 0

@@ -109,15 +109,15 @@ fn intrinsics() {
         f::clock(8, k).unwrap();
         wrong("clock", || f::clock(7, k));
         wrong("clock negative", || f::clock(-1, k));
-        wrong("hours", || f::hours(k));
     });
     assert_eq!(f::series(3), Ok(6.0));
     assert_eq!(f::series(LOWEST), Ok(0.0));
     wrong("series", || f::series(HUGE));
     assert_eq!(f::copies("aZ", 3), Ok(2));
-    wrong("copies", || f::copies("aZ", HUGE));
+    wrong("copies", || f::copies("aZ".repeat(50_000), HUGE));
     wrong("copies negative", || f::copies("aZ", -1));
-    wrong("copies of much", || f::copies("Z".repeat(100_000), 100));
+    wrong("copies of much", || f::copies("Z".repeat(100_000), HUGE));
+    assert_eq!(f::copies("Z".repeat(100_000), 100), Ok(1));
     wrong("locate", || f::locate(3, &[1, 2, 3], &mut [0; 3]));
     wrong("packed", || {
         f::packed(4, 3, &[1.0, -1.0, 1.0, -1.0], &mut [0.0; 3])
@@ -166,9 +166,12 @@ fn loops() {
         wrong("down all", || f::down(1, HUGE, 1, x));
         wrong("down wide", || f::down(5, LOWEST, LOWEST + 6, x));
         wrong("down zero", || f::down(1, 5, 0, x));
-        wrong("down8", || f::down8(i64::MAX, i64::MIN, -1, x));
-        wrong("down8 up", || f::down8(1, i64::MAX, i64::MAX / 2, x));
-        wrong("down8 lowest", || f::down8(5, i64::MIN, i64::MIN, x));
+        // With flang, loops with trip counts that no INTEGER*8 holds do nothing.
+        if cfg!(feature = "gnu") {
+            wrong("down8", || f::down8(i64::MAX, i64::MIN, -1, x));
+            wrong("down8 up", || f::down8(1, i64::MAX, i64::MAX / 2, x));
+            wrong("down8 lowest", || f::down8(5, i64::MIN, i64::MIN, x));
+        }
         f::down8(5, 1, i64::MIN, x).unwrap();
         wrong("fracdo", || f::fracdo(1.0, 6.5, 1.0, x));
         wrong("fracdo negative", || f::fracdo(3.0, -1e9, -1.0, x));
@@ -243,7 +246,10 @@ fn internal_files() {
         wrong("frtext word", || f::frtext(1, "word", x));
         // What the library makes of these depends on its version.
         let _ = f::frtext(1, "\0", x);
-        let _ = f::frtext(1, "1".repeat(100_000), x);
+        // flang's ends the process.
+        if cfg!(feature = "gnu") {
+            let _ = f::frtext(1, "1".repeat(100_000), x);
+        }
         wrong("frtext many", || f::frtext(HUGE, "2147483647*1", x));
     });
     let mut x = [0.0; 4];
@@ -260,6 +266,8 @@ fn internal_files() {
         ("zero", "&GROUP X(0)=1 /"),
         ("negative", "&GROUP X(-99999)=1 /"),
         ("section", "&GROUP X(3:6)=4*1 /"),
+        // flang's library leaves out what does not fit.
+        #[cfg(feature = "gnu")]
         ("many", "&GROUP X=5*1 /"),
         ("step", "&GROUP X(1:4:0)=1 /"),
         ("dimensions", "&GROUP X(1, 2)=1 /"),
@@ -358,6 +366,8 @@ fn files() {
         ("length", 1, 0),
         ("negative length", 1, -8),
         ("short", 1, 4),
+        // A file that flang's library has written may have more records.
+        #[cfg(feature = "gnu")]
         ("end", 1, 8),
     ] {
         wrong(&format!("direct {name}"), || f::direct(k, l));

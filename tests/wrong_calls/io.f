@@ -6,11 +6,6 @@ C     Formats in variables.
       CHARACTER*40 T
       WRITE (T, F) X
       END
-      SUBROUTINE FMTINT(K, X, T)
-      INTEGER K(5)
-      CHARACTER*40 T
-      WRITE (T, K) X
-      END
       SUBROUTINE FMTELE(F, I, X, T)
       CHARACTER*8 F(3)
       CHARACTER*40 T

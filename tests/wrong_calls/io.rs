@@ -26,9 +26,6 @@ fn formats() {
     wrong("fmtarr empty", || f::fmtarr(0, &[""; 0], 1.0, &mut t));
     wrong("fmtarr open", || f::fmtarr(1, &["(F8.3, 5H"], 1.0, &mut t));
     wrong("fmtarr short", || f::fmtarr(2, &["(F8.3,"], 1.0, &mut t));
-    wrong("fmtint", || f::fmtint(&[0x2828_2828; 5], 1.0, &mut t));
-    wrong("fmtint zero", || f::fmtint(&[0; 5], 1.0, &mut t));
-    wrong("fmtint short", || f::fmtint(&[0x2828_2828; 3], 1.0, &mut t));
     wrong("fmtele", || {
         f::fmtele(&["(F8.3)", "(", "\0"], 3, 1.0, &mut t)
     });

@@ -7,11 +7,15 @@ mod calls;
 mod closures;
 mod derived;
 mod frames;
+#[cfg(feature = "gnu")]
+mod gnu;
 mod instance;
 mod io;
+mod odd;
 mod short;
 mod sizes;
 mod subprograms;
+mod temporaries;
 mod threads;
 
 mod fortran {
@@ -22,6 +26,11 @@ fn main() -> std::process::ExitCode {
     // The messages are printed with the calls.
     std::panic::set_hook(Box::new(|_| ()));
     calls::watch();
+    if std::env::args().any(|a| a == "memory") {
+        temporaries::without_memory();
+        println!("done");
+        return std::process::ExitCode::from(u8::from(calls::bad() > 0));
+    }
     arrays::all();
     subprograms::all();
     closures::all();
@@ -32,8 +41,14 @@ fn main() -> std::process::ExitCode {
     threads::all();
     frames::all();
     attacks::all();
-    // The last, because files are lost.
-    io::all();
+    temporaries::all();
+    odd::all();
+    #[cfg(feature = "gnu")]
+    gnu::all();
+    // The last, because files are lost. flang's library does not cope with all texts in it.
+    if cfg!(feature = "gnu") {
+        io::all();
+    }
     println!("done");
     std::process::ExitCode::from(u8::from(calls::bad() > 0))
 }

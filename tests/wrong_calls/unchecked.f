@@ -192,10 +192,6 @@ C     What gfortran's library demands of its arguments.
       INTEGER K(N)
       CALL DATE_AND_TIME(VALUES=K)
       END
-      SUBROUTINE HOURS(K)
-      INTEGER K(2)
-      CALL ITIME(K)
-      END
       REAL FUNCTION SERIES(N)
       SERIES = SUM((/ (REAL(I), I = 1, N) /))
       END

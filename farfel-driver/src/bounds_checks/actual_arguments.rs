@@ -137,8 +137,7 @@ impl CheckInserter<'_> {
             ExprKind::Substring(base, from, to) => {
                 let bounds = || [from, to].into_iter().flatten();
                 let base = base.base().filter(|s| is_text(*s))?;
-                let scalar = bounds().all(|b| self.is_scalar_arithmetic(b));
-                if !self.undisturbed || !scalar {
+                if !bounds().all(|b| self.is_known_before(b)) {
                     return None;
                 }
                 let first = from

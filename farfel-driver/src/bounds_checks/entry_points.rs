@@ -2,13 +2,15 @@
 //! there.
 
 use super::arrays::is_allocated_here;
+use super::rewrite::CheckInserter;
 use farfel_lang::Span;
 use farfel_lang::flow::FlowGraph;
 use farfel_lang::ir::{
-    Block, Class, Expr, ExprKind, StmtKind, StorageClass, SymId, Symbol, Unit, walk_block,
+    BinOp, Block, Class, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Unit,
+    walk_block,
 };
 use farfel_lang::storage::Constants;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Leaves the last bound of arrays open if it is a variable, in a unit with ENTRY points, since the variable
 /// may be an argument of another one. The bound does not matter where each subscript is compared with the
@@ -88,11 +90,19 @@ fn whole(unit: &Unit, body: &Block) -> HashSet<SymId> {
     found
 }
 
-/// Returns the reason why the checks do not cover a unit with ENTRY points, if there is one. Its body has
-/// been taken out.
-pub(super) fn obstacle(unit: &Unit, body: &Block) -> Option<String> {
+/// The arguments that are used although the unit may have been entered where they do not exist, with these ENTRY points:
+/// their numbers, from 0, and their names.
+pub(super) type Absent = HashMap<SymId, Vec<(usize, String)>>;
+
+/// Returns the arguments whose presence must be checked in a unit whose body has been taken out.
+///
+/// # Errors
+///
+/// The reason why checks cannot cover its ENTRY points.
+pub(super) fn absent(unit: &Unit, body: &Block) -> Result<Absent, String> {
+    let mut absent = Absent::new();
     if !body.iter().any(|s| matches!(s.kind, StmtKind::Entry(_))) {
-        return None;
+        return Ok(absent);
     }
     let mut unit = unit.clone();
     unit.body = body.clone();
@@ -105,7 +115,7 @@ pub(super) fn obstacle(unit: &Unit, body: &Block) -> Option<String> {
         let bounds = s.dims.iter().flat_map(|d| [&d.lower, &d.upper]);
         let allocated = is_allocated_here(s);
         if allocated || !bounds.chain([&s.length]).flatten().all(constant) {
-            return Some(format!(
+            return Err(format!(
                 "it has ENTRY points, and the size of {} is variable",
                 s.name
             ));
@@ -122,44 +132,112 @@ pub(super) fn obstacle(unit: &Unit, body: &Block) -> Option<String> {
             )
         })
         .collect();
-    for (at, args, name) in points {
+    for (k, (at, args, name)) in points.into_iter().enumerate() {
         let mut flow = FlowGraph::of(&unit);
         flow.enter_at(at);
-        if let Some(missing) = missing(&unit, &flow, &args) {
+        let (direct, indirect) = missing(&unit, &flow, &args);
+        if let Some(missing) = indirect.into_iter().min() {
             let missing = &unit.symbols[missing].name;
-            return Some(format!(
+            return Err(format!(
                 "{missing} is used behind {name}, whose argument it is not"
             ));
         }
+        for s in direct {
+            absent.entry(s).or_default().push((k, name.clone()));
+        }
     }
-    None
+    Ok(absent)
 }
 
-/// Returns an argument of another ENTRY point that is used on some path from the one at which the unit is
-/// entered.
-fn missing(unit: &Unit, flow: &FlowGraph, args: &HashSet<SymId>) -> Option<SymId> {
-    let mut used: Vec<SymId> = Vec::new();
+/// Returns the arguments of other ENTRY points that are used on some path from the one at which the unit is entered:
+/// by name, and in statement functions or a NAMELIST.
+fn missing(
+    unit: &Unit,
+    flow: &FlowGraph,
+    args: &HashSet<SymId>,
+) -> (HashSet<SymId>, HashSet<SymId>) {
+    let mut used: Vec<(SymId, bool)> = Vec::new();
     for s in flow.reached() {
         // An ENTRY statement names arguments but uses none.
         if !matches!(s.kind, StmtKind::Entry(_)) {
-            s.for_each_own_symbol(&mut |s| used.push(s));
-            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |s| used.push(s)));
+            s.for_each_own_symbol(&mut |s| used.push((s, true)));
+            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |s| used.push((s, true))));
         }
     }
-    let mut seen: HashSet<SymId> = HashSet::new();
-    while let Some(s) = used.pop() {
-        if !seen.insert(s) {
+    let mut seen: HashSet<(SymId, bool)> = HashSet::new();
+    let (mut direct, mut indirect) = (HashSet::new(), HashSet::new());
+    while let Some((s, by_name)) = used.pop() {
+        if !seen.insert((s, by_name)) {
             continue;
         }
         let symbol = &unit.symbols[s];
         match &symbol.class {
-            Class::StatementFunction(_, value) => value.for_each_symbol(&mut |s| used.push(s)),
-            Class::Namelist(members) => used.extend(members),
+            Class::StatementFunction(_, value) => {
+                value.for_each_symbol(&mut |s| used.push((s, false)));
+            }
+            Class::Namelist(members) => used.extend(members.iter().map(|m| (*m, false))),
             _ if symbol.storage_class == StorageClass::Dummy && !args.contains(&s) => {
-                return Some(s);
+                match by_name {
+                    true => direct.insert(s),
+                    false => indirect.insert(s),
+                };
             }
             _ => {}
         }
     }
-    None
+    (direct, indirect)
+}
+
+impl CheckInserter<'_> {
+    /// Ends the call before the current statement if it uses an argument of an ENTRY point at which the unit has not
+    /// been entered.
+    pub(super) fn require_arguments(&mut self, used: &[SymId], span: Span) {
+        let Some(at) = self.entered else {
+            return;
+        };
+        let mut used: Vec<SymId> = used.to_vec();
+        used.sort_unstable();
+        used.dedup();
+        for s in used {
+            for (k, point) in self.absent.get(&s).cloned().unwrap_or_default() {
+                let text = format!("{} is no argument of {point}", self.unit.symbols[s].name);
+                let end = Stmt::stop(Expr::text(text, span), span);
+                let there = Expr::long(k as i64, span);
+                let condition = Expr::binary(BinOp::Eq, Expr::var(at, span), there);
+                self.before.push(Stmt::logical_if(condition, end, span));
+                self.fails = true;
+            }
+        }
+    }
+
+    /// Makes a variable tell at which ENTRY point the unit has been entered.
+    pub(super) fn note_entries(&mut self, body: &mut Block) {
+        let Some(at) = self.entered else {
+            return;
+        };
+        let set = |k: usize, span: Span| {
+            Stmt::assign(Expr::var(at, span), Expr::long(k as i64, span), span)
+        };
+        let mut made = vec![set(0, self.unit.span)];
+        let mut points = 0;
+        for s in std::mem::take(body) {
+            if !matches!(s.kind, StmtKind::Entry(_)) {
+                made.push(s);
+                continue;
+            }
+            points += 1;
+            let span = s.span;
+            self.last_label += 1;
+            // What arrives from above has been entered there.
+            made.push(Stmt::goto(self.last_label, span));
+            made.push(s);
+            made.push(set(points, span));
+            made.push(Stmt::labelled(
+                Some(self.last_label),
+                StmtKind::Continue,
+                span,
+            ));
+        }
+        *body = made;
+    }
 }

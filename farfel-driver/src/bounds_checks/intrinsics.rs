@@ -3,15 +3,19 @@
 
 use super::arrays::{is_plain, long};
 use super::rewrite::CheckInserter;
-use crate::support::{Support, intrinsic};
+use super::shapes::argument;
+use super::temporaries::copies_of;
+use crate::support::{MOST_DIMENSIONS, PLENTY, Support, intrinsic, shortened};
+use farfel_lang::Span;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
-use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type};
+use farfel_lang::ir::{ArrayConstructor, BinOp, Class, Expr, ExprKind, Type};
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::Constants;
+use farfel_lang::storage::constant::extents;
 use farfel_lang::types::{rank, type_of};
 
-/// The maximum number of elements or copies that an expression creates and that is not checked.
-const MOST: i64 = 1_000_000;
+/// The maximum number of values that a loop in an array constructor has.
+pub(super) const MOST: i64 = 1_000_000;
 
 /// The numbers of elements that subroutines set in an array.
 const SET: [(&str, i128); 5] = [
@@ -29,12 +33,11 @@ impl CheckInserter<'_> {
         match name {
             "ICHAR" | "IACHAR" => {
                 if let Some(text) = args.first_mut() {
-                    self.has_first_character(name, text);
+                    self.has_first_character(text);
                 }
             }
-            "REPEAT" => self.is_few(name, args, 1, "NCOPIES"),
-            "SPREAD" => self.is_few(name, args, 2, "NCOPIES"),
-            "TRANSFER" => self.is_few(name, args, 2, "SIZE"),
+            "RESHAPE" => self.check_reshape(args),
+            "REPEAT" | "SPREAD" | "TRANSFER" => self.limit_copies(name, args),
             _ => {}
         }
         let position = match (function.shape, name) {
@@ -115,36 +118,166 @@ impl CheckInserter<'_> {
         }
     }
 
-    /// Checks that the number of elements or copies that a function creates is not too large, if an argument says so.
-    fn is_few(&mut self, name: &str, args: &mut [Expr], position: usize, keyword: &str) {
-        let what = match keyword {
-            "NCOPIES" => "number of copies",
-            _ => "size",
-        };
-        let shown = format!("{what} in {}", self.shown(name, args));
-        let text = args.first().cloned();
-        let Some(count) = argument_mut(args, position, keyword) else {
+    /// Checks that the number of copies that a function makes is not negative, and that there is memory for them, unless
+    /// that is asked for before the statement.
+    fn limit_copies(&mut self, name: &str, args: &mut [Expr]) {
+        let shown = self.shown(name, args);
+        let all = args.to_vec();
+        let Some((at, keyword)) = copies_of(name) else {
             return;
         };
+        let Some(count) = argument_mut(args, at, keyword) else {
+            return;
+        };
+        let before = self.is_known_before(count);
         let value = Constants::of(&self.unit).integer(count);
-        if value.is_some_and(|n| (0..=MOST).contains(&n)) {
+        let span = count.span;
+        if value.is_none_or(|n| n < 0) {
+            let shown = format!("number of copies in {shown}");
+            self.limit(count, Expr::long(0, span), Expr::long(PLENTY, span), &shown);
+        }
+        if before || !self.checks {
             return;
         }
-        let span = count.span;
-        let mut most = Expr::long(MOST, span);
-        if name == "REPEAT" {
-            // The same number of bytes at most.
-            let len = intrinsic(&mut self.unit, "LEN").zip(intrinsic(&mut self.unit, "MAX"));
-            let (Some((len, max)), Some(text)) = (len, text.filter(|t| is_plain(&self.unit, t)))
-            else {
-                return self.reason(format!("the size of what {name} returns is not known"));
+        let Some(bytes) = self.bytes_of_copy(name, &all) else {
+            return self.reason(format!("the size of what {name} returns is not known"));
+        };
+        self.fails = true;
+        let shown = format!("temporary values, such as {}", shortened(shown));
+        let value = std::mem::replace(count, Expr::int(0, span));
+        let args = vec![
+            value,
+            bytes,
+            Expr::text(shown, span),
+            Expr::text(self.place(span), span),
+        ];
+        *count = self.call_support(Support::Copies, args, span);
+    }
+
+    /// Checks that RESHAPE takes no more elements from its source than there are, unless PAD has some, and that ORDER is
+    /// a permutation.
+    fn check_reshape(&mut self, args: &mut [Expr]) {
+        let shown = self.shown("RESHAPE", args);
+        let unknown = format!("it is not known how many elements {shown} takes from its source");
+        let (Some(source), Some(shape)) = (
+            argument(args, 0, "SOURCE").cloned(),
+            argument(args, 1, "SHAPE").cloned(),
+        ) else {
+            return self.reason(unknown);
+        };
+        let Some(rank) = self.number_of_values(&shape) else {
+            return self.reason(unknown);
+        };
+        let span = shape.span;
+        let mut counted = [Some(source), argument(args, 2, "PAD").cloned()].map(|values| {
+            let Some(values) = values else {
+                return Some(Expr::long(0, span));
             };
-            let length = long(Expr::call(len, vec![text], span));
-            let length = Expr::call(max, vec![length, Expr::long(1, span)], span);
-            most = Expr::binary(BinOp::Div, most, length);
+            let extents = self.extents(&values)?;
+            Some(self.saturated(extents, span))
+        });
+        let (Some(there), Some(pad)) = (counted[0].take(), counted[1].take()) else {
+            return self.reason(unknown);
+        };
+        let values = self.values(&shape, rank);
+        let constants = Constants::of(&self.unit);
+        let fixed: Option<Vec<i64>> = values.iter().map(|e| constants.integer(e)).collect();
+        let needed = fixed.map(|all| {
+            all.into_iter()
+                .fold(1, |p: i64, n| p.saturating_mul(n.max(0)))
+        });
+        let padded = constants.integer(&pad).is_some_and(|n| n > 0);
+        let enough = match (needed, constants.integer(&there)) {
+            (Some(needed), Some(there)) => needed <= there || padded,
+            (Some(_), None) => padded,
+            _ => false,
+        };
+        if !enough && self.checks {
+            // They are evaluated twice.
+            if !values.iter().all(|e| is_plain(&self.unit, e)) {
+                return self.reason(unknown);
+            }
+            self.fails = true;
+            let what = self.what(&shown, span);
+            let counts: Vec<Expr> = values
+                .iter()
+                .map(|e| vec![Expr::long(1, span), long(e.clone())])
+                .map(|args| self.call_support(Support::Count, args, span))
+                .collect();
+            let needed = self.saturated(counts, span);
+            let mut checked: Vec<Expr> = values.into_iter().map(long).collect();
+            let first = std::mem::replace(&mut checked[0], Expr::int(0, span));
+            let parts = vec![first, needed, there, pad, what];
+            checked[0] = self.call_support(Support::Shape, parts, span);
+            if let Some(shape) = argument_mut(args, 1, "SHAPE") {
+                *shape = vector(checked, span);
+            }
         }
-        let values = Expr::binary(BinOp::Add, most, Expr::long(1, span));
-        self.limit(count, Expr::long(0, span), values, &shown);
+        self.check_order(args, rank, &shown);
+    }
+
+    fn check_order(&mut self, args: &mut [Expr], rank: usize, shown: &str) {
+        let Some(order) = argument(args, 3, "ORDER") else {
+            return;
+        };
+        if self.number_of_values(order) != Some(rank) {
+            return self.reason(format!(
+                "ORDER in {shown} may have another size than the shape"
+            ));
+        }
+        let span = order.span;
+        let values = self.values(order, rank);
+        let constants = Constants::of(&self.unit);
+        let mut fixed: Vec<Option<i64>> = values.iter().map(|e| constants.integer(e)).collect();
+        fixed.sort_unstable();
+        if fixed.into_iter().eq((1..=rank as i64).map(Some)) || !self.checks {
+            return;
+        }
+        if !values.iter().all(|e| is_plain(&self.unit, e)) {
+            return self.reason(format!("ORDER in {shown} calls functions"));
+        }
+        self.fails = true;
+        let mut checked: Vec<Expr> = values.into_iter().map(long).collect();
+        let mut all = checked.clone();
+        all.push(self.what(shown, span));
+        checked[0] = self.call_support(Support::Order(rank), all, span);
+        if let Some(order) = argument_mut(args, 3, "ORDER") {
+            *order = vector(checked, span);
+        }
+    }
+
+    /// Returns the values in a vector that has this number of them.
+    fn values(&mut self, vector: &Expr, number: usize) -> Vec<Expr> {
+        match &vector.kind {
+            ExprKind::Array(c) => c.items.clone(),
+            ExprKind::Var(s) => {
+                let span = vector.span;
+                let low = Constants::of(&self.unit).bounds(*s, 0).0.unwrap_or(1);
+                let at = (low..).take(number).map(|k| vec![Expr::long(k, span)]);
+                at.map(|k| Expr::element(*s, k, span)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the number of values in a vector of constant size.
+    pub(super) fn number_of_values(&self, e: &Expr) -> Option<usize> {
+        let n = match &e.kind {
+            ExprKind::Array(c) => {
+                let alone = |e: &Expr| {
+                    !matches!(e.kind, ExprKind::ImpliedDo(_)) && rank(&self.unit, e) == 0
+                };
+                c.items.iter().all(alone).then_some(c.items.len())?
+            }
+            ExprKind::Var(s) => {
+                let [n] = extents(&self.unit, &self.unit.symbols[*s].dims)?[..] else {
+                    return None;
+                };
+                usize::try_from(n).ok()?
+            }
+            _ => return None,
+        };
+        (1..=MOST_DIMENSIONS).contains(&n).then_some(n)
     }
 
     /// Checks that the loops in an array constructor are not too long.
@@ -185,52 +318,47 @@ impl CheckInserter<'_> {
         }
     }
 
-    /// Reduces a text that may be empty to its first character, whose existence is checked like that of any
-    /// substring.
-    fn has_first_character(&mut self, function: &str, text: &mut Expr) {
+    /// Checks that a text has a first character.
+    fn has_first_character(&mut self, text: &mut Expr) {
         let span = text.span;
-        let constants = Constants::of(&self.unit);
-        let never_empty = |s: SymId| {
-            let length = self.unit.symbols[s].length.as_ref();
-            length.is_none_or(|e| constants.integer(e).is_some_and(|n| n > 0))
-        };
-        let one = |e: &Option<Box<Expr>>| e.clone().unwrap_or_else(|| Box::new(Expr::int(1, span)));
         match &mut text.kind {
-            ExprKind::Keyword(_, value) => return self.has_first_character(function, value),
-            ExprKind::Paren(inner) => return self.has_first_character(function, inner),
+            ExprKind::Keyword(_, value) => return self.has_first_character(value),
             ExprKind::Char(literal) if !literal.is_empty() => return,
-            ExprKind::Var(s) | ExprKind::Element(s, _) => {
-                let s = *s;
-                if self.unit.symbols[s].is_variable() {
-                    if !never_empty(s) {
-                        let base = Box::new(std::mem::replace(text, Expr::int(0, span)));
-                        let one = || Some(Box::new(Expr::int(1, span)));
-                        text.kind = ExprKind::Substring(base, one(), one());
-                    }
-                    return;
-                }
-                if never_empty(s) {
-                    return;
-                }
-            }
-            ExprKind::Substring(_, from, to) => {
-                let first = one(from);
-                if is_plain(&self.unit, &first) {
-                    *from = Some(first.clone());
-                    *to = Some(first);
-                    return;
-                }
-            }
-            ExprKind::Call(f, _) => match self.unit.symbols[*f].class {
-                Class::Intrinsic(i) if matches!(i.name, "CHAR" | "ACHAR") => return,
-                Class::Intrinsic(_) => {}
-                _ if never_empty(*f) => return,
-                _ => {}
-            },
             _ => {}
         }
-        self.reason(format!("the text that {function} gets may be empty"));
+        let constants = Constants::of(&self.unit);
+        let never_empty = match &text.kind {
+            ExprKind::Var(s) | ExprKind::Element(s, _) => {
+                let length = self.unit.symbols[*s].length.as_ref();
+                length.is_none_or(|e| constants.integer(e).is_some_and(|n| n > 0))
+            }
+            ExprKind::Call(f, _) => matches!(
+                self.unit.symbols[*f].class,
+                Class::Intrinsic(i) if matches!(i.name, "CHAR" | "ACHAR")
+            ),
+            // Old programs ask for one character.
+            ExprKind::Substring(_, Some(from), Some(to)) => {
+                is_plain(&self.unit, from) && from.equals_ignoring_spans(to)
+            }
+            _ => false,
+        };
+        if never_empty || !self.checks {
+            return;
+        }
+        self.fails = true;
+        let what = self.what(&print_expr(&self.unit, text), span);
+        let value = std::mem::replace(text, Expr::int(0, span));
+        *text = self.call_support(Support::First, vec![value, what], span);
     }
+}
+
+fn vector(items: Vec<Expr>, span: Span) -> Expr {
+    let constructor = ArrayConstructor {
+        ty: None,
+        length: None,
+        items,
+    };
+    Expr::array(constructor, span)
 }
 
 /// Returns the argument at this position, or with this keyword.

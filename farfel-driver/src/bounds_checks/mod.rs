@@ -23,6 +23,7 @@
 
 mod actual_arguments;
 mod arrays;
+mod control;
 pub(crate) mod dummy_procedures;
 mod entry_points;
 mod frames;
@@ -35,6 +36,7 @@ mod rewrite;
 mod sections;
 mod shapes;
 mod statement_labels;
+mod temporaries;
 
 use crate::calls::{callees, entries, for_each_call, for_each_passed, spread};
 use farfel_lang::Sources;
@@ -70,6 +72,8 @@ pub(crate) struct BoundsCheckPlan {
 pub(crate) struct CheckFacts {
     /// The units in which a check may fail.
     pub fails: HashSet<Name>,
+    /// The units in which there may be no memory for a text, which nobody expects.
+    pub surprises: HashSet<Name>,
     /// The units with something that is not covered, each with the first reason.
     pub exposed: HashMap<Name, String>,
 }
@@ -94,6 +98,17 @@ enum Dummy {
     },
     /// A procedure or an alternate return.
     Other,
+}
+
+/// A unit with checks.
+struct CheckedUnit {
+    unit: Unit,
+    /// Whether one of them may fail.
+    fails: bool,
+    /// Whether there may be no memory for a text.
+    surprises: bool,
+    /// The reasons why they do not cover everything.
+    reasons: BTreeSet<String>,
 }
 
 /// The state of the pass.
@@ -197,11 +212,14 @@ impl BoundsCheckPlan {
                 // A derivative does not exist yet. Its arrays are those of the original.
                 continue;
             }
-            let (_, fails, reasons) = pass.unit(unit.clone());
-            if fails {
+            let found = pass.unit(unit.clone());
+            if found.fails {
                 checked.fails.insert(name.clone());
             }
-            if let Some(reason) = reasons.into_iter().next() {
+            if found.surprises {
+                checked.surprises.insert(name.clone());
+            }
+            if let Some(reason) = found.reasons.into_iter().next() {
                 checked.exposed.insert(name, reason);
             }
         }
@@ -227,7 +245,7 @@ impl BoundsCheckPlan {
     pub(crate) fn protect(&self, program: &mut Program, library: &Program, sources: &Sources) {
         let pass = CheckPass::new(self, &[library, program], Some(sources));
         let units = std::mem::take(&mut program.units);
-        program.units = units.into_iter().map(|u| pass.unit(u).0).collect();
+        program.units = units.into_iter().map(|u| pass.unit(u).unit).collect();
     }
 }
 
@@ -295,11 +313,15 @@ impl<'a> CheckPass<'a> {
         }
     }
 
-    /// Returns a unit with its checks, whether one of them may fail, and the reasons why they do not cover
-    /// everything.
-    fn unit(&self, mut unit: Unit) -> (Unit, bool, BTreeSet<String>) {
+    /// Returns a unit with its checks.
+    fn unit(&self, mut unit: Unit) -> CheckedUnit {
         if !matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function) {
-            return (unit, false, BTreeSet::new());
+            return CheckedUnit {
+                unit,
+                fails: false,
+                surprises: false,
+                reasons: BTreeSet::new(),
+            };
         }
         let mut body = std::mem::take(&mut unit.body);
         let jumps = labels::number(&unit, &mut body);
@@ -379,12 +401,20 @@ fn add_obstacles(inserter: &mut CheckInserter, body: &Block) {
             found.push(format!("its argument {} is OPTIONAL", s.name));
         }
     }
-    found.extend(entry_points::obstacle(unit, body));
+    let absent = entry_points::absent(unit, body);
     let mut jumps: HashMap<u32, usize> = HashMap::new();
     let mut copy = body.clone();
     walk_block_mut(&mut copy, &mut |s| {
         statement_labels::for_each_jump(s, &mut |label| *jumps.entry(*label).or_default() += 1);
     });
+    match absent {
+        Ok(absent) if absent.is_empty() => {}
+        Ok(absent) => {
+            inserter.absent = absent;
+            inserter.entered = Some(arrays::variable(&mut inserter.unit, "FARFEL_E"));
+        }
+        Err(why) => found.push(why),
+    }
     inserter.jumps = jumps;
     inserter.counted = dummy_procedures::counted(body);
     found.into_iter().for_each(|why| inserter.reason(why));

@@ -1,16 +1,17 @@
 //! Rewrites the statements of one unit with checks.
 
-use super::CheckPass;
 use super::arrays::{
     Array, ArrayContext, Arrays, Length, is_allocated_here, is_plain, long, number,
 };
+use super::entry_points::Absent;
 use super::frames::Frame;
 use super::poly::Poly;
-use super::statement_labels::{construct, for_each_defined, for_each_jump, last_label};
+use super::statement_labels::{construct, last_label};
+use super::{CheckPass, CheckedUnit};
 use crate::support::{MOST_DIMENSIONS, Support, intrinsic, shortened};
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoControl, DoEnd, Expr, ExprKind, IfBlock, Name, Origin, Stmt, StmtKind,
-    StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
+    BinOp, Block, Class, DoEnd, Expr, ExprKind, Name, Origin, Stmt, StmtKind, StorageClass, SymId,
+    Symbol, Type, Unit, walk_block_mut,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::{Constants, UnitStorage};
@@ -33,18 +34,30 @@ pub(super) struct CheckInserter<'a> {
     pub frames: Vec<Frame>,
     /// Whether loops may have a second version.
     pub versions: bool,
+    /// The arguments that may not exist where they are used.
+    pub absent: Absent,
+    /// The variable that tells at which ENTRY point the unit has been entered, if that matters.
+    pub entered: Option<SymId>,
     support: HashMap<Support, SymId>,
     /// Statements to be inserted before the current one.
     pub before: Block,
-    /// Whether what holds before the current statement also holds where the current expression is evaluated:
-    /// not in a condition that is evaluated again and again, nor if the statement calls procedures.
-    pub before_holds: bool,
-    /// Whether no expression of the current statement calls a procedure, which may be a CALL.
+    /// Whether no expression of the current statement calls a procedure, which may be a CALL: what holds before the
+    /// statement then also holds where its expressions are evaluated.
     pub undisturbed: bool,
+    /// The variables of implied DOs in the current statement, which have no values before it.
+    pub implied: HashSet<SymId>,
+    /// The variables that it assigns while it uses others: arrays, and what input and output change.
+    pub assigned: HashSet<SymId>,
+    /// Whether it is an input or output statement.
+    pub transfers: bool,
+    /// Whether it may evaluate only parts of its expressions, behind .AND. or .OR.
+    pub decides: bool,
     /// Statements to be inserted after it.
     after: Block,
     /// Whether some checks are made at run time.
     pub fails: bool,
+    /// Whether a statement asks for memory only for texts.
+    pub surprises: bool,
     /// The reasons why something is not covered.
     pub reasons: BTreeSet<String>,
     /// The largest label in use.
@@ -81,12 +94,18 @@ impl<'a> CheckInserter<'a> {
             checks: true,
             frames: Vec::new(),
             versions: true,
+            absent: Absent::new(),
+            entered: None,
             support: HashMap::new(),
             before: Vec::new(),
-            before_holds: false,
             undisturbed: false,
+            implied: HashSet::new(),
+            assigned: HashSet::new(),
+            transfers: false,
+            decides: false,
             after: Vec::new(),
             fails: false,
+            surprises: false,
             reasons: BTreeSet::new(),
             last_label: 0,
             names: HashSet::new(),
@@ -98,16 +117,19 @@ impl<'a> CheckInserter<'a> {
     }
 
     /// Rewrites the whole unit.
-    pub(super) fn run(mut self, mut body: Block) -> (Unit, bool, BTreeSet<String>) {
+    pub(super) fn run(mut self, mut body: Block) -> CheckedUnit {
         unlabel_loops(&mut body);
         self.last_label = last_label(&self.unit, &body);
         walk_block_mut(&mut body, &mut |s| {
             self.names.extend(construct(s).cloned());
             self.versions &= !is_parallel(s);
         });
+        // What precedes a loop must not use arguments that only some of its statements use.
+        self.versions &= self.entered.is_none();
         self.note_changes(&body);
         self.statement_functions();
-        let body = self.block(body);
+        let mut body = self.block(body);
+        self.note_entries(&mut body);
         self.fails |= self.arrays.overflows;
         let mut all = std::mem::take(&mut self.arrays.entry);
         for (sym, total) in std::mem::take(&mut self.arrays.automatic) {
@@ -115,7 +137,12 @@ impl<'a> CheckInserter<'a> {
         }
         all.extend(body);
         self.unit.body = all;
-        (self.unit, self.fails, self.reasons)
+        CheckedUnit {
+            unit: self.unit,
+            fails: self.fails,
+            surprises: self.surprises,
+            reasons: self.reasons,
+        }
     }
 
     /// Checks that an automatic array is not so large that its size in bytes overflows.
@@ -223,8 +250,8 @@ impl<'a> CheckInserter<'a> {
 
     fn statement(&mut self, mut s: Stmt, made: &mut Block) {
         let outer = std::mem::take(&mut self.before);
-        self.undisturbed = self.is_undisturbed(&s);
-        self.before_holds = self.undisturbed && !matches!(s.kind, StmtKind::Call(..));
+        self.look_at(&s);
+        self.require_arguments_of(&s);
         if matches!(s.kind, StmtKind::Do(_)) {
             let label = s.label.take();
             let span = s.span;
@@ -236,6 +263,7 @@ impl<'a> CheckInserter<'a> {
                 .count();
             let directives = made.split_off(made.len() - directives);
             let mut loops = Vec::new();
+            self.make_room(&s);
             self.do_loop(s, directives, &mut loops);
             if let Some(label) = label {
                 made.push(Stmt::labelled(Some(label), StmtKind::Continue, span));
@@ -259,6 +287,7 @@ impl<'a> CheckInserter<'a> {
 
     /// Rewrites a statement that is not a loop, with everything in it.
     fn inside(&mut self, s: &mut Stmt) {
+        self.make_room(s);
         match &mut s.kind {
             StmtKind::Assign(target, value) => {
                 match target.kind {
@@ -350,38 +379,19 @@ impl<'a> CheckInserter<'a> {
         }
     }
 
-    fn nested(&mut self, block: Block) -> Block {
+    pub(super) fn nested(&mut self, block: Block) -> Block {
         let outer = std::mem::take(&mut self.before);
-        let held = (self.before_holds, self.undisturbed);
+        let flags = (self.transfers, self.decides);
+        let held = (
+            self.undisturbed,
+            std::mem::take(&mut self.implied),
+            std::mem::take(&mut self.assigned),
+        );
         let made = self.block(block);
         self.before = outer;
-        (self.before_holds, self.undisturbed) = held;
+        (self.undisturbed, self.implied, self.assigned) = held;
+        (self.transfers, self.decides) = flags;
         made
-    }
-
-    /// Whether the values of scalars stay the same while a statement is executed.
-    fn is_undisturbed(&self, s: &Stmt) -> bool {
-        let mut calls = matches!(s.kind, StmtKind::Io(_));
-        let mut look = |e: &Expr| {
-            e.walk(&mut |e| {
-                calls |= match &e.kind {
-                    ExprKind::Call(f, _) => !matches!(
-                        self.unit.symbols[*f].class,
-                        Class::Intrinsic(_) | Class::StatementFunction(..)
-                    ),
-                    ExprKind::ImpliedDo(_) => true,
-                    _ => false,
-                }
-            });
-        };
-        match &s.kind {
-            // The statements in it belong to it.
-            StmtKind::Where(_) => walk_block(std::slice::from_ref(s), &mut |s| {
-                s.for_each_own_expr(&mut look);
-            }),
-            _ => s.for_each_own_expr(&mut look),
-        }
-        !calls
     }
 
     /// Whether an assignment gives an array another shape.
@@ -389,148 +399,7 @@ impl<'a> CheckInserter<'a> {
         is_allocated_here(&self.unit.symbols[array]) && rank(&self.unit, value) > 0
     }
 
-    fn if_block(&mut self, block: &mut IfBlock) {
-        for (k, (condition, body)) in block.arms.iter_mut().enumerate() {
-            // The others are evaluated only if the first is false.
-            self.before_holds &= k == 0;
-            self.undisturbed &= k == 0;
-            self.expr(condition, Use::Value);
-            *body = self.nested(std::mem::take(body));
-        }
-        if let Some(body) = &mut block.otherwise {
-            *body = self.nested(std::mem::take(body));
-        }
-    }
-
-    // Loops.
-
-    fn do_loop(&mut self, s: Stmt, directives: Block, made: &mut Block) {
-        let Some(frame) = self.versions.then(|| self.frame(&s)).flatten() else {
-            return self.plain_loop(s, directives, made);
-        };
-        let span = s.span;
-        let Some(original) = self.relabelled(s.clone()) else {
-            return self.plain_loop(s, directives, made);
-        };
-        self.frames.push(frame);
-        let mut fast = Vec::new();
-        self.plain_loop(s, directives, &mut fast);
-        let Some(frame) = self.frames.pop() else {
-            return;
-        };
-        self.before.extend(frame.snapshots(span));
-        // Without checks, the conditions are assumed to hold.
-        match frame.condition(span).filter(|_| self.checks) {
-            None => made.append(&mut fast),
-            Some(condition) => {
-                let mut slow = Vec::new();
-                self.versions = false;
-                self.plain_loop(original, Vec::new(), &mut slow);
-                self.versions = true;
-                let arms = vec![(condition, fast)];
-                made.push(Stmt::branches(arms, Some(slow), span));
-            }
-        }
-    }
-
-    /// Rewrites a loop with its checks. If an enclosing frame knows the loop's bounds, the loop counts in 64
-    /// bits, so that subscripts have the values that were compared before.
-    fn plain_loop(&mut self, mut s: Stmt, directives: Block, made: &mut Block) {
-        let span = s.span;
-        let StmtKind::Do(d) = &mut s.kind else {
-            return;
-        };
-        let mut wide = None;
-        match &mut d.control {
-            DoControl::While(condition) => {
-                self.before_holds = false;
-                self.undisturbed = false;
-                self.expr(condition, Use::Value);
-            }
-            DoControl::Forever => {}
-            DoControl::Count {
-                var,
-                from,
-                to,
-                step,
-            } => {
-                let (plain_from, plain_to) = (from.clone(), to.clone());
-                for e in [&mut *from, &mut *to].into_iter().chain(step.as_mut()) {
-                    self.expr(e, Use::Value);
-                }
-                wide = self.enter(
-                    *var,
-                    [&plain_from, &plain_to],
-                    [from, to],
-                    step.as_ref(),
-                    &d.body,
-                );
-            }
-        }
-        let body = std::mem::take(&mut d.body);
-        let mut inner = self.nested(body);
-        if let Some(counted) = wide {
-            for frame in &mut self.frames {
-                frame.leave(counted.wide);
-            }
-            if let DoControl::Count { var, from, to, .. } = &mut d.control {
-                let narrow = std::mem::replace(var, counted.wide);
-                [*from, *to] = counted.bounds.map(|p| p.expr(span));
-                let set =
-                    Stmt::assign(Expr::var(narrow, span), Expr::var(counted.wide, span), span);
-                inner.insert(0, set.clone());
-                d.body = inner;
-                made.extend(directives);
-                made.push(s);
-                made.push(set);
-                return;
-            }
-        }
-        d.body = inner;
-        made.extend(directives);
-        made.push(s);
-    }
-
     // Expressions.
-
-    /// Returns a copy of a statement with new labels.
-    fn relabelled(&mut self, mut s: Stmt) -> Option<Stmt> {
-        let mut labels: HashMap<u32, u32> = HashMap::new();
-        let mut last = self.last_label;
-        for_each_defined(&mut s, &mut |label| {
-            last += 1;
-            labels.insert(*label, last);
-        });
-        if last > 99_999 {
-            return None;
-        }
-        self.last_label = last;
-        let rename = |label: &mut u32| {
-            if let Some(new) = labels.get(label) {
-                *label = *new;
-            }
-        };
-        for_each_defined(&mut s, &mut |label| rename(label));
-        s.walk_mut(&mut |s| for_each_jump(s, &mut |label| rename(label)));
-        // Constructs get new names, too.
-        let mut names: HashMap<Name, Name> = HashMap::new();
-        s.walk_mut(&mut |s| {
-            if let Some(name) = construct(s) {
-                let taken = |n: &str| self.names.contains(n);
-                let new = self.unit.symbols.unused(name, &taken);
-                self.names.insert(new.clone());
-                names.insert(std::mem::replace(name, new.clone()), new);
-            }
-        });
-        s.walk_mut(&mut |s| {
-            if let StmtKind::Cycle(Some(name)) | StmtKind::Exit(Some(name)) = &mut s.kind
-                && let Some(new) = names.get(name)
-            {
-                *name = new.clone();
-            }
-        });
-        Some(s)
-    }
 
     pub(super) fn expr(&mut self, e: &mut Expr, how: Use) {
         let span = e.span;
@@ -641,7 +510,7 @@ impl<'a> CheckInserter<'a> {
         symbol.storage_class = StorageClass::Global;
         (symbol.class, symbol.ty) = match support.is_subroutine() {
             true => (Class::Subroutine, None),
-            false => (Class::Function, Some(Type::Integer(8))),
+            false => (Class::Function, support.ty()),
         };
         let id = match self.unit.symbols.find(&symbol.name) {
             Some(id) => id,
@@ -655,12 +524,20 @@ impl<'a> CheckInserter<'a> {
         Expr::call(self.support(support), args, span)
     }
 
+    pub(super) fn call_statement(&mut self, support: Support, args: Vec<Expr>, span: Span) -> Stmt {
+        Stmt::call(self.support(support), args, span)
+    }
+
     /// Returns the text that a failed check shows: the reference and its place.
     pub(super) fn what(&self, shown: &str, span: Span) -> Expr {
         let shown = shortened(shown.to_owned());
+        Expr::text(format!("{shown} at {}", self.place(span)), span)
+    }
+
+    /// Returns a place in the source, for people.
+    pub(super) fn place(&self, span: Span) -> String {
         let place = self.pass.sources.and_then(|s| place_of(s, span));
-        let place = place.unwrap_or_else(|| self.unit.name.to_string());
-        Expr::text(format!("{shown} at {place}"), span)
+        place.unwrap_or_else(|| self.unit.name.to_string())
     }
 
     /// Puts a check into the subscripts of an element or a section. `plain` are the subscripts without
@@ -776,7 +653,7 @@ impl<'a> CheckInserter<'a> {
     }
 
     /// Checks the use of a whole array.
-    fn whole(&mut self, sym: SymId, span: Span) {
+    pub(super) fn whole(&mut self, sym: SymId, span: Span) {
         if !self.checks {
             return;
         }
@@ -809,6 +686,16 @@ impl<'a> CheckInserter<'a> {
         let shown = self.unit.symbols[sym].name.to_string();
         let check = self.whole_check(total.expr(span), length.expr(span), &shown, span);
         self.before.push(check);
+    }
+
+    /// Returns a statement that ends the call unless there is memory for this number of bytes.
+    pub(super) fn room_check(&mut self, bytes: Expr, shown: &str, span: Span) -> Stmt {
+        let args = vec![
+            bytes,
+            Expr::text(shortened(shown.to_owned()), span),
+            Expr::text(self.place(span), span),
+        ];
+        Stmt::call(self.support(Support::Room), args, span)
     }
 
     pub(super) fn whole_check(

@@ -19,7 +19,10 @@ impl CheckInserter<'_> {
         span: Span,
     ) {
         let Some(bounds) = self.section_bounds(sym, subscripts, array, span) else {
-            return self.reason(format!("the section {shown} is not simple"));
+            if !self.each_dimension(sym, subscripts, array, length, shown, span) {
+                self.reason(format!("the section {shown} is not simple"));
+            }
+            return;
         };
         let first: Vec<Expr> = bounds.iter().map(|b| b.lowest.clone()).collect();
         let last: Vec<Expr> = bounds.iter().map(|b| b.highest.clone()).collect();
@@ -27,6 +30,13 @@ impl CheckInserter<'_> {
         let what = self.what(shown, span);
         let (e, f) = (number(&first, array, span), number(&last, array, span));
         self.fails = true;
+        // The section itself stays as it is, so that compilers recognise it where it occurs twice.
+        if self.holds_before(subscripts) {
+            let args = vec![e, f, length.expr(span), count, what];
+            let check = self.call_statement(Support::Within, args, span);
+            self.before.push(check);
+            return;
+        }
         let check = |first: Expr| vec![long(first), e, f, length.expr(span), count, what];
         // The sum is an array of its own, so that the statement cannot change subscripts that have been compared.
         if let Some(vector) = subscripts
@@ -50,6 +60,122 @@ impl CheckInserter<'_> {
         }
     }
 
+    /// Whether the bounds of a section can be checked before the current statement.
+    pub(super) fn holds_before(&self, subscripts: &[Expr]) -> bool {
+        self.undisturbed
+            && !self.decides
+            && subscripts.iter().all(|s| match &s.kind {
+                ExprKind::Range(from, to, step) => {
+                    let mut given = [from, to, step].into_iter().flatten();
+                    given.all(|e| self.is_known_before(e))
+                }
+                _ => rank(&self.unit, s) == 0 && self.is_known_before(s),
+            })
+    }
+
+    /// Checks the subscripts of a section one by one, where they are used: those in arrays, which a function in the same
+    /// statement could change, element by element. Returns whether that is possible.
+    fn each_dimension(
+        &mut self,
+        sym: SymId,
+        subscripts: &mut [Expr],
+        array: &Array,
+        length: &Poly,
+        shown: &str,
+        span: Span,
+    ) -> bool {
+        // Functions in input and output statements are called before them.
+        if self.transfers {
+            return false;
+        }
+        let dimensions = subscripts.len();
+        let alone = dimensions == 1;
+        let mut extents = Vec::new();
+        for k in 0..dimensions {
+            let last = k + 1 == dimensions;
+            let assumed = matches!(
+                self.unit.symbols[sym].dims.get(k).map(|d| &d.upper),
+                Some(Some(e)) if e.kind == ExprKind::Star
+            );
+            extents.push(match (alone, last && assumed) {
+                (true, _) => length.expr(span),
+                // The complete columns.
+                (false, true) => {
+                    let args = vec![array.strides[k].expr(span), Expr::long(1, span)];
+                    let Some(max) = intrinsic(&mut self.unit, "MAX") else {
+                        return false;
+                    };
+                    let stride = Expr::call(max, args, span);
+                    Expr::binary(BinOp::Div, Expr::parens(length.expr(span), span), stride)
+                }
+                (false, false) => match self.size_of_dimension(sym, k) {
+                    Some(size) => size,
+                    None => return false,
+                },
+            });
+        }
+        let ranges = subscripts
+            .iter()
+            .filter(|s| matches!(s.kind, ExprKind::Range(..)));
+        // Their bounds are evaluated twice.
+        if !ranges.clone().all(|s| is_plain(&self.unit, s)) {
+            return false;
+        }
+        let what = self.what(shown, span);
+        let mut checked = Vec::new();
+        for (k, (s, extent)) in subscripts.iter().zip(extents).enumerate() {
+            let lower = array.lowers[k].expr(span);
+            let ExprKind::Range(from, to, step) = &s.kind else {
+                let several = rank(&self.unit, s) > 0;
+                let support = if several {
+                    Support::Each
+                } else {
+                    Support::Subscript
+                };
+                let args = vec![long(s.clone()), lower, extent, what.clone()];
+                checked.push(self.call_support(support, args, span));
+                continue;
+            };
+            if (from, to, step) == (&None, &None, &None) {
+                checked.push(s.clone());
+                continue;
+            }
+            let mut range = vec![s.clone()];
+            let Some(bounds) = self.range_bounds(sym, k, s, array, span) else {
+                return false;
+            };
+            let count = self.section_count(std::slice::from_ref(&bounds), &range, true, span);
+            let number = |e: &Expr| {
+                let way = Expr::binary(
+                    BinOp::Sub,
+                    long(e.clone()),
+                    Expr::parens(lower.clone(), span),
+                );
+                Expr::binary(BinOp::Add, way, Expr::long(1, span))
+            };
+            let args = vec![
+                long(bounds.from.clone()),
+                number(&bounds.lowest),
+                number(&bounds.highest),
+                extent,
+                count,
+                what.clone(),
+            ];
+            let first = self.call_support(Support::Section, args, span);
+            if let ExprKind::Range(from, ..) = &mut range[0].kind {
+                *from = Some(Box::new(first));
+            }
+            checked.append(&mut range);
+        }
+        self.fails = true;
+        // Then each dimension is within the array.
+        self.whole(sym, span);
+        for (s, checked) in subscripts.iter_mut().zip(checked) {
+            *s = checked;
+        }
+        true
+    }
+
     /// Whether a subscript selects several elements: it is a range or an array.
     pub(super) fn selects_several(&self, subscript: &Expr) -> bool {
         matches!(subscript.kind, ExprKind::Range(..)) || rank(&self.unit, subscript) > 0
@@ -62,7 +188,8 @@ impl CheckInserter<'_> {
             type_of(&self.unit, subscript),
             Some(Type::Integer(1 | 2 | 4))
         );
-        if !self.undisturbed || !(small || alone) {
+        let changes = !self.undisturbed || (self.transfers && self.is_assigned(subscript));
+        if changes || !(small || alone) {
             return None;
         }
         let [lowest, highest, size] =
@@ -86,55 +213,64 @@ impl CheckInserter<'_> {
         span: Span,
     ) -> Option<Vec<Bounds>> {
         let mut bounds = Vec::new();
-        let ubound = match subscripts
-            .iter()
-            .any(|s| matches!(s.kind, ExprKind::Range(_, None, _)))
-        {
-            true => intrinsic(&mut self.unit, "UBOUND"),
-            false => None,
-        };
         for (k, s) in subscripts.iter().enumerate() {
             if !is_plain(&self.unit, s) {
                 return None;
             }
-            let ExprKind::Range(from, to, step) = &s.kind else {
-                bounds.push(match rank(&self.unit, s) {
-                    0 => Bounds::one(s),
-                    _ => self.vector_bounds(s, subscripts.len() == 1, span)?,
-                });
-                continue;
-            };
-            let constants = Constants::of(&self.unit);
-            let step = step.as_ref().map(|s| (constants.integer(s), (**s).clone()));
-            let lower = || Some(array.lowers[k].expr(span));
-            // The variables in the array's bounds may have changed since the unit was entered.
-            let upper = || {
-                if let Some(allocated) = self.arrays.allocated.get(&sym) {
-                    return Some(Expr::var(*allocated.uppers.get(k)?, span));
-                }
-                let upper = self.unit.symbols[sym].dims[k].upper.as_ref()?;
-                match constants.integer(upper) {
-                    Some(n) => Some(Expr::long(n, span)),
-                    None if upper.kind == ExprKind::Star => None,
-                    None => {
-                        let dimension = Expr::int(k as i64 + 1, span);
-                        let args = vec![Expr::var(sym, span), dimension, Expr::int(8, span)];
-                        Some(Expr::call(ubound?, args, span))
-                    }
-                }
-            };
-            let given = |e: &Option<Box<Expr>>| e.as_ref().map(|e| (**e).clone());
-            // Correct for either direction.
-            let from = given(from).or_else(lower)?;
-            let to = given(to).or_else(upper)?;
-            bounds.push(match step {
-                None | Some((Some(1), _)) => Bounds::of(from, to),
-                // Compilers themselves reject the constant 0.
-                Some((Some(0), _)) => return None,
-                Some((_, step)) => self.stepped(from, to, step, span),
+            bounds.push(match s.kind {
+                ExprKind::Range(..) => self.range_bounds(sym, k, s, array, span)?,
+                _ if rank(&self.unit, s) == 0 => Bounds::one(s),
+                _ => self.vector_bounds(s, subscripts.len() == 1, span)?,
             });
         }
         Some(bounds)
+    }
+
+    /// Returns the bounds of a range in dimension `k`, counted from 0.
+    fn range_bounds(
+        &mut self,
+        sym: SymId,
+        k: usize,
+        range: &Expr,
+        array: &Array,
+        span: Span,
+    ) -> Option<Bounds> {
+        let ExprKind::Range(from, to, step) = &range.kind else {
+            return None;
+        };
+        let ubound = match to {
+            None => intrinsic(&mut self.unit, "UBOUND"),
+            Some(_) => None,
+        };
+        let constants = Constants::of(&self.unit);
+        let step = step.as_ref().map(|s| (constants.integer(s), (**s).clone()));
+        let lower = || Some(array.lowers[k].expr(span));
+        // The variables in the array's bounds may have changed since the unit was entered.
+        let upper = || {
+            if let Some(allocated) = self.arrays.allocated.get(&sym) {
+                return Some(Expr::var(*allocated.uppers.get(k)?, span));
+            }
+            let upper = self.unit.symbols[sym].dims[k].upper.as_ref()?;
+            match constants.integer(upper) {
+                Some(n) => Some(Expr::long(n, span)),
+                None if upper.kind == ExprKind::Star => None,
+                None => {
+                    let dimension = Expr::int(k as i64 + 1, span);
+                    let args = vec![Expr::var(sym, span), dimension, Expr::int(8, span)];
+                    Some(Expr::call(ubound?, args, span))
+                }
+            }
+        };
+        let given = |e: &Option<Box<Expr>>| e.as_ref().map(|e| (**e).clone());
+        // Correct for either direction.
+        let from = given(from).or_else(lower)?;
+        let to = given(to).or_else(upper)?;
+        Some(match step {
+            None | Some((Some(1), _)) => Bounds::of(from, to),
+            // Compilers themselves reject the constant 0.
+            Some((Some(0), _)) => return None,
+            Some((_, step)) => self.stepped(from, to, step, span),
+        })
     }
 
     /// Returns the bounds of a section with a step. The last bound need not be reached.

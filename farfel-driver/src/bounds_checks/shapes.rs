@@ -14,6 +14,17 @@ use farfel_lang::print::print_expr;
 use farfel_lang::storage::Constants;
 use farfel_lang::types::rank;
 
+/// Returns the argument of an intrinsic function at this position, or with this keyword.
+pub(super) fn argument<'a>(args: &'a [Expr], position: usize, keyword: &str) -> Option<&'a Expr> {
+    let positional = |e: &&Expr| !matches!(e.kind, ExprKind::Keyword(..));
+    args.get(position).filter(positional).or_else(|| {
+        args.iter().find_map(|a| match &a.kind {
+            ExprKind::Keyword(k, value) if k == keyword => Some(&**value),
+            _ => None,
+        })
+    })
+}
+
 /// What is known of the shape of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ExprShape {
@@ -95,10 +106,7 @@ impl CheckInserter<'_> {
 
     /// Returns the extents of an array expression, as INTEGER*8 expressions that are evaluated before the current
     /// statement; `None` if they are not known there.
-    fn extents(&mut self, e: &Expr) -> Option<Vec<Expr>> {
-        if !self.before_holds {
-            return None;
-        }
+    pub(super) fn extents(&mut self, e: &Expr) -> Option<Vec<Expr>> {
         let span = e.span;
         match &e.kind {
             ExprKind::Var(s) => {
@@ -118,8 +126,8 @@ impl CheckInserter<'_> {
                         extents.push(self.size_of_dimension(*s, k)?);
                         continue;
                     }
-                    let given = [from, to, step].into_iter().flatten();
-                    if !given.into_iter().all(|e| self.is_scalar_arithmetic(e)) {
+                    let mut given = [from, to, step].into_iter().flatten();
+                    if !given.all(|e| self.is_known_before(e)) {
                         return None;
                     }
                     let low = match from {
@@ -145,13 +153,36 @@ impl CheckInserter<'_> {
                 }
                 Some(extents)
             }
-            ExprKind::Array(_) | ExprKind::Percent(..) => None,
+            ExprKind::Array(constructor) => Some(vec![self.number_of_items(&constructor.items)?]),
+            ExprKind::Percent(..) => None,
             ExprKind::Call(f, args) => match self.unit.symbols[*f].class {
                 Class::Intrinsic(i) => match i.shape {
                     Shape::Elemental => self.extents_of_any(&args.iter().collect::<Vec<_>>()),
                     Shape::First if i.name == "TRANSPOSE" => {
                         let mut extents = self.extents(args.first()?)?;
                         extents.reverse();
+                        Some(extents)
+                    }
+                    Shape::First => self.extents(args.first()?),
+                    Shape::Reduced if args.len() > 1 => {
+                        let dimension = argument(args, 1, "DIM")?;
+                        let k = Constants::of(&self.unit).integer(dimension)?;
+                        let mut extents = self.extents(args.first()?)?;
+                        let k = usize::try_from(k).ok()?.checked_sub(1)?;
+                        (k < extents.len()).then(|| extents.remove(k))?;
+                        Some(extents)
+                    }
+                    Shape::More if i.name == "SPREAD" => {
+                        let dimension = argument(args, 1, "DIM")?;
+                        let k = Constants::of(&self.unit).integer(dimension)?;
+                        let copies = argument(args, 2, "NCOPIES")?.clone();
+                        let mut extents = self.extents(args.first()?)?;
+                        let k = usize::try_from(k).ok()?.checked_sub(1)?;
+                        if k > extents.len() || !self.is_known_before(&copies) {
+                            return None;
+                        }
+                        let range = vec![Expr::long(1, span), long(copies)];
+                        extents.insert(k, self.call_support(Support::Count, range, span));
                         Some(extents)
                     }
                     Shape::Product => {
@@ -170,6 +201,29 @@ impl CheckInserter<'_> {
                         _ => None,
                     },
                     Shape::Reshaped => self.shape_of_reshaped(args),
+                    Shape::Scalar if i.name == "TRANSFER" => {
+                        if let Some(size) = argument(args, 2, "SIZE") {
+                            let range = vec![Expr::long(1, span), long(size.clone())];
+                            let known = self.is_known_before(size);
+                            return known
+                                .then(|| vec![self.call_support(Support::Count, range, span)]);
+                        }
+                        // As many as are needed for the source.
+                        let there = self.extents(args.first()?)?;
+                        let there = self.saturated(there, span);
+                        let each = self.bytes_of_element(args.first()?)?;
+                        let there = self.call_support(Support::Times, vec![there, each], span);
+                        let each = self.bytes_of_element(args.get(1)?)?;
+                        let max = intrinsic(&mut self.unit, "MAX")?;
+                        let each = Expr::call(max, vec![each, Expr::long(1, span)], span);
+                        let all = Expr::binary(BinOp::Add, there, each.clone());
+                        let all = Expr::binary(BinOp::Sub, all, Expr::long(1, span));
+                        Some(vec![Expr::binary(
+                            BinOp::Div,
+                            Expr::parens(all, span),
+                            each,
+                        )])
+                    }
                     Shape::More if i.name == "UNPACK" => self.extents(args.get(1)?),
                     _ => None,
                 },
@@ -179,9 +233,73 @@ impl CheckInserter<'_> {
         }
     }
 
+    /// Returns the number of elements in an array constructor.
+    fn number_of_items(&mut self, items: &[Expr]) -> Option<Expr> {
+        let mut alone = 0;
+        let mut sum: Option<Expr> = None;
+        for item in items {
+            let span = item.span;
+            let more = match &item.kind {
+                ExprKind::ImpliedDo(d) => {
+                    let bounds = [Some(&d.from), Some(&d.to), d.step.as_ref()];
+                    if !bounds
+                        .into_iter()
+                        .flatten()
+                        .all(|e| self.is_known_before(e))
+                    {
+                        return None;
+                    }
+                    let range = bounds.into_iter().flatten().map(|e| long(e.clone()));
+                    let support = match d.step {
+                        Some(_) => Support::Steps,
+                        None => Support::Count,
+                    };
+                    let count = self.call_support(support, range.collect(), span);
+                    match self.number_of_items(&d.items)? {
+                        one if one.equals_ignoring_spans(&Expr::long(1, span)) => count,
+                        each => self.call_support(Support::Times, vec![count, each], span),
+                    }
+                }
+                _ if rank(&self.unit, item) == 0 => {
+                    alone += 1;
+                    continue;
+                }
+                _ => {
+                    let extents = self.extents(item)?;
+                    self.saturated(extents, span)
+                }
+            };
+            sum = Some(match sum {
+                Some(sum) => Expr::binary(BinOp::Add, sum, more),
+                None => more,
+            });
+        }
+        let span = items.first().map_or(Span::NONE, |e| e.span);
+        let alone_too = Expr::long(alone, span);
+        Some(match sum {
+            None => alone_too,
+            Some(sum) if alone == 0 => sum,
+            Some(sum) => Expr::binary(BinOp::Add, sum, alone_too),
+        })
+    }
+
+    /// Returns the number of elements of an array with these extents, or a number that is too large for any memory.
+    pub(super) fn saturated(&mut self, extents: Vec<Expr>, span: Span) -> Expr {
+        let mut extents = extents.into_iter();
+        let first = extents.next().unwrap_or_else(|| Expr::long(1, span));
+        extents.fold(first, |product, extent| {
+            self.call_support(Support::Times, vec![product, extent], span)
+        })
+    }
+
     /// Returns the number of true elements of a mask.
     fn count(&mut self, mask: &Expr) -> Option<Expr> {
-        if rank(&self.unit, mask) == 0 || !is_plain(&self.unit, mask) {
+        if rank(&self.unit, mask) == 0
+            || !is_plain(&self.unit, mask)
+            || !self.undisturbed
+            || self.is_implied(mask)
+            || (self.transfers && self.is_assigned(mask))
+        {
             return None;
         }
         let count = intrinsic(&mut self.unit, "COUNT")?;
@@ -194,18 +312,31 @@ impl CheckInserter<'_> {
 
     /// Returns the extents that RESHAPE is asked for.
     fn shape_of_reshaped(&mut self, args: &[Expr]) -> Option<Vec<Expr>> {
-        let [_, shape] = args else {
-            return None;
-        };
+        let shape = argument(args, 1, "SHAPE")?;
+        if let ExprKind::Var(s) = shape.kind {
+            let rank = self.number_of_values(shape)?;
+            if !self.undisturbed || self.is_assigned(shape) {
+                return None;
+            }
+            let span = shape.span;
+            self.whole(s, span);
+            let lower = self.lower_bound(s, 0)?;
+            let extents = (0..rank as i64).map(|k| {
+                let at = Expr::binary(BinOp::Add, lower.clone(), Expr::long(k, span));
+                let value = long(Expr::element(s, vec![at], span));
+                self.call_support(Support::Count, vec![Expr::long(1, span), value], span)
+            });
+            return Some(extents.collect());
+        }
         let ExprKind::Array(constructor) = &shape.kind else {
             return None;
         };
         let plain = |e: &Expr| {
             !matches!(e.kind, ExprKind::ImpliedDo(_))
                 && rank(&self.unit, e) == 0
-                && self.is_scalar_arithmetic(e)
+                && self.is_known_before(e)
         };
-        if !self.before_holds || !constructor.items.iter().all(plain) {
+        if !constructor.items.iter().all(plain) {
             return None;
         }
         let extents = constructor.items.iter().map(|e| {
@@ -255,7 +386,7 @@ impl CheckInserter<'_> {
     }
 
     /// Returns the extent of a dimension of a variable.
-    fn size_of_dimension(&mut self, sym: SymId, k: usize) -> Option<Expr> {
+    pub(super) fn size_of_dimension(&mut self, sym: SymId, k: usize) -> Option<Expr> {
         let span = Span::NONE;
         let dim = self.unit.symbols[sym].dims.get(k)?;
         if is_allocated_here(&self.unit.symbols[sym]) {
@@ -273,6 +404,35 @@ impl CheckInserter<'_> {
         Some(self.array(sym).lowers.get(k)?.expr(Span::NONE))
     }
 
+    /// Whether an INTEGER expression has the same value before the current statement as in it.
+    pub(super) fn is_known_before(&self, e: &Expr) -> bool {
+        Constants::of(&self.unit).integer(e).is_some()
+            || (self.undisturbed
+                && !self.is_implied(e)
+                && !self.is_assigned(e)
+                && self.is_scalar_arithmetic(e))
+    }
+
+    /// Whether the value of an expression depends on an implied DO of the current statement.
+    fn is_implied(&self, e: &Expr) -> bool {
+        let mut implied = false;
+        e.for_each_symbol(&mut |s| implied |= self.implied.contains(&s));
+        implied
+    }
+
+    /// Whether the current statement may assign a variable in an expression before it uses this.
+    pub(super) fn is_assigned(&self, e: &Expr) -> bool {
+        let mut assigned = false;
+        e.for_each_symbol(&mut |s| {
+            assigned |= self.assigned.contains(&s)
+                || self
+                    .storage
+                    .overlapping(s)
+                    .any(|o| self.assigned.contains(&o));
+        });
+        assigned
+    }
+
     /// Whether an expression has the same value before a statement as in it, whatever arrays the statement
     /// assigns.
     pub(super) fn is_scalar_arithmetic(&self, e: &Expr) -> bool {
@@ -284,18 +444,8 @@ impl CheckInserter<'_> {
     /// Requires that the arrays in the arguments of an intrinsic function conform as it demands.
     pub(super) fn agree_in_call(&mut self, function: &Intrinsic, args: &[Expr], call: &Expr) {
         match (function.name, args) {
-            // The shape is not compared with the source, but says how many elements are taken from it.
-            ("RESHAPE", [source, ..]) => {
-                let shape = self.shape_of_reshaped(args);
-                let shown = print_expr(&self.unit, call);
-                let needed = shape.map(|extents| self.product(extents, &shown, call.span));
-                if !self.require_source(needed, source, call) {
-                    self.reason(format!(
-                        "it is not known how many elements {shown} takes from its source"
-                    ));
-                }
-                return;
-            }
+            // Its arguments are checked one by one, and only the type of the second one of TRANSFER matters.
+            ("RESHAPE" | "TRANSFER", _) => return,
             ("PACK", [array, mask, vector]) => {
                 self.agree(&[array, mask]);
                 let needed = self.count(mask);
@@ -312,8 +462,6 @@ impl CheckInserter<'_> {
                 }
                 return;
             }
-            // Only the type of the second argument matters.
-            ("TRANSFER", _) => return,
             _ => {}
         }
         if let (Shape::Product, [a, b]) = (function.shape, args) {
@@ -330,43 +478,9 @@ impl CheckInserter<'_> {
                     _ => self.differ(),
                 }
             }
-            if rank(&self.unit, a) == 2 && rank(&self.unit, b) == 2 {
-                self.limit_product(a, b, call);
-            }
             return;
         }
         self.agree(&args.iter().collect::<Vec<_>>());
-    }
-
-    /// Ends the call if a product of matrices, which may be much larger than its factors, is too large for any memory:
-    /// the library would end the process.
-    fn limit_product(&mut self, a: &Expr, b: &Expr, call: &Expr) {
-        let span = call.span;
-        let Some(max) = intrinsic(&mut self.unit, "MAX").filter(|_| self.checks) else {
-            return;
-        };
-        let (Some(of_a), Some(of_b)) = (self.extents(a), self.extents(b)) else {
-            return;
-        };
-        let constants = Constants::of(&self.unit);
-        if of_a
-            .iter()
-            .chain(&of_b)
-            .all(|e| constants.integer(e).is_some())
-        {
-            return;
-        }
-        let shown = print_expr(&self.unit, call);
-        let result = vec![of_a[0].clone(), of_b[1].clone()];
-        let result = self.product(result, &shown, span);
-        let (a, b) = (
-            self.product(of_a, &shown, span),
-            self.product(of_b, &shown, span),
-        );
-        let factors = Expr::binary(BinOp::Add, a, b);
-        let most = Expr::call(max, vec![factors, Expr::long(1 << 30, span)], span);
-        let check = self.whole_check(result, most, &shown, span);
-        self.before.push(check);
     }
 
     /// Requires that the masks of a WHERE and the arrays that it assigns have the same shape.
