@@ -626,7 +626,9 @@ fn interfaces_are_those_of_the_real_tool() {
             .output();
         assert!(ran.expect("the real tool").status.success(), "{line:?}");
         let (ours, theirs) = (facts(ours.path()), facts(theirs.path()));
-        let missing = ours.iter().filter(|f| !theirs.contains(f) && !f.contains("_GROW_"));
+        let missing = ours
+            .iter()
+            .filter(|f| !theirs.contains(f) && !f.contains("_GROW_"));
         let missing: Vec<&String> = missing.collect();
         assert!(
             missing.is_empty(),
