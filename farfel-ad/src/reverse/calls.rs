@@ -1,9 +1,10 @@
 //! Calls of subprograms that are differentiated as well: of their forward sweeps and of their adjoints.
 
 use super::aliased_arguments::{AdjointArguments, aliased_cotangents, has_offset};
+use super::elements::Elements;
 use super::sweep::Sweeper;
 use super::sweep_data::Sweeps;
-use super::tbr::{Elements, Needs};
+use super::tbr::Needs;
 use super::transpose::is_derivative;
 use super::unit_builder::zero;
 use crate::locations::{Set, Space};

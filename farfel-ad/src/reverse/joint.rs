@@ -12,9 +12,10 @@
 //! Source: Griewank and Walther, *Evaluating Derivatives*, chapter 12.
 
 use super::effects::{SideEffects, StatementEffects};
+use super::elements::Elements;
 use super::sweep::Sweeper;
 use super::sweep_data::{Replay, Sweeps};
-use super::tbr::{Elements, Needs};
+use super::tbr::Needs;
 use super::{AdjointEngine, Part};
 use crate::flow::FlowGraph;
 use crate::legal::entry_bounds::bound_variables;

@@ -1,10 +1,11 @@
 //! DO and DO WHILE: the reverse sweep executes the iterations in reverse order.
 
 use super::direct_addressing::{ConstantStepLoop, address_directly};
+use super::elements::Elements;
 use super::sweep::Sweeper;
 use super::sweep_data::Sweeps;
 use super::tape::TapeKind;
-use super::tbr::{Elements, Needs};
+use super::tbr::Needs;
 use crate::affine::{Affine, LoopRange};
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};

@@ -46,6 +46,7 @@ mod direct_addressing;
 pub(crate) mod disk;
 mod effects;
 mod element_reads;
+mod elements;
 mod facts;
 mod fixed_point;
 mod gather;

@@ -11,7 +11,7 @@
 //!           H_B(J) = H_B(J) + Y_B(I)
 //! ```
 
-use farfel_lang::ir::{Block, Stmt, StmtKind, SymId, Unit, for_each_symbol, walk_block};
+use farfel_lang::ir::{Block, ExprKind, Stmt, StmtKind, SymId, Unit, for_each_symbol, walk_block};
 use farfel_lang::storage::UnitStorage;
 
 /// Puts assignments of zero to local variables into the block that follows them. Variables that share storage
@@ -49,7 +49,18 @@ fn place(zero: Stmt, variable: SymId, block: &mut Block) {
     let Some(first) = (0..block.len()).find(uses) else {
         return block.insert(0, zero);
     };
-    let only = !named(&block[first + 1..]);
+    // What follows may assign it anew, in particular the zero that it is given at the end.
+    let next = block[first + 1..]
+        .iter()
+        .find(|s| named(std::slice::from_ref(s)));
+    let only = next.is_none_or(|s| match &s.kind {
+        StmtKind::Assign(target, value) => {
+            let mut reads = false;
+            value.for_each_symbol(&mut |s| reads |= s == variable);
+            target.kind == ExprKind::Var(variable) && !reads
+        }
+        _ => false,
+    });
     let chooses = matches!(block[first].kind, StmtKind::If(_) | StmtKind::Select(_));
     if only && chooses {
         let mut in_conditions = false;

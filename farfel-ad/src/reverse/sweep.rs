@@ -5,11 +5,12 @@
 //! restores the saved values, so that at each of them every needed variable has the value that it had there.
 
 use super::AdjointEngine;
+use super::elements::Elements;
 use super::normal::has_calls;
 use super::save::{save, save_once};
 use super::sweep_data::{Replay, Sweeps, UnitFacts};
 use super::tape::Tapes;
-use super::tbr::{Elements, Needs};
+use super::tbr::Needs;
 use super::transpose::{is_derivative, transpose};
 use super::unit_builder::UnitBuilder;
 use crate::affine::LoopRange;

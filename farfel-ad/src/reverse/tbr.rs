@@ -4,118 +4,14 @@
 //! where the variable gets another value. There it must be saved, so that the reverse sweep finds it again.
 //! Of arrays, ranges of elements are needed, as far as subscripts tell.
 
+use super::elements::{Elements, Range};
 use super::tbr_sections::SavedSections;
-use crate::affine::{Affine, LoopRange, is_positive};
-use farfel_lang::ir::{Expr, ExprKind, SymId, Unit};
+use crate::affine::{Affine, LoopRange};
+use farfel_lang::ir::SymId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of ranges of one array; with more of them, the whole array counts as needed.
 const MOST_RANGES: usize = 8;
-
-/// The bounds of a range, where known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) low: Option<Affine>,
-    pub(super) high: Option<Affine>,
-}
-
-/// A range of elements of an array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Elements {
-    pub(super) array: SymId,
-    pub(super) ranges: Vec<Range>,
-}
-
-impl Elements {
-    /// The elements that an element or section denotes; `None` for a whole variable.
-    pub fn of(unit: &Unit, e: &Expr) -> Option<Self> {
-        let ExprKind::Element(array, subscripts) = &e.kind else {
-            return None;
-        };
-        let ranges = subscripts
-            .iter()
-            .map(|s| match &s.kind {
-                ExprKind::Range(low, high, _) => {
-                    let bound = |e: &Option<Box<Expr>>| Affine::of(unit, e.as_ref()?);
-                    // With a negative step the bounds are swapped.
-                    match &s.kind {
-                        ExprKind::Range(_, _, None) => Range {
-                            low: bound(low),
-                            high: bound(high),
-                        },
-                        _ => Range {
-                            low: None,
-                            high: None,
-                        },
-                    }
-                }
-                _ => {
-                    let at = Affine::of(unit, s);
-                    Range {
-                        low: at.clone(),
-                        high: at,
-                    }
-                }
-            })
-            .collect();
-        Some(Elements {
-            array: *array,
-            ranges,
-        })
-    }
-
-    /// Whether both are the same single element.
-    pub(super) fn is_same_element(&self, other: &Self) -> bool {
-        self == other
-            && self
-                .ranges
-                .iter()
-                .all(|r| r.low.is_some() && r.low == r.high)
-    }
-
-    fn is_within(&self, other: &Self) -> bool {
-        // An unknown bound may be anywhere.
-        let inside = |own: &Option<Affine>, limit: &Option<Affine>, sign: i64| match (own, limit) {
-            (_, None) => true,
-            (Some(own), Some(limit)) => {
-                let d = own.clone().plus(limit, -1).and_then(|d| d.value());
-                d.is_some_and(|d| d.signum() != -sign)
-            }
-            (None, Some(_)) => false,
-        };
-        self.array == other.array
-            && self.ranges.len() == other.ranges.len()
-            && self
-                .ranges
-                .iter()
-                .zip(&other.ranges)
-                .all(|(a, b)| inside(&a.low, &b.low, 1) && inside(&a.high, &b.high, -1))
-    }
-
-    pub(super) fn are_disjoint(&self, other: &Self, around: &[LoopRange]) -> bool {
-        let before = |a: &Range, b: &Range| match (&a.high, &b.low) {
-            (Some(a), Some(b)) => b
-                .clone()
-                .plus(a, -1)
-                .is_some_and(|d| is_positive(d, around)),
-            _ => false,
-        };
-        self.array == other.array
-            && self.ranges.len() == other.ranges.len()
-            && self
-                .ranges
-                .iter()
-                .zip(&other.ranges)
-                .any(|(a, b)| before(a, b) || before(b, a))
-    }
-
-    fn for_each_bound(&mut self, f: &mut dyn FnMut(&mut Option<Affine>, bool)) {
-        for r in &mut self.ranges {
-            f(&mut r.low, true);
-            f(&mut r.high, false);
-        }
-    }
-}
 
 /// What is needed of one location.
 #[derive(Debug, Clone, PartialEq, Eq)]

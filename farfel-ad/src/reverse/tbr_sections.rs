@@ -13,7 +13,7 @@
 //! Unlike what is needed, which may be more than is true, these sections may only be less: bounds are known
 //! exactly, and wherever ways meet, only what holds on all of them remains.
 
-use super::tbr::{Elements, Range};
+use super::elements::{Elements, Range};
 use crate::affine::{Affine, LoopRange, is_positive};
 use farfel_lang::ir::SymId;
 use std::collections::BTreeMap;

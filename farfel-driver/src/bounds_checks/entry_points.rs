@@ -2,7 +2,7 @@
 //! there.
 
 use super::arrays::is_allocated_here;
-use super::rewrite::CheckInserter;
+use super::rewrite::{Absent, CheckInserter};
 use farfel_lang::Span;
 use farfel_lang::flow::FlowGraph;
 use farfel_lang::ir::{
@@ -10,7 +10,7 @@ use farfel_lang::ir::{
     walk_block,
 };
 use farfel_lang::storage::Constants;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Leaves the last bound of arrays open if it is a variable, in a unit with ENTRY points, since the variable
 /// may be an argument of another one. The bound does not matter where each subscript is compared with the
@@ -89,10 +89,6 @@ fn whole(unit: &Unit, body: &Block) -> HashSet<SymId> {
     }
     found
 }
-
-/// The arguments that are used although the unit may have been entered where they do not exist, with these ENTRY points:
-/// their numbers, from 0, and their names.
-pub(super) type Absent = HashMap<SymId, Vec<(usize, String)>>;
 
 /// Returns the arguments whose presence must be checked in a unit whose body has been taken out.
 ///

@@ -4,7 +4,6 @@
 use super::arrays::{is_plain, long};
 use super::rewrite::CheckInserter;
 use super::shapes::argument;
-use super::temporaries::copies_of;
 use crate::support::{MOST_DIMENSIONS, PLENTY, Support, intrinsic, shortened};
 use farfel_lang::Span;
 use farfel_lang::intrinsics::{Intrinsic, Shape};
@@ -375,5 +374,15 @@ fn argument_mut<'a>(args: &'a mut [Expr], position: usize, keyword: &str) -> Opt
             ..
         } => Some(value),
         other => Some(other),
+    }
+}
+
+/// Returns where a function has the number of copies that it makes.
+pub(super) fn copies_of(function: &str) -> Option<(usize, &'static str)> {
+    match function {
+        "REPEAT" => Some((1, "NCOPIES")),
+        "SPREAD" => Some((2, "NCOPIES")),
+        "TRANSFER" => Some((2, "SIZE")),
+        _ => None,
     }
 }

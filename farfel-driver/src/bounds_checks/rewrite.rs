@@ -3,7 +3,6 @@
 use super::arrays::{
     Array, ArrayContext, Arrays, Length, is_allocated_here, is_plain, long, number,
 };
-use super::entry_points::Absent;
 use super::frames::Frame;
 use super::poly::Poly;
 use super::statement_labels::{construct, last_label};
@@ -18,6 +17,10 @@ use farfel_lang::storage::{Constants, UnitStorage};
 use farfel_lang::types::rank;
 use farfel_lang::{Sources, Span};
 use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The arguments that are used although the unit may have been entered where they do not exist, with these ENTRY points:
+/// their numbers, from 0, and their names.
+pub(super) type Absent = HashMap<SymId, Vec<(usize, String)>>;
 
 /// A unit being rewritten. Its body has been taken out.
 pub(super) struct CheckInserter<'a> {

@@ -18,6 +18,7 @@
 //! little, as for a `String` in Rust: such allocations fail only if there is no memory for anything.
 
 use super::arrays::{Length, long};
+use super::intrinsics::{MOST, copies_of};
 use super::rewrite::CheckInserter;
 use super::shapes::argument;
 use crate::support::{PLENTY, SMALL_TEMPORARY, Support, intrinsic};
@@ -472,7 +473,7 @@ impl CheckInserter<'_> {
                         return None;
                     }
                     let each = i64::try_from(d.items.len()).ok()?;
-                    Expr::long(super::intrinsics::MOST.saturating_mul(each), item.span)
+                    Expr::long(MOST.saturating_mul(each), item.span)
                 }
                 ExprKind::ImpliedDo(_) => return None,
                 _ => self.elements(item)?,
@@ -617,15 +618,5 @@ impl CheckInserter<'_> {
             return Some(self.product_of(elements, each));
         }
         Some(each)
-    }
-}
-
-/// Returns where a function has the number of copies that it makes.
-pub(super) fn copies_of(function: &str) -> Option<(usize, &'static str)> {
-    match function {
-        "REPEAT" => Some((1, "NCOPIES")),
-        "SPREAD" => Some((2, "NCOPIES")),
-        "TRANSFER" => Some((2, "SIZE")),
-        _ => None,
     }
 }
