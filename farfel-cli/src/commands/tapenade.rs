@@ -62,6 +62,15 @@ may surprise. Exit codes: 0 when a derivative was made; 1 for errors in the sour
 where there is nothing to differentiate; 2 for a wrong command line.
 ";
 
+/// Takes memory in pages of the usual size. The allocator would ask for huge ones, which the system clears before their
+/// first use: for the largest models a fifth of the time, and a tenth of the memory.
+///
+/// Other programs would inherit this, but the command starts none. Without it everything works as well.
+fn use_small_pages() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
+
 /// Executes a Tapenade command line.
 pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
     let words: Vec<String> = args
@@ -76,6 +85,7 @@ pub fn run(args: &Tapenade, shell: &mut Shell) -> Result {
         Action::Version => return out(shell, VERSION),
         Action::Differentiate(options) => options,
     };
+    use_small_pages();
     for note in &options.notes {
         shell.note(note);
     }
