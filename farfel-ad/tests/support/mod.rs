@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod by_columns;
+pub mod differences;
 pub mod jacobian;
 
 use farfel_ad::{AdTool, Builtin, differentiate_all_warning};
