@@ -63,3 +63,37 @@ fn forward_sweeps_compute_no_more_than_adjoints_expect() {
         compare(&run(&text, flags), 1e-6, &text);
     }
 }
+
+/// The reverse sweep executes each iteration of an independent loop again. Nothing of its forward sweep is left if only
+/// derivatives are wanted, also if functions hand on the results of others.
+#[test]
+fn independent_loops_are_not_executed_for_unneeded_values() {
+    let program = program(
+        "      DOUBLE PRECISION S, PP
+      S = 0
+!farfel: independent
+      DO I = 1, 5
+        S = S + PP(A, V(I))
+      END DO
+      V(1) = S
+      END
+      DOUBLE PRECISION FUNCTION PP(A, X)
+      DOUBLE PRECISION A, X, T, R
+      T = SIN(A*X)
+      T = T*COS(T)
+      PP = R(T)
+      END
+      DOUBLE PRECISION FUNCTION R(T)
+      DOUBLE PRECISION T
+      R = LOG(2 + T)
+",
+    );
+    let text = expand(&program).unwrap_or_else(|e| panic!("{e}"));
+    for flags in [CHECKED, FAST] {
+        compare(&run(&text, flags), 1e-6, &text);
+    }
+    let at = text.find("SUBROUTINE F_G").unwrap_or_default();
+    let adjoint = &text[at..at + text[at..].find("\n      END\n").unwrap_or_default()];
+    let loops = adjoint.matches("DO I = ").count();
+    assert_eq!(loops, 1, "{text}");
+}

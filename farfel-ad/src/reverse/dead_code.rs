@@ -291,8 +291,9 @@ fn call_targets(unit: &Unit, space: &Space, s: &Stmt, effects: &Effects) -> Opti
     (touched.side_effects == SideEffects::Nothing).then_some(touched.assigned)
 }
 
-/// The local scalars that a call assigns on every path, and does not read before.
-fn overwritten(unit: &Unit, space: &Space, s: &Stmt, intents: &Intents) -> Vec<usize> {
+/// The local scalars that a call does not read, although it gets them. Those with `true` it assigns on every path, the
+/// others it only hands on to calls that ignore them, or ignores them itself.
+fn unread(unit: &Unit, space: &Space, s: &Stmt, intents: &Intents) -> Vec<(usize, bool)> {
     let StmtKind::Call(callee, args) = &s.kind else {
         return Vec::new();
     };
@@ -311,15 +312,15 @@ fn overwritten(unit: &Unit, space: &Space, s: &Stmt, intents: &Intents) -> Vec<u
     let mut found = Vec::new();
     for (arg, used) in args.iter().zip(known) {
         if let ExprKind::Var(v) = arg.kind
-            && used.always
             && !used.reads
+            && (used.always || !used.writes)
             && unit.symbols[v].storage_class == StorageClass::Local
             && !unit.symbols[v].is_array()
             && passed(v) == 1
         {
             let loc = space.loc(v);
             if !space.tangled.contains(loc) && !space.weak.contains(loc) {
-                found.push(loc);
+                found.push((loc, used.always));
             }
         }
     }
@@ -399,8 +400,8 @@ fn dead(
                 // Of the others, it may assign only a part, or nothing.
                 live.union_with(&touched.assigned);
                 effects.reads(unit, space, s, &mut live);
-                for loc in overwritten(unit, space, s, intents) {
-                    live.set(loc, false);
+                for (loc, overwritten) in unread(unit, space, s, intents) {
+                    live.set(loc, !overwritten && after.contains(loc));
                 }
             }
             _ => {
