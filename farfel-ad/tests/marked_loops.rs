@@ -311,6 +311,70 @@ fn loops_that_cannot_be_carried_out_again() {
     ");
 }
 
+/// A loop that sums what a subroutine computes from its arguments into T.
+fn summed(compute: &str) -> String {
+    format!(
+        "
+      SUBROUTINE F(X, N, Y)
+      DOUBLE PRECISION X(*), Y, T
+      Y = 0
+!farfel: independent
+      DO I = 1, N
+        CALL COMPUT(X(I), T)
+        Y = Y + T*X(I)
+      END DO
+      END
+      SUBROUTINE COMPUT(X, T)
+      DOUBLE PRECISION X, T
+      {compute}
+      CALL TWICE(X, T)
+      END
+      SUBROUTINE TWICE(X, T)
+      DOUBLE PRECISION X, T
+      T = 2*T*X
+      END
+"
+    )
+}
+
+/// What a call always assigns does not come from another iteration.
+#[test]
+fn calls_assign_variables_of_an_iteration() {
+    let main = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(3), G(3), Y, Z, S
+      DO I = 1, 3
+        X(I) = I
+      END DO
+      ADR(Y)
+      CALL F(X, 3, Y)
+      END ADR(G = COTANGENT(X))
+      Z = 0
+      DO I = 1, 3
+        S = SIN(X(I))
+        Z = MAX(Z, ABS(G(I) - 4*S*COS(X(I))*I**2 - 4*I*S**2))
+      END DO
+      IF (Z .LT. 1D-12) PRINT *, 'RIGHT'
+      END
+";
+    let text = format!(
+        "{main}{}",
+        summed("T = SIN(X)\n      T = T*T").trim_start_matches('\n')
+    );
+    let fortran = expanded(&text);
+    for flags in [CHECKED, FAST] {
+        assert_eq!(run(&fortran, flags).trim(), "RIGHT", "{fortran}");
+    }
+    // TWICE reads T of the last iteration, or IF leaves it.
+    assert_snapshot!(
+        ["", "IF (X .GT. 1) T = 3"].map(|c| errors(&summed(c))).concat(),
+        @r"
+    F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to T
+    F0319 10:1 these iterations are not proven to be independent: one may read what another assigns to T
+    "
+    );
+}
+
 #[test]
 fn adjoints_of_adjoints_of_marked_loops_are_refused() {
     let text = "      SUBROUTINE MAIN(X, D, E)

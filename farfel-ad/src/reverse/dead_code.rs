@@ -297,7 +297,11 @@ fn unread(unit: &Unit, space: &Space, s: &Stmt, intents: &Intents) -> Vec<(usize
     let StmtKind::Call(callee, args) = &s.kind else {
         return Vec::new();
     };
-    let known = intents.get(&unit.symbols[*callee].name);
+    let callee = &unit.symbols[*callee];
+    if callee.storage_class == StorageClass::Dummy {
+        return Vec::new();
+    }
+    let known = intents.get(&callee.name);
     let Some(known) = known.filter(|k| k.len() == args.len()) else {
         return Vec::new();
     };

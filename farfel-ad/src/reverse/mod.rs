@@ -87,6 +87,7 @@ use crate::tangent::{self, DummyProcedure, Tangent};
 use effects::{Effects, KnownDummy, StatementEffects};
 use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
+use farfel_lang::dataflow::Intents;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Attribute, Block, Name, Program, Request, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
@@ -188,6 +189,8 @@ struct AdjointEngine {
     /// Which arguments of tangents are scalars.
     scalars: HashMap<Name, Vec<bool>>,
     effects: Effects,
+    /// What procedures and tangents do with their arguments, if loops with directives depend on it.
+    intents: Intents,
     /// The request or heads that the adjoints are made for, with the derivatives that are given.
     goal: AdjointGoal,
     commons: Commons,
@@ -253,6 +256,15 @@ fn known_dummies(closure: &Program, tangents: &[Tangent], goal: &AdjointGoal) ->
         }
     }
     found
+}
+
+/// Whether a unit has a loop with a directive.
+fn has_marked_loop(unit: &Unit) -> bool {
+    let mut has = false;
+    walk_block(&unit.body, &mut |s| {
+        has |= matches!(&s.kind, StmtKind::Do(d) if d.directive.is_some());
+    });
+    has
 }
 
 fn scalar_args(unit: &Unit) -> Vec<bool> {
@@ -326,6 +338,10 @@ impl AdjointEngine {
                 .map(|t| (t.unit.name.clone(), scalar_args(&t.unit)))
                 .collect(),
             effects,
+            intents: match all.units.iter().any(has_marked_loop) {
+                true => Intents::of(&all),
+                false => Intents::default(),
+            },
             goal,
             commons,
             derivative_commons,

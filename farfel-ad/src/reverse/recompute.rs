@@ -9,11 +9,12 @@ use super::tape::{TapeKind, Tapes};
 use super::unit_builder::UnitBuilder;
 use crate::locations::Set;
 use farfel_lang::Span;
+use farfel_lang::dataflow::VariableUse;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{binary, choice, count, difference, paren, product, sum};
 use farfel_lang::ir::{
-    BinOp, Block, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind, SymId,
-    Type,
+    BinOp, Block, Class, Do, DoControl, Expr, ExprKind, IfBlock, Select, Stmt, StmtKind,
+    StorageClass, SymId, Type,
 };
 use std::collections::BTreeMap;
 
@@ -129,6 +130,7 @@ impl Sweeper<'_> {
                     self.expose(&d.body, &mut done.clone(), found);
                 }
                 StmtKind::Call(callee, args) => {
+                    done.locs.extend(self.overwritten(*callee, args));
                     // The result of a function is always assigned.
                     let result = self.result_of(*callee).and_then(|i| args.get(i));
                     let Some(result) = result else {
@@ -206,6 +208,29 @@ impl Sweeper<'_> {
         all
     }
 
+    /// The scalars that a call always assigns.
+    fn overwritten(&self, callee: SymId, args: &[Expr]) -> Vec<usize> {
+        let known = self.uses_of(callee, args);
+        let always = args.iter().zip(known).filter(|(_, used)| used.always);
+        let scalars = always.filter_map(|(a, _)| match a.kind {
+            ExprKind::Var(v) if !self.builder.unit.symbols[v].is_array() => Some(self.space.loc(v)),
+            _ => None,
+        });
+        scalars
+            .filter(|l| !self.space.tangled.contains(*l) && !self.space.weak.contains(*l))
+            .collect()
+    }
+
+    /// What the callee does with its arguments; nothing if that is not known.
+    fn uses_of(&self, callee: SymId, args: &[Expr]) -> &[VariableUse] {
+        let callee = &self.builder.unit.symbols[callee];
+        let known = match callee.storage_class {
+            StorageClass::Dummy => None,
+            _ => self.engine.intents.get(&callee.name),
+        };
+        known.filter(|k| k.len() == args.len()).unwrap_or_default()
+    }
+
     /// The position of the argument that gets the result, if the callee is the tangent of a function.
     fn result_of(&self, callee: SymId) -> Option<usize> {
         let part = self
@@ -239,11 +264,12 @@ impl Sweeper<'_> {
         let mut none = Set::with_capacity(read.len());
         let mut some = Set::with_capacity(read.len());
         let result = self.result_of(callee);
+        let known = self.uses_of(callee, args);
         for (i, a) in args.iter().enumerate() {
             // The result of a function has no value before the call.
-            let is_result = result == Some(i);
+            let unread = result == Some(i) || known.get(i).is_some_and(|used| !used.reads);
             match &a.kind {
-                ExprKind::Var(s) if is_result || !effect.read.contains(i) => {
+                ExprKind::Var(s) if unread || !effect.read.contains(i) => {
                     none.insert(self.space.loc(*s))
                 }
                 _ => a.for_each_symbol(&mut |s| some.insert(self.space.loc(s))),
