@@ -15,7 +15,7 @@
 // Printing a table is the purpose of this program.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use farfel_benches::exit_code;
+use farfel_benches::{exit_code, memory};
 use farfel_driver::{Config, ExpandStage, Session, toolchain};
 use farfel_tests::corpora::obtain;
 use farfel_tests::corpora::routines::{PROGRAMS, files_of, one_by_one};
@@ -86,6 +86,8 @@ struct Row {
     times: [Option<f64>; 3],
     /// The difference of the dot products.
     error: f64,
+    /// Bytes on the heap during the adjoint.
+    peak: f64,
 }
 
 impl Row {
@@ -126,6 +128,7 @@ fn measure() -> Result<Vec<String>, Failure> {
     let mut errors = Vec::new();
     let mut rejected = Vec::new();
     let mut features: Vec<Vec<Feature>> = Vec::new();
+    let mut peaks: Vec<Peak> = Vec::new();
     for (program, folders) in PROGRAMS {
         for (routine, main) in one_by_one(program)? {
             let name = format!("{program}/{routine}");
@@ -134,7 +137,8 @@ fn measure() -> Result<Vec<String>, Failure> {
             }
             eprintln!("{name}");
             let stem = name.replace(['/', ' '], "-");
-            let texts = texts(&stem, &main, folders, "builtin", &dir)?;
+            let session = session(&stem, &main, folders, "builtin", &dir)?;
+            let texts = texts(&session)?;
             features.push(Feature::of(&texts[1]));
             let theirs = match &tapenade {
                 None => None,
@@ -150,6 +154,7 @@ fn measure() -> Result<Vec<String>, Failure> {
                     }
                 },
             };
+            let promised = promised(&session)?;
             for (((level, flags, _), table), compared) in
                 levels.iter().copied().zip(&mut tables).zip(&mut others)
             {
@@ -179,6 +184,12 @@ fn measure() -> Result<Vec<String>, Failure> {
                     }
                 }
                 errors.extend(wrong(&rows));
+                let with_adjoint = rows.iter().filter(|r| r.times[2].is_some());
+                peaks.extend(with_adjoint.map(|r| Peak {
+                    name: r.name.clone(),
+                    promised,
+                    found: r.peak,
+                }));
                 table.extend(rows);
             }
         }
@@ -235,6 +246,9 @@ fn measure() -> Result<Vec<String>, Failure> {
         let flags = format!("-O{level} {}", flags.join(" "));
         errors.extend(compare(&flags, pairs, only.is_empty()));
     }
+    if memory::IS_COUNTED {
+        errors.extend(compare_memory(peaks));
+    }
     if !rejected.is_empty() {
         println!("\nNot compared:");
     }
@@ -253,14 +267,15 @@ fn of_tapenade(
     dir: &Path,
 ) -> Result<([String; 2], Option<String>), Failure> {
     let stem = format!("{stem}-tapenade");
-    let rejected = match texts(&stem, main, folders, "tapenade", dir) {
+    let of = |main: &str| texts(&session(&stem, main, folders, "tapenade", dir)?);
+    let rejected = match of(main) {
         Ok(texts) => return Ok((texts, None)),
         Err(why) => why,
     };
     let tangent = main
         .replace("CALL SCALAR('", "CALL SCAFWD('")
         .replace("CALL VECTOR('", "CALL VECFWD('");
-    let texts = texts(&stem, &tangent, folders, "tapenade", dir)?;
+    let texts = of(&tangent)?;
     Ok((texts, Some(rejected.to_string())))
 }
 
@@ -271,6 +286,39 @@ struct DerivativeTimes {
     which: usize,
     ours: f64,
     theirs: f64,
+}
+
+/// The memory of an adjoint.
+struct Peak {
+    name: String,
+    /// The bytes of its tapes, if the analysis knows them.
+    promised: Option<f64>,
+    /// The bytes on the heap during the adjoint.
+    found: f64,
+}
+
+/// Prints the memory of adjoints, which is the same at all levels of optimisation. Returns the violations.
+fn compare_memory(mut peaks: Vec<Peak>) -> Vec<String> {
+    peaks.dedup_by(|a, b| a.name == b.name);
+    println!(
+        "\nBytes on the heap during an adjoint, and those that the analysis promises for its tapes\n"
+    );
+    let mut errors = Vec::new();
+    for Peak {
+        name,
+        promised,
+        found,
+    } in peaks
+    {
+        let shown = promised.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        println!("    {name:20}{found:>12}{shown:>12}");
+        if promised.is_some_and(|p| found > p + memory::ALLOWANCE) {
+            errors.push(format!(
+                "{name}: the adjoint takes {found} bytes, and its tapes should have {shown}"
+            ));
+        }
+    }
+    errors
 }
 
 /// Keeps the smaller of two times of each routine.
@@ -443,24 +491,21 @@ fn check() -> Result<Vec<String>, Failure> {
         .ok_or("no program")?;
     let mut errors = Vec::new();
     for (routine, main) in one_by_one(name)? {
-        let texts = texts(&routine, &main, folders, "builtin", dir.path())?;
+        let texts = texts(&session(&routine, &main, folders, "builtin", dir.path())?)?;
         let program = build(&routine, &texts, "1", &[], dir.path(), None)?;
         errors.extend(wrong(&run(&program, 1)?));
     }
     Ok(errors)
 }
 
-/// Returns the text of a program in two files: the measuring code, and the measured code.
-///
-/// The compiler cannot inline from one into the other, so a routine and its derivatives are called as from
-/// any program, however small they are.
-fn texts(
+/// Reads a program that measures a routine.
+fn session(
     stem: &str,
     main: &str,
     folders: &[&str],
     tool: &str,
     dir: &Path,
-) -> Result<[String; 2], Failure> {
+) -> Result<Session, Failure> {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/routines.ff");
     let path = dir.join(format!("{stem}.ff"));
     std::fs::write(&path, main)?;
@@ -468,7 +513,32 @@ fn texts(
     let mut config = Config::default();
     config.cache.enabled = false;
     tool.clone_into(&mut config.ad_tool);
-    let (text, _) = Session::of_files(&files, &config)?.expand(ExpandStage::Final)?;
+    Ok(Session::of_files(&files, &config)?)
+}
+
+/// Returns the bytes that the analysis of the adjoint promises for its tapes; none if it cannot know them.
+fn promised(session: &Session) -> Result<Option<f64>, Failure> {
+    let blocks: serde_json::Value = serde_json::from_str(&session.activity()?.0.json())?;
+    let of_adjoints = (blocks.as_array().into_iter().flatten())
+        .filter(|b| b["unit"].as_str().is_some_and(|u| u.starts_with("ADJOIN")));
+    let tapes = of_adjoints.flat_map(|b| b["tapes"].as_array().into_iter().flatten());
+    let mut sum = 0;
+    for tape in tapes {
+        let values = tape["values"].as_str().and_then(|v| v.parse::<u64>().ok());
+        let (Some(bytes), Some(values)) = (tape["bytes"].as_u64(), values) else {
+            return Ok(None);
+        };
+        sum += bytes * values;
+    }
+    Ok(Some(sum as f64))
+}
+
+/// Returns the text of a program in two files: the measuring code, and the measured code.
+///
+/// The compiler cannot inline from one into the other, so a routine and its derivatives are called as from
+/// any program, however small they are.
+fn texts(session: &Session) -> Result<[String; 2], Failure> {
+    let (text, _) = session.expand(ExpandStage::Final)?;
     let mut units = vec![Vec::new()];
     for line in statements(&text) {
         let ends = line.trim() == "END" && line.starts_with(' ');
@@ -734,6 +804,7 @@ fn build(
             "-ffixed-line-length-none",
         ])
         .args(flags)
+        .args(memory::counting(&dir.join("peak"))?)
         .arg("-o")
         .arg(&program)
         .args(&sources)
@@ -764,7 +835,7 @@ fn run(program: &Path, turns: usize) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     for line in String::from_utf8(ended.stdout)?.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [name @ .., primal, tangent, adjoint, error] = words.as_slice() else {
+        let [name @ .., primal, tangent, adjoint, error, peak] = words.as_slice() else {
             return Err(format!("{} wrote {line:?}", program.display()).into());
         };
         let time = |text: &str| -> Result<Option<f64>, Failure> {
@@ -774,6 +845,7 @@ fn run(program: &Path, turns: usize) -> Result<Vec<Row>, Failure> {
             name: name.join(" "),
             times: [time(primal)?, time(tangent)?, time(adjoint)?],
             error: error.parse()?,
+            peak: peak.parse()?,
         });
     }
     Ok(rows)

@@ -18,7 +18,7 @@ mod table;
 use driver::{head, program, wrapper};
 use farfel_ad::analysis::analyse;
 use farfel_ad::{AdTool as _, Builtin};
-use farfel_benches::{exit_code, run};
+use farfel_benches::{exit_code, memory, run};
 use farfel_driver::{Config, toolchain};
 use farfel_lang::ir::{AdMode, Class, Program, Request, Unit};
 use farfel_lang::source::Span;
@@ -46,15 +46,6 @@ const FLAGS: [(&[&str], [f64; 2]); 2] = [
         [1.9, 3.5],
     ),
 ];
-
-/// How many bytes more than its tapes an adjoint may have on the heap: the system rounds sizes.
-const ALLOWANCE: f64 = 1024.0;
-
-/// The memory of adjoints can be counted: the assembler is GNU's.
-const COUNTS_MEMORY: bool = cfg!(target_os = "linux");
-
-/// Gives the names of the C library's functions another meaning in the assembler's input.
-const COUNTING: &str = "\t.set malloc, peak_malloc\n\t.set calloc, peak_calloc\n\t.set realloc, peak_realloc\n\t.set free, peak_free\n";
 
 /// The tolerances relative to the largest value: primal results computed with tangents, tangents compared
 /// with central differences, adjoints by the dot product.
@@ -172,7 +163,7 @@ fn measure() -> Result<Vec<String>, Failure> {
         print!("{:>12}{:>10.2}{:>10.2}", "", limits[0], limits[1]);
     }
     println!();
-    if COUNTS_MEMORY {
+    if memory::IS_COUNTED {
         println!(
             "\nBytes on the heap during an adjoint, and those that its analysis promises for its tapes\n"
         );
@@ -204,10 +195,12 @@ fn wrong(kernel: &Kernel, flags: &[&str], result: &[f64]) -> Vec<String> {
     let names = ["primal results", "tangents", "adjoints"];
     let errors = result.iter().skip(3).zip(TOLERANCES).zip(names);
     let more = match result {
-        [.., peak, promised] if COUNTS_MEMORY && *peak > promised + ALLOWANCE => Some(format!(
-            "{}: the adjoint takes {peak} bytes, and its tapes should have {promised}",
-            kernel.name
-        )),
+        [.., peak, promised] if memory::IS_COUNTED && *peak > promised + memory::ALLOWANCE => {
+            Some(format!(
+                "{}: the adjoint takes {peak} bytes, and its tapes should have {promised}",
+                kernel.name
+            ))
+        }
         _ => None,
     };
     errors
@@ -362,29 +355,13 @@ fn build(
             &made.tangent,
             made.adjoint.as_deref(),
             rounds,
-            COUNTS_MEMORY.then_some((&made.dummies, &made.promised)),
+            memory::IS_COUNTED.then_some((&made.dummies, &made.promised)),
         ),
     )?;
     let compiler = toolchain::find(&Config::default())?.path;
     let mut command = Command::new(&compiler);
     command.args(flags);
-    if COUNTS_MEMORY {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/peak.c");
-        let mut compile = Command::new("cc");
-        compile
-            .args(["-O2", "-c"])
-            .arg(source)
-            .arg("-o")
-            .arg(path("_peak.o"));
-        if !compile.status()?.success() {
-            return Err("cc refuses peak.c".into());
-        }
-        fs::write(path("_first.s"), COUNTING)?;
-        command
-            .arg("-Xassembler")
-            .arg(path("_first.s"))
-            .arg(path("_peak.o"));
-    }
+    command.args(memory::counting(&path("_peak"))?);
     let status = command
         .arg("-o")
         .args([path(""), path(".f"), path("_times.f90")])

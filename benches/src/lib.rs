@@ -6,6 +6,7 @@
 //! to it.
 
 pub mod generate;
+pub mod memory;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::io::Write as _;
