@@ -266,7 +266,7 @@ impl<'w> Sweeper<'w> {
                 && symbol.storage_class == StorageClass::Local
                 && !self.space.tangled.contains(loc)
                 && type_of(&self.builder.unit, value) == symbol.ty
-                && self.is_cheap(value)
+                && (self.is_cheap(value) || self.is_computed_anyway(value, block))
                 && !mentions(value, var);
             if !plain {
                 continue;
@@ -331,10 +331,47 @@ impl<'w> Sweeper<'w> {
         )
     }
 
+    /// Whether a value is a sine whose cosine the reverse sweep of the block computes, or a cosine whose sine it
+    /// does: compilers compute both at once.
+    fn is_computed_anyway(&self, value: &Expr, block: &[Stmt]) -> bool {
+        let Some((op, angle)) = self.sine_or_cosine(value) else {
+            return false;
+        };
+        self.is_cheap(angle)
+            && block.iter().any(|s| match &s.kind {
+                StmtKind::Assign(target, derivative)
+                    if is_derivative(&self.builder.derivatives, target) =>
+                {
+                    let mut found = false;
+                    derivative.walk(&mut |e| {
+                        found |= self.sine_or_cosine(e).is_some_and(|(other, same)| {
+                            other != op && same.equals_ignoring_spans(angle)
+                        });
+                    });
+                    found
+                }
+                _ => false,
+            })
+    }
+
+    /// The function and the argument, if an expression is a real sine or cosine.
+    fn sine_or_cosine<'e>(&self, e: &'e Expr) -> Option<(Op, &'e Expr)> {
+        let ExprKind::Call(s, args) = &e.kind else {
+            return None;
+        };
+        let (Class::Intrinsic(i), [angle]) =
+            (&self.builder.unit.symbols[*s].class, args.as_slice())
+        else {
+            return None;
+        };
+        let real = matches!(type_of(&self.builder.unit, e), Some(Type::Real(_)));
+        (real && matches!(i.op, Op::Sin | Op::Cos)).then_some((i.op, angle))
+    }
+
     fn is_cheap(&self, e: &Expr) -> bool {
         let own = match &e.kind {
             ExprKind::Binary(op, _, n) => match op {
-                BinOp::Pow => matches!(n.kind, ExprKind::Int(_)),
+                BinOp::Pow => matches!(n.kind, ExprKind::Int(_)) || is_two(n),
                 BinOp::Concat => false,
                 _ => true,
             },
@@ -774,4 +811,12 @@ pub(super) fn mentions(e: &Expr, s: SymId) -> bool {
     let mut found = false;
     e.for_each_symbol(&mut |x| found |= x == s);
     found
+}
+
+/// Whether an exponent is the real number 2: compilers multiply instead of calling a function.
+fn is_two(exponent: &Expr) -> bool {
+    let ExprKind::Real(text) = &exponent.kind else {
+        return false;
+    };
+    text.replace(['D', 'Q'], "E").parse() == Ok(2.0)
 }
