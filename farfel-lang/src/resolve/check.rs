@@ -170,7 +170,7 @@ impl<'p> Checker<'_, 'p> {
             }
             bounds.chain(&s.length).chain(value).for_each(|e| {
                 self.value(unit, e, false);
-                e.walk(&mut |e| self.operands(unit, e));
+                self.expression(unit, e);
             });
         }
         self.around.push(unit);
@@ -262,23 +262,26 @@ impl<'p> Checker<'_, 'p> {
             StmtKind::Call(_, args) => args.iter().for_each(|e| self.value(unit, e, true)),
             _ => stmt.for_each_own_expr(&mut |e| self.value(unit, e, false)),
         }
-        stmt.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| self.operands(unit, e));
-            e.walk(&mut |e| match &e.kind {
-                ExprKind::Call(s, args) => self.call(unit, *s, args, e.span),
-                ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
-                    for x in [a, b] {
-                        if let Some(t @ (Type::Logical(_) | Type::Character)) = type_of(unit, x) {
-                            self.error(Diagnostic::error(
-                                &rules::TYPE_MISMATCH,
-                                x.span,
-                                format!("arithmetic needs numbers, but this is {t}"),
-                            ));
-                        }
+        stmt.for_each_own_expr(&mut |e| self.expression(unit, e));
+    }
+
+    /// Checks the operators and calls in an expression.
+    fn expression(&mut self, unit: &'p Unit, e: &Expr) {
+        e.walk(&mut |e| self.operands(unit, e));
+        e.walk(&mut |e| match &e.kind {
+            ExprKind::Call(s, args) => self.call(unit, *s, args, e.span),
+            ExprKind::Binary(op, a, b) if op.is_arithmetic() => {
+                for x in [a, b] {
+                    if let Some(t @ (Type::Logical(_) | Type::Character)) = type_of(unit, x) {
+                        self.error(Diagnostic::error(
+                            &rules::TYPE_MISMATCH,
+                            x.span,
+                            format!("arithmetic needs numbers, but this is {t}"),
+                        ));
                     }
                 }
-                _ => {}
-            });
+            }
+            _ => {}
         });
     }
 
