@@ -481,3 +481,83 @@ fn clean_leaves_what_other_projects_have_in_a_shared_directory() {
     own.args(["clean", "-q"]).assert().success();
     assert!(!dir.path().join("two/target").exists());
 }
+
+/// A driver passes one procedure for several dummy procedures, as those of SLATEC do: those that do not fit are not
+/// called, and end the program if they are. Arguments that a procedure does not have are not passed.
+#[test]
+fn drivers_pass_one_procedure_for_several() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let driver = "SUBROUTINE DRIVER(F, MODE, X, Y)
+DOUBLE PRECISION X, Y
+EXTERNAL F
+CALL SOLVE(F, F, F, F, MODE, X, Y)
+END
+SUBROUTINE SOLVE(F, JAC, G, USERS, MODE, X, Y)
+DOUBLE PRECISION X, Y, G
+EXTERNAL F, JAC, G, USERS
+CALL F(X, Y)
+IF (MODE .EQ. 1) CALL JAC(X, Y, MODE)
+IF (MODE .EQ. 2) THEN
+Y = Y + 1
+ELSE IF (MODE .GE. 3 .AND. MODE .LE. 3 .AND. G(X) .GT. 0) THEN
+Y = Y + 2
+END IF
+IF (MODE .EQ. 4) CALL USERS(MODE, Y, X)
+END
+SUBROUTINE SQUARE(X, Y)
+DOUBLE PRECISION X, Y
+Y = X*X
+END
+";
+    write(dir, "driver.f", fixed(driver));
+    let main = "PROGRAM MAIN
+DOUBLE PRECISION X, Y, D, G
+EXTERNAL SQUARE
+READ *, MODE
+X = 3
+ADF(TANGENT(X) = 1)
+CALL DRIVER(SQUARE, MODE, X, Y)
+END ADF(D = TANGENT(Y))
+ADR(Y)
+CALL DRIVER(SQUARE, MODE, X, Y)
+END ADR(G = COTANGENT(X))
+PRINT '(3F5.1)', Y, D, G
+END
+";
+    write(dir, "main.ff", fixed(main));
+    let built = said(dir, &["build", "main.ff", "driver.f", "-o", "main"]).1;
+    contains(
+        &built,
+        &[
+            "warning[F0103]: G is called as a function here, but SQUARE is a subroutine",
+            "warning[F0103]: SQUARE takes 2 arguments, but 3 are given",
+        ],
+    );
+    for (mode, expected) in [
+        ("0", "  9.0  6.0  6.0"),
+        ("1", "  9.0  6.0  6.0"),
+        ("2", " 10.0  6.0  6.0"),
+        (
+            "3",
+            "STOP G is called as a function, but SQUARE is a subroutine",
+        ),
+        (
+            "4",
+            "STOP USERS is called with 3 arguments, but SQUARE takes 2, of other types",
+        ),
+    ] {
+        write(dir, "input", mode);
+        let input = fs::File::open(dir.join("input")).unwrap();
+        let output = Command::new(dir.join("main"))
+            .stdin(input)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        assert_eq!(
+            String::from_utf8_lossy(&text).trim_end(),
+            expected,
+            "{mode}"
+        );
+    }
+}

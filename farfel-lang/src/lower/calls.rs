@@ -254,7 +254,7 @@ pub(super) fn check_calls(
             } else {
                 ("subroutine", "a function")
             };
-            error(Diagnostic::error(
+            error(Diagnostic::warning(
                 &rules::ARGUMENT_MISMATCH,
                 span,
                 format!(

@@ -51,6 +51,7 @@ mod saved_variables;
 mod specialize;
 mod stage;
 mod statement_functions;
+mod unfit_calls;
 mod values;
 
 pub use compact::{compact, join_declarations, without_unused};

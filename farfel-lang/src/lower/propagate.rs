@@ -11,6 +11,7 @@ use super::calls::{
 use super::compact::ChangedUnits;
 use super::companions::rebind_constants;
 use super::passed_procedures::PassedProcedures;
+use super::unfit_calls::{Callable, fit_calls};
 use crate::callgraph::UnitIndex;
 use crate::diagnostic::Diagnostic;
 use crate::effects::procedure_dummies;
@@ -31,6 +32,7 @@ pub(super) fn propagate(
     }
     // Substitute within the units that have the dummy procedures.
     let mut kinds: HashMap<Name, CallerView> = HashMap::new();
+    let mut targets: HashMap<Name, Callable> = HashMap::new();
     let index = UnitIndex::of(program);
     for unit in &program.units {
         for (position, dummy) in procedure_dummies(unit) {
@@ -38,6 +40,7 @@ pub(super) fn propagate(
                 Some(KnownProcedure::Global(name)) => {
                     if let Some(target) = index.unit(program, name) {
                         kinds.insert(name.clone(), caller_view_of(target));
+                        targets.insert(name.clone(), Callable::of(target, 0));
                         check_calls(unit, dummy, target, 0, diagnostics);
                     }
                 }
@@ -83,6 +86,11 @@ pub(super) fn propagate(
         rebind_constants(unit, bound.into_iter());
         for (position, dummy) in dummies {
             if let Some(constant) = constants.get(&(unit.name.clone(), position)) {
+                if let KnownProcedure::Global(name) = constant
+                    && let Some(target) = targets.get(name)
+                {
+                    fit_calls(unit, dummy, target);
+                }
                 substitute(unit, dummy, constant, &kinds);
             }
         }

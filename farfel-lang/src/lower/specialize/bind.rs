@@ -7,6 +7,7 @@ use crate::lower::calls::{
     KnownProcedure, caller_view_of, check_calls, check_intrinsic, for_each_call_mut, global,
 };
 use crate::lower::import::Import;
+use crate::lower::unfit_calls::{Callable, fit_calls};
 use crate::source::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -101,6 +102,7 @@ impl Specializer<'_> {
             let id = procedure.symbol(copy, known.map(caller_view_of), (dummy, &seen));
             if let Some(unit) = known {
                 check_calls(copy, dummy, unit, slots.len(), self.diagnostics);
+                fit_calls(copy, dummy, &Callable::of(unit, slots.len()));
             } else if let KnownProcedure::Intrinsic(name) = procedure {
                 check_intrinsic(copy, dummy, name, span, self.diagnostics);
             }
