@@ -29,7 +29,6 @@ static long used(void *block) {
 
 static void count(void) {
     long now = small;
-    if (!counting) return;
     for (int i = 0; i < MOST_BLOCKS; i++)
         if (large[i]) now += used(large[i]);
     if (now > most) most = now;
@@ -59,36 +58,40 @@ static void ended(void *block) {
     else small -= bytes;
 }
 
-void *peak_malloc(size_t bytes) { return begun(malloc(bytes)); }
+/* What is not counted costs nothing: calls that are timed come later. */
+void *peak_malloc(size_t bytes) {
+    void *block = malloc(bytes);
+    return counting && block ? begun(block) : block;
+}
 
-void *peak_calloc(size_t number, size_t bytes) { return begun(calloc(number, bytes)); }
+void *peak_calloc(size_t number, size_t bytes) {
+    void *block = calloc(number, bytes);
+    return counting && block ? begun(block) : block;
+}
 
 void peak_free(void *block) {
-    ended(block);
+    if (counting && block) ended(block);
     free(block);
 }
 
 void *peak_realloc(void *block, size_t bytes) {
-    ended(block);
+    if (counting && block) ended(block);
     void *resized = realloc(block, bytes);
-    begun(resized || !bytes ? resized : block);
+    if (counting && (resized || bytes)) begun(resized ? resized : block);
     return resized;
 }
 
 /* For Fortran: begins to count, and returns the peak in bytes since then. */
-static long before;
-
 void peakst_(void) {
     counting = 1;
-    most = 0;
-    count();
-    before = most;
+    most = small = 0;
+    for (int i = 0; i < MOST_BLOCKS; i++) large[i] = NULL;
 }
 
 double peakrd_(void) {
     count();
     counting = 0;
-    return (double)(most - before);
+    return (double)most;
 }
 #else
 void peakst_(void) {}
