@@ -31,16 +31,16 @@ fn reactions<D: Number>(y: &[D], dy: &mut [D]) {
     dy[1] = -dy[0] - dy[2];
 }
 
-/// The elements of their Jacobian, in a matrix with this number of rows.
+/// Their Jacobian, in a matrix with this number of rows: a full one has 3 rows, one of bands has 7.
 fn jacobian<D: Number>(y: &[D], rows: usize, pd: &mut [D]) {
-    pd[0] = -y[3];
-    pd[rows] = y[4] * y[2];
-    pd[2 * rows] = y[4] * y[1];
-    pd[2] = D::from(0.0);
-    pd[2 + rows] = y[1] * 60.0;
-    pd[2 + 2 * rows] = D::from(0.0);
+    let zero = D::from(0.0);
+    let first = [-y[3], y[4] * y[2], y[4] * y[1]];
+    let third = [zero, y[1] * 60.0, zero];
     for j in 0..3 {
-        pd[1 + j * rows] = -pd[j * rows] - pd[2 + j * rows];
+        let before = j * rows + if rows == 3 { 0 } else { 2 - j };
+        pd[before] = first[j];
+        pd[before + 1] = -first[j] - third[j];
+        pd[before + 2] = third[j];
     }
 }
 
@@ -91,12 +91,14 @@ fn dlsode() {
     fortran::xsetf(0);
     let start = [1.0, 0.1, 0.05, 0.4, 1.5];
     let direction = [0.3, -0.2, 0.5, 0.7, -0.4];
+    let weights = [0.8, -1.3, 0.4, 0.9, -0.7];
     let (right, sensitivity) = with_sensitivity(start, direction);
-    // Adams and BDF; functional iteration, a Jacobian that the user gives or the solver computes, full or diagonal.
+    // Adams and BDF; functional iteration, a Jacobian that the user gives or the solver computes, full, diagonal or in bands.
     // With 13, the iterations for the values end before their derivatives have four digits.
-    for method in [10, 11, 12, 20, 21, 22, 23] {
+    for method in [10, 11, 12, 14, 15, 20, 21, 22, 23, 24, 25] {
         let (mut y, mut t, mut state) = (start, 0.0, 1);
         let (mut rwork, mut iwork) = ([0.0; 100], [0; 30]);
+        iwork[..2].fill(2);
         let tangent = fortran::dlsode_jvp::generic(
             Reactions, &[3], &mut y, &mut t, END, 1, &[1e-11], &[1e-11], 1, &mut state, 0, &mut rwork, &mut iwork,
             Reactions, method, &direction,
@@ -108,6 +110,28 @@ fn dlsode() {
             close(tangent[i], sensitivity[i], 1e-5);
         }
         assert_eq!(tangent[3..], direction[3..]);
+        // All derivatives of a weighted sum in one reverse sweep.
+        let (mut y, mut t, mut state) = (start, 0.0, 1);
+        let (mut rwork, mut iwork) = ([0.0; 100], [0; 30]);
+        iwork[..2].fill(2);
+        let cotangent = fortran::dlsode_vjp::generic(
+            Reactions, &[3], &mut y, &mut t, END, 1, &[1e-11], &[1e-11], 1, &mut state, 0, &mut rwork, &mut iwork,
+            Reactions, method, &weights,
+        )
+        .unwrap();
+        assert_eq!((t, state), (END, 2));
+        (0..3).for_each(|i| close(y[i], right[i], 1e-8));
+        let transposed: f64 = cotangent.iter().zip(direction).map(|(a, b)| a * b).sum();
+        let product: f64 = tangent.iter().zip(weights).map(|(a, b)| a * b).sum();
+        close(transposed, product, 1e-11);
+        for k in 0..5 {
+            let mut unit = [0.0; 5];
+            unit[k] = 1.0;
+            let (_, by_k) = with_sensitivity(start, unit);
+            let own = if k < 3 { 0.0 } else { weights[k] };
+            let sum: f64 = by_k.iter().zip(weights).map(|(a, b)| a * b).sum();
+            close(cotangent[k], sum + own, 1e-5);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use farfel_lang::callgraph::CallGraph;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::{
     Arg, Class, Dim, Entity, Expr, ExprKind, Name, Program, Spec, SpecKind, Stmt, StorageClass,
-    SymId, Symbol, Unit, UnitKind, unused_name,
+    SymId, Symbol, Type, Unit, UnitKind, unused_name,
 };
 use farfel_lang::lower::compact;
 use farfel_lang::storage::UnitStorage;
@@ -107,6 +107,37 @@ fn values_read(unit: &Unit, e: &Expr, found: &mut BTreeSet<SymId>) {
     }
 }
 
+/// Adds an argument for a bound of arrays, with a name like `wanted`.
+pub(crate) fn add_bound(unit: &mut Unit, wanted: &str, ty: Type) -> SymId {
+    let span = unit.span;
+    let new = unit.symbols.add(Symbol {
+        ty: Some(ty),
+        typed: true,
+        storage_class: StorageClass::Dummy,
+        class: Class::Variable,
+        ..Symbol::new(unit.symbols.unused(wanted, &|_| false), span)
+    });
+    unit.args.push(Arg::Dummy(new));
+    // Declared before the arrays that have it in their bounds.
+    let first = |s: &Spec| {
+        !matches!(
+            s.kind,
+            SpecKind::Comment(_) | SpecKind::Use(_) | SpecKind::Include(_) | SpecKind::Implicit
+        )
+    };
+    let at = unit.specs.iter().position(first);
+    let entity = Entity {
+        sym: new,
+        dims: false,
+    };
+    let spec = Spec {
+        kind: SpecKind::Type(ty, vec![entity]),
+        span,
+    };
+    unit.specs.insert(at.unwrap_or(unit.specs.len()), spec);
+    new
+}
+
 /// Splits a unit into the subprogram that callers call and the one that does the work.
 fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
     let span = unit.span;
@@ -116,40 +147,8 @@ fn divided(unit: &Unit, name: Name, changed: &BTreeSet<SymId>) -> (Unit, Unit) {
     let mut at_entry: Vec<(SymId, SymId)> = Vec::new();
     for s in changed {
         let wanted = format!("{}_E", inner.symbols[*s].name);
-        let same = &inner.symbols[*s];
-        let symbol = Symbol {
-            ty: same.ty,
-            typed: true,
-            storage_class: StorageClass::Dummy,
-            class: Class::Variable,
-            ..Symbol::new(inner.symbols.unused(&wanted, &|_| false), same.span)
-        };
-        let symbol_type = symbol.ty;
-        let new = inner.symbols.add(symbol);
-        inner.args.push(Arg::Dummy(new));
-        if let Some(ty) = symbol_type {
-            // Declared before the arrays that have it in their bounds.
-            let first = |s: &Spec| {
-                !matches!(
-                    s.kind,
-                    SpecKind::Comment(_)
-                        | SpecKind::Use(_)
-                        | SpecKind::Include(_)
-                        | SpecKind::Implicit
-                )
-            };
-            let at = inner.specs.iter().position(first);
-            let entity = Entity {
-                sym: new,
-                dims: false,
-            };
-            let spec = Spec {
-                kind: SpecKind::Type(ty, vec![entity]),
-                span,
-            };
-            inner.specs.insert(at.unwrap_or(inner.specs.len()), spec);
-        }
-        at_entry.push((*s, new));
+        let ty = inner.symbols[*s].ty.unwrap_or(Type::INTEGER);
+        at_entry.push((*s, add_bound(&mut inner, &wanted, ty)));
     }
     let replace = |e: &mut Expr| {
         e.rewrite(&mut |e| {

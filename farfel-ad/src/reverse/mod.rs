@@ -29,13 +29,15 @@
 //!
 //! A call without derivatives is part of the forward sweep, and the values that it overwrites are recorded
 //! before it. For an `A(*)` argument only the callee knows the size: if such a value is needed, the callee
-//! gets sweeps like a subprogram with derivatives, and its reverse sweep restores what it has overwritten.
+//! gets sweeps like a subprogram with derivatives, and its reverse sweep restores what it has overwritten. A
+//! procedure without text gets no sweeps: callers pass the size to where it is called (`argument_sizes`).
 //!
 //! Sources: Griewank and Walther, *Evaluating Derivatives*, chapters 3, 6 and 7; L. Hascoët,
 //! U. Naumann and V. Pascual, *"To be recorded" analysis in reverse-mode automatic
 //! differentiation*, FGCS 21(8), 2005.
 
 mod aliased_arguments;
+mod argument_sizes;
 mod branches;
 mod calls;
 mod checkpoint;
@@ -84,6 +86,7 @@ use crate::layout::MOST_TAPE;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, DummyProcedure, Tangent};
+use argument_sizes::leave_derivatives_open;
 use effects::{Effects, KnownDummy, StatementEffects};
 use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
@@ -282,11 +285,13 @@ impl AdjointEngine {
         most_tape: Option<u64>,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<(prepare::Closure, Self, SweepResults), Vec<Diagnostic>> {
-        let closure = prepare::prepare(program, request)?;
+        let mut closure = prepare::prepare(program, request)?;
         let mut self_restoring = HashSet::new();
         loop {
             let mut found = Vec::new();
-            let tangents = tangent::linear(&closure.program, request, &self_restoring, &mut found)?;
+            let mut tangents =
+                tangent::linear(&closure.program, request, &self_restoring, &mut found)?;
+            leave_derivatives_open(&mut tangents, &closure.sizes);
             let goal = AdjointGoal::of(request, &closure.program);
             let mut engine = AdjointEngine::of(&closure.program, tangents, goal)?;
             dead_code::remove_unneeded_values(&mut engine, &closure.program, true);
@@ -294,7 +299,10 @@ impl AdjointEngine {
             while engine.declare(&closure.program, &known.swept) {
                 known = engine.choose_joint(&closure.program, most_tape);
             }
-            if !AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {
+            if AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {
+                continue;
+            }
+            if !closure.pass_sizes(&engine.open_arguments(&known), &request.head) {
                 warnings.extend(closure.warnings.iter().cloned());
                 warnings.append(&mut found);
                 return Ok((closure, engine, known));

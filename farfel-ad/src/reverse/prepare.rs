@@ -1,5 +1,6 @@
 //! Prepares the program that an adjoint is made from.
 
+use super::argument_sizes::{ArrayArgument, pass_sizes};
 use crate::legal::called::{CalledSubprograms, called};
 use crate::parallel;
 use crate::passes::{self, Form, Forms, Goal};
@@ -9,7 +10,7 @@ use farfel_lang::diagnostic::Diagnostic;
 use farfel_lang::ir::{Name, Program, Request, StorageClass, Unit, UnitKind, for_each_symbol};
 use farfel_lang::lower::{compact, without_unused};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The units below a head, in the form that reverse mode works on.
 pub(super) struct Closure {
@@ -20,6 +21,8 @@ pub(super) struct Closure {
     added: HashSet<Name>,
     /// Warnings about the program.
     pub warnings: Vec<Diagnostic>,
+    /// The array arguments that got sizes.
+    pub sizes: BTreeSet<ArrayArgument>,
 }
 
 /// The forms that adjoints need.
@@ -118,6 +121,7 @@ fn closure(
         changed,
         added,
         warnings,
+        sizes: BTreeSet::new(),
     })
 }
 
@@ -180,6 +184,15 @@ fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -
 }
 
 impl Closure {
+    /// Passes the sizes of some array arguments, each given by its subprogram and its name. Returns false if none of them
+    /// is known.
+    pub fn pass_sizes(&mut self, wanted: &BTreeSet<ArrayArgument>, head: &str) -> bool {
+        let changed = pass_sizes(&mut self.program, wanted, head, &mut self.sizes);
+        let any = !changed.is_empty();
+        self.changed.extend(changed);
+        any
+    }
+
     /// Adds copies of the changed units that the generated ones call.
     pub fn finish(&self, made: &mut Vec<Unit>, suffix: &Name) {
         let own = made.len();

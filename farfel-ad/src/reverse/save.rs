@@ -1,5 +1,6 @@
 //! Code that saves variables on tapes and restores them.
 
+use super::argument_sizes::is_open;
 use super::direct_addressing::{ConstantStepLoop, address_directly};
 use super::tape::{TapeKind, Tapes};
 use super::unit_builder::UnitBuilder;
@@ -134,6 +135,9 @@ fn characters(builder: &mut UnitBuilder, e: &Expr) -> Option<(Expr, Expr)> {
 
 /// The bounds of an array, where they are known.
 fn dims(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    if is_open(s) {
+        return None;
+    }
     let all = s.dims.iter().map(|d| {
         let high = d.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
         let low = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));

@@ -42,6 +42,8 @@ pub(super) struct Sweeper<'w> {
     pub undeclared: BTreeSet<usize>,
     /// The subprograms whose calls overwrite values that this unit cannot save.
     pub unsavable_calls: BTreeSet<Name>,
+    /// The arguments that it cannot save because their sizes are not known.
+    pub open_arguments: BTreeSet<Name>,
     /// Locations that the unit assigns somewhere.
     pub assigned: Set,
     /// The unit is the head: both sweeps are in one unit.
@@ -106,6 +108,7 @@ impl<'w> Sweeper<'w> {
             errors: Vec::new(),
             undeclared: BTreeSet::new(),
             unsavable_calls: BTreeSet::new(),
+            open_arguments: BTreeSet::new(),
             assigned: engine.assigned_in(&p.builder.unit, &p.space, &p.body),
             root: p.root,
             enclosing_loops: Vec::new(),
@@ -512,6 +515,9 @@ impl<'w> Sweeper<'w> {
             Err(d) => {
                 if self.trial == 0 {
                     self.errors.push(d);
+                    let symbol = e.base().map(|s| &self.builder.unit.symbols[s]);
+                    let argument = symbol.filter(|s| s.storage_class == StorageClass::Dummy);
+                    self.open_arguments.extend(argument.map(|s| s.name.clone()));
                 }
                 Default::default()
             }

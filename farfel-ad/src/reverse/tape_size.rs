@@ -60,6 +60,7 @@ pub(super) struct SweptUnit {
     pub undeclared: BTreeSet<usize>,
     /// The subprograms whose calls overwrite values that the unit cannot save.
     pub unsavable_calls: BTreeSet<Name>,
+    pub open_arguments: BTreeSet<Name>,
     /// Results of [`tape_usage`] for its tapes.
     pub usage_cache: RefCell<HashMap<(TapeKind, Option<i64>), TapeUsage>>,
 }

@@ -1,5 +1,6 @@
 //! Generates subprograms from sweeps.
 
+use super::argument_sizes::ArrayArgument;
 use super::effects::Effects;
 use super::generated::{GeneratedUnit, SweepResults};
 use super::growing::{self, Growers};
@@ -257,6 +258,7 @@ impl AdjointEngine {
                 replays: sweeper.replays,
                 undeclared: sweeper.undeclared,
                 unsavable_calls: sweeper.unsavable_calls,
+                open_arguments: sweeper.open_arguments,
                 usage_cache: RefCell::default(),
             }
         };
@@ -278,6 +280,14 @@ impl AdjointEngine {
         };
         self_restoring.extend(unsavable_calls.filter(is_subroutine).cloned());
         self_restoring.len() > before
+    }
+
+    /// The arguments that sweeps cannot save because their sizes are not known.
+    pub(super) fn open_arguments(&self, known: &SweepResults) -> BTreeSet<ArrayArgument> {
+        let swept = self.parts.iter().zip(&known.swept);
+        let open =
+            swept.flat_map(|(p, s)| s.open_arguments.iter().map(|a| (p.of.clone(), a.clone())));
+        open.collect()
     }
 
     /// Declares the COMMON blocks whose variables sweeps must name, where that is possible. Returns true if
