@@ -18,7 +18,7 @@
 //! }
 //! ```
 
-use crate::OwnedMatrix;
+use crate::{Complex, OwnedMatrix};
 pub use num_dual::DualNum;
 use num_dual::{Dual, DualNumFloat, DualStruct};
 
@@ -159,8 +159,10 @@ impl<T: DualNumFloat + DualNum<Primitive = T> + Copy> Values<T> {
 
     /// Adds an argument.
     pub fn push<S: Convert<T>>(&mut self, argument: &[S]) {
-        self.values.extend(argument.iter().map(|x| x.widen()));
-        self.lengths.push(argument.len());
+        for x in argument {
+            x.widen(&mut self.values);
+        }
+        self.lengths.push(argument.len() * S::PARTS);
     }
 
     /// Calls a procedure with the arguments.
@@ -176,41 +178,91 @@ impl<T: DualNumFloat + DualNum<Primitive = T> + Copy> Values<T> {
     pub fn take<S: Convert<T>>(&self, argument: usize, to: &mut [S]) {
         let start: usize = self.lengths[..argument].iter().sum();
         let values = &self.values[start..start + self.lengths[argument]];
-        assert_eq!(to.len(), values.len(), "the length of an argument");
-        for (to, value) in to.iter_mut().zip(values) {
-            *to = S::narrow(*value);
+        assert_eq!(
+            to.len() * S::PARTS,
+            values.len(),
+            "the length of an argument"
+        );
+        for (to, parts) in to.iter_mut().zip(values.chunks(S::PARTS)) {
+            *to = S::narrow(parts);
         }
     }
 }
 
 /// The numbers of an argument of a procedure that is written for the numbers `T`. If it takes REAL and DOUBLE
-/// PRECISION arguments, `T` is `f64`.
+/// PRECISION arguments, `T` is `f64`. A COMPLEX number is two of them, and so is its derivative.
 pub trait Convert<T>: Copy {
-    /// Converts the value that the procedure gets.
-    fn widen(self) -> T;
+    /// The number of real numbers.
+    const PARTS: usize;
 
-    /// Rounds the value that the procedure assigns.
-    fn narrow(value: T) -> Self;
+    /// Adds the values that the procedure gets to a list.
+    fn widen(self, to: &mut Vec<T>);
+
+    /// Rounds the values that the procedure assigns.
+    fn narrow(parts: &[T]) -> Self;
 }
 
-impl<T: DualNumFloat> Convert<T> for T {
-    fn widen(self) -> T {
-        self
+impl Convert<f64> for f64 {
+    const PARTS: usize = 1;
+
+    fn widen(self, to: &mut Vec<f64>) {
+        to.push(self);
     }
 
-    fn narrow(value: T) -> T {
-        value
+    fn narrow(parts: &[f64]) -> f64 {
+        parts[0]
+    }
+}
+
+impl Convert<f32> for f32 {
+    const PARTS: usize = 1;
+
+    fn widen(self, to: &mut Vec<f32>) {
+        to.push(self);
+    }
+
+    fn narrow(parts: &[f32]) -> f32 {
+        parts[0]
     }
 }
 
 impl Convert<f64> for f32 {
-    fn widen(self) -> f64 {
-        self.into()
+    const PARTS: usize = 1;
+
+    fn widen(self, to: &mut Vec<f64>) {
+        to.push(self.into());
     }
 
     #[allow(clippy::cast_possible_truncation)] // as an assignment to a REAL
-    fn narrow(value: f64) -> f32 {
-        value as f32
+    fn narrow(parts: &[f64]) -> f32 {
+        parts[0] as f32
+    }
+}
+
+impl<T, S: Convert<T>> Convert<T> for Complex<S> {
+    const PARTS: usize = 2 * S::PARTS;
+
+    fn widen(self, to: &mut Vec<T>) {
+        self.re.widen(to);
+        self.im.widen(to);
+    }
+
+    fn narrow(parts: &[T]) -> Complex<S> {
+        let (re, im) = parts.split_at(S::PARTS);
+        Complex::new(S::narrow(re), S::narrow(im))
+    }
+}
+
+/// Returns COMPLEX numbers from their real and imaginary parts. For generated code.
+pub fn complex<D: Copy>(parts: &[D]) -> Vec<Complex<D>> {
+    let pairs = parts.chunks(2);
+    pairs.map(|p| Complex::new(p[0], p[1])).collect()
+}
+
+/// Copies the parts of COMPLEX numbers to a place of the same length. For generated code.
+pub fn put<D: Copy>(numbers: &[Complex<D>], to: &mut [D]) {
+    for (number, to) in numbers.iter().zip(to.chunks_mut(2)) {
+        to.copy_from_slice(&[number.re, number.im]);
     }
 }
 
@@ -434,6 +486,51 @@ mod tests {
         );
         close(v[7], c * d[0] * xb + s * d[1] + d[0] * yb + a * d[3]);
         close(v[11], 0.0);
+    }
+
+    /// z = conj(z)·x, with z COMPLEX.
+    struct Conjugate;
+
+    impl Procedure<f64> for Conjugate {
+        fn call<D: DualNum<Primitive = f64> + Copy>(&mut self, v: &mut [D], lengths: &[usize]) {
+            let (z, x) = v.split_at_mut(lengths[0]);
+            let mut numbers = complex(z);
+            numbers.iter_mut().for_each(|z| *z = z.conj() * x[0]);
+            put(&numbers, z);
+        }
+
+        fn usage(&self) -> Vec<(bool, bool)> {
+            vec![(true, true), (true, false)]
+        }
+    }
+
+    /// Cotangents of COMPLEX numbers are those of the real inner product.
+    #[test]
+    fn complex_numbers_have_two_parts() {
+        let (z, d) = (Complex::new(1.0f32, -2.0), Complex::new(0.5f32, 0.25));
+        let (x, e) = (3.0, -1.0);
+        let of = |adjoint: bool| {
+            let mut v = Values::new();
+            v.push(&[z, z]);
+            v.push(&[d, Complex::default()]);
+            v.push(&[x]);
+            v.push(&[e]);
+            match adjoint {
+                true => v.call(&mut Adjoint(Conjugate)),
+                false => v.call(&mut Tangent(Conjugate)),
+            }
+            let (mut found, mut last) = ([z; 2], [0.0]);
+            v.take(1, &mut found);
+            v.take(3, &mut last);
+            (found, last[0])
+        };
+        let (found, _) = of(false);
+        assert_eq!(found[0], d.conj() * 3.0 - z.conj());
+        assert_eq!(found[1], -z.conj());
+        let (found, last) = of(true);
+        assert_eq!(found[0], d.conj() * 3.0);
+        assert_eq!(found[1], Complex::default());
+        close(last, e + f64::from((z.conj() * d.conj()).re));
     }
 
     #[test]

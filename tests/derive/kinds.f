@@ -99,3 +99,18 @@ C     Procedures with numbers of two types.
       CALL G(T, S)
       MIXED = F(X, R)**2 + S*X
       END
+C     Procedures with COMPLEX arguments: arrays and scalars, assigned or not, of two kinds, and a COMPLEX value.
+      DOUBLE PRECISION FUNCTION WAVE(F, G, X)
+      DOUBLE PRECISION X(2)
+      COMPLEX*16 F, Z, W(2), A
+      COMPLEX R
+      REAL S
+      EXTERNAL F, G
+      S = 1.5*X(1)
+      Z = DCMPLX(X(1), X(2))
+      W(1) = Z*Z
+      W(2) = DCMPLX(0.5D0, X(1))
+      A = (0.3D0, -0.2D0)*X(2)
+      CALL G(Z, W, A, R)
+      WAVE = DBLE(F(W, A, S)*CONJG(Z)) + DIMAG(A)*AIMAG(R)
+      END

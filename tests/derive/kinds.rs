@@ -5,6 +5,7 @@ mod fortran {
     #![allow(dead_code)]
     farfel_runtime::include_bindings!();
 }
+use farfel_runtime::Complex;
 use farfel_runtime::dual::DualNum;
 use fortran::{EscapeHessianReturn, EscapeJvpReturn, EscapeReturn, EscapeRowsReturn, EscapeVjpReturn};
 use fortran::{LeaveJvpReturn, LeaveVjpReturn};
@@ -26,6 +27,7 @@ fn main() {
     alternate_returns();
     procedures_of_procedures();
     numbers_of_two_types();
+    complex_numbers();
     println!("right");
 }
 
@@ -282,4 +284,61 @@ fn numbers_of_two_types() {
     let found = fortran::mixed_hvp::generic(Product, Sum, x, r, 1.0, 0.0).unwrap();
     let slope_at = |x: f64| slope(|h| by_hand(x + h, wide));
     near(found.x_hvp, slope(|h| slope_at(x + h)));
+}
+
+/// F and G for WAVE.
+struct Turned;
+struct Spread;
+
+impl fortran::procedures::WaveF for Turned {
+    fn call<D: DualNum<Primitive = f64> + Copy>(&mut self, w: &[Complex<D>], a: Complex<D>, s: D) -> Complex<D> {
+        assert_eq!(w.len(), 2);
+        w[0] * a * s + w[1] * w[1] * w[0].conj()
+    }
+}
+
+impl fortran::procedures::WaveG for Spread {
+    fn call<D: DualNum<Primitive = f64> + Copy>(
+        &mut self,
+        z: &mut Complex<D>,
+        w: &mut [Complex<D>],
+        a: &mut Complex<D>,
+        r: &mut Complex<D>,
+    ) {
+        w[0] = w[0] * *z + *a;
+        w[1] = Complex::new(z.re.sin() * w[1].im, z.im.cos()) / w[1];
+        *a = *a * *a + w[1].conj();
+        *r = Complex::new(w[1].norm_sqr().sqrt(), a.re * z.im);
+    }
+}
+
+fn complex_numbers() {
+    let by_hand = |x: [f64; 2]| {
+        let mut z = Complex::new(x[0], x[1]);
+        let mut w = [z * z, Complex::new(0.5, x[0])];
+        let mut a = Complex::new(0.3, -0.2) * x[1];
+        let mut r = Complex::default();
+        fortran::procedures::WaveG::call::<f64>(&mut Spread, &mut z, &mut w, &mut a, &mut r);
+        let f = fortran::procedures::WaveF::call::<f64>(&mut Turned, &w, a, 1.5 * x[0]);
+        (f * z.conj()).re + a.im * r.im
+    };
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * (1.0 + b.abs()), "{a} is not {b}");
+    let x = [0.8, -0.45];
+    let by = |x: [f64; 2], k: usize| {
+        let mut moved = [0.0; 2];
+        moved[k] = 1.0;
+        slope(|h| by_hand([x[0] + h * moved[0], x[1] + h * moved[1]]))
+    };
+    let found = fortran::wave_gradient::generic(Turned, Spread, &x).unwrap();
+    near(found.value, by_hand(x));
+    (0..2).for_each(|k| near(found.x_gradient[k], by(x, k)));
+    let v = [0.7, -1.2];
+    let found = fortran::wave_jvp::generic(Turned, Spread, &x, &v).unwrap();
+    near(found.wave_jvp_tangent, v[0] * by(x, 0) + v[1] * by(x, 1));
+    let found = fortran::wave_jacobian::generic(Turned, Spread, &x).unwrap();
+    (0..2).for_each(|k| near(found.wave_jacobian_by_x[k], by(x, k)));
+    let found = fortran::wave_hvp::generic(Turned, Spread, &x, &v).unwrap();
+    for k in 0..2 {
+        near(found.x_hvp[k], slope(|h| by([x[0] + h * v[0], x[1] + h * v[1]], k)));
+    }
 }

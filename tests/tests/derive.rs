@@ -396,6 +396,10 @@ turn_vjp = { vjp = 'turn', of = 'y', by = 'y' }
 mixed_gradient = { gradient = 'mixed', by = ['x', 'r'] }
 mixed_jvp = { jvp = 'mixed', by = ['x', 'r'] }
 mixed_hvp = { hvp = 'mixed', by = ['x', 'r'] }
+wave_gradient = { gradient = 'wave', by = 'x' }
+wave_jvp = { jvp = 'wave', by = 'x' }
+wave_hvp = { hvp = 'wave', by = 'x' }
+wave_jacobian = { jacobian = 'wave', by = 'x' }
 
 [package.metadata.farfel.signature]
 drive = { closures = { f = ['in', 'in', 'out', 'in'] } }

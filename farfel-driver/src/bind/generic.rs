@@ -16,7 +16,7 @@
 //!
 //! The macro around it leaves it out if the feature `num-dual` of `farfel-runtime` is off.
 
-use super::procedures::{Family, Member};
+use super::procedures::{Family, Member, is_complex};
 use super::{Argument, RawFunction, camel, identifier};
 use crate::Config;
 use farfel_lang::ir::{AdMode, Name};
@@ -144,19 +144,31 @@ fn argument(k: usize) -> String {
     format!("a{}", k + 1)
 }
 
+/// The type of a number of any kind.
+fn number(complex: bool) -> &'static str {
+    match complex {
+        true => "::farfel_runtime::Complex<D>",
+        false => "D",
+    }
+}
+
 /// The trait that users implement.
 fn of_trait(name: &str, family: &Family, config: &Config) -> String {
     let arguments = (family.arguments.iter()).map(|a| {
+        let number = number(is_complex(a.data.ty));
         let ty = match (a.active, a.data.array, a.data.assigns) {
             (false, ..) => a.data.rust(config),
-            (true, true, true) => "&mut [D]".into(),
-            (true, true, false) => "&[D]".into(),
-            (true, false, true) => "&mut D".into(),
-            (true, false, false) => "D".into(),
+            (true, true, true) => format!("&mut [{number}]"),
+            (true, true, false) => format!("&[{number}]"),
+            (true, false, true) => format!("&mut {number}"),
+            (true, false, false) => number.into(),
         };
         format!(", {}: {ty}", identifier(&a.name))
     });
-    let result = if family.function { " -> D" } else { "" };
+    let result = match family.function {
+        true => format!(" -> {}", number(family.complex)),
+        false => String::new(),
+    };
     format!(
         "    /// The procedure `{}`, for numbers of any kind.\n    pub trait {name} {{\n        \
          /// `{}`\n        fn call<D: ::farfel_runtime::dual::DualNum<Primitive = {}> + Copy>(&mut self{}){result};\n    }}\n\n",
@@ -178,6 +190,7 @@ fn adapter(family: &Family, config: &Config) -> String {
     });
     let fields: String = fields.collect();
     let (mut split, mut actual, mut usage) = (String::new(), Vec::new(), Vec::new());
+    let mut puts = String::new();
     for (k, a) in numbered() {
         let own = argument(k);
         if !a.active {
@@ -194,13 +207,34 @@ fn adapter(family: &Family, config: &Config) -> String {
             usage.len()
         );
         usage.push((a.reads, a.sets));
+        let complex = is_complex(a.data.ty);
+        if complex {
+            let _ = writeln!(
+                split,
+                "                let {}{own}_c = ::farfel_runtime::dual::complex({own});",
+                if a.data.assigns { "mut " } else { "" },
+            );
+            if a.data.assigns {
+                let _ = write!(puts, " ::farfel_runtime::dual::put(&{own}_c, {own});");
+            }
+        }
+        let own = if complex { own + "_c" } else { own };
         actual.push(match (a.data.array, a.data.assigns) {
+            (true, true) if complex => format!("&mut {own}"),
+            (true, false) if complex => format!("&{own}"),
             (true, _) => own,
             (false, true) => format!("&mut {own}[0]"),
             (false, false) => format!("{own}[0]"),
         });
     }
-    let kept = if family.function { "values[0] = " } else { "" };
+    let kept = match (family.function, family.complex) {
+        (true, true) => "let result = ",
+        (true, false) => "values[0] = ",
+        (false, _) => "",
+    };
+    if family.complex {
+        puts.push_str(" ::farfel_runtime::dual::put(&[result], values);");
+    }
     if family.function {
         usage.push((false, true));
     }
@@ -209,7 +243,7 @@ fn adapter(family: &Family, config: &Config) -> String {
         "        struct Farfel{name}<'a, P> {{ procedure: &'a mut P,{fields} }}\n        \
          impl<P: procedures::{name}> ::farfel_runtime::dual::Procedure<{number}> for Farfel{name}<'_, P> {{\n            \
          fn call<D: ::farfel_runtime::dual::DualNum<Primitive = {number}> + Copy>(&mut self, values: &mut [D], lengths: &[usize]) {{\n\
-         {split}                {kept}self.procedure.call({});\n            }}\n            \
+         {split}                {kept}self.procedure.call({});{puts}\n            }}\n            \
          fn usage(&self) -> ::std::vec::Vec<(bool, bool)> {{ ::std::vec!{usage:?} }}\n        }}\n",
         actual.join(", ")
     )
@@ -253,10 +287,14 @@ fn closure(family: &Family, member: &Member) -> String {
         number += 1;
     }
     if member.modes.is_empty() && family.function {
-        let _ = write!(pushes, " farfel_v.push(&[0.0f32 as {}]);", family.number);
+        let zero = match family.complex {
+            true => format!("::farfel_runtime::Complex::<{}>::default()", family.number),
+            false => format!("0.0f32 as {}", family.number),
+        };
+        let _ = write!(pushes, " farfel_v.push(&[{zero}]);");
         let _ = write!(
             puts,
-            " let mut farfel_value = [0.0]; farfel_v.take({number}, &mut farfel_value); farfel_value[0]"
+            " let mut farfel_value = [::core::default::Default::default()]; farfel_v.take({number}, &mut farfel_value); farfel_value[0]"
         );
     }
     let number_type = family.number;

@@ -118,6 +118,8 @@ pub(super) struct Family {
     /// Whether some of them are only REAL, and converted to that type.
     pub(super) mixed: bool,
     pub(super) function: bool,
+    /// Whether the value of the function is COMPLEX.
+    pub(super) complex: bool,
     pub(super) arguments: Vec<FamilyArgument>,
     /// The procedure itself and its derivatives.
     pub(super) members: Vec<Member>,
@@ -147,8 +149,7 @@ pub(super) struct Member {
 }
 
 /// Returns the procedures of an exported subprogram that have derivatives; nothing if there are none, or if one
-/// of them cannot be written for numbers of any kind: if it takes or returns COMPLEX numbers, texts or procedures,
-/// or assigns an argument without derivative.
+/// of them cannot be written for numbers of any kind: if it takes texts or procedures, or assigns an argument without derivative.
 pub(super) fn families(
     program: &Program,
     unit: &Unit,
@@ -172,6 +173,11 @@ pub(super) fn families(
         families.push(library.family(*base, rule, &positions)?);
     }
     (!families.is_empty()).then_some(families)
+}
+
+/// Whether a type is COMPLEX.
+pub(super) fn is_complex(ty: Type) -> bool {
+    matches!(ty, Type::Complex(_))
 }
 
 /// How many derivatives of derivatives a directive may name.
@@ -233,10 +239,12 @@ impl<'p> ProcedureSearch<'p> {
                 sets,
             });
         }
-        if !numbers.iter().all(|t| matches!(t, Type::Real(_))) {
-            return None;
-        }
-        let numbers = numbers.into_iter();
+        let real = |ty: Type| match ty {
+            Type::Real(n) | Type::Complex(n) => Some(Type::Real(n)),
+            _ => None,
+        };
+        let numbers: Option<Vec<Type>> = numbers.into_iter().map(real).collect();
+        let numbers = numbers?.into_iter();
         let numbers: Result<BTreeSet<&str>, _> =
             numbers.map(|t| rust_type(Some(t), self.config)).collect();
         let numbers = numbers.ok()?;
@@ -294,6 +302,7 @@ impl<'p> ProcedureSearch<'p> {
             number,
             mixed,
             function: interface.result.is_some(),
+            complex: interface.result.is_some_and(is_complex),
             arguments,
             members,
         })
