@@ -20,7 +20,9 @@ pub(super) struct Frame {
     pub changed: HashSet<SymId>,
     /// Whether it calls procedures, which may change variables that are not local.
     pub calls: bool,
-    /// The loops that enclose the current statement, the outermost first.
+    /// Whether its own loop has begun, the first one: only the bounds of this one are evaluated before it.
+    pub begun: bool,
+    /// The loops that enclose the current statement, the outermost first, as far as their bounds are known.
     pub loops: Vec<Loop>,
     /// The values before the loop: variables that hold them, and the expressions.
     pub values: Vec<(SymId, Expr)>,
@@ -53,6 +55,7 @@ impl Frame {
         Frame {
             changed,
             calls,
+            begun: false,
             loops: Vec::new(),
             values: Vec::new(),
             conditions: BTreeMap::new(),

@@ -116,6 +116,10 @@ impl CheckInserter<'_> {
         step: Option<&Expr>,
         body: &[Stmt],
     ) -> Option<WideLoop> {
+        let all = self.frames.iter_mut();
+        let own: Vec<bool> = all
+            .map(|f| !std::mem::replace(&mut f.begun, true))
+            .collect();
         let step = match step {
             None => 1,
             Some(e) => Constants::of(&self.unit).integer(e).filter(|s| *s != 0)?,
@@ -124,8 +128,7 @@ impl CheckInserter<'_> {
             return None;
         }
         let mut counted: Option<WideLoop> = None;
-        for i in 0..self.frames.len() {
-            let own = self.frames[i].loops.is_empty();
+        for (i, own) in own.into_iter().enumerate() {
             let bound = |inserter: &mut Self, k: usize| match inserter.poly(i, plain[k], own) {
                 Some(p) => Some(p),
                 // These bounds are evaluated before the loop in any case.
