@@ -25,7 +25,7 @@
 //! | objects | `plan` | staged program → object files, each rebuilt only when its inputs have changed |
 //! | | `bounds_checks` | program → the same program with array accesses checked |
 //! | | `ends` | program → the same program, which never ends the process; `support` has the routines that it and `bounds_checks` call |
-//! | | `locals` | program → the same program, without static arrays in derivatives that threads would share |
+//! | | `locals` | program → the same program, without static variables in derivatives that threads would share |
 //! | | `instances` | program → the same program, with COMMON and saved variables passed to each call, if the settings ask for it |
 //! | | `assemble` | program → the Fortran that is compiled |
 //! | | `border` | exported subprogram → the `bind(C)` subroutine that Rust calls; `traps` makes it check floating-point exceptions |

@@ -7,13 +7,120 @@
 //! stack are small ([`moved`]): nobody knows the derivative when the bindings are made, which ask
 //! whether the stack suffices. In RECURSIVE subprograms, gfortran puts all arrays on the stack.
 
+//!
+//! Derivatives remember from call to call how much the last one has put on a tape. Threads share these
+//! variables, too, so all accesses are atomic: in libraries by functions of `farfel-runtime`, in programs with
+//! OpenMP by its directives.
+
 use crate::facts::moved;
 use crate::support::{END, Ending, intrinsic};
 use farfel_lang::ir::{
-    Allocation, Attribute, BinOp, Block, Class, Dim, Expr, Name, Origin, Program, Stmt, StmtKind,
-    StorageClass, Symbol, Type, Unit,
+    Allocation, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Origin, Program, Stmt,
+    StmtKind, StorageClass, SymId, Symbol, Type, Unit, walk_block, walk_block_mut,
 };
 use std::collections::HashSet;
+
+/// The procedures of `farfel-runtime` that read and assign a variable that threads share.
+const REMEMBERED: &str = "FARFEL_REMEMBERED_V1";
+const REMEMBER: &str = "FARFEL_REMEMBER_V1";
+
+/// Makes accesses to what derivatives remember of their tapes atomic, in a library or in a program.
+pub(crate) fn share(program: &mut Program, library: bool) {
+    if !library && !program.units.iter().any(has_threads) {
+        return;
+    }
+    for unit in &mut program.units {
+        let symbols = unit.symbols.iter();
+        let remembered = symbols.filter(|(_, s)| s.tape && s.saved && !s.is_array());
+        let remembered: HashSet<SymId> = remembered.map(|(id, _)| id).collect();
+        match library {
+            _ if remembered.is_empty() => {}
+            true => by_functions(unit, &remembered),
+            false => by_directives(unit, &remembered),
+        }
+    }
+}
+
+/// Whether a unit has parallel loops or regions.
+fn has_threads(unit: &Unit) -> bool {
+    let mut found = false;
+    walk_block(&unit.body, &mut |s| {
+        found |= match &s.kind {
+            StmtKind::Do(d) => d.parallel().is_some(),
+            StmtKind::Comment(text) => text.starts_with("$OMP"),
+            _ => false,
+        }
+    });
+    found
+}
+
+fn by_functions(unit: &mut Unit, remembered: &HashSet<SymId>) {
+    let mut procedure = |name: &str, class: Class, ty: Option<Type>| {
+        let id = unit.symbols.add(Symbol {
+            class,
+            ty,
+            typed: ty.is_some(),
+            external: ty.is_some(),
+            storage_class: StorageClass::Global,
+            origin: Origin::Generated,
+            ..Symbol::new(name.into(), unit.span)
+        });
+        unit.declare(id);
+        id
+    };
+    let read = procedure(REMEMBERED, Class::Function, Some(Type::Integer(8)));
+    let assign = procedure(REMEMBER, Class::Subroutine, None);
+    walk_block_mut(&mut unit.body, &mut |s| {
+        let StmtKind::Assign(target, value) = &mut s.kind else {
+            return;
+        };
+        value.rewrite(&mut |e| {
+            if is_one_of(remembered, e) {
+                *e = Expr::call(read, vec![e.clone()], e.span);
+            }
+        });
+        if is_one_of(remembered, target) {
+            s.kind = StmtKind::Call(assign, vec![target.clone(), value.clone()]);
+        }
+    });
+}
+
+fn by_directives(unit: &mut Unit, remembered: &HashSet<SymId>) {
+    let name = unit.symbols.unused("FARFEL_L", &|_| false);
+    let copy = Symbol::variable(name, Type::Integer(8), unit.span);
+    let copy = unit.symbols.add(copy);
+    unit.declare(copy);
+    let mut made = Block::new();
+    for mut s in std::mem::take(&mut unit.body) {
+        let span = s.span;
+        let copy = || Expr::var(copy, span);
+        if let StmtKind::Assign(target, value) = &mut s.kind {
+            let mut read = None;
+            value.rewrite(&mut |e| {
+                if is_one_of(remembered, e) {
+                    read = Some(std::mem::replace(e, copy()));
+                }
+            });
+            if let Some(variable) = read {
+                made.push(Stmt::comment("$OMP ATOMIC READ", span));
+                made.push(Stmt::assign(copy(), variable, span));
+            }
+            if is_one_of(remembered, target) {
+                let target = std::mem::replace(target, copy());
+                made.push(s);
+                made.push(Stmt::comment("$OMP ATOMIC WRITE", span));
+                made.push(Stmt::assign(target, copy(), span));
+                continue;
+            }
+        }
+        made.push(s);
+    }
+    unit.body = made;
+}
+
+fn is_one_of(remembered: &HashSet<SymId>, e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::Var(s) if remembered.contains(&s))
+}
 
 /// Allocates the large arrays in the units of a program that are not `known`, and in those that are RECURSIVE.
 pub(crate) fn allocate(program: &mut Program, known: &HashSet<&Name>) {

@@ -264,6 +264,34 @@ mod c {
     }
 }
 
+/// What derivatives remember from call to call of the sizes of their tapes. Threads share it.
+#[allow(unsafe_code)]
+mod remembered {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    /// `FARFEL_REMEMBERED_V1(VARIABLE)`: how much an earlier call of a derivative has put on a tape.
+    ///
+    /// # Safety
+    ///
+    /// The argument must be an INTEGER*8 that only this function and [`farfel_remember_v1_`] use.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn farfel_remembered_v1_(variable: *mut i64) -> i64 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { AtomicI64::from_ptr(variable) }.load(Ordering::Relaxed)
+    }
+
+    /// `CALL FARFEL_REMEMBER_V1(VARIABLE, VALUE)`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`farfel_remembered_v1_`]; the value must be an INTEGER*8.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn farfel_remember_v1_(variable: *mut i64, value: *const i64) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { AtomicI64::from_ptr(variable).store(*value, Ordering::Relaxed) }
+    }
+}
+
 /// What code compiled by gfortran calls in place of `malloc` and the others. The numbers in the names are
 /// versions, so that two versions of this crate can be linked into one program.
 ///

@@ -284,3 +284,99 @@ fn programs_without_rust_keep_memory() {
     run("export FARFEL_KEPT_MEMORY=0", "T F T T T T");
     run("ulimit -v 200000", "T T T T T T");
 }
+
+/// A number of steps that nobody knows before.
+const STEPS: &str = "\
+DOUBLE PRECISION FUNCTION STEPS(X, N, G)
+DOUBLE PRECISION X, G, Y
+INTEGER N, K
+ADR(COTANGENT(Y) = 1)
+Y = X
+K = 0
+DO WHILE (Y .GT. 1D-3 .AND. K .LT. N)
+Y = Y*SIN(Y)*0.99D0
+K = K + 1
+END DO
+END ADR(G = COTANGENT(X))
+STEPS = Y
+END
+";
+
+/// Calls it in eight threads, with what `farfel-runtime` does for it.
+const CALLS: &str = "\
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+void ENTRY(double *x, int *n, double *g, double *value);
+#ifdef PLAIN
+int64_t farfel_remembered_v1_(int64_t *p) { return *p; }
+void farfel_remember_v1_(int64_t *p, const int64_t *v) { *p = *v; }
+#else
+int64_t farfel_remembered_v1_(int64_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+void farfel_remember_v1_(int64_t *p, const int64_t *v) { __atomic_store_n(p, *v, __ATOMIC_RELAXED); }
+#endif
+void farfel_end_v1_(void) { abort(); }
+void farfel_bounds_v1_(void) { abort(); }
+static void *thread(void *number) {
+    for (int i = 0; i < 300; i++) {
+        double x = 0.9 + 0.01*(double)(intptr_t)number, g, value;
+        int n = 1 + i % 7;
+        ENTRY(&x, &n, &g, &value);
+    }
+    return 0;
+}
+int main(void) {
+    pthread_t threads[8];
+    for (intptr_t i = 0; i < 8; i++) pthread_create(&threads[i], 0, thread, (void *)i);
+    for (int i = 0; i < 8; i++) pthread_join(threads[i], 0);
+    puts(\"done\");
+}
+";
+
+/// Threads share what derivatives remember of the sizes of their tapes: ThreadSanitizer finds no race, and finds one
+/// if the accesses are not atomic.
+#[test]
+#[allow(clippy::print_stderr)] // It reports what is not tested.
+fn threads_share_sizes_of_tapes() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "steps.ff", fixed(STEPS));
+    let expanded = farfel(dir).args(["expand", "steps.ff"]).output().unwrap();
+    let text = String::from_utf8(expanded.stdout).unwrap();
+    let (_, name) = text.rsplit_once("NAME='").unwrap();
+    let name = format!("-DENTRY={}", name.split('\'').next().unwrap());
+    write(dir, "steps.f", &text);
+    write(dir, "calls.c", CALLS);
+    let ran = |options: &[&str]| {
+        let compile = |compiler: &str, arguments: &[&str]| {
+            let mut command = Command::new(compiler);
+            let command = command.args(["-g", "-O1", "-w", "-fsanitize=thread"]);
+            let made = command.args(arguments).current_dir(dir).output().ok();
+            made.is_some_and(|m| m.status.success())
+        };
+        let made = compile(
+            "gfortran",
+            &["-std=legacy", "-fcray-pointer", "-c", "steps.f"],
+        ) && compile("gcc", &[options, &["-c", "calls.c"]].concat())
+            && compile("gfortran", &["calls.o", "steps.o", "-o", "calls"]);
+        let ran = Command::new(dir.join("calls"))
+            .output()
+            .ok()
+            .filter(|_| made)?;
+        let all = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+        // It cannot find its memory with some settings of the kernel.
+        (!all.contains("unexpected memory mapping")).then_some(all)
+    };
+    let race = "WARNING: ThreadSanitizer: data race";
+    match ran(&[&name]) {
+        Some(said) => {
+            assert_eq!(said, "done\n");
+            assert!(ran(&[&name, "-DPLAIN"]).unwrap().contains(race));
+        }
+        None => {
+            assert!(std::env::var_os("FARFEL_TEST_TSAN").is_none());
+            eprintln!("skipped: ThreadSanitizer does not work here");
+        }
+    }
+}

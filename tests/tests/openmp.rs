@@ -452,6 +452,31 @@ fn no_races() {
     assert!(printed.contains(race), "{printed}");
 }
 
+/// Adjoints in parallel loops share what they remember of the sizes of their tapes.
+#[test]
+fn no_races_about_sizes_of_tapes() {
+    let dir = sandbox();
+    let text = fixed(
+        "PROGRAM P\nINTEGER I\nDOUBLE PRECISION X(200), D(200)\nDO I = 1, 200\nX(I) = 0.8D0 + 0.001D0*I\nEND DO\n\
+         CALL COLS(200, X, D)\nPRINT *, 'right', D(9) .EQ. 1\nEND\n\
+         SUBROUTINE COLS(N, X, D)\nINTEGER N, I, K\nDOUBLE PRECISION X(N), D(N), Y, T, G\n\
+         !$OMP PARALLEL DO PRIVATE(Y, T, G, K)\nDO I = 1, N\nT = X(I)\nADR(COTANGENT(Y) = 1)\nY = T\nK = 0\n\
+         DO WHILE (Y .GT. 1D-3 .AND. K .LT. MOD(I, 9))\nY = Y*SIN(Y)\nK = K + 1\nEND DO\n\
+         END ADR(G = COTANGENT(T))\nD(I) = G\nEND DO\nEND\n",
+    );
+    let (_, expanded, _) = expand(dir.path(), &text);
+    let Some(printed) = sanitized(dir.path(), &expanded) else {
+        assert!(std::env::var_os("FARFEL_TEST_TSAN").is_none());
+        return;
+    };
+    assert_eq!(printed.trim(), "right T");
+    let without = expanded
+        .replace("C$OMP ATOMIC READ\n", "")
+        .replace("C$OMP ATOMIC WRITE\n", "");
+    let printed = sanitized(dir.path(), &without).unwrap();
+    assert!(printed.contains("data race"), "{printed}");
+}
+
 /// Blocks in parallel loops: the variables that they add belong to iterations.
 #[test]
 fn blocks_in_parallel_loops() {

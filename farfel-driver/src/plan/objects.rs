@@ -538,6 +538,7 @@ impl<'a> Objects<'a> {
         let text = match &self.target {
             Target::Program => {
                 prune_differentiated(&mut program, &self.staged.roots);
+                locals::share(&mut program, false);
                 assemble::program_text(&program, sources, every_line)
             }
             Target::Library {
@@ -574,6 +575,7 @@ impl<'a> Objects<'a> {
                 ends::replace(&mut program, &self.staged.program, &recursive, sources);
                 let known = self.staged.program.units.iter().map(|u| &u.name);
                 locals::allocate(&mut program, &known.collect());
+                locals::share(&mut program, true);
                 let mut exports = group.exports.clone();
                 if *by_instance {
                     let of_instance = |n: &&Name| facts.of_instance.contains(*n);
