@@ -114,3 +114,14 @@ C     Procedures with COMPLEX arguments: arrays and scalars, assigned or not, of
       CALL G(Z, W, A, R)
       WAVE = DBLE(F(W, A, S)*CONJG(Z)) + DIMAG(A)*AIMAG(R)
       END
+C     An array of any size that only the ENTRY point has.
+      SUBROUTINE DIRECT(N, X, Y)
+      DOUBLE PRECISION X(N), Y, A(*)
+      INTEGER N, I
+      Y = 0
+      DO 50 I = 1, N
+   50 Y = Y + X(I)**2
+      RETURN
+      ENTRY TWICE(A, N, Y)
+      Y = A(1)*A(N)
+      END

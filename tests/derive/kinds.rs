@@ -125,6 +125,9 @@ fn entry_points() {
     let found = fortran::scaled_hvp(&a, &[1.0, 0.5]).unwrap();
     close(found.a_hvp[0], 12.0 * a[0]);
     close(found.a_hvp[1], 6.0 * a[1]);
+    close(fortran::direct_jvp(&a, &[2.0, 1.0]).unwrap().y_tangent, 2.0 * (0.5 * 2.0 - 1.5));
+    let found = fortran::twice_jvp(&a, &[2.0, 1.0]).unwrap();
+    close(found.y_tangent, 2.0 * -1.5 + 0.5);
     let (x, z) = (1.3f64, 0.4f64);
     let found = fortran::power_jvp(x, z, 0.7, -0.2);
     close(found.value, x.powi(3) * z.sin());

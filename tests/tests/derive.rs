@@ -396,6 +396,8 @@ turn_vjp = { vjp = 'turn', of = 'y', by = 'y' }
 mixed_gradient = { gradient = 'mixed', by = ['x', 'r'] }
 mixed_jvp = { jvp = 'mixed', by = ['x', 'r'] }
 mixed_hvp = { hvp = 'mixed', by = ['x', 'r'] }
+direct_jvp = { jvp = 'direct', of = 'y', by = 'x' }
+twice_jvp = { jvp = 'twice', of = 'y', by = 'a(n)' }
 wave_gradient = { gradient = 'wave', by = 'x' }
 wave_jvp = { jvp = 'wave', by = 'x' }
 wave_hvp = { hvp = 'wave', by = 'x' }

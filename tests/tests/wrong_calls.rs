@@ -95,6 +95,10 @@ branch_gradient = { gradient = "branch", by = "x" }
 tower_gradient = { gradient = "tower", by = "x" }
 plunge_gradient = { gradient = "plunge", by = "x" }
 odddif_gradient = { gradient = "odddif", of = "y", by = "x" }
+mixsum_gradient = { gradient = "mixsum", of = "s", by = "x" }
+mixcpx_vjp = { vjp = "mixcpx", of = "y", by = "x" }
+mixcpx_jvp = { jvp = "mixcpx", of = "y", by = "x" }
+mixent_vjp = { vjp = "mixent", of = "y(m)", by = "a(n)" }
 odddif_jvp = { jvp = "odddif", of = "y", by = "x" }
 "#;
 
@@ -123,6 +127,7 @@ fn all_calls(dir: &Path, name: &str, gnu: bool) {
         "arrays.f",
         "attacks.f",
         "frames.f",
+        "mixed.f",
         "subprograms.f",
         "unchecked.f",
         "io.f",
@@ -149,6 +154,7 @@ fn all_calls(dir: &Path, name: &str, gnu: bool) {
         "gnu",
         "instance",
         "io",
+        "mixed",
         "odd",
         "short",
         "sizes",

@@ -11,6 +11,7 @@ mod frames;
 mod gnu;
 mod instance;
 mod io;
+mod mixed;
 mod odd;
 mod short;
 mod sizes;
@@ -43,6 +44,7 @@ fn main() -> std::process::ExitCode {
     attacks::all();
     temporaries::all();
     odd::all();
+    mixed::all();
     #[cfg(feature = "gnu")]
     gnu::all();
     // The last, because files are lost. flang's library does not cope with all texts in it.

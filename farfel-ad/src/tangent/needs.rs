@@ -25,6 +25,7 @@ use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Program, Stmt, StmtKind, StorageClass,
     SymId, Type, Unit, for_each_symbol, walk_block,
 };
+use farfel_lang::storage::constant::extents;
 use farfel_lang::types::{rank, type_of};
 use std::collections::{HashMap, HashSet};
 
@@ -78,6 +79,18 @@ fn entries_may_change_common(program: &Program) -> bool {
     })
 }
 
+/// Whether a unit declares arguments that only ENTRY points have and that could not be declared without them: arrays
+/// and texts of any size. The tangent has no ENTRY points.
+fn declares_more(unit: &Unit) -> bool {
+    unit.symbols.iter().any(|(id, s)| {
+        let any_size = s.is_array() && extents(unit, &s.dims).is_none();
+        let any_length = (s.length.as_ref()).is_some_and(|e| e.kind == ExprKind::Star);
+        s.storage_class == StorageClass::Dummy
+            && (any_size || any_length)
+            && !unit.args.iter().any(|a| a.sym() == Some(id))
+    })
+}
+
 fn is_entry(program: &Program, name: &Name) -> bool {
     let mut entries = program.units.iter().flat_map(|u| u.entry_points().skip(1));
     entries.any(|e| e.name == name)
@@ -119,6 +132,9 @@ impl Survey<'_> {
         let Some(context) = self.contexts.get(&unit.name) else {
             return;
         };
+        if declares_more(unit) {
+            self.found = self.found.union(Forms::of(&[Form::NoEntries]));
+        }
         let space = Space::of(unit, &engine.dependence.commons);
         let flow = FlowGraph::of(unit);
         let admit = |name: &str, c: Context| match engine.dependence.rules.get(name) {
