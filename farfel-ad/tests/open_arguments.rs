@@ -213,6 +213,12 @@ fn unknown_sizes() {
       CALL RATE(3, X, F)
    10 Y = Y*F(2)*F(3)
       END
+      SUBROUTINE OLD(X, F, Y)
+      DOUBLE PRECISION X(3), F(1), Y
+      DO 10 I = 1, 3
+      CALL RATE(3, X, F)
+   10 Y = Y*F(2)*F(3)
+      END
 {}",
             RATE.trim_start_matches('\n')
         );
@@ -228,6 +234,7 @@ fn unknown_sizes() {
             messages("      CALL STEP(X, V(4), Y)\n"),
             messages("      N = 3\n      CALL STEP(X, W, Y)\n"),
             messages("      CALL STEP(X, Y, Y)\n"),
+            messages("      CALL OLD(X, Y, Y)\n"),
         ]
         .join("\n")
     );

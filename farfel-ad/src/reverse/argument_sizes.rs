@@ -186,7 +186,7 @@ impl Sizes<'_> {
             for e in d.lower.iter().chain(&d.upper) {
                 e.for_each_symbol(&mut |s| {
                     let common = matches!(caller.symbols[s].storage_class, StorageClass::Common(_));
-                    fixed &= !assigned.contains(&s) && !(common && caller.name == self.head);
+                    fixed &= !(assigned.contains(&s) || common && caller.name == self.head);
                 });
             }
         }

@@ -8,7 +8,7 @@ use crate::affine::Affine;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::count;
-use farfel_lang::ir::{Block, Expr, ExprKind, Stmt, SymId, Symbol, Type};
+use farfel_lang::ir::{Block, Dim, Expr, ExprKind, Stmt, SymId, Symbol, Type};
 use farfel_lang::storage::constant::Constants;
 
 /// Returns the statements that save a variable and those that restore it; for an array, only a section, if
@@ -177,13 +177,17 @@ fn value_at(of: Expr, counters: &[SymId], text: bool, span: Span) -> Expr {
 }
 
 fn cannot(symbol: &Symbol, span: Span) -> Diagnostic {
+    let star = |d: &Dim| d.upper.as_ref().is_some_and(|e| e.kind == ExprKind::Star);
+    let has = match is_open(symbol) && !symbol.dims.last().is_some_and(star) {
+        true => "the last bound 1, which may stand for any size",
+        false => symbol.missing_bounds(),
+    };
     Diagnostic::error(
         &rules::AD_SIZE,
         span,
         format!(
             "the reverse sweep needs a value of {} that is overwritten here, and cannot keep it, which has {}",
-            symbol.name,
-            symbol.missing_bounds()
+            symbol.name, has
         ),
     )
     .related(symbol.span, "declared here")
