@@ -66,13 +66,13 @@ pub fn fenced<T: Copy + PartialEq + Debug>(
     );
 }
 
-/// Ends the process if no call ends for a minute.
+/// Ends the process if no call ends for some minutes: valgrind takes one for 2**31 iterations.
 pub fn watch() {
     std::thread::spawn(|| {
         let mut made = usize::MAX;
         while made != MADE.load(Ordering::Relaxed) {
             made = MADE.load(Ordering::Relaxed);
-            std::thread::sleep(Duration::from_secs(60));
+            std::thread::sleep(Duration::from_secs(300));
         }
         println!("{} DOES NOT END", LAST.lock().unwrap());
         std::process::exit(3);
