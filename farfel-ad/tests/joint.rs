@@ -228,3 +228,49 @@ fn joint_calls_keep_the_bounds_of_arrays() {
     let joint = expand(&marked(text, &["PART"])).unwrap();
     assert_eq!(run(&joint, CHECKED), split, "{joint}");
 }
+
+/// The reverse sweep of a fixed-point loop goes back over the tape of one iteration several times: calls in it,
+/// directly and further below, stay split.
+#[test]
+fn calls_in_fixed_point_loops_are_split() {
+    let text = "
+      PROGRAM P
+      DOUBLE PRECISION X(2), G(2), Y
+      X(1) = 0.7D0
+      X(2) = 1.3D0
+      ADR(Y)
+      CALL SOLVE(X, Y)
+      END ADR((G(I) = COTANGENT(X(I)), I = 1, 2))
+      PRINT *, Y, G
+      END
+      SUBROUTINE SOLVE(X, Y)
+      DOUBLE PRECISION X(2), Y, Z(3), D
+      Z = 0
+      D = 1
+!farfel: fixed-point
+      DO WHILE (D .GT. 1D-15)
+        D = Z(1)
+        CALL PAIR(X, Z)
+        CALL HALF(X(2), Z)
+        D = ABS(Z(1) - D)
+      END DO
+      CALL HALF(X(1), Z)
+      Y = Z(1)*Z(2) + Z(3)
+      END
+      SUBROUTINE PAIR(X, Z)
+      DOUBLE PRECISION X(2), Z(3)
+      CALL HALF(X(1), Z)
+      CALL HALF(X(2), Z)
+      END
+      SUBROUTINE HALF(X, Z)
+      DOUBLE PRECISION X, Z(3)
+      DO K = 1, 3
+        Z(K) = 0.4D0*COS(Z(K)*X + Z(MOD(K, 3) + 1))
+        Z(K) = Z(K)*(1 + 0.1D0*Z(K)*X)
+      END DO
+      END
+";
+    let split = run(&expand(text).unwrap(), CHECKED);
+    let joint = expand(&marked(text, &["HALF"])).unwrap();
+    assert_eq!(run(&joint, CHECKED), split, "{joint}");
+}

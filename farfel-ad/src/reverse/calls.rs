@@ -23,7 +23,8 @@ impl Sweeper<'_> {
         span: Span,
         needs: &mut Needs,
     ) -> Sweeps {
-        if self.engine.joint.contains(&part) {
+        let split = self.in_fixed_point > 0 || self.engine.only_split.contains(&self.part);
+        if self.engine.joint.contains(&part) && !split {
             return self.joint_call(id, part, args, span, needs);
         }
         let callee = &self.engine.parts[part];

@@ -1,14 +1,15 @@
 //! Finds what units must preserve for each other: from the head down, what callers need; from the bottom up,
 //! what is needed after a call.
 
+use super::AdjointEngine;
 use super::sweep::{Sweeper, is_tape, twice_reversed};
 use super::sweep_data::{Sweeps, UnitFacts};
 use super::tbr::Needs;
-use super::{AdjointEngine, Part};
+use super::unit_builder::UnitBuilder;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::Set;
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, StmtKind, StorageClass, SymId};
+use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, StorageClass, SymId, walk_block};
 use std::collections::BTreeSet;
 
 impl AdjointEngine {
@@ -25,7 +26,11 @@ impl AdjointEngine {
                 ..UnitFacts::default()
             })
             .collect();
-        let callees: Vec<BTreeSet<usize>> = self.parts.iter().map(|p| self.called_by(p)).collect();
+        let callees: Vec<BTreeSet<usize>> = self
+            .parts
+            .iter()
+            .map(|p| self.called_by(&p.builder, &p.body))
+            .collect();
         let n = self.parts.len();
         // The parts that must be visited again. Callees come after the head, and parts are visited from the
         // last to the first, so that callees are often ready before their callers.
@@ -71,17 +76,25 @@ impl AdjointEngine {
         facts
     }
 
-    /// The parts that a part calls.
-    fn called_by(&self, p: &Part) -> BTreeSet<usize> {
+    /// The parts that some statements of a unit call.
+    pub(super) fn called_by(&self, builder: &UnitBuilder, block: &[Stmt]) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
-        for s in &p.body {
-            s.walk(&mut |s| {
-                if let StmtKind::Call(callee, _) = &s.kind {
-                    found.extend(self.part_of(&p.builder.unit.symbols[*callee].name));
-                }
-            });
-        }
+        walk_block(block, &mut |s| {
+            if let StmtKind::Call(callee, _) = &s.kind {
+                found.extend(self.part_of(&builder.unit.symbols[*callee].name));
+            }
+        });
         found
+    }
+
+    /// Some parts, and all parts that they call.
+    pub(super) fn with_called(&self, mut parts: BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut open: Vec<usize> = parts.iter().copied().collect();
+        while let Some(p) = open.pop() {
+            let called = self.called_by(&self.parts[p].builder, &self.parts[p].body);
+            open.extend(called.into_iter().filter(|c| parts.insert(*c)));
+        }
+        parts
     }
 
     /// Sweeps a unit: with what callers need, and with its local variables saved at the end.

@@ -9,6 +9,7 @@
 //! Source: B. Christianson, *Reverse accumulation and attractive fixed points*, Optimization
 //! Methods and Software 3(4), 1994.
 
+use super::AdjointEngine;
 use super::recompute::{Control, SavedStates, when};
 use super::sweep::Sweeper;
 use super::sweep_data::{Replay, StateVariable, Sweeps};
@@ -21,13 +22,39 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::binary;
 use farfel_lang::ir::{
     BinOp, Block, Do, Expr, LoopDirective, LoopDirectiveKind, Stmt, StmtKind, SymId, Type,
+    walk_block,
 };
+use std::collections::BTreeSet;
 
 /// The default tolerance: smaller changes, relative to the largest one, count as none.
 const TOLERANCE: &str = "1D-14";
 
 /// The default number of iterations after which the adjoint gives up.
 const ITERATIONS: u32 = 1_000_000;
+
+impl AdjointEngine {
+    /// The parts that fixed-point loops call. Their calls are split: the second execution of a joint call would
+    /// write over the tape of the iteration, to which the reverse sweep returns.
+    pub(super) fn below_fixed_points(&self) -> BTreeSet<usize> {
+        let mut called = BTreeSet::new();
+        for p in &self.parts {
+            walk_block(&p.body, &mut |s| {
+                if let StmtKind::Do(d) = &s.kind
+                    && is_fixed_point(d)
+                {
+                    called.extend(self.called_by(&p.builder, &d.body));
+                }
+            });
+        }
+        self.with_called(called)
+    }
+}
+
+/// Whether a loop is marked as a fixed-point loop.
+fn is_fixed_point(d: &Do) -> bool {
+    let kind = d.directive.as_ref().map(|d| &d.kind);
+    matches!(kind, Some(LoopDirectiveKind::FixedPoint { .. }))
+}
 
 impl Sweeper<'_> {
     pub(super) fn fixed_point(
@@ -44,7 +71,10 @@ impl Sweeper<'_> {
             low: None::<Affine>,
             high: None,
         });
-        let (once, own) = self.one_iteration(around, &d.body)?;
+        self.in_fixed_point += 1;
+        let iteration = self.one_iteration(around, &d.body);
+        self.in_fixed_point -= 1;
+        let (once, own) = iteration?;
         let whole = Stmt::repeat(d.clone(), span);
         let whole = std::slice::from_ref(&whole);
         self.refuse_unrepeatable(whole, at);

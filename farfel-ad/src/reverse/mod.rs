@@ -210,6 +210,8 @@ struct AdjointEngine {
     most_growing: u64,
     /// The parts whose calls are joint ([`joint`]).
     joint: BTreeSet<usize>,
+    /// The parts in which all calls are split: those that fixed-point loops call ([`fixed_point`]).
+    only_split: BTreeSet<usize>,
     /// Why each of these calls is joint, in words.
     reasons: BTreeMap<usize, String>,
 }
@@ -358,6 +360,7 @@ impl AdjointEngine {
             most_tape: MOST_TAPE,
             most_growing: MOST_TAPE,
             joint: BTreeSet::new(),
+            only_split: BTreeSet::new(),
             reasons: BTreeMap::new(),
         };
         engine.keeps_state = state::keeps_state(&engine, &graph.units);
@@ -400,6 +403,7 @@ impl AdjointEngine {
         engine.index = index;
         engine.parts = parts;
         last_call::join_last_calls(&mut engine, closure);
+        engine.only_split = engine.below_fixed_points();
         match errors.is_empty() {
             true => Ok(engine),
             false => Err(engine.errors(errors)),

@@ -54,6 +54,8 @@ pub(super) struct Sweeper<'w> {
     pub loop_vars: Vec<SymId>,
     /// The number of enclosing loops of any kind.
     pub loop_depth: usize,
+    /// The number of enclosing fixed-point loops.
+    pub in_fixed_point: usize,
     /// The variable that holds the number of the arm that was taken.
     pub branch: Option<SymId>,
     /// Greater than zero in trial runs, which only determine needs and whose symbols are removed again.
@@ -114,6 +116,7 @@ impl<'w> Sweeper<'w> {
             enclosing_loops: Vec::new(),
             loop_vars: Vec::new(),
             loop_depth: 0,
+            in_fixed_point: 0,
             branch: None,
             trial: 0,
             first_backward: Vec::new(),
