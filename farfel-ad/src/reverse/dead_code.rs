@@ -47,9 +47,17 @@ pub(super) fn remove_unneeded_values(
     let passed = passed_as_arguments(&engine.parts);
     let mut all_commons = Set::with_capacity(engine.commons.vars.len());
     all_commons.insert_range(..);
-    let made = engine.parts.iter().map(|p| {
-        let mut unit = p.builder.unit.clone();
-        unit.body = p.body.clone();
+    let whole = |p: &Part| Unit {
+        body: p.body.clone(),
+        ..p.builder.unit.clone()
+    };
+    let wanted = |p: &Part| below_heads || p.root && p.is_called_from_outside;
+    let mut all = closure.clone();
+    all.units.extend(engine.parts.iter().map(whole));
+    let intents = Intents::of(&all);
+    drop(all);
+    let made = engine.parts.iter().filter(|p| wanted(p)).map(|p| {
+        let unit = whole(p);
         let is_head = p.root && p.is_called_from_outside;
         let state = engine.state.get(&p.of).cloned();
         GeneratedUnit {
@@ -76,13 +84,10 @@ pub(super) fn remove_unneeded_values(
         }
     });
     let mut made: Vec<GeneratedUnit> = made.collect();
-    let mut all = closure.clone();
-    all.units.extend(made.iter().map(|m| m.unit.clone()));
-    let intents = Intents::of(&all);
     let about = (&engine.effects, &intents);
     remove_with(engine, &mut made, about, true, true);
-    let parts = engine.parts.iter_mut().zip(made);
-    for (p, m) in parts.filter(|(p, _)| below_heads || p.root && p.is_called_from_outside) {
+    let parts = engine.parts.iter_mut().filter(|p| wanted(p));
+    for (p, m) in parts.zip(made) {
         p.computes_less = assignments(&m.unit.body) < assignments(&p.body);
         p.body = m.unit.body;
         p.builder.unit.stmt_ids = m.unit.stmt_ids;

@@ -102,7 +102,7 @@ use generated::SweepResults;
 pub use heads::{Adjoint, Adjoints, differentiate_heads};
 use heads::{AdjointGoal, CommonMembers};
 use normal::Normalizer;
-pub use prepare::without_unused_below;
+pub use prepare::remove_unused_below;
 pub(crate) use recorded::{Recorded, recorded};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use unit_builder::UnitBuilder;

@@ -59,7 +59,8 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     let graph = CallGraph::of(program);
     let below = graph.callees_first(graph.index(&request.head));
     let units = below.iter().filter_map(|u| program.units.get(*u));
-    let units = without_unused_declarations(&units.collect::<Vec<_>>(), &|_| false);
+    let mut units: Vec<Unit> = units.cloned().collect();
+    remove_unused_declarations(&mut units, &|_| false);
     let forms = FORMS.union(Forms::of(&[Form::Silent]));
     closure(program, units, &goal, forms)
 }
@@ -77,17 +78,14 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     closure(program, units.cloned().collect(), &goal, FORMS)
 }
 
-/// Returns a copy of a program in which subprograms declare only what they use. The heads with the given
-/// names are not changed, since their contexts are determined later.
-pub fn without_unused_below(program: &Program, heads: &[&str]) -> Program {
-    let units: Vec<&Unit> = program.units.iter().collect();
+/// Removes from subprograms the declarations of what they do not use. The heads with the given names are not
+/// changed, since their contexts are determined later.
+pub fn remove_unused_below(program: &mut Program, heads: &[&str]) {
     let stays = |u: &Unit| {
         !matches!(u.kind, UnitKind::Subroutine | UnitKind::Function)
             || heads.contains(&u.name.as_str())
     };
-    Program {
-        units: without_unused_declarations(&units, &stays),
-    }
+    remove_unused_declarations(&mut program.units, &stays);
 }
 
 fn closure(
@@ -125,10 +123,10 @@ fn closure(
     })
 }
 
-/// Copies units without unused declarations, so that later passes handle only what is used: in large models,
-/// INCLUDE files declare thousands of COMMON variables everywhere. A block whose variables a call may change
-/// is kept, since sweeps may have to record them. Units for which `stays` returns true are copied unchanged.
-fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -> Vec<Unit> {
+/// Removes unused declarations, so that later passes handle only what is used: in large models, INCLUDE files
+/// declare thousands of COMMON variables everywhere. A block whose variables a call may change is kept, since
+/// sweeps may have to record them. Units for which `stays` returns true are not changed.
+fn remove_unused_declarations(units: &mut [Unit], stays: &dyn Fn(&Unit) -> bool) {
     let index: HashMap<Name, usize> = (units.iter().enumerate())
         .map(|(i, u)| (u.name.clone(), i))
         .collect();
@@ -136,7 +134,7 @@ fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -
     let mut blocks: Vec<HashSet<Name>> = Vec::new();
     let mut calls: Vec<HashSet<usize>> = Vec::new();
     let mut anything: Vec<bool> = Vec::new();
-    for unit in units {
+    for unit in units.iter() {
         let (mut own, mut called, mut any) = (HashSet::new(), HashSet::new(), false);
         for_each_symbol(&unit.body, &mut |s| {
             let s = &unit.symbols[s];
@@ -170,17 +168,11 @@ fn without_unused_declarations(units: &[&Unit], stays: &dyn Fn(&Unit) -> bool) -
             }
         }
     }
-    let copies = units.iter().enumerate().map(|(i, unit)| {
-        let mut copy = (*unit).clone();
-        if stays(unit) {
-            return copy;
-        }
+    for (i, unit) in units.iter_mut().enumerate().filter(|(_, u)| !stays(u)) {
         let may_go = |block: &Name| !anything[i] && !blocks[i].contains(block);
-        without_unused(&mut copy, &may_go);
-        compact(&mut copy);
-        copy
-    });
-    copies.collect()
+        without_unused(unit, &may_go);
+        compact(unit);
+    }
 }
 
 impl Closure {

@@ -150,18 +150,13 @@ impl AdjointEngine {
             return Err(self.errors(errors));
         }
         // The generated units have other effects than the tangents of the same names.
-        let mut all = closure.clone();
-        all.units.extend(out.iter().map(|m| m.unit.clone()));
-        let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
-        let graph = ReachableUnits::of(&all, names.iter().map(Name::as_str));
-        let effects = Effects::of(&graph, &self.commons);
+        let (effects, intents) = self.effects_and_intents(closure, &mut out);
         warnings.extend(state::restore(self, closure, &mut out, &effects));
         if !dead_code::has_derivatives(closure) {
             for m in &mut out {
                 known_zeros::use_known_zeros(m, &self.commons, &effects);
             }
         }
-        let intents = Intents::of(&all);
         dead_code::remove_all(self, closure, &mut out, &effects, &intents);
         verified("dead code", closure, &mut out)?;
         let mut parallel: Vec<DerivativeUnit> = (out.iter_mut())
@@ -195,6 +190,30 @@ impl AdjointEngine {
             simplify_derivative(&mut derivative)?;
         }
         Ok(out)
+    }
+
+    /// The effects of the program with some generated units, and how it uses its variables.
+    fn effects_and_intents(
+        &self,
+        closure: &Program,
+        made: &mut [GeneratedUnit],
+    ) -> (Effects, Intents) {
+        let mut all = closure.clone();
+        let own = all.units.len();
+        // Moved there and back: together they are as large as the program.
+        let empty = || Unit::new(UnitKind::Subroutine, Name::default(), Span::NONE);
+        let units = made
+            .iter_mut()
+            .map(|m| std::mem::replace(&mut m.unit, empty()));
+        all.units.extend(units);
+        let names: Vec<Name> = all.units.iter().map(|u| u.name.clone()).collect();
+        let graph = ReachableUnits::of(&all, names.iter().map(Name::as_str));
+        let effects = Effects::of(&graph, &self.commons);
+        let intents = Intents::of(&all);
+        for (m, unit) in made.iter_mut().zip(all.units.drain(own..)) {
+            m.unit = unit;
+        }
+        (effects, intents)
     }
 
     /// The variables and COMMON variables that are read after a unit: its derivatives, and values that

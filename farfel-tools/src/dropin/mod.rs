@@ -120,7 +120,7 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     let mut general_messages: Vec<String> = Vec::new();
     let mut made = Vec::new();
     if !any_errors(&diagnostics) {
-        match units(options, &mut program, &sources, &mut diagnostics) {
+        match units(options, program, &sources, &mut diagnostics) {
             Ok((units, messages)) => (made, general_messages) = (units, messages),
             Err(errors) => diagnostics.extend(errors),
         }
@@ -303,10 +303,54 @@ fn is_sizes(name: &str) -> bool {
 /// Units, with the source files of the subprograms that they are derived from.
 type OutputUnits = Vec<(Option<FileId>, Unit)>;
 
+/// Removes declarations that are not used from the subprograms that adjoints are made of. Heads are left as they
+/// are, and so is everything else if no head is specified.
+fn remove_unused(options: &Options, adjoint: bool, program: &mut Program) {
+    let names = options.heads.iter().map(|h| h.unit.as_deref());
+    let names: Option<Vec<&str>> = names.collect();
+    if let Some(names) = names.filter(|l| adjoint && !l.is_empty()) {
+        reverse::remove_unused_below(program, &names);
+    }
+}
+
+/// The names, argument lists and storage of the derivatives.
+fn layout_of(options: &Options, adjoint: bool) -> Layout {
+    let names = match adjoint {
+        true => &options.adjoint,
+        false => &options.tangent,
+    };
+    let v = match options.vector {
+        true => "V",
+        false => "",
+    };
+    Layout {
+        units: Pattern::new(&names.units).and(v),
+        variables: Pattern::new(&names.variables),
+        numbering: Numbering::FromZero,
+        taken: match options.avoid_mentioned {
+            true => Taken::Mentioned,
+            false => Taken::MentionedBelow,
+        },
+        blank_common: "UNKNOWN",
+        contexts: Contexts::One,
+        members: Members::Passed,
+        functions: true,
+        fortran_77: true,
+        bundled: false,
+        unknown: Unknown::Provided,
+        vector: options.vector,
+        extent: (options.most_directions).map_or(Extent::OfUser, Extent::AtMost),
+        pattern: false,
+        ask_sizes: !options.no_isize,
+        adjoint,
+        real: options.real,
+    }
+}
+
 /// Returns the units of the output, and messages about them.
 fn units(
     options: &Options,
-    program: &mut Program,
+    mut program: Program,
     sources: &Sources,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(OutputUnits, Vec<String>), Vec<Diagnostic>> {
@@ -317,7 +361,7 @@ fn units(
         let made = program.units.iter().map(|u| (Some(u.span.file), u.clone()));
         return Ok((made.collect(), Vec::new()));
     }
-    farfel_lang::lower::pass_values(program);
+    farfel_lang::lower::pass_values(&mut program);
     // Number the program once, so that no pass has to copy it for that.
     program.number();
     let mut made = OutputUnits::new();
@@ -327,9 +371,16 @@ fn units(
         Mode::Both => &[false, true],
         _ => &[false],
     };
-    for adjoint in kinds {
-        let entries = heads::kept_by_entries(program, &options.heads, *adjoint);
-        let run = Generation::of(options, program, *adjoint).with_regions()?;
+    for (n, adjoint) in kinds.iter().enumerate() {
+        let entries = heads::kept_by_entries(&program, &options.heads, *adjoint);
+        // Large programs are copied only if they are needed again.
+        let own = match n + 1 == kinds.len() {
+            true => std::mem::take(&mut program),
+            false => program.clone(),
+        };
+        let run = Generation::of(options, own, *adjoint)
+            .with_regions()?
+            .with_used_only();
         let regions = run.copies.clone();
         let run = run.with_own_state(&entries);
         let mut run = run.with_passed_by_name(&regions, warnings);
@@ -351,10 +402,12 @@ fn units(
             let (divided, known) = (run.units_with_divided_state(units), run.state.len());
             run = run.with_own_state(&divided);
             if run.state.len() == known {
-                let units = program.units.iter().filter(|u| divided.contains(&u.name));
+                let all = run.program.units.iter();
+                let units = all.filter(|u| divided.contains(&u.name));
                 warnings.extend(units.map(divided_state_warning));
                 break;
             }
+            drop(derived);
             derived = run.derivatives(&mut messages, warnings);
         }
         made.extend(derived?.into_iter().map(|d| (d.file, d.unit)));
@@ -398,10 +451,10 @@ impl DerivedUnit {
 }
 
 impl<'a> Generation<'a> {
-    fn of(options: &'a Options, program: &'a Program, adjoint: bool) -> Self {
+    fn of(options: &'a Options, program: Program, adjoint: bool) -> Self {
         Generation {
             options,
-            program: Cow::Borrowed(program),
+            program: Cow::Owned(program),
             copies: Vec::new(),
             state: HashSet::new(),
             entries: HashMap::new(),
@@ -423,17 +476,24 @@ impl<'a> Generation<'a> {
     /// Returns the same run with statements that must not be differentiated outlined as
     /// subroutines.
     fn with_regions(self) -> Result<Self, Vec<Diagnostic>> {
-        let mut program = self.program.clone().into_owned();
         let suffix = format!("_{}", self.tag());
+        let mut program = self.program.into_owned();
         let copies = farfel_lang::lower::constant_regions(&mut program, &suffix)?;
-        Ok(match copies.is_empty() {
-            true => self,
-            false => Generation {
-                program: Cow::Owned(program),
-                copies,
-                ..self
-            },
+        Ok(Generation {
+            program: Cow::Owned(program),
+            copies,
+            ..self
         })
+    }
+
+    /// Returns the same run, for adjoints without declarations that are not used.
+    fn with_used_only(self) -> Self {
+        let mut program = self.program.into_owned();
+        remove_unused(self.options, self.adjoint, &mut program);
+        Generation {
+            program: Cow::Owned(program),
+            ..self
+        }
     }
 
     /// Returns the same run with one shared state for everything that is derived from some units.
@@ -592,7 +652,7 @@ impl<'a> Generation<'a> {
         if chosen.heads.is_empty() {
             return false;
         }
-        let layout = Generation::of(options, program, false).layout();
+        let layout = layout_of(options, false);
         let made = differentiate_heads(program, &chosen.heads, &layout, &mut Vec::new());
         made.map_or(true, |made| {
             let mut of = made.units.iter().filter(|t| procedures.contains(&t.of));
@@ -660,40 +720,6 @@ impl<'a> Generation<'a> {
         shared.map(|u| u.name.clone()).collect()
     }
 
-    fn layout(&self) -> Layout {
-        let options = self.options;
-        let names = match self.adjoint {
-            true => &options.adjoint,
-            false => &options.tangent,
-        };
-        let v = match options.vector {
-            true => "V",
-            false => "",
-        };
-        Layout {
-            units: Pattern::new(&names.units).and(v),
-            variables: Pattern::new(&names.variables),
-            numbering: Numbering::FromZero,
-            taken: match options.avoid_mentioned {
-                true => Taken::Mentioned,
-                false => Taken::MentionedBelow,
-            },
-            blank_common: "UNKNOWN",
-            contexts: Contexts::One,
-            members: Members::Passed,
-            functions: true,
-            fortran_77: true,
-            bundled: false,
-            unknown: Unknown::Provided,
-            vector: options.vector,
-            extent: (options.most_directions).map_or(Extent::OfUser, Extent::AtMost),
-            pattern: false,
-            ask_sizes: !options.no_isize,
-            adjoint: self.adjoint,
-            real: options.real,
-        }
-    }
-
     /// Generates the derivatives, in the order of their originals.
     fn derivatives(
         &self,
@@ -701,14 +727,12 @@ impl<'a> Generation<'a> {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<DerivedUnit>, Vec<Diagnostic>> {
         let options = self.options;
-        let legal = heads::legal(&self.program, &options.heads)?;
+        let mut legal = heads::legal(&self.program, &options.heads)?;
+        if let Cow::Owned(program) = &mut legal.program {
+            remove_unused(options, self.adjoint, program);
+        }
         let whole = &*legal.program;
-        // Heads are left as they are, and so is everything else if no head is specified.
-        let names = options.heads.iter().map(|h| h.unit.as_deref());
-        let names: Option<Vec<&str>> = names.collect();
-        let names = names.filter(|l| self.adjoint && !l.is_empty());
-        let used = names.map(|names| reverse::without_unused_below(whole, &names));
-        let program = used.as_ref().unwrap_or(whole);
+        let program = whole;
         let chosen = heads::choose(program, &options.heads, options.fix_interface, self.adjoint)?;
         for m in chosen.messages {
             add_message(messages, m);
@@ -716,7 +740,7 @@ impl<'a> Generation<'a> {
         if chosen.heads.is_empty() {
             return Ok(Vec::new());
         }
-        let layout = self.layout();
+        let layout = layout_of(options, self.adjoint);
         let mut found = Vec::new();
         let divided;
         let mut program = program;
