@@ -16,16 +16,17 @@ impl AdjointEngine {
     /// Finds what units must preserve for each other, by iteration to a fixed point: from the head down, what
     /// callers need; from the bottom up, what is needed after a call.
     pub(super) fn facts(&self) -> Vec<UnitFacts> {
-        let mut facts: Vec<UnitFacts> = self
-            .parts
-            .iter()
-            .map(|p| UnitFacts {
-                exit: Set::with_capacity(p.space.slots),
-                entry: Set::with_capacity(p.space.slots),
-                forward: p.computes_less && !p.root,
-                ..UnitFacts::default()
-            })
-            .collect();
+        let none = self.parts.iter().map(|p| UnitFacts {
+            exit: Set::with_capacity(p.space.slots),
+            entry: Set::with_capacity(p.space.slots),
+            forward: p.computes_less && !p.root,
+            ..UnitFacts::default()
+        });
+        self.facts_from(none.collect())
+    }
+
+    /// Like [`AdjointEngine::facts`], beginning with what is assumed to be needed.
+    pub(super) fn facts_from(&self, mut facts: Vec<UnitFacts>) -> Vec<UnitFacts> {
         let callees: Vec<BTreeSet<usize>> = self
             .parts
             .iter()

@@ -6,6 +6,7 @@
 //! subprograms gets both forms.
 
 use super::generated::SweepResults;
+use super::repeated_calls::ExecutedOnce;
 use super::sweep_data::UnitFacts;
 use super::{AdjointEngine, Part, dead_code, prepare, state};
 use crate::custom_rules::rules::Rules;
@@ -80,7 +81,8 @@ pub struct Adjoints {
     pub dependence: crate::depend::Dependence,
 }
 
-/// Returns the adjoints of some heads and of the active subprograms below them, laid out by `layout`.
+/// Returns the adjoints of some heads and of the active subprograms below them, laid out by `layout`. Calls of
+/// subprograms other than those in `once` are executed again if their tapes would be long.
 ///
 /// # Errors
 ///
@@ -89,6 +91,7 @@ pub fn differentiate_heads(
     program: &Program,
     heads: &[Head],
     layout: &Layout,
+    once: &ExecutedOnce,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Adjoints, Vec<Diagnostic>> {
     let names: Vec<&str> = heads.iter().map(|h| h.unit.as_str()).collect();
@@ -112,6 +115,9 @@ pub fn differentiate_heads(
             .engine
             .facts_and_sweeps_with_declarations(&closure.program);
         if !AdjointEngine::find_self_restoring(&closure.program, &known, &mut self_restoring) {
+            let known = prepared
+                .engine
+                .with_repeated_calls(&closure.program, once, known);
             warnings.extend(closure.warnings.iter().cloned());
             warnings.append(&mut found);
             break (prepared, known);
@@ -197,9 +203,46 @@ impl AdjointEngine {
         known
     }
 
+    /// Makes calls joint if that saves much memory. `known` are the sweeps with split calls.
+    fn with_repeated_calls(
+        &mut self,
+        closure: &Program,
+        once: &ExecutedOnce,
+        known: SweepResults,
+    ) -> SweepResults {
+        self.joint = self.choose_repeated(once, &known);
+        if self.joint.is_empty() {
+            return known;
+        }
+        let split = self.only_split.clone();
+        self.only_split.extend(self.with_called(self.joint.clone()));
+        // Little else changes. What callers need from before a joint call, they save themselves.
+        let SweepResults { mut facts, .. } = known;
+        for i in &self.joint {
+            facts[*i].entry.clear();
+        }
+        let facts = self.facts_from(facts);
+        let mut joint = self.sweeps(facts);
+        if self.declare(closure, &joint.swept) {
+            joint = self.facts_and_sweeps_with_declarations(closure);
+        }
+        let unsavable = joint.swept.iter().any(|s| !s.unsavable_calls.is_empty());
+        if joint.errors.is_empty() && !unsavable {
+            return joint;
+        }
+        // Something would have to be saved that cannot be.
+        self.joint.clear();
+        self.only_split = split;
+        self.facts_and_sweeps()
+    }
+
     /// Returns what the units must preserve for each other, and their sweeps.
     fn facts_and_sweeps(&mut self) -> SweepResults {
         let facts = self.facts();
+        self.sweeps(facts)
+    }
+
+    fn sweeps(&mut self, facts: Vec<UnitFacts>) -> SweepResults {
         name_backward(self, &facts);
         let mut errors = Vec::new();
         let swept = self.all_swept(&facts, &mut errors);

@@ -57,10 +57,14 @@ impl SavedVariables {
 impl AdjointEngine {
     /// Whether calls of a part can be executed again.
     pub(super) fn can_be_joint(&self, p: &Part) -> bool {
+        let most = match self.goal.heads {
+            true => SideEffects::Repeatable,
+            // An AD block does not know what procedures without source do besides.
+            false => SideEffects::Nothing,
+        };
         let effect = self.effects.get(&p.name);
-        !p.root
-            && !self.keeps_state
-            && effect.is_some_and(|e| e.side_effects == SideEffects::Nothing)
+        let keeps_state = self.keep_state.contains(&p.name) || self.keep_state.contains(&p.of);
+        !p.root && !keeps_state && effect.is_some_and(|e| e.side_effects <= most)
     }
 }
 
@@ -182,7 +186,7 @@ impl Sweeper<'_> {
     }
 
     /// The locations that may be defined when a statement begins; `None` if that is not known.
-    fn defined_before(&mut self, id: StmtId) -> Option<Set> {
+    pub(super) fn defined_before(&mut self, id: StmtId) -> Option<Set> {
         let all = self.defined_before.take();
         let all = all.unwrap_or_else(|| defined_before(self.engine, self.part));
         let set = all.get(&id).cloned();

@@ -69,6 +69,7 @@ mod prepare;
 mod proven_independent;
 mod recompute;
 mod recorded;
+mod repeated_calls;
 mod save;
 mod state;
 mod sweep;
@@ -104,6 +105,7 @@ use heads::{AdjointGoal, CommonMembers};
 use normal::Normalizer;
 pub use prepare::remove_unused_below;
 pub(crate) use recorded::{Recorded, recorded};
+pub use repeated_calls::ExecutedOnce;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use unit_builder::UnitBuilder;
 
@@ -199,8 +201,8 @@ struct AdjointEngine {
     commons: Commons,
     /// COMMON variables that are derivatives.
     derivative_commons: Set,
-    /// Some unit assigns local variables that are saved between calls.
-    keeps_state: bool,
+    /// The units that assign local variables which are saved between calls, and those that call them.
+    keep_state: HashSet<Name>,
     /// For each head that is called from outside, by the name of the original subprogram: the COMMON
     /// variables whose values one call leaves for the next ([`state`]).
     state: HashMap<Name, Set>,
@@ -210,7 +212,8 @@ struct AdjointEngine {
     most_growing: u64,
     /// The parts whose calls are joint ([`joint`]).
     joint: BTreeSet<usize>,
-    /// The parts in which all calls are split: those that fixed-point loops call ([`fixed_point`]).
+    /// The parts in which all calls are split: those that are executed again as parts of joint calls
+    /// ([`repeated_calls`]), and those that fixed-point loops call ([`fixed_point`]).
     only_split: BTreeSet<usize>,
     /// Why each of these calls is joint, in words.
     reasons: BTreeMap<usize, String>,
@@ -355,7 +358,7 @@ impl AdjointEngine {
             goal,
             commons,
             derivative_commons,
-            keeps_state: false,
+            keep_state: HashSet::new(),
             state: HashMap::new(),
             most_tape: MOST_TAPE,
             most_growing: MOST_TAPE,
@@ -363,7 +366,7 @@ impl AdjointEngine {
             only_split: BTreeSet::new(),
             reasons: BTreeMap::new(),
         };
-        engine.keeps_state = state::keeps_state(&engine, &graph.units);
+        engine.keep_state = state::keep_state(&engine, &graph.units);
         let mut errors = Vec::new();
         let mut parts = Vec::new();
         let mut taken: HashSet<Name> = names.into_iter().collect();

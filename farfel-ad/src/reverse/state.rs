@@ -27,7 +27,7 @@ use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{Expr, Name, Program, Stmt, StorageClass, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::storage::constant::{extents, integer};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// For each of the given heads, the COMMON variables, by number, that it changes, and reads before setting
 /// them. `real` is the size of a default REAL in bytes.
@@ -228,9 +228,9 @@ impl Copied {
     }
 }
 
-/// Whether any unit assigns local variables that are saved between calls.
-pub(super) fn keeps_state(engine: &AdjointEngine, units: &[&Unit]) -> bool {
-    units.iter().any(|u| {
+/// The units that assign local variables which are saved between calls, and those that may call them.
+pub(super) fn keep_state(engine: &AdjointEngine, units: &[&Unit]) -> HashSet<Name> {
+    let own = |u: &Unit| {
         let space = Space::of(u, &engine.commons);
         if space.saved.is_clear() {
             return false;
@@ -243,5 +243,26 @@ pub(super) fn keeps_state(engine: &AdjointEngine, units: &[&Unit]) -> bool {
                 && touched.assigned.contains(loc)
         };
         u.symbols.iter().any(saved)
-    })
+    };
+    let own: Vec<&Unit> = units.iter().copied().filter(|u| own(u)).collect();
+    let mut found: HashSet<Name> = own.into_iter().map(|u| u.name.clone()).collect();
+    if found.is_empty() {
+        return found;
+    }
+    loop {
+        let known = found.len();
+        for u in units {
+            // A dummy procedure may be any of them.
+            let calls = |s: &Symbol| {
+                let dummy = s.storage_class == StorageClass::Dummy;
+                s.class.is_procedure() && (dummy || found.contains(&s.name))
+            };
+            if u.symbols.iter().any(|(_, s)| calls(s)) {
+                found.insert(u.name.clone());
+            }
+        }
+        if found.len() == known {
+            return found;
+        }
+    }
 }

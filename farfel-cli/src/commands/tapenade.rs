@@ -39,6 +39,8 @@ What to make:
                                 'F(IN)\\(OUT)', 'F(IN)>(OUT)', 'F', and several of them
   -vars 'IN', -outvars 'OUT'    The same for a head without lists
   -fixinterface                 Keep independents and dependents that do not matter
+  -nocheckpoint 'F, G'          Do not execute calls of these again to save memory
+  -defaultnocheckpoint          The same for all subprograms
 
 Names:
   -tgtfuncname S                Of subprograms: suffix, or pattern with % [default: _d]

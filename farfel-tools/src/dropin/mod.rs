@@ -771,7 +771,8 @@ impl<'a> Generation<'a> {
             }
             true => {
                 let heads = &chosen.heads;
-                let made = reverse::differentiate_heads(program, heads, &layout, &mut found)?;
+                let once = &options.executed_once;
+                let made = reverse::differentiate_heads(program, heads, &layout, once, &mut found)?;
                 let units: Vec<DerivedUnit> = (made.units.into_iter())
                     .map(|a| DerivedUnit::new(a.of, a.head, a.unit))
                     .collect();

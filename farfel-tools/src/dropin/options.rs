@@ -6,6 +6,7 @@
 
 use super::heads::{HeadSpec, HeadSyntaxError, names, parse_heads};
 use farfel_ad::layout::Pattern;
+use farfel_ad::reverse::ExecutedOnce;
 use std::path::PathBuf;
 
 /// The requested action.
@@ -77,6 +78,9 @@ pub struct Options {
     /// so; older releases, which only know `-difffuncname`, do not rename a derivative that a
     /// caller already refers to.
     pub avoid_mentioned: bool,
+    /// The subprograms whose calls are not executed again to save memory: `-nocheckpoint`, or with
+    /// `-defaultnocheckpoint` all.
+    pub executed_once: ExecutedOnce,
     /// `-openmp`: whether directives of OpenMP are followed.
     pub openmp: bool,
     /// Whether the user does not want to define the sizes of arrays.
@@ -140,7 +144,6 @@ const IGNORED_WITH_VALUE: &[(&str, Option<&str>)] = &[
     ("-diffmodulename", None),
     ("-extad", Some("descriptions of derivatives are not read")),
     ("-copyname", None),
-    ("-nocheckpoint", None),
     ("-linelength", None),
     ("-msglevel", None),
     ("-tracelevel", None),
@@ -180,7 +183,6 @@ const IGNORED: &[(&str, Option<&str>)] = &[
         "-directvalid",
         Some("derivatives are not validated at run time"),
     ),
-    ("-defaultnocheckpoint", None),
     ("-msginfile", Some("messages are in the .msg file only")),
     ("-nocomment", None),
     ("-numberpushpops", None),
@@ -213,6 +215,7 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
         most_directions: None,
         avoid_mentioned: true,
         fix_interface: false,
+        executed_once: ExecutedOnce::default(),
         openmp: false,
         no_isize: false,
         real: 4,
@@ -272,6 +275,11 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
                     Some(number.ok_or_else(|| UsageError::Number(word.clone(), text))?);
             }
             "-fixinterface" => options.fix_interface = true,
+            "-nocheckpoint" => {
+                let found = names(&value()?).into_iter().map(Into::into);
+                options.executed_once.subprograms.extend(found);
+            }
+            "-defaultnocheckpoint" => options.executed_once.all = true,
             "-openmp" => options.openmp = true,
             "-noisize" | "-noisize77" => options.no_isize = true,
             "-ext" => options.descriptions.push(PathBuf::from(value()?)),

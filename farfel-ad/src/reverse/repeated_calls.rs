@@ -1,0 +1,406 @@
+//! Chooses joint calls ([`super::joint`]) for heads whose tapes are long and have no known length.
+//!
+//! A long tape costs memory, and time as well: the system takes about as long to provide a page as a program
+//! takes to compute the values on it. So calls that record much more than they start from are joint. Calls in what is
+//! executed again are split: whatever the choice, each statement is executed at most once more.
+//!
+//! All numbers here are estimates, with [`TRIPS`] for an unknown number of iterations. A wrong one costs time or
+//! memory, but never affects the result.
+
+use super::AdjointEngine;
+use super::generated::SweepResults;
+use super::sweep::Sweeper;
+use super::tape_size::SweptUnit;
+use super::tbr::Needs;
+use farfel_lang::ir::{Block, DoControl, Expr, Name, Stmt, StmtKind, SymId, Unit, walk_block};
+use farfel_lang::storage::constant::{self, Constants};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The number of iterations used for an unknown loop.
+const TRIPS: f64 = 10.0;
+
+/// A head whose tapes take less than this many bytes has no such calls.
+const LEAST_OF_HEAD: f64 = 256e6;
+
+/// A call that records less than this many bytes is not joint.
+const LEAST_OF_CALL: f64 = 32e3;
+
+/// The minimum number of bytes that are not recorded for each statement that is executed again.
+const LEAST_OF_STATEMENT: f64 = 1.0;
+
+/// The maximum depth of calls that are followed.
+const MOST_CALLS: usize = 40;
+
+/// The subprograms whose calls are never joint.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExecutedOnce {
+    /// All subprograms.
+    pub all: bool,
+    /// Some subprograms, in upper case.
+    pub subprograms: Vec<Name>,
+}
+
+impl ExecutedOnce {
+    fn has(&self, name: &Name) -> bool {
+        self.all || self.subprograms.contains(name)
+    }
+}
+
+/// What one call of a part executes, with everything that it calls.
+#[derive(Default, Clone)]
+struct CallCost {
+    /// The number of statements.
+    statements: f64,
+    /// The number of bytes that the forward sweep records.
+    bytes: f64,
+    /// The parts that the part itself calls, and how often; of several arms, in the one that records most.
+    calls: BTreeMap<usize, f64>,
+    /// All parts that it calls.
+    all_calls: BTreeSet<usize>,
+}
+
+impl AdjointEngine {
+    /// Returns the parts whose calls shall be joint, from the sweeps with split calls.
+    pub(super) fn choose_repeated(
+        &self,
+        once: &ExecutedOnce,
+        known: &SweepResults,
+    ) -> BTreeSet<usize> {
+        if once.all || !known.errors.is_empty() {
+            return BTreeSet::new();
+        }
+        let mut costs = CallCosts::of(self, &known.swept);
+        let roots = self.parts.iter().enumerate().filter(|(_, p)| p.root);
+        let mut total = 0.0;
+        for (i, _) in roots {
+            total += costs.part(i, &BTreeMap::new(), 0).bytes;
+        }
+        if total < LEAST_OF_HEAD {
+            return BTreeSet::new();
+        }
+        let times = costs.times();
+        let gains = self.gains(once, known, &costs, &times);
+        costs.best(&gains)
+    }
+
+    /// The number of bytes by which the tapes become shorter for each call of a part, if its calls are joint.
+    fn gains(
+        &self,
+        once: &ExecutedOnce,
+        known: &SweepResults,
+        costs: &CallCosts,
+        times: &BTreeMap<usize, f64>,
+    ) -> BTreeMap<usize, f64> {
+        let mut sites: BTreeMap<usize, Vec<(usize, &Stmt)>> = BTreeMap::new();
+        for (caller, p) in self.parts.iter().enumerate() {
+            walk_block(&p.body, &mut |s| {
+                if let StmtKind::Call(callee, _) = &s.kind
+                    && let Some(i) = self.part_of(&p.builder.unit.symbols[*callee].name)
+                {
+                    sites.entry(i).or_default().push((caller, s));
+                }
+            });
+        }
+        let mut sweepers: HashMap<usize, Sweeper> = HashMap::new();
+        let mut gains = BTreeMap::new();
+        for (i, p) in self.parts.iter().enumerate() {
+            let Some(cost) = costs.known.get(&i) else {
+                continue;
+            };
+            if cost.bytes < LEAST_OF_CALL || once.has(&p.of) || !self.can_be_joint(p) {
+                continue;
+            }
+            let mut most = Some(0.0f64);
+            for (caller, s) in sites.get(&i).into_iter().flatten() {
+                let StmtKind::Call(_, args) = &s.kind else {
+                    continue;
+                };
+                let sweeper = (sweepers.entry(*caller))
+                    .or_insert_with(|| Sweeper::new(self, &known.facts, *caller));
+                let size = self.recorded_anyway(sweeper, i, s, args, known);
+                most = most.and_then(|m| Some(m.max(size?)));
+            }
+            let Some(anyway) = most else { continue };
+            let saved = cost.bytes - anyway;
+            // The last call has its tape while the reverse sweep executes it again.
+            let times = times.get(&i).copied().unwrap_or(0.0);
+            if saved >= LEAST_OF_STATEMENT * cost.statements && times > 1.0 {
+                gains.insert(i, saved * (1.0 - 1.0 / times));
+            }
+        }
+        gains
+    }
+
+    /// The number of bytes that a joint call records: what the second execution starts from, and what is needed
+    /// from before the call. `None` if they cannot be saved.
+    fn recorded_anyway(
+        &self,
+        sweeper: &mut Sweeper,
+        part: usize,
+        s: &Stmt,
+        args: &[Expr],
+        known: &SweepResults,
+    ) -> Option<f64> {
+        let defined = sweeper.defined_before(s.id);
+        let accessed = sweeper.accessed_variables(part, args, &Needs::default(), s.span);
+        let facts = &known.facts[part];
+        let needed = |slots: &crate::locations::Set, loc: usize| {
+            slots.ones().any(|slot| match slot.checked_sub(args.len()) {
+                None => (args.get(slot).and_then(Expr::base))
+                    .is_some_and(|b| sweeper.space.loc(b) == loc),
+                Some(0) => false,
+                Some(k) => sweeper.space.common(k - 1) == loc,
+            })
+        };
+        let mut bytes = 0.0;
+        let mut done: BTreeSet<SymId> = BTreeSet::new();
+        for v in &accessed {
+            let read = v.read && defined.as_ref().is_none_or(|d| d.contains(v.loc));
+            let saved = match v.assigned {
+                true => read || needed(&facts.entry, v.loc),
+                // Only derivatives below would read it otherwise.
+                false => read && !needed(&facts.exit, v.loc) && sweeper.assigned.contains(v.loc),
+            };
+            if !saved {
+                continue;
+            }
+            // The unit does not declare it.
+            let s = v.target.base()?;
+            if v.element.is_none() && !done.insert(s) {
+                continue;
+            }
+            let unit = &sweeper.builder.unit;
+            let each = Constants::of(unit).element_size(s)? as f64;
+            bytes += match v.element {
+                Some(_) => each,
+                None => {
+                    let extents = constant::extents(unit, &unit.symbols[s].dims)?;
+                    extents.iter().fold(each, |n, e| n * *e as f64)
+                }
+            };
+        }
+        Some(bytes)
+    }
+}
+
+/// The costs of one call of each part that heads reach.
+struct CallCosts<'a> {
+    engine: &'a AdjointEngine,
+    swept: &'a [SweptUnit],
+    /// The parts by the names that forward sweeps call.
+    called: HashMap<&'a Name, usize>,
+    known: BTreeMap<usize, CallCost>,
+    /// Callees first.
+    order: Vec<usize>,
+}
+
+impl<'a> CallCosts<'a> {
+    fn of(engine: &'a AdjointEngine, swept: &'a [SweptUnit]) -> Self {
+        let mut called = HashMap::new();
+        for (i, p) in engine.parts.iter().enumerate() {
+            called.entry(&p.of).or_insert(i);
+        }
+        // A forward sweep has a name of its own.
+        called.extend(
+            engine
+                .parts
+                .iter()
+                .enumerate()
+                .map(|(i, p)| (&p.forward_name, i)),
+        );
+        CallCosts {
+            engine,
+            swept,
+            called,
+            known: BTreeMap::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// The cost of a call with some known arguments. Other calls count as much.
+    fn part(&mut self, i: usize, arguments: &BTreeMap<SymId, i64>, depth: usize) -> CallCost {
+        if let Some(cost) = self.known.get(&i) {
+            return cost.clone();
+        }
+        if depth > MOST_CALLS {
+            return CallCost::default();
+        }
+        // Recursion ends here.
+        self.known.insert(i, CallCost::default());
+        let unit = &self.swept[i].builder.unit;
+        let p = &self.engine.parts[i];
+        let mut walk = CostWalk {
+            unit,
+            constants: Constants::of(unit),
+            arguments,
+            tapes: (self.swept[i].tapes.used.iter())
+                .map(|(kind, v)| (v.values(), kind.bytes() as f64))
+                .collect(),
+            assigned: self.engine.assigned_in(&p.builder.unit, &p.space, &p.body),
+            space: &p.space,
+            depth,
+            found: CallCost::default(),
+        };
+        walk.block(self, &self.swept[i].made.forward, 1.0);
+        let found = walk.found;
+        self.known.insert(i, found.clone());
+        self.order.push(i);
+        found
+    }
+
+    /// How often each part is called.
+    fn times(&self) -> BTreeMap<usize, f64> {
+        let mut times: BTreeMap<usize, f64> = BTreeMap::new();
+        for i in self.order.iter().rev() {
+            let own = match self.engine.parts[*i].root {
+                true => 1.0,
+                false => times.get(i).copied().unwrap_or(0.0),
+            };
+            for (callee, n) in self.known.get(i).into_iter().flat_map(|c| &c.calls) {
+                *times.entry(*callee).or_default() += own * n;
+            }
+        }
+        times
+    }
+
+    /// The parts to choose: from the heads down, each that saves more than what it calls.
+    fn best(&self, gains: &BTreeMap<usize, f64>) -> BTreeSet<usize> {
+        // What is saved in a call of each part, in the best case.
+        let mut most: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut better: BTreeSet<usize> = BTreeSet::new();
+        for i in &self.order {
+            let calls = self.known.get(i).into_iter().flat_map(|c| &c.calls);
+            let below = calls.map(|(c, n)| n * most.get(c).copied().unwrap_or(0.0));
+            let below: f64 = below.sum();
+            let own = gains.get(i).copied().unwrap_or(0.0);
+            if own > below {
+                better.insert(*i);
+            }
+            most.insert(*i, own.max(below));
+        }
+        let mut chosen = BTreeSet::new();
+        let roots = self.order.iter().filter(|i| self.engine.parts[**i].root);
+        let mut open: Vec<usize> = roots.copied().collect();
+        let mut seen: BTreeSet<usize> = BTreeSet::new();
+        while let Some(i) = open.pop() {
+            if !seen.insert(i) {
+                continue;
+            }
+            match better.contains(&i) {
+                true => drop(chosen.insert(i)),
+                false => open.extend(self.known.get(&i).into_iter().flat_map(|c| &c.all_calls)),
+            }
+        }
+        chosen
+    }
+}
+
+/// Adds up the cost of a unit.
+struct CostWalk<'a> {
+    unit: &'a Unit,
+    constants: Constants<'a>,
+    /// Arguments whose values are known.
+    arguments: &'a BTreeMap<SymId, i64>,
+    /// The arrays of tapes, with the sizes of their values.
+    tapes: HashMap<SymId, f64>,
+    assigned: crate::locations::Set,
+    space: &'a crate::locations::Space,
+    depth: usize,
+    found: CallCost,
+}
+
+impl CostWalk<'_> {
+    fn block(&mut self, costs: &mut CallCosts, block: &Block, times: f64) {
+        for s in block {
+            self.stmt(costs, s, times);
+        }
+    }
+
+    fn stmt(&mut self, costs: &mut CallCosts, s: &Stmt, times: f64) {
+        match &s.kind {
+            StmtKind::Assign(target, _) => match target.base().and_then(|t| self.tapes.get(&t)) {
+                Some(bytes) => self.found.bytes += times * bytes,
+                None => self.found.statements += times,
+            },
+            StmtKind::Do(d) => {
+                let trips = self.trips(&d.control);
+                self.block(costs, &d.body, times * trips);
+            }
+            StmtKind::LogicalIf(_, inner) => self.stmt(costs, inner, times),
+            StmtKind::Call(callee, args) => {
+                let name = &self.unit.symbols[*callee].name;
+                let Some(part) = costs.called.get(name).copied() else {
+                    self.found.statements += times;
+                    return;
+                };
+                let known = self.known_arguments(costs.engine, part, args);
+                let cost = costs.part(part, &known, self.depth + 1);
+                self.found.statements += times * cost.statements;
+                self.found.bytes += times * cost.bytes;
+                *self.found.calls.entry(part).or_default() += times;
+                self.found.all_calls.insert(part);
+            }
+            // The arm that records most counts.
+            StmtKind::If(_) | StmtKind::Select(_) => {
+                let before = self.found.clone();
+                let mut most = before.clone();
+                let mut all = before.all_calls.clone();
+                for b in s.blocks() {
+                    self.found = before.clone();
+                    self.block(costs, b, times);
+                    all.append(&mut self.found.all_calls);
+                    if self.found.bytes >= most.bytes {
+                        most = self.found.clone();
+                    }
+                }
+                self.found = CallCost {
+                    all_calls: all,
+                    ..most
+                };
+            }
+            _ => s
+                .blocks()
+                .into_iter()
+                .for_each(|b| self.block(costs, b, times)),
+        }
+    }
+
+    fn value(&self, e: &Expr) -> Option<i64> {
+        let known = self.constants.integer(e);
+        known.or_else(|| self.arguments.get(&e.base()?).copied())
+    }
+
+    fn trips(&self, control: &DoControl) -> f64 {
+        let DoControl::Count { from, to, step, .. } = control else {
+            return TRIPS;
+        };
+        let step = step.as_ref().map_or(Some(1), |s| self.value(s));
+        match (self.value(from), self.value(to), step) {
+            (Some(from), Some(to), Some(step)) if step != 0 => {
+                let length = to.saturating_sub(from) / step;
+                length.saturating_add(1).max(0) as f64
+            }
+            _ => TRIPS,
+        }
+    }
+
+    /// The known values of the arguments of a forward sweep, which has none that are derivatives.
+    fn known_arguments(
+        &self,
+        engine: &AdjointEngine,
+        part: usize,
+        args: &[Expr],
+    ) -> BTreeMap<SymId, i64> {
+        let callee = &engine.parts[part];
+        let dummies = callee.builder.unit.args.iter().zip(&callee.derivative_args);
+        let dummies = dummies.filter(|(_, d)| !**d).map(|(a, _)| a);
+        let fixed = |e: &Expr| {
+            e.base()
+                .is_none_or(|s| !self.assigned.contains(self.space.loc(s)))
+        };
+        let values = dummies.zip(args);
+        let values =
+            values.filter_map(|(d, a)| Some((d.sym()?, self.value(a).filter(|_| fixed(a))?)));
+        values.collect()
+    }
+}

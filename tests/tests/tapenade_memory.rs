@@ -1,0 +1,227 @@
+//! Adjoints by `farfel tapenade` that would have long tapes: calls that record much are executed again in the
+//! reverse sweep instead.
+
+use farfel_tests::tapenade::tapenade;
+use farfel_tests::{sandbox, write};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The limit for the memory of adjoints, in kB: less than the tapes of split calls.
+const LIMIT: u64 = 250_000;
+
+/// A model with 120 steps, whose subroutine STEP records 5 arrays of 80,000 values, 384 MB in all.
+fn model(step: &str) -> String {
+    format!(
+        "      SUBROUTINE MODEL(X, Y)
+      INTEGER N
+      PARAMETER (N = 80000)
+      DOUBLE PRECISION X(2), Y, U(N), V(N), COUNTED
+      COMMON /STATE/ U, V
+      COMMON /CALLS/ COUNTED, L
+      DO I = 1, N
+        U(I) = X(1)*I/N
+        V(I) = 0
+      END DO
+      DO K = 1, 120
+        CALL STEP(X(2), K)
+        U(7) = U(7)*X(1)
+      END DO
+      Y = 0
+      DO I = 1, N
+        Y = Y + U(I)*U(I) + V(I)
+      END DO
+      END
+      SUBROUTINE STEP(A, K)
+      INTEGER N
+      PARAMETER (N = 80000)
+      DOUBLE PRECISION A, U(N), V(N), W(N), P(N), Q(N), COUNTED
+      COMMON /STATE/ U, V
+      COMMON /CALLS/ COUNTED, L
+{step}      DO I = 2, N - 1
+        P(I) = U(I-1) - 2*U(I) + U(I+1)
+      END DO
+      P(1) = 0
+      P(N) = 0
+      DO I = 1, N
+        W(I) = SIN(P(I))*A
+        Q(I) = W(I)*W(I) + U(I)
+        P(I) = Q(I)*0.1D0*W(I)
+        W(I) = EXP(-P(I)*P(I))
+        Q(I) = W(I)*P(I)*(1 + 0.01D0*K)
+      END DO
+      DO I = 1, N
+        U(I) = U(I) + Q(I)
+      END DO
+      V(K) = V(K) + U(K)*A
+      END
+"
+    )
+}
+
+const MAIN: &str = "      PROGRAM MAIN
+      DOUBLE PRECISION X(2), XB(2), Y, YB, YP, YM, H, COUNTED
+      COMMON /CALLS/ COUNTED, L
+      COUNTED = 0
+      L = 0
+      X(1) = 0.9D0
+      X(2) = 0.8D0
+      YB = 1
+      CALL MODEL_B(X, XB, Y, YB)
+      PRINT *, XB
+      PRINT *, NINT(COUNTED), L
+      H = 1D-5
+      DO 10 I = 1, 2
+        X(I) = X(I) + H
+        CALL MODEL(X, YP)
+        X(I) = X(I) - 2*H
+        CALL MODEL(X, YM)
+        X(I) = X(I) + H
+   10 PRINT *, (YP - YM)/(2*H)
+      END
+";
+
+fn compiled(dir: &Path, name: &str, options: &[&str]) {
+    let mut all = vec!["-b", "-head", "model(y)/(x)", "s.f"];
+    all.extend(options);
+    tapenade(dir, &all).success();
+    let mut gfortran = Command::new("gfortran");
+    gfortran
+        .current_dir(dir)
+        .args(["-O1", "-fcheck=bounds", "-o", name]);
+    let made = gfortran.args(["main.f", "s.f", "s_b.f"]).output().unwrap();
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+}
+
+/// Runs a program with the limit, or without one.
+fn run(dir: &Path, name: &str, limited: bool) -> Output {
+    let limit = match limited {
+        true => format!("ulimit -v {LIMIT}; "),
+        false => String::new(),
+    };
+    let mut shell = Command::new("sh");
+    shell
+        .current_dir(dir)
+        .args(["-c", &format!("{limit}exec ./{name}")]);
+    shell.output().unwrap()
+}
+
+#[track_caller]
+fn numbers(output: &Output) -> Vec<f64> {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let numbers = text.split_whitespace().map(|n| n.parse().unwrap());
+    numbers.collect()
+}
+
+/// The gradient, which is compared with differences; then what the program counts.
+#[track_caller]
+fn checked(output: &Output) -> (Vec<f64>, Vec<f64>) {
+    let all = numbers(output);
+    let (gradient, counts, differences) = (&all[..2], &all[2..4], &all[4..]);
+    for (g, d) in gradient.iter().zip(differences) {
+        assert!((g - d).abs() <= 1e-6 * d.abs(), "{all:?}");
+    }
+    (gradient.to_vec(), counts.to_vec())
+}
+
+/// The gradient is the same bit for bit, in less memory. `-defaultnocheckpoint`, and `-nocheckpoint` with the name
+/// of the subprogram, turn that off.
+#[test]
+fn calls_are_executed_again_instead_of_being_recorded() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "s.f", &model(""));
+    write(dir, "main.f", MAIN);
+    compiled(dir, "repeated", &[]);
+    let (gradient, _) = checked(&run(dir, "repeated", true));
+    for options in [
+        &["-defaultnocheckpoint"][..],
+        &["-nocheckpoint", "other step"],
+    ] {
+        compiled(dir, "split", options);
+        assert!(!run(dir, "split", true).status.success(), "{options:?}");
+        assert_eq!(checked(&run(dir, "split", false)).0, gradient);
+    }
+}
+
+/// What calls change in COMMON besides is as after one execution, and so is what they keep from call to call:
+/// such calls are not executed again.
+#[test]
+fn executing_again_leaves_the_state_of_one_execution() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(dir, "main.f", MAIN);
+    let counted = "      COUNTED = COUNTED + 1\n      IF (COUNTED .GT. 119.5D0) L = L + K\n";
+    write(dir, "s.f", &model(counted));
+    compiled(dir, "counted", &[]);
+    let (gradient, counts) = checked(&run(dir, "counted", true));
+    assert_eq!(counts, [120.0, 120.0]);
+    let saved = "      SAVE M\n      DATA M /0/\n      M = M + 1\n      L = M\n";
+    write(dir, "s.f", &model(saved));
+    compiled(dir, "saved", &[]);
+    let saved = run(dir, "saved", false);
+    let (other, counts) = checked(&saved);
+    assert_eq!(counts, [0.0, 120.0]);
+    assert_eq!(other, gradient);
+}
+
+/// Calls below a call that is executed again are executed once more, not twice: in a program with two levels of
+/// subprograms that record much, each is executed 240 times for 120 steps.
+#[test]
+fn nothing_is_executed_more_than_twice() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let split = "      CALL TICK(1)\n      CALL SMOOTH(A)\n";
+    let smooth = "      SUBROUTINE SMOOTH(A)
+      INTEGER N
+      PARAMETER (N = 80000)
+      DOUBLE PRECISION A, U(N), V(N), W(N)
+      COMMON /STATE/ U, V
+      CALL TICK(2)
+      DO L = 1, 2
+        DO I = 2, N
+          W(I) = U(I-1)*A
+        END DO
+        DO I = 2, N
+          U(I) = U(I) + 1D-3*W(I)*W(I)
+        END DO
+      END DO
+      END
+";
+    write(dir, "s.f", &format!("{}{smooth}", model(split)));
+    let tick = "      SUBROUTINE TICK(I)
+      INTEGER TICKS(2)
+      SAVE TICKS
+      DATA TICKS /0, 0/
+      TICKS(I) = TICKS(I) + 1
+      RETURN
+      ENTRY TOTALS(J, K)
+      J = TICKS(1)
+      K = TICKS(2)
+      END
+";
+    let count = "\n      CALL TOTALS(J, K)\n      COUNTED = J\n      L = K\n      PRINT *, XB\n";
+    let main = MAIN.replace("\n      PRINT *, XB\n", count);
+    write(dir, "main.f", &format!("{main}{tick}"));
+    let described = "subroutine tick:
+  external:
+  shape: (param 1)
+  type: (integer())
+  ReadNotWritten:     (1)
+  NotReadThenWritten: (0)
+  ReadThenWritten:    (0)
+";
+    write(dir, "ext", described);
+    compiled(dir, "twice", &["-ext", "ext"]);
+    assert_eq!(checked(&run(dir, "twice", true)).1, [240.0, 240.0]);
+    compiled(dir, "once", &["-ext", "ext", "-defaultnocheckpoint"]);
+    assert_eq!(checked(&run(dir, "once", false)).1, [120.0, 120.0]);
+}
