@@ -138,7 +138,7 @@ fn checked(output: &Output) -> (Vec<f64>, Vec<f64>) {
 fn calls_are_executed_again_instead_of_being_recorded() {
     let dir = sandbox();
     let dir = dir.path();
-    write(dir, "s.f", &model(""));
+    write(dir, "s.f", model(""));
     write(dir, "main.f", MAIN);
     compiled(dir, "repeated", &[]);
     let (gradient, _) = checked(&run(dir, "repeated", true));
@@ -160,12 +160,12 @@ fn executing_again_leaves_the_state_of_one_execution() {
     let dir = dir.path();
     write(dir, "main.f", MAIN);
     let counted = "      COUNTED = COUNTED + 1\n      IF (COUNTED .GT. 119.5D0) L = L + K\n";
-    write(dir, "s.f", &model(counted));
+    write(dir, "s.f", model(counted));
     compiled(dir, "counted", &[]);
     let (gradient, counts) = checked(&run(dir, "counted", true));
     assert_eq!(counts, [120.0, 120.0]);
     let saved = "      SAVE M\n      DATA M /0/\n      M = M + 1\n      L = M\n";
-    write(dir, "s.f", &model(saved));
+    write(dir, "s.f", model(saved));
     compiled(dir, "saved", &[]);
     let saved = run(dir, "saved", false);
     let (other, counts) = checked(&saved);
@@ -196,7 +196,7 @@ fn nothing_is_executed_more_than_twice() {
       END DO
       END
 ";
-    write(dir, "s.f", &format!("{}{smooth}", model(split)));
+    write(dir, "s.f", format!("{}{smooth}", model(split)));
     let tick = "      SUBROUTINE TICK(I)
       INTEGER TICKS(2)
       SAVE TICKS
@@ -210,7 +210,7 @@ fn nothing_is_executed_more_than_twice() {
 ";
     let count = "\n      CALL TOTALS(J, K)\n      COUNTED = J\n      L = K\n      PRINT *, XB\n";
     let main = MAIN.replace("\n      PRINT *, XB\n", count);
-    write(dir, "main.f", &format!("{main}{tick}"));
+    write(dir, "main.f", format!("{main}{tick}"));
     let described = "subroutine tick:
   external:
   shape: (param 1)
