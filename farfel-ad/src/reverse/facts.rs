@@ -22,20 +22,26 @@ impl AdjointEngine {
             forward: p.computes_less && !p.root,
             ..UnitFacts::default()
         });
-        self.facts_from(none.collect())
+        self.facts_from(none.collect(), vec![true; self.parts.len()])
+            .0
     }
 
-    /// Like [`AdjointEngine::facts`], beginning with what is assumed to be needed.
-    pub(super) fn facts_from(&self, mut facts: Vec<UnitFacts>) -> Vec<UnitFacts> {
+    /// Like [`AdjointEngine::facts`], beginning with what is assumed to be needed, and with the parts that must be
+    /// visited again. Returns all parts that were visited, too.
+    pub(super) fn facts_from(
+        &self,
+        mut facts: Vec<UnitFacts>,
+        mut again: Vec<bool>,
+    ) -> (Vec<UnitFacts>, BTreeSet<usize>) {
+        let mut visited = BTreeSet::new();
         let callees: Vec<BTreeSet<usize>> = self
             .parts
             .iter()
             .map(|p| self.called_by(&p.builder, &p.body))
             .collect();
         let n = self.parts.len();
-        // The parts that must be visited again. Callees come after the head, and parts are visited from the
+        // Callees come after the head, and parts are visited from the
         // last to the first, so that callees are often ready before their callers.
-        let mut again = vec![true; n];
         let mut at = n;
         let mut quiet = 0;
         while quiet < n {
@@ -45,6 +51,7 @@ impl AdjointEngine {
                 continue;
             }
             quiet = 0;
+            visited.insert(at);
             let (sweeper, _, needs) = self.sweep(&facts, at);
             // Values that only callers need are restored from what is there at the end, which callers
             // preserve anyway.
@@ -74,7 +81,7 @@ impl AdjointEngine {
                 }
             }
         }
-        facts
+        (facts, visited)
     }
 
     /// The parts that some statements of a unit call.

@@ -216,13 +216,7 @@ impl AdjointEngine {
         }
         let split = self.only_split.clone();
         self.only_split.extend(self.with_called(self.joint.clone()));
-        // Little else changes. What callers need from before a joint call, they save themselves.
-        let SweepResults { mut facts, .. } = known;
-        for i in &self.joint {
-            facts[*i].entry.clear();
-        }
-        let facts = self.facts_from(facts);
-        let mut joint = self.sweeps(facts);
+        let mut joint = self.sweeps_with_joint(known);
         if self.declare(closure, &joint.swept) {
             joint = self.facts_and_sweeps_with_declarations(closure);
         }
@@ -234,6 +228,42 @@ impl AdjointEngine {
         self.joint.clear();
         self.only_split = split;
         self.facts_and_sweeps()
+    }
+
+    /// Sweeps again the units that may change if calls are joint: those that call or are called so, and all for which
+    /// something else is needed now.
+    fn sweeps_with_joint(&mut self, known: SweepResults) -> SweepResults {
+        let SweepResults {
+            mut facts, swept, ..
+        } = known;
+        // What callers need from before a joint call, they save themselves. All callers are visited again, and add
+        // what they need if their calls of these are split.
+        for i in &self.joint {
+            facts[*i].entry.clear();
+        }
+        let calls = |p: &Part| !self.called_by(&p.builder, &p.body).is_disjoint(&self.joint);
+        let again = self.parts.iter().map(calls).collect();
+        let (facts, mut changed) = self.facts_from(facts, again);
+        changed.extend(&self.joint);
+        let names = |engine: &Self| -> Vec<Name> {
+            let parts = engine.parts.iter();
+            parts.map(|p| p.backward_name.clone()).collect()
+        };
+        let before = names(self);
+        name_backward(self, &facts);
+        let renamed = names(self) != before;
+        let mut errors = Vec::new();
+        let swept = swept.into_iter().enumerate();
+        let swept = swept.map(|(i, known)| match renamed || changed.contains(&i) {
+            true => self.swept(&facts, i, &mut errors),
+            false => known,
+        });
+        let swept = swept.collect();
+        SweepResults {
+            facts,
+            swept,
+            errors,
+        }
     }
 
     /// Returns what the units must preserve for each other, and their sweeps.

@@ -267,21 +267,29 @@ impl AdjointEngine {
         facts: &[UnitFacts],
         errors: &mut Vec<Diagnostic>,
     ) -> Vec<SweptUnit> {
-        let one = |i| {
-            let (mut sweeper, made, _) = self.sweep(facts, i);
-            errors.append(&mut sweeper.errors);
-            SweptUnit {
-                builder: sweeper.builder,
-                tapes: sweeper.tapes,
-                made,
-                replays: sweeper.replays,
-                undeclared: sweeper.undeclared,
-                unsavable_calls: sweeper.unsavable_calls,
-                open_arguments: sweeper.open_arguments,
-                usage_cache: RefCell::default(),
-            }
-        };
-        (0..self.parts.len()).map(one).collect()
+        let all = 0..self.parts.len();
+        all.map(|i| self.swept(facts, i, errors)).collect()
+    }
+
+    /// Sweeps a unit with the final facts.
+    pub(super) fn swept(
+        &self,
+        facts: &[UnitFacts],
+        i: usize,
+        errors: &mut Vec<Diagnostic>,
+    ) -> SweptUnit {
+        let (mut sweeper, made, _) = self.sweep(facts, i);
+        errors.append(&mut sweeper.errors);
+        SweptUnit {
+            builder: sweeper.builder,
+            tapes: sweeper.tapes,
+            made,
+            replays: sweeper.replays,
+            undeclared: sweeper.undeclared,
+            unsavable_calls: sweeper.unsavable_calls,
+            open_arguments: sweeper.open_arguments,
+            usage_cache: RefCell::default(),
+        }
     }
 
     /// Adds to `self_restoring` the subroutines that have to save what they overwrite themselves, since their
