@@ -210,6 +210,10 @@ impl AdjointEngine {
         once: &ExecutedOnce,
         known: SweepResults,
     ) -> SweepResults {
+        // Errors end the command, and sweeps that stay would lose them.
+        if !known.errors.is_empty() {
+            return known;
+        }
         self.joint = self.choose_repeated(once, &known);
         if self.joint.is_empty() {
             return known;
