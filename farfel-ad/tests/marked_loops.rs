@@ -521,7 +521,7 @@ fn independent_iterations_have_a_tape_for_one() {
     assert_eq!(run(&marked, CHECKED), run(&other, CHECKED));
     assert_snapshot!(tapes(APART), @r"
     INTEGER 2 of 2000
-    DOUBLE PRECISION 2013 of 1000
+    DOUBLE PRECISION 1508 of 1000
     ");
-    assert_snapshot!(tapes(&plain(APART)), @"DOUBLE PRECISION 4490 of 1000");
+    assert_snapshot!(tapes(&plain(APART)), @"DOUBLE PRECISION 2745 of 1000");
 }

@@ -64,8 +64,13 @@ fn tapes_grow() {
     check(ITERATED, 1e-10);
     let text = expand(ITERATED).unwrap();
     // Two values that are pushed one after the other are counted once, and popped in the same way.
+    let two = ITERATED.replace(
+        "        Z = SIN(Z)*P\n",
+        "        S = S*S\n        Z = S*Z*P\n",
+    );
+    let two = expand(&two).unwrap();
     for count in ["TOP_R8_G1GRAD + 2\n", "TOP_R8_G1GRAD - 2\n"] {
-        assert!(text.contains(count), "{text}");
+        assert!(two.contains(count), "{two}");
     }
     // The tape of a tangent grows with it.
     let grows = "TYPE (FARFEL_R8) TAPE_R8_G1GRAD_G1HESS";

@@ -825,7 +825,7 @@ main.ff:3 MAIN: ADR, Y by X
     main.ff
         9  Y = 1           active
        10  U = 3           left out
-       12  Y = Y*SIN(X)*Y  active, keeps TEMP, Y
+       12  Y = Y*SIN(X)*Y  active, keeps Y
        14  CALL G(Y)       active
        15  U = Y + 1       left out
 
@@ -835,7 +835,7 @@ main.ff:3 MAIN: ADR, Y by X
     main.ff
        18  A = A*A  active, left out
 
-  tape of REAL: 6 values of 4 bytes
+  tape of REAL: 3 values of 4 bytes
 
 "#]]
     );
