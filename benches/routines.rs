@@ -74,8 +74,14 @@ const TANGENTS_ABOVE: [(&str, f64); 6] = [
     ("insert", 1.7),
 ];
 
+/// The maximum times of adjoints that are above it, at `-O3`.
+const ADJOINTS_ABOVE: [(&str, f64); 1] = [("shape3tri", 1.7)];
+
 /// The maximum time of one adjoint relative to its routine's.
 const WORST_ADJOINT: f64 = 10.0;
+
+/// The adjoint that is above it, at `-O3`: it allocates two tapes, for a routine of 5 ns.
+const ABOVE_WORST: (&str, f64) = ("dpttrf", 12.5);
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -236,11 +242,16 @@ fn measure() -> Result<Vec<String>, Failure> {
             }
         }
         let flags = format!("-O{level} {}", flags.join(" "));
-        let above = (table.iter()).filter(|r| r.ratio(2).is_some_and(|r| r > WORST_ADJOINT));
-        errors.extend(above.map(|r| {
-            let (name, times) = (&r.name, shown(r.ratio(2)));
-            format!("{flags}: the adjoint of {name} takes {times} times as long as the routine, more than {WORST_ADJOINT}")
-        }));
+        for r in table {
+            let limit = match ABOVE_WORST {
+                (name, limit) if r.name == name => limit,
+                _ => WORST_ADJOINT,
+            };
+            if r.ratio(2).is_some_and(|ratio| ratio > limit) {
+                let (name, times) = (&r.name, shown(r.ratio(2)));
+                errors.push(format!("{flags}: the adjoint of {name} takes {times} times as long as the routine, more than {limit}"));
+            }
+        }
     }
     for ((level, flags, _), pairs) in levels.iter().copied().zip(&others) {
         let flags = format!("-O{level} {}", flags.join(" "));
@@ -377,8 +388,11 @@ fn compare(flags: &str, pairs: &[DerivativeTimes], all: bool) -> Vec<String> {
             ));
         }
         let limit = |p: &DerivativeTimes| {
-            let known = TANGENTS_ABOVE.iter().find(|(name, _)| *name == p.name);
-            let known = known.filter(|_| p.which == 1);
+            let above: &[(&str, f64)] = match p.which {
+                1 => &TANGENTS_ABOVE,
+                _ => &ADJOINTS_ABOVE,
+            };
+            let known = above.iter().find(|(name, _)| *name == p.name);
             known.map_or(WORST_OF_TAPENADES, |(_, limit)| *limit)
         };
         let above = (of.iter()).filter(|p| p.ours > limit(p) * p.theirs);
