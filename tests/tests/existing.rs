@@ -504,13 +504,24 @@ ELSE IF (MODE .GE. 3 .AND. MODE .LE. 3 .AND. G(X) .GT. 0) THEN
 Y = Y + 2
 END IF
 IF (MODE .EQ. 4) CALL USERS(MODE, Y, X)
+IF (MODE .LT. 6 .OR. MODE .GT. 6 .AND. G(X) .GT. 0) Y = Y + 0
+K = 0
+DO WHILE (K .LT. MODE - 4 .AND. (MODE .NE. 7 .OR. G(X) .GT. 0))
+K = K + 1
+END DO
+DO 10 I = 5, MODE
+10 Y = Y + G(X)
 END
 SUBROUTINE SQUARE(X, Y)
 DOUBLE PRECISION X, Y
 Y = X*X
 END
 ";
-    write(dir, "driver.f", fixed(driver));
+    write(
+        dir,
+        "driver.f",
+        fixed(driver).replace("      10 Y", "   10 Y"),
+    );
     let main = "PROGRAM MAIN
 DOUBLE PRECISION X, Y, D, G
 EXTERNAL SQUARE
@@ -545,6 +556,10 @@ END
         (
             "4",
             "STOP USERS is called with 3 arguments, but SQUARE takes 2, of other types",
+        ),
+        (
+            "5",
+            "STOP G is called as a function, but SQUARE is a subroutine",
         ),
     ] {
         write(dir, "input", mode);

@@ -3,9 +3,10 @@
 //! Drivers like DDRIV1 of SLATEC pass one procedure for several dummy procedures, of which they need only one: the
 //! others are never called. FORTRAN 77 compilers cannot see the difference, and accept it.
 
+use crate::ir::build::{binary, paren};
 use crate::ir::{
-    BinOp, Expr, ExprKind, Name, Stmt, StmtKind, SymId, Type, Unit, UnitKind, for_each_reference,
-    walk_block_mut,
+    BinOp, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, SymId, Type, UnOp, Unit, UnitKind,
+    for_each_reference, walk_block_mut,
 };
 use crate::types::type_of;
 use std::collections::HashMap;
@@ -113,44 +114,56 @@ fn shorten(args: &mut Vec<Expr>, wanted: usize) {
     }
 }
 
-/// Replaces statements for which `wrong` has a message by STOP. Of an IF, the conditions before a wrong one still count.
+/// Replaces statements for which `wrong` has a message by STOP. In a condition, what compilers evaluate before the
+/// wrong part still counts.
 fn end_instead(block: &mut [Stmt], wrong: &dyn Fn(&Stmt) -> Option<String>) {
     let in_condition = |c: &Expr| wrong(&Stmt::logical_if(c.clone(), Stmt::exit(c.span), c.span));
+    let is_wrong = |c: &Expr| in_condition(c).is_some();
     for s in block {
-        let stop = |message, span| Stmt::stop(Expr::text(message, span), span);
+        let span = s.span;
+        let stop = |message| Stmt::stop(Expr::text(message, span), span);
         match &mut s.kind {
             StmtKind::If(b) => {
-                let mut last = None;
-                for (at, (condition, body)) in b.arms.iter_mut().enumerate() {
-                    let Some(message) = in_condition(condition) else {
+                let mut arms = Vec::new();
+                for (condition, body) in std::mem::take(&mut b.arms) {
+                    let Some(message) = in_condition(&condition) else {
+                        arms.push((condition, body));
                         continue;
                     };
-                    match before(condition, &|e| in_condition(e).is_some()) {
-                        Some(left) => (*condition, *body) = (left, vec![stop(message, s.span)]),
-                        None => {
-                            last = Some((at, message));
-                            break;
-                        }
-                    }
-                }
-                if let Some((at @ 1.., message)) = last {
-                    b.arms.truncate(at);
-                    b.otherwise = Some(vec![stop(message, s.span)]);
                     b.marks.clear();
+                    arms.push((reached(&condition, &is_wrong), vec![stop(message)]));
+                    arms.push((otherwise(&condition, &is_wrong), body));
+                }
+                b.arms = arms;
+            }
+            StmtKind::LogicalIf(condition, inner) if s.label.is_none() => {
+                if let Some(message) = in_condition(condition) {
+                    let arms = vec![
+                        (reached(condition, &is_wrong), vec![stop(message)]),
+                        (otherwise(condition, &is_wrong), vec![(**inner).clone()]),
+                    ];
+                    s.kind = Stmt::branches(arms, None, span).kind;
                 }
             }
-            StmtKind::LogicalIf(condition, inner) => {
-                if let Some(message) = in_condition(condition)
-                    && let Some(left) = before(condition, &|e| in_condition(e).is_some())
+            StmtKind::Do(d) => {
+                if let DoControl::While(condition) = &mut d.control
+                    && let Some(message) = in_condition(condition)
                 {
-                    *condition = left;
-                    **inner = stop(message, s.span);
+                    let at_end = reached(condition, &is_wrong);
+                    let again = otherwise(condition, &is_wrong);
+                    *condition = binary(BinOp::Or, paren(at_end.clone()), paren(again));
+                    let end = Stmt::logical_if(at_end, stop(message), span);
+                    d.body.insert(0, end);
                 }
             }
             _ => {}
         }
         if let Some(message) = wrong(s) {
-            s.kind = stop(message, s.span).kind;
+            s.kind = match s.label {
+                None => stop(message).kind,
+                // A DO may end here, which it may not with a STOP.
+                Some(_) => Stmt::logical_if(Expr::logical(true, span), stop(message), span).kind,
+            };
             continue;
         }
         if let StmtKind::LogicalIf(_, inner) = &mut s.kind {
@@ -162,13 +175,44 @@ fn end_instead(block: &mut [Stmt], wrong: &dyn Fn(&Stmt) -> Option<String>) {
     }
 }
 
-/// Returns what comes before `.AND.` if only what comes after it is wrong: compilers call functions there only if
-/// it is true.
-fn before(condition: &Expr, wrong: &dyn Fn(&Expr) -> bool) -> Option<Expr> {
+/// Returns when the wrong part of a condition is evaluated: compilers evaluate what comes after `.AND.` or `.OR.` only if
+/// it matters.
+fn reached(condition: &Expr, wrong: &dyn Fn(&Expr) -> bool) -> Expr {
     match &condition.kind {
-        ExprKind::Paren(inner) => before(inner, wrong),
-        ExprKind::Binary(BinOp::And, left, _) if wrong(left) => before(left, wrong),
-        ExprKind::Binary(BinOp::And, left, _) => Some((**left).clone()),
-        _ => None,
+        ExprKind::Paren(inner) | ExprKind::Unary(UnOp::Not, inner) => reached(inner, wrong),
+        ExprKind::Binary(BinOp::And | BinOp::Or, left, _) if wrong(left) => reached(left, wrong),
+        ExprKind::Binary(op @ (BinOp::And | BinOp::Or), left, right) => {
+            let first = match op {
+                BinOp::And => (**left).clone(),
+                _ => Expr::unary(UnOp::Not, paren((**left).clone()), left.span),
+            };
+            match reached(right, wrong) {
+                Expr {
+                    kind: ExprKind::Logical(true),
+                    ..
+                } => first,
+                second => binary(BinOp::And, paren(first), paren(second)),
+            }
+        }
+        _ => Expr::logical(true, condition.span),
     }
+}
+
+/// Returns the value of a condition whose wrong part is not evaluated.
+fn otherwise(condition: &Expr, wrong: &dyn Fn(&Expr) -> bool) -> Expr {
+    let mut value = condition.clone();
+    match &mut value.kind {
+        ExprKind::Paren(inner) | ExprKind::Unary(UnOp::Not, inner) => {
+            **inner = otherwise(inner, wrong);
+        }
+        ExprKind::Binary(BinOp::And | BinOp::Or, left, right) => {
+            for side in [left, right] {
+                if wrong(side) {
+                    **side = otherwise(side, wrong);
+                }
+            }
+        }
+        _ => return Expr::logical(false, condition.span),
+    }
+    value
 }
