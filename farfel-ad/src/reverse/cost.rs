@@ -300,6 +300,17 @@ impl StatementCounts {
     }
 }
 
+/// Returns the number of iterations of a loop whose bounds have values.
+pub(super) fn trips(control: &DoControl, value: &dyn Fn(&Expr) -> Option<i64>) -> Option<f64> {
+    let DoControl::Count { from, to, step, .. } = control else {
+        return None;
+    };
+    let step = step.as_ref().map_or(Some(1), value);
+    let step = step.filter(|s| *s != 0)?;
+    let length = value(to)?.saturating_sub(value(from)?) / step;
+    Some(length.saturating_add(1).max(0) as f64)
+}
+
 struct CallContext<'a> {
     engine: &'a AdjointEngine,
     unit: &'a Unit,
@@ -318,17 +329,7 @@ impl CallContext<'_> {
     }
 
     fn trips(&self, control: &DoControl) -> f64 {
-        let DoControl::Count { from, to, step, .. } = control else {
-            return TRIPS;
-        };
-        let step = step.as_ref().map_or(Some(1), |s| self.value(s));
-        match (self.value(from), self.value(to), step) {
-            (Some(from), Some(to), Some(step)) if step != 0 => {
-                let length = to.saturating_sub(from) / step;
-                length.saturating_add(1).max(0) as f64
-            }
-            _ => TRIPS,
-        }
+        trips(control, &|e| self.value(e)).unwrap_or(TRIPS)
     }
 
     /// The known values of the arguments of a call.

@@ -8,6 +8,7 @@
 //! memory, but never affects the result.
 
 use super::AdjointEngine;
+use super::cost;
 use super::generated::SweepResults;
 use super::sweep::Sweeper;
 use super::tape_size::SweptUnit;
@@ -371,17 +372,7 @@ impl CostWalk<'_> {
     }
 
     fn trips(&self, control: &DoControl) -> f64 {
-        let DoControl::Count { from, to, step, .. } = control else {
-            return TRIPS;
-        };
-        let step = step.as_ref().map_or(Some(1), |s| self.value(s));
-        match (self.value(from), self.value(to), step) {
-            (Some(from), Some(to), Some(step)) if step != 0 => {
-                let length = to.saturating_sub(from) / step;
-                length.saturating_add(1).max(0) as f64
-            }
-            _ => TRIPS,
-        }
+        cost::trips(control, &|e| self.value(e)).unwrap_or(TRIPS)
     }
 
     /// The known values of the arguments of a forward sweep, which has none that are derivatives.
