@@ -2,7 +2,8 @@
 
 mod support;
 use farfel_ad::Bounded;
-use support::{check, expand, expand_with, run};
+use support::differences::program;
+use support::{CHECKED, FAST, check, compare, expand, expand_with, run};
 
 /// Iterates as often as a variable says, and changes the values that it started from: an argument, and a
 /// variable in COMMON.
@@ -854,5 +855,40 @@ fn values_that_no_derivative_reads_are_not_kept() {
     ] {
         check(&text(add, ""), 1e-7);
         check(&work_array(&some, add, &before), 1e-7);
+    }
+}
+
+/// What is not recorded: squares, also with a real exponent, and a sine or cosine if the derivative of the other one is
+/// computed. Other powers are, and a sine without a derivative.
+#[test]
+fn what_compilers_compute_anyway_is_not_recorded() {
+    for (value, recorded) in [
+        ("(A*V(I))**2.0D0", 1),
+        ("(A*V(I))**3.0D0", 2),
+        ("SIN(A*V(I))", 1),
+        ("COS(A*V(I))", 1),
+        ("SIN(0.3D0*I)", 2),
+        ("EXP(A*V(I))", 2),
+    ] {
+        let body = format!(
+            "      DOUBLE PRECISION T
+      DO K = 1, 2
+      DO I = 1, 5
+        T = {value}
+        V(I) = V(I)*T*A
+      END DO
+      END DO
+"
+        );
+        let text = expand(&program(&body)).unwrap_or_else(|e| panic!("{e}"));
+        for flags in [CHECKED, FAST] {
+            compare(&run(&text, flags), 1e-5, &text);
+        }
+        let at = text.find("SUBROUTINE F_G").unwrap_or_default();
+        let pushes = text[at..]
+            .lines()
+            .filter(|l| l.trim_start().starts_with("TAPE_R8"));
+        let pushes = pushes.filter(|l| l.contains(" = ")).count();
+        assert_eq!(pushes, recorded, "{value}\n{text}");
     }
 }

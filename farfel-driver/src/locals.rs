@@ -1,4 +1,5 @@
-//! Allocates large local arrays of derivatives and of subprograms that are RECURSIVE.
+//! Large local arrays of derivatives and of subprograms that are RECURSIVE are allocated, and what derivatives
+//! remember is shared between threads.
 //!
 //! gfortran puts variables that are too large for the stack into static memory, which all threads share. A
 //! subprogram with such an array is known and takes the lock; but its derivative, which does not exist yet
@@ -6,7 +7,6 @@
 //! Therefore, in libraries, these arrays are allocated in each call. So are others, until those that remain on the
 //! stack are small ([`moved`]): nobody knows the derivative when the bindings are made, which ask
 //! whether the stack suffices. In RECURSIVE subprograms, gfortran puts all arrays on the stack.
-
 //!
 //! Derivatives remember from call to call how much the last one has put on a tape. Threads share these
 //! variables, too, so all accesses are atomic: in libraries by functions of `farfel-runtime`, in programs with

@@ -45,8 +45,11 @@ impl ToolFixture {
     }
 
     fn host(&self, seconds: u32, output: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(cargo_bin("tool-host"));
+        // Signals may be ignored here, by `nohup` or in the background of a script, and would be there.
+        let mut command = Command::new("env");
         command
+            .arg("--default-signal")
+            .arg(cargo_bin("tool-host"))
             .arg(seconds.to_string())
             .arg(output)
             .arg(&self.tool)

@@ -26,20 +26,18 @@ impl Elements {
         let ranges = subscripts
             .iter()
             .map(|s| match &s.kind {
-                ExprKind::Range(low, high, _) => {
+                ExprKind::Range(low, high, None) => {
                     let bound = |e: &Option<Box<Expr>>| Affine::of(unit, e.as_ref()?);
-                    // With a negative step the bounds are swapped.
-                    match &s.kind {
-                        ExprKind::Range(_, _, None) => Range {
-                            low: bound(low),
-                            high: bound(high),
-                        },
-                        _ => Range {
-                            low: None,
-                            high: None,
-                        },
+                    Range {
+                        low: bound(low),
+                        high: bound(high),
                     }
                 }
+                // With a negative step the bounds are swapped.
+                ExprKind::Range(..) => Range {
+                    low: None,
+                    high: None,
+                },
                 _ => {
                     let at = Affine::of(unit, s);
                     Range {
@@ -74,12 +72,8 @@ impl Elements {
             }
             (None, Some(_)) => false,
         };
-        self.array == other.array
-            && self.ranges.len() == other.ranges.len()
-            && self
-                .ranges
-                .iter()
-                .zip(&other.ranges)
+        self.has_shape_of(other)
+            && (self.ranges.iter().zip(&other.ranges))
                 .all(|(a, b)| inside(&a.low, &b.low, 1) && inside(&a.high, &b.high, -1))
     }
 
@@ -91,13 +85,13 @@ impl Elements {
                 .is_some_and(|d| is_positive(d, around)),
             _ => false,
         };
-        self.array == other.array
-            && self.ranges.len() == other.ranges.len()
-            && self
-                .ranges
-                .iter()
-                .zip(&other.ranges)
-                .any(|(a, b)| before(a, b) || before(b, a))
+        self.has_shape_of(other)
+            && (self.ranges.iter().zip(&other.ranges)).any(|(a, b)| before(a, b) || before(b, a))
+    }
+
+    /// Whether both are of the same array, with as many subscripts.
+    fn has_shape_of(&self, other: &Self) -> bool {
+        self.array == other.array && self.ranges.len() == other.ranges.len()
     }
 
     pub(super) fn for_each_bound(&mut self, f: &mut dyn FnMut(&mut Option<Affine>, bool)) {

@@ -141,11 +141,11 @@ impl Sweeper<'_> {
             n.remove(loc);
             n.next_iteration(var, &first, unit_step);
         };
-        let before = |n: &Needs| n.saved_before(var, &first, unit_step);
+        let before = |n: &Needs| n.saved().before(var, &first, unit_step);
         self.enter(&d.body);
         let mut state = self.needs_of_iteration(s.id, &d.body, needs, &next, &before);
         let mut made = self.block(&d.body, &mut state);
-        let saved = state.saved_by_loop(var, &first, &end, unit_step);
+        let saved = state.saved().by_loop(var, &first, &end, unit_step);
         let mut moved = Vec::new();
         if let Some(step) = known.filter(|_| self.trial == 0) {
             let l = ConstantStepLoop {

@@ -67,7 +67,7 @@ impl AdjointEngine {
         once: &ExecutedOnce,
         known: &SweepResults,
     ) -> BTreeSet<usize> {
-        if once.all || !known.errors.is_empty() {
+        if once.all {
             return BTreeSet::new();
         }
         let mut costs = CallCosts::of(self, &known.swept);

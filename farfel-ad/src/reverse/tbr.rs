@@ -180,26 +180,9 @@ impl Needs {
         }
     }
 
-    /// What earlier iterations of a loop may have saved, if this is the end of an iteration.
-    pub fn saved_before(
-        &self,
-        var: SymId,
-        from: &Option<Affine>,
-        step: Option<i64>,
-    ) -> Vec<(usize, Elements)> {
-        self.saved.before(var, from, step)
-    }
-
-    /// What a whole loop has saved, if this is the end of its last iteration: sections that are empty if the
-    /// loop has no iterations.
-    pub fn saved_by_loop(
-        &self,
-        var: SymId,
-        from: &Option<Affine>,
-        to: &Option<Affine>,
-        step: Option<i64>,
-    ) -> Vec<(usize, Elements)> {
-        self.saved.by_loop(var, from, to, step)
+    /// The sections that are saved.
+    pub fn saved(&self) -> &SavedSections {
+        &self.saved
     }
 
     /// Adds sections that are saved.

@@ -208,11 +208,7 @@ impl SavedSections {
             };
             Some(before)
         };
-        let all = self
-            .0
-            .iter()
-            .flat_map(|(loc, list)| list.iter().map(|e| (*loc, e)));
-        all.filter_map(|(loc, e)| Some((loc, of(e)?))).collect()
+        self.filter_map(&of)
     }
 
     /// What a whole loop has saved, if this is the end of its last iteration: the sections from the first value
@@ -237,11 +233,7 @@ impl SavedSections {
             let is_first = end.factor(var) == 1 && end.clone().with(var, &from)? == *begin;
             is_first.then(|| with(e, var, to)).flatten()
         };
-        let all = self
-            .0
-            .iter()
-            .flat_map(|(loc, list)| list.iter().map(|e| (*loc, e)));
-        all.filter_map(|(loc, e)| Some((loc, of(e)?))).collect()
+        self.filter_map(&of)
     }
 
     /// Keeps what is saved on both of two ways. `is_new` tells whether a location is needed on the second way
@@ -282,6 +274,13 @@ impl SavedSections {
             list.iter()
                 .all(|e| own.iter().any(|o| is_inside(e, o, &[])))
         })
+    }
+
+    /// The sections that `f` makes of these.
+    fn filter_map(&self, f: &dyn Fn(&Elements) -> Option<Elements>) -> Vec<(usize, Elements)> {
+        let all = self.0.iter();
+        let all = all.flat_map(|(loc, list)| list.iter().map(|e| (*loc, e)));
+        all.filter_map(|(loc, e)| Some((loc, f(e)?))).collect()
     }
 
     fn retain(&mut self, keep: impl Fn(usize, &Elements) -> bool) {

@@ -525,26 +525,29 @@ pub struct Reference<'a> {
 /// Calls `f` on every reference to a procedure in a block, from the outside in within each
 /// statement.
 pub fn for_each_reference<'a>(block: &'a [Stmt], f: &mut dyn FnMut(Reference<'a>)) {
-    walk_block(block, &mut |s| {
-        if let StmtKind::Call(procedure, args) = &s.kind {
-            f(Reference {
-                procedure: *procedure,
-                args,
-                span: s.span,
-                function: false,
-            });
-        }
-        s.for_each_own_expr(&mut |e| {
-            e.walk(&mut |e| {
-                if let ExprKind::Call(procedure, args) = &e.kind {
-                    f(Reference {
-                        procedure: *procedure,
-                        args,
-                        span: e.span,
-                        function: true,
-                    });
-                }
-            });
+    walk_block(block, &mut |s| for_each_own_reference(s, f));
+}
+
+/// Like [`for_each_reference`], for a statement without the statements in it.
+pub fn for_each_own_reference<'a>(s: &'a Stmt, f: &mut dyn FnMut(Reference<'a>)) {
+    if let StmtKind::Call(procedure, args) = &s.kind {
+        f(Reference {
+            procedure: *procedure,
+            args,
+            span: s.span,
+            function: false,
+        });
+    }
+    s.for_each_own_expr(&mut |e| {
+        e.walk(&mut |e| {
+            if let ExprKind::Call(procedure, args) = &e.kind {
+                f(Reference {
+                    procedure: *procedure,
+                    args,
+                    span: e.span,
+                    function: true,
+                });
+            }
         });
     });
 }

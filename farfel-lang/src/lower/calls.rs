@@ -254,14 +254,15 @@ pub(super) fn check_calls(
             } else {
                 ("subroutine", "a function")
             };
-            error(Diagnostic::warning(
+            let d = Diagnostic::warning(
                 &rules::ARGUMENT_MISMATCH,
                 span,
                 format!(
                     "{name} is called as a {has} here, but {} is {wants}",
                     target.name
                 ),
-            ));
+            );
+            error(d.help("if this is executed, the program ends"));
         } else if args.len() != wanted.len() {
             let n = wanted.len();
             let s = if n == 1 { "" } else { "s" };

@@ -5,11 +5,10 @@
 
 use crate::ir::build::{binary, paren};
 use crate::ir::{
-    BinOp, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, SymId, Type, UnOp, Unit, UnitKind,
-    for_each_reference, walk_block_mut,
+    BinOp, Class, DoControl, Expr, ExprKind, Name, Reference, Stmt, StmtKind, SymId, Type, UnOp,
+    Unit, UnitKind, for_each_own_reference, walk_block_mut,
 };
 use crate::types::type_of;
-use std::collections::HashMap;
 
 /// What a procedure is for its callers.
 pub(super) struct Callable {
@@ -31,11 +30,35 @@ impl Callable {
         }
     }
 
-    /// Whether a call has more arguments than the procedure, and these have other types.
-    fn is_another(&self, unit: &Unit, args: &[Expr]) -> bool {
-        let mut differ = (args.iter().zip(&self.args))
-            .filter_map(|(a, wanted)| Some(type_of(unit, a)? != (*wanted)?));
-        args.len() > self.args.len() && differ.any(|d| d)
+    /// Returns why a call of `dummy` cannot be a call of this.
+    fn mismatch(&self, unit: &Unit, dummy: &Name, call: Reference) -> Option<String> {
+        let (called, is) = match self.is_function {
+            true => ("subroutine", "a function"),
+            false => ("function", "a subroutine"),
+        };
+        if call.function != self.is_function {
+            return Some(format!(
+                "{dummy} is called as a {called}, but {} is {is}",
+                self.name
+            ));
+        }
+        let (given, wanted) = (call.args.len(), self.args.len());
+        // A REAL may be as large as a DOUBLE PRECISION.
+        let differs = |(a, wanted): (&Expr, &Option<Type>)| {
+            let (given, wanted) = (type_of(unit, a)?, (*wanted)?);
+            Some(given.with_real(8) != wanted.with_real(8))
+        };
+        let others = call
+            .args
+            .iter()
+            .zip(&self.args)
+            .any(|p| differs(p) == Some(true));
+        (given > wanted && others).then(|| {
+            format!(
+                "{dummy} is called with {given} arguments, but {} takes {wanted}, of other types",
+                self.name
+            )
+        })
     }
 }
 
@@ -43,75 +66,50 @@ impl Callable {
 /// function, or a function as a subroutine, or with more arguments and other types, ends the program with a message.
 /// Arguments that `target` does not have are not passed.
 pub(super) fn fit_calls(unit: &mut Unit, dummy: SymId, target: &Callable) {
-    let (called, is) = match target.is_function {
-        true => ("subroutine", "a function"),
-        false => ("function", "a subroutine"),
+    let mut body = std::mem::take(&mut unit.body);
+    let own = &*unit;
+    let name = &own.symbols[dummy].name;
+    let wrong = |s: &Stmt| {
+        let mut found = None;
+        let mut check = |call: Reference| {
+            if call.procedure == dummy && found.is_none() {
+                found = target.mismatch(own, name, call);
+            }
+        };
+        for_each_own_reference(s, &mut check);
+        found
     };
-    let name = &unit.symbols[dummy].name;
-    let mut others = HashMap::new();
-    for_each_reference(&unit.body, &mut |r| {
-        if r.procedure != dummy {
-            return;
+    end_instead(&mut body, &wrong);
+    let shorten = |callee: SymId, args: &mut Vec<Expr>| {
+        let left = args.iter().skip(target.args.len());
+        if callee == dummy && !left.clone().any(|a| calls_something(own, a)) {
+            args.truncate(target.args.len());
         }
-        let message = match r.function == target.is_function {
-            false => format!(
-                "{name} is called as a {called}, but {} is {is}",
-                target.name
-            ),
-            true if target.is_another(unit, r.args) => format!(
-                "{name} is called with {} arguments, but {} takes {}, of other types",
-                r.args.len(),
-                target.name,
-                target.args.len()
-            ),
-            true => return,
-        };
-        others.insert(r.span, message);
-    });
-    if !others.is_empty() {
-        let wrong = |s: &Stmt| {
-            let mut found = match s.kind {
-                StmtKind::Call(callee, _) if callee == dummy => others.get(&s.span),
-                _ => None,
-            };
-            s.for_each_own_expr(&mut |e| {
-                e.walk(&mut |e| {
-                    if matches!(e.kind, ExprKind::Call(callee, _) if callee == dummy) {
-                        found = found.or(others.get(&e.span));
-                    }
-                });
-            });
-            found.cloned()
-        };
-        end_instead(&mut unit.body, &wrong);
-    }
-    walk_block_mut(&mut unit.body, &mut |s| {
-        if let StmtKind::Call(callee, args) = &mut s.kind
-            && *callee == dummy
-        {
-            shorten(args, target.args.len());
+    };
+    walk_block_mut(&mut body, &mut |s| {
+        if let StmtKind::Call(callee, args) = &mut s.kind {
+            shorten(*callee, args);
         }
         s.for_each_own_expr_mut(&mut |e| {
             e.rewrite(&mut |e| {
-                if let ExprKind::Call(callee, args) = &mut e.kind
-                    && *callee == dummy
-                {
-                    shorten(args, target.args.len());
+                if let ExprKind::Call(callee, args) = &mut e.kind {
+                    shorten(*callee, args);
                 }
             });
         });
     });
+    unit.body = body;
 }
 
-/// Leaves out arguments behind those that are wanted, unless they call something.
-fn shorten(args: &mut Vec<Expr>, wanted: usize) {
-    let mut calls = false;
-    for a in args.iter().skip(wanted) {
-        a.walk(&mut |e| calls |= matches!(e.kind, ExprKind::Call(..)));
-    }
-    if !calls {
-        args.truncate(wanted);
-    }
+/// Whether an expression calls a function of the program, which may have effects.
+fn calls_something(unit: &Unit, e: &Expr) -> bool {
+    let mut found = false;
+    e.walk(&mut |e| {
+        if let ExprKind::Call(s, _) = e.kind {
+            found |= !matches!(unit.symbols[s].class, Class::Intrinsic(_));
+        }
+    });
+    found
 }
 
 /// Replaces statements for which `wrong` has a message by STOP. In a condition, what compilers evaluate before the

@@ -76,11 +76,31 @@ impl<'p> Checker<'_, 'p> {
             let Some(callee) = self.globals.get(&target.name).copied() else {
                 continue;
             };
+            // What is called as something else is reported when it is bound.
+            let differs = matches!(
+                (&unit.symbols[s].class, callee.unit.kind),
+                (Class::Function, UnitKind::Subroutine) | (Class::Subroutine, UnitKind::Function)
+            );
+            if differs {
+                continue;
+            }
             self.arguments(unit, callee, args, span);
             if self.diagnostics.len() > before {
+                let more = args.len() > callee.args.len();
                 for d in &mut self.diagnostics[before..] {
                     let text = format!("{} can be {} here", unit.symbols[s].name, callee.name);
                     d.related.push((target.passed, text));
+                    if more {
+                        let first = match callee.args.len() {
+                            0 => "none".to_owned(),
+                            1 => "the first one".to_owned(),
+                            n => format!("the first {n}"),
+                        };
+                        d.help = Some(format!(
+                            "{} gets {first}; if the types differ, the program ends here",
+                            callee.name
+                        ));
+                    }
                 }
                 return;
             }
