@@ -842,6 +842,75 @@ fn given_derivatives_in_several_directions() {
     check(&text, 1e-8);
 }
 
+/// Callers pass the sizes of arrays that are declared as `X(*)` or `X(1)`. The rest of a work array belongs to other
+/// arguments, which keep their values and their derivatives.
+#[test]
+fn open_arrays_in_several_directions() {
+    let (main, _) = SEVERAL.split_once("      CALL REV").unwrap();
+    let (_, rest) = SEVERAL.split_once("R)\n").unwrap();
+    let rest = rest.replace("          PRINT *, 'reverse', R(K,I), T(K)\n", "");
+    let (rest, _) = rest.split_once("      SUBROUTINE REV").unwrap();
+    let model = "      SUBROUTINE MODEL(N, A, B, X)
+      DOUBLE PRECISION A(N,N), B(N), X(N), W(50), V(4)
+      DO I = 1, 50
+        W(I) = I*B(1)
+      END DO
+      DO I = 1, N
+        W(I+2) = B(I)
+        W(I+12) = 1 + B(I)**2
+        W(I+22) = B(I)*B(1)
+      END DO
+      V = B(2)
+      CALL OUTER(N, W, V)
+      DO I = 1, N
+        X(I) = W(I+2) + W(I+12)*W(I+22) + W(I+32)*V(4) + V(I)
+      END DO
+      END
+      SUBROUTINE OUTER(N, W, V)
+      DOUBLE PRECISION W(*), V(4)
+      CALL INNER(N, W(3), W(13), W(23), V(2))
+      END
+      SUBROUTINE INNER(N, P, X, Q, S)
+      DOUBLE PRECISION P(*), X(1), Q(N), S(2)
+      CALL TWIST(N, P, X, S, Q)
+      END
+!farfel: derivative(tangent = TWIST_D, in = (W, X, Q), out = (X, S))
+      SUBROUTINE TWIST(N, W, X, S, Q)
+      DOUBLE PRECISION W(N), X(N), S(2), Q(N)
+      S = 0
+      DO I = 1, N
+        X(I) = X(I)*W(I) + SIN(Q(I))
+        S(2) = S(2) + X(I)
+      END DO
+      END
+      SUBROUTINE TWIST_D(N, W, WD, X, XD, S, SD, Q, QD)
+      DOUBLE PRECISION W(N), X(N), S(2), WD(N), XD(N), SD(2), Q(N)
+      DOUBLE PRECISION QD(N)
+      S = 0
+      SD = 0
+      DO I = 1, N
+        XD(I) = XD(I)*W(I) + X(I)*WD(I) + COS(Q(I))*QD(I)
+        X(I) = X(I)*W(I) + SIN(Q(I))
+        S(2) = S(2) + X(I)
+        SD(2) = SD(2) + XD(I)
+      END DO
+      END
+";
+    let text = format!("{main}{rest}{model}");
+    check(&text, 1e-8);
+    // One of two results would get its old values back with the other one.
+    for (from, to) in [
+        ("out = (X, S))", "out = (X, S, W))"),
+        ("Q(N), S(2)", "Q(N), S"),
+    ] {
+        let error = expand(&text.replace(from, to)).unwrap_err();
+        assert!(
+            error.contains("are not known, so that it cannot be called"),
+            "{error}"
+        );
+    }
+}
+
 /// The same for LAPACK.
 #[test]
 fn libraries_in_several_directions() {

@@ -110,6 +110,20 @@ fn dlsode() {
             close(tangent[i], sensitivity[i], 1e-5);
         }
         assert_eq!(tangent[3..], direction[3..]);
+        // All columns of the Jacobian in one forward sweep.
+        let (mut y, mut t, mut state) = (start, 0.0, 1);
+        let (mut rwork, mut iwork) = ([0.0; 100], [0; 30]);
+        iwork[..2].fill(2);
+        let columns = fortran::dlsode_jacobian::generic(
+            Reactions, &[3], &mut y, &mut t, END, 1, &[1e-11], &[1e-11], 1, &mut state, 0, &mut rwork, &mut iwork,
+            Reactions, method,
+        )
+        .unwrap();
+        assert_eq!((t, state), (END, 2));
+        for i in 0..5 {
+            let product: f64 = (0..5).map(|k| columns[(i, k)] * direction[k]).sum();
+            close(product, tangent[i], 1e-11);
+        }
         // All derivatives of a weighted sum in one reverse sweep.
         let (mut y, mut t, mut state) = (start, 0.0, 1);
         let (mut rwork, mut iwork) = ([0.0; 100], [0; 30]);

@@ -22,6 +22,7 @@ exports = ['dlsode', 'xsetf', 'dopri5', 'setulb', 'misfit']
 [package.metadata.farfel.derive]
 dlsode_jvp = { jvp = 'dlsode', of = 'y(5)', by = 'y(5)' }
 dlsode_vjp = { vjp = 'dlsode', of = 'y(5)', by = 'y(5)' }
+dlsode_jacobian = { jacobian = 'dlsode', of = 'y(5)', by = 'y(5)' }
 dopri5_jvp = { jvp = 'dopri5', of = 'y', by = ['y', 'rpar(2)'] }
 dopri5_vjp = { vjp = 'dopri5', of = 'y', by = ['y', 'rpar(2)'] }
 misfit_gradient = { gradient = 'misfit', by = 'p' }

@@ -11,10 +11,16 @@
 //!         XD(ND,:) = XD1
 //!       END DO
 //! ```
+//!
+//! The size of an array may be that of all that follows its first element in a larger one (`argument_sizes`). Then
+//! copying back would give the arguments behind it their old values: only one such array can get results, before arrays
+//! of known sizes get theirs, and no scalar can.
 
 use super::rules::Rule;
+use crate::legal::argument_sizes::is_open;
 use farfel_lang::Span;
-use farfel_lang::ir::{Block, Expr, ExprKind, Stmt, SymId, Symbols};
+use farfel_lang::ir::{Block, Dim, Expr, ExprKind, Stmt, SymId, Symbols};
+use std::collections::BTreeSet;
 
 /// The environment of a call.
 pub(crate) struct Directions<'a> {
@@ -28,16 +34,20 @@ pub(crate) struct Directions<'a> {
     pub is_scalar: &'a dyn Fn(usize) -> bool,
     /// Whether the procedure may change an argument that it also reads.
     pub changes: &'a dyn Fn(usize) -> bool,
+    /// Whether the procedure may change the derivative of an argument.
+    pub changes_derivative: &'a dyn Fn(usize) -> bool,
+    /// For a derivative whose last bound is open, the dimensions of its variable, if they are known.
+    pub dims: &'a dyn Fn(SymId) -> Option<Vec<Dim>>,
     /// Whether derivatives that are elements have a subscript for the direction already.
     pub subscripted: bool,
 }
 
 /// Returns the statements that call the derivative `callee` once for each direction. `copy` returns the
-/// variable for a copy of a variable; of a derivative, if the flag is set, for one direction.
+/// variable with the given dimensions for a copy of a variable; of a derivative, if the flag is set.
 ///
 /// # Errors
 ///
-/// An array whose bounds are not known.
+/// The arrays whose bounds are not known.
 pub(crate) fn one_by_one(
     callee: SymId,
     args: &[Expr],
@@ -45,17 +55,12 @@ pub(crate) fn one_by_one(
     to: &Directions,
     symbols: &Symbols,
     span: Span,
-    copy: &mut dyn FnMut(SymId, bool) -> SymId,
-) -> Result<Block, SymId> {
+    copy: &mut dyn FnMut(SymId, Vec<Dim>, bool) -> SymId,
+) -> Result<Block, BTreeSet<SymId>> {
     let mut saved: Vec<(SymId, SymId)> = Vec::new();
-    let mut copied: Vec<(SymId, SymId)> = Vec::new();
-    let known = |s: SymId| {
-        let open = |e: &Option<Expr>| e.as_ref().is_none_or(|u| u.kind == ExprKind::Star);
-        match symbols[s].dims.iter().any(|d| open(&d.upper)) {
-            true => Err(s),
-            false => Ok(()),
-        }
-    };
+    let mut copied: Vec<Copied> = Vec::new();
+    let mut open = BTreeSet::new();
+    let mut has_scalar_results = false;
     let direction = || Expr::var(to.direction, span);
     let mut actuals = Vec::new();
     let mut rest = args.iter();
@@ -66,8 +71,10 @@ pub(crate) fn one_by_one(
             && (to.changes)(i)
             && !saved.iter().any(|(known, _)| *known == s)
         {
-            known(s)?;
-            saved.push((s, copy(s, false)));
+            if is_open(&symbols[s]) {
+                open.insert(s);
+            }
+            saved.push((s, copy(s, symbols[s].dims.clone(), false)));
         }
         if !rule.is_active(i) {
             continue;
@@ -88,39 +95,72 @@ pub(crate) fn one_by_one(
         if !is_array || element && (to.is_scalar)(i) {
             let all = [direction()].into_iter().chain(subscripts);
             actuals.push(Expr::element(s, all.collect(), span));
+            has_scalar_results |= i < rule.args && (to.changes_derivative)(i);
             continue;
         }
-        let own = match copied.iter().find(|(known, _)| *known == s) {
-            Some((_, own)) => *own,
-            None => {
-                known(s)?;
-                let own = copy(s, true);
-                copied.push((s, own));
-                own
+        let at = copied.iter().position(|c| c.of == s).unwrap_or_else(|| {
+            let is_sized = is_open(&symbols[s]);
+            let dims = match is_sized {
+                true => (to.dims)(s),
+                false => Some(symbols[s].dims[1..].to_vec()),
+            };
+            if dims.is_none() {
+                open.insert(s);
             }
-        };
+            let dims = dims.unwrap_or_default();
+            copied.push(Copied {
+                of: s,
+                own: copy(s, dims.clone(), true),
+                dims: if is_sized { dims } else { Vec::new() },
+                has_results: false,
+            });
+            copied.len() - 1
+        });
+        copied[at].has_results |= (to.changes_derivative)(i);
+        let own = copied[at].own;
         actuals.push(match subscripts.is_empty() {
             true => Expr::var(own, span),
             false => Expr::element(own, subscripts, span),
         });
     }
+    let with_results = |sized: bool| {
+        let of_kind = move |c: &&Copied| c.has_results && c.dims.is_empty() != sized;
+        copied.iter().filter(of_kind)
+    };
+    if with_results(true).count() + usize::from(has_scalar_results) > 1 {
+        open.extend(with_results(true).map(|c| c.of));
+    }
+    if !open.is_empty() {
+        return Err(open);
+    }
     // The number of directions is not for the procedure.
-    let slice = |s: SymId| {
-        let all = (1..symbols[s].dims.len()).map(|_| Expr::range(None, None, None, span));
-        Expr::element(s, [direction()].into_iter().chain(all).collect(), span)
+    let slice = |c: &Copied| {
+        let mut all: Vec<Expr> = (1..symbols[c.of].dims.len())
+            .map(|_| Expr::range(None, None, None, span))
+            .collect();
+        if let (Some(last), Some(dim)) = (all.last_mut(), c.dims.last()) {
+            *last = Expr::range(dim.lower.clone(), dim.upper.clone(), None, span);
+        }
+        Expr::element(c.of, [direction()].into_iter().chain(all).collect(), span)
     };
     let assign =
         |to: SymId, from: SymId| Stmt::assign(Expr::var(to, span), Expr::var(from, span), span);
     let mut body: Block = saved.iter().map(|(s, own)| assign(*s, *own)).collect();
-    body.extend(
-        (copied.iter()).map(|(s, own)| Stmt::assign(Expr::var(*own, span), slice(*s), span)),
-    );
+    body.extend((copied.iter()).map(|c| Stmt::assign(Expr::var(c.own, span), slice(c), span)));
     body.push(Stmt::call(callee, actuals, span));
-    body.extend(
-        (copied.iter()).map(|(s, own)| Stmt::assign(slice(*s), Expr::var(*own, span), span)),
-    );
+    let results = with_results(true).chain(with_results(false));
+    body.extend(results.map(|c| Stmt::assign(slice(c), Expr::var(c.own, span), span)));
     let mut out: Block = saved.iter().map(|(s, own)| assign(*own, *s)).collect();
     let ends = [Expr::int(1, span), to.last.clone()];
     out.push(Stmt::count(to.direction, ends, None, body, span));
     Ok(out)
+}
+
+/// The derivative of an array, and its copy for one direction.
+struct Copied {
+    of: SymId,
+    own: SymId,
+    /// The dimensions of the copy, if the last bound of the derivative is open.
+    dims: Vec<Dim>,
+    has_results: bool,
 }

@@ -3,6 +3,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | `argument_sizes` | passing the sizes of array arguments to where they must be known |
 //! | `called` | adding the subprograms of legalised programs that derivatives call |
 //! | `fixed_tapes` | adjoints to be differentiated again, with tapes of fixed size |
 //! | `input_output` | removing input and output, for adjoints |
@@ -20,6 +21,7 @@
 //! | `shared_elements` | scalars that share storage with array elements by EQUIVALENCE |
 //! | `common_sizes` | declaring COMMON blocks completely in all units |
 
+pub(crate) mod argument_sizes;
 pub(crate) mod called;
 pub(crate) mod cleared;
 pub(crate) mod common_sizes;

@@ -381,6 +381,8 @@ impl<'w> Sweeper<'w> {
             is_derivative: &|e| is_derivative(&derivatives, e),
             is_scalar: &|_| function,
             changes: &|i| given.get(i).is_some_and(|a| a.assigned && a.input),
+            changes_derivative: &|_| true,
+            dims: &|_| None,
             subscripted: true,
         };
         let builder = &mut self.builder;
@@ -391,11 +393,11 @@ impl<'w> Sweeper<'w> {
             &environment,
             &symbols,
             span,
-            &mut |s, one| {
+            &mut |s, dims, one| {
                 let of = &symbols[s];
                 let name = builder.unused(&format!("{}1", of.name));
                 let copy = builder.declare(Symbol {
-                    dims: of.dims[usize::from(one)..].to_vec(),
+                    dims,
                     ..Symbol::variable(name, of.ty.unwrap_or(Type::REAL), span)
                 });
                 if one {
@@ -404,15 +406,15 @@ impl<'w> Sweeper<'w> {
                 copy
             },
         );
-        made.unwrap_or_else(|array| {
+        made.unwrap_or_else(|open| {
+            let array = open.first().map_or("an array", |s| symbols[*s].name.as_str());
             let message = format!(
-                "the given derivative has one direction, and the bounds of {} are not known, so that it cannot be called for each direction",
-                symbols[array].name
+                "the given derivative has one direction, and the bounds of {array} are not known, so that it cannot be called for each direction"
             );
             self.refuse(
                 span,
                 &message,
-                "declare the last bound of the array, X(N) instead of X(*), or write a block with one direction, and a loop around it",
+                "declare the last bound of the array, X(N) instead of X(*) or X(1), or write a block with one direction, and a loop around it",
             );
             Vec::new()
         })

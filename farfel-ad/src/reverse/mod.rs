@@ -37,7 +37,6 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod aliased_arguments;
-mod argument_sizes;
 mod branches;
 mod calls;
 mod checkpoint;
@@ -87,7 +86,6 @@ use crate::layout::MOST_TAPE;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, DummyProcedure, Tangent};
-use argument_sizes::leave_derivatives_open;
 use effects::{Effects, KnownDummy, StatementEffects};
 use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
@@ -294,9 +292,13 @@ impl AdjointEngine {
         let mut self_restoring = HashSet::new();
         loop {
             let mut found = Vec::new();
-            let mut tangents =
-                tangent::linear(&closure.program, request, &self_restoring, &mut found)?;
-            leave_derivatives_open(&mut tangents, &closure.sizes);
+            let tangents = tangent::linear(
+                &closure.program,
+                request,
+                &self_restoring,
+                &closure.sizes,
+                &mut found,
+            )?;
             let goal = AdjointGoal::of(request, &closure.program);
             let mut engine = AdjointEngine::of(&closure.program, tangents, goal)?;
             dead_code::remove_unneeded_values(&mut engine, &closure.program, true);

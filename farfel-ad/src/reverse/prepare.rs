@@ -1,6 +1,6 @@
 //! Prepares the program that an adjoint is made from.
 
-use super::argument_sizes::{ArrayArgument, pass_sizes};
+use crate::legal::argument_sizes::{ArrayArgument, pass_sizes};
 use crate::legal::called::{CalledSubprograms, called};
 use crate::parallel;
 use crate::passes::{self, Form, Forms, Goal};

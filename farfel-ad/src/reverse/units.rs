@@ -1,6 +1,5 @@
 //! Generates subprograms from sweeps.
 
-use super::argument_sizes::ArrayArgument;
 use super::effects::Effects;
 use super::generated::{GeneratedUnit, SweepResults};
 use super::growing::{self, Growers};
@@ -10,6 +9,7 @@ use super::tape::{TapeKind, Tapes};
 use super::tape_size::{self, SweptUnit};
 use super::unit_builder::{UnitBuilder, zero};
 use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, known_zeros, state};
+use crate::legal::argument_sizes::ArrayArgument;
 use crate::locations::{Set, Space, common_members};
 use crate::parallel::{self, DerivativeUnit};
 use crate::passes::{Derivative, simplify_derivative};

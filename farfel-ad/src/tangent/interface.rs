@@ -110,7 +110,13 @@ impl Generator<'_> {
     }
 
     fn dummy_derivative(&mut self, s: SymId) -> SymId {
-        let of = self.unit.symbols[s].clone();
+        let mut of = self.unit.symbols[s].clone();
+        let place = (self.source.name.clone(), of.name.clone());
+        if self.engine.sizes.contains(&place)
+            && let Some(last) = of.dims.last_mut()
+        {
+            last.upper = Some(Expr::star(of.span));
+        }
         let name = self.derivative_name(&of.name);
         let d = self.declare_new(Symbol {
             name,

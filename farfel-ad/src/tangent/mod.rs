@@ -44,6 +44,7 @@ use crate::custom_rules::{bundled, mpi, rules::Rules};
 use crate::depend::Dependence;
 use crate::flow::FlowGraph;
 use crate::layout::{Contexts, Layout};
+use crate::legal::argument_sizes::{ArrayArgument, pass_sizes};
 use crate::legal::called::CalledSubprograms;
 use crate::locations::{Commons, Context, Set, Space};
 use crate::parallel::{self, DerivativeUnit};
@@ -93,9 +94,9 @@ pub(crate) fn differentiate(
     request: &Request,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Unit>, Vec<Diagnostic>> {
-    let (legal, resized, mut found) = legal(program, request)?;
+    let (legal, mut changed, mut found) = legal(program, request)?;
     warnings.append(&mut found);
-    let mut made = run(&legal, request, None, warnings, &mut |_, _| ())?;
+    let (legal, mut made) = with_sizes(legal, request, &mut changed, warnings, &mut |_, _| ())?;
     settle_parallel(&mut made, &legal, warnings);
     let mut units: Vec<Unit> = made.into_iter().map(|t| t.unit).collect();
     if let Some(unit) = units.iter_mut().find(|u| u.name == request.derivative) {
@@ -104,14 +105,14 @@ pub(crate) fn differentiate(
     let called = CalledSubprograms {
         legal: &legal,
         added: &|n| !n.starts_with(bundled::PREFIX) && program.unit(n).is_none(),
-        changed: &|n| resized.contains(n),
+        changed: &|n| changed.contains(n),
     };
     called.add_to(&mut units, &request.suffix);
     parallel::settle_originals(&mut units);
     let bundled = bundled::needed(program, &units);
     units.extend(bundled);
     // The forms are not those of the program, whose units are called as well: verify again against it.
-    if !resized.is_empty() {
+    if !changed.is_empty() {
         crate::verify::generated_units("tangent", program, &units, &Primals::default())?;
     }
     Ok(units)
@@ -192,7 +193,14 @@ pub(crate) fn inspect_tangents(
     inspect: Inspect,
 ) -> Result<(), Vec<Diagnostic>> {
     let (legal, ..) = legal(program, request)?;
-    run(&legal, request, None, &mut Vec::new(), inspect).map(|_| ())
+    with_sizes(
+        legal,
+        request,
+        &mut HashSet::new(),
+        &mut Vec::new(),
+        inspect,
+    )
+    .map(|_| ())
 }
 
 /// Like [`inspect_tangents`], for the tangents that an adjoint is made from, of a program in the required
@@ -203,10 +211,12 @@ pub(crate) fn inspect_linear_tangents(
     inspect: Inspect,
 ) -> Result<(), Vec<Diagnostic>> {
     let self_restoring = HashSet::new();
+    let sizes = &mut Sizes::default();
     run(
         program,
         request,
         Some(&self_restoring),
+        sizes,
         &mut Vec::new(),
         inspect,
     )
@@ -216,10 +226,47 @@ pub(crate) fn inspect_linear_tangents(
 /// A function that inspects a run and its results.
 type Inspect<'l> = &'l mut dyn FnMut(&Engine, &[Tangent]);
 
+/// The sizes of array arguments in a program.
+#[derive(Default)]
+struct Sizes {
+    /// The arguments to which they are passed.
+    known: BTreeSet<ArrayArgument>,
+    /// The arguments of which a run needed one that it did not know.
+    wanted: BTreeSet<ArrayArgument>,
+}
+
+/// Makes the tangents of a request. Where they need the size of an array argument, `X(*)`, callers pass it, if it is
+/// known there. Returns the program with these arguments, and adds the units that differ to `changed`.
+fn with_sizes<'p>(
+    mut legal: Cow<'p, Program>,
+    request: &Request,
+    changed: &mut HashSet<Name>,
+    warnings: &mut Vec<Diagnostic>,
+    inspect: Inspect,
+) -> Result<(Cow<'p, Program>, Vec<Tangent>), Vec<Diagnostic>> {
+    let mut sizes = Sizes::default();
+    loop {
+        let mut found = Vec::new();
+        sizes.wanted.clear();
+        let made = run(&legal, request, None, &mut sizes, &mut found, inspect);
+        if made.is_err() && !sizes.wanted.is_empty() {
+            let Sizes { known, wanted } = &mut sizes;
+            let more = pass_sizes(legal.to_mut(), wanted, &request.head, known);
+            if !more.is_empty() {
+                changed.extend(more);
+                continue;
+            }
+        }
+        warnings.append(&mut found);
+        return made.map(|tangents| (legal, tangents));
+    }
+}
+
 fn run(
     program: &Program,
     request: &Request,
     linear: Option<&HashSet<Name>>,
+    sizes: &mut Sizes,
     warnings: &mut Vec<Diagnostic>,
     inspect: Inspect,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
@@ -234,6 +281,7 @@ fn run(
     engine.head = request.head.clone();
     engine.linear = linear.is_some();
     engine.dependence.self_restoring = linear.cloned().unwrap_or_default();
+    engine.sizes.clone_from(&sizes.known);
     engine.registry.borrow_mut().reserve(&request.derivative);
     let Some(head) = program.unit(&request.head) else {
         return Ok(Vec::new());
@@ -246,6 +294,7 @@ fn run(
     made.add(engine.unit(head, &root, Some(&request.paired)));
     engine.generate_requested(&mut made);
     warnings.append(&mut engine.warnings.borrow_mut());
+    sizes.wanted = engine.open_arguments.take();
     let mut tangents = made.tangents()?;
     tangents.iter_mut().for_each(|t| t.unit.number());
     verified(program, &tangents)?;
@@ -268,17 +317,24 @@ fn verified(program: &Program, made: &[Tangent]) -> Result<(), Vec<Diagnostic>> 
 /// Returns the tangents of a request's head and of the active subprograms below it, in the form that reverse
 /// mode transposes: each statement is either without derivatives or linear in them.
 ///
-/// `self_restoring` has subroutines that get a tangent even if none of their arguments has a derivative.
+/// `self_restoring` has subroutines that get a tangent even if none of their arguments has a derivative, and
+/// `known_sizes` the array arguments to which sizes are passed.
 pub(crate) fn linear(
     program: &Program,
     request: &Request,
     self_restoring: &HashSet<Name>,
+    known_sizes: &BTreeSet<ArrayArgument>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tangent>, Vec<Diagnostic>> {
+    let mut sizes = Sizes {
+        known: known_sizes.clone(),
+        ..Sizes::default()
+    };
     run(
         program,
         request,
         Some(self_restoring),
+        &mut sizes,
         warnings,
         &mut |_, _| (),
     )
@@ -294,7 +350,13 @@ pub(crate) fn warnings_of_output(program: &Program, request: &Request) -> Vec<Di
     let mut found = Vec::new();
     // The adjoint reports other errors for its own program.
     if let Ok((legal, ..)) = legal(program, request) {
-        let _ = run(&legal, request, None, &mut found, &mut |_, _| ());
+        let _ = with_sizes(
+            legal,
+            request,
+            &mut HashSet::new(),
+            &mut found,
+            &mut |_, _| (),
+        );
     }
     let code = farfel_lang::diagnostic::rules::AD_OUTPUT.code;
     found.retain(|d| d.rule.code == code);
@@ -632,6 +694,11 @@ pub(crate) struct Engine<'a> {
     pub begun_anew: HashSet<Name>,
     /// Separate statements without derivatives from linear ones, for reverse mode.
     pub linear: bool,
+    /// The array arguments to which sizes are passed ([`crate::legal::argument_sizes`]): the bounds of their derivatives stay
+    /// open.
+    pub sizes: BTreeSet<ArrayArgument>,
+    /// The array arguments whose sizes are needed and not known.
+    pub open_arguments: RefCell<BTreeSet<ArrayArgument>>,
     pub dependence: Dependence,
     pub registry: RefCell<DerivativeRegistry>,
     pub warnings: RefCell<Vec<Diagnostic>>,
@@ -653,6 +720,8 @@ impl<'a> Engine<'a> {
             outermost: HashSet::new(),
             begun_anew: HashSet::new(),
             linear: false,
+            sizes: BTreeSet::new(),
+            open_arguments: RefCell::default(),
             registry: RefCell::new(DerivativeRegistry::new(program, layout, &dependence)),
             dependence,
             warnings: RefCell::new(Vec::new()),

@@ -12,10 +12,12 @@ use super::generator::Generator;
 use super::pattern::Patterns;
 use crate::custom_rules::directions as given;
 use crate::layout::Extent;
+use crate::legal::argument_sizes::is_open;
+use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoEnd, Entity, Expr, ExprKind, IfBlock,
-    Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, walk_block,
+    Name, Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, walk_block,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -301,7 +303,10 @@ impl Generator<'_> {
             }
         });
         let mut copies: HashMap<(SymId, bool), SymId> = HashMap::new();
+        let variables: HashMap<SymId, SymId> =
+            self.derivatives.iter().map(|(of, d)| (*d, *of)).collect();
         let mut found = Vec::new();
+        let mut errors = Vec::new();
         for (callee, args) in calls {
             let procedure = self.given[&callee];
             let Some(rule) = self.engine.dependence.rule(self.source, procedure).cloned() else {
@@ -318,6 +323,7 @@ impl Generator<'_> {
                 }
                 None => function,
             };
+            let symbols = self.unit.symbols.clone();
             let environment = given::Directions {
                 direction: directions.direction,
                 last: directions.last.clone(),
@@ -326,9 +332,13 @@ impl Generator<'_> {
                 changes: &|i| {
                     rule.sets.contains(&i) || rule.outputs.contains(&i) && rule.inputs.contains(&i)
                 },
+                changes_derivative: &|i| rule.sets.contains(&i) || rule.outputs.contains(&i),
+                dims: &|d| {
+                    let of = &symbols[*variables.get(&d)?];
+                    (!is_open(of)).then(|| of.dims.clone())
+                },
                 subscripted: false,
             };
-            let symbols = self.unit.symbols.clone();
             let made = given::one_by_one(
                 callee,
                 &args,
@@ -336,14 +346,14 @@ impl Generator<'_> {
                 &environment,
                 &symbols,
                 span,
-                &mut |s, one_direction| {
+                &mut |s, dims, one_direction| {
                     if let Some(known) = copies.get(&(s, one_direction)) {
                         return *known;
                     }
                     let of = &symbols[s];
                     let name = self.unused(&format!("{}1", of.name));
                     let copy = Symbol {
-                        dims: of.dims[usize::from(one_direction)..].to_vec(),
+                        dims,
                         ..Symbol::variable(name, of.ty.unwrap_or(Type::REAL), span)
                     };
                     let copy = self.declare_new(copy);
@@ -351,19 +361,16 @@ impl Generator<'_> {
                     copy
                 },
             );
-            let mut made = made.map_err(|array| {
-                let array = &symbols[array].name;
-                let error = Diagnostic::error(
-                    &rules::AD_DIRECTIONS,
-                    span,
-                    format!(
-                        "the given derivative of {} has one direction, and the bounds of {array} are not known, so that it cannot be called for each direction",
-                        of.name
-                    ),
-                );
-                let help = "declare the last bound of the array, X(N) instead of X(*), or write a block with one direction, and a loop around it";
-                vec![self.engine.with_ad_block(error.help(help))]
-            })?;
+            let mut made = match made {
+                Ok(made) => made,
+                Err(open) => {
+                    let open: Vec<SymId> = (open.iter())
+                        .map(|s| variables.get(s).copied().unwrap_or(*s))
+                        .collect();
+                    errors.push(self.open_arrays(&of.name, &open, span));
+                    continue;
+                }
+            };
             // Without directions, the procedure must run all the same.
             let mut primals = Vec::new();
             let mut rest = args.iter();
@@ -394,7 +401,24 @@ impl Generator<'_> {
             }
             found.push((callee, args, made));
         }
-        Ok(found)
+        match errors.is_empty() {
+            true => Ok(found),
+            false => Err(errors),
+        }
+    }
+
+    /// Reports arrays of unknown size that a given derivative gets, and asks callers for their sizes.
+    fn open_arrays(&self, procedure: &Name, open: &[SymId], span: Span) -> Diagnostic {
+        let name = |s: &SymId| self.unit.symbols[*s].name.clone();
+        let places = open.iter().map(|s| (self.source.name.clone(), name(s)));
+        self.engine.open_arguments.borrow_mut().extend(places);
+        let array = open.first().map(name).unwrap_or_default();
+        let message = format!(
+            "the given derivative of {procedure} has one direction, and the bounds of {array} are not known, so that it cannot be called for each direction"
+        );
+        let help = "declare the last bound of the array, X(N) instead of X(*) or X(1), or write a block with one direction, and a loop around it";
+        let error = Diagnostic::error(&rules::AD_DIRECTIONS, span, message).help(help);
+        self.engine.with_ad_block(error)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Array arguments whose declarations leave their sizes open, `X(*)` or, in old programs, `X(1)`.
 //!
-//! A procedure without source text may overwrite any element of an array that it gets, so the sweeps have to
-//! save all of them before the call. The size comes from the callers, where the array is declared:
+//! A procedure without source text may overwrite any element of an array that it gets, so the sweeps of reverse mode have
+//! to save all of them before the call. A given derivative, which has one direction, is called once for each of several
+//! ones with a copy of each array. The size comes from the callers, where the array is declared:
 //!
 //! ```text
 //! CALL S(F, W(K))                 CALL S(F, W(K), LW - (K - 1))
@@ -12,12 +13,11 @@
 //! ```
 //!
 //! The rest of W may belong to other arguments. The values that are saved are right for them, too, but a whole
-//! derivative may not be set to zero: the declarations of derivatives stay open.
+//! derivative may not be set to zero: the bounds of derivatives stay open.
 
 use crate::legal::called::called;
 use crate::legal::entry_bounds::add_bound;
 use crate::subscripts::{elements_before, extent, minus, paren};
-use crate::tangent::Tangent;
 use farfel_lang::Span;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::build::binary;
@@ -29,7 +29,7 @@ use farfel_lang::types::rank;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Whether the last bound of an array is open. Old programs write `X(1)` for arguments of any size.
-pub(super) fn is_open(symbol: &Symbol) -> bool {
+pub(crate) fn is_open(symbol: &Symbol) -> bool {
     let is_one = |e: &Expr| e.kind == ExprKind::Int(1);
     symbol.dims.last().is_some_and(|d| match &d.upper {
         Some(e) if is_one(e) => {
@@ -44,10 +44,10 @@ pub(super) fn is_open(symbol: &Symbol) -> bool {
 type Sized = BTreeMap<Name, BTreeSet<usize>>;
 
 /// An array argument: the unit and the name.
-pub(super) type ArrayArgument = (Name, Name);
+pub(crate) type ArrayArgument = (Name, Name);
 
 /// Passes the sizes of some array arguments, as far as they are known below the head. Returns the units that this changes.
-pub(super) fn pass_sizes(
+pub(crate) fn pass_sizes(
     program: &mut Program,
     wanted: &BTreeSet<ArrayArgument>,
     head: &str,
@@ -272,22 +272,5 @@ fn size(unit: &Unit, actual: &Expr, span: Span) -> Option<Expr> {
     match subscripts {
         [] => Some(total),
         _ => Some(minus(total, elements_before(dims, subscripts, span)?)),
-    }
-}
-
-/// Declares the derivatives of arguments that got sizes without them.
-pub(super) fn leave_derivatives_open(tangents: &mut [Tangent], sizes: &BTreeSet<ArrayArgument>) {
-    for t in tangents {
-        for (derivative, array) in &t.primals {
-            let symbols = &mut t.unit.symbols;
-            let place = (t.of.clone(), symbols[*array].name.clone());
-            let symbol = &mut symbols[*derivative];
-            if sizes.contains(&place)
-                && symbol.storage_class == StorageClass::Dummy
-                && let Some(last) = symbol.dims.last_mut()
-            {
-                last.upper = Some(Expr::star(symbol.span));
-            }
-        }
     }
 }
