@@ -1,7 +1,7 @@
 //! Matrices in Fortran's column-major order: [`Matrix`] and [`MatrixMut`] borrow their elements,
 //! [`OwnedMatrix`] owns them.
 //!
-//! The features `ndarray` and `nalgebra` add conversions from and to the matrices of these crates.
+//! The features `ndarray`, `nalgebra` and `faer` add conversions from and to the matrices of these crates.
 
 use crate::Error;
 use std::fmt;
@@ -565,6 +565,102 @@ mod with_nalgebra {
             assert_eq!(a.as_ptr(), address);
             let none = OwnedMatrix::<f64>::new(vec![], usize::MAX >> 4, 0).unwrap();
             assert_eq!(DMatrix::from(none).shape(), (usize::MAX >> 4, 0));
+        }
+    }
+}
+
+/// Conversions from and to matrices of `faer`. It borrows those of this crate; but its own have gaps of no defined value
+/// between columns, so that they are copied.
+#[cfg(feature = "faer")]
+mod with_faer {
+    use super::{Matrix, MatrixMut, OwnedMatrix};
+    use faer::{Mat, MatMut, MatRef};
+
+    impl<'a, T> From<Matrix<'a, T>> for MatRef<'a, T> {
+        fn from(matrix: Matrix<'a, T>) -> Self {
+            let (rows, columns) = (matrix.rows(), matrix.columns());
+            let apart = matrix.leading_dimension();
+            MatRef::from_column_major_slice_with_stride(matrix.data, rows, columns, apart)
+        }
+    }
+
+    impl<'a, T> From<MatrixMut<'a, T>> for MatMut<'a, T> {
+        fn from(matrix: MatrixMut<'a, T>) -> Self {
+            let (rows, columns) = (matrix.rows(), matrix.columns());
+            let apart = matrix.leading_dimension();
+            MatMut::from_column_major_slice_with_stride_mut(matrix.data, rows, columns, apart)
+        }
+    }
+
+    impl<'a, T> From<&'a OwnedMatrix<T>> for MatRef<'a, T> {
+        fn from(matrix: &'a OwnedMatrix<T>) -> Self {
+            matrix.view().into()
+        }
+    }
+
+    impl<'a, T> From<&'a mut OwnedMatrix<T>> for MatMut<'a, T> {
+        fn from(matrix: &'a mut OwnedMatrix<T>) -> Self {
+            matrix.view_mut().into()
+        }
+    }
+
+    /// A copy.
+    impl<T: Clone> From<OwnedMatrix<T>> for Mat<T> {
+        fn from(matrix: OwnedMatrix<T>) -> Self {
+            Mat::from_fn(matrix.rows(), matrix.columns(), |i, j| {
+                matrix[(i, j)].clone()
+            })
+        }
+    }
+
+    /// A copy.
+    impl<T: Clone> From<MatRef<'_, T>> for OwnedMatrix<T> {
+        fn from(matrix: MatRef<'_, T>) -> Self {
+            let (rows, columns) = matrix.shape();
+            let columns_of = |j| (0..rows).map(move |i| matrix[(i, j)].clone());
+            let data = (0..columns).flat_map(columns_of).collect();
+            let made = OwnedMatrix::new(data, rows, columns);
+            made.unwrap_or_else(|e| unreachable!("there are as many elements as it has: {e}"))
+        }
+    }
+
+    /// A copy.
+    impl<T: Clone> From<&Mat<T>> for OwnedMatrix<T> {
+        fn from(matrix: &Mat<T>) -> Self {
+            matrix.as_ref().into()
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn matrices_are_lent() {
+            let mut data: Vec<i32> = (0..8).collect();
+            let upper = Matrix::with_leading_dimension(&data, 1, 4, 2).unwrap();
+            let a = MatRef::from(upper);
+            assert_eq!((a.shape(), a[(0, 0)], a[(0, 3)]), ((1, 4), 0, 6));
+            assert_eq!(a.as_ptr(), data.as_ptr());
+            MatMut::from(MatrixMut::new(&mut data, 4, 2).unwrap())[(3, 1)] = 9;
+            assert_eq!(data[7], 9);
+            let mut owned = OwnedMatrix::new(data, 2, 4).unwrap();
+            MatMut::from(&mut owned)[(1, 0)] = 5;
+            assert_eq!((owned[(1, 0)], MatRef::from(&owned)[(1, 3)]), (5, 9));
+            for (rows, columns) in [(0, 3), (3, 0), (0, 0), (usize::MAX >> 4, 0)] {
+                let none = OwnedMatrix::<f64>::new(vec![], rows, columns).unwrap();
+                assert_eq!(MatRef::from(&none).shape(), (rows, columns));
+            }
+        }
+
+        #[test]
+        fn copies_have_the_same_elements() {
+            // With gaps between columns.
+            let a = Mat::from_fn(5, 3, |i, j| 10 * i + j);
+            let owned = OwnedMatrix::from(&a);
+            assert_eq!(owned.column(2), [2, 12, 22, 32, 42]);
+            assert_eq!(OwnedMatrix::from(a.transpose()).column(4), [40, 41, 42]);
+            assert_eq!(Mat::from(owned), a);
         }
     }
 }
