@@ -24,7 +24,7 @@ struct Case {
     settings: &'static str,
     /// The functions for which one takes it: their signatures are kept as snapshots.
     functions: &'static [&'static str],
-    /// Whether it passes variables without a value to closures, which valgrind is not to report.
+    /// Whether it uses variables without a value, which valgrind is not to report.
     undefined: bool,
     expected: &'static str,
 }
@@ -82,7 +82,7 @@ solout = ["in", "in", "in", "inout", "in", "in", "in", "in", "inout", "inout", "
 solout = ["in", "in", "in", "inout", "in", "in", "in", "in", "inout", "inout", "inout"]
 "#;
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         name: "lsoda",
         main: include_str!("../solvers/lsoda.rs"),
@@ -198,9 +198,21 @@ const CASES: [Case; 9] = [
         // From the publications that the program names.
         expected: include_str!("../solvers/packages.txt"),
     },
+    Case {
+        name: "nleq2",
+        main: include_str!("../solvers/nleq2.rs"),
+        sources: &["pysces/"],
+        lapack: false,
+        settings: "",
+        functions: &["nleq2"],
+        // DECCON compares T, which it sets for some ranks only.
+        undefined: true,
+        // The zeros in the publication that the program names.
+        expected: include_str!("../solvers/nleq2.txt"),
+    },
 ];
 
-/// NLEQ1, whose licence does not let others distribute it, so that no package has it; its authors' page is
+/// NLEQ1, which has the same interface as NLEQ2, but no package distributes it; its authors' page is
 /// <http://www.zib.de/en/numerik/software/ant/nleq1.html>. `FARFEL_NLEQ1` names a folder with its files, including those
 /// for linear equations, but no main program. Without it, this is not tested.
 const NLEQ1: Case = Case {

@@ -19,7 +19,7 @@ struct PythonPackage {
     part: &'static str,
 }
 
-const PYTHON: [PythonPackage; 2] = [
+const PYTHON: [PythonPackage; 3] = [
     PythonPackage {
         name: "scipy",
         version: "1.10.1",
@@ -34,6 +34,14 @@ const PYTHON: [PythonPackage; 2] = [
         digest: "61cdca4562745078c966cc4fab44d8bc0db11a9e6856b45c470ac65c16af9e8a",
         build_system: "setuptools.build_meta",
         part: "assimulo/thirdparty",
+    },
+    // NLEQ2, with permission of its authors.
+    PythonPackage {
+        name: "pysces",
+        version: "1.2.3",
+        digest: "437487624c3127f0bc5adc28b639a3ee4cbe614f2554857b3ab4c1f3813ffe42",
+        build_system: "mesonpy",
+        part: "pysces/nleq2",
     },
 ];
 
