@@ -120,6 +120,26 @@ C     Which procedure it is, is known at run time only.
       EXTERNAL F, G
       CALL F(G)
       END
+      SUBROUTINE FOLLOW(F, G, X, N, SOLVE)
+      DOUBLE PRECISION X(N)
+      EXTERNAL F, G, SOLVE
+      CALL SOLVE(F, G, N, X)
+      CALL SOLVE(F, G, 1, X)
+      END
+      SUBROUTINE DENSE(F, G, N, X)
+      DOUBLE PRECISION X(N), Y(9), G
+      CALL F(N, X, Y)
+      DO I = 1, N
+        X(I) = X(I) - Y(I)/G(X, I)
+      END DO
+      END
+      SUBROUTINE BANDED(F, G, N, X)
+      DOUBLE PRECISION X(N), Y(9), G
+      CALL F(N, X, Y)
+      DO I = 1, N
+        X(I) = Y(I)*G(X, I)
+      END DO
+      END
       SUBROUTINE WORDS(F)
       CALL F('A')
       END
@@ -527,6 +547,20 @@ fn main() {
     }, 0.0, 1.0, 9);
     assert_eq!(inner, 3.0);
 
+    // Subprograms of the program can be passed on, with the procedures that they get.
+    let square = |_: i32, x: &mut [f64], y: &mut [f64]| {
+        for (y, (x, square)) in y.iter_mut().zip(x.iter().zip([2.0, 3.0])) {
+            *y = x * x - square;
+        }
+    };
+    let mut x = [1.0, 2.0];
+    let slope = |x: &[f64], i: i32| 2.0 * x[i as usize - 1];
+    fortran::follow(square, slope, &mut x, 2, |f, g, n, x| fortran::dense(f, g, n, x).unwrap()).unwrap();
+    let first = 1.5 - (1.5 * 1.5 - 2.0) / 3.0;
+    assert_eq!(x, [first, 1.75]);
+    fortran::follow(square, slope, &mut x, 2, |f, g, n, x| fortran::banded(f, g, n, x).unwrap()).unwrap();
+    assert_eq!(x[1], (1.75 * 1.75 - 3.0) * 3.5);
+
     // What a closure gets of COMMON is a copy: a further call may change the block, and that stays
     // where the closure has not changed the same.
     fortran::ticks(|t, v, q| {
@@ -572,6 +606,8 @@ fn closures_stand_for_dummy_procedures() {
         "/// The procedure F is not called, and is not an argument here.\n",
         "pub fn unused(x: &mut f32) {",
         "// LENT cannot be called from Rust: its argument F is a procedure whose argument 1 is one, too, and its argument G is a procedure that only closures get.\n",
+        "pub fn follow(mut f: impl FnMut(i32, &mut [f64], &mut [f64]), mut g: impl FnMut(&[f64], i32) -> f64, ",
+        "/// `f` is called as `CALL F(N, X, Y)`.\n",
         "pub fn words(mut f: impl FnMut(&str)) {",
         "pub fn higher(mut f: impl FnMut(&mut dyn FnMut()), mut g: impl FnMut()) {",
         "pub fn precon(mut f: impl FnMut(i32, &[f64], &mut [f64], &mut bool), mut jac: impl FnMut(&mut dyn FnMut(i32, &[f64], &mut [f64], &mut bool), &mut dyn FnMut(f64) -> bool, &mut [f64]), mut q: impl FnMut(f64) -> bool, ",

@@ -21,7 +21,7 @@ use crate::derive::DerivedSubprogram;
 use farfel_lang::effects::{closure_may_assign, procedure_dummies};
 use farfel_lang::ir::{
     AdMode, Class, Expr, ExprKind, Name, ProcedureDirective as Rule, Program, StorageClass, SymId,
-    Type, Unit,
+    Type, Unit, UnitKind,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::types::{rank, type_of};
@@ -399,7 +399,8 @@ impl<'p> ProcedureSearch<'p> {
         }
         let Some(first) = sites.first() else {
             if lent {
-                return Err(error("that only closures get".into()));
+                let found = self.lent(&reached, depth);
+                return found.ok_or_else(|| error("that only closures get".into()));
             }
             return Ok(Interface {
                 result: None,
@@ -460,6 +461,41 @@ impl<'p> ProcedureSearch<'p> {
             call: Some(format!("{verb}{called}({})", shown.join(", "))),
             computes: None,
         })
+    }
+
+    /// Returns the type of a procedure that only other dummy procedures get: that with which the subprograms call it that
+    /// can be passed for these, such as the solvers for linear equations of a program. Nothing if there are none, or if they
+    /// do not agree. Only closures call it: where Fortran passes one of these subprograms, a copy calls it by its name.
+    fn lent(&self, reached: &Reached, depth: usize) -> Option<Interface> {
+        let mut takers = BTreeSet::new();
+        for (unit, dummy) in reached.iter().filter_map(|at| dummy(self.program, at)) {
+            for_each_call(unit, &mut |callee, args| {
+                let passed = args.iter().enumerate();
+                for (i, _) in passed.filter(|(_, a)| a.kind == ExprKind::Var(dummy)) {
+                    let units = self.program.units.iter();
+                    let suitable = units.filter(|u| can_be(u, unit, callee, args));
+                    takers.extend(suitable.map(|u| (u.name.clone(), i)));
+                }
+            });
+        }
+        let mut found: Option<Interface> = None;
+        for (name, position) in takers {
+            let taker = ProcedureSearch {
+                unit: self.program.unit(&name)?,
+                ..*self
+            };
+            let Ok(own) = taker.interface(position, depth) else {
+                continue;
+            };
+            if own.call.is_none() {
+                continue;
+            }
+            found = Some(match found {
+                None => own,
+                Some(others) => others.and(own)?,
+            });
+        }
+        found
     }
 
     /// Returns the argument of the closure at a position.
@@ -725,6 +761,31 @@ pub(super) fn assignable_arguments(
     assignable(program, &reached)
 }
 
+/// Whether a unit can be passed for the dummy procedure of a call.
+fn can_be(unit: &Unit, caller: &Unit, callee: SymId, args: &[Expr]) -> bool {
+    let target = &caller.symbols[callee];
+    let fits = match unit.kind {
+        UnitKind::Subroutine => target.class != Class::Function,
+        UnitKind::Function => {
+            let ty = unit.result.and_then(|s| unit.symbols[s].ty);
+            target.class == Class::Function && target.ty == ty
+        }
+        _ => false,
+    };
+    target.storage_class == StorageClass::Dummy
+        && fits
+        && unit.args.len() == args.len()
+        && unit.args.iter().zip(args).all(|(dummy, actual)| {
+            let Some(dummy) = dummy.sym().map(|s| &unit.symbols[s]) else {
+                return false;
+            };
+            match is_procedure(caller, actual) {
+                true => dummy.class.is_procedure(),
+                false => dummy.is_variable() && dummy.ty == type_of(caller, actual),
+            }
+        })
+}
+
 /// Returns the name of the slot that holds the closure for an argument of this name.
 fn slot(name: &str) -> String {
     let plain = name.trim_start_matches("r#");
@@ -939,6 +1000,26 @@ impl ClosureArgument {
 }
 
 impl Interface {
+    /// Combines what two subprograms show of the same procedure; nothing if they differ.
+    fn and(mut self, other: Interface) -> Option<Interface> {
+        if self.result != other.result || self.args.len() != other.args.len() {
+            return None;
+        }
+        for (own, other) in self.args.iter_mut().zip(other.args) {
+            match (own, other) {
+                (ClosureArgument::Data(own), ClosureArgument::Data(other))
+                    if (own.ty, own.array) == (other.ty, other.array) =>
+                {
+                    own.assigns |= other.assigns;
+                    own.open |= other.open;
+                    own.lasting |= other.lasting;
+                }
+                _ => return None,
+            }
+        }
+        Some(self)
+    }
+
     /// The closure `name` that computes the derivative of this one.
     fn derivative(
         self,
