@@ -2,7 +2,7 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::build::binary;
-use farfel_lang::ir::{BinOp, Dim, Expr, ExprKind, Unit};
+use farfel_lang::ir::{BinOp, Dim, Expr, ExprKind, StorageClass, Symbol, Unit};
 
 /// Whether two arguments begin at the same element.
 pub(crate) fn begin_alike(unit: &Unit, a: &Expr, b: &Expr) -> bool {
@@ -89,4 +89,16 @@ pub(crate) fn elements_before(dims: &[Dim], subscripts: &[Expr], span: Span) -> 
         };
     }
     Some(sum)
+}
+
+/// Whether the last bound of an array is open. Old programs write `X(1)` for arguments of any size.
+pub(crate) fn is_open(symbol: &Symbol) -> bool {
+    let is_one = |e: &Expr| e.kind == ExprKind::Int(1);
+    symbol.dims.last().is_some_and(|d| match &d.upper {
+        Some(e) if is_one(e) => {
+            symbol.storage_class == StorageClass::Dummy && d.lower.iter().all(is_one)
+        }
+        Some(e) => e.kind == ExprKind::Star,
+        None => false,
+    })
 }

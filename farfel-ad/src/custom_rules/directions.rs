@@ -17,7 +17,7 @@
 //! of known sizes get theirs, and no scalar can.
 
 use super::rules::Rule;
-use crate::legal::argument_sizes::is_open;
+use crate::subscripts::is_open;
 use farfel_lang::Span;
 use farfel_lang::ir::{Block, Dim, Expr, ExprKind, Stmt, SymId, Symbols};
 use std::collections::BTreeSet;

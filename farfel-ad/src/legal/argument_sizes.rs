@@ -17,7 +17,7 @@
 
 use crate::legal::called::called;
 use crate::legal::entry_bounds::add_bound;
-use crate::subscripts::{elements_before, extent, minus, paren};
+use crate::subscripts::{elements_before, extent, is_open, minus, paren};
 use farfel_lang::Span;
 use farfel_lang::effects::Assigned;
 use farfel_lang::ir::build::binary;
@@ -27,18 +27,6 @@ use farfel_lang::ir::{
 };
 use farfel_lang::types::rank;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-
-/// Whether the last bound of an array is open. Old programs write `X(1)` for arguments of any size.
-pub(crate) fn is_open(symbol: &Symbol) -> bool {
-    let is_one = |e: &Expr| e.kind == ExprKind::Int(1);
-    symbol.dims.last().is_some_and(|d| match &d.upper {
-        Some(e) if is_one(e) => {
-            symbol.storage_class == StorageClass::Dummy && d.lower.iter().all(is_one)
-        }
-        Some(e) => e.kind == ExprKind::Star,
-        None => false,
-    })
-}
 
 /// The array arguments that get sizes: for each unit, their positions among its arguments.
 type Sized = BTreeMap<Name, BTreeSet<usize>>;

@@ -4,7 +4,7 @@ use super::direct_addressing::{ConstantStepLoop, address_directly};
 use super::tape::{TapeKind, Tapes};
 use super::unit_builder::UnitBuilder;
 use crate::affine::Affine;
-use crate::legal::argument_sizes::is_open;
+use crate::subscripts::is_open;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::count;

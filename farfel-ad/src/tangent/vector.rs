@@ -12,7 +12,7 @@ use super::generator::Generator;
 use super::pattern::Patterns;
 use crate::custom_rules::directions as given;
 use crate::layout::Extent;
-use crate::legal::argument_sizes::is_open;
+use crate::subscripts::is_open;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
