@@ -9,6 +9,7 @@ use std::process::Output;
 const LOOPS: &str = include_str!("../openmp/loops.ff");
 const REGIONS: &str = include_str!("../openmp/regions.ff");
 const OWN_COMMONS: &str = include_str!("../openmp/own_commons.ff");
+const UNNEEDED: &str = include_str!("../openmp/unneeded.ff");
 const PRODUCTS: &str = include_str!("../openmp/products.ff");
 /// OpenMP with the threads of POSIX.
 const THREADS: &str = include_str!("../openmp/threads.c");
@@ -371,6 +372,12 @@ fn products_and_greatest_values() {
     let (_, derivatives) = text.split_once("C Tangent of").unwrap();
     let loops = derivatives.matches("C$OMP PARALLEL DO").count();
     assert_eq!(loops, 3 * 3, "{derivatives}");
+}
+
+/// The derivative of an iteration need not compute U, which is linear in C; the loop itself does.
+#[test]
+fn values_that_only_the_loop_itself_reads() {
+    as_sequential(UNNEEDED);
 }
 
 /// Variables of threads that are not in COMMON, and values that a thread has from before.

@@ -53,7 +53,12 @@ pub(super) fn remove_unneeded_values(
     };
     let wanted = |p: &Part| below_heads || p.root && p.is_called_from_outside;
     let mut all = closure.clone();
-    all.units.extend(engine.parts.iter().map(whole));
+    // The forward sweep of a parallel loop calls the subroutine itself, which may read more than its derivative: nothing
+    // is known about what such calls ignore.
+    let iterations = crate::parallel::iterations(closure);
+    let parts = engine.parts.iter();
+    let parts = parts.filter(|p| !iterations.contains(&p.of));
+    all.units.extend(parts.map(whole));
     let intents = Intents::of(&all);
     drop(all);
     let made = engine.parts.iter().filter(|p| wanted(p)).map(|p| {
