@@ -54,7 +54,7 @@ struct CallCost {
     statements: f64,
     /// The number of bytes that the forward sweep records.
     bytes: f64,
-    /// The parts that the part itself calls, and how often; of several arms, in the one that records most.
+    /// The parts that the part itself calls, and how often.
     calls: BTreeMap<usize, f64>,
     /// All parts that it calls.
     all_calls: BTreeSet<usize>,
@@ -327,7 +327,7 @@ impl CostWalk<'_> {
                 let trips = self.trips(&d.control);
                 self.block(costs, &d.body, times * trips);
             }
-            StmtKind::LogicalIf(_, inner) => self.stmt(costs, inner, times),
+            StmtKind::LogicalIf(_, inner) => self.stmt(costs, inner, times / 2.0),
             StmtKind::Call(callee, args) => {
                 let name = &self.unit.symbols[*callee].name;
                 let Some(part) = costs.called.get(name).copied() else {
@@ -341,23 +341,18 @@ impl CostWalk<'_> {
                 *self.found.calls.entry(part).or_default() += times;
                 self.found.all_calls.insert(part);
             }
-            // The arm that records most counts.
+            // All arms are equally likely, also that of a missing ELSE.
             StmtKind::If(_) | StmtKind::Select(_) => {
-                let before = self.found.clone();
-                let mut most = before.clone();
-                let mut all = before.all_calls.clone();
-                for b in s.blocks() {
-                    self.found = before.clone();
-                    self.block(costs, b, times);
-                    all.append(&mut self.found.all_calls);
-                    if self.found.bytes >= most.bytes {
-                        most = self.found.clone();
-                    }
-                }
-                self.found = CallCost {
-                    all_calls: all,
-                    ..most
+                let arms = s.blocks();
+                let has_otherwise = match &s.kind {
+                    StmtKind::If(b) => b.otherwise.is_some(),
+                    StmtKind::Select(b) => b.cases.iter().any(|c| c.values.is_none()),
+                    _ => false,
                 };
+                let share = times / (arms.len() + usize::from(!has_otherwise)) as f64;
+                for b in arms {
+                    self.block(costs, b, share);
+                }
             }
             _ => s
                 .blocks()
