@@ -41,6 +41,42 @@ C     Leaves something on the stack.
       A(2) = 4
       G = 1
       END
+C     Assigns constants first.
+      SUBROUTINE FILL(X, B)
+      DOUBLE PRECISION X, B(3)
+      DO 10 I = 1, 3
+   10   B(I) = I
+      B(2) = X*B(1)
+      END
+C     May leave an element as it is.
+      SUBROUTINE PART(X, B, N)
+      DOUBLE PRECISION X, B(*)
+      IF (N .EQ. 0) RETURN
+      CALL FILL(X, B)
+      DO 10 I = 1, N
+   10   CALL ONE(B(3), X)
+      END
+      SUBROUTINE ONE(C, X)
+      DOUBLE PRECISION C, X
+      IF (X .GT. 0) THEN
+        C = 7
+      ELSE
+        C = X
+      END IF
+      END
+      SUBROUTINE READS(X, B)
+      DOUBLE PRECISION X, B(3)
+      CHARACTER*8 T
+      T = '   2.500'
+      B(1) = X
+      READ (T, '(F8.3)') B(2)
+      END
+C     Calls something without a derivative.
+      SUBROUTINE LEAVES(X, B)
+      DOUBLE PRECISION X, B(3)
+      CALL CHANGE(B)
+      B(1) = X
+      END
       SUBROUTINE F(X, Y)
       DOUBLE PRECISION X, Y, A(3), G
 {body}
@@ -78,6 +114,20 @@ fn no_statement_leaves_a_zero_out() {
       END IF
    10 CONTINUE
       Y = A(3)*A(1)",
+        // Assigned by other units, which assign the tangent as well.
+        "      A(1) = X
+      A(3) = 2*X
+      CALL CHANGE(A)
+      Y = A(1)*A(2) + A(3)",
+        "      CALL FILL(X, A)
+      Y = A(1)*A(2) + A(3)**2*X",
+        "      CALL PART(X, A, 2)
+      Y = A(1)*A(2) + A(3)**2*X",
+        "      DO 10 J = 1, 3
+      IF (J .EQ. 2) CALL PART(X*J, A, 0)
+      IF (J .EQ. 1) CALL PART(SIN(X), A, 1)
+   10 IF (J .GT. 1) CALL ONE(A(J), X - J + 1.5D0)
+      Y = A(1)*A(2) + A(3)**2",
     ] {
         assert!(!sets_to_zero(body), "{body}");
     }
@@ -104,6 +154,12 @@ fn some_statement_relies_on_zero() {
         "      A(3) = X*G(A)
       A(1) = X
       Y = A(1)*A(2) + A(3)",
+        "      CALL READS(X, A)
+      Y = A(1)*A(2)",
+        // The callee has no tangent for it there.
+        "      CALL CHANGE(A)
+      CALL ONE(A(1), -X)
+      Y = A(1)*A(2)",
         // Under another name.
         "      DOUBLE PRECISION B
       EQUIVALENCE (B, A(2))

@@ -20,6 +20,7 @@ mod arrays;
 mod blocks;
 mod commons;
 mod custom_rules;
+mod entry_zeros;
 mod expr;
 mod factor;
 mod functions;
@@ -296,6 +297,7 @@ fn run(
     warnings.append(&mut engine.warnings.borrow_mut());
     sizes.wanted = engine.open_arguments.take();
     let mut tangents = made.tangents()?;
+    entry_zeros::remove_unneeded_zeros(&mut tangents);
     tangents.iter_mut().for_each(|t| t.unit.number());
     verified(program, &tangents)?;
     inspect(&engine, &tangents);
@@ -415,6 +417,10 @@ pub struct Tangent {
     /// The derivatives of arguments and COMMON variables, with their slots; if variables share storage, the
     /// derivatives of all of them.
     pub by_slot: Vec<(usize, SymId)>,
+    /// The variables to which the unit's own statements assign nothing without assigning the derivative.
+    pub assigned_in_pairs: HashSet<SymId>,
+    /// The derivatives that only the statements with which the unit begins set to zero as a whole.
+    pub zeroed_on_entry: HashSet<SymId>,
     /// Arguments that are not derivatives and that the source does not have.
     pub added: HashSet<SymId>,
     /// The variable of loops over directions, if there are any.
@@ -441,6 +447,8 @@ impl Tangent {
             derivatives: HashSet::new(),
             primals: Vec::new(),
             by_slot: Vec::new(),
+            assigned_in_pairs: HashSet::new(),
+            zeroed_on_entry: HashSet::new(),
             added: HashSet::new(),
             direction: None,
             dummies: HashMap::new(),
@@ -625,7 +633,8 @@ fn of_heads(
         let settled = engine.registry.borrow_mut().settled();
         if settled || !made.errors.is_empty() {
             warnings.append(&mut engine.warnings.borrow_mut());
-            let units = made.tangents()?;
+            let mut units = made.tangents()?;
+            entry_zeros::remove_unneeded_zeros(&mut units);
             verified(program, &units)?;
             let names = engine.registry.into_inner();
             return Ok(Tangents {

@@ -4,7 +4,7 @@ use super::allocate::is_allocated_here;
 use super::generator::{Generator, Value};
 use super::interface::title;
 use super::possible::lacks_variable;
-use super::{Engine, Tangent, TangentRequest};
+use super::{Engine, Tangent, TangentRequest, entry_zeros};
 use crate::activity::{Problem, Site};
 use crate::calls::{CallSite, calls};
 use crate::flow::FlowGraph;
@@ -140,6 +140,7 @@ pub(super) fn generate(
     g.header(wanted, root);
     let body = g.block(&source.body);
     let mut all = g.zero_on_entry(wanted, root);
+    let zeroed_on_entry = entry_zeros::zeroed_on_entry(&g.unit, &all, &body);
     let mut zero = match engine.adjoint_of.contains(&source.name) {
         true => g.zero_before_adjoint(wanted),
         false => Vec::new(),
@@ -207,6 +208,8 @@ pub(super) fn generate(
             args: wanted.args,
             context: wanted.context.clone(),
             by_slot: g.by_slot(),
+            assigned_in_pairs: g.assigned_in_pairs(),
+            zeroed_on_entry,
             dummies: g.dummies(),
             added: procedures.chain(g.count).collect(),
             direction: g.direction,

@@ -209,6 +209,8 @@ pub(crate) fn by_series(
         derivatives,
         primals: Vec::new(),
         by_slot: Vec::new(),
+        assigned_in_pairs: HashSet::new(),
+        zeroed_on_entry: HashSet::new(),
         added: HashSet::new(),
         direction: None,
         dummies: HashMap::new(),
