@@ -339,6 +339,131 @@ fn loops_of_a_known_number_of_iterations_take_local_arrays() {
     assert!(!text.contains("ALLOCATE"), "{text}");
 }
 
+/// Loops that may end early, but have a known maximum number of iterations, which they sometimes reach.
+const EARLY: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, G, D, E(4)
+      INTEGER I
+      DATA E /1D-3, 1D-30, 1D30, 1D-9/
+      DO I = 1, 4
+        X = 0.75D0
+        ADR(Y)
+        CALL F(X, E(I), 11, Y)
+        END ADR(G = COTANGENT(X))
+        X = 0.75D0
+        ADF(X)
+        CALL F(X, E(I), 11, Y)
+        END ADF(D = TANGENT(Y))
+        PRINT *, 'early', G, D
+      END DO
+      END
+      SUBROUTINE F(X, EPS, N, Y)
+      DOUBLE PRECISION X, EPS, Y, T
+      INTEGER J, K, L, N
+      Y = 0
+      T = X
+      DO 10 K = 1, 12
+        T = T*T*X/K
+        Y = Y + T
+        IF (ABS(T) .LT. EPS) GOTO 20
+   10 CONTINUE
+   20 L = MOD(N, 4)
+      T = SIN(Y)
+      DO 40 J = L + 1, N, 4
+        IF (T .LT. -EPS) GOTO 50
+        DO 30 K = 1, 3
+          IF (K*T .GT. 2.5D0) GOTO 40
+          T = T*T*X + COS(T)
+   30   CONTINUE
+        Y = Y*T
+   40 CONTINUE
+   50 Y = Y*T
+      END
+";
+
+#[test]
+fn loops_that_end_early_take_local_arrays() {
+    check(EARLY, 1e-12);
+    let text = expand(EARLY).unwrap();
+    assert!(!text.contains("ALLOCATE"), "{text}");
+    assert!(text.contains("TAPE_R8"), "{text}");
+    // Large arrays are not made larger for iterations that may not be executed.
+    let large = EARLY.replace("K = 1, 12", "K = 1, 1000000");
+    assert!(expand(&large).unwrap().contains("_GROW_R8"));
+    let unknown = EARLY.replace("E(I), 11, Y", "E(I), I, Y");
+    assert!(expand(&unknown).unwrap().contains("_GROW_R8"));
+}
+
+/// Loops that look alike, but all of which except the first do not count down in each iteration.
+#[test]
+fn loops_without_a_maximum_grow() {
+    for (i, body) in [
+        "          N = N - 1
+          IF (T .GT. 2) AGAIN = .FALSE.",
+        "          IF (T .GT. 1) N = N - 1",
+        "          N = N - 1
+          IF (T .GT. 1) N = 5",
+        "          IF (T .GT. 1) THEN
+            AGAIN = .FALSE.
+          ELSE
+            N = N - 1
+          END IF
+          IF (N .EQ. 3) AGAIN = .TRUE.
+          IF (N .EQ. 3 .AND. T .LT. 1) N = N + 1",
+        "          IF (T .GT. 1) THEN
+            AGAIN = T .LT. 1.5D0
+          ELSE
+            N = N - 1
+          END IF",
+        "          N = N - 1
+          CALL COUNT(N, T)",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = format!(
+            "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, G, D, Y
+      DO I = 1, 3
+        X = 0.3D0 + 0.4D0*I
+        ADR(Y)
+        CALL F(X, Y)
+        END ADR(G = COTANGENT(X))
+        X = 0.3D0 + 0.4D0*I
+        ADF(X)
+        CALL F(X, Y)
+        END ADF(D = TANGENT(Y))
+        PRINT *, 'counts', G, D
+      END DO
+      END
+      SUBROUTINE F(X, T)
+      DOUBLE PRECISION X, T
+      INTEGER L, N
+      LOGICAL AGAIN
+      N = 5
+      T = X
+      AGAIN = .TRUE.
+      L = 0
+      DO WHILE (AGAIN .AND. N .GT. 0 .AND. L .LT. 20)
+          T = T*X + SIN(T*T)
+{body}
+          L = L + 1
+      END DO
+      END
+      SUBROUTINE COUNT(N, T)
+      DOUBLE PRECISION T
+      INTEGER N
+      IF (T .GT. 1) N = N + 1
+      END
+"
+        );
+        check(&text, 1e-12);
+        let grows = expand(&text).unwrap().contains("_GROW_R8");
+        assert_eq!(grows, i > 0, "{text}");
+    }
+}
+
 /// What a unit needs of a local array, of an argument that it changes and of one that a call changes:
 /// sections, none of which may extend beyond the array if a loop is not executed.
 const SECTIONS: &str = "

@@ -13,7 +13,7 @@
 use super::AdjointEngine;
 use super::generated::SweepResults;
 use super::sweep_data::UnitFacts;
-use super::tape_size::{self, SweptUnit};
+use super::tape_size::{self, SweptUnit, Unknown};
 use crate::layout::MOST_TAPE;
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -161,8 +161,9 @@ impl AdjointEngine {
         guess: Option<i64>,
     ) -> Option<(Peak, Vec<usize>)> {
         let limit = i64::try_from(self.most_tape).unwrap_or(i64::MAX);
+        let unknown = guess.map_or(Unknown::Nothing, Unknown::Guess);
         let bytes = |i: usize, kind: super::tape::TapeKind| {
-            let terms = tape_size::tape_usage(self, swept, i, kind, guess, 0)?.peak();
+            let terms = tape_size::tape_usage(self, swept, i, kind, unknown, 0)?.peak();
             Some(tape_size::estimate(&terms, guess)?.saturating_mul(kind.bytes()))
         };
         let mut peak = Peak { bytes: 0, over: 0 };

@@ -41,6 +41,7 @@ mod branches;
 mod calls;
 mod checkpoint;
 mod cost;
+mod counted_down;
 mod custom_rules;
 mod dead_code;
 mod direct_addressing;

@@ -4,15 +4,15 @@
 //! everything takes address space from the system and gives it back, which takes longer than a small
 //! subprogram altogether.
 
-use super::AdjointEngine;
 use super::sweep_data::{Replay, Sweeps};
 use super::tape::{TapeKind, Tapes};
 use super::unit_builder::UnitBuilder;
+use super::{AdjointEngine, counted_down};
 use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build;
 use farfel_lang::ir::{
-    BinOp, Block, Class, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId,
+    BinOp, Block, Class, Do, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId,
     Type, UnOp, Unit,
 };
 use farfel_lang::storage::constant;
@@ -28,6 +28,26 @@ const MOST_CALLS: usize = 12;
 
 /// A sum of more terms than this is not worth computing.
 const MOST_TERMS: usize = 40;
+
+/// What counts for a quantity that is not known when the head begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Unknown {
+    /// Nothing: then the size is not known.
+    Nothing,
+    /// This number.
+    Guess(i64),
+    /// Of the number of iterations of a loop that may end early, the maximum.
+    Maximum,
+}
+
+impl Unknown {
+    fn guess(self) -> Option<i64> {
+        match self {
+            Unknown::Guess(n) => Some(n),
+            Unknown::Nothing | Unknown::Maximum => None,
+        }
+    }
+}
 
 /// An INTEGER that is known when the unit begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +82,7 @@ pub(super) struct SweptUnit {
     pub unsavable_calls: BTreeSet<Name>,
     pub open_arguments: BTreeSet<Name>,
     /// Results of [`tape_usage`] for its tapes.
-    pub usage_cache: RefCell<HashMap<(TapeKind, Option<i64>), TapeUsage>>,
+    pub usage_cache: RefCell<HashMap<(TapeKind, Unknown), TapeUsage>>,
 }
 
 /// The values that are on one tape at the same time.
@@ -97,14 +117,13 @@ impl TapeUsage {
     }
 }
 
-/// The number of values that a unit records on one tape, in terms of its own arguments. `guess`, if given,
-/// replaces unknown quantities.
+/// The number of values that a unit records on one tape, in terms of its own arguments.
 pub(super) fn tape_usage(
     engine: &AdjointEngine,
     sweeps: &[SweptUnit],
     part: usize,
     kind: TapeKind,
-    guess: Option<i64>,
+    unknown: Unknown,
     depth: usize,
 ) -> Option<TapeUsage> {
     if depth > MOST_CALLS {
@@ -118,7 +137,7 @@ pub(super) fn tape_usage(
         usage_cache,
         ..
     } = sweeps.get(part)?;
-    if let Some(known) = usage_cache.borrow().get(&(kind, guess)) {
+    if let Some(known) = usage_cache.borrow().get(&(kind, unknown)) {
         return Some(known.clone());
     }
     let p = &engine.parts[part];
@@ -136,7 +155,7 @@ pub(super) fn tape_usage(
         loops: Vec::new(),
         asked: Vec::new(),
         replayed: Vec::new(),
-        guess,
+        unknown,
         depth,
     };
     let mut recorded = Vec::new();
@@ -145,7 +164,7 @@ pub(super) fn tape_usage(
     let found = TapeUsage { recorded, replayed };
     usage_cache
         .borrow_mut()
-        .insert((kind, guess), found.clone());
+        .insert((kind, unknown), found.clone());
     Some(found)
 }
 
@@ -179,7 +198,7 @@ pub(super) fn seen_from_head(
             loops: Vec::new(),
             asked: Vec::new(),
             replayed: Vec::new(),
-            guess: None,
+            unknown: Unknown::Nothing,
             depth: 0,
         };
         let dummies = engine.parts[part].builder.unit.args.iter();
@@ -280,8 +299,7 @@ struct Counter<'a> {
     asked: Vec<SymId>,
     /// What the reverse sweep records in addition.
     replayed: Vec<Vec<Term>>,
-    /// The value to use for unknown quantities.
-    guess: Option<i64>,
+    unknown: Unknown,
     depth: usize,
 }
 
@@ -291,8 +309,8 @@ impl Counter<'_> {
     }
 
     fn block(&mut self, block: &[Stmt], out: &mut Vec<Term>) -> Option<()> {
-        for s in block {
-            self.stmt(s, out)?;
+        for (i, s) in block.iter().enumerate() {
+            self.stmt(s, &block[..i], out)?;
             if out.len() > MOST_TERMS {
                 return None;
             }
@@ -300,7 +318,8 @@ impl Counter<'_> {
         Some(())
     }
 
-    fn stmt(&mut self, s: &Stmt, out: &mut Vec<Term>) -> Option<()> {
+    /// Counts what a statement records; `before`: those before it in its block.
+    fn stmt(&mut self, s: &Stmt, before: &[Stmt], out: &mut Vec<Term>) -> Option<()> {
         match &s.kind {
             StmtKind::Assign(target, _) => {
                 let base = target.base();
@@ -338,13 +357,18 @@ impl Counter<'_> {
                 if inner.is_empty() {
                     return Some(());
                 }
-                let trips = self.or_guess(around.and_then(|(_, (_, trips))| trips))?;
+                let trips = match around {
+                    Some((_, (_, trips))) => trips,
+                    None if s.label.is_none() => self.most_iterations(d, before),
+                    None => None,
+                };
+                let trips = self.or_guess(trips)?;
                 for mut t in inner {
                     t.trips.push(trips.clone());
                     add_product(out, t.number, t.trips);
                 }
             }
-            StmtKind::LogicalIf(_, inner) => self.stmt(inner, out)?,
+            StmtKind::LogicalIf(_, inner) => self.stmt(inner, &[], out)?,
             StmtKind::If(_) | StmtKind::Select(_) => {
                 // Only one arm is executed: of numbers of the same iterations, the largest counts.
                 let mut most: Vec<Term> = Vec::new();
@@ -369,12 +393,31 @@ impl Counter<'_> {
     }
 
     fn or_guess(&self, known: Option<Bound>) -> Option<Bound> {
-        known.or_else(|| self.guess.map(Bound::Number))
+        known.or_else(|| self.unknown.guess().map(Bound::Number))
+    }
+
+    /// The maximum number of iterations of a loop that may end early, if that is what counts; `before`: the
+    /// statements before the loop in its block.
+    fn most_iterations(&mut self, d: &Do, before: &[Stmt]) -> Option<Bound> {
+        if self.unknown != Unknown::Maximum {
+            return None;
+        }
+        let control = counted_down::control(self.unit(), d)?;
+        // Nothing else changes the variables.
+        let mut all = control.flags.iter().chain([&control.counter]);
+        if !all.all(|s| self.values_of(*s).is_some()) {
+            return None;
+        }
+        self.end(counted_down::last_value(before, control.counter)?, true)
     }
 
     /// Counts what a loop with repeated iterations records: the states, and one iteration. The latter is
     /// recorded in the reverse sweep only.
     fn replay(&mut self, replay: &Replay, out: &mut Vec<Term>) -> Option<()> {
+        if self.unknown == Unknown::Maximum {
+            // `values_of` does not know what is executed again.
+            return None;
+        }
         let others = std::mem::take(&mut self.replayed);
         let mut once = Vec::new();
         self.block(&replay.body, &mut once)?;
@@ -445,7 +488,7 @@ impl Counter<'_> {
             self.sweeps,
             part,
             self.kind,
-            self.guess,
+            self.unknown,
             self.depth + 1,
         )?;
         for t in self.in_caller(of.recorded, &dummies, args)? {
@@ -696,7 +739,16 @@ impl Counter<'_> {
                 {
                     return None;
                 }
-                let values = self.values_of(*s)?;
+                let mut values = self.values_of(*s)?;
+                if self.unknown == Unknown::Maximum {
+                    // Steps away from the end do not matter.
+                    let away = |n: i64| if up { n <= 0 } else { n >= 0 };
+                    let step = |v: &Expr| counted_down::step(self.unit(), *s, v);
+                    values.retain(|v| !step(v).is_some_and(away));
+                    if values.is_empty() {
+                        return None;
+                    }
+                }
                 self.asked.push(*s);
                 // The current loops do not enclose the assignments.
                 let loops = std::mem::take(&mut self.loops);
@@ -726,6 +778,18 @@ fn add(out: &mut Vec<Term>, number: i64) {
             trips: Vec::new(),
         }),
     }
+}
+
+/// Whether a tape for a sum can be an array of fixed size.
+pub(super) fn is_small(kind: TapeKind, terms: &[Term]) -> bool {
+    number(terms).is_some_and(|n| n.saturating_mul(kind.bytes()) <= SMALL_BYTES)
+}
+
+/// A sum that is a constant, as one term.
+pub(super) fn folded(terms: &[Term]) -> Option<Vec<Term>> {
+    let mut out = Vec::new();
+    add(&mut out, estimate(terms, None)?);
+    Some(out)
 }
 
 /// The constant, if no term depends on loops.

@@ -6,7 +6,7 @@ use super::growing::{self, Growers};
 use super::placed_zeros::place_zeros;
 use super::sweep_data::{Sweeps, UnitFacts};
 use super::tape::{TapeKind, Tapes};
-use super::tape_size::{self, SweptUnit};
+use super::tape_size::{self, SweptUnit, Unknown};
 use super::unit_builder::{UnitBuilder, zero};
 use super::{AdjointEngine, Part, aliased_arguments, dead_code, groups, heads, known_zeros, state};
 use crate::legal::argument_sizes::ArrayArgument;
@@ -253,12 +253,22 @@ impl AdjointEngine {
         kinds: &BTreeSet<TapeKind>,
         i: usize,
     ) -> Vec<Option<Vec<tape_size::Term>>> {
-        kinds
-            .iter()
-            .map(|k| {
-                tape_size::tape_usage(self, swept, i, *k, None, 0).map(tape_size::TapeUsage::peak)
-            })
-            .collect()
+        let usage = |kind: &TapeKind, unknown| {
+            let terms = tape_size::tape_usage(self, swept, i, *kind, unknown, 0)?.peak();
+            // The only call may have constants as arguments.
+            let in_head = tape_size::seen_from_head(self, swept, i, terms.clone());
+            Some(
+                in_head
+                    .and_then(|(_, t)| tape_size::folded(&t))
+                    .unwrap_or(terms),
+            )
+        };
+        let size = |kind: &TapeKind| {
+            let most = || usage(kind, Unknown::Maximum).filter(|t| tape_size::is_small(*kind, t));
+            // Room for iterations that are hardly ever executed costs nothing in a small array.
+            usage(kind, Unknown::Nothing).or_else(most)
+        };
+        kinds.iter().map(size).collect()
     }
 
     /// Sweeps all units with the final facts.
