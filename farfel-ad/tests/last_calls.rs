@@ -9,7 +9,8 @@ const CALLS: &str = "
       PROGRAM MAIN
       DOUBLE PRECISION X(4)
       INTEGER K
-      EXTERNAL CHAIN, BEHIND, SCALED, SQUARE, RESET, TWICE, LOST, SHARED
+      EXTERNAL CHAIN, BEHIND, SCALED, SQUARE, RESET, TWICE, LOST, SHARED,
+     +    PARTS, PAIRS
       DO K = 1, 4
         X(K) = 0.3D0*K + 0.1D0
       END DO
@@ -21,6 +22,8 @@ const CALLS: &str = "
       CALL CHECK('twice', TWICE, X)
       CALL CHECK('lost', LOST, X)
       CALL CHECK('shared', SHARED, X)
+      CALL CHECK('parts', PARTS, X)
+      CALL CHECK('pairs', PAIRS, X)
       END
 C     The gradient against tangents.
       SUBROUTINE CHECK(NAME, F, X)
@@ -159,6 +162,43 @@ C     The call and what is behind it share COMMON.
       FACTOR = X(4)*FACTOR
       Y(2) = FACTOR
       END
+C     The call assigns two parts of one array, and reads a third.
+      SUBROUTINE PARTS(X, Y)
+      DOUBLE PRECISION X(4), Y(3), P(7)
+      INTEGER K
+      DO K = 1, 7
+        P(K) = X(MOD(K, 4) + 1)*K
+      END DO
+      CALL STEPS(P, P(4), P(6))
+      DO K = 1, 3
+        Y(K) = P(K) - 2*P(K + 2)
+      END DO
+      END
+      SUBROUTINE STEPS(D, E, F)
+      DOUBLE PRECISION D(3), E(2), F(2), S
+      INTEGER K
+      S = D(1)
+      DO K = 1, 2
+        IF (S .GT. 1) S = SQRT(S)
+        E(K) = S*E(K)/D(K)
+        D(K + 1) = D(K + 1) - E(K)*S + F(K)**2
+        S = D(K + 1)*S
+      END DO
+      END
+C     It reads two parts of one array that overlap.
+      SUBROUTINE PAIRS(X, Y)
+      DOUBLE PRECISION X(4), Y(3)
+      CALL PAIR(X, X(2), Y)
+      END
+      SUBROUTINE PAIR(A, B, Y)
+      DOUBLE PRECISION A(3), B(3), Y(3), S
+      INTEGER K
+      S = A(1)
+      DO K = 1, 3
+        S = S*A(K)*B(K) + SIN(S)
+        Y(K) = S
+      END DO
+      END
 ";
 
 #[test]
@@ -166,7 +206,7 @@ fn derivatives_are_those_of_apart_sweeps() {
     let (fortran, _) = expand_with(CALLS, &Builtin).unwrap_or_else(|e| panic!("{e}"));
     for flags in [CHECKED, FAST] {
         let out = run(&fortran, flags);
-        assert_eq!(out.lines().count(), 32, "{out}");
+        assert_eq!(out.lines().count(), 40, "{out}");
         compare(&out, 1e-12, &fortran);
     }
 }
@@ -174,7 +214,8 @@ fn derivatives_are_those_of_apart_sweeps() {
 #[test]
 fn heads_that_end_with_a_call() {
     let (fortran, _) = expand_with(CALLS, &Builtin).unwrap_or_else(|e| panic!("{e}"));
-    // Squares of results, a variable that the call reads, two calls, and COMMON that it sets.
+    // Squares of results, a variable that the call reads, two calls, COMMON that it sets, and an array that
+    // it reads under two names.
     let mut apart: Vec<&str> = fortran
         .lines()
         .filter_map(|l| {
@@ -187,7 +228,7 @@ fn heads_that_end_with_a_call() {
         .map(|(name, _)| name)
         .collect();
     apart.sort_unstable();
-    assert_eq!(apart.join(" "), "ADDS COMMONS WORK WORK WORK");
+    assert_eq!(apart.join(" "), "ADDS COMMONS PAIR WORK WORK WORK");
     // The suffix tells which block it belongs to.
     let at = fortran.find("C Adjoint of MIDDLE").unwrap_or_default();
     let text = fortran[at..].lines().skip(1);

@@ -14,6 +14,7 @@ fn cases() -> Vec<Case> {
         ("two_arrays_and_scalars", TWO),
         ("factorisation", FACTORISATION),
         ("complex_parts", COMPLEX),
+        ("elements_apart", APART),
     ]
     .map(|(name, text)| Case {
         name,
@@ -230,6 +231,72 @@ const COMPLEX: &str = "
       END DO
       END
 ";
+
+/// Elements that are passed beside other parts of their array, in it or apart from it.
+const APART: &str = "
+      SUBROUTINE F@(X, Y)
+      DOUBLE PRECISION X(3), Y(3), A(2, 3), P@, Q@
+      INTEGER J
+      DO J = 1, 3
+        A(1, J) = X(J)**2
+        A(2, J) = X(J) + J
+      END DO
+      J = 2
+      Y(1) = P@(X(1), X(2), X(2))*P@(X(3), X(2), X(1))
+      Y(2) = Q@(X(1), X(2)) - Q@(X(2), X(2)) + Q@(X(3), X(2))
+     +  + Q@(X(1), X)
+      Y(3) = P@(A(1, J), A(2, J), A(1, 3)) + Q@(A(1, J), A(2, J))
+     +  + Q@(A(2, 1), A(1, J)) + Q@(A(2, J), A(1, J))
+     +  + P@(A(J, 1), A(J, 1), A(2, 1))
+      END
+      DOUBLE PRECISION FUNCTION P@(A, B, C)
+      DOUBLE PRECISION A, B, C
+      P@ = A*B**2
+      P@ = P@ + SIN(P@)*C*A
+      END
+      DOUBLE PRECISION FUNCTION Q@(A, B)
+      DOUBLE PRECISION A, B(2)
+      Q@ = A*B(1)
+      DO I = 1, 2
+        Q@ = Q@*B(I)*A + SIN(A*B(2))
+      END DO
+      END
+";
+
+#[test]
+fn elements_apart_need_no_copies() {
+    let calls = |call: &str| {
+        let text = format!(
+            "
+      SUBROUTINE TOP(X, G)
+      DOUBLE PRECISION X(4), G(4), Y
+      ADR(Y)
+      CALL F(X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE F(X, Y)
+      DOUBLE PRECISION X(4), Y
+      {call}
+      END
+      SUBROUTINE S(A, B, C, Y)
+      DOUBLE PRECISION A, B, C(2), Y
+      Y = A*B*C(1)*C(2)
+      END
+"
+        );
+        support::expand(&text).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let copies = |call: &str| {
+        let text = calls(call);
+        let adjoint = text.split("C Adjoint of ").find(|t| t.starts_with("F:"));
+        adjoint.is_some_and(|t| t.contains("TEMPB"))
+    };
+    assert!(!copies("CALL S(X(1), X(2), X(3), Y)"));
+    assert!(copies("CALL S(X(1), X(1), X(3), Y)"));
+    assert!(copies("CALL S(X(1), X(4), X(3), Y)"));
+    assert!(copies("CALL S(X(1), X(3), X(3), Y)"));
+    assert!(copies("CALL S(X(1), X(2), X, Y)"));
+}
 
 #[test]
 fn parts_of_one_array_as_arguments() {

@@ -83,6 +83,33 @@ pub(super) fn has_offset(unit: &Unit, a: &Expr) -> bool {
         }
 }
 
+/// Whether an element that is passed to a scalar dummy argument is outside of what another argument of the same
+/// array stands for: another element, or, for an array (`is_array`), an element and those behind it.
+pub(super) fn is_apart(unit: &Unit, scalar: &Expr, other: &Expr, is_array: bool) -> bool {
+    let (ExprKind::Element(a, own), ExprKind::Element(b, others)) = (&scalar.kind, &other.kind)
+    else {
+        return false;
+    };
+    if a != b || own.len() != others.len() {
+        return false;
+    }
+    // The order of two elements that differ in one subscript does not depend on the extents.
+    let mut differing = (own.iter().zip(others)).filter(|(a, b)| !is_same_value(unit, a, b));
+    let (Some((a, b)), None) = (differing.next(), differing.next()) else {
+        return false;
+    };
+    let values = constant::integer(unit, a).zip(constant::integer(unit, b));
+    values.is_some_and(|(a, b)| if is_array { a < b } else { a != b })
+}
+
+/// Whether two expressions have the same value, without calls.
+fn is_same_value(unit: &Unit, a: &Expr, b: &Expr) -> bool {
+    let mut calls = false;
+    a.walk(&mut |e| calls |= matches!(e.kind, ExprKind::Call(..) | ExprKind::Range(..)));
+    let constants = constant::integer(unit, a).zip(constant::integer(unit, b));
+    !calls && (a.equals_ignoring_spans(b) || constants.is_some_and(|(a, b)| a == b))
+}
+
 /// Redirects calls that pass one cotangent twice to copies of adjoints, and adds these copies.
 pub(super) fn redirect_aliased_calls(
     engine: &AdjointEngine,
@@ -204,10 +231,17 @@ impl Pass<'_> {
             }
         }
         groups.retain(|_, g| g.len() > 1);
+        let actuals = args.clone();
         let mut merged: Vec<usize> = Vec::new();
         for (base, group) in groups {
+            let meets = |i: usize, j: usize| {
+                let is_array = !passed.is_scalar(j);
+                i != j && !is_apart(&self.made.unit, &actuals[i], &actuals[j], is_array)
+            };
             let scalars = group.iter().filter(|i| passed.is_scalar(**i));
-            for i in scalars {
+            let scalars = scalars.filter(|i| group.iter().any(|j| meets(**i, *j)));
+            let scalars: Vec<usize> = scalars.copied().collect();
+            for i in &scalars {
                 let Some(a) = args.get_mut(*i) else { continue };
                 let ty = self.made.unit.symbols[base].ty.unwrap_or(Type::REAL);
                 let t = Expr::var(self.variable("TEMPB", ty, true), span);

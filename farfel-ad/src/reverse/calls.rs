@@ -1,6 +1,6 @@
 //! Calls of subprograms that are differentiated as well: of their forward sweeps and of their adjoints.
 
-use super::aliased_arguments::{AdjointArguments, aliased_cotangents, has_offset};
+use super::aliased_arguments::{AdjointArguments, aliased_cotangents, has_offset, is_apart};
 use super::elements::Elements;
 use super::sweep::Sweeper;
 use super::sweep_data::Sweeps;
@@ -230,7 +230,14 @@ impl Sweeper<'_> {
                     && p.base() == a.base()
                     && has_known_offset(p)
                     && has_known_offset(a);
-                p.base().map(|s| self.space.loc(s)) == loc
+                let unit = &self.builder.unit;
+                let apart = match (scalar, arguments.is_scalar(*i)) {
+                    (true, other) => is_apart(unit, a, p, !other),
+                    (false, true) => is_apart(unit, p, a, true),
+                    (false, false) => false,
+                };
+                !apart
+                    && p.base().map(|s| self.space.loc(s)) == loc
                     && (p.equals_ignoring_spans(a) || added)
                     && !merged
             });

@@ -9,6 +9,7 @@
 //! call assigns: adjoints need not return primal values. The order of the reverse sweep stays: first the
 //! transposes of the statements after the call, then both sweeps of the call.
 
+use super::aliased_arguments::AdjointArguments;
 use super::effects::{SideEffects, StatementEffects};
 use super::transpose::is_derivative;
 use super::{AdjointEngine, Part};
@@ -58,7 +59,11 @@ fn last_call(engine: &AdjointEngine, closure: &Program, at: usize) -> Option<(us
     let callee = &engine.parts[part];
     // Marked subprograms are executed again, as the user has asked.
     let marked = closure.unit(&callee.of).is_some_and(|u| u.joint);
-    if marked || callee.root || uses(engine, part) != 1 || passes_one_array_twice(p, callee, args) {
+    if marked
+        || callee.root
+        || uses(engine, part) != 1
+        || passes_one_array_twice(engine, p, callee, args)
+    {
         return None;
     }
     let touched = engine.touched_in(&p.builder.unit, &p.space, std::slice::from_ref(call));
@@ -108,17 +113,26 @@ impl AdjointEngine {
     }
 }
 
-/// Whether a call passes the cotangent of one array by two arguments, so that it would go to a copy of the
-/// reverse sweep.
-fn passes_one_array_twice(p: &Part, callee: &Part, args: &[Expr]) -> bool {
-    let mut seen = Set::with_capacity(p.space.len + p.builder.unit.symbols.len());
+/// Whether a call passes the cotangent of one array by two arguments that may overlap, so that it would go to a
+/// copy of the reverse sweep (`aliased_arguments`). An argument that the callee assigns overlaps no other.
+fn passes_one_array_twice(
+    engine: &AdjointEngine,
+    caller: &Part,
+    callee: &Part,
+    args: &[Expr],
+) -> bool {
+    let passed = AdjointArguments {
+        engine,
+        part: callee,
+    };
+    let mut seen = Set::with_capacity(caller.space.len + caller.builder.unit.symbols.len());
     for (i, a) in args.iter().enumerate() {
-        let scalar = callee.scalar_args.get(i).copied().unwrap_or(false);
         if let Some(base) = a.base()
-            && !scalar
-            && p.builder.derivatives.contains(&base)
+            && passed.is_only_added_to(i)
+            && !passed.is_scalar(i)
+            && caller.builder.derivatives.contains(&base)
         {
-            let loc = p.space.loc(base);
+            let loc = caller.space.loc(base);
             if seen.contains(loc) {
                 return true;
             }
