@@ -63,25 +63,17 @@ const OF_TAPENADES: [f64; 2] = [0.95, 0.7];
 const WORST_OF_TAPENADES: f64 = 1.25;
 
 /// The maximum times of tangents that are above it. Tapenade rearranges products and quotients of the program
-/// itself, so that its tangents of series compute other values, some in less time than the routine. In `insert`,
-/// the caller clears arrays that the routine might leave undefined.
-const TANGENTS_ABOVE: [(&str, f64); 6] = [
+/// itself, so that its tangents of series compute other values, some in less time than the routine.
+const TANGENTS_ABOVE: [(&str, f64); 5] = [
     ("itairy", 2.6),
     ("fcs", 2.3),
     ("airyb", 2.2),
     ("klvna", 1.8),
     ("cisia", 1.6),
-    ("insert", 1.7),
 ];
-
-/// The maximum times of adjoints that are above it, at `-O3`.
-const ADJOINTS_ABOVE: [(&str, f64); 1] = [("shape3tri", 1.7)];
 
 /// The maximum time of one adjoint relative to its routine's.
 const WORST_ADJOINT: f64 = 10.0;
-
-/// The adjoint that is above it, at `-O3`: it allocates two tapes, for a routine of 5 ns.
-const ABOVE_WORST: (&str, f64) = ("dpttrf", 12.5);
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -243,13 +235,9 @@ fn measure() -> Result<Vec<String>, Failure> {
         }
         let flags = format!("-O{level} {}", flags.join(" "));
         for r in table {
-            let limit = match ABOVE_WORST {
-                (name, limit) if r.name == name => limit,
-                _ => WORST_ADJOINT,
-            };
-            if r.ratio(2).is_some_and(|ratio| ratio > limit) {
+            if r.ratio(2).is_some_and(|ratio| ratio > WORST_ADJOINT) {
                 let (name, times) = (&r.name, shown(r.ratio(2)));
-                errors.push(format!("{flags}: the adjoint of {name} takes {times} times as long as the routine, more than {limit}"));
+                errors.push(format!("{flags}: the adjoint of {name} takes {times} times as long as the routine, more than {WORST_ADJOINT}"));
             }
         }
     }
@@ -388,11 +376,8 @@ fn compare(flags: &str, pairs: &[DerivativeTimes], all: bool) -> Vec<String> {
             ));
         }
         let limit = |p: &DerivativeTimes| {
-            let above: &[(&str, f64)] = match p.which {
-                1 => &TANGENTS_ABOVE,
-                _ => &ADJOINTS_ABOVE,
-            };
-            let known = above.iter().find(|(name, _)| *name == p.name);
+            let above = TANGENTS_ABOVE.iter().filter(|_| p.which == 1);
+            let known = above.into_iter().find(|(name, _)| *name == p.name);
             known.map_or(WORST_OF_TAPENADES, |(_, limit)| *limit)
         };
         let above = (of.iter()).filter(|p| p.ours > limit(p) * p.theirs);
