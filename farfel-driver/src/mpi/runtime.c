@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef MPI_Fint Int;
 
@@ -38,6 +39,8 @@ static void abort_all(const char *message) {
     fflush(stdout);
     fprintf(stderr, "farfel: rank %d: %s\n", rank_of_this(), message);
     fflush(stderr);
+    /* What the launcher has not read when it ends the ranks is lost. */
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     MPI_Abort(MPI_COMM_WORLD, 1);
     _Exit(1);
 }
