@@ -116,9 +116,10 @@ C     Which procedure it is, is known at run time only.
       EXTERNAL F
       X = 3
       END
-      SUBROUTINE LENT(F, G)
+      SUBROUTINE LENT(F, G, Z)
+      COMPLEX Z(2)
       EXTERNAL F, G
-      CALL F(G)
+      CALL F(G, Z)
       END
       SUBROUTINE FOLLOW(F, G, X, N, SOLVE)
       DOUBLE PRECISION X(N)
