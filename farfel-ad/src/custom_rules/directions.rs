@@ -36,8 +36,6 @@ pub(crate) struct Directions<'a> {
     pub changes: &'a dyn Fn(usize) -> bool,
     /// Whether the procedure may change the derivative of an argument.
     pub changes_derivative: &'a dyn Fn(usize) -> bool,
-    /// For a derivative whose last bound is open, the dimensions of its variable, if they are known.
-    pub dims: &'a dyn Fn(SymId) -> Option<Vec<Dim>>,
     /// Whether derivatives that are elements have a subscript for the direction already.
     pub subscripted: bool,
 }
@@ -99,17 +97,19 @@ pub(crate) fn one_by_one(
             continue;
         }
         let at = copied.iter().position(|c| c.of == s).unwrap_or_else(|| {
+            // Callers may have passed the size of the variable.
+            let variable = primal.base().unwrap_or(s);
             let is_sized = is_open(&symbols[s]);
             let dims = match is_sized {
-                true => (to.dims)(s),
-                false => Some(symbols[s].dims[1..].to_vec()),
+                true => symbols[variable].dims.clone(),
+                false => symbols[s].dims[1..].to_vec(),
             };
-            if dims.is_none() {
-                open.insert(s);
+            if is_sized && is_open(&symbols[variable]) {
+                open.insert(variable);
             }
-            let dims = dims.unwrap_or_default();
             copied.push(Copied {
                 of: s,
+                variable,
                 own: copy(s, dims.clone(), true),
                 dims: if is_sized { dims } else { Vec::new() },
                 has_results: false,
@@ -128,7 +128,7 @@ pub(crate) fn one_by_one(
         copied.iter().filter(of_kind)
     };
     if with_results(true).count() + usize::from(has_scalar_results) > 1 {
-        open.extend(with_results(true).map(|c| c.of));
+        open.extend(with_results(true).map(|c| c.variable));
     }
     if !open.is_empty() {
         return Err(open);
@@ -156,9 +156,19 @@ pub(crate) fn one_by_one(
     Ok(out)
 }
 
+/// What to say of an array whose bounds are not known: a message and a help.
+pub(crate) fn unknown_bounds(array: &str) -> (String, &'static str) {
+    let message = format!(
+        "a given derivative has one direction, and the bounds of {array} are not known, so that it cannot be called for each direction"
+    );
+    let help = "declare the last bound of the array, X(N) instead of X(*) or X(1), or compute one direction after the other, in a loop or by `jvp` and `vjp`";
+    (message, help)
+}
+
 /// The derivative of an array, and its copy for one direction.
 struct Copied {
     of: SymId,
+    variable: SymId,
     own: SymId,
     /// The dimensions of the copy, if the last bound of the derivative is open.
     dims: Vec<Dim>,

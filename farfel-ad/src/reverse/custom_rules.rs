@@ -11,7 +11,7 @@ use super::tbr::Needs;
 use super::transpose::is_derivative;
 use super::unit_builder::zero;
 use crate::custom_rules::bundled;
-use crate::custom_rules::directions::{Directions, one_by_one};
+use crate::custom_rules::directions::{Directions, one_by_one, unknown_bounds};
 use crate::custom_rules::rules::Rule;
 use crate::locations::Set;
 use farfel_lang::Span;
@@ -382,7 +382,6 @@ impl<'w> Sweeper<'w> {
             is_scalar: &|_| function,
             changes: &|i| given.get(i).is_some_and(|a| a.assigned && a.input),
             changes_derivative: &|_| true,
-            dims: &|_| None,
             subscripted: true,
         };
         let builder = &mut self.builder;
@@ -407,15 +406,11 @@ impl<'w> Sweeper<'w> {
             },
         );
         made.unwrap_or_else(|open| {
-            let array = open.first().map_or("an array", |s| symbols[*s].name.as_str());
-            let message = format!(
-                "the given derivative has one direction, and the bounds of {array} are not known, so that it cannot be called for each direction"
-            );
-            self.refuse(
-                span,
-                &message,
-                "declare the last bound of the array, X(N) instead of X(*) or X(1), or write a block with one direction, and a loop around it",
-            );
+            let array = open
+                .first()
+                .map_or("an array", |s| symbols[*s].name.as_str());
+            let (message, help) = unknown_bounds(array);
+            self.refuse(span, &message, help);
             Vec::new()
         })
     }

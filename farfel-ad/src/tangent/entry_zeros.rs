@@ -1,14 +1,14 @@
 //! Local arrays whose tangents need not be zero on entry.
 //!
 //! If each assignment to an array also assigns its tangent, a program that reads no undefined elements reads no
-//! undefined tangents. What happens to arguments of calls is only known once all units have been generated:
-//! the tangent of a callee must do the same with its dummy argument. Then the zeros of the caller are removed.
-//!
-//! For arrays that no other unit assigns, `Generator::zero_on_entry` decides.
+//! undefined tangents. Arrays that are not passed to other units are not set to zero in the first place. What happens to
+//! arguments of calls is only known once all units have been generated: the tangent of a callee must do the same with
+//! its dummy argument. Then the zeros of the caller are removed.
 
 use super::Tangent;
+use super::allocate::is_allocated_here;
 use super::generator::Generator;
-use crate::locations::differentiable;
+use crate::locations::{Set, differentiable};
 use farfel_lang::effects::is_constant;
 use farfel_lang::ir::{
     Class, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId, Unit, walk_block,
@@ -16,6 +16,26 @@ use farfel_lang::ir::{
 use std::collections::{HashMap, HashSet};
 
 impl Generator<'_> {
+    /// The local arrays that are assigned in pairs and are not passed to other units.
+    pub(super) fn unread_before_set(&self) -> Set {
+        let symbols = &self.source.symbols;
+        let mut found = Set::with_capacity(self.space.len);
+        let own = |s: &SymId| {
+            let symbol = &symbols[*s];
+            symbol.is_array()
+                && symbol.storage_class == StorageClass::Local
+                && !is_allocated_here(symbol)
+        };
+        let pairs = self.assigned_in_pairs();
+        found.extend(pairs.into_iter().filter(own).map(|s| self.space.loc(s)));
+        for_each_call(self.source, &mut |_, args| {
+            for a in args {
+                a.for_each_symbol(&mut |s| found.set(self.space.loc(s), false));
+            }
+        });
+        found
+    }
+
     /// The variables to which the unit's own statements assign nothing without assigning the derivative, if it
     /// has one: calls are left out.
     pub(super) fn assigned_in_pairs(&self) -> HashSet<SymId> {

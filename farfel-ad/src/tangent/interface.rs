@@ -6,8 +6,7 @@ use super::{DummyProcedure, Engine, TangentRequest};
 use crate::activity::dummy_key;
 use crate::locations::{Context, Set, differentiable};
 use farfel_lang::ir::{
-    Arg, Block, Class, Expr, ExprKind, Name, Origin, StmtKind, StorageClass, SymId, Symbol, Unit,
-    UnitKind,
+    Arg, Block, Class, Expr, Name, Origin, StorageClass, SymId, Symbol, Unit, UnitKind,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -208,59 +207,6 @@ impl Generator<'_> {
             self.engine.registry.borrow_mut().request_input(name, slot);
         }
         one
-    }
-
-    /// Local arrays whose elements get a derivative whenever they are assigned, so that a program that reads
-    /// no undefined elements reads no undefined derivatives.
-    fn unread_before_set(&self) -> Set {
-        let mut found = Set::with_capacity(self.space.len);
-        if self.engine.linear || self.engine.layout.pattern {
-            return found;
-        }
-        for (id, s) in self.source.symbols.iter() {
-            let loc = self.space.loc(id);
-            let own = s.is_array()
-                && s.storage_class == StorageClass::Local
-                && !s.tape
-                && !is_allocated_here(s)
-                && !self.space.saved.contains(loc)
-                && !self.space.tangled.contains(loc)
-                && !self.left_zero.contains(loc);
-            if own {
-                found.insert(loc);
-            }
-        }
-        // Variables that other units may assign.
-        let mut drop = |e: &Expr| e.for_each_symbol(&mut |s| found.set(self.space.loc(s), false));
-        for s in &self.source.body {
-            s.walk(&mut |x| match &x.kind {
-                StmtKind::Comment(_)
-                | StmtKind::Assign(..)
-                | StmtKind::If(_)
-                | StmtKind::Select(_)
-                | StmtKind::LogicalIf(..)
-                | StmtKind::ArithmeticIf(..)
-                | StmtKind::Do(_)
-                | StmtKind::Continue
-                | StmtKind::Goto(_)
-                | StmtKind::ComputedGoto(..)
-                | StmtKind::Return(_)
-                | StmtKind::Stop(_)
-                | StmtKind::Format(_)
-                | StmtKind::Cycle(_)
-                | StmtKind::Exit(_) => x.for_each_own_expr(&mut |e| {
-                    e.walk(&mut |c| {
-                        if let ExprKind::Call(f, args) = &c.kind
-                            && !matches!(self.source.symbols[*f].class, Class::Intrinsic(_))
-                        {
-                            args.iter().for_each(&mut drop);
-                        }
-                    });
-                }),
-                _ => x.walk(&mut |inner| inner.for_each_own_expr(&mut |e| drop(e))),
-            });
-        }
-        found
     }
 
     /// Sets the derivatives of those arguments to zero that are only results of an adjoint. Those in COMMON

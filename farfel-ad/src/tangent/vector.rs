@@ -12,14 +12,13 @@ use super::generator::Generator;
 use super::pattern::Patterns;
 use crate::custom_rules::directions as given;
 use crate::layout::Extent;
-use crate::subscripts::is_open;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::{
     Arg, Attribute, BinOp, Block, Class, DataSet, Dim, Do, DoEnd, Entity, Expr, ExprKind, IfBlock,
-    Name, Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, walk_block,
+    Spec, SpecKind, Stmt, StmtKind, StorageClass, SymId, Symbol, Type, walk_block,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The facts for rewriting statements.
 struct Directions<'a> {
@@ -303,8 +302,6 @@ impl Generator<'_> {
             }
         });
         let mut copies: HashMap<(SymId, bool), SymId> = HashMap::new();
-        let variables: HashMap<SymId, SymId> =
-            self.derivatives.iter().map(|(of, d)| (*d, *of)).collect();
         let mut found = Vec::new();
         let mut errors = Vec::new();
         for (callee, args) in calls {
@@ -333,10 +330,6 @@ impl Generator<'_> {
                     rule.sets.contains(&i) || rule.outputs.contains(&i) && rule.inputs.contains(&i)
                 },
                 changes_derivative: &|i| rule.sets.contains(&i) || rule.outputs.contains(&i),
-                dims: &|d| {
-                    let of = &symbols[*variables.get(&d)?];
-                    (!is_open(of)).then(|| of.dims.clone())
-                },
                 subscripted: false,
             };
             let made = given::one_by_one(
@@ -364,10 +357,7 @@ impl Generator<'_> {
             let mut made = match made {
                 Ok(made) => made,
                 Err(open) => {
-                    let open: Vec<SymId> = (open.iter())
-                        .map(|s| variables.get(s).copied().unwrap_or(*s))
-                        .collect();
-                    errors.push(self.open_arrays(&of.name, &open, span));
+                    errors.push(self.open_arrays(&open, span));
                     continue;
                 }
             };
@@ -408,15 +398,12 @@ impl Generator<'_> {
     }
 
     /// Reports arrays of unknown size that a given derivative gets, and asks callers for their sizes.
-    fn open_arrays(&self, procedure: &Name, open: &[SymId], span: Span) -> Diagnostic {
+    fn open_arrays(&self, open: &BTreeSet<SymId>, span: Span) -> Diagnostic {
         let name = |s: &SymId| self.unit.symbols[*s].name.clone();
         let places = open.iter().map(|s| (self.source.name.clone(), name(s)));
         self.engine.open_arguments.borrow_mut().extend(places);
         let array = open.first().map(name).unwrap_or_default();
-        let message = format!(
-            "the given derivative of {procedure} has one direction, and the bounds of {array} are not known, so that it cannot be called for each direction"
-        );
-        let help = "declare the last bound of the array, X(N) instead of X(*) or X(1), or write a block with one direction, and a loop around it";
+        let (message, help) = given::unknown_bounds(&array);
         let error = Diagnostic::error(&rules::AD_DIRECTIONS, span, message).help(help);
         self.engine.with_ad_block(error)
     }
