@@ -141,6 +141,19 @@ C     Which procedure it is, is known at run time only.
         X(I) = Y(I)*G(X, I)
       END DO
       END
+      SUBROUTINE DIFFER(F, SOLVE, L)
+      LOGICAL L
+      EXTERNAL F, SOLVE
+      CALL SOLVE(F, L)
+      END
+      SUBROUTINE COUNTR(F, L)
+      LOGICAL L
+      IF (L) CALL F(1)
+      END
+      SUBROUTINE SCALER(F, L)
+      LOGICAL L
+      IF (L) CALL F(1.0)
+      END
       SUBROUTINE WORDS(F)
       CALL F('A')
       END
@@ -609,6 +622,8 @@ fn closures_stand_for_dummy_procedures() {
         "// LENT cannot be called from Rust: its argument F is a procedure whose argument 1 is one, too, and its argument G is a procedure that only closures get.\n",
         "pub fn follow(mut f: impl FnMut(i32, &mut [f64], &mut [f64]), mut g: impl FnMut(&[f64], i32) -> f64, ",
         "/// `f` is called as `CALL F(N, X, Y)`.\n",
+        // Two subprograms that could be passed for SOLVE call F differently.
+        "// DIFFER cannot be called from Rust: its argument F is a procedure that only closures get.\n",
         "pub fn words(mut f: impl FnMut(&str)) {",
         "pub fn higher(mut f: impl FnMut(&mut dyn FnMut()), mut g: impl FnMut()) {",
         "pub fn precon(mut f: impl FnMut(i32, &[f64], &mut [f64], &mut bool), mut jac: impl FnMut(&mut dyn FnMut(i32, &[f64], &mut [f64], &mut bool), &mut dyn FnMut(f64) -> bool, &mut [f64]), mut q: impl FnMut(f64) -> bool, ",
