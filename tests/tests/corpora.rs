@@ -1,4 +1,4 @@
-//! Real Fortran: SciPy, LAPACK and CalculiX, nearly two million lines.
+//! Real Fortran: SciPy, LAPACK, CalculiX and SLALIB, nearly two million lines.
 //!
 //! Every file that gfortran accepts is read without errors; when the printed text is read and printed again,
 //! the result is the same; the printed text compiles, and to the same machine code. `farfel fmt` formats
@@ -21,7 +21,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Parts of the corpora, to use two processors. A file belongs to the first part whose name is a prefix of
 /// its own.
-const PARTS: [&str; 8] = [
+const PARTS: [&str; 9] = [
     "lapack/SRC/c",
     "lapack/SRC/d",
     "lapack/SRC/s",
@@ -29,6 +29,7 @@ const PARTS: [&str; 8] = [
     "lapack/TESTING/",
     "lapack/",
     "calculix/",
+    "pyslalib/",
     "scipy/",
 ];
 

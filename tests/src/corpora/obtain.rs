@@ -19,7 +19,7 @@ struct PythonPackage {
     part: &'static str,
 }
 
-const PYTHON: [PythonPackage; 3] = [
+const PYTHON: [PythonPackage; 4] = [
     PythonPackage {
         name: "scipy",
         version: "1.10.1",
@@ -42,6 +42,14 @@ const PYTHON: [PythonPackage; 3] = [
         digest: "437487624c3127f0bc5adc28b639a3ee4cbe614f2554857b3ab4c1f3813ffe42",
         build_system: "mesonpy",
         part: "pysces/nleq2",
+    },
+    // SLALIB, positional astronomy.
+    PythonPackage {
+        name: "pyslalib",
+        version: "1.0.10",
+        digest: "da8663bdf9db51e345214a0add057ca7f52f7a892302044e8449b730dac1b085",
+        build_system: "mesonpy",
+        part: "",
     },
 ];
 
@@ -92,8 +100,8 @@ __legacy__ = sys.modules[__name__]
 ";
 
 /// The names of the corpora of which every file is tested: folders below [`super::directory`]. Of the others,
-/// only solvers are used.
-pub const NAMES: [&str; 3] = ["scipy", "lapack", "calculix"];
+/// only some routines are used.
+pub const NAMES: [&str; 4] = ["scipy", "lapack", "calculix", "pyslalib"];
 
 /// Whether `name` has been downloaded.
 pub fn is_there(name: &str) -> bool {

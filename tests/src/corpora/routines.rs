@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The programs, and the folders of the routines that they differentiate.
-pub const PROGRAMS: [(&str, &[&str]); 10] = [
+pub const PROGRAMS: [(&str, &[&str]); 11] = [
     (
         "cdflib",
         &["scipy/scipy/special/cdflib/", "scipy/scipy/stats/"],
@@ -72,6 +72,7 @@ pub const PROGRAMS: [(&str, &[&str]); 10] = [
         ],
     ),
     ("calculix", &["calculix/"]),
+    ("slalib", &["pyslalib/"]),
 ];
 
 /// Returns the folder of the programs.
