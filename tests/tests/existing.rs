@@ -482,6 +482,108 @@ fn clean_leaves_what_other_projects_have_in_a_shared_directory() {
     assert!(!dir.path().join("two/target").exists());
 }
 
+/// DDASPK calls the procedure for the Jacobian with seven arguments, or, with Krylov's method, with fourteen, of which
+/// the first is a procedure. That does not make procedures of the arguments of the one that the user passes, nor of
+/// what is passed along with them.
+#[test]
+fn solvers_call_one_procedure_in_several_ways() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let solver = "SUBROUTINE SOLVER(METHOD, T, Y, RES, JAC)
+DOUBLE PRECISION T, Y
+EXTERNAL RES, JAC
+IF (METHOD .EQ. 0) THEN
+CALL DIRECT(T, Y, JAC)
+ELSE
+CALL KRYLOV(T, Y, RES, JAC)
+END IF
+END
+SUBROUTINE DIRECT(T, Y, JACD)
+DOUBLE PRECISION T, Y, P
+EXTERNAL JACD
+CALL JACD(T, Y, P)
+Y = Y*P
+END
+SUBROUTINE KRYLOV(T, Y, RES, JACK)
+DOUBLE PRECISION T, Y, P
+EXTERNAL RES, JACK
+CALL JACK(RES, T, Y, P)
+Y = Y*P
+END
+SUBROUTINE RES(T, Y)
+DOUBLE PRECISION T, Y
+Y = Y + T
+END
+SUBROUTINE JAC(T, Y, P)
+DOUBLE PRECISION T, Y, P
+P = 2*Y
+END
+SUBROUTINE JACRES(R, T, Y, P)
+DOUBLE PRECISION T, Y, P
+EXTERNAL R
+P = 2*Y
+CALL R(T, P)
+END
+";
+    write(dir, "solver.f", fixed(solver));
+    let main = "PROGRAM MAIN
+DOUBLE PRECISION T, Y, Z, D, G
+EXTERNAL RES, JAC, JACRES
+READ *, METHOD
+T = 1
+Y = 3
+IF (METHOD .GE. 2) THEN
+CALL SOLVER(METHOD - 2, T, Y, RES, JAC)
+END IF
+ADF(TANGENT(Y) = 1)
+Z = Y
+CALL SOLVER(0, T, Z, RES, JAC)
+END ADF(D = TANGENT(Z))
+ADR(Z)
+Z = Y
+CALL SOLVER(0, T, Z, RES, JAC)
+END ADR(G = COTANGENT(Y))
+PRINT '(3F5.1)', Z, D, G
+ADF(TANGENT(Y) = 1)
+Z = Y
+CALL SOLVER(1 - METHOD, T, Z, RES, JACRES)
+END ADF(D = TANGENT(Z))
+ADR(Z)
+Z = Y
+CALL SOLVER(1 - METHOD, T, Z, RES, JACRES)
+END ADR(G = COTANGENT(Y))
+PRINT '(3F5.1)', Z, D, G
+END
+";
+    write(dir, "main.ff", fixed(main));
+    let built = said(dir, &["build", "main.ff", "solver.f", "-o", "main"]).1;
+    contains(
+        &built,
+        &["warning[F0103]: JAC takes 3 arguments, but 4 are given"],
+    );
+    for (method, expected) in [
+        ("0", " 18.0 12.0 12.0\n 21.0 13.0 13.0"),
+        (
+            "1",
+            " 18.0 12.0 12.0\nSTOP JACD is called with 3 arguments, but JACRES takes 4, of other types",
+        ),
+        (
+            "3",
+            "STOP JACK is called with 4 arguments, but JAC takes 3, of other types",
+        ),
+    ] {
+        write(dir, "input", method);
+        let input = fs::File::open(dir.join("input")).unwrap();
+        let output = Command::new(dir.join("main"))
+            .stdin(input)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).trim_end().to_owned();
+        assert_eq!(text, expected, "{method}");
+    }
+}
+
 /// A driver passes one procedure for several dummy procedures, as those of SLATEC do: those that do not fit are not
 /// called, and end the program if they are. Arguments that a procedure does not have are not passed.
 #[test]

@@ -5,28 +5,44 @@
 
 use crate::ir::build::{binary, paren};
 use crate::ir::{
-    BinOp, Class, DoControl, Expr, ExprKind, Name, Reference, Stmt, StmtKind, SymId, Type, UnOp,
-    Unit, UnitKind, for_each_own_reference, walk_block_mut,
+    Arg, BinOp, Class, DoControl, Expr, ExprKind, Name, Reference, SpecKind, Stmt, StmtKind, SymId,
+    Type, UnOp, Unit, UnitKind, for_each_own_reference, for_each_symbol, walk_block_mut,
 };
 use crate::types::type_of;
+use std::collections::HashSet;
 
 /// What a procedure is for its callers.
 pub(super) struct Callable {
     name: Name,
     is_function: bool,
-    /// The types of its arguments; none of a procedure or of `*`.
-    args: Vec<Option<Type>>,
+    args: Vec<Wanted>,
+}
+
+/// An argument of a procedure.
+struct Wanted {
+    /// None of a procedure or of `*`.
+    ty: Option<Type>,
+    /// Whether it is a procedure; unknown of `*`, and of what the procedure neither declares nor uses.
+    is_procedure: Option<bool>,
 }
 
 impl Callable {
     /// Describes a unit whose last `captured` arguments are added by the compiler.
     pub(super) fn of(unit: &Unit, captured: usize) -> Self {
+        let mentioned = mentioned(unit);
+        let wanted = |a: &Arg| {
+            let s = a.sym();
+            let used = s.filter(|s| mentioned.contains(s));
+            Wanted {
+                ty: s.and_then(|s| unit.symbols[s].ty),
+                is_procedure: used.map(|s| unit.symbols[s].class.is_procedure()),
+            }
+        };
+        let args = &unit.args[..unit.args.len().saturating_sub(captured)];
         Callable {
             name: unit.name.clone(),
             is_function: unit.kind == UnitKind::Function,
-            args: (unit.args[..unit.args.len().saturating_sub(captured)].iter())
-                .map(|a| unit.symbols[a.sym()?].ty)
-                .collect(),
+            args: args.iter().map(wanted).collect(),
         }
     }
 
@@ -43,17 +59,20 @@ impl Callable {
             ));
         }
         let (given, wanted) = (call.args.len(), self.args.len());
+        let pairs = || call.args.iter().zip(&self.args);
         // A REAL may be as large as a DOUBLE PRECISION.
-        let differs = |(a, wanted): (&Expr, &Option<Type>)| {
-            let (given, wanted) = (type_of(unit, a)?, (*wanted)?);
+        let differs = |(a, wanted): (&Expr, &Wanted)| {
+            let (given, wanted) = (type_of(unit, a)?, wanted.ty?);
             Some(given.with_real(8) != wanted.with_real(8))
         };
-        let others = call
-            .args
-            .iter()
-            .zip(&self.args)
-            .any(|p| differs(p) == Some(true));
-        (given > wanted && others).then(|| {
+        // Data for a procedure, or the reverse.
+        let is_other = |(a, wanted): (&Expr, &Wanted)| {
+            let given = matches!(a.kind, ExprKind::Var(s) | ExprKind::Closure(s, _)
+                if unit.symbols[s].class.is_procedure());
+            wanted.is_procedure.is_some_and(|w| w != given)
+        };
+        let others = given > wanted && pairs().any(|p| differs(p) == Some(true));
+        (others || given != wanted && pairs().any(is_other)).then(|| {
             format!(
                 "{dummy} is called with {given} arguments, but {} takes {wanted}, of other types",
                 self.name
@@ -63,7 +82,8 @@ impl Callable {
 }
 
 /// Changes the calls of `dummy`, which stands for `target`, where they do not fit. What calls a subroutine as a
-/// function, or a function as a subroutine, or with more arguments and other types, ends the program with a message.
+/// function, or a function as a subroutine, or with more arguments and other types, or with another number of arguments
+/// and data for a procedure or the reverse, ends the program with a message.
 /// Arguments that `target` does not have are not passed.
 pub(super) fn fit_calls(unit: &mut Unit, dummy: SymId, target: &Callable) {
     let mut body = std::mem::take(&mut unit.body);
@@ -99,6 +119,35 @@ pub(super) fn fit_calls(unit: &mut Unit, dummy: SymId, target: &Callable) {
         });
     });
     unit.body = body;
+}
+
+/// The names in the statements of a unit, in its declarations of types, in the bounds and lengths of its variables, and in
+/// its statement functions.
+fn mentioned(unit: &Unit) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    let mut add = |s: SymId| {
+        found.insert(s);
+    };
+    for_each_symbol(&unit.body, &mut add);
+    for spec in &unit.specs {
+        if let SpecKind::Type(_, names) = &spec.kind {
+            names.iter().for_each(|e| add(e.sym));
+        }
+    }
+    for (id, s) in unit.symbols.iter() {
+        if s.is_array() {
+            add(id);
+        }
+        let bounds = s.dims.iter().flat_map(|d| d.lower.iter().chain(&d.upper));
+        let formula = match &s.class {
+            Class::StatementFunction(_, e) => Some(&**e),
+            _ => None,
+        };
+        for e in bounds.chain(&s.length).chain(formula) {
+            e.for_each_symbol(&mut add);
+        }
+    }
+    found
 }
 
 /// Whether an expression calls a function of the program, which may have effects.

@@ -53,6 +53,12 @@ impl Named {
             storage_class: symbol.storage_class.clone(),
         }
     }
+
+    /// Whether it may be a dummy argument, here or in a host.
+    fn is_dummy(&self) -> bool {
+        let class = &self.storage_class;
+        matches!(class, StorageClass::Dummy | StorageClass::Host(_))
+    }
 }
 
 /// Marks the names that are found to stand for procedures as procedures. Adds the indices of
@@ -226,6 +232,12 @@ fn fixed_point(facts: &[UnitFacts], globals: &HashMap<Name, EntryIndex>) -> Hash
             for call in &f.calls {
                 for target in possible.of(i, &call.callee) {
                     let dummies = &facts[target.0].args[target.1];
+                    // A solver calls what it gets in several ways, of which the user chooses one: DDASPK calls
+                    // JAC with seven arguments or with fourteen, of which the first is a procedure. Calls of
+                    // others with another number of arguments say nothing about this procedure's.
+                    if call.callee.is_dummy() && call.actuals.len() != dummies.len() {
+                        continue;
+                    }
                     for (actual, dummy) in call.actuals.iter().zip(dummies) {
                         let (Some(actual), Some(dummy)) = (actual, dummy) else {
                             continue;
