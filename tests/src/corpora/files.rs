@@ -65,7 +65,8 @@ pub fn decoded(bytes: Vec<u8>) -> Arc<str> {
     farfel_lang::encoding::decode(bytes).into()
 }
 
-/// The Fortran files whose names begin with `start`, sorted.
+/// The Fortran files whose names begin with `start`, sorted: of the corpus that `start` names up to a slash, or
+/// of those of which every file is tested.
 pub fn files(start: &str) -> Vec<File> {
     fn walk(directory: &Path, name: &str, found: &mut Vec<File>) {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -85,8 +86,13 @@ pub fn files(start: &str) -> Vec<File> {
     }
     let root = super::directory();
     let mut found = Vec::new();
-    for name in super::obtain::NAMES {
-        walk(&root.join(name), name, &mut found);
+    match start.split_once('/') {
+        Some((name, _)) => walk(&root.join(name), name, &mut found),
+        None => {
+            for name in super::obtain::NAMES {
+                walk(&root.join(name), name, &mut found);
+            }
+        }
     }
     found.retain(|f| f.name.starts_with(start));
     found.sort();

@@ -73,7 +73,7 @@ const DEBIAN: [DebianPackage; 3] = [
         folder: "calculix",
         part: "",
     },
-    // DASSL.
+    // DASSL, DASPK, special functions of SLATEC.
     DebianPackage {
         name: "octave",
         folder: "octave",

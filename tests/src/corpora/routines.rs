@@ -7,8 +7,8 @@ use super::build::Program;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The programs, and the folders of the routines that they differentiate.
-pub const PROGRAMS: [(&str, &[&str]); 11] = [
+/// The programs, and the folders of the routines that they differentiate, then those of what these call.
+pub const PROGRAMS: [(&str, &[&str]); 13] = [
     (
         "cdflib",
         &["scipy/scipy/special/cdflib/", "scipy/scipy/stats/"],
@@ -73,7 +73,51 @@ pub const PROGRAMS: [(&str, &[&str]); 11] = [
     ),
     ("calculix", &["calculix/"]),
     ("slalib", &["pyslalib/"]),
+    (
+        "octave",
+        &[
+            "octave/slatec-fn/",
+            "octave/slatec-err/",
+            "octave/blas-xtra/",
+            "octave/daspk/",
+            "octave/dassl/",
+            "octave/dasrt/",
+            "octave/odepack/",
+            "scipy/scipy/special/mach/",
+            "lapack/BLAS/SRC/",
+            "lapack/SRC/d",
+            "lapack/SRC/ieeeck.f",
+            "lapack/SRC/il",
+            "lapack/SRC/iparmq.f",
+            "lapack/INSTALL/dlamch.f",
+            "lapack/SRC/xerbla.f",
+        ],
+    ),
+    (
+        "integrators",
+        &[
+            "assimulo/odepack/",
+            "assimulo/hairer/radau_decsol.f",
+            "assimulo/odassl/",
+            "pysces/linalg_nleq2.f",
+            "pysces/nleq2.f",
+            "pysces/wnorm.f",
+            "pysces/zib",
+        ],
+    ),
 ];
+
+/// Whether the corpora with these folders have been downloaded.
+pub fn are_there(folders: &[&str]) -> bool {
+    let mut names = folders.iter().filter_map(|f| f.split('/').next());
+    names.all(super::obtain::is_there)
+}
+
+/// Whether the routines in these folders are from other packages than SciPy, LAPACK and CalculiX.
+pub fn is_beyond(folders: &[&str]) -> bool {
+    let name = folders.first().and_then(|f| f.split('/').next());
+    name.is_some_and(|n| !["scipy", "lapack", "calculix"].contains(&n))
+}
 
 /// Returns the folder of the programs.
 pub fn drivers() -> PathBuf {
