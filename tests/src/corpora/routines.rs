@@ -83,6 +83,7 @@ pub const PROGRAMS: [(&str, &[&str]); 13] = [
             "octave/dassl/",
             "octave/dasrt/",
             "octave/odepack/",
+            "octave/quadpack/",
             "scipy/scipy/special/mach/",
             "lapack/BLAS/SRC/",
             "lapack/SRC/d",
