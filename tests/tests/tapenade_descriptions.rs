@@ -242,6 +242,77 @@ fn descriptions_of_others_are_not_used() {
     assert!(text.iter().any(calls), "{text:#?}");
 }
 
+/// A described procedure assigns a flag in COMMON that its description does not name, as MITgcm's TURNOFF_MODEL_IO
+/// does: the reverse sweep takes the arms that the forward sweep took.
+#[test]
+fn flags_may_change_without_being_described() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)
+      DOUBLE PRECISION X, Y, T
+      T = X*X
+      CALL STEP(X, T)
+      CALL STEP(X, T)
+      Y = T*X
+      CALL SILENT(1)
+      END
+      SUBROUTINE STEP(X, T)
+      DOUBLE PRECISION X, T
+      LOGICAL LOUD
+      INTEGER LEVEL
+      COMMON /FLAGS/ LOUD, LEVEL
+      IF (LOUD) T = T*SIN(X)
+      SELECT CASE (LEVEL)
+      CASE (2)
+        T = T*T
+      CASE DEFAULT
+        T = EXP(T)
+      END SELECT
+      END
+",
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, Y, YB, YP, YM
+      X = 0.7D0
+      XB = 0
+      YB = 1
+      CALL SPEAK
+      CALL S_B(X, XB, Y, YB)
+      CALL SPEAK
+      CALL S(X + 1D-6, YP)
+      CALL SPEAK
+      CALL S(X - 1D-6, YM)
+      PRINT *, XB, (YP - YM)/2D-6
+      END
+      SUBROUTINE SPEAK
+      LOGICAL LOUD
+      COMMON /FLAGS/ LOUD, LEVEL
+      LOUD = .TRUE.
+      LEVEL = 2
+      END
+      SUBROUTINE SILENT(N)
+      LOGICAL LOUD
+      COMMON /FLAGS/ LOUD, LEVEL
+      LOUD = .FALSE.
+      LEVEL = 0
+      END
+",
+    );
+    write(
+        dir,
+        "lib",
+        "subroutine silent:\nexternal:\nshape: (param 1)\nReadNotWritten: (1)\nReadThenWritten: (0)\nNotReadThenWritten: (0)\n",
+    );
+    tapenade(dir, &["-b", "-ext", "lib", "-head", "s(y)/(x)", "s.f"]).success();
+    agree(dir, &["main.f", "s.f", "s_b.f"], 1, 1e-7);
+}
+
 /// Errors in a file of descriptions are reported at their place, and so is the use of a module.
 #[test]
 fn errors_have_places() {

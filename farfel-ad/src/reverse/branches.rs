@@ -9,7 +9,8 @@ use crate::locations::Set;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{binary, choice};
 use farfel_lang::ir::{
-    BinOp, Block, BlockDelimiter, Case, Expr, ExprKind, IfBlock, Select, Stmt, SymId, Type,
+    BinOp, Block, BlockDelimiter, Case, Expr, ExprKind, IfBlock, Select, Stmt, StorageClass, SymId,
+    Type,
 };
 
 impl Sweeper<'_> {
@@ -145,6 +146,14 @@ impl Sweeper<'_> {
         c.for_each_symbol(&mut |s| {
             let loc = self.space.loc(s);
             let symbol = &self.builder.unit.symbols[s];
+            // A procedure without source may assign flags in COMMON that its description does not name: MITgcm's
+            // TURNOFF_MODEL_IO switches off what the forward sweep has done.
+            let is_flag =
+                matches!(symbol.storage_class, StorageClass::Common(_)) && !symbol.is_array();
+            if self.engine.has_descriptions && is_flag {
+                stable = false;
+                return;
+            }
             if !symbol.is_variable() || !self.assigned.contains(loc) {
                 return;
             }

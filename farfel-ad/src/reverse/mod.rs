@@ -92,6 +92,7 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::dataflow::Intents;
 use farfel_lang::diagnostic::{Diagnostic, rules};
+use farfel_lang::effects::{communicates, described};
 use farfel_lang::ir::{
     Arg, Attribute, Block, Name, Program, Request, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
     UnitKind, unused_name, walk_block,
@@ -214,6 +215,8 @@ struct AdjointEngine {
     /// The parts in which all calls are split: those that are executed again as parts of joint calls
     /// ([`repeated_calls`]), and those that fixed-point loops call ([`fixed_point`]).
     only_split: BTreeSet<usize>,
+    /// Whether there are procedures without source, whose descriptions say nothing about COMMON.
+    has_descriptions: bool,
     /// Why each of these calls is joint, in words.
     reasons: BTreeMap<usize, String>,
 }
@@ -367,6 +370,7 @@ impl AdjointEngine {
             most_growing: MOST_TAPE,
             joint: BTreeSet::new(),
             only_split: BTreeSet::new(),
+            has_descriptions: described(graph.units.iter().copied()).any(|(n, _)| !communicates(n)),
             reasons: BTreeMap::new(),
         };
         engine.keep_state = state::keep_state(&engine, &graph.units);
