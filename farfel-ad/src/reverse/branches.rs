@@ -146,11 +146,11 @@ impl Sweeper<'_> {
         c.for_each_symbol(&mut |s| {
             let loc = self.space.loc(s);
             let symbol = &self.builder.unit.symbols[s];
-            // A procedure without source may assign flags in COMMON that its description does not name: MITgcm's
-            // TURNOFF_MODEL_IO switches off what the forward sweep has done.
+            // A procedure without source may assign flags in COMMON: MITgcm's TURNOFF_MODEL_IO switches off what
+            // the forward sweep has done.
             let is_flag =
                 matches!(symbol.storage_class, StorageClass::Common(_)) && !symbol.is_array();
-            if self.engine.has_descriptions && is_flag {
+            if self.engine.lacks_source && is_flag {
                 stable = false;
                 return;
             }

@@ -83,6 +83,7 @@ mod unit_builder;
 mod units;
 
 use crate::custom_rules::bundled;
+use crate::custom_rules::rules::Rules;
 use crate::layout::MOST_TAPE;
 use crate::legal::entry_bounds::bound_variables;
 use crate::locations::{Commons, Set, Space};
@@ -92,7 +93,7 @@ use farfel_lang::Span;
 use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::dataflow::Intents;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::effects::{communicates, described};
+use farfel_lang::effects::communicates;
 use farfel_lang::ir::{
     Arg, Attribute, Block, Name, Program, Request, Stmt, StmtKind, StorageClass, SymId, Type, Unit,
     UnitKind, unused_name, walk_block,
@@ -215,10 +216,26 @@ struct AdjointEngine {
     /// The parts in which all calls are split: those that are executed again as parts of joint calls
     /// ([`repeated_calls`]), and those that fixed-point loops call ([`fixed_point`]).
     only_split: BTreeSet<usize>,
-    /// Whether there are procedures without source, whose descriptions say nothing about COMMON.
-    has_descriptions: bool,
+    /// Whether there are procedures without source: no description says what they do with COMMON.
+    lacks_source: bool,
     /// Why each of these calls is joint, in words.
     reasons: BTreeMap<usize, String>,
+}
+
+/// Whether a unit calls procedures that are neither among `units` nor have a derivative that is given, other than
+/// those of MPI, those of our own run-time library, and those that end the program.
+fn calls_without_source(unit: &Unit, units: &HashSet<&Name>, rules: &Rules) -> bool {
+    let known = |n: &Name| {
+        units.contains(n)
+            || communicates(n)
+            || n.starts_with("FARFEL_")
+            || matches!(n.as_str(), "EXIT" | "ABORT")
+            || rules.get(n).is_some_and(|r| !r.constant)
+    };
+    let mut symbols = unit.symbols.iter().map(|(_, s)| s);
+    symbols.any(|s| {
+        s.storage_class == StorageClass::Global && s.class.is_procedure() && !known(&s.name)
+    })
 }
 
 /// The dummy procedures whose possible targets are all known from the program. There are none if a head takes
@@ -346,6 +363,8 @@ impl AdjointEngine {
                 }
             }
         }
+        let known: HashSet<&Name> = names.iter().collect();
+        let lacks_source = (all.units.iter()).any(|u| calls_without_source(u, &known, &goal.rules));
         let mut engine = AdjointEngine {
             parts: Vec::new(),
             index: tangents
@@ -370,7 +389,7 @@ impl AdjointEngine {
             most_growing: MOST_TAPE,
             joint: BTreeSet::new(),
             only_split: BTreeSet::new(),
-            has_descriptions: described(graph.units.iter().copied()).any(|(n, _)| !communicates(n)),
+            lacks_source,
             reasons: BTreeMap::new(),
         };
         engine.keep_state = state::keep_state(&engine, &graph.units);
