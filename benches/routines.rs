@@ -56,7 +56,7 @@ const TOLERANCE: f64 = 1e-11;
 const ROUTINES: [usize; 2] = [150, 50];
 
 /// How many routines with a [`Feature`] are at least from other packages than SciPy, LAPACK and CalculiX.
-const BEYOND: usize = 42;
+const BEYOND: usize = 50;
 
 /// The maximum times of our tangents and adjoints relative to Tapenade's, as geometric means.
 const OF_TAPENADES: [f64; 2] = [0.95, 0.7];
@@ -437,8 +437,6 @@ impl Feature {
     /// in BLOCK DATA, may be those of subprograms that it does not call.
     fn of(text: &str) -> Vec<Feature> {
         let mut found = [false; 5];
-        // Whether the unit is BLOCK DATA, which has variables of other routines in the same files, too.
-        let mut is_data = false;
         // The labels of the unit so far.
         let mut labels: Vec<&str> = Vec::new();
         let mut is_block_data = false;
@@ -464,19 +462,17 @@ impl Feature {
             let back = words
                 .rsplit_once("GOTO ")
                 .is_some_and(|(_, l)| labels.contains(&l.trim()));
-            is_data |= words.starts_with("BLOCK DATA");
             // Variables of the program that keep their values are in blocks with the names of the unit and the
             // variable, since their derivatives' code uses them as well.
             let block = words.strip_prefix("COMMON /").unwrap_or_default();
             let is_saved = block.split('/').next().is_some_and(|n| n.contains('_'));
-            found[0] |= !is_data && is_saved;
-            found[1] |= !is_data && !is_saved && words.starts_with("COMMON ");
+            found[0] |= is_saved;
+            found[1] |= !is_saved && words.starts_with("COMMON ");
             found[2] |= declares && words.contains("*)") && !words.contains("TAPE");
             found[3] |= words.contains("WRITE (") || words.contains("PRINT ");
             found[4] |= back;
             if words == "END" {
                 labels.clear();
-                is_data = false;
             }
         }
         let all = Self::ALL.iter().zip(found);

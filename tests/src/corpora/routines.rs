@@ -99,7 +99,6 @@ pub const PROGRAMS: [(&str, &[&str]); 13] = [
         &[
             "assimulo/odepack/",
             "assimulo/hairer/radau_decsol.f",
-            "assimulo/odassl/",
             "pysces/linalg_nleq2.f",
             "pysces/nleq2.f",
             "pysces/wnorm.f",
