@@ -1,7 +1,7 @@
 //! `farfel tapenade`: descriptions of procedures without source (`-ext`), Tapenade's directives, and unused
 //! modules.
 
-use farfel_tests::tapenade::{agree, read, statements, tapenade};
+use farfel_tests::tapenade::{agree, numbers, read, statements, tapenade};
 use farfel_tests::{sandbox, write};
 
 /// The description of the procedures in [`LIBRARY`] for Tapenade's command line.
@@ -316,6 +316,66 @@ fn flags_may_change_without_being_described() {
         )
         .success();
         agree(dir, &["main.f", "s.f", "s_b.f"], 1, 1e-7);
+    }
+}
+
+/// A procedure without source must not change other values in COMMON that sweeps need. If it does, and the reverse
+/// sweep takes another course, the program ends instead of going on with a wrong adjoint.
+#[test]
+fn other_values_that_change_end_the_program() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)
+      DOUBLE PRECISION X, Y
+      Y = X
+      CALL STEPS(Y)
+      CALL SILENT
+      END
+      SUBROUTINE STEPS(Y)
+      DOUBLE PRECISION Y
+      COMMON /COUNTS/ N
+      DO 10 I = 1, N
+   10   Y = SIN(Y)
+      END
+",
+    );
+    let main = |n: u32| {
+        format!(
+            "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, Y, YB
+      COMMON /COUNTS/ N
+      X = 0.7D0
+      XB = 0
+      Y = 0
+      YB = 1
+      N = 3
+      CALL S_B(X, XB, Y, YB)
+      PRINT *, XB
+      END
+      SUBROUTINE SILENT
+      COMMON /COUNTS/ N
+      N = {n}
+      END
+"
+        )
+    };
+    tapenade(dir, &["-b", "-head", "s(y)/(x)", "s.f"]).success();
+    write(dir, "main.f", &main(3));
+    let xb = numbers(dir, &["main.f", "s.f", "s_b.f"], "");
+    let y = 0.7f64.sin();
+    let right = y.sin().cos() * y.cos() * 0.7f64.cos();
+    assert!((xb[0] - right).abs() < 1e-14, "{xb:?} {right}");
+    for n in [2, 4] {
+        write(dir, "main.f", &main(n));
+        let line = "gfortran -std=legacy -o test main.f s.f s_b.f && ./test";
+        let mut shell = std::process::Command::new("sh");
+        let ran = shell.args(["-c", line]).current_dir(dir).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(said.contains("Farfel: tape is out of order"), "{said}");
+        assert!(ran.stdout.is_empty());
     }
 }
 

@@ -396,6 +396,7 @@ impl AdjointEngine {
         tape_sizes: Vec<Option<Vec<tape_size::Term>>>,
         growers: &Growers,
     ) -> (Unit, usize) {
+        let checks = tapes.emptiness_checks(&tape_sizes, self.lacks_source);
         let [mut body, at_turn] = {
             let most = (self.most_tape, self.most_growing);
             tapes.declare_local(&mut builder, tape_sizes, most, growers)
@@ -410,6 +411,7 @@ impl AdjointEngine {
         let head = Some(p).filter(|p| !p.is_last_call);
         let zeros = self.zeros(&builder, &made.backward, head);
         body.extend(place_zeros(&builder.unit, zeros, made.backward));
+        body.extend(checks);
         builder.unit.name = p.backward_name.clone();
         builder.unit.body = body;
         builder.unit.comments = vec![title("Adjoint", &builder.unit.comments)];
