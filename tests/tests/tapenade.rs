@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use farfel_tests::tapenade::{
-    CALLBACKS, DIVIDED, MODEL, close, files_made, headers, numbers, read, real_tapenade, sizes,
-    statements, tapenade,
+    CALLBACKS, DIVIDED, MODEL, agree, close, files_made, headers, numbers, read, real_tapenade,
+    sizes, statements, tapenade,
 };
 use farfel_tests::{farfel, farfel_path, paper, sandbox, tree, write};
 
@@ -1070,4 +1070,40 @@ fn arrays_of_the_length_that_counts_now_have_derivatives() {
     for both in found.chunks(2) {
         close(&both[..1], &both[1..], 1e-8);
     }
+}
+
+/// Where the zeros of a local array are not needed, nothing is left of their loop. A directive that no loop
+/// follows is an error to gfortran.
+#[test]
+fn directives_of_loops_go_with_them() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)
+      DOUBLE PRECISION X, Y, W(20)
+      CALL FILL(W, X)
+      Y = W(1)*W(20)
+      END
+      SUBROUTINE FILL(W, X)
+      DOUBLE PRECISION W(20), X
+      DO 10 I = 1, 20
+   10   W(I) = SIN(I*X)
+      END
+",
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, Y, YD
+      X = 0.7D0
+      CALL S_D(X, 1D0, Y, YD)
+      PRINT *, YD, COS(X)*SIN(20*X) + 20*SIN(X)*COS(20*X)
+      END
+",
+    );
+    tapenade(dir, &["-d", "-head", "s(y)/(x)", "s.f"]).success();
+    agree(dir, &["main.f", "s.f", "s_d.f"], 1, 1e-13);
 }

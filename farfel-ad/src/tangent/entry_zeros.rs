@@ -9,6 +9,7 @@ use super::Tangent;
 use super::allocate::is_allocated_here;
 use super::generator::Generator;
 use crate::locations::{Set, differentiable};
+use crate::simplify::loops::drop_directives;
 use farfel_lang::effects::is_constant;
 use farfel_lang::ir::{
     Class, DoControl, Expr, ExprKind, Name, Stmt, StmtKind, StorageClass, SymId, Unit, walk_block,
@@ -135,6 +136,7 @@ pub(super) fn remove_unneeded_zeros(made: &mut [Tangent]) {
             let own = s.span == t.unit.span;
             !set_as_whole(&t.unit, s).is_some_and(|d| own && unneeded.remove(&d))
         });
+        drop_directives(&mut body);
         t.unit.body = body;
     }
 }
