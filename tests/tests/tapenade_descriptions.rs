@@ -379,6 +379,90 @@ fn other_values_that_change_end_the_program() {
     }
 }
 
+/// The derivative of a procedure without source reads an array in COMMON that its description does not name, as that of
+/// MITgcm's CG2D reads its matrix: the reverse sweep calls it with the values of the forward sweep. No unit with
+/// derivatives declares the COMMON block.
+#[test]
+fn derivatives_read_what_the_forward_sweep_left_in_common() {
+    let dir = sandbox();
+    let dir = dir.path();
+    write(
+        dir,
+        "s.f",
+        "      SUBROUTINE S(X, Y)
+      DOUBLE PRECISION X, Y, P(3)
+      DO 10 I = 1, 3
+   10 P(I) = X*I
+      DO 20 K = 1, 4
+      CALL STEP(P, K)
+   20 CONTINUE
+      Y = P(1) + P(2)*P(3)
+      CALL MATRIX(0)
+      END
+      SUBROUTINE STEP(P, K)
+      DOUBLE PRECISION P(3)
+      CALL MATRIX(K)
+      CALL SOLVE(P)
+      DO 10 I = 1, 3
+   10 P(I) = SIN(P(I)) + P(1)
+      IF (K .EQ. 2) CALL SOLVE(P)
+      IF (K .EQ. 3) CALL MATRIX(7)
+      END
+      SUBROUTINE MATRIX(K)
+      DOUBLE PRECISION A
+      COMMON /SOLVER/ A(3), N
+      N = MAX(1, MIN(3, K))
+      DO 10 I = 1, 3
+   10 A(I) = 1 + 0.3D0*I*K
+      END
+",
+    );
+    write(
+        dir,
+        "main.f",
+        "      PROGRAM MAIN
+      DOUBLE PRECISION X, XB, Y, YB, YP, YM
+      X = 0.7D0
+      XB = 0
+      YB = 1
+      CALL S_B(X, XB, Y, YB)
+      CALL S(X + 1D-6, YP)
+      CALL S(X - 1D-6, YM)
+      PRINT *, XB, (YP - YM)/2D-6
+      END
+      SUBROUTINE SOLVE(P)
+      DOUBLE PRECISION A, P(3)
+      COMMON /SOLVER/ A(3), N
+      DO 10 I = 1, N
+   10 P(I) = P(I)/A(I)
+      END
+      SUBROUTINE SOLVE_B(P, PB)
+      DOUBLE PRECISION A, P(3), PB(3)
+      COMMON /SOLVER/ A(3), N
+      DO 10 I = 1, N
+   10 PB(I) = PB(I)/A(I)
+      END
+",
+    );
+    write(
+        dir,
+        "lib",
+        "subroutine solve:\nexternal:\nshape: (param 1)\nReadNotWritten: (0)\nReadThenWritten: (1)\nNotReadThenWritten: (0)\n",
+    );
+    for options in [
+        &["-ext", "lib"][..],
+        &[],
+        &["-ext", "lib", "-defaultnocheckpoint"],
+    ] {
+        tapenade(
+            dir,
+            &[&["-b", "-head", "s(y)/(x)", "s.f"], options].concat(),
+        )
+        .success();
+        agree(dir, &["main.f", "s.f", "s_b.f"], 1, 1e-7);
+    }
+}
+
 /// Errors in a file of descriptions are reported at their place, and so is the use of a module.
 #[test]
 fn errors_have_places() {

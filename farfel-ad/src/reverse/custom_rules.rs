@@ -169,21 +169,28 @@ impl<'w> Sweeper<'w> {
                 None => self.read(&a.primal, needs),
             }
         }
-        if let (Procedure::Dummy(_), Some(effect)) = (procedure, effect) {
-            // The adjoint also expects the COMMON variables that the procedure reads to have their values
-            // from before the call.
-            let shared = effect.read.ones().filter(|s| *s > effect.args);
-            let mut read = Needs::default();
-            for loc in shared.map(|s| self.space.common(s - effect.args - 1)) {
-                match written.contains(loc) {
-                    true => read.add_all(loc),
-                    false => needs.add_all(loc),
-                }
-            }
-            let (push, pop) = self.overwrite_all(&written, &mut read, span);
-            forward.extend(push);
-            pops.push(pop);
+        // The adjoint also expects the COMMON variables that the procedure reads to have their values from before
+        // the call. Of a procedure without source, these are at least those that nothing else reads.
+        let mut shared = Set::with_capacity(self.engine.commons.vars.len());
+        if let Some(effect) = effect {
+            let read = effect.read.ones().filter(|s| *s > effect.args);
+            shared.extend(read.map(|s| s - effect.args - 1));
         }
+        let ours = |a: &Name| a.starts_with(bundled::PREFIX);
+        let ours = rule.adjoint.as_ref().is_some_and(ours);
+        if matches!(procedure, Procedure::Named(_)) && !ours {
+            shared.union_with(&self.engine.read_elsewhere);
+        }
+        let mut read = Needs::default();
+        for loc in shared.ones().map(|k| self.space.common(k)) {
+            match written.contains(loc) {
+                true => read.add_all(loc),
+                false => needs.add_all(loc),
+            }
+        }
+        let (push, pop) = self.overwrite_all(&written, &mut read, span);
+        forward.extend(push);
+        pops.push(pop);
         self.changed(&written, needs);
         let primals: Vec<Expr> = given.iter().map(|a| a.primal.clone()).collect();
         forward.push(self.call_itself(procedure, primals, function, span));
@@ -194,8 +201,6 @@ impl<'w> Sweeper<'w> {
             _ => None,
         };
         if let Some(f) = f {
-            let ours = |a: &Name| a.starts_with(bundled::PREFIX);
-            let ours = rule.adjoint.as_ref().is_some_and(ours);
             if rule.assumed
                 && function
                 && let Some(value) = given.last_mut()

@@ -90,6 +90,7 @@ use crate::locations::{Commons, Set, Space};
 use crate::tangent::{self, DummyProcedure, Tangent};
 use effects::{Effects, KnownDummy, StatementEffects};
 use farfel_lang::Span;
+use farfel_lang::access::{self, Access};
 use farfel_lang::callgraph::ReachableUnits;
 use farfel_lang::dataflow::Intents;
 use farfel_lang::diagnostic::{Diagnostic, rules};
@@ -218,6 +219,8 @@ struct AdjointEngine {
     only_split: BTreeSet<usize>,
     /// Whether there are procedures without source: no description says what they do with COMMON.
     lacks_source: bool,
+    /// The COMMON variables, by number, that the program only assigns: procedures without source read them.
+    read_elsewhere: Set,
     /// Why each of these calls is joint, in words.
     reasons: BTreeMap<usize, String>,
 }
@@ -236,6 +239,38 @@ fn calls_without_source(unit: &Unit, units: &HashSet<&Name>, rules: &Rules) -> b
     symbols.any(|s| {
         s.storage_class == StorageClass::Global && s.class.is_procedure() && !known(&s.name)
     })
+}
+
+/// The COMMON variables, by number, that the program assigns and nowhere reads or passes on.
+fn only_assigned(program: &Program, commons: &Commons) -> Set {
+    let mut assigned = Set::with_capacity(commons.vars.len());
+    let mut read = assigned.clone();
+    for unit in &program.units {
+        let space = Space::of(unit, commons);
+        let number = |s: SymId| space.common_at(space.loc(s));
+        walk_block(&unit.body, &mut |s| {
+            access::statement(unit, s, false, &mut |a| match a {
+                Access::Variable { sym, kind, .. } => {
+                    let found = if kind.reads() {
+                        &mut read
+                    } else {
+                        &mut assigned
+                    };
+                    found.extend(number(sym));
+                }
+                Access::Call(call) => {
+                    let passed = (0..call.args.len()).filter_map(|i| call.passed_variable(i));
+                    read.extend(passed.filter_map(|p| number(p.sym)));
+                }
+                Access::Closure { captured, .. } => {
+                    read.extend(captured.iter().filter_map(|s| number(*s)));
+                }
+                Access::SideEffect(_) => {}
+            });
+        });
+    }
+    assigned.difference_with(&read);
+    assigned
 }
 
 /// The dummy procedures whose possible targets are all known from the program. There are none if a head takes
@@ -365,6 +400,7 @@ impl AdjointEngine {
         }
         let known: HashSet<&Name> = names.iter().collect();
         let lacks_source = (all.units.iter()).any(|u| calls_without_source(u, &known, &goal.rules));
+        let read_elsewhere = only_assigned(closure, &commons);
         let mut engine = AdjointEngine {
             parts: Vec::new(),
             index: tangents
@@ -390,6 +426,7 @@ impl AdjointEngine {
             joint: BTreeSet::new(),
             only_split: BTreeSet::new(),
             lacks_source,
+            read_elsewhere,
             reasons: BTreeMap::new(),
         };
         engine.keep_state = state::keep_state(&engine, &graph.units);
