@@ -5,9 +5,10 @@ use super::scope::Scope;
 use super::writer::Writer;
 use crate::ir::{
     Attribute, Class, DataSet, Entity, Expr, ExprKind, Implicit, Intent, SaveItem, Spec, SpecKind,
-    Type, Unit,
+    SymId, Type, Unit,
 };
 use crate::syntax::growing::{PREFIX, suffix};
+use std::collections::HashSet;
 
 impl Writer<'_> {
     /// Prints all specification statements of a unit.
@@ -15,6 +16,7 @@ impl Writer<'_> {
         let unit = scope.unit;
         let mut implicit_done = false;
         let mut growing_types = Vec::new();
+        let allocatable = allocatable_types(unit);
         if !unit
             .specs
             .iter()
@@ -43,26 +45,37 @@ impl Writer<'_> {
                     let grows = |e: &Entity| unit.symbols[e.sym].has(Attribute::Growing);
                     let (growing, others): (Vec<Entity>, Vec<Entity>) =
                         entities.iter().copied().partition(grows);
+                    let attribute = match others.iter().all(|e| allocatable.contains(&e.sym)) {
+                        true => ", ALLOCATABLE",
+                        false => "",
+                    };
                     for (ty, entities) in by_type(unit, *ty, &others) {
-                        self.statement(None, *span, |l| l.type_statement(scope, ty, &entities));
+                        self.statement(None, *span, |l| {
+                            l.type_statement(scope, ty, attribute, &entities);
+                        });
                     }
                     for (ty, entities) in by_type(unit, *ty, &growing) {
+                        let mut end = "";
                         if !growing_types.contains(&ty) {
                             growing_types.push(ty);
-                            let [begin, end] = growing_type(ty);
+                            let begin;
+                            (begin, end) = growing_type(ty);
                             self.statement(None, *span, |l| l.push(&begin));
-                            self.statement(None, *span, |l| l.push(&end));
                         }
-                        self.statement(None, *span, |l| l.growing_tapes(scope, ty, &entities));
+                        self.statement(None, *span, |l| {
+                            l.push(end);
+                            l.push(if end.is_empty() { "" } else { "; " });
+                            l.growing_tapes(scope, ty, &entities);
+                        });
                     }
                 }
                 SpecKind::Format(label, text) => {
                     self.statement(Some(*label), *span, |l| l.format(text));
                 }
                 SpecKind::Attribute(_, entities)
-                    if entities
-                        .iter()
-                        .all(|e| unit.symbols[e.sym].has(Attribute::Growing)) => {}
+                    if entities.iter().all(|e| {
+                        unit.symbols[e.sym].has(Attribute::Growing) || allocatable.contains(&e.sym)
+                    }) => {}
                 SpecKind::Dimension(_)
                 | SpecKind::External(_)
                 | SpecKind::Intrinsic(_)
@@ -100,13 +113,42 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the definition of the type of growing tapes: see `syntax/growing.rs`.
-fn growing_type(ty: Type) -> [String; 2] {
-    [
-        format!("TYPE {PREFIX}{}; SEQUENCE", suffix(ty)),
-        format!("  {ty}, ALLOCATABLE :: V(:); END TYPE"),
-    ]
+/// The variables whose type statements have the attribute ALLOCATABLE, instead of a statement of its own.
+fn allocatable_types(unit: &Unit) -> HashSet<SymId> {
+    let mut named = HashSet::new();
+    for spec in &unit.specs {
+        if let SpecKind::Attribute(Attribute::Allocatable, list) = &spec.kind {
+            named.extend(list.iter().filter(|e| !e.dims).map(|e| e.sym));
+        }
+    }
+    let mut found = HashSet::new();
+    for spec in &unit.specs {
+        if let SpecKind::Type(_, list) = &spec.kind {
+            let grows = |e: &&Entity| unit.symbols[e.sym].has(Attribute::Growing);
+            let mut others = list.iter().filter(|e| !grows(e));
+            if others.all(|e| e.dims && named.contains(&e.sym)) {
+                found.extend(list.iter().filter(|e| !grows(e)).map(|e| e.sym));
+            }
+        }
+    }
+    found
 }
+
+/// Returns the definition of the type of growing tapes, and its end where that belongs before the declaration
+/// of a tape: see `syntax/growing.rs`.
+fn growing_type(ty: Type) -> (String, &'static str) {
+    let begin = format!(
+        "TYPE {PREFIX}{}; SEQUENCE; {ty}, ALLOCATABLE :: V(:)",
+        suffix(ty)
+    );
+    // All in one line, if there is room for the end.
+    match begin.len() <= 66 - END_TYPE.len() {
+        true => (begin + END_TYPE, ""),
+        false => (begin, &END_TYPE["; ".len()..]),
+    }
+}
+
+const END_TYPE: &str = "; END TYPE";
 
 /// Groups the entities of a type statement by the current type of their symbols. There is only one
 /// group unless a pass has changed the type of some of them.
@@ -250,8 +292,8 @@ impl Line {
         self.list(entities, |l, e| l.push(scope.name(e.sym)));
     }
 
-    /// Prints `type names`.
-    fn type_statement(&mut self, scope: &Scope, ty: Type, entities: &[Entity]) {
+    /// Prints `type names`, with an attribute `, ALLOCATABLE` or none.
+    fn type_statement(&mut self, scope: &Scope, ty: Type, attribute: &str, entities: &[Entity]) {
         let length = |e: &Entity| scope.unit.symbols[e.sym].length.as_ref();
         let same_length = entities
             .windows(2)
@@ -261,7 +303,8 @@ impl Line {
             self.length(scope, length(first));
         }
         let init = |e: &Entity| scope.unit.symbols[e.sym].init.as_deref();
-        let colons = entities.iter().any(|e| init(e).is_some());
+        self.push(attribute);
+        let colons = !attribute.is_empty() || entities.iter().any(|e| init(e).is_some());
         self.push(if colons { " :: " } else { " " });
         self.list(entities, |l, e| {
             l.entity(scope, *e);

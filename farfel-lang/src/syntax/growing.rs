@@ -1,9 +1,8 @@
 //! Growing tapes, in text that Farfel has generated.
 //!
 //! ```fortran
-//!       TYPE FARFEL_R8; SEQUENCE
-//!         DOUBLE PRECISION, ALLOCATABLE :: V(:); END TYPE
-//!       TYPE (FARFEL_R8) TAPE_R8
+//!       TYPE FARFEL_R8; SEQUENCE; DOUBLE PRECISION, ALLOCATABLE :: V(:)
+//!       END TYPE; TYPE (FARFEL_R8) TAPE_R8
 //!       ...
 //!       TAPE_R8%V(TOP_R8) = X
 //! ```
