@@ -592,6 +592,80 @@ fn conditions_are_evaluated_again_where_that_is_free() {
     insta::assert_snapshot!(adjoint);
 }
 
+/// A loop without a maximum whose iterations push values in branches, then arrays one after the other; the size of
+/// the last one is assigned between.
+const FOLLOWING: &str = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X(3), G(3), D(3)
+      X(1) = 0.3D0
+      X(2) = 0.4D0
+      X(3) = 0.5D0
+      CALL GRAD(X, G)
+      DO 10 I = 1, 3
+        CALL DIFF(I, X, D(I))
+   10   PRINT *, 'first', G(I), D(I)
+      END
+      SUBROUTINE DIFF(I, X, D)
+      DOUBLE PRECISION X(3), D, U, V, E
+      E = 1D-4
+      X(I) = X(I) + E
+      CALL F(3, X, U)
+      X(I) = X(I) - 2*E
+      CALL F(3, X, V)
+      X(I) = X(I) + E
+      D = (U - V)/2/E
+      END
+      SUBROUTINE GRAD(X, G)
+      DOUBLE PRECISION X(3), G(3), Y
+      ADR(Y)
+      CALL F(3, X, Y)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE F(N, X, Y)
+      INTEGER N, M, I
+      DOUBLE PRECISION X(N), Y, A, B, W(3), V(3), T
+      A = X(1)
+      B = X(2)
+      T = 0
+      DO WHILE (T .LT. 40)
+        A = 0.3D0*A*SIN(A) + X(3)
+        IF (COS(3*T) .GT. 0.6D0) THEN
+          B = B*A
+        ELSE IF (COS(3*T) .GT. 0) THEN
+          B = 0.3D0*B*B
+          A = A*B
+          B = B*A + X(1)
+        END IF
+        B = 0.3D0*B*COS(B) + X(2)
+        T = T + 1
+      END DO
+      DO 10 I = 1, N
+        W(I) = X(I)
+   10   V(I) = X(I)*B
+      DO 20 I = 1, N
+   20   W(I) = W(I)*W(I)
+      DO 30 I = 1, N
+   30   V(I) = V(I)*V(I)*W(I)
+      M = N - 1
+      DO 40 I = 1, M
+   40   V(I) = V(I)*V(I)
+      Y = A*B + V(1) + V(2)*V(3)
+      END
+";
+
+#[test]
+fn values_that_follow_each_other_are_checked_together() {
+    check(FOLLOWING, 1e-6);
+    let text = expand(FOLLOWING).unwrap();
+    let adjoint = text.split("SUBROUTINE F_G1(").nth(1).unwrap();
+    let adjoint = adjoint.split("\n      END\n").next().unwrap();
+    let (before, after) = adjoint.split_once("\n      END DO\n").unwrap();
+    let checks = |text: &str| text.matches("_GROW_R8(").count();
+    assert_eq!(checks(before), 1, "{adjoint}");
+    // M is not known before the arrays.
+    assert_eq!(checks(after), 2, "{adjoint}");
+}
+
 /// Loops whose iterations record the same number of values: one and several, counting up and down, with
 /// larger steps, unrolled by hand, with bounds that are not names, not executed at all, nested; and loops
 /// that push values one by one: an arm that records something, an exit in the middle.

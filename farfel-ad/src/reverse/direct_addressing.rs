@@ -77,6 +77,7 @@ pub(super) fn address_directly(
     };
     let trips = match (&low.kind, &length.kind, way) {
         (ExprKind::Int(1), _, 1) => high.clone(),
+        (.., 1) if trips_until(low, high).is_some() => trips_until(low, high)?.clone(),
         (_, ExprKind::Int(n), _) => Expr::int(n.checked_add(way)?.checked_div(way)?, span),
         (_, _, 1) => sum(length, Expr::int(1, span)),
         _ => binary(
@@ -161,6 +162,24 @@ fn remove(block: &mut Block, places: &[usize], count: usize) {
         while places.next_if(|p| p + count <= here).is_some() {}
         places.peek().is_none_or(|p| here < *p)
     });
+}
+
+/// The `n` of a loop from `low` to `low + n - 1`.
+fn trips_until<'e>(low: &Expr, high: &'e Expr) -> Option<&'e Expr> {
+    let ExprKind::Binary(BinOp::Sub, end, one) = &high.kind else {
+        return None;
+    };
+    match &end.kind {
+        ExprKind::Binary(BinOp::Add, from, n)
+            if one.kind == ExprKind::Int(1) && from.equals_ignoring_spans(low) =>
+        {
+            Some(match &n.kind {
+                ExprKind::Paren(n) => n,
+                _ => n,
+            })
+        }
+        _ => None,
+    }
 }
 
 /// A factor of the same integer type as places on tapes.

@@ -11,14 +11,21 @@
 //! Pushes or pops belong to one group if nothing else is done with the tape between them: no call that has it
 //! as an argument, and no IF or DO that records something.
 //!
-//! Groups and whole arrays of known sizes that follow each other are checked together: the first check is for
-//! all of them.
+//! Groups and whole arrays that follow each other are checked together: the first check is for all of them. If
+//! the tape can grow, it may have more room than necessary; then this check is also for the pushes in the
+//! branches of an IF, as many as there can be at most.
 
+use super::growing::Growers;
 use super::tape::{TapeKind, TapeOp, TapeVars, Tapes};
+use crate::affine::is_simple;
 use farfel_lang::Span;
-use farfel_lang::ir::build::{binary, difference, sum};
-use farfel_lang::ir::{BinOp, Block, Expr, ExprKind, Stmt, StmtKind, for_each_symbol};
-use std::collections::{BTreeMap, HashMap};
+use farfel_lang::ir::build::{binary, difference, product, sum};
+use farfel_lang::ir::{
+    BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, Unit, for_each_symbol,
+};
+use farfel_lang::storage::UnitStorage;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 /// A group of pushes or pops.
 struct Group {
@@ -26,11 +33,26 @@ struct Group {
     members: Vec<usize>,
 }
 
-/// Combines the pushes and pops of a block into groups.
-pub(super) fn group(tapes: &Tapes, block: &mut Block) {
+/// Combines the pushes and pops of a block into groups. The tapes in `growers` can grow.
+pub(super) fn group(unit: &Unit, tapes: &Tapes, growers: &Growers, block: &mut Block) {
+    let storage = UnitStorage::of(unit);
+    let checks: Vec<Checks> = (tapes.used.iter())
+        .map(|(kind, vars)| Checks {
+            unit,
+            storage: &storage,
+            tapes,
+            kind: *kind,
+            vars,
+            grows: growers.contains_key(kind),
+        })
+        .collect();
+    group_in(tapes, &checks, block);
+}
+
+fn group_in(tapes: &Tapes, checks: &[Checks], block: &mut Block) {
     for s in block.iter_mut() {
         for b in s.blocks_mut() {
-            group(tapes, b);
+            group_in(tapes, checks, b);
         }
     }
     let mut edits = Edits::default();
@@ -42,62 +64,303 @@ pub(super) fn group(tapes: &Tapes, block: &mut Block) {
         }
     }
     edits.apply(block);
-    common_checks(tapes, block).apply(block);
+    checks.iter().for_each(|c| c.combine(block));
 }
 
-/// A check for room and what follows it.
-struct Checked {
-    /// The index of the check.
-    at: usize,
-    /// The number of values that it is for.
+/// The checks for room on one tape of a unit.
+struct Checks<'a> {
+    unit: &'a Unit,
+    storage: &'a UnitStorage,
+    tapes: &'a Tapes,
+    kind: TapeKind,
+    vars: &'a TapeVars,
+    /// Whether the tape can grow.
+    grows: bool,
+}
+
+/// What statements need of a tape.
+#[derive(Default)]
+struct Need {
+    /// The number of values that there must be room for, without those of `arrays`.
     room: usize,
-    /// The number of values that have been counted since.
+    /// The number of values that they push, without those of `arrays`.
     counted: usize,
+    /// The sizes of arrays: each of them may be 0, and none of them is negative.
+    arrays: Vec<Expr>,
+    /// The number of values on the tape after the push of an array that was checked last.
+    top: Option<Expr>,
+    /// The number of checks in them.
+    checks: usize,
+    /// The variables that they assign after the first check.
+    assigned: HashSet<SymId>,
+    /// Whether they call something after the first check.
+    calls: bool,
 }
 
-/// Finds checks for constant numbers of values that the check before can include.
-fn common_checks(tapes: &Tapes, block: &[Stmt]) -> Edits {
-    let mut edits = Edits::default();
-    let mut open: BTreeMap<TapeKind, Checked> = BTreeMap::new();
-    for (at, s) in block.iter().enumerate() {
-        if let Some(TapeOp::Push(kind) | TapeOp::CapacityCheck(kind)) = tapes.op(s)
-            && let Some(vars) = tapes.used.get(&kind)
-        {
-            let Some(need) = constant_need(s, vars) else {
-                open.remove(&kind);
+impl Checks<'_> {
+    /// Makes one check of several that follow each other.
+    fn combine(&self, block: &mut Block) {
+        let mut at = 0;
+        while at < block.len() {
+            let mut need = Need::default();
+            let known = block[at..].iter().take_while(|s| self.add(s, &mut need));
+            let end = at + known.count();
+            at = match need.checks {
+                // The statement that does not belong to them is no check.
+                0 => end + 1,
+                1 => end,
+                _ => self.check_together(block, at..end, &need),
+            };
+        }
+        if !self.grows {
+            self.count_first(block);
+        }
+    }
+
+    /// Counts the values of an array before the check for them, which is shorter.
+    fn count_first(&self, block: &mut Block) {
+        for at in 1..block.len() {
+            let (before, rest) = block.split_at_mut(at);
+            let (Some(check), Some(count)) = (before.last_mut(), rest.first_mut()) else {
                 continue;
             };
-            match open.get_mut(&kind) {
-                None => {
-                    let (room, counted) = (need, 0);
-                    open.insert(kind, Checked { at, room, counted });
-                }
-                Some(first) => {
-                    first.room = first.room.max(first.counted + need);
-                    let top = Expr::var(vars.top(), Span::NONE);
-                    let most = Expr::var(vars.capacity(), Span::NONE);
-                    let all = Expr::int(i64::try_from(first.room).unwrap_or(i64::MAX), Span::NONE);
-                    let full = binary(BinOp::Gt, sum(top, all), most);
-                    edits.0.insert(first.at, Some(Replacement::Full(full)));
-                    edits.0.insert(at, None);
-                }
+            let counted = assigned_value(count, self.vars.top()).cloned();
+            if !self.is_check(check) || constant_need(check, self.vars).is_some() {
+                continue;
             }
-            continue;
-        }
-        for (kind, vars) in &tapes.used {
-            match counted_by(s, vars) {
-                Some(n) => {
-                    if let Some(first) = open.get_mut(kind) {
-                        first.counted += n;
-                    }
-                }
-                None => {
-                    open.remove(kind);
-                }
+            if let StmtKind::LogicalIf(full, _) = &mut check.kind
+                && let ExprKind::Binary(BinOp::Gt, need, _) = &mut full.kind
+                && counted.is_some_and(|c| c.equals_ignoring_spans(need))
+            {
+                **need = Expr::var(self.vars.top(), Span::NONE);
+                std::mem::swap(check, count);
             }
         }
     }
-    edits
+
+    /// Adds what a statement needs. Returns false if that is not known, and changes nothing then.
+    fn add(&self, s: &Stmt, need: &mut Need) -> bool {
+        let directive = matches!(&s.kind, StmtKind::Comment(c) if c.text.starts_with('$'));
+        if s.label.is_some() || directive || !self.grows && leaves(s) {
+            return false;
+        }
+        if self.is_check(s) {
+            return self.add_check(s, need);
+        }
+        let mut inner = Need::default();
+        match &s.kind {
+            StmtKind::If(branches) if self.grows => {
+                for block in branches.blocks() {
+                    let mut arm = Need::default();
+                    if !block.iter().all(|s| self.add(s, &mut arm)) || !arm.arrays.is_empty() {
+                        return false;
+                    }
+                    inner.room = inner.room.max(arm.room);
+                    inner.counted = inner.counted.max(arm.counted);
+                    inner.checks += arm.checks;
+                }
+            }
+            _ => match counted_by(s, self.vars) {
+                Some(n) => inner.counted = n,
+                None => {
+                    let top = assigned_value(s, self.vars.top());
+                    let array = need
+                        .top
+                        .take_if(|t| top.is_some_and(|value| value.equals_ignoring_spans(t)));
+                    return array.is_some();
+                }
+            },
+        }
+        need.room = need.room.max(need.counted + inner.room);
+        need.counted += inner.counted;
+        need.checks += inner.checks;
+        if need.checks > 0 {
+            self.add_effects(s, need);
+        }
+        true
+    }
+
+    fn add_check(&self, s: &Stmt, need: &mut Need) -> bool {
+        if let Some(room) = constant_need(s, self.vars) {
+            need.room = need.room.max(need.counted + room);
+            need.checks += 1;
+            return true;
+        }
+        let StmtKind::LogicalIf(full, _) = &s.kind else {
+            return false;
+        };
+        let ExprKind::Binary(BinOp::Gt, top, _) = &full.kind else {
+            return false;
+        };
+        let size = match &top.kind {
+            ExprKind::Binary(BinOp::Add, old, size) if is_var(old, self.vars.top()) => size,
+            _ => return false,
+        };
+        let mut early = !need.calls;
+        size.for_each_symbol(&mut |x| {
+            let plain = !self.unit.symbols[x].is_variable() || self.storage.is_own(x);
+            early &= plain && !need.assigned.contains(&x);
+        });
+        if !early || !is_size(self.unit, size) {
+            return false;
+        }
+        need.arrays.push((**size).clone());
+        need.top = Some((**top).clone());
+        need.checks += 1;
+        true
+    }
+
+    /// Adds the effects of a statement after the first check.
+    fn add_effects(&self, s: &Stmt, need: &mut Need) {
+        s.walk(&mut |s| {
+            match &s.kind {
+                StmtKind::Assign(target, _) => need.assigned.extend(target.base()),
+                StmtKind::Do(d) => {
+                    if let DoControl::Count { var, .. } = &d.control {
+                        need.assigned.insert(*var);
+                    }
+                }
+                StmtKind::If(_)
+                | StmtKind::LogicalIf(..)
+                | StmtKind::Continue
+                | StmtKind::Comment(_) => {}
+                _ => need.calls = true,
+            }
+            s.for_each_own_expr(&mut |e| need.calls |= self.has_calls(e));
+        });
+    }
+
+    fn has_calls(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.walk(&mut |e| {
+            if let ExprKind::Call(f, _) = &e.kind {
+                found |= !matches!(self.unit.symbols[*f].class, Class::Intrinsic(_));
+            }
+        });
+        found
+    }
+
+    fn is_check(&self, s: &Stmt) -> bool {
+        let op = self.tapes.op(s);
+        op == Some(TapeOp::Push(self.kind)) || op == Some(TapeOp::CapacityCheck(self.kind))
+    }
+
+    /// Puts a check in front of the first statement of a range that contains one, and removes the checks of the
+    /// range. Returns the new end of the range.
+    fn check_together(&self, block: &mut Block, range: Range<usize>, need: &Need) -> usize {
+        let before = block.len();
+        let mut first: Option<(usize, Stmt)> = None;
+        let mut rest = block.split_off(range.start);
+        let after = rest.split_off(range.len());
+        for mut s in rest {
+            let at = block.len();
+            let mut take = |check| {
+                first.get_or_insert((at, check));
+            };
+            if !self.take_check(&mut s, &mut take) {
+                block.push(s);
+            }
+        }
+        if let Some((at, mut check)) = first {
+            if let StmtKind::LogicalIf(full, _) = &mut check.kind {
+                *full = self.is_full(need);
+            }
+            block.insert(at, check);
+        }
+        block.extend(after);
+        range.end + block.len() - before
+    }
+
+    /// Removes the checks in a statement. Returns whether the statement itself is one.
+    fn take_check(&self, s: &mut Stmt, taken: &mut dyn FnMut(Stmt)) -> bool {
+        if self.is_check(s) {
+            taken(s.clone());
+            return true;
+        }
+        for block in s.blocks_mut() {
+            block.retain_mut(|s| !self.take_check(s, taken));
+        }
+        false
+    }
+
+    /// The condition that there is no room.
+    fn is_full(&self, need: &Need) -> Expr {
+        if need.arrays.is_empty() {
+            return is_full(self.vars, need.room);
+        }
+        let mut sizes: Vec<(&Expr, i64)> = Vec::new();
+        for size in &need.arrays {
+            let same = |(s, _): &&mut (&Expr, i64)| s.equals_ignoring_spans(size);
+            match sizes.iter_mut().find(same) {
+                Some((_, times)) => *times += 1,
+                None => sizes.push((size, 1)),
+            }
+        }
+        let mut all = Expr::var(self.vars.top(), Span::NONE);
+        if need.room > 0 {
+            all = sum(all, number(need.room));
+        }
+        for (size, times) in sizes {
+            all = match times {
+                1 => sum(all, size.clone()),
+                _ => sum(all, product(Expr::long(times, Span::NONE), size.clone())),
+            };
+        }
+        binary(BinOp::Gt, all, Expr::var(self.vars.capacity(), Span::NONE))
+    }
+}
+
+/// Whether this is the number of iterations or values that a check is for: it is not negative.
+fn is_size(unit: &Unit, e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Paren(e) => is_size(unit, e),
+        ExprKind::Int(n) => *n >= 0,
+        ExprKind::Kind(n, _) => is_size(unit, n),
+        ExprKind::Binary(BinOp::Mul | BinOp::Add, a, b) => is_size(unit, a) && is_size(unit, b),
+        ExprKind::Call(f, args) => {
+            let zero = |e: &Expr| e.kind == ExprKind::Int(0);
+            unit.symbols[*f].name == "MAX" && args.iter().any(zero) && is_simple(unit, e)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a statement may leave the block.
+fn leaves(s: &Stmt) -> bool {
+    let mut found = false;
+    s.walk(&mut |s| {
+        found |= matches!(
+            s.kind,
+            StmtKind::Exit(_) | StmtKind::Cycle(_) | StmtKind::Return(_) | StmtKind::Goto(_)
+        );
+    });
+    found
+}
+
+/// The value that a statement assigns to a variable.
+fn assigned_value(s: &Stmt, variable: SymId) -> Option<&Expr> {
+    match &s.kind {
+        StmtKind::Assign(to, value) if is_var(to, variable) => Some(value),
+        _ => None,
+    }
+}
+
+fn is_var(e: &Expr, variable: SymId) -> bool {
+    matches!(e.kind, ExprKind::Var(x) if x == variable)
+}
+
+fn number(n: usize) -> Expr {
+    Expr::int(i64::try_from(n).unwrap_or(i64::MAX), Span::NONE)
+}
+
+/// The condition that there is no room for some values.
+fn is_full(vars: &TapeVars, room: usize) -> Expr {
+    let top = Expr::var(vars.top(), Span::NONE);
+    let most = Expr::var(vars.capacity(), Span::NONE);
+    if room == 1 {
+        return binary(BinOp::Ge, top, most);
+    }
+    binary(BinOp::Gt, sum(top, number(room)), most)
 }
 
 /// The number of values that a check is for, if that is a constant.
@@ -126,9 +389,7 @@ fn added_to_top(e: &Expr, vars: &TapeVars) -> Option<usize> {
 /// The constant by which a statement increases the number of values on a tape; `None` if it may change it
 /// otherwise.
 fn counted_by(s: &Stmt, vars: &TapeVars) -> Option<usize> {
-    if let StmtKind::Assign(to, value) = &s.kind
-        && matches!(to.kind, ExprKind::Var(x) if x == vars.top())
-    {
+    if let Some(value) = assigned_value(s, vars.top()) {
         return added_to_top(value, vars);
     }
     let mut changed = false;
@@ -227,10 +488,8 @@ impl Edits {
             let last = j + 1 == all;
             let mut at = *m;
             if push {
-                let most = Expr::var(vars.capacity(), Span::NONE);
-                let full = || binary(BinOp::Gt, sum(top(), int(all)), most);
-                self.0
-                    .insert(at, (j == 0).then(|| Replacement::Full(full())));
+                let full = || Replacement::Full(is_full(vars, all));
+                self.0.insert(at, (j == 0).then(full));
                 at += 1;
                 if !last {
                     let place = sum(top(), int(j + 1));

@@ -277,7 +277,7 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     let most = builder.declare(long("MOST", StorageClass::Dummy));
     let larger = builder.declare(long("LARGER", StorageClass::Local));
     let times = builder.declare(long("TIMES", StorageClass::Local));
-    let status = builder.declare(Symbol::variable("STATUS".into(), Type::INTEGER, span));
+    let status = builder.declare(long("STATUS", StorageClass::Local));
     let mut kept = Symbol {
         dims: deferred(None),
         tape: true,
@@ -287,7 +287,8 @@ pub(super) fn grower(name: &Name, kind: TapeKind, limit: i64) -> Unit {
     let kept = builder.declare(kept);
     builder.unit.args = [tape, top, need, most].map(Arg::Dummy).to_vec();
     let most_of_all = Expr::long(limit, span);
-    let wanted = binary(BinOp::Mul, var(times), var(most));
+    let factor = binary(BinOp::Pow, Expr::int(2, span), var(times));
+    let wanted = binary(BinOp::Mul, factor, var(most));
     let wanted = builder.call("MAX", vec![var(need), wanted], span);
     let full = binary(BinOp::Gt, var(need), most_of_all.clone());
     let failed = binary(BinOp::Ne, var(status), Expr::int(0, span));
@@ -331,12 +332,10 @@ farfel_lang::quote! {
     call failed
     kept(1:top) = tape(1:top)
     deallocate (tape)
-    status = 1
-    times = 4096
-    do while (status /= 0 .and. times > 1)
+    do times = 12, 1, -1
       larger = size
       allocate (tape(8*larger), stat = status)
-      times = times/2
+      if (status == 0) exit
     end do
     call free
     allocate (tape(larger), stat = status)

@@ -75,9 +75,9 @@ impl AdjointEngine {
             for kind in used {
                 tapes.vars(&mut builder, *kind);
             }
-            groups::group(&tapes, &mut made.forward);
-            groups::group(&tapes, &mut made.backward);
             let grow = &growers[i];
+            groups::group(&builder.unit, &tapes, grow, &mut made.forward);
+            groups::group(&builder.unit, &tapes, grow, &mut made.backward);
             tapes.grow(&mut builder, grow, [&mut made.forward, &mut made.backward]);
             let derivatives = builder.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
