@@ -3,6 +3,8 @@
 //!
 //! The programs in `tests/corpora/derivatives` call each routine through a small subroutine and check its
 //! derivatives with the library there. They print a line for each, and the errors.
+//!
+//! Adjoints of some of them by Tapenade's command line must not become longer.
 
 // Ignored tests report why.
 #![allow(clippy::print_stderr)]
@@ -11,7 +13,9 @@ use std::process::{Command, ExitCode};
 
 use farfel_driver::{Config, Session};
 use farfel_tests::corpora::routines::{PROGRAMS, are_there, drivers, files};
+use farfel_tests::corpora::{directory, obtain};
 use farfel_tests::sandbox;
+use farfel_tests::tapenade::tapenade;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -22,12 +26,18 @@ fn main() -> ExitCode {
              `cargo run -p farfel-tests --bin corpora` gets them"
         );
     }
+    let lines = LINES.into_iter().map(|(file, most)| {
+        let missing = !obtain::is_there(file.split('/').next().unwrap_or_default());
+        Trial::test(format!("lines of {file}"), move || lines(file, most))
+            .with_ignored_flag(missing)
+    });
     let trials = PROGRAMS
         .into_iter()
         .map(|(name, folders)| {
             let missing = !are_there(folders);
             Trial::test(name, || check(name, folders)).with_ignored_flag(missing)
         })
+        .chain(lines)
         .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -61,5 +71,36 @@ fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
     match ran.status.success() && rows == wanted && printed.lines().count() == wanted {
         true => Ok(()),
         false => Err(format!("{wanted} routines, {}\n{printed}{said}", ran.status).into()),
+    }
+}
+
+/// Files with one subprogram, and how many lines its adjoint may have, without comments and empty lines: with
+/// tapes that grow and that do not, for numbers, whole arrays and branches, without a tape, and with sums that
+/// are added in lanes.
+const LINES: [(&str, usize); 8] = [
+    ("lapack/BLAS/SRC/dgbmv.f", 261),
+    ("lapack/BLAS/SRC/dtrsm.f", 825),
+    ("lapack/SRC/dpttrf.f", 273),
+    ("calculix/shape8q.f", 388),
+    ("calculix/hcrit.f", 223),
+    ("scipy/scipy/interpolate/fitpack/insert.f", 143),
+    ("scipy/scipy/interpolate/fitpack/splder.f", 417),
+    ("scipy/scipy/optimize/minpack/qrfac.f", 383),
+];
+
+fn lines(file: &str, most: usize) -> Result<(), Failed> {
+    let dir = sandbox();
+    let path = directory().join(file);
+    let head = path.file_stem().and_then(|s| s.to_str());
+    let head = head.unwrap_or_default();
+    let source = path.to_string_lossy();
+    tapenade(dir.path(), &["-b", "-head", head, "-o", "out", &source]).success();
+    let text = std::fs::read(dir.path().join("out_b.f"))?;
+    let text = String::from_utf8_lossy(&text);
+    let code = |l: &&str| !l.trim().is_empty() && !l.starts_with(['C', 'c', '*', '!']);
+    let count = text.lines().filter(code).count();
+    match count <= most {
+        true => Ok(()),
+        false => Err(format!("{count} lines, more than {most}").into()),
     }
 }

@@ -1,61 +1,158 @@
 //! Makes the text of derivatives shorter; what is executed stays the same.
 //!
-//! * A generated temporary that is read once, by a later assignment of the same stretch, is replaced by its
-//!   value where that saves a line.
+//! * A value of a generated temporary that is read once, by a later assignment of the same stretch, is put there
+//!   where that saves a line; a value of few operations also if it is read twice.
+//! * If all branches of an IF assign a generated variable, and one of them only assigns a constant to it, this
+//!   happens before the IF instead.
+//! * A loop that only saves or restores an array becomes an assignment of sections.
 //! * `IF (…) THEN` with one assignment becomes a single statement if it fits into a line.
 
 use super::increments::{INDENT, WIDTH, all_places, assignment, lines, may_share};
-use super::preaccumulate::{named_in_specs, stretch_len};
+use super::loops::drop_directives;
+use super::preaccumulate::{for_each_read, named_in_specs, scalar_target, stretch_len};
+use crate::affine::Affine;
+use crate::legal::structure::negation;
 use farfel_lang::ir::{
-    Block, Class, Expr, ExprKind, Origin, Stmt, StmtKind, StorageClass, SymId, Unit,
-    for_each_symbol,
+    Attribute, BinOp, Block, BlockDelimiter, Class, Do, DoControl, Expr, ExprKind, Origin, Stmt,
+    StmtKind, StorageClass, SymId, Type, UnOp, Unit, for_each_symbol,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+
+/// The number of operations of a value that may be written twice.
+const MOST_TWICE: usize = 1;
 
 /// Shortens the text of a derivative.
 pub(crate) fn shorten(unit: &mut Unit) {
     let mut body = std::mem::take(&mut unit.body);
-    let mut named: HashMap<SymId, usize> = HashMap::new();
-    for_each_symbol(&body, &mut |s| *named.entry(s).or_default() += 1);
     let mut specified = HashSet::new();
     named_in_specs(unit, &mut specified);
-    let once = |s: SymId| {
+    let generated = |s: SymId| {
         let symbol = &unit.symbols[s];
-        let plain = symbol.is_variable()
+        symbol.is_variable()
             && !symbol.is_array()
             && !symbol.saved
             && !symbol.tape
             && symbol.origin == Origin::Generated
-            && symbol.storage_class == StorageClass::Local;
-        plain && named.get(&s) == Some(&2) && !specified.contains(&s)
+            && symbol.storage_class == StorageClass::Local
+            && !specified.contains(&s)
     };
     let pass = Pass {
         unit,
         storage: UnitStorage::of(unit),
-        once: &once,
+        generated: &generated,
+        crossing: crossing(unit, &body),
+        read_after: read_after_loops(unit, &body),
     };
-    let mut gone = Vec::new();
-    pass.block(&mut body, 0, &mut gone);
+    let mut replaced = HashSet::new();
+    pass.block(&mut body, 0, &mut replaced);
+    for_each_symbol(&body, &mut |s| {
+        replaced.remove(&s);
+    });
+    drop_directives(&mut body);
     unit.body = body;
-    gone.into_iter().for_each(|s| unit.undeclare(s));
+    replaced.into_iter().for_each(|s| unit.undeclare(s));
+}
+
+/// The variables whose values may be read outside of the stretch in which they are assigned.
+fn crossing(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    add_crossing(unit, body, &mut found);
+    found
+}
+
+fn add_crossing(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
+    let mut at = 0;
+    while at < block.len() {
+        let len = stretch_len(unit, &block[at..]);
+        let mut assigned = HashSet::new();
+        for s in &block[at..at + len] {
+            for_each_read(s, &mut |x| {
+                if !assigned.contains(&x) {
+                    found.insert(x);
+                }
+            });
+            assigned.extend(scalar_target(unit, s));
+        }
+        at += len;
+        let Some(other) = block.get(at).filter(|_| len == 0) else {
+            continue;
+        };
+        let inner = other.blocks();
+        if inner.is_empty() {
+            for_each_symbol(std::slice::from_ref(other), &mut |x| {
+                found.insert(x);
+            });
+        } else {
+            other.for_each_own_symbol(&mut |x| {
+                found.insert(x);
+            });
+            other.for_each_own_expr(&mut |e| {
+                e.for_each_symbol(&mut |x| {
+                    found.insert(x);
+                });
+            });
+            inner.iter().for_each(|b| add_crossing(unit, b, found));
+        }
+        at += 1;
+    }
+}
+
+/// The variables that are named outside of the loops over them, and those that are not local.
+fn read_after_loops(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
+    fn add(block: &[Stmt], loops: &mut Vec<SymId>, found: &mut HashSet<SymId>) {
+        for s in block {
+            let mut own = Vec::new();
+            s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |x| own.push(x)));
+            let variable = match &s.kind {
+                StmtKind::Do(d) => match &d.control {
+                    DoControl::Count { var, .. } => Some(*var),
+                    _ => None,
+                },
+                _ => None,
+            };
+            s.for_each_own_symbol(&mut |x| own.extend((Some(x) != variable).then_some(x)));
+            if s.blocks().is_empty() {
+                for_each_symbol(std::slice::from_ref(s), &mut |x| own.push(x));
+            }
+            found.extend(own.into_iter().filter(|x| !loops.contains(x)));
+            let outer = loops.len();
+            loops.extend(variable);
+            for b in s.blocks() {
+                add(b, loops, found);
+            }
+            loops.truncate(outer);
+        }
+    }
+    let mut found = HashSet::new();
+    add(body, &mut Vec::new(), &mut found);
+    let others = unit.symbols.iter().filter(|(_, s)| {
+        s.storage_class != StorageClass::Local || s.saved || s.has(Attribute::Volatile)
+    });
+    found.extend(others.map(|(id, _)| id));
+    named_in_specs(unit, &mut found);
+    found
 }
 
 struct Pass<'a> {
     unit: &'a Unit,
     storage: UnitStorage,
-    /// Whether a variable is a temporary that is assigned once and read once.
-    once: &'a dyn Fn(SymId) -> bool,
+    /// Whether a variable is a generated scalar that nothing else shares.
+    generated: &'a dyn Fn(SymId) -> bool,
+    /// See [`crossing`].
+    crossing: HashSet<SymId>,
+    /// See [`read_after_loops`].
+    read_after: HashSet<SymId>,
 }
 
 impl Pass<'_> {
-    fn block(&self, block: &mut Block, indent: usize, gone: &mut Vec<SymId>) {
+    fn block(&self, block: &mut Block, indent: usize, replaced: &mut HashSet<SymId>) {
         let mut at = 0;
         while at < block.len() {
             if let Some(temporary) = self.put_into_reader(block, at, indent) {
-                gone.push(temporary);
+                replaced.insert(temporary);
                 block.remove(at);
                 // The value of one before may go there now.
                 at = at.saturating_sub(1);
@@ -63,8 +160,13 @@ impl Pass<'_> {
             }
             if !matches!(block[at].kind, StmtKind::Where(_)) {
                 for inner in block[at].blocks_mut() {
-                    self.block(inner, indent + INDENT[0], gone);
+                    self.block(inner, indent + INDENT[0], replaced);
                 }
+            }
+            self.by_section(block, at);
+            if let Some(constant) = self.take_constant_arm(&mut block[at]) {
+                block.insert(at, constant);
+                at += 1;
             }
             self.single(&mut block[at], indent);
             at += 1;
@@ -89,7 +191,7 @@ impl Pass<'_> {
             }
         });
         if stays
-            || !(self.once)(temporary)
+            || !(self.generated)(temporary)
             || block[at].label.is_some()
             || type_of(self.unit, value) != ty
             || stretch_len(self.unit, &block[at..at + 1]) == 0
@@ -97,16 +199,34 @@ impl Pass<'_> {
             return None;
         }
         let after = at + 1;
-        let reader = (after..after + stretch_len(self.unit, &block[after..])).find(|i| {
-            let read = assignment(&block[*i])
-                .is_some_and(|(t, v)| names(t, temporary) || names(v, temporary));
-            read && block[*i].label.is_none()
-        })?;
-        let (place, sum) = assignment(&block[reader])?;
-        if names(place, temporary) || type_of(self.unit, place) != ty {
+        let stretch = after..after + stretch_len(self.unit, &block[after..]);
+        let mut readers = Vec::new();
+        let mut reads = 0;
+        // Whether nothing reads it after this stretch.
+        let mut gone = !self.crossing.contains(&temporary);
+        for i in stretch {
+            let Some(read) = next_read(self.unit, &block[i], temporary) else {
+                continue;
+            };
+            if !read {
+                gone = true;
+                break;
+            }
+            let (place, sum) = assignment(&block[i])?;
+            if block[i].label.is_some()
+                || names(place, temporary)
+                || type_of(self.unit, place) != ty
+            {
+                return None;
+            }
+            readers.push(i);
+            reads += count(sum, temporary);
+        }
+        let last = *readers.last()?;
+        if !gone || reads > 2 || reads == 2 && !is_cheap(value) {
             return None;
         }
-        let between = block[after..reader].iter().filter_map(assignment);
+        let between = block[after..last].iter().filter_map(assignment);
         let between: Vec<&Expr> = between.map(|(t, _)| t).collect();
         let free = |e: &Expr| {
             let shares = |b: &&Expr| may_share(self.unit, &self.storage, b, e);
@@ -115,14 +235,24 @@ impl Pass<'_> {
         if !all_places(value, &free) {
             return None;
         }
-        let mut new = sum.clone();
-        self.put(&mut new, temporary, value);
-        let before = lines(self.unit, target, value, indent) + lines(self.unit, place, sum, indent);
-        if lines(self.unit, place, &new, indent) >= before {
+        let mut before = lines(self.unit, target, value, indent);
+        let mut then = 0;
+        let mut new = Vec::new();
+        for i in readers {
+            let (place, sum) = assignment(&block[i])?;
+            let mut with_value = sum.clone();
+            self.put(&mut with_value, temporary, value);
+            before += lines(self.unit, place, sum, indent);
+            then += lines(self.unit, place, &with_value, indent);
+            new.push((i, with_value));
+        }
+        if then >= before {
             return None;
         }
-        if let StmtKind::Assign(_, sum) = &mut block[reader].kind {
-            *sum = new;
+        for (i, with_value) in new {
+            if let StmtKind::Assign(_, sum) = &mut block[i].kind {
+                *sum = with_value;
+            }
         }
         Some(temporary)
     }
@@ -153,6 +283,163 @@ impl Pass<'_> {
         }
     }
 
+    /// If all branches of an IF assign a generated variable, and one of them only assigns a constant to it: removes
+    /// that branch, and returns its statement.
+    fn take_constant_arm(&self, s: &mut Stmt) -> Option<Stmt> {
+        let labelled = |d: &BlockDelimiter| d.label.is_some();
+        let StmtKind::If(b) = &mut s.kind else {
+            return None;
+        };
+        let plain = s.label.is_none()
+            && b.name.is_none()
+            && b.end_label.is_none()
+            && !b.marks.iter().any(labelled);
+        let leaves = |s: &Stmt| {
+            let mut found = false;
+            s.walk(&mut |s| found |= jumps(s));
+            found
+        };
+        if b.blocks().into_iter().flatten().any(leaves) {
+            return None;
+        }
+        let otherwise = b.otherwise.as_ref().filter(|_| plain)?;
+        let last = match (self.constant_alone(otherwise), b.arms.as_slice()) {
+            (Some(variable), _) => Some(variable),
+            (None, [_]) => None,
+            _ => return None,
+        };
+        let variable = last.or_else(|| self.constant_alone(&b.arms.first()?.1))?;
+        // It is assigned before it is read.
+        let assigns = |block: &Block| assigned_first(block, variable) == Some(true);
+        if b.arms.iter().any(|(c, _)| names(c, variable)) || !b.blocks().into_iter().all(assigns) {
+            return None;
+        }
+        if last.is_some() {
+            b.marks.truncate(b.arms.len() - 1);
+            return b.otherwise.take()?.pop();
+        }
+        let (condition, first) = b.arms.first_mut()?;
+        b.marks.clear();
+        *condition = negation(self.unit, condition.clone());
+        std::mem::replace(first, b.otherwise.take()?).pop()
+    }
+
+    /// The generated variable to which a block only assigns a constant.
+    fn constant_alone(&self, block: &[Stmt]) -> Option<SymId> {
+        match block {
+            [s] => self.constant(s),
+            _ => None,
+        }
+    }
+
+    /// The generated variable to which a statement assigns a constant.
+    fn constant(&self, s: &Stmt) -> Option<SymId> {
+        let (target, value) = assignment(s).filter(|_| s.label.is_none())?;
+        match (&target.kind, &value.kind) {
+            (ExprKind::Var(v), ExprKind::Int(_) | ExprKind::Logical(_)) if (self.generated)(*v) => {
+                Some(*v)
+            }
+            _ => None,
+        }
+    }
+
+    /// Makes a loop that copies an array to a tape or back an assignment of sections.
+    fn by_section(&self, block: &mut [Stmt], at: usize) {
+        let StmtKind::Do(d) = &block[at].kind else {
+            return;
+        };
+        let comment = at.checked_sub(1).map(|i| &block[i].kind);
+        let foreign = match comment {
+            // Directives of ours go with the loop.
+            Some(StmtKind::Comment(c)) => c.text.contains('$') && !c.text.starts_with("GCC$"),
+            _ => false,
+        };
+        if let Some(assign) = self.sections(d)
+            && !foreign
+            && block[at].label.is_none()
+        {
+            block[at].kind = assign;
+        }
+    }
+
+    fn sections(&self, d: &Do) -> Option<StmtKind> {
+        let DoControl::Count {
+            var,
+            from,
+            to,
+            step,
+        } = &d.control
+        else {
+            return None;
+        };
+        let up = match step.as_ref().map(|s| &s.kind) {
+            None | Some(ExprKind::Int(1)) => true,
+            Some(ExprKind::Unary(UnOp::Minus, one)) if one.kind == ExprKind::Int(1) => false,
+            Some(ExprKind::Int(-1)) => false,
+            Some(_) => return None,
+        };
+        let (low, high) = if up { (from, to) } else { (to, from) };
+        let [only] = d.body.as_slice() else {
+            return None;
+        };
+        let (target, value) = assignment(only).filter(|_| only.label.is_none())?;
+        let on_tape = |e: &Expr| e.base().is_some_and(|s| self.unit.symbols[s].tape);
+        let plain = d.name.is_none()
+            && d.parallel().is_none()
+            && !self.read_after.contains(var)
+            && on_tape(target) != on_tape(value)
+            && type_of(self.unit, target) == type_of(self.unit, value)
+            && type_of(self.unit, target) != Some(Type::Character);
+        let base = target.base()?;
+        let mut kept = true;
+        let subscripts = target.children().into_iter().chain(value.children());
+        for e in subscripts.chain([low, high]) {
+            e.for_each_symbol(&mut |x| {
+                let own = self.storage.is_own(x) || self.storage.is_own(base);
+                kept &= x != base && own;
+            });
+        }
+        let section = |e: &Expr| self.section(e, *var, low, high);
+        (plain && kept).then_some(StmtKind::Assign(section(target)?, section(value)?))
+    }
+
+    /// The section of an array that a loop variable goes through, one element after the other.
+    fn section(&self, e: &Expr, variable: SymId, low: &Expr, high: &Expr) -> Option<Expr> {
+        let ExprKind::Element(array, subscripts) = &e.kind else {
+            return None;
+        };
+        let one = Affine::var(variable);
+        let mut found = false;
+        let mut sections = Vec::new();
+        for subscript in subscripts {
+            if !names(subscript, variable) {
+                sections.push(subscript.clone());
+                continue;
+            }
+            let place = Affine::of(self.unit, subscript)?;
+            if std::mem::replace(&mut found, true) || place.factor(variable) != 1 {
+                return None;
+            }
+            let rest = place.plus(&one, -1)?;
+            let at = |bound: &Expr| {
+                let mut put = subscript.clone();
+                self.put(&mut put, variable, bound);
+                let simple = Affine::of(self.unit, bound)?;
+                let simple = rest.clone().plus(&simple, 1)?.to_expr(e.span);
+                let text = |e: &Expr| print_expr(self.unit, e).len();
+                let shorter = if text(&simple) < text(&put) {
+                    simple
+                } else {
+                    put
+                };
+                Some(Box::new(shorter))
+            };
+            let range = ExprKind::Range(Some(at(low)?), Some(at(high)?), None);
+            sections.push(Expr::new(range, e.span));
+        }
+        found.then(|| Expr::element(*array, sections, e.span))
+    }
+
     /// Makes an IF with one assignment a single statement.
     fn single(&self, s: &mut Stmt, indent: usize) {
         let StmtKind::If(b) = &mut s.kind else { return };
@@ -176,9 +463,87 @@ impl Pass<'_> {
     }
 }
 
+/// Whether a statement may continue elsewhere than with the next one.
+fn jumps(s: &Stmt) -> bool {
+    matches!(
+        s.kind,
+        StmtKind::Goto(_)
+            | StmtKind::ComputedGoto(..)
+            | StmtKind::AssignedGoto(..)
+            | StmtKind::ArithmeticIf(..)
+            | StmtKind::Exit(_)
+            | StmtKind::Cycle(_)
+            | StmtKind::Return(_)
+    )
+}
+
 /// Whether an expression names a variable.
 fn names(e: &Expr, variable: SymId) -> bool {
     let mut found = false;
     e.for_each_symbol(&mut |s| found |= s == variable);
     found
+}
+
+/// Whether a value may be written twice: compilers compute it once, and it is not long.
+fn is_cheap(value: &Expr) -> bool {
+    let mut operations = 0;
+    let mut cheap = true;
+    value.walk(&mut |e| match &e.kind {
+        ExprKind::Binary(op, ..) => {
+            operations += 1;
+            cheap &= matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul);
+        }
+        ExprKind::Var(_)
+        | ExprKind::Element(..)
+        | ExprKind::Int(_)
+        | ExprKind::Real(_)
+        | ExprKind::Unary(..)
+        | ExprKind::Paren(_) => {}
+        _ => cheap = false,
+    });
+    cheap && operations <= MOST_TWICE
+}
+
+/// How often an expression names a variable.
+fn count(e: &Expr, variable: SymId) -> usize {
+    let mut found = 0;
+    e.for_each_symbol(&mut |s| found += usize::from(s == variable));
+    found
+}
+
+/// Whether an assignment reads a variable; `None` if it does not name it.
+fn next_read(unit: &Unit, s: &Stmt, variable: SymId) -> Option<bool> {
+    let mut read = false;
+    for_each_read(s, &mut |x| read |= x == variable);
+    (read || scalar_target(unit, s) == Some(variable)).then_some(read)
+}
+
+/// Whether a block assigns a variable on all paths; `None` if it may read it before.
+fn assigned_first(block: &[Stmt], variable: SymId) -> Option<bool> {
+    for s in block {
+        let mut named = false;
+        for_each_symbol(std::slice::from_ref(s), &mut |x| named |= x == variable);
+        if !named {
+            continue;
+        }
+        match &s.kind {
+            StmtKind::Assign(target, value)
+                if matches!(target.kind, ExprKind::Var(v) if v == variable)
+                    && !names(value, variable) =>
+            {
+                return Some(true);
+            }
+            StmtKind::If(b) if !b.arms.iter().any(|(c, _)| names(c, variable)) => {
+                let mut always = b.otherwise.is_some();
+                for block in b.blocks() {
+                    always &= assigned_first(block, variable)?;
+                }
+                if always {
+                    return Some(true);
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(false)
 }

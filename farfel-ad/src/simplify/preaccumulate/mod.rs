@@ -52,7 +52,7 @@ use farfel_lang::ir::{Block, Expr, Stmt, StmtKind, SymId, Unit, for_each_symbol}
 use farfel_lang::storage::UnitStorage;
 pub(crate) use liveness::named_in_specs;
 use std::collections::{HashMap, HashSet};
-pub(crate) use straight_line::len as stretch_len;
+pub(crate) use straight_line::{for_each_read, len as stretch_len, scalar_target};
 
 /// The maximum number of repetitions of the pass, which stops when nothing changes.
 const MOST_ROUNDS: usize = 4;

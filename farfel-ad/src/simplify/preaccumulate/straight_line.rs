@@ -45,7 +45,7 @@ pub(crate) fn len(unit: &Unit, block: &[Stmt]) -> usize {
 }
 
 /// Calls `f` on every variable that an assignment reads.
-pub(super) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
+pub(crate) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
     if let Some((target, value)) = assignment(stmt) {
         value.for_each_symbol(f);
         for subscript in target.children() {
@@ -59,7 +59,7 @@ pub(super) fn for_each_read(stmt: &Stmt, f: &mut dyn FnMut(SymId)) {
 }
 
 /// The scalar variable that an assignment assigns.
-pub(super) fn scalar_target(unit: &Unit, stmt: &Stmt) -> Option<SymId> {
+pub(crate) fn scalar_target(unit: &Unit, stmt: &Stmt) -> Option<SymId> {
     match assignment(stmt)?.0.kind {
         ExprKind::Var(s) if !unit.symbols[s].is_array() => Some(s),
         _ => None,
