@@ -273,7 +273,10 @@ impl Pass<'_> {
             _ => false,
         };
         let delimited = intrinsic || matches!(e.kind, ExprKind::Paren(_) | ExprKind::Element(..));
-        let atom = matches!(bare.kind, ExprKind::Var(_) | ExprKind::Element(..));
+        let atom = match bare.kind {
+            ExprKind::Int(n) => n >= 0,
+            _ => matches!(bare.kind, ExprKind::Var(_) | ExprKind::Element(..)),
+        };
         for operand in e.children_mut() {
             match is_variable(operand) {
                 true if delimited || atom => *operand = bare.clone(),
