@@ -82,7 +82,7 @@ const LINES: [(&str, usize); 8] = [
     ("lapack/BLAS/SRC/dtrsm.f", 825),
     ("lapack/SRC/dpttrf.f", 273),
     ("calculix/shape8q.f", 388),
-    ("calculix/hcrit.f", 223),
+    ("calculix/hcrit.f", 224),
     ("scipy/scipy/interpolate/fitpack/insert.f", 143),
     ("scipy/scipy/interpolate/fitpack/splder.f", 417),
     ("scipy/scipy/optimize/minpack/qrfac.f", 383),
