@@ -212,32 +212,142 @@ fn requests_of_other_subprograms() {
     assert_snapshot!(expand(&text("K")).unwrap_err(), @"F0326 27:7 the request R is not completed in this subprogram, or in one that knows the request and the buffer");
 }
 
-/// Several directions would be several messages.
+/// Several directions would be several messages, also of subprograms.
 #[test]
 fn directions() {
-    let text = format!(
-        "      SUBROUTINE MAIN(X, D, COMM)
-      REAL X(2), Y, D(2){CONSTANTS}
+    let text = |block: &str| {
+        format!(
+            "      SUBROUTINE MAIN(X, D, COMM)
+      REAL X(2), Y(2), D(2){CONSTANTS}
+      EXTERNAL MPI_ALLREDUCE, MPI_BCAST
+{block}
+      END
+      SUBROUTINE SUMS(X, Y)
+      REAL X(2), Y(2), Z{CONSTANTS}
       EXTERNAL MPI_ALLREDUCE
-      ADF(DIRECTIONS = 2, (TANGENT(X(K), K) = 1, K = 1, 2))
-      CALL MPI_ALLREDUCE(X, Y, 1, MPI_REAL, MPI_SUM, COMM, IE)
-      END ADF((D(K) = TANGENT(Y, K), K = 1, 2))
+      Z = X(1)*X(2)
+      CALL MPI_ALLREDUCE(Z, Y, 1, MPI_REAL, MPI_SUM, COMM, IE)
       END
 "
-    );
-    assert_snapshot!(expand(&text).unwrap_err(), @"F0322 13:7 messages have derivatives in one direction");
+        )
+    };
+    let forward = |calls: &str| {
+        expand(&text(&format!(
+            "      ADF(DIRECTIONS = 2, (TANGENT(X(K), K) = 1, K = 1, 2))
+{calls}
+      END ADF((D(K) = TANGENT(Y(1), K), K = 1, 2))"
+        )))
+    };
+    let reverse = |calls: &str| {
+        expand(&text(&format!(
+            "      ADR(DIRECTIONS = 2, (COTANGENT(Y(K), K) = 1, K = 1, 2))
+{calls}
+      END ADR((D(K) = COTANGENT(X(1), K), K = 1, 2))"
+        )))
+    };
+    let sum = "      CALL MPI_ALLREDUCE(X, Y, 1, MPI_REAL, MPI_SUM, COMM, IE)";
+    assert_snapshot!(forward(sum).unwrap_err(), @"F0322 13:7 messages have derivatives in one direction");
+    assert_snapshot!(reverse(sum).unwrap_err(), @"F0322 13:7 messages have derivatives in one direction");
+    let below = "      CALL SUMS(X, Y)";
+    assert_snapshot!(forward(below).unwrap_err(), @"F0322 28:7 messages have derivatives in one direction");
+    assert_snapshot!(reverse(below).unwrap_err(), @"F0322 28:7 messages have derivatives in one direction");
+    let others = "      CALL MPI_BCAST(K, 1, MPI_INTEGER, 0, COMM, IE)
+      Y(1) = K*X(1)
+      Y(2) = X(2)";
+    assert!(forward(others).unwrap().contains("CALL MPI_BCAST"));
+    assert!(reverse(others).unwrap().contains("CALL MPI_BCAST"));
 }
+
+const AGAIN: &str = "iterations of this loop cannot be carried out again: they call a procedure \
+                     whose text is not known, exchange messages, read, or allocate";
 
 #[test]
 fn loops_that_would_run_twice() {
-    assert_snapshot!(block("ADR", "
+    for directive in ["checkpoint(3)", "independent"] {
+        let messages = format!(
+            "
       Y = X
-!farfel: checkpoint(3)
+!farfel: {directive}
       DO K = 1, 9
         CALL MPI_ALLREDUCE(Y, U, 1, MPI_REAL, MPI_SUM, COMM, IE)
         Y = U(1)*Y
       END DO
-").unwrap_err(), @"F0319 18:1 iterations of this loop cannot be carried out again: they call a procedure whose text is not known, exchange messages, read, or allocate");
+"
+        );
+        let refused = block("ADR", &messages).unwrap_err();
+        assert!(
+            refused.starts_with(&format!("F0319 18:1 {AGAIN}\n")),
+            "{refused}"
+        );
+    }
+}
+
+/// Nor are loops whose subprograms exchange messages, real numbers or not.
+#[test]
+fn loops_with_messages_of_subprograms() {
+    for call in [
+        "CALL MPI_ALLREDUCE(Y, U, 1, MPI_REAL, MPI_SUM, COMM, IE)",
+        "CALL MPI_BCAST(K, 1, MPI_INTEGER, 0, COMM, IE)",
+        "CALL MPI_BARRIER(COMM, IE)",
+    ] {
+        let text = format!(
+            "      SUBROUTINE MAIN(X, D)
+      REAL X, Y, D
+      INTEGER K
+      ADR(COTANGENT(Y) = 1)
+      Y = X
+!farfel: checkpoint(3)
+      DO K = 1, 9
+        CALL OUTER(Y)
+      END DO
+      END ADR(D = COTANGENT(X))
+      END
+      SUBROUTINE OUTER(Y)
+      REAL Y
+      CALL SUMS(Y)
+      Y = SIN(Y)
+      END
+      SUBROUTINE SUMS(Y)
+      REAL Y, U{CONSTANTS}
+      EXTERNAL MPI_ALLREDUCE, MPI_BCAST, MPI_BARRIER
+      INTEGER K
+      U = 2
+      {call}
+      Y = U*Y
+      END
+"
+        );
+        assert_eq!(expand(&text).unwrap_err(), format!("F0319 6:1 {AGAIN}\n"));
+    }
+}
+
+/// A subprogram whose calls are to be carried out again exchanges no messages either.
+#[test]
+fn subprograms_that_would_run_twice() {
+    let text = format!(
+        "      SUBROUTINE MAIN(X, D)
+      REAL X, Y, D
+      ADR(COTANGENT(Y) = 1)
+      Y = X
+      CALL OUTER(Y)
+      CALL OUTER(Y)
+      END ADR(D = COTANGENT(X))
+      END
+      SUBROUTINE OUTER(Y)
+!farfel: checkpoint
+      REAL Y
+      CALL SUMS(Y)
+      Y = SIN(Y)
+      END
+      SUBROUTINE SUMS(Y)
+      REAL Y, U{CONSTANTS}
+      EXTERNAL MPI_ALLREDUCE
+      CALL MPI_ALLREDUCE(Y, U, 1, MPI_REAL, MPI_SUM, COMM, IE)
+      Y = U*Y
+      END
+"
+    );
+    assert_snapshot!(expand(&text).unwrap_err(), @"F0319 9:7 calls of OUTER cannot be carried out again");
 }
 
 /// The forward sweep of a subprogram that records nothing is a copy in which messages are remembered, not the
