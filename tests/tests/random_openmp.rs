@@ -1,8 +1,8 @@
 //! Random subroutines with parallel loops: their derivatives are those of the sequential program.
 //!
 //! Loops have no races: of the arrays that a loop assigns, each iteration uses one element only, except in sums
-//! with ATOMIC or CRITICAL. Sequentially, tangents are compared with adjoints; in parallel, both with the sequential
-//! ones, with one to three threads.
+//! with ATOMIC or CRITICAL. Sequentially, tangents are compared with adjoints and with differences; in parallel, both
+//! with the sequential ones, with one to three threads.
 
 use farfel_random::generated::Random;
 use farfel_tests::{farfel, sandbox, write};
@@ -20,6 +20,26 @@ const SUBROUTINES: usize = 8;
 const DECLARATIONS: &str = "INTEGER N, K(N), L(N), I, J, M
 DOUBLE PRECISION X(N), A, Y, U(46), V(46), W(46), B, C, Q, S, P, T, R, E(3), F
 EXTERNAL F
+";
+
+/// Compares a tangent with differences. A branch may change within one step, but hardly within all.
+const DIFFERENCES: &str = "SUBROUTINE DIFFER(F, N, K, L, X, A, D)
+INTEGER N, K(N), L(N), I, M
+DOUBLE PRECISION X(N), U(N), V(N), A, D, H, Y, Z, S
+EXTERNAL F
+S = HUGE(S)
+DO M = 4, 6
+H = 10D0**(-M)
+DO I = 1, N
+U(I) = X(I) + H*SIN(1D0*I)
+V(I) = X(I) - H*SIN(1D0*I)
+END DO
+CALL F(N, K, L, U, A + 2*H, Y)
+CALL F(N, K, L, V, A - 2*H, Z)
+S = MIN(S, ABS((Y - Z)/(2*H) - D))
+END DO
+IF (.NOT. S .LE. 1D-6*(1 + ABS(D))) PRINT *, 'wrong', S, D
+END
 ";
 
 /// Writes the statements of one subroutine.
@@ -290,10 +310,12 @@ fn program(random: &mut Random) -> (String, Vec<String>) {
             "ADF((TANGENT(X(I)) = SIN(1D0*I), I = 1, N), TANGENT(A) = 2)\nCALL S{i}(N, K, L, X, A, Y)\nEND ADF(D = TANGENT(Y))\n\
              ADR(Y)\nCALL S{i}(N, K, L, X, A, Y)\nEND ADR((G(I) = COTANGENT(X(I)), I = 1, N), H = COTANGENT(A))\n\
              S = 2*H\nDO I = 1, N\nS = S + G(I)*SIN(1D0*I)\nEND DO\nPRINT '(A, 26ES24.15)', 'S{i}', Y, D, H, G\n\
-             IF (ABS(S - D) .GT. 1D-10*(1 + ABS(D))) PRINT *, 'wrong', S, D\n"
+             IF (ABS(S - D) .GT. 1D-10*(1 + ABS(D))) PRINT *, 'wrong', S, D\n\
+             CALL DIFFER(S{i}, N, K, L, X, A, D)\n"
         );
     }
     main.push_str("END\n");
+    main.push_str(DIFFERENCES);
     for s in &subroutines {
         main.push_str(s);
     }
