@@ -176,6 +176,26 @@ impl Tapes {
         [out, turn]
     }
 
+    /// Returns checks whether all values have been popped. They have not if the reverse sweep took another
+    /// course than the forward sweep, because something changed that must not change, such as a loop bound in
+    /// COMMON. Usually a procedure without source has changed it: in programs without these, only tapes whose
+    /// sizes are not known are checked.
+    pub fn emptiness_checks(
+        &self,
+        tape_sizes: &[Option<Vec<tape_size::Term>>],
+        lacks_source: bool,
+    ) -> Block {
+        let span = Span::NONE;
+        let check = |v: &TapeVars| {
+            let left = binary(BinOp::Ne, var(v.top()), Expr::int(0, span));
+            let text = "Farfel: tape is out of order";
+            Stmt::logical_if(left, Stmt::stop(Expr::text(text, span), span), span)
+        };
+        let all = self.used.values().zip(tape_sizes);
+        let checked = all.filter(|(_, size)| lacks_source || size.is_none());
+        checked.map(|(v, _)| check(v)).collect()
+    }
+
     /// Makes the tapes that have to grow do so in a unit.
     pub fn grow(&self, builder: &mut UnitBuilder, growers: &Growers, blocks: [&mut Block; 2]) {
         for (kind, vars) in &self.used {

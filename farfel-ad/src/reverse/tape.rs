@@ -7,7 +7,6 @@
 //! Statements that push or pop values are identified by their ids ([`Tapes::op`]), so that
 //! [`direct_addressing`](super::direct_addressing) and [`growing`](super::growing) can change them.
 
-use super::tape_size;
 use super::unit_builder::UnitBuilder;
 use crate::legal::fixed_tapes::full_tape;
 use farfel_lang::Span;
@@ -263,26 +262,6 @@ impl Tapes {
             self.capacity_check(builder, kind, more.clone(), span),
             Stmt::assign(top(), more, span),
         ]
-    }
-
-    /// Returns checks whether all values have been popped. They have not if the reverse sweep took another
-    /// course than the forward sweep, because something changed that must not change, such as a loop bound in
-    /// COMMON. Usually a procedure without source has changed it: in programs without these, only tapes whose
-    /// sizes are not known are checked.
-    pub fn emptiness_checks(
-        &self,
-        tape_sizes: &[Option<Vec<tape_size::Term>>],
-        lacks_source: bool,
-    ) -> Block {
-        let span = Span::NONE;
-        let check = |v: &TapeVars| {
-            let left = binary(BinOp::Ne, Expr::var(v.top, span), Expr::int(0, span));
-            let text = "Farfel: tape is out of order";
-            Stmt::logical_if(left, Stmt::stop(Expr::text(text, span), span), span)
-        };
-        let all = self.used.values().zip(tape_sizes);
-        let checked = all.filter(|(_, size)| lacks_source || size.is_none());
-        checked.map(|(v, _)| check(v)).collect()
     }
 
     /// Returns the statements that push a value.
