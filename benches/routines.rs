@@ -72,7 +72,7 @@ const TANGENTS_ABOVE: [(&str, f64); 6] = [
     ("airyb", 2.2),
     ("klvna", 1.8),
     ("cisia", 1.6),
-    // Only at `-O3`; why is not known.
+    // Only at `-O3`, where gfortran copies Tapenade's DGESL for the constant size, and not ours.
     ("ddecbt", 1.9),
 ];
 
