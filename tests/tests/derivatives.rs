@@ -78,14 +78,14 @@ fn check(name: &str, folders: &[&str]) -> Result<(), Failed> {
 /// tapes that grow and that do not, for numbers, whole arrays and branches, without a tape, and with sums that
 /// are added in lanes.
 const LINES: [(&str, usize); 8] = [
-    ("lapack/BLAS/SRC/dgbmv.f", 261),
-    ("lapack/BLAS/SRC/dtrsm.f", 825),
-    ("lapack/SRC/dpttrf.f", 273),
+    ("lapack/BLAS/SRC/dgbmv.f", 266),
+    ("lapack/BLAS/SRC/dtrsm.f", 827),
+    ("lapack/SRC/dpttrf.f", 275),
     ("calculix/shape8q.f", 388),
-    ("calculix/hcrit.f", 224),
-    ("scipy/scipy/interpolate/fitpack/insert.f", 143),
-    ("scipy/scipy/interpolate/fitpack/splder.f", 417),
-    ("scipy/scipy/optimize/minpack/qrfac.f", 383),
+    ("calculix/hcrit.f", 226),
+    ("scipy/scipy/interpolate/fitpack/insert.f", 145),
+    ("scipy/scipy/interpolate/fitpack/splder.f", 420),
+    ("scipy/scipy/optimize/minpack/qrfac.f", 386),
 ];
 
 fn lines(file: &str, most: usize) -> Result<(), Failed> {
