@@ -363,13 +363,13 @@ fn other_values_that_change_end_the_program() {
         )
     };
     tapenade(dir, &["-b", "-head", "s(y)/(x)", "s.f"]).success();
-    write(dir, "main.f", &main(3));
+    write(dir, "main.f", main(3));
     let xb = numbers(dir, &["main.f", "s.f", "s_b.f"], "");
     let y = 0.7f64.sin();
     let right = y.sin().cos() * y.cos() * 0.7f64.cos();
     assert!((xb[0] - right).abs() < 1e-14, "{xb:?} {right}");
     for n in [2, 4] {
-        write(dir, "main.f", &main(n));
+        write(dir, "main.f", main(n));
         let line = "gfortran -std=legacy -o test main.f s.f s_b.f && ./test";
         let mut shell = std::process::Command::new("sh");
         let ran = shell.args(["-c", line]).current_dir(dir).output().unwrap();
