@@ -63,6 +63,7 @@ pub mod spans;
 mod subscripts;
 pub mod tangent;
 mod tool;
+mod user_sizes;
 mod verify;
 
 use farfel_lang::diagnostic::Diagnostic;

@@ -33,6 +33,8 @@ pub(super) struct AdjointGoal {
     pub suffix: Name,
     /// They are made for heads that are called from outside, not for an AD block.
     pub heads: bool,
+    /// Whether the user defines sizes of arrays that the program does not tell ([`Layout::ask_sizes`]).
+    pub asks_sizes: bool,
     /// The derivatives that are given, not generated.
     pub rules: Rules,
 }
@@ -45,6 +47,7 @@ impl AdjointGoal {
             roots: HashSet::from([request.derivative.clone()]),
             suffix: request.suffix.clone(),
             heads: false,
+            asks_sizes: false,
             rules: Rules::of(closure),
         }
     }
@@ -173,6 +176,7 @@ impl PreparedHeads {
                 .collect(),
             suffix: Name::default(),
             heads: true,
+            asks_sizes: layout.ask_sizes,
             rules: Rules::assumed(&made.user_derivatives, &made.dependence.rules),
         };
         let contexts = (made.units.iter().filter(|t| is_head(t)))

@@ -501,7 +501,8 @@ impl AdjointEngine {
         let added = |a: &Arg| a.sym().is_some_and(|s| t.added.contains(&s));
         let added_args = unit.args.iter().map(added).collect();
         let scalar_args = scalar_args(&unit);
-        let mut builder = UnitBuilder::new(unit, self.goal.suffix.clone(), t.derivatives);
+        let mut builder = UnitBuilder::new(unit, self.goal.suffix.clone(), t.derivatives)
+            .asking_sizes(self.goal.asks_sizes);
         let space = Space::of(&builder.unit, &self.commons);
         let body = Normalizer {
             engine: self,

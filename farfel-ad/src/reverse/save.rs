@@ -43,7 +43,7 @@ pub(super) fn save(
     }
     let mut bounds = Vec::new();
     if whole {
-        let Some(known) = dims(&symbol, span) else {
+        let Some(known) = dims(builder, s, span) else {
             return Err(cannot(&symbol, span));
         };
         bounds = known;
@@ -133,22 +133,27 @@ fn characters(builder: &mut UnitBuilder, e: &Expr) -> Option<(Expr, Expr)> {
     (!from.equals_ignoring_spans(&to)).then_some((from, to))
 }
 
-/// The bounds of an array, where they are known.
-fn dims(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
-    if is_open(s) {
-        return None;
-    }
-    let all = s.dims.iter().map(|d| {
-        let high = d.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
+/// The bounds of an array, where they are known or the user defines them.
+fn dims(builder: &mut UnitBuilder, s: SymId, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    let symbol = builder.unit.symbols[s].clone();
+    let mut all = Vec::new();
+    for (i, d) in symbol.dims.iter().enumerate() {
+        let open = i + 1 == symbol.dims.len() && is_open(&symbol);
+        // Without an upper bound, the array is allocated at run time.
+        let upper = d.upper.clone()?;
+        let high = match open || upper.kind == ExprKind::Star {
+            true => builder.size_of_user(s, i, span)?,
+            false => upper,
+        };
         let low = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));
-        Some((low, high))
-    });
-    all.collect()
+        all.push((low, high));
+    }
+    Some(all)
 }
 
 /// The bounds of a variable, where they are known: first those of its characters, then those of the array.
 pub(super) fn bounds(builder: &mut UnitBuilder, s: SymId, span: Span) -> Option<Vec<(Expr, Expr)>> {
-    let mut all = dims(&builder.unit.symbols[s], span)?;
+    let mut all = dims(builder, s, span)?;
     all.splice(..0, characters(builder, &Expr::var(s, span)));
     Some(all)
 }

@@ -1,5 +1,6 @@
 //! Adds symbols to a unit for reverse mode.
 
+use crate::user_sizes;
 use farfel_lang::Span;
 use farfel_lang::intrinsics::Intrinsic;
 pub(super) use farfel_lang::ir::build::{literal, zero};
@@ -26,6 +27,10 @@ pub(super) struct UnitBuilder {
     deferred: Option<Vec<SymId>>,
     /// Renamed symbols with their previous names.
     renamed: Vec<(SymId, Name)>,
+    /// Whether the user defines sizes that the unit does not tell.
+    asks_sizes: bool,
+    /// The constants that stand for such sizes.
+    sizes: HashSet<SymId>,
 }
 
 /// The state of a builder, to which it can return.
@@ -49,6 +54,7 @@ pub(super) struct UndoneSymbols {
     counters_used: usize,
     deferred: Vec<SymId>,
     renamed: Vec<(SymId, Name)>,
+    sizes: Vec<SymId>,
     statements: StmtIds,
 }
 
@@ -63,6 +69,17 @@ impl UnitBuilder {
             counters_used: 0,
             deferred: None,
             renamed: Vec::new(),
+            asks_sizes: false,
+            sizes: HashSet::new(),
+        }
+    }
+
+    /// Makes the builder ask users for sizes that the unit does not tell, if `asks`.
+    #[must_use]
+    pub fn asking_sizes(self, asks: bool) -> Self {
+        UnitBuilder {
+            asks_sizes: asks,
+            ..self
         }
     }
 
@@ -78,6 +95,9 @@ impl UnitBuilder {
     pub fn write_declarations(&mut self) {
         for s in self.deferred.take().into_iter().flatten() {
             self.unit.declare(s);
+        }
+        if !self.sizes.is_empty() {
+            user_sizes::include(&mut self.unit, Span::NONE);
         }
     }
 
@@ -99,6 +119,7 @@ impl UnitBuilder {
         let symbols = self.unit.symbols.split_off(state.symbols);
         let added = (state.symbols..state.symbols + symbols.len()).map(|s| SymId(s as u32));
         let kept = added.clone().filter(|s| self.kept.remove(s)).collect();
+        let sizes = added.clone().filter(|s| self.sizes.remove(s)).collect();
         let derivatives = added.filter(|s| self.derivatives.remove(s)).collect();
         let mut renamed = Vec::new();
         for (s, old) in self.renamed.split_off(state.renamed).into_iter().rev() {
@@ -117,6 +138,7 @@ impl UnitBuilder {
             counters_used: std::mem::replace(&mut self.counters_used, state.counters_used),
             deferred: deferred.unwrap_or_default(),
             renamed,
+            sizes,
             statements: std::mem::replace(&mut self.unit.stmt_ids, state.statements.clone()),
         }
     }
@@ -131,6 +153,7 @@ impl UnitBuilder {
         }
         self.derivatives.extend(added.derivatives);
         self.kept.extend(added.kept);
+        self.sizes.extend(added.sizes);
         self.counters.extend(added.counters);
         self.counters_used = added.counters_used;
         self.deferred
@@ -202,6 +225,24 @@ impl UnitBuilder {
         }
         self.counters_used += n;
         self.counters[from..from + n].to_vec()
+    }
+
+    /// Returns the last subscript of an array in a dimension that its declaration leaves open, as a constant that
+    /// the user defines; `None` if users are not asked. They know the arrays of the sources, not their derivatives.
+    pub fn size_of_user(&mut self, array: SymId, dimension: usize, span: Span) -> Option<Expr> {
+        if !self.asks_sizes || self.derivatives.contains(&array) {
+            return None;
+        }
+        let name = user_sizes::last_subscript(&self.unit.symbols[array].name, dimension);
+        let s = match self.unit.symbols.find(&name) {
+            Some(s) => s,
+            None => self.unit.symbols.add(user_sizes::constant(name, span)),
+        };
+        self.sizes.insert(s);
+        if self.deferred.is_none() {
+            user_sizes::include(&mut self.unit, span);
+        }
+        Some(Expr::var(s, span))
     }
 
     /// Returns `n` loop variables.

@@ -6,6 +6,7 @@ use crate::activity::dummy_key;
 use crate::custom_rules::rules::placeholder_name;
 use crate::layout::SIZES_FILE;
 use crate::locations::{Context, common_members, differentiable};
+use crate::user_sizes;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::intrinsics::Intrinsic;
@@ -604,7 +605,7 @@ impl Generator<'_> {
                 )),
             );
         }
-        let name: Name = format!("ISIZE{}OF{}", dim + 1, of.name).into();
+        let name = user_sizes::last_subscript(&of.name, dim);
         let s = match self.sizes.get(&name) {
             Some(s) => *s,
             None => {
@@ -621,20 +622,8 @@ impl Generator<'_> {
         if let Some(s) = self.unit.symbols.find(name) {
             return s;
         }
-        let include = SpecKind::Include(SIZES_FILE.to_owned());
-        if !self.unit.specs.iter().any(|s| s.kind == include) {
-            let after = self
-                .unit
-                .specs
-                .iter()
-                .rposition(|s| s.kind == SpecKind::Implicit);
-            let spec = Spec {
-                kind: include,
-                span: self.span,
-            };
-            self.unit.specs.insert(after.map_or(0, |i| i + 1), spec);
-        }
-        let constant = Symbol::variable(name.clone(), Type::INTEGER, self.span);
+        user_sizes::include(&mut self.unit, self.span);
+        let constant = user_sizes::constant(name.clone(), self.span);
         self.unit.symbols.add(constant)
     }
 

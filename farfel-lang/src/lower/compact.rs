@@ -128,7 +128,7 @@ fn undeclare(unit: &mut Unit, used: &[bool]) {
 
 /// Whether storage that is shared with other units, or kept until the next call, counts as used.
 #[derive(Clone, Copy)]
-enum SharedStorage<'a> {
+pub(super) enum SharedStorage<'a> {
     /// COMMON and SAVE count as used.
     Kept,
     /// COMMON blocks with these names count as used only if one of their variables is; saved
@@ -137,7 +137,7 @@ enum SharedStorage<'a> {
 }
 
 /// Returns, for each symbol of a unit, whether anything needs it.
-fn used(unit: &Unit, shared: SharedStorage) -> Vec<bool> {
+pub(super) fn used(unit: &Unit, shared: SharedStorage) -> Vec<bool> {
     let mut used = UsedSymbols {
         marks: vec![false; unit.symbols.len()],
         open: Vec::new(),

@@ -38,6 +38,7 @@ mod entries;
 mod equivalenced;
 mod explain;
 mod import;
+mod explicit;
 mod lift;
 mod naming;
 mod outline;
@@ -61,6 +62,7 @@ pub use entries::split_units as split_entries;
 pub use explain::{Explanation, UncopiedDummy, explain};
 pub use prune::prune_differentiated;
 pub use saved_variables::with_own_state;
+pub use explicit::declare_all;
 pub use specialize::bind_passed;
 pub use values::pass_values;
 

@@ -41,6 +41,7 @@ use farfel_lang::ir::{
     unused_name, walk_block,
 };
 use farfel_lang::lints::Lints;
+use farfel_lang::lower;
 use farfel_lang::openmp;
 use farfel_lang::print::{Options as PrintOptions, print_program};
 use farfel_lang::resolve::{resolve_readable, resolve_with};
@@ -415,6 +416,8 @@ fn units(
     Ok((made, messages))
 }
 
+    made.iter_mut()
+        .for_each(|(_, unit)| require_sizes(unit, sources));
 /// The generation of tangents or adjoints of a program.
 struct Generation<'a> {
     options: &'a Options,
@@ -822,7 +825,7 @@ impl<'a> Generation<'a> {
                 let message = match name.strip_prefix("ISIZE").and_then(|n| n.split_once("OF")) {
                     Some((dimension, array)) => {
                         format!(
-                            "(AD12) define {name} in {SIZES_FILE}: the extent of {array} in dimension {dimension}"
+                            "(AD12) define {name} in {SIZES_FILE}: the last subscript of {array} in dimension {dimension}"
                         )
                     }
                     None => format!(
@@ -1125,6 +1128,16 @@ fn declare_external(program: &Program, unit: &mut Unit) {
 /// Returns the constants that the user has to define for a unit.
 fn sizes_used(unit: &Unit) -> Vec<String> {
     let symbols = unit.symbols.iter().map(|(_, s)| s.name.as_str());
+/// Makes the compiler refuse a unit if the file of sizes does not define those that the unit uses: without IMPLICIT
+/// NONE they would be variables without a value.
+fn require_sizes(unit: &mut Unit, sources: &Sources) {
+    let sizes = sizes_used(unit);
+    if sizes.iter().any(|n| n.starts_with("ISIZE")) {
+        let defined = |s: &Symbol| sources.get(s.span.file).is_some_and(|f| is_sizes(&f.name));
+        lower::declare_all(unit, &|s| sizes.iter().any(|n| *n == s.name) || defined(s));
+    }
+}
+
     let included = unit
         .specs
         .iter()
