@@ -379,8 +379,8 @@ fn other_values_that_change_end_the_program() {
     }
 }
 
-/// The derivative of a procedure without source reads an array in COMMON that its description does not name, as that of
-/// MITgcm's CG2D reads its matrix: the reverse sweep calls it with the values of the forward sweep. No unit with
+/// The derivative of a procedure without source reads arrays in COMMON that its description does not name, as that of
+/// MITgcm's CG2D reads its matrix, of which the model computes a preconditioner: the reverse sweep calls it with the values of the forward sweep. No unit with
 /// derivatives declares the COMMON block.
 #[test]
 fn derivatives_read_what_the_forward_sweep_left_in_common() {
@@ -409,11 +409,12 @@ fn derivatives_read_what_the_forward_sweep_left_in_common() {
       IF (K .EQ. 3) CALL MATRIX(7)
       END
       SUBROUTINE MATRIX(K)
-      DOUBLE PRECISION A
-      COMMON /SOLVER/ A(3), N
+      DOUBLE PRECISION A, D
+      COMMON /SOLVER/ A(3), D(3), N
       N = MAX(1, MIN(3, K))
       DO 10 I = 1, 3
-   10 A(I) = 1 + 0.3D0*I*K
+      A(I) = 1 + 0.3D0*I*K
+   10 D(I) = 1/A(I)
       END
 ",
     );
@@ -431,16 +432,16 @@ fn derivatives_read_what_the_forward_sweep_left_in_common() {
       PRINT *, XB, (YP - YM)/2D-6
       END
       SUBROUTINE SOLVE(P)
-      DOUBLE PRECISION A, P(3)
-      COMMON /SOLVER/ A(3), N
+      DOUBLE PRECISION A, D, P(3)
+      COMMON /SOLVER/ A(3), D(3), N
       DO 10 I = 1, N
-   10 P(I) = P(I)/A(I)
+   10 P(I) = P(I)/(A(I) + D(I))
       END
       SUBROUTINE SOLVE_B(P, PB)
-      DOUBLE PRECISION A, P(3), PB(3)
-      COMMON /SOLVER/ A(3), N
+      DOUBLE PRECISION A, D, P(3), PB(3)
+      COMMON /SOLVER/ A(3), D(3), N
       DO 10 I = 1, N
-   10 PB(I) = PB(I)/A(I)
+   10 PB(I) = PB(I)/(A(I) + D(I))
       END
 ",
     );

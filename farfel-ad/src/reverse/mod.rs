@@ -219,7 +219,7 @@ struct AdjointEngine {
     only_split: BTreeSet<usize>,
     /// Whether there are procedures without source: no description says what they do with COMMON.
     lacks_source: bool,
-    /// The COMMON variables, by number, that the program only assigns: procedures without source read them.
+    /// The COMMON variables, by number, that procedures without source are taken to read.
     read_elsewhere: Set,
     /// Why each of these calls is joint, in words.
     reasons: BTreeMap<usize, String>,
@@ -241,8 +241,9 @@ fn calls_without_source(unit: &Unit, units: &HashSet<&Name>, rules: &Rules) -> b
     })
 }
 
-/// The COMMON variables, by number, that the program assigns and nowhere reads or passes on.
-fn only_assigned(program: &Program, commons: &Commons) -> Set {
+/// The COMMON variables, by number, that the program assigns and that procedures without source are taken to read:
+/// those that have no derivative, like the matrix of a linear solver, and those that nothing else reads.
+fn read_elsewhere(program: &Program, tangents: &[Tangent], commons: &Commons) -> Set {
     let mut assigned = Set::with_capacity(commons.vars.len());
     let mut read = assigned.clone();
     for unit in &program.units {
@@ -260,16 +261,27 @@ fn only_assigned(program: &Program, commons: &Commons) -> Set {
                 }
                 Access::Call(call) => {
                     let passed = (0..call.args.len()).filter_map(|i| call.passed_variable(i));
-                    read.extend(passed.filter_map(|p| number(p.sym)));
+                    let passed: Vec<usize> = passed.filter_map(|p| number(p.sym)).collect();
+                    read.extend(passed.iter().copied());
+                    assigned.extend(passed);
                 }
                 Access::Closure { captured, .. } => {
-                    read.extend(captured.iter().filter_map(|s| number(*s)));
+                    let captured: Vec<usize> = captured.iter().filter_map(|s| number(*s)).collect();
+                    read.extend(captured.iter().copied());
+                    assigned.extend(captured);
                 }
                 Access::SideEffect(_) => {}
             });
         });
     }
-    assigned.difference_with(&read);
+    let mut varied = Set::with_capacity(commons.vars.len());
+    for t in tangents {
+        let space = Space::of(&t.unit, commons);
+        let of = t.primals.iter().map(|(_, variable)| space.loc(*variable));
+        varied.extend(of.filter_map(|loc| space.common_at(loc)));
+    }
+    varied.intersect_with(&read);
+    assigned.difference_with(&varied);
     assigned
 }
 
@@ -400,7 +412,7 @@ impl AdjointEngine {
         }
         let known: HashSet<&Name> = names.iter().collect();
         let lacks_source = (all.units.iter()).any(|u| calls_without_source(u, &known, &goal.rules));
-        let read_elsewhere = only_assigned(closure, &commons);
+        let read_elsewhere = read_elsewhere(closure, &tangents, &commons);
         let mut engine = AdjointEngine {
             parts: Vec::new(),
             index: tangents
