@@ -5,7 +5,7 @@
 //! exist (`cargo run -p farfel-tests --bin corpora` downloads them). Environment variables:
 //! `FARFEL_BENCH_TURNS`, the number of turns of each routine (15); `FARFEL_BENCH_ONLY`, a part of the names
 //! PROGRAM/ROUTINE that are measured; `FARFEL_BENCH_KEEP`, a folder to leave the programs in; `FARFEL_BENCH_LEVEL`, the one optimisation
-//! level to measure; `TAPENADE_HOME`, the location of Tapenade, if its derivatives are to run in turns with
+//! level to measure; `FARFEL_BENCH_COMBINE`, to set `combine-divisions` for our derivatives; `TAPENADE_HOME`, the location of Tapenade, if its derivatives are to run in turns with
 //! ours for comparison.
 //!
 //! Exits with 1 when the dot products of tangents and adjoints differ, when the medians exceed their limits, an
@@ -383,7 +383,8 @@ fn compare(flags: &str, pairs: &[DerivativeTimes], all: bool) -> Vec<String> {
             ));
         }
         let limit = |p: &DerivativeTimes| {
-            let above = TANGENTS_ABOVE.iter().filter(|_| p.which == 1);
+            let has_own = p.which == 1 && !combines_divisions();
+            let above = TANGENTS_ABOVE.iter().filter(|_| has_own);
             let known = above.into_iter().find(|(name, _)| *name == p.name);
             known.map_or(WORST_OF_TAPENADES, |(_, limit)| *limit)
         };
@@ -539,7 +540,13 @@ fn session(
     let mut config = Config::default();
     config.cache.enabled = false;
     tool.clone_into(&mut config.ad_tool);
+    config.combine_divisions = tool == "builtin" && combines_divisions();
     Ok(Session::of_files(&files, &config)?)
+}
+
+/// Whether our derivatives divide once where products have several divisors.
+fn combines_divisions() -> bool {
+    std::env::var_os("FARFEL_BENCH_COMBINE").is_some()
 }
 
 /// Returns the bytes that the analysis of the adjoint promises for its tapes; none if it cannot know them.

@@ -114,6 +114,8 @@ pub struct Config {
     /// `max-tape`: the maximum size in MiB of a tape that the built-in engine allocates for a reverse
     /// sweep. The default is 1024.
     pub max_tape: Option<u32>,
+    /// `combine-divisions`: whether products with several divisors are divided once.
+    pub combine_divisions: bool,
     /// `openmp`: whether directives of OpenMP are followed, in derivatives as well. `-fopenmp` in
     /// `flags` sets it, too.
     pub openmp: bool,
@@ -264,6 +266,7 @@ impl Default for Config {
             signature: BTreeMap::new(),
             max_copies: None,
             max_tape: None,
+            combine_divisions: false,
             openmp: false,
             verify_passes: false,
             flags: Vec::new(),
@@ -363,6 +366,7 @@ struct Settings {
     signature: Option<BTreeMap<String, SignatureSettings>>,
     max_copies: Option<usize>,
     max_tape: Option<u32>,
+    combine_divisions: Option<bool>,
     openmp: Option<bool>,
     flags: Option<Vec<String>>,
     pass_through: Option<Vec<PathBuf>>,
@@ -734,6 +738,7 @@ impl Config {
             signature,
             max_copies,
             max_tape,
+            combine_divisions,
             openmp,
             flags,
             include,
@@ -784,6 +789,7 @@ impl Config {
         self.signature = signature.unwrap_or_default();
         self.max_copies = max_copies;
         self.max_tape = max_tape;
+        self.combine_divisions = combine_divisions.unwrap_or(false);
         self.openmp = openmp.unwrap_or(false);
         self.flags = flags.unwrap_or_default();
         self.include = include.unwrap_or_default();
@@ -1059,6 +1065,7 @@ mod tests {
             "sources = ['numerics', 'a b.f']\nreal-kind = 8\nform = 'free'\nexports = ['eqlbrm']\n\
              max-copies = 40\n\
              max-tape = 64\n\
+             combine-divisions = true\n\
              flags = ['-fcheck=all']\ninclude = ['inc']\nopt-level = 3\nsave-all = true",
         )
         .unwrap();
@@ -1070,7 +1077,7 @@ mod tests {
             (vec!["eqlbrm".to_owned()], Some(40), Some(64))
         );
         assert_eq!(c.opt_level.as_deref(), Some("3"));
-        assert!(c.save_all && !c.install);
+        assert!(c.save_all && c.combine_divisions && !c.install);
     }
 
     #[test]

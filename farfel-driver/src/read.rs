@@ -53,6 +53,8 @@ pub(crate) struct CheckedProgram {
     pub exports: Option<Vec<String>>,
     /// The maximum number of copies of one subprogram, if the settings limit it.
     pub most_copies: Option<usize>,
+    /// Whether quotients are computed with one division each.
+    pub combine_divisions: bool,
     /// Whether this is only a part of a larger program.
     pub part: bool,
     /// The size of a default REAL in bytes.
@@ -114,6 +116,7 @@ impl CheckedProgram {
             companions: exported.collect(),
             exports: exports.map(|l| l.iter().map(upper).chain(by_name()).collect()),
             most_copies: self.most_copies,
+            combine_divisions: self.combine_divisions,
             part: self.part,
             real: Some(self.real),
         }
@@ -355,6 +358,7 @@ pub(crate) fn resolve(
         left_out: Vec::new(),
         exports: None,
         most_copies: config.max_copies,
+        combine_divisions: config.combine_divisions,
         part: false,
         real: config.real_bytes(),
         companions: config.exports.is_some(),

@@ -339,7 +339,7 @@ fn faulty_settings_name_the_file_and_what_is_allowed() {
         .code(1)
         .stdout_eq(str![])
         .stderr_eq(str![[r#"
-error: Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `exclude`, `link`, `ad-tool`, `tapenade`, `adifor`, `cache`, `real-kind`, `form`, `line-length`, `preprocess`, `defines`, `debug-lines`, `exports`, `unchecked`, `float-errors`, `instance`, `commons`, `signatures`, `signature`, `max-copies`, `max-tape`, `openmp`, `flags`, `pass-through`, `file-flags`, `include`, `opt-level`, `debug`, `save-all`, `fc`, `static-runtime`, `install`, `lints`, `derivatives`, `derive`
+error: Cargo.toml:5: unknown field `real-knd`, expected one of `sources`, `exclude`, `link`, `ad-tool`, `tapenade`, `adifor`, `cache`, `real-kind`, `form`, `line-length`, `preprocess`, `defines`, `debug-lines`, `exports`, `unchecked`, `float-errors`, `instance`, `commons`, `signatures`, `signature`, `max-copies`, `max-tape`, `combine-divisions`, `openmp`, `flags`, `pass-through`, `file-flags`, `include`, `opt-level`, `debug`, `save-all`, `fc`, `static-runtime`, `install`, `lints`, `derivatives`, `derive`
 
 "#]]);
 }

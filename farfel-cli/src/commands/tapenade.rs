@@ -41,6 +41,7 @@ What to make:
   -fixinterface                 Keep independents and dependents that do not matter
   -nocheckpoint 'F, G'          Do not execute calls of these again to save memory
   -defaultnocheckpoint          The same for all subprograms
+  -combinedivisions             Compute A/B*C/D as A*C/(B*D), with one division
 
 Names:
   -tgtfuncname S                Of subprograms: suffix, or pattern with % [default: _d]

@@ -33,12 +33,13 @@ mod compact;
 mod companions;
 mod constant_regions;
 mod copies;
+mod divisions;
 mod elements;
 mod entries;
 mod equivalenced;
 mod explain;
-mod import;
 mod explicit;
+mod import;
 mod lift;
 mod naming;
 mod outline;
@@ -58,11 +59,12 @@ mod values;
 pub use compact::{compact, join_declarations, without_unused};
 pub use companions::{Threaded, as_dummies, as_globals};
 pub use copies::{BoundDummy, CapturedVariable, CopyUse, SubprogramCopy};
+pub use divisions::combine_divisions;
 pub use entries::split_units as split_entries;
 pub use explain::{Explanation, UncopiedDummy, explain};
+pub use explicit::declare_all;
 pub use prune::prune_differentiated;
 pub use saved_variables::with_own_state;
-pub use explicit::declare_all;
 pub use specialize::bind_passed;
 pub use values::pass_values;
 
@@ -104,6 +106,8 @@ pub struct Options {
     pub most_copies: Option<usize>,
     /// The size of a default REAL in bytes; `None` for 4.
     pub real: Option<u8>,
+    /// Whether quotients are computed with one division each: see [`combine_divisions`].
+    pub combine_divisions: bool,
     /// The exported subprograms that may get additional arguments: procedures that compute the
     /// derivatives of their dummy procedures, where AD blocks need them.
     pub companions: Vec<Name>,
@@ -214,6 +218,10 @@ pub fn lower_with(program: Program, until: Stage, options: &Options) -> Lowered 
                 holds("regions", program, diagnostics, resolved);
                 statement_functions::to_functions(program);
                 holds("formulas", program, diagnostics, resolved);
+                if options.combine_divisions {
+                    divisions::combine_divisions(program);
+                    holds("divisions", program, diagnostics, resolved);
+                }
                 entries::split(program, diagnostics);
                 holds("entries", program, diagnostics, resolved);
                 redeclared_commons::merge_declarations(program, diagnostics);

@@ -121,6 +121,9 @@ pub fn run(options: &Options, files: &[(String, Arc<str>)], loader: &mut dyn Loa
     let mut general_messages: Vec<String> = Vec::new();
     let mut made = Vec::new();
     if !any_errors(&diagnostics) {
+        if options.combine_divisions {
+            lower::combine_divisions(&mut program);
+        }
         match units(options, program, &sources, &mut diagnostics) {
             Ok((units, messages)) => (made, general_messages) = (units, messages),
             Err(errors) => diagnostics.extend(errors),
@@ -413,11 +416,11 @@ fn units(
         }
         made.extend(derived?.into_iter().map(|d| (d.file, d.unit)));
     }
+    made.iter_mut()
+        .for_each(|(_, unit)| require_sizes(unit, sources));
     Ok((made, messages))
 }
 
-    made.iter_mut()
-        .for_each(|(_, unit)| require_sizes(unit, sources));
 /// The generation of tangents or adjoints of a program.
 struct Generation<'a> {
     options: &'a Options,
@@ -1125,9 +1128,6 @@ fn declare_external(program: &Program, unit: &mut Unit) {
     }
 }
 
-/// Returns the constants that the user has to define for a unit.
-fn sizes_used(unit: &Unit) -> Vec<String> {
-    let symbols = unit.symbols.iter().map(|(_, s)| s.name.as_str());
 /// Makes the compiler refuse a unit if the file of sizes does not define those that the unit uses: without IMPLICIT
 /// NONE they would be variables without a value.
 fn require_sizes(unit: &mut Unit, sources: &Sources) {
@@ -1138,6 +1138,9 @@ fn require_sizes(unit: &mut Unit, sources: &Sources) {
     }
 }
 
+/// Returns the constants that the user has to define for a unit.
+fn sizes_used(unit: &Unit) -> Vec<String> {
+    let symbols = unit.symbols.iter().map(|(_, s)| s.name.as_str());
     let included = unit
         .specs
         .iter()

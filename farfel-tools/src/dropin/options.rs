@@ -88,6 +88,8 @@ pub struct Options {
     /// The size of a default REAL in bytes: 8 with `-r8`, so that REAL and DOUBLE PRECISION are one
     /// type.
     pub real: u8,
+    /// `-combinedivisions`: whether quotients are computed with one division each.
+    pub combine_divisions: bool,
     /// Additional directories for INCLUDE files.
     pub include: Vec<PathBuf>,
     /// Files with descriptions of procedures without source.
@@ -219,6 +221,7 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
         openmp: false,
         no_isize: false,
         real: 4,
+        combine_divisions: false,
         include: Vec::new(),
         descriptions: Vec::new(),
         files: Vec::new(),
@@ -281,6 +284,7 @@ pub fn parse(arguments: &[String]) -> Result<Action, UsageError> {
             }
             "-defaultnocheckpoint" => options.executed_once.all = true,
             "-openmp" => options.openmp = true,
+            "-combinedivisions" => options.combine_divisions = true,
             "-noisize" | "-noisize77" => options.no_isize = true,
             "-ext" => options.descriptions.push(PathBuf::from(value()?)),
             "-I" => options.include.push(PathBuf::from(value()?)),
