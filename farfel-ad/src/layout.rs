@@ -181,6 +181,9 @@ pub struct Layout {
     /// Whether to use a constant defined by the user ([`SIZES_FILE`]) if the size of an array
     /// cannot be determined from the program.
     pub ask_sizes: bool,
+    /// Whether to do so for arrays that adjoints must save. Without, an array of which only a part is needed, or which
+    /// the subprogram that overwrites it can save itself, takes no size.
+    pub ask_saved_sizes: bool,
     /// Whether the tangents will be transposed to adjoints.
     pub adjoint: bool,
     /// The size of a default REAL in bytes. With 8, REAL and DOUBLE PRECISION are one type.
@@ -207,6 +210,7 @@ impl Layout {
             extent: count.map_or(Extent::Argument, Extent::Exactly),
             pattern: request.directions.pattern,
             ask_sizes: false,
+            ask_saved_sizes: false,
             adjoint: false,
             real: request.real,
         }

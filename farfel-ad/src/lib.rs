@@ -28,6 +28,7 @@
 //! | `affine` | affine sums of integer variables |
 //! | `numbers` | the positions of differentiable numbers in storage |
 //! | `subscripts` | the positions of elements in their arrays |
+//! | `user_sizes` | constants for sizes that only users know |
 //! | `matrix`, [`spans`] | bit matrices; source positions of whole units |
 //! | `verify` | verification of passes and of generated code |
 

@@ -33,7 +33,7 @@ pub(super) struct AdjointGoal {
     pub suffix: Name,
     /// They are made for heads that are called from outside, not for an AD block.
     pub heads: bool,
-    /// Whether the user defines sizes of arrays that the program does not tell ([`Layout::ask_sizes`]).
+    /// Whether the user defines sizes of arrays that must be saved ([`Layout::ask_saved_sizes`]).
     pub asks_sizes: bool,
     /// The derivatives that are given, not generated.
     pub rules: Rules,
@@ -176,7 +176,7 @@ impl PreparedHeads {
                 .collect(),
             suffix: Name::default(),
             heads: true,
-            asks_sizes: layout.ask_sizes,
+            asks_sizes: layout.ask_saved_sizes,
             rules: Rules::assumed(&made.user_derivatives, &made.dependence.rules),
         };
         let contexts = (made.units.iter().filter(|t| is_head(t)))

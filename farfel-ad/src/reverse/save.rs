@@ -151,9 +151,22 @@ fn dims(builder: &mut UnitBuilder, s: SymId, span: Span) -> Option<Vec<(Expr, Ex
     Some(all)
 }
 
+/// The bounds of an array, where they are known.
+fn known_dims(s: &Symbol, span: Span) -> Option<Vec<(Expr, Expr)>> {
+    if is_open(s) {
+        return None;
+    }
+    let all = s.dims.iter().map(|d| {
+        let high = d.upper.clone().filter(|u| u.kind != ExprKind::Star)?;
+        let low = d.lower.clone().unwrap_or_else(|| Expr::int(1, span));
+        Some((low, high))
+    });
+    all.collect()
+}
+
 /// The bounds of a variable, where they are known: first those of its characters, then those of the array.
 pub(super) fn bounds(builder: &mut UnitBuilder, s: SymId, span: Span) -> Option<Vec<(Expr, Expr)>> {
-    let mut all = dims(builder, s, span)?;
+    let mut all = known_dims(&builder.unit.symbols[s], span)?;
     all.splice(..0, characters(builder, &Expr::var(s, span)));
     Some(all)
 }

@@ -346,6 +346,7 @@ fn layout_of(options: &Options, adjoint: bool) -> Layout {
         extent: (options.most_directions).map_or(Extent::OfUser, Extent::AtMost),
         pattern: false,
         ask_sizes: !options.no_isize,
+        ask_saved_sizes: false,
         adjoint,
         real: options.real,
     }
@@ -402,6 +403,17 @@ fn units(
                 warnings.append(&mut found);
             }
         }
+        // Users are asked for sizes only if there is no other way.
+        if derived.is_err() && *adjoint && !options.no_isize {
+            run.asks_sizes = true;
+            let (mut more, mut found) = (messages.clone(), Vec::new());
+            let made = run.derivatives(&mut more, &mut found);
+            if made.is_ok() {
+                derived = made;
+                messages = more;
+                warnings.append(&mut found);
+            }
+        }
         while let Ok(units) = &derived {
             let (divided, known) = (run.units_with_divided_state(units), run.state.len());
             run = run.with_own_state(&divided);
@@ -433,6 +445,8 @@ struct Generation<'a> {
     /// The subprogram in the program that replaces each ENTRY point of the sources.
     entries: HashMap<Name, Name>,
     adjoint: bool,
+    /// Whether the user defines the sizes of arrays that adjoints must save.
+    asks_sizes: bool,
 }
 
 /// A derivative, with its origin and, for a head, the context.
@@ -465,6 +479,7 @@ impl<'a> Generation<'a> {
             state: HashSet::new(),
             entries: HashMap::new(),
             adjoint,
+            asks_sizes: false,
         }
     }
 
@@ -545,6 +560,7 @@ impl<'a> Generation<'a> {
             state: self.state.clone(),
             entries: HashMap::new(),
             adjoint: self.adjoint,
+            asks_sizes: self.asks_sizes,
         };
         let run = run.with_own_state(&self.receivers_with_state());
         let bind = |program: &Program| farfel_lang::lower::bind_passed(program, self.tag());
@@ -564,6 +580,7 @@ impl<'a> Generation<'a> {
             state: run.state,
             entries,
             adjoint: self.adjoint,
+            asks_sizes: self.asks_sizes,
         })
     }
 
@@ -746,7 +763,10 @@ impl<'a> Generation<'a> {
         if chosen.heads.is_empty() {
             return Ok(Vec::new());
         }
-        let layout = layout_of(options, self.adjoint);
+        let layout = Layout {
+            ask_saved_sizes: self.asks_sizes,
+            ..layout_of(options, self.adjoint)
+        };
         let mut found = Vec::new();
         let divided;
         let mut program = program;
