@@ -170,7 +170,7 @@ impl<'w> Sweeper<'w> {
             }
         }
         // The adjoint also expects the COMMON variables that the procedure reads to have their values from before
-        // the call. Of a procedure without source, these are at least those that nothing else reads.
+        // the call. What a procedure without source reads is not known.
         let mut shared = Set::with_capacity(self.engine.commons.vars.len());
         if let Some(effect) = effect {
             let read = effect.read.ones().filter(|s| *s > effect.args);

@@ -5,7 +5,8 @@
 //! 1. `lift` — no nested subprograms; a lifted subprogram that is passed on is an
 //!    [`ExprKind::Closure`](crate::ir::ExprKind::Closure). Before it, `constant_regions` turns
 //!    regions that are constant for differentiation into nested subroutines, `statement_functions`
-//!    turns statement functions that refer to such subprograms into functions, `entries` splits
+//!    turns statement functions that refer to such subprograms into functions, `divisions` divides
+//!    once where there are several divisors, if that is asked for, `entries` splits
 //!    nested subprograms with ENTRY points, and `redeclared_commons` and `equivalenced` decide
 //!    which names of the host's storage go through COMMON.
 //! 2. `specialize` — no closures; copies take the captured variables instead. A remaining dummy
