@@ -29,6 +29,12 @@ fn rewrite_unit(unit: &mut Unit) {
 }
 
 fn rewrite_statement(unit: &Unit, s: &mut Stmt) {
+    // A value that is a whole number could become the one below.
+    if let StmtKind::Assign(target, _) = &s.kind
+        && matches!(type_of(unit, target), Some(Type::Integer(_)))
+    {
+        return;
+    }
     if let StmtKind::Assign(target, value) = &mut s.kind
         && matches!(target.kind, ExprKind::Var(_))
     {
@@ -202,7 +208,7 @@ mod tests {
     use crate::{resolve, syntax};
 
     /// Statements about which the types matter, and what becomes of them.
-    const STATEMENTS: [(&str, &str); 25] = [
+    const STATEMENTS: [(&str, &str); 27] = [
         ("R = Y*A/K/B*X", "R = Y*A*X/(K*B)"),
         ("R = R*A/K*X/(K + 1.0D0)", "R = R*(A*X/(K*(K + 1.0D0)))"),
         (
@@ -222,6 +228,8 @@ mod tests {
         ("R = X/S/T", "R = X/(1.0D0*S*T)"),
         ("S = S*T/K/T", "S = S*(T/(K*T))"),
         ("K = K/L/2", "K = K/L/2"),
+        ("K = K*X/A", "K = K*X/A"),
+        ("K = X/A/B", "K = X/A/B"),
         // What is parenthesized is computed first.
         ("R = (X/A)/B", "R = (X/A)/B"),
         ("R = (X/A/B)*Y", "R = (X/(A*B))*Y"),
