@@ -225,3 +225,54 @@ fn nothing_is_executed_more_than_twice() {
     compiled(dir, "once", &["-ext", "ext", "-defaultnocheckpoint"]);
     assert_eq!(checked(&run(dir, "once", false)).1, [120.0, 120.0]);
 }
+
+/// A call that executes a fixed-point loop is not executed again: the loop iterates until it has converged, but only
+/// one of its iterations is recorded.
+#[test]
+fn calls_with_fixed_point_loops_are_executed_once() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let calls = "      CALL RELAX(A, V(N))\n";
+    let relax = "      SUBROUTINE RELAX(A, Z)
+      DOUBLE PRECISION A, Z, OLD
+      Z = 1
+C$AD FP-LOOP \"z\"
+      DO L = 1, 500
+        OLD = Z
+        CALL TICK(1)
+        Z = COS(A*Z)
+        IF (ABS(Z - OLD) .LT. 1D-15) EXIT
+      END DO
+      END
+";
+    let tick = "      SUBROUTINE TICK(I)
+      INTEGER TICKS
+      SAVE TICKS
+      DATA TICKS /0/
+      TICKS = TICKS + I
+      RETURN
+      ENTRY TOTAL(J)
+      J = TICKS
+      END
+";
+    write(dir, "s.f", format!("{}{relax}", model(calls)));
+    let count = "\n      CALL TOTAL(J)\n      COUNTED = J\n      PRINT *, XB\n";
+    let main = MAIN.replace("\n      PRINT *, XB\n", count);
+    write(dir, "main.f", format!("{main}{tick}"));
+    let described = "subroutine tick:
+  external:
+  shape: (param 1)
+  type: (integer())
+  ReadNotWritten:     (1)
+  NotReadThenWritten: (0)
+  ReadThenWritten:    (0)
+";
+    write(dir, "ext", described);
+    let ticks = |options: &[&str], name: &str| {
+        compiled(dir, name, &[&["-ext", "ext"], options].concat());
+        checked(&run(dir, name, false)).1[0]
+    };
+    let once = ticks(&["-defaultnocheckpoint"], "once");
+    assert!(once > 120.0 * 20.0, "{once}");
+    assert_eq!(ticks(&[], "default"), once);
+}

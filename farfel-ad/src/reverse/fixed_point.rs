@@ -50,6 +50,15 @@ impl AdjointEngine {
     }
 }
 
+/// Whether there is a fixed-point loop among some statements.
+pub(super) fn has_fixed_point(block: &Block) -> bool {
+    let mut found = false;
+    walk_block(block, &mut |s| {
+        found |= matches!(&s.kind, StmtKind::Do(d) if is_fixed_point(d));
+    });
+    found
+}
+
 /// Whether a loop is marked as a fixed-point loop.
 fn is_fixed_point(d: &Do) -> bool {
     let kind = d.directive.as_ref().map(|d| &d.kind);

@@ -2,13 +2,15 @@
 //!
 //! A long tape costs memory, and time as well: the system takes about as long to provide a page as a program
 //! takes to compute the values on it. So calls that record much more than they start from are joint. Calls in what is
-//! executed again are split: whatever the choice, each statement is executed at most once more.
+//! executed again are split: whatever the choice, each statement is executed at most once more. Calls that execute a
+//! fixed-point loop are split, too: the loop may iterate hundreds of times, but records only one of its iterations.
 //!
 //! All numbers here are estimates, with [`TRIPS`] for an unknown number of iterations. A wrong one costs time or
 //! memory, but never affects the result.
 
 use super::AdjointEngine;
 use super::cost;
+use super::fixed_point::has_fixed_point;
 use super::generated::SweepResults;
 use super::sweep::Sweeper;
 use super::tape_size::SweptUnit;
@@ -58,6 +60,8 @@ struct CallCost {
     calls: BTreeMap<usize, f64>,
     /// All parts that it calls.
     all_calls: BTreeSet<usize>,
+    /// Whether it or what it calls has a fixed-point loop.
+    has_fixed_point: bool,
 }
 
 impl AdjointEngine {
@@ -108,7 +112,10 @@ impl AdjointEngine {
             let Some(cost) = costs.known.get(&i) else {
                 continue;
             };
-            if cost.bytes < LEAST_OF_CALL || once.has(&p.of) || !self.can_be_joint(p) {
+            if cost.has_fixed_point || cost.bytes < LEAST_OF_CALL {
+                continue;
+            }
+            if once.has(&p.of) || !self.can_be_joint(p) {
                 continue;
             }
             let mut most = Some(0.0f64);
@@ -240,7 +247,10 @@ impl<'a> CallCosts<'a> {
             assigned: self.engine.assigned_in(&p.builder.unit, &p.space, &p.body),
             space: &p.space,
             depth,
-            found: CallCost::default(),
+            found: CallCost {
+                has_fixed_point: has_fixed_point(&p.body),
+                ..CallCost::default()
+            },
         };
         walk.block(self, &self.swept[i].made.forward, 1.0);
         let found = walk.found;
@@ -338,6 +348,7 @@ impl CostWalk<'_> {
                 let cost = costs.part(part, &known, self.depth + 1);
                 self.found.statements += times * cost.statements;
                 self.found.bytes += times * cost.bytes;
+                self.found.has_fixed_point |= cost.has_fixed_point;
                 *self.found.calls.entry(part).or_default() += times;
                 self.found.all_calls.insert(part);
             }
