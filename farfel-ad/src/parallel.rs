@@ -80,8 +80,13 @@ pub(crate) fn iterations(program: &Program) -> HashSet<Name> {
 
 /// Whether a unit has parallel loops.
 pub(crate) fn has_loops(unit: &Unit) -> bool {
+    has_loops_in(&unit.body)
+}
+
+/// Whether statements contain parallel loops.
+pub(crate) fn has_loops_in(block: &Block) -> bool {
     let mut found = false;
-    walk_block(&unit.body, &mut |s| {
+    walk_block(block, &mut |s| {
         found |= matches!(&s.kind, StmtKind::Do(d) if d.parallel().is_some());
     });
     found

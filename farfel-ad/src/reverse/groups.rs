@@ -15,6 +15,7 @@
 //! the tape can grow, it may have more room than necessary; then this check is also for the pushes in the
 //! branches of an IF, as many as there can be at most.
 
+use super::array_calls::{ArrayCalls, ROOM_AFTER, leave_room_after, pushed};
 use super::growing::Growers;
 use super::tape::{TapeKind, TapeOp, TapeVars, Tapes};
 use crate::affine::is_simple;
@@ -33,8 +34,15 @@ struct Group {
     members: Vec<usize>,
 }
 
-/// Combines the pushes and pops of a block into groups. The tapes in `growers` can grow.
-pub(super) fn group(unit: &Unit, tapes: &Tapes, growers: &Growers, block: &mut Block) {
+/// Combines the pushes and pops of a block into groups. The tapes in `growers` can grow; subprograms push arrays on those in
+/// `calls`, and check for room themselves.
+pub(super) fn group(
+    unit: &Unit,
+    tapes: &Tapes,
+    growers: &Growers,
+    calls: &ArrayCalls,
+    block: &mut Block,
+) {
     let storage = UnitStorage::of(unit);
     let checks: Vec<Checks> = (tapes.used.iter())
         .map(|(kind, vars)| Checks {
@@ -44,6 +52,7 @@ pub(super) fn group(unit: &Unit, tapes: &Tapes, growers: &Growers, block: &mut B
             kind: *kind,
             vars,
             grows: growers.contains_key(kind),
+            calls: calls.contains_key(kind),
         })
         .collect();
     group_in(tapes, &checks, block);
@@ -76,10 +85,12 @@ struct Checks<'a> {
     vars: &'a TapeVars,
     /// Whether the tape can grow.
     grows: bool,
+    /// Whether subprograms push arrays on it.
+    calls: bool,
 }
 
 /// What statements need of a tape.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Need {
     /// The number of values that there must be room for, without those of `arrays`.
     room: usize,
@@ -102,11 +113,22 @@ impl Checks<'_> {
     fn combine(&self, block: &mut Block) {
         let mut at = 0;
         while at < block.len() {
+            if self.is_called(&block[at..]) {
+                leave_room_after(&mut block[at]);
+                at = self.use_room_after(block, at + 3);
+                continue;
+            }
             let mut need = Need::default();
-            let known = block[at..].iter().take_while(|s| self.add(s, &mut need));
-            let end = at + known.count();
+            let mut end = at;
+            while end < block.len()
+                && !self.is_called(&block[end..])
+                && self.add(&block[end], &mut need)
+            {
+                end += 1;
+            }
             at = match need.checks {
-                // The statement that does not belong to them is no check.
+                // The statement that does not belong to them is no check, except of an array that is called.
+                0 if end < block.len() && self.is_called(&block[end..]) => end,
                 0 => end + 1,
                 1 => end,
                 _ => self.check_together(block, at..end, &need),
@@ -115,6 +137,36 @@ impl Checks<'_> {
         if !self.grows {
             self.count_first(block);
         }
+    }
+
+    /// Removes the checks for what follows an array that a subprogram pushes, as far as there is room. Returns the
+    /// position after that.
+    fn use_room_after(&self, block: &mut Block, begin: usize) -> usize {
+        let mut need = Need::default();
+        let mut end = begin;
+        while end < block.len() && !self.is_called(&block[end..]) {
+            let mut with_this = need.clone();
+            let known = self.add(&block[end], &mut with_this);
+            if !known || with_this.room > ROOM_AFTER || !with_this.arrays.is_empty() {
+                break;
+            }
+            need = with_this;
+            end += 1;
+        }
+        let mut rest = block.split_off(begin);
+        let after = rest.split_off(end - begin);
+        rest.retain_mut(|s| !self.take_check(s, &mut drop));
+        block.extend(rest);
+        let end = block.len();
+        block.extend(after);
+        end
+    }
+
+    /// Whether a subprogram takes the place of some statements at the beginning.
+    fn is_called(&self, block: &[Stmt]) -> bool {
+        self.calls
+            && block.first().is_some_and(|s| self.is_check(s))
+            && pushed(self.unit, block).is_some()
     }
 
     /// Counts the values of an array before the check for them, which is shorter.
@@ -152,7 +204,12 @@ impl Checks<'_> {
             StmtKind::If(branches) if self.grows => {
                 for block in branches.blocks() {
                     let mut arm = Need::default();
-                    if !block.iter().all(|s| self.add(s, &mut arm)) || !arm.arrays.is_empty() {
+                    let mut all = (0..block.len()).map(|i| &block[i..]);
+                    let all = all.all(|rest| {
+                        let first = rest.first().filter(|_| !self.is_called(rest));
+                        first.is_some_and(|s| self.add(s, &mut arm))
+                    });
+                    if !all || !arm.arrays.is_empty() {
                         return false;
                     }
                     inner.room = inner.room.max(arm.room);

@@ -37,6 +37,7 @@
 //! differentiation*, FGCS 21(8), 2005.
 
 mod aliased_arguments;
+mod array_calls;
 mod branches;
 mod calls;
 mod checkpoint;

@@ -7,9 +7,9 @@ use crate::affine::Affine;
 use crate::subscripts::is_open;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
-use farfel_lang::ir::build::count;
+use farfel_lang::ir::build::{count, difference, sum};
 use farfel_lang::ir::{Block, Dim, Expr, ExprKind, Stmt, SymId, Symbol, Type};
-use farfel_lang::storage::constant::Constants;
+use farfel_lang::storage::constant::{self, Constants};
 
 /// Returns the statements that save a variable and those that restore it; for an array, only a section, if
 /// one is given.
@@ -65,6 +65,9 @@ pub(super) fn save(
         let high = within(builder, "MIN", &bound.1, high);
         *bound = (low, high);
     }
+    if let Some(saved) = save_whole(builder, tapes, kind, s, &bounds, span) {
+        return Ok(saved);
+    }
     let text = places.is_some();
     bounds.splice(..0, places);
     let counters = builder.take_counters(bounds.len());
@@ -93,6 +96,63 @@ pub(super) fn save(
             .collect();
     }
     Ok((push, pop))
+}
+
+/// Like [`save`], for an array of several dimensions whose size is known: its values go to the tape in the order in which
+/// they are stored.
+fn save_whole(
+    builder: &mut UnitBuilder,
+    tapes: &mut Tapes,
+    kind: TapeKind,
+    s: SymId,
+    bounds: &[(Expr, Expr)],
+    span: Span,
+) -> Option<(Block, Block)> {
+    let unit = &builder.unit;
+    let dims = &unit.symbols[s].dims;
+    if dims.len() < 2 || dims.len() != bounds.len() || kind == TapeKind::Character {
+        return None;
+    }
+    let extents = constant::extents(unit, dims)?;
+    let constants = Constants::of(unit);
+    let mut lows = Vec::new();
+    for (i, ((low, high), extent)) in bounds.iter().zip(&extents).enumerate() {
+        let (low, high) = (constants.integer(low)?, constants.integer(high)?);
+        let whole = constants.bounds(s, i).0 == Some(low) && high.checked_sub(low)? + 1 == *extent;
+        (whole && *extent > 0).then_some(())?;
+        lows.push(low);
+    }
+    let number = (extents.iter()).try_fold(1i64, |n, extent| n.checked_mul(*extent))?;
+    i32::try_from(number).ok()?;
+    let tape = tapes.vars(builder, kind);
+    let counters = builder.take_counters(extents.len());
+    let mut place = Affine::var(tape.top()).plus(&Affine::number(number - 1), -1)?;
+    let mut stride = 1i64;
+    for ((c, low), extent) in counters.iter().zip(&lows).zip(&extents) {
+        let from_low = Affine::var(*c).plus(&Affine::number(*low), -1)?;
+        place = place.plus(&from_low, stride)?;
+        stride = stride.checked_mul(*extent)?;
+    }
+    builder.free_counters(extents.len());
+    let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
+    let element = Expr::element(s, subscripts, span);
+    let on_tape = Expr::element(tape.values(), vec![place.to_expr(span)], span);
+    let nest = |copy: Stmt| {
+        let loops = counters.iter().zip(bounds);
+        loops.fold(copy, |inner, (c, (low, high))| {
+            Stmt::count(*c, [low.clone(), high.clone()], None, vec![inner], span)
+        })
+    };
+    let push = nest(Stmt::assign(on_tape.clone(), element.clone(), span));
+    let pop = nest(Stmt::assign(element, on_tape, span));
+    let top = || Expr::var(tape.top(), span);
+    let after = sum(top(), Expr::int(number, span));
+    let check = tapes.capacity_check(builder, kind, after.clone(), span);
+    let before = difference(top(), Expr::int(number, span));
+    Some((
+        vec![check, Stmt::assign(top(), after, span), push],
+        vec![pop, Stmt::assign(top(), before, span)],
+    ))
 }
 
 /// Returns the statements that save a number or logical value in a variable of its own, and those that restore

@@ -1,5 +1,6 @@
 //! Generates subprograms from sweeps.
 
+use super::array_calls::{self, ArrayCalls};
 use super::effects::Effects;
 use super::generated::{GeneratedUnit, SweepResults};
 use super::growing::{self, Growers};
@@ -66,6 +67,7 @@ impl AdjointEngine {
             all_tape_sizes.insert(i, (kinds, tape_sizes));
         }
         let growers = self.growers(closure, &all_tape_sizes);
+        let calls = self.array_calls(closure, &swept, &growers);
         for (i, (p, s)) in self.parts.iter().zip(swept).enumerate() {
             let (mut builder, mut tapes, mut made) = (s.builder, s.tapes, s.made);
             // Include tapes that only its callees use.
@@ -76,8 +78,9 @@ impl AdjointEngine {
                 tapes.vars(&mut builder, *kind);
             }
             let grow = &growers[i];
-            groups::group(&builder.unit, &tapes, grow, &mut made.forward);
-            groups::group(&builder.unit, &tapes, grow, &mut made.backward);
+            let own = &calls[i];
+            groups::group(&builder.unit, &tapes, grow, own, &mut made.forward);
+            groups::group(&builder.unit, &tapes, grow, own, &mut made.backward);
             tapes.grow(&mut builder, grow, [&mut made.forward, &mut made.backward]);
             let derivatives = builder.derivatives.clone();
             let mut all = Set::with_capacity(self.commons.vars.len());
@@ -130,20 +133,11 @@ impl AdjointEngine {
                 tapes: HashSet::new(),
             });
         }
+        let array_subprograms = self.array_subprograms(&growers, &calls);
         let growers: Growers = growers.into_iter().flatten().collect();
         out.extend(growers.iter().map(|(kind, name)| {
             let unit = growing::grower(name, *kind, kind.limit(self.most_growing));
-            GeneratedUnit {
-                of: name.clone(),
-                live_after: unit.symbols.ids().collect(),
-                unit,
-                derivatives: HashSet::new(),
-                primals: Vec::new(),
-                commons: Set::with_capacity(self.commons.vars.len()),
-                forward: true,
-                reverse_start: None,
-                tapes: HashSet::new(),
-            }
+            self.not_derived(unit)
         }));
         aliased_arguments::redirect_aliased_calls(self, closure, &mut out, &mut errors);
         if !errors.is_empty() {
@@ -169,6 +163,13 @@ impl AdjointEngine {
             .collect();
         parallel::settle(&mut parallel, closure, warnings);
         let threads = parallel.iter().any(|u| parallel::has_loops(u.unit));
+        for (p, calls) in self.parts.iter().zip(&calls) {
+            let own = |m: &&mut GeneratedUnit| {
+                [&p.forward_name, &p.backward_name].contains(&&m.unit.name)
+            };
+            let made = out.iter_mut().filter(own);
+            made.for_each(|m| array_calls::call(&mut m.unit, calls));
+        }
         for m in &mut out {
             without_unused(&mut m.unit, &|_| true);
             join_declarations(&mut m.unit);
@@ -189,7 +190,61 @@ impl AdjointEngine {
             };
             simplify_derivative(&mut derivative)?;
         }
+        let subprograms = array_subprograms.into_iter();
+        out.extend(subprograms.map(|unit| self.not_derived(unit)));
         Ok(out)
+    }
+
+    /// For each part, the subprograms that push and pop arrays.
+    fn array_calls(
+        &self,
+        closure: &Program,
+        swept: &[SweptUnit],
+        growers: &[Growers],
+    ) -> Vec<ArrayCalls> {
+        let taken = |n: &str| {
+            let own = |p: &Part| [&p.name, &p.forward_name, &p.backward_name].map(|x| *x == n);
+            closure.unit(n).is_some() || self.parts.iter().any(|p| own(p).contains(&true))
+        };
+        let sequential = |p: &Part| !parallel::has_loops_in(&p.body);
+        let parts = || self.parts.iter().zip(growers);
+        let blocks = (swept.iter().zip(parts()))
+            .filter(|(_, (p, _))| sequential(p))
+            .map(|(s, (_, grow))| (&s.builder.unit, grow, [&s.made.forward, &s.made.backward]));
+        let named = array_calls::array_calls(blocks, &taken);
+        let of_part = |(p, grow): (&Part, &Growers)| match sequential(p) {
+            true => (grow.iter())
+                .filter_map(|(kind, grower)| Some((*kind, named.get(grower)?.clone())))
+                .collect(),
+            false => ArrayCalls::new(),
+        };
+        parts().map(of_part).collect()
+    }
+
+    /// The subprograms that push and pop arrays.
+    fn array_subprograms(&self, growers: &[Growers], calls: &[ArrayCalls]) -> Vec<Unit> {
+        let mut all = BTreeSet::new();
+        for (grow, calls) in growers.iter().zip(calls) {
+            all.extend((calls.iter()).filter_map(|(k, names)| Some((k, grow.get(k)?, names))));
+        }
+        let units = (all.into_iter())
+            .flat_map(|(kind, grower, names)| array_calls::subprograms(*kind, grower, names));
+        units.collect()
+    }
+
+    /// A unit that is not the derivative of another one.
+    fn not_derived(&self, unit: Unit) -> GeneratedUnit {
+        GeneratedUnit {
+            of: unit.name.clone(),
+            live_after: unit.symbols.ids().collect(),
+            unit,
+            derivatives: HashSet::new(),
+            primals: Vec::new(),
+            commons: Set::with_capacity(self.commons.vars.len()),
+            forward: true,
+            reverse_start: None,
+            tapes: HashSet::new(),
+        }
     }
 
     /// The effects of the program with some generated units, and how it uses its variables.

@@ -196,7 +196,14 @@ pub(super) fn may_share(unit: &Unit, storage: &UnitStorage, a: &Expr, b: &Expr) 
 
 /// The number of lines of an assignment, approximately.
 pub(super) fn lines(unit: &Unit, target: &Expr, value: &Expr, indent: usize) -> usize {
-    let text = print_expr(unit, target).len() + 3 + print_expr(unit, value).len();
+    lines_of(
+        print_expr(unit, target).len() + 3 + print_expr(unit, value).len(),
+        indent,
+    )
+}
+
+/// The number of lines of a statement with `text` characters, approximately.
+pub(super) fn lines_of(text: usize, indent: usize) -> usize {
     let indent = indent.min(WIDTH / 2);
     let more = text.saturating_sub(WIDTH - indent);
     1 + more.div_ceil(WIDTH - indent - INDENT[1])

@@ -2,12 +2,13 @@
 //!
 //! * A value of a generated temporary that is read once, by a later assignment of the same stretch, is put there
 //!   where that saves a line; a value of few operations also if it is read twice.
+//! * A number on a tape that only a condition reads is read there.
 //! * If all branches of an IF assign a generated variable, and one of them only assigns a constant to it, this
 //!   happens before the IF instead.
 //! * A loop that only saves or restores an array becomes an assignment of sections.
-//! * `IF (…) THEN` with one assignment becomes a single statement if it fits into a line.
+//! * `IF (…) THEN` with one assignment, call or jump becomes a single statement if that has fewer lines.
 
-use super::increments::{INDENT, WIDTH, all_places, assignment, lines, may_share};
+use super::increments::{INDENT, all_places, assignment, lines, lines_of, may_share};
 use super::loops::drop_directives;
 use super::preaccumulate::{for_each_read, named_in_specs, scalar_target, stretch_len};
 use crate::affine::Affine;
@@ -45,6 +46,7 @@ pub(crate) fn shorten(unit: &mut Unit) {
         generated: &generated,
         crossing: crossing(unit, &body),
         read_after: read_after_loops(unit, &body),
+        exposed: exposed(&body),
     };
     let mut replaced = HashSet::new();
     pass.block(&mut body, 0, &mut replaced);
@@ -100,6 +102,59 @@ fn add_crossing(unit: &Unit, block: &[Stmt], found: &mut HashSet<SymId>) {
     }
 }
 
+/// The variables that some statement reads, but that no statement before it in the same block assigns for sure: their
+/// values may come from anywhere.
+fn exposed(body: &[Stmt]) -> HashSet<SymId> {
+    let mut found = HashSet::new();
+    add_exposed(body, &mut found);
+    found
+}
+
+/// Adds the exposed variables of a block. Returns the variables that it assigns for sure.
+fn add_exposed(block: &[Stmt], found: &mut HashSet<SymId>) -> HashSet<SymId> {
+    let mut assigned: HashSet<SymId> = HashSet::new();
+    for s in block {
+        if s.label.is_some() {
+            // It may be reached from elsewhere.
+            assigned.clear();
+        }
+        let scalar = match &s.kind {
+            StmtKind::Assign(target, _) => match target.kind {
+                ExprKind::Var(x) => Some(x),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut read = Vec::new();
+        match (&s.kind, scalar) {
+            (StmtKind::Assign(_, value), Some(_)) => value.for_each_symbol(&mut |x| read.push(x)),
+            _ if s.blocks().is_empty() => {
+                for_each_symbol(std::slice::from_ref(s), &mut |x| read.push(x));
+            }
+            _ => {
+                s.for_each_own_symbol(&mut |x| read.push(x));
+                s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut |x| read.push(x)));
+            }
+        }
+        found.extend(read.into_iter().filter(|x| !assigned.contains(x)));
+        let mut in_all: Option<HashSet<SymId>> = None;
+        for inner in s.blocks() {
+            let own = add_exposed(inner, found);
+            in_all = Some(match in_all {
+                None => own,
+                Some(before) => before.intersection(&own).copied().collect(),
+            });
+        }
+        if let StmtKind::If(b) = &s.kind
+            && b.otherwise.is_some()
+        {
+            assigned.extend(in_all.unwrap_or_default());
+        }
+        assigned.extend(scalar);
+    }
+    assigned
+}
+
 /// The variables that are named outside of the loops over them, and those that are not local.
 fn read_after_loops(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
     fn add(block: &[Stmt], loops: &mut Vec<SymId>, found: &mut HashSet<SymId>) {
@@ -145,6 +200,8 @@ struct Pass<'a> {
     crossing: HashSet<SymId>,
     /// See [`read_after_loops`].
     read_after: HashSet<SymId>,
+    /// See [`exposed`].
+    exposed: HashSet<SymId>,
 }
 
 impl Pass<'_> {
@@ -156,6 +213,11 @@ impl Pass<'_> {
                 block.remove(at);
                 // The value of one before may go there now.
                 at = at.saturating_sub(1);
+                continue;
+            }
+            if let Some(number) = self.read_in_condition(block, at, indent) {
+                replaced.insert(number);
+                block.remove(at);
                 continue;
             }
             if !matches!(block[at].kind, StmtKind::Where(_)) {
@@ -255,6 +317,86 @@ impl Pass<'_> {
             }
         }
         Some(temporary)
+    }
+
+    /// Makes a condition read a number on a tape itself, if nothing else reads the variable that it is loaded to. Returns the
+    /// variable, whose assignment is to be removed.
+    fn read_in_condition(&self, block: &mut [Stmt], at: usize, indent: usize) -> Option<SymId> {
+        let (target, value) = assignment(&block[at]).filter(|_| block[at].label.is_none())?;
+        let (ExprKind::Var(number), ExprKind::Element(tape, place)) = (&target.kind, &value.kind)
+        else {
+            return None;
+        };
+        let (number, tape) = (*number, *tape);
+        let [place] = place.as_slice() else {
+            return None;
+        };
+        let local = (self.generated)(number) && !self.exposed.contains(&number);
+        let integer = matches!(type_of(self.unit, value), Some(Type::Integer(_)));
+        if !local || !integer || !self.unit.symbols[tape].tape {
+            return None;
+        }
+        let written = place;
+        let mut place = Affine::of(self.unit, place)?;
+        let as_written = place.clone();
+        let mut reader = at + 1;
+        while let Some((target, value)) = block.get(reader).and_then(assignment) {
+            let base = target.base()?;
+            let named = names(target, number) || names(value, number);
+            if named || base == tape || block[reader].label.is_some() {
+                return None;
+            }
+            if place.factor(base) != 0 {
+                // The counter of the tape.
+                let change = Affine::of(self.unit, value)?.plus(&Affine::var(base), -1)?;
+                let before = Affine::var(base).plus(&Affine::number(change.value()?), -1)?;
+                place = place.with(base, &before)?;
+            } else if !matches!(target.kind, ExprKind::Var(_)) || self.unit.symbols[base].is_array()
+            {
+                return None;
+            }
+            reader += 1;
+        }
+        let place = match place == as_written {
+            true => written.clone(),
+            false => place.to_expr(value.span),
+        };
+        let on_tape = Expr::element(tape, vec![place], value.span);
+        let (old, after) = block.get_mut(reader..)?.split_first_mut()?;
+        let StmtKind::If(branches) = &mut old.kind else {
+            return None;
+        };
+        let reads: usize = branches.arms.iter().map(|(c, _)| count(c, number)).sum();
+        let (condition, _) = branches.arms.first_mut()?;
+        if old.label.is_some() || reads != 1 || count(condition, number) != 1 {
+            return None;
+        }
+        for s in after.iter() {
+            let mut read = false;
+            let mut name = |x: SymId| read |= x == number;
+            if s.blocks().is_empty() {
+                for_each_symbol(std::slice::from_ref(s), &mut name);
+            } else {
+                s.for_each_own_symbol(&mut name);
+                s.for_each_own_expr(&mut |e| e.for_each_symbol(&mut name));
+            }
+            let assigned = assignment(s).filter(|(t, v)| {
+                matches!(t.kind, ExprKind::Var(x) if x == number) && !names(v, number)
+            });
+            match assigned {
+                Some(_) => break,
+                None if read => return None,
+                None => {}
+            }
+        }
+        let mut new = condition.clone();
+        self.put(&mut new, number, &on_tape);
+        let text = |e: &Expr| "IF () THEN".len() + print_expr(self.unit, e).len();
+        if lines_of(text(&new), indent) > lines_of(text(condition), indent) {
+            return None;
+        }
+        *condition = new;
+        Some(number)
     }
 
     /// Replaces a variable by its value, in parentheses where these matter.
@@ -443,7 +585,7 @@ impl Pass<'_> {
         found.then(|| Expr::element(*array, sections, e.span))
     }
 
-    /// Makes an IF with one assignment a single statement.
+    /// Makes an IF with one assignment, call or jump a single statement.
     fn single(&self, s: &mut Stmt, indent: usize) {
         let StmtKind::If(b) = &mut s.kind else { return };
         if b.otherwise.is_some() || b.name.is_some() || b.end_label.is_some() {
@@ -453,12 +595,25 @@ impl Pass<'_> {
             return;
         };
         let [inner] = body.as_mut_slice() else { return };
-        let Some((target, value)) = assignment(inner).filter(|_| inner.label.is_none()) else {
-            return;
-        };
         let text = |e: &Expr| print_expr(self.unit, e).len();
-        let length = "IF () ".len() + text(condition) + text(target) + " = ".len() + text(value);
-        if indent + length > WIDTH {
+        let own = match &inner.kind {
+            StmtKind::Assign(target, value) => text(target) + " = ".len() + text(value),
+            StmtKind::Call(f, args) => {
+                let name = self.unit.symbols[*f].name.as_str().len();
+                let args: usize = args.iter().map(|a| text(a) + ", ".len()).sum();
+                "CALL ".len() + name + args.max(2)
+            }
+            StmtKind::Exit(None) | StmtKind::Cycle(None) => "CYCLE".len(),
+            StmtKind::Goto(_) => "GOTO 99999".len(),
+            StmtKind::Return(None) => "RETURN".len(),
+            _ => return,
+        };
+        let condition_alone = "IF () ".len() + text(condition);
+        let single = lines_of(condition_alone + own, indent);
+        let block = lines_of(condition_alone + "THEN".len(), indent)
+            + lines_of(own, indent + INDENT[0])
+            + 1;
+        if inner.label.is_some() || single >= block {
             return;
         }
         let inner = inner.clone();

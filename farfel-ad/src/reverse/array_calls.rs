@@ -1,0 +1,495 @@
+//! Subprograms that push and pop whole arrays and sections, on tapes that grow.
+//!
+//! ```fortran
+//!       CALL F_PUSH_R8(Y, N, TAPE, TOP, MOST)         CALL F_POP_R8(Y, N, TAPE, TOP)
+//! ```
+//!
+//! They take the place of a check for room, a counter, and a loop or a nest of loops. A program has them if enough
+//! arrays are saved. Where the tape does not grow, or the unit has parallel loops, loops remain.
+//!
+//! Analyses know loops better than calls, so that these come last. [`groups`](super::groups) leaves the checks of such
+//! arrays where they are, and removes those of single values after them.
+
+use super::growing::Growers;
+use super::tape::TapeKind;
+use super::unit_builder::UnitBuilder;
+use crate::affine::Affine;
+use crate::subscripts::is_open;
+use farfel_lang::Span;
+use farfel_lang::ir::build::{difference, sum};
+use farfel_lang::ir::{
+    Arg, Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Name, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, UnOp, Unit, UnitKind, unused_name,
+};
+use farfel_lang::storage::constant::{self, Constants};
+use farfel_lang::types::type_of;
+use std::collections::{BTreeMap, HashSet};
+
+/// The number of arrays that are pushed on one tape at least, if subprograms are to do it.
+const LEAST: usize = 4;
+
+/// The number of values that there is room for after an array has been pushed: what follows needs no check.
+pub(super) const ROOM_AFTER: usize = 64;
+
+/// The names of the subprograms that push and pop arrays.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ArraySubprograms {
+    pub push: Name,
+    pub pop: Name,
+}
+
+/// The subprograms of each tape that has them.
+pub(super) type ArrayCalls = BTreeMap<TapeKind, ArraySubprograms>;
+
+/// Returns names for the subprograms of each grower that is called for enough arrays of `blocks`.
+pub(super) fn array_calls<'a>(
+    blocks: impl Iterator<Item = (&'a Unit, &'a Growers, [&'a Block; 2])>,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> BTreeMap<Name, ArraySubprograms> {
+    let mut found: BTreeMap<Name, usize> = BTreeMap::new();
+    for (unit, growers, blocks) in blocks {
+        if growers.is_empty() {
+            continue;
+        }
+        for block in blocks {
+            count(unit, growers, block, &mut found);
+        }
+    }
+    let enough = found.into_iter().filter(|(_, n)| *n >= LEAST);
+    let named = enough.map(|(grower, _)| {
+        let name = |what: &str| unused_name(&grower.replacen("_GROW_", what, 1), is_taken);
+        let names = ArraySubprograms {
+            push: name("_PUSH_"),
+            pop: name("_POP_"),
+        };
+        (grower, names)
+    });
+    named.collect()
+}
+
+fn count(unit: &Unit, growers: &Growers, block: &[Stmt], found: &mut BTreeMap<Name, usize>) {
+    for (i, s) in block.iter().enumerate() {
+        if let Some(push) = pushed(unit, &block[i..])
+            && let Some(grower) = push.kind(unit).and_then(|k| growers.get(&k))
+        {
+            *found.entry(grower.clone()).or_default() += 1;
+        }
+        for b in s.blocks() {
+            count(unit, growers, b, found);
+        }
+    }
+}
+
+/// An array, or a section of one, and the part of a tape that it is copied to or from.
+pub(super) struct Copied {
+    array: Expr,
+    /// The number of its elements, of type INTEGER; a negative number is as good as zero.
+    number: Expr,
+    tape: SymId,
+    top: SymId,
+}
+
+impl Copied {
+    /// The kind of its tape.
+    pub fn kind(&self, unit: &Unit) -> Option<TapeKind> {
+        unit.symbols[self.tape].ty.map(TapeKind::of)
+    }
+}
+
+/// What there must be room for, if a subprogram is to push an array: [`ROOM_AFTER`] values more.
+fn with_room_after(after: &Expr) -> Expr {
+    let more = i64::try_from(ROOM_AFTER).unwrap_or(0);
+    Expr::binary(BinOp::Add, after.clone(), Expr::int(more, after.span))
+}
+
+/// Makes a check leave room for what follows the array.
+pub(super) fn leave_room_after(check: &mut Stmt) {
+    if let StmtKind::LogicalIf(full, _) = &mut check.kind
+        && let ExprKind::Binary(BinOp::Gt, need, _) = &mut full.kind
+    {
+        **need = with_room_after(need);
+    }
+}
+
+/// The array that a check, a counter and a loop at the beginning of some statements push.
+pub(super) fn pushed(unit: &Unit, block: &[Stmt]) -> Option<Copied> {
+    pushed_with(unit, block, &Expr::clone)
+}
+
+/// Like [`pushed`], if the check is for what `needed` returns for the number of values after the push.
+fn pushed_with(unit: &Unit, block: &[Stmt], needed: &dyn Fn(&Expr) -> Expr) -> Option<Copied> {
+    let [check, counted, copy, ..] = block else {
+        return None;
+    };
+    let (StmtKind::LogicalIf(full, _), StmtKind::Assign(top, after)) = (&check.kind, &counted.kind)
+    else {
+        return None;
+    };
+    let (ExprKind::Binary(BinOp::Gt, need, _), ExprKind::Var(top)) = (&full.kind, &top.kind) else {
+        return None;
+    };
+    if counted.label.is_some() || !need.equals_ignoring_spans(&needed(after)) {
+        return None;
+    }
+    copied(unit, copy, *top, added(after, *top, BinOp::Add)?, true)
+}
+
+/// The array that a loop and a counter at the beginning of some statements pop.
+fn popped(unit: &Unit, block: &[Stmt]) -> Option<Copied> {
+    let [copy, counted, ..] = block else {
+        return None;
+    };
+    let StmtKind::Assign(top, after) = &counted.kind else {
+        return None;
+    };
+    let ExprKind::Var(top) = top.kind else {
+        return None;
+    };
+    if counted.label.is_some() {
+        return None;
+    }
+    copied(unit, copy, top, added(after, top, BinOp::Sub)?, false)
+}
+
+/// What is added to a counter, or subtracted from it.
+fn added(after: &Expr, top: SymId, wanted: BinOp) -> Option<&Expr> {
+    let ExprKind::Binary(op, before, number) = &after.kind else {
+        return None;
+    };
+    (*op == wanted && matches!(before.kind, ExprKind::Var(s) if s == top)).then_some(number)
+}
+
+/// A loop variable, and its smallest and largest value.
+type Counter<'a> = (SymId, &'a Expr, &'a Expr);
+
+/// What a loop copies, if it copies an array to a tape or back, and `number` values in all.
+fn copied(unit: &Unit, s: &Stmt, top: SymId, number: &Expr, push: bool) -> Option<Copied> {
+    let mut counters: Vec<Counter> = Vec::new();
+    let mut inner = s;
+    while let StmtKind::Do(d) = &inner.kind {
+        let DoControl::Count {
+            var,
+            from,
+            to,
+            step,
+        } = &d.control
+        else {
+            return None;
+        };
+        let up = match step.as_ref().map(|s| &s.kind) {
+            None | Some(ExprKind::Int(1)) => true,
+            Some(ExprKind::Int(-1)) => false,
+            Some(ExprKind::Unary(UnOp::Minus, one)) if one.kind == ExprKind::Int(1) => false,
+            Some(_) => return None,
+        };
+        let [only] = d.body.as_slice() else {
+            return None;
+        };
+        if d.name.is_some() || d.directive.is_some() || inner.label.is_some() {
+            return None;
+        }
+        let (low, high) = if up { (from, to) } else { (to, from) };
+        counters.push((*var, low, high));
+        inner = only;
+    }
+    let StmtKind::Assign(target, value) = &inner.kind else {
+        return None;
+    };
+    let (on_tape, element) = if push {
+        (target, value)
+    } else {
+        (value, target)
+    };
+    let (ExprKind::Element(tape, place), ExprKind::Element(array, subscripts)) =
+        (&on_tape.kind, &element.kind)
+    else {
+        return None;
+    };
+    let ([place], Some(ty)) = (place.as_slice(), unit.symbols[*tape].ty) else {
+        return None;
+    };
+    let growing = unit.symbols[*tape].tape && !unit.symbols[*array].tape;
+    if !growing
+        || ty == Type::Character
+        || inner.label.is_some()
+        || type_of(unit, element) != Some(ty)
+    {
+        return None;
+    }
+    let place = Affine::of(unit, place)?;
+    let number = match &number.kind {
+        ExprKind::Paren(inner) => inner,
+        _ => number,
+    };
+    let (array, number) = match counters.as_slice() {
+        [] => return None,
+        [counter] => {
+            let last = place_of_last(unit, &place, *counter, top)?;
+            last.then_some(())?;
+            let number = number_of(unit, number, *counter)?;
+            (section(unit, *array, subscripts, *counter)?, number)
+        }
+        _ => {
+            counters.reverse();
+            let n = whole(unit, *array, subscripts, &counters, &place, top)?;
+            (constant::integer(unit, number)? == n).then_some(())?;
+            (Expr::var(*array, Span::NONE), Expr::int(n, Span::NONE))
+        }
+    };
+    Some(Copied {
+        array,
+        number,
+        tape: *tape,
+        top,
+    })
+}
+
+/// Whether the last value of a loop is at the top of the tape, and the others are before it.
+fn place_of_last(unit: &Unit, place: &Affine, (var, _, high): Counter, top: SymId) -> Option<bool> {
+    let last = Affine::of(unit, high)?;
+    let expected = Affine::var(top)
+        .plus(&last, -1)?
+        .plus(&Affine::var(var), 1)?;
+    Some(*place == expected)
+}
+
+/// The number of iterations, if that is what is counted: a constant, or `MAX(n, 0)`.
+fn number_of(unit: &Unit, counted: &Expr, (_, low, high): Counter) -> Option<Expr> {
+    let trips = Affine::of(unit, high)?.plus(&Affine::of(unit, low)?, -1)?;
+    let trips = trips.plus(&Affine::number(1), 1)?;
+    if let Some(n) = constant::integer(unit, counted) {
+        let fits = i32::try_from(n).is_ok() && n >= 0;
+        return (fits && trips.value() == Some(n)).then(|| Expr::int(n, Span::NONE));
+    }
+    let ExprKind::Call(max, args) = &counted.kind else {
+        return None;
+    };
+    let [n, zero] = args.as_slice() else {
+        return None;
+    };
+    let same = unit.symbols[*max].name == "MAX"
+        && zero.kind == ExprKind::Int(0)
+        && type_of(unit, n) == Some(Type::INTEGER)
+        && Affine::of(unit, n)? == trips;
+    same.then(|| n.clone())
+}
+
+/// The section of an array whose first subscript goes from the smallest to the largest value of a loop variable.
+fn section(unit: &Unit, array: SymId, subscripts: &[Expr], counter: Counter) -> Option<Expr> {
+    let (var, low, high) = counter;
+    let (first, others) = subscripts.split_first()?;
+    let names = |e: &Expr| {
+        let mut found = false;
+        e.for_each_symbol(&mut |s| found |= s == var);
+        found
+    };
+    let place = Affine::of(unit, first)?;
+    if place.factor(var) != 1 || others.iter().any(names) {
+        return None;
+    }
+    let at = |bound: &Expr| place.clone().with(var, &Affine::of(unit, bound)?);
+    let (from, to) = (at(low)?, at(high)?);
+    let dim = unit.symbols[array].dims.first()?;
+    let begin = match &dim.lower {
+        Some(lower) => Affine::of(unit, lower)?,
+        None => Affine::number(1),
+    };
+    let span = Span::NONE;
+    if others.is_empty() && from == begin {
+        return Some(Expr::var(array, span));
+    }
+    let range = Expr::range(Some(from.to_expr(span)), Some(to.to_expr(span)), None, span);
+    let mut sections = vec![range];
+    sections.extend(others.iter().cloned());
+    Some(Expr::element(array, sections, span))
+}
+
+/// The number of elements of an array that a nest of loops copies as a whole, in the order of its elements. The
+/// innermost counter comes first.
+fn whole(
+    unit: &Unit,
+    array: SymId,
+    subscripts: &[Expr],
+    counters: &[Counter],
+    place: &Affine,
+    top: SymId,
+) -> Option<i64> {
+    let symbol = &unit.symbols[array];
+    if symbol.dims.len() != counters.len() || subscripts.len() != counters.len() || is_open(symbol)
+    {
+        return None;
+    }
+    let extents = constant::extents(unit, &symbol.dims)?;
+    let constants = Constants::of(unit);
+    let mut expected = Affine::var(top);
+    let mut number = 1i64;
+    for (i, (var, low, high)) in counters.iter().enumerate() {
+        let (lower, _) = constants.bounds(array, i);
+        let (low, high) = (constants.integer(low)?, constants.integer(high)?);
+        let all = Some(low) == lower && high.checked_sub(low)? + 1 == *extents.get(i)?;
+        let own = matches!(subscripts.get(i)?.kind, ExprKind::Var(s) if s == *var);
+        (all && own).then_some(())?;
+        let of_counter = Affine::var(*var).plus(&Affine::number(low), -1)?;
+        expected = expected.plus(&of_counter, number)?;
+        number = number.checked_mul(*extents.get(i)?)?;
+    }
+    let expected = expected.plus(&Affine::number(number.checked_sub(1)?), -1)?;
+    (i32::try_from(number).is_ok() && *place == expected).then_some(number)
+}
+
+/// Makes the loops that push and pop arrays calls.
+pub(super) fn call(unit: &mut Unit, calls: &ArrayCalls) {
+    let mut body = std::mem::take(&mut unit.body);
+    call_in(unit, calls, &mut body);
+    unit.body = body;
+}
+
+fn call_in(unit: &mut Unit, calls: &ArrayCalls, block: &mut Block) {
+    let mut at = 0;
+    while at < block.len() {
+        for b in block[at].blocks_mut() {
+            call_in(unit, calls, b);
+        }
+        let push = pushed_with(unit, &block[at..], &with_room_after);
+        let pop = popped(unit, &block[at..]);
+        let with_room = push.is_some();
+        if let Some(made) = push.or(pop)
+            && unit.symbols[made.tape].has(Attribute::Growing)
+            && let Some(names) = made.kind(unit).and_then(|k| calls.get(&k))
+            && block[at].label.is_none()
+        {
+            let span = block[at].span;
+            let var = |s| Expr::var(s, span);
+            let mut args = vec![made.array, made.number, var(made.tape), var(made.top)];
+            let name = match with_room {
+                true => {
+                    args.extend(room(&block[at]).cloned());
+                    &names.push
+                }
+                false => &names.pop,
+            };
+            let subprogram = procedure(unit, name);
+            let number = if with_room { 3 } else { 2 };
+            block.splice(at..at + number, [Stmt::call(subprogram, args, span)]);
+        }
+        at += 1;
+    }
+}
+
+/// The maximum number of values, in a check for room.
+fn room(check: &Stmt) -> Option<&Expr> {
+    match &check.kind {
+        StmtKind::LogicalIf(full, _) => match &full.kind {
+            ExprKind::Binary(_, _, most) => Some(most),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn procedure(unit: &mut Unit, name: &Name) -> SymId {
+    unit.symbols.find(name).unwrap_or_else(|| {
+        unit.symbols.add(Symbol {
+            class: Class::Subroutine,
+            storage_class: StorageClass::Global,
+            ..Symbol::new(name.clone(), Span::NONE)
+        })
+    })
+}
+
+/// Returns the subprograms that push and pop arrays.
+pub(super) fn subprograms(kind: TapeKind, grower: &Name, names: &ArraySubprograms) -> [Unit; 2] {
+    [
+        subprogram(kind, &names.push, Some(grower)),
+        subprogram(kind, &names.pop, None),
+    ]
+}
+
+fn subprogram(kind: TapeKind, name: &Name, grower: Option<&Name>) -> Unit {
+    let span = Span::NONE;
+    let unit = Unit::new(UnitKind::Subroutine, name.clone(), span);
+    let mut builder = UnitBuilder::new(unit, Name::default(), HashSet::new());
+    let dummy = |name: String, ty: Type, upper: Option<Expr>| Symbol {
+        dims: (upper.into_iter())
+            .map(|upper| Dim {
+                lower: None,
+                upper: Some(upper),
+            })
+            .collect(),
+        storage_class: StorageClass::Dummy,
+        ..Symbol::variable(name.into(), ty, span)
+    };
+    let n = builder.declare(dummy("N".to_owned(), Type::INTEGER, None));
+    let array = builder.declare(dummy("A".to_owned(), kind.ty(), Some(Expr::var(n, span))));
+    let mut tape = Symbol {
+        tape: true,
+        ..dummy(
+            format!("TAPE_{}", kind.letter()),
+            kind.ty(),
+            Some(Expr::star(span)),
+        )
+    };
+    tape.attributes.insert(Attribute::Growing);
+    let tape = builder.declare(tape);
+    let top = builder.declare(dummy("TOP".to_owned(), Type::Integer(8), None));
+    let var = |s| Expr::var(s, span);
+    let zero = Expr::int(0, span);
+    let number = builder.call("MAX", vec![var(n), zero], span);
+    let mut args = vec![array, n, tape, top];
+    let block = match grower {
+        Some(grower) => {
+            let most = builder.declare(dummy("MOST".to_owned(), Type::Integer(8), None));
+            args.push(most);
+            let need = with_room_after(&sum(var(top), number.clone()));
+            let full = Expr::binary(BinOp::Gt, need.clone(), var(most));
+            let grower = builder.procedure(grower, Class::Subroutine, None);
+            let grow = Stmt::call(grower, vec![var(tape), var(top), need, var(most)], span);
+            let quoted = PushArray {
+                array,
+                n,
+                tape,
+                top,
+                check: vec![Stmt::logical_if(full, grow, span)],
+                after: sum(var(top), number),
+            };
+            quoted.block(&builder.unit.symbols, span)
+        }
+        None => {
+            let quoted = PopArray {
+                array,
+                n,
+                tape,
+                top,
+                after: difference(var(top), number),
+            };
+            quoted.block(&builder.unit.symbols, span)
+        }
+    };
+    builder.unit.args = args.into_iter().map(Arg::Dummy).collect();
+    builder.unit.body = block;
+    let remark = match grower {
+        Some(_) => " Pushes the N elements of an array on a tape with TOP values",
+        None => " Pops the N elements of an array from a tape with TOP values",
+    };
+    builder.unit.comments = vec![remark.into()];
+    builder.unit
+}
+
+farfel_lang::quote! {
+    /// See [`subprogram`].
+    struct PushArray { array: SymId, n: SymId, tape: SymId, top: SymId, check: Block, after: Expr }
+    "
+    call check
+    tape(top + 1:top + n) = array(1:n)
+    top = after
+    "
+}
+
+farfel_lang::quote! {
+    /// See [`subprogram`].
+    struct PopArray { array: SymId, n: SymId, tape: SymId, top: SymId, after: Expr }
+    "
+    array(1:n) = tape(top - n + 1:top)
+    top = after
+    "
+}
