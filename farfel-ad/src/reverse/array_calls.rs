@@ -290,12 +290,14 @@ fn section(unit: &Unit, array: SymId, subscripts: &[Expr], counter: Counter) -> 
     let at = |bound: &Expr| place.clone().with(var, &Affine::of(unit, bound)?);
     let (from, to) = (at(low)?, at(high)?);
     let dim = unit.symbols[array].dims.first()?;
-    let begin = match &dim.lower {
-        Some(lower) => Affine::of(unit, lower)?,
-        None => Affine::number(1),
+    // An array whose shape is not declared may begin anywhere.
+    let begin = match (&dim.lower, &dim.upper) {
+        (Some(lower), _) => Affine::of(unit, lower),
+        (None, Some(_)) => Some(Affine::number(1)),
+        (None, None) => None,
     };
     let span = Span::NONE;
-    if others.is_empty() && from == begin {
+    if others.is_empty() && Some(&from) == begin.as_ref() {
         return Some(Expr::var(array, span));
     }
     let range = Expr::range(Some(from.to_expr(span)), Some(to.to_expr(span)), None, span);
@@ -368,7 +370,10 @@ fn call_in(unit: &mut Unit, calls: &ArrayCalls, block: &mut Block) {
                 }
                 false => &names.pop,
             };
-            let subprogram = procedure(unit, name);
+            let Some(subprogram) = procedure(unit, name) else {
+                at += 1;
+                continue;
+            };
             let number = if with_room { 3 } else { 2 };
             block.splice(at..at + number, [Stmt::call(subprogram, args, span)]);
         }
@@ -387,14 +392,18 @@ fn room(check: &Stmt) -> Option<&Expr> {
     }
 }
 
-fn procedure(unit: &mut Unit, name: &Name) -> SymId {
-    unit.symbols.find(name).unwrap_or_else(|| {
-        unit.symbols.add(Symbol {
+/// The symbol of a subprogram; `None` if something else has its name.
+fn procedure(unit: &mut Unit, name: &Name) -> Option<SymId> {
+    let Some(found) = unit.symbols.find(name) else {
+        return Some(unit.symbols.add(Symbol {
             class: Class::Subroutine,
             storage_class: StorageClass::Global,
             ..Symbol::new(name.clone(), Span::NONE)
-        })
-    })
+        }));
+    };
+    let symbol = &unit.symbols[found];
+    let same = symbol.class == Class::Subroutine && symbol.storage_class == StorageClass::Global;
+    same.then_some(found)
 }
 
 /// Returns the subprograms that push and pop arrays.
