@@ -25,8 +25,9 @@ use farfel_lang::storage::constant::{self, Constants};
 use farfel_lang::types::type_of;
 use std::collections::{BTreeMap, HashSet};
 
-/// The number of arrays that are pushed on one tape at least, if subprograms are to do it.
-const LEAST: usize = 4;
+/// The number of loops that push arrays on one tape at least, if subprograms are to do it: these have 20 lines, and each loop
+/// that they replace has two more.
+const LEAST: usize = 9;
 
 /// The number of values that there is room for after an array has been pushed: what follows needs no check.
 pub(super) const ROOM_AFTER: usize = 64;
@@ -72,7 +73,7 @@ fn count(unit: &Unit, growers: &Growers, block: &[Stmt], found: &mut BTreeMap<Na
         if let Some(push) = pushed(unit, &block[i..])
             && let Some(grower) = push.kind(unit).and_then(|k| growers.get(&k))
         {
-            *found.entry(grower.clone()).or_default() += 1;
+            *found.entry(grower.clone()).or_default() += push.loops;
         }
         for b in s.blocks() {
             count(unit, growers, b, found);
@@ -87,6 +88,8 @@ pub(super) struct Copied {
     number: Expr,
     tape: SymId,
     top: SymId,
+    /// The depth of the loops.
+    loops: usize,
 }
 
 impl Copied {
@@ -221,6 +224,7 @@ fn copied(unit: &Unit, s: &Stmt, top: SymId, number: &Expr, push: bool) -> Optio
         ExprKind::Paren(inner) => inner,
         _ => number,
     };
+    let loops = counters.len();
     let (array, number) = match counters.as_slice() {
         [] => return None,
         [counter] => {
@@ -241,6 +245,7 @@ fn copied(unit: &Unit, s: &Stmt, top: SymId, number: &Expr, push: bool) -> Optio
         number,
         tape: *tape,
         top,
+        loops,
     })
 }
 
