@@ -1091,3 +1091,76 @@ fn what_compilers_compute_anyway_is_not_recorded() {
         assert_eq!(pushes, recorded, "{value}\n{text}");
     }
 }
+
+/// Subprograms push and pop arrays if that is shorter. Such an adjoint can be differentiated again, in both modes.
+#[test]
+fn subprograms_push_arrays() {
+    let source = "
+      PROGRAM MAIN
+      DOUBLE PRECISION X, T, G, H, HR, A, B, D
+      X = 0.7D0
+      D = 1D-5
+      DO 10 I = 0, 4
+        T = 30*I
+        CALL GRAD(X, T, G)
+        CALL HESS(X, T, H)
+        CALL HESSR(X, T, HR)
+        CALL F(X + D, T, A)
+        CALL F(X - D, T, B)
+        PRINT *, 'first', G, (A - B)/(2*D)
+        CALL GRAD(X + D, T, A)
+        CALL GRAD(X - D, T, B)
+        PRINT *, 'forward', H, (A - B)/(2*D)
+   10   PRINT *, 'reverse', HR, (A - B)/(2*D)
+      END
+      SUBROUTINE F(X, T, Z)
+      DOUBLE PRECISION X, T, Z, A, U(3,2), V(3,1,2), W(2,0:2,2), R(5)
+      INTEGER K(4,2)
+      Z = 0.5D0
+      A = 0
+      DO WHILE (A .LT. T)
+        A = A + 1
+        CALL FILL(A, U, V, W, R, K)
+        DO 20 J = 1, 2
+        DO 20 I = 1, 3
+   20   Z = SIN(Z*X)*U(I,J) + V(I,1,K(I,J))*W(J,I-1,K(I,1))*X
+     +      + COS(Z)*R(I + 1)
+      END DO
+      END
+      SUBROUTINE FILL(A, U, V, W, R, K)
+      DOUBLE PRECISION A, U(6), V(6), W(12), R(5)
+      INTEGER K(8)
+      DO 10 I = 1, 6
+        U(I) = SIN(A*I)
+   10 V(I) = COS(A + I)
+      DO 20 I = 1, 12
+   20 W(I) = SIN(A - I)/3
+      DO 30 I = 1, 5
+   30 R(I) = COS(A*I)/4
+      DO 40 I = 1, 8
+   40 K(I) = 1 + MOD(INT(A) + I, 2)
+      END
+      SUBROUTINE GRAD(X, T, G)
+      DOUBLE PRECISION X, T, G, Z
+      ADR(Z)
+      CALL F(X, T, Z)
+      END ADR(G = COTANGENT(X))
+      END
+      SUBROUTINE HESS(X, T, H)
+      DOUBLE PRECISION X, T, H, G
+      ADF(X)
+      CALL GRAD(X, T, G)
+      END ADF(H = TANGENT(G))
+      END
+      SUBROUTINE HESSR(X, T, H)
+      DOUBLE PRECISION X, T, H, G
+      ADR(G)
+      CALL GRAD(X, T, G)
+      END ADR(H = COTANGENT(X))
+      END
+";
+    let text = check(source, 1e-6);
+    for called in ["_PUSH_R8(U, 6, ", "_POP_R8(W, 12, "] {
+        assert!(text.contains(called), "{called}: {text}");
+    }
+}

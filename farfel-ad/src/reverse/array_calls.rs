@@ -58,10 +58,11 @@ pub(super) fn array_calls<'a>(
     }
     let enough = found.into_iter().filter(|(_, n)| *n >= LEAST);
     let named = enough.map(|(grower, _)| {
-        let name = |what: &str| unused_name(&grower.replacen("_GROW_", what, 1), is_taken);
+        let (head, kind) = grower.rsplit_once("_GROW_").unwrap_or((&grower, ""));
+        let name = |what: &str| unused_name(&format!("{head}_{what}_{kind}"), is_taken);
         let names = ArraySubprograms {
-            push: name("_PUSH_"),
-            pop: name("_POP_"),
+            push: name("PUSH"),
+            pop: name("POP"),
         };
         (grower, names)
     });

@@ -90,7 +90,7 @@ struct Checks<'a> {
 }
 
 /// What statements need of a tape.
-#[derive(Default, Clone)]
+#[derive(Default)]
 struct Need {
     /// The number of values that there must be room for, without those of `arrays`.
     room: usize,
@@ -144,13 +144,12 @@ impl Checks<'_> {
     fn use_room_after(&self, block: &mut Block, begin: usize) -> usize {
         let mut need = Need::default();
         let mut end = begin;
-        while end < block.len() && !self.is_called(&block[end..]) {
-            let mut with_this = need.clone();
-            let known = self.add(&block[end], &mut with_this);
-            if !known || with_this.room > ROOM_AFTER || !with_this.arrays.is_empty() {
-                break;
-            }
-            need = with_this;
+        while end < block.len()
+            && !self.is_called(&block[end..])
+            && self.add(&block[end], &mut need)
+            && need.room <= ROOM_AFTER
+            && need.arrays.is_empty()
+        {
             end += 1;
         }
         let mut rest = block.split_off(begin);
