@@ -3,13 +3,14 @@
 use farfel_lang::Span as SourceSpan;
 use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::storage::constant;
-use std::collections::BTreeMap;
+use smallvec::{SmallVec, smallvec};
 
 /// `constant + sum of factor * variable`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Affine {
     constant: i64,
-    terms: BTreeMap<SymId, i64>,
+    /// The variables with their factors, none of which is 0, in the order of the variables. Few have more than three.
+    terms: SmallVec<[(SymId, i64); 3]>,
 }
 
 impl Affine {
@@ -29,7 +30,7 @@ impl Affine {
                     && matches!(symbol.ty, Some(Type::Integer(_)));
                 plain.then(|| Affine {
                     constant: 0,
-                    terms: [(*s, 1)].into(),
+                    terms: smallvec![(*s, 1)],
                 })
             }
             ExprKind::Paren(a) | ExprKind::Unary(UnOp::Plus, a) => Self::of(unit, a),
@@ -60,16 +61,21 @@ impl Affine {
     pub fn var(s: SymId) -> Self {
         Affine {
             constant: 0,
-            terms: [(s, 1)].into(),
+            terms: smallvec![(s, 1)],
         }
+    }
+
+    /// The index of the term of a variable, or where it would be.
+    fn place(&self, s: SymId) -> Result<usize, usize> {
+        self.terms.binary_search_by_key(&s, |(s, _)| *s)
     }
 
     fn times(mut self, k: i64) -> Option<Self> {
         self.constant = self.constant.checked_mul(k)?;
-        for f in self.terms.values_mut() {
+        for (_, f) in &mut self.terms {
             *f = f.checked_mul(k)?;
         }
-        self.terms.retain(|_, f| *f != 0);
+        self.terms.retain(|(_, f)| *f != 0);
         Some(self)
     }
 
@@ -77,29 +83,39 @@ impl Affine {
     pub fn plus(mut self, other: &Self, k: i64) -> Option<Self> {
         self.constant = self.constant.checked_add(other.constant.checked_mul(k)?)?;
         for (s, f) in &other.terms {
-            let mine = self.terms.entry(*s).or_default();
-            *mine = mine.checked_add(f.checked_mul(k)?)?;
+            let more = f.checked_mul(k)?;
+            match self.place(*s) {
+                Ok(i) => {
+                    let (_, mine) = self.terms.get_mut(i)?;
+                    *mine = mine.checked_add(more)?;
+                }
+                Err(i) => self.terms.insert(i, (*s, more)),
+            }
         }
-        self.terms.retain(|_, f| *f != 0);
+        self.terms.retain(|(_, f)| *f != 0);
         Some(self)
     }
 
     /// Returns the coefficient of a variable.
     pub fn factor(&self, s: SymId) -> i64 {
-        self.terms.get(&s).copied().unwrap_or(0)
+        let found = self.place(s).ok().and_then(|i| self.terms.get(i));
+        found.map_or(0, |(_, f)| *f)
     }
 
     /// Substitutes an affine form for a variable.
     pub fn with(mut self, s: SymId, value: &Self) -> Option<Self> {
-        match self.terms.remove(&s) {
-            None => Some(self),
-            Some(f) => self.plus(value, f),
+        match self.place(s) {
+            Err(_) => Some(self),
+            Ok(i) => {
+                let (_, f) = self.terms.remove(i);
+                self.plus(value, f)
+            }
         }
     }
 
     /// Whether all its variables have a property.
     pub fn all_vars(&self, is: &dyn Fn(SymId) -> bool) -> bool {
-        self.terms.keys().all(|s| is(*s))
+        self.terms.iter().all(|(s, _)| is(*s))
     }
 
     /// Returns an expression for it.
