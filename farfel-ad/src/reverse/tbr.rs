@@ -20,6 +20,20 @@ enum Needed {
     Some(Vec<Elements>),
 }
 
+impl Needed {
+    fn add(&mut self, elements: Elements) {
+        let Needed::Some(list) = self else { return };
+        if list.iter().any(|e| elements.is_within(e)) {
+            return;
+        }
+        list.retain(|e| !e.is_within(&elements));
+        list.push(elements);
+        if list.len() > MOST_RANGES {
+            *self = Needed::All;
+        }
+    }
+}
+
 /// What is needed at a point of a unit, by location.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Needs {
@@ -52,19 +66,8 @@ impl Needs {
     }
 
     fn add_some(&mut self, loc: usize, elements: Elements) {
-        match self.by_loc.entry(loc).or_insert(Needed::Some(Vec::new())) {
-            Needed::All => {}
-            Needed::Some(list) => {
-                if list.iter().any(|e| elements.is_within(e)) {
-                    return;
-                }
-                list.retain(|e| !e.is_within(&elements));
-                list.push(elements);
-                if list.len() > MOST_RANGES {
-                    self.by_loc.insert(loc, Needed::All);
-                }
-            }
-        }
+        let needed = self.by_loc.entry(loc).or_insert(Needed::Some(Vec::new()));
+        needed.add(elements);
     }
 
     /// Whether any part of a location is needed.
@@ -167,7 +170,9 @@ impl Needs {
     /// Removes ranges that lie within others.
     fn merge(&mut self) {
         for needed in self.by_loc.values_mut() {
-            if let Needed::Some(list) = needed {
+            if let Needed::Some(list) = needed
+                && list.len() > 1
+            {
                 let mut kept: Vec<Elements> = Vec::with_capacity(list.len());
                 for e in list.drain(..) {
                     if !kept.iter().any(|k| e.is_within(k)) {
@@ -245,19 +250,21 @@ impl Needs {
         let is_new = |loc: usize| !self.by_loc.contains_key(&loc);
         self.saved
             .keep_common(&other.saved, &is_new, &|loc| other.has(loc));
-        self.own.extend(&other.own);
+        let own: Vec<usize> = other.own.difference(&self.own).copied().collect();
+        self.own.extend(own);
+        // Both are large and nearly the same: one walk over both.
+        let mut missing = Vec::new();
+        let mut mine = self.by_loc.iter_mut().peekable();
         for (loc, needed) in &other.by_loc {
-            match needed {
-                Needed::All => {
-                    self.by_loc.insert(*loc, Needed::All);
-                }
-                Needed::Some(list) => {
-                    for e in list {
-                        self.add_some(*loc, e.clone());
-                    }
-                }
+            while mine.next_if(|(l, _)| *l < loc).is_some() {}
+            match (mine.next_if(|(l, _)| *l == loc), needed) {
+                (None, _) => missing.push((*loc, needed.clone())),
+                (Some((_, m)), Needed::All) => *m = Needed::All,
+                (Some((_, Needed::All)), _) => {}
+                (Some((_, m)), Needed::Some(list)) => list.iter().for_each(|e| m.add(e.clone())),
             }
         }
+        self.by_loc.extend(missing);
     }
 
     /// Whether everything that is needed here is also needed in `other`.
