@@ -951,3 +951,37 @@ fn calls_with_other_numbers_of_arguments_are_refused() {
         assert!(!said.contains("F0901"), "{said}");
     }
 }
+
+/// The same source gives the same text in every run, also if two arrays are each passed twice.
+#[test]
+fn the_text_of_derivatives_is_always_the_same() {
+    let dir = sandbox();
+    let dir = dir.path();
+    let source = "      SUBROUTINE TWICE(X, N, Y)
+      DOUBLE PRECISION X(N), U(9), V(9), Y
+      DO I = 1, 9
+        U(I) = X(1)*I
+        V(I) = X(2) + I
+      END DO
+      CALL STEP(U, V, U, V, N)
+      Y = U(2)*V(3)
+      END
+      SUBROUTINE STEP(A, B, C, D, N)
+      DOUBLE PRECISION A(*), B(*), C(*), D(*)
+      DO I = 2, N
+        C(I) = A(I-1)*B(I) + C(I)
+        D(I) = B(I-1)*SIN(A(I))*D(I)
+      END DO
+      END
+";
+    write(dir, "all.f", source);
+    let text = || {
+        tapenade(dir, &["-b", "-head", "twice(y)/(x)", "all.f"]).success();
+        read(dir, "all_b.f")
+    };
+    let first = text();
+    assert!(first.contains("STEP_1"), "{first}");
+    for _ in 0..12 {
+        assert_eq!(text(), first);
+    }
+}

@@ -23,7 +23,7 @@ use farfel_lang::ir::{
     Unit, UnitKind, rewrite_exprs, unused_name, walk_block, walk_block_mut, walk_exprs,
 };
 use farfel_lang::lower::compact;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Two arguments that are the same array: the position of the first, and that of another one.
 type Pair = (usize, usize);
@@ -219,7 +219,8 @@ fn with_one_argument(of: &Unit, name: Name, pairs: &[Pair]) -> Option<Unit> {
     for s in gone {
         copy.symbols[s].storage_class = StorageClass::Local;
     }
-    let ones: HashSet<SymId> = places.values().map(|p| p.one).collect();
+    // In an order that does not change from run to run.
+    let ones: BTreeSet<SymId> = places.values().map(|p| p.one).collect();
     ones.into_iter().for_each(|s| copy.declare(s));
     compact(&mut copy);
     known.then_some(copy)
