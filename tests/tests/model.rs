@@ -189,7 +189,7 @@ fn its_adjoint_by_both_ways() {
     // Of the work array, only the sums are recorded: where they are overwritten, and at the end of the last call.
     let text = fs::read_to_string(dir.join("tracer_b.f")).unwrap();
     let text = text.replace("\n     +", "");
-    let kept = |l: &&str| l.contains("TAPE_R8") && l.contains("= FZON(");
+    let kept = |l: &&str| l.trim().starts_with("TAPE_R8(") && l.contains(" FZON(");
     assert_eq!(text.lines().filter(kept).count(), 2, "{text}");
 
     // Differences of the model itself, at some points of every record.
