@@ -1,7 +1,7 @@
 //! Affine forms of subscripts, and what can be proven about them.
 
 use farfel_lang::Span as SourceSpan;
-use farfel_lang::ir::{BinOp, Class, Expr, ExprKind, SymId, Type, UnOp, Unit};
+use farfel_lang::ir::{BinOp, Class, DoControl, Expr, ExprKind, SymId, Type, UnOp, Unit};
 use farfel_lang::storage::constant;
 use smallvec::{SmallVec, smallvec};
 
@@ -196,4 +196,25 @@ pub(crate) fn is_simple(unit: &Unit, e: &Expr) -> bool {
         _ => false,
     };
     own && e.children().into_iter().all(|c| is_simple(unit, c))
+}
+
+/// The variable of a loop that counts by one, up or down, with its smallest and its largest value.
+pub(crate) fn counted_by_one(control: &DoControl) -> Option<(SymId, &Expr, &Expr)> {
+    let DoControl::Count {
+        var,
+        from,
+        to,
+        step,
+    } = control
+    else {
+        return None;
+    };
+    match step.as_ref().map(|s| &s.kind) {
+        None | Some(ExprKind::Int(1)) => Some((*var, from, to)),
+        Some(ExprKind::Int(-1)) => Some((*var, to, from)),
+        Some(ExprKind::Unary(UnOp::Minus, one)) if one.kind == ExprKind::Int(1) => {
+            Some((*var, to, from))
+        }
+        Some(_) => None,
+    }
 }

@@ -11,19 +11,22 @@
 //! arrays where they are, and removes those of single values after them.
 
 use super::growing::Growers;
+use super::save::{Counter, places_of_whole};
 use super::tape::TapeKind;
+use super::tape_size::SweptUnit;
 use super::unit_builder::UnitBuilder;
-use crate::affine::Affine;
-use crate::subscripts::is_open;
+use super::{AdjointEngine, Part};
+use crate::affine::{Affine, counted_by_one};
+use crate::parallel;
 use farfel_lang::Span;
 use farfel_lang::ir::build::{difference, sum};
 use farfel_lang::ir::{
-    Arg, Attribute, BinOp, Block, Class, Dim, DoControl, Expr, ExprKind, Name, Stmt, StmtKind,
-    StorageClass, SymId, Symbol, Type, UnOp, Unit, UnitKind, unused_name,
+    Arg, Attribute, BinOp, Block, Class, Dim, Expr, ExprKind, Name, Program, Stmt, StmtKind,
+    StorageClass, SymId, Symbol, Type, Unit, UnitKind, unused_name,
 };
-use farfel_lang::storage::constant::{self, Constants};
+use farfel_lang::storage::constant;
 use farfel_lang::types::type_of;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The number of loops that push arrays on one tape at least, if subprograms are to do it: these have 20 lines, and each loop
 /// that they replace has two more.
@@ -42,8 +45,43 @@ pub(super) struct ArraySubprograms {
 /// The subprograms of each tape that has them.
 pub(super) type ArrayCalls = BTreeMap<TapeKind, ArraySubprograms>;
 
-/// Returns names for the subprograms of each grower that is called for enough arrays of `blocks`.
-pub(super) fn array_calls<'a>(
+impl AdjointEngine {
+    /// For each part, the subprograms that push and pop arrays.
+    pub(super) fn array_calls(
+        &self,
+        closure: &Program,
+        swept: &[SweptUnit],
+        growers: &[Growers],
+    ) -> Vec<ArrayCalls> {
+        let sequential = |p: &Part| !parallel::has_loops_in(&p.body);
+        let parts = || self.parts.iter().zip(growers);
+        let blocks = (swept.iter().zip(parts()))
+            .filter(|(_, (p, _))| sequential(p))
+            .map(|(s, (_, grow))| (&s.builder.unit, grow, [&s.made.forward, &s.made.backward]));
+        let named = named(blocks, &|n| self.has_unit(closure, n));
+        let of_part = |(p, grow): (&Part, &Growers)| match sequential(p) {
+            true => (grow.iter())
+                .filter_map(|(kind, grower)| Some((*kind, named.get(grower)?.clone())))
+                .collect(),
+            false => ArrayCalls::new(),
+        };
+        parts().map(of_part).collect()
+    }
+
+    /// The subprograms that push and pop arrays.
+    pub(super) fn array_subprograms(&self, growers: &[Growers], calls: &[ArrayCalls]) -> Vec<Unit> {
+        let mut all = BTreeSet::new();
+        for (grow, calls) in growers.iter().zip(calls) {
+            all.extend((calls.iter()).filter_map(|(k, names)| Some((k, grow.get(k)?, names))));
+        }
+        let units =
+            (all.into_iter()).flat_map(|(kind, grower, names)| subprograms(*kind, grower, names));
+        units.collect()
+    }
+}
+
+/// The names of the subprograms, by grower, where enough arrays are pushed in `blocks`.
+fn named<'a>(
     blocks: impl Iterator<Item = (&'a Unit, &'a Growers, [&'a Block; 2])>,
     is_taken: &dyn Fn(&str) -> bool,
 ) -> BTreeMap<Name, ArraySubprograms> {
@@ -57,7 +95,7 @@ pub(super) fn array_calls<'a>(
         }
     }
     let enough = found.into_iter().filter(|(_, n)| *n >= LEAST);
-    let named = enough.map(|(grower, _)| {
+    let names = enough.map(|(grower, _)| {
         let (head, kind) = grower.rsplit_once("_GROW_").unwrap_or((&grower, ""));
         let name = |what: &str| unused_name(&format!("{head}_{what}_{kind}"), is_taken);
         let names = ArraySubprograms {
@@ -66,7 +104,7 @@ pub(super) fn array_calls<'a>(
         };
         (grower, names)
     });
-    named.collect()
+    names.collect()
 }
 
 fn count(unit: &Unit, growers: &Growers, block: &[Stmt], found: &mut BTreeMap<Name, usize>) {
@@ -163,37 +201,18 @@ fn added(after: &Expr, top: SymId, wanted: BinOp) -> Option<&Expr> {
     (*op == wanted && matches!(before.kind, ExprKind::Var(s) if s == top)).then_some(number)
 }
 
-/// A loop variable, and its smallest and largest value.
-type Counter<'a> = (SymId, &'a Expr, &'a Expr);
-
 /// What a loop copies, if it copies an array to a tape or back, and `number` values in all.
 fn copied(unit: &Unit, s: &Stmt, top: SymId, number: &Expr, push: bool) -> Option<Copied> {
     let mut counters: Vec<Counter> = Vec::new();
     let mut inner = s;
     while let StmtKind::Do(d) = &inner.kind {
-        let DoControl::Count {
-            var,
-            from,
-            to,
-            step,
-        } = &d.control
-        else {
-            return None;
-        };
-        let up = match step.as_ref().map(|s| &s.kind) {
-            None | Some(ExprKind::Int(1)) => true,
-            Some(ExprKind::Int(-1)) => false,
-            Some(ExprKind::Unary(UnOp::Minus, one)) if one.kind == ExprKind::Int(1) => false,
-            Some(_) => return None,
-        };
         let [only] = d.body.as_slice() else {
             return None;
         };
         if d.name.is_some() || d.directive.is_some() || inner.label.is_some() {
             return None;
         }
-        let (low, high) = if up { (from, to) } else { (to, from) };
-        counters.push((*var, low, high));
+        counters.push(counted_by_one(&d.control)?);
         inner = only;
     }
     let StmtKind::Assign(target, value) = &inner.kind else {
@@ -236,8 +255,11 @@ fn copied(unit: &Unit, s: &Stmt, top: SymId, number: &Expr, push: bool) -> Optio
         }
         _ => {
             counters.reverse();
-            let n = whole(unit, *array, subscripts, &counters, &place, top)?;
-            (constant::integer(unit, number)? == n).then_some(())?;
+            let (expected, n) = places_of_whole(unit, *array, &counters, top)?;
+            let own = |(e, (var, ..)): (&Expr, &Counter)| e.kind == ExprKind::Var(*var);
+            let in_order = subscripts.iter().zip(&counters).all(own);
+            let all = in_order && place == expected && constant::integer(unit, number)? == n;
+            all.then_some(())?;
             (Expr::var(*array, Span::NONE), Expr::int(n, Span::NONE))
         }
     };
@@ -312,39 +334,6 @@ fn section(unit: &Unit, array: SymId, subscripts: &[Expr], counter: Counter) -> 
     Some(Expr::element(array, sections, span))
 }
 
-/// The number of elements of an array that a nest of loops copies as a whole, in the order of its elements. The
-/// innermost counter comes first.
-fn whole(
-    unit: &Unit,
-    array: SymId,
-    subscripts: &[Expr],
-    counters: &[Counter],
-    place: &Affine,
-    top: SymId,
-) -> Option<i64> {
-    let symbol = &unit.symbols[array];
-    if symbol.dims.len() != counters.len() || subscripts.len() != counters.len() || is_open(symbol)
-    {
-        return None;
-    }
-    let extents = constant::extents(unit, &symbol.dims)?;
-    let constants = Constants::of(unit);
-    let mut expected = Affine::var(top);
-    let mut number = 1i64;
-    for (i, (var, low, high)) in counters.iter().enumerate() {
-        let (lower, _) = constants.bounds(array, i);
-        let (low, high) = (constants.integer(low)?, constants.integer(high)?);
-        let all = Some(low) == lower && high.checked_sub(low)? + 1 == *extents.get(i)?;
-        let own = matches!(subscripts.get(i)?.kind, ExprKind::Var(s) if s == *var);
-        (all && own).then_some(())?;
-        let of_counter = Affine::var(*var).plus(&Affine::number(low), -1)?;
-        expected = expected.plus(&of_counter, number)?;
-        number = number.checked_mul(*extents.get(i)?)?;
-    }
-    let expected = expected.plus(&Affine::number(number.checked_sub(1)?), -1)?;
-    (i32::try_from(number).is_ok() && *place == expected).then_some(number)
-}
-
 /// Makes the loops that push and pop arrays calls.
 pub(super) fn call(unit: &mut Unit, calls: &ArrayCalls) {
     let mut body = std::mem::take(&mut unit.body);
@@ -413,7 +402,7 @@ fn procedure(unit: &mut Unit, name: &Name) -> Option<SymId> {
 }
 
 /// Returns the subprograms that push and pop arrays.
-pub(super) fn subprograms(kind: TapeKind, grower: &Name, names: &ArraySubprograms) -> [Unit; 2] {
+fn subprograms(kind: TapeKind, grower: &Name, names: &ArraySubprograms) -> [Unit; 2] {
     [
         subprogram(kind, &names.push, Some(grower)),
         subprogram(kind, &names.pop, None),

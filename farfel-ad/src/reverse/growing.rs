@@ -102,11 +102,15 @@ impl AdjointEngine {
     fn grower_name(&self, closure: &Program, kind: TapeKind) -> Name {
         let head = self.parts.iter().find(|p| p.root);
         let head = head.map_or("", |p| p.backward_name.as_str());
-        let taken = |n: &str| {
-            let own = |p: &Part| [&p.name, &p.forward_name, &p.backward_name].map(|x| *x == n);
-            closure.unit(n).is_some() || self.parts.iter().any(|p| own(p).contains(&true))
-        };
-        unused_name(&format!("{head}_GROW_{}", kind.letter()), &taken)
+        unused_name(&format!("{head}_GROW_{}", kind.letter()), &|n| {
+            self.has_unit(closure, n)
+        })
+    }
+
+    /// Whether a unit of the program or a generated one has a name.
+    pub(super) fn has_unit(&self, closure: &Program, name: &str) -> bool {
+        let own = |p: &Part| [&p.name, &p.forward_name, &p.backward_name].map(|x| *x == name);
+        closure.unit(name).is_some() || self.parts.iter().any(|p| own(p).contains(&true))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::subscripts::is_open;
 use farfel_lang::Span;
 use farfel_lang::diagnostic::{Diagnostic, rules};
 use farfel_lang::ir::build::{count, difference, sum};
-use farfel_lang::ir::{Block, Dim, Expr, ExprKind, Stmt, SymId, Symbol, Type};
+use farfel_lang::ir::{Block, Dim, Expr, ExprKind, Stmt, SymId, Symbol, Type, Unit};
 use farfel_lang::storage::constant::{self, Constants};
 
 /// Returns the statements that save a variable and those that restore it; for an array, only a section, if
@@ -108,32 +108,16 @@ fn save_whole(
     bounds: &[(Expr, Expr)],
     span: Span,
 ) -> Option<(Block, Block)> {
-    let unit = &builder.unit;
-    let dims = &unit.symbols[s].dims;
-    if dims.len() < 2 || dims.len() != bounds.len() || kind == TapeKind::Character {
+    if bounds.len() < 2 || kind == TapeKind::Character {
         return None;
     }
-    let extents = constant::extents(unit, dims)?;
-    let constants = Constants::of(unit);
-    let mut lows = Vec::new();
-    for (i, ((low, high), extent)) in bounds.iter().zip(&extents).enumerate() {
-        let (low, high) = (constants.integer(low)?, constants.integer(high)?);
-        let whole = constants.bounds(s, i).0 == Some(low) && high.checked_sub(low)? + 1 == *extent;
-        (whole && *extent > 0).then_some(())?;
-        lows.push(low);
-    }
-    let number = (extents.iter()).try_fold(1i64, |n, extent| n.checked_mul(*extent))?;
-    i32::try_from(number).ok()?;
     let tape = tapes.vars(builder, kind);
-    let counters = builder.take_counters(extents.len());
-    let mut place = Affine::var(tape.top()).plus(&Affine::number(number - 1), -1)?;
-    let mut stride = 1i64;
-    for ((c, low), extent) in counters.iter().zip(&lows).zip(&extents) {
-        let from_low = Affine::var(*c).plus(&Affine::number(*low), -1)?;
-        place = place.plus(&from_low, stride)?;
-        stride = stride.checked_mul(*extent)?;
-    }
-    builder.free_counters(extents.len());
+    let counters = builder.take_counters(bounds.len());
+    builder.free_counters(bounds.len());
+    let ranges: Vec<Counter> = (counters.iter().zip(bounds))
+        .map(|(c, (low, high))| (*c, low, high))
+        .collect();
+    let (place, number) = places_of_whole(&builder.unit, s, &ranges, tape.top())?;
     let subscripts = counters.iter().map(|c| Expr::var(*c, span)).collect();
     let element = Expr::element(s, subscripts, span);
     let on_tape = Expr::element(tape.values(), vec![place.to_expr(span)], span);
@@ -153,6 +137,38 @@ fn save_whole(
         vec![check, Stmt::assign(top(), after, span), push],
         vec![pop, Stmt::assign(top(), before, span)],
     ))
+}
+
+/// A loop variable, and its smallest and largest value.
+pub(super) type Counter<'a> = (SymId, &'a Expr, &'a Expr);
+
+/// The place on a tape of the element of an array at some counters, and the number of its elements, which are at the top
+/// of the tape in the order in which they are stored. `None` if the counters do not go through the whole array, or
+/// its size is not known. The first counter is that of the first subscript.
+pub(super) fn places_of_whole(
+    unit: &Unit,
+    array: SymId,
+    counters: &[Counter],
+    top: SymId,
+) -> Option<(Affine, i64)> {
+    let symbol = &unit.symbols[array];
+    if symbol.dims.len() != counters.len() || is_open(symbol) {
+        return None;
+    }
+    let extents = constant::extents(unit, &symbol.dims)?;
+    let constants = Constants::of(unit);
+    let mut place = Affine::var(top).plus(&Affine::number(1), 1)?;
+    let mut number = 1i64;
+    for (i, ((var, low, high), extent)) in counters.iter().zip(extents).enumerate() {
+        let (low, high) = (constants.integer(low)?, constants.integer(high)?);
+        let all = constants.bounds(array, i).0 == Some(low) && high.checked_sub(low)? + 1 == extent;
+        all.then_some(())?;
+        let from_low = Affine::var(*var).plus(&Affine::number(low), -1)?;
+        place = place.plus(&from_low, number)?;
+        number = number.checked_mul(extent)?;
+    }
+    let place = place.plus(&Affine::number(number), -1)?;
+    (number > 0 && i32::try_from(number).is_ok()).then_some((place, number))
 }
 
 /// Returns the statements that save a number or logical value in a variable of its own, and those that restore

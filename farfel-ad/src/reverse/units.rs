@@ -1,6 +1,6 @@
 //! Generates subprograms from sweeps.
 
-use super::array_calls::{self, ArrayCalls};
+use super::array_calls;
 use super::effects::Effects;
 use super::generated::{GeneratedUnit, SweepResults};
 use super::growing::{self, Growers};
@@ -193,43 +193,6 @@ impl AdjointEngine {
         let subprograms = array_subprograms.into_iter();
         out.extend(subprograms.map(|unit| self.not_derived(unit)));
         Ok(out)
-    }
-
-    /// For each part, the subprograms that push and pop arrays.
-    fn array_calls(
-        &self,
-        closure: &Program,
-        swept: &[SweptUnit],
-        growers: &[Growers],
-    ) -> Vec<ArrayCalls> {
-        let taken = |n: &str| {
-            let own = |p: &Part| [&p.name, &p.forward_name, &p.backward_name].map(|x| *x == n);
-            closure.unit(n).is_some() || self.parts.iter().any(|p| own(p).contains(&true))
-        };
-        let sequential = |p: &Part| !parallel::has_loops_in(&p.body);
-        let parts = || self.parts.iter().zip(growers);
-        let blocks = (swept.iter().zip(parts()))
-            .filter(|(_, (p, _))| sequential(p))
-            .map(|(s, (_, grow))| (&s.builder.unit, grow, [&s.made.forward, &s.made.backward]));
-        let named = array_calls::array_calls(blocks, &taken);
-        let of_part = |(p, grow): (&Part, &Growers)| match sequential(p) {
-            true => (grow.iter())
-                .filter_map(|(kind, grower)| Some((*kind, named.get(grower)?.clone())))
-                .collect(),
-            false => ArrayCalls::new(),
-        };
-        parts().map(of_part).collect()
-    }
-
-    /// The subprograms that push and pop arrays.
-    fn array_subprograms(&self, growers: &[Growers], calls: &[ArrayCalls]) -> Vec<Unit> {
-        let mut all = BTreeSet::new();
-        for (grow, calls) in growers.iter().zip(calls) {
-            all.extend((calls.iter()).filter_map(|(k, names)| Some((k, grow.get(k)?, names))));
-        }
-        let units = (all.into_iter())
-            .flat_map(|(kind, grower, names)| array_calls::subprograms(*kind, grower, names));
-        units.collect()
     }
 
     /// A unit that is not the derivative of another one.

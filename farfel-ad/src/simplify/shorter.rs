@@ -11,11 +11,11 @@
 use super::increments::{INDENT, all_places, assignment, lines, lines_of, may_share};
 use super::loops::drop_directives;
 use super::preaccumulate::{for_each_read, named_in_specs, scalar_target, stretch_len};
-use crate::affine::Affine;
+use crate::affine::{Affine, counted_by_one};
 use crate::legal::structure::negation;
 use farfel_lang::ir::{
     Attribute, BinOp, Block, BlockDelimiter, Class, Do, DoControl, Expr, ExprKind, Origin, Stmt,
-    StmtKind, StorageClass, SymId, Type, UnOp, Unit, for_each_symbol,
+    StmtKind, StorageClass, SymId, Type, Unit, for_each_symbol,
 };
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::UnitStorage;
@@ -508,22 +508,7 @@ impl Pass<'_> {
     }
 
     fn sections(&self, d: &Do) -> Option<StmtKind> {
-        let DoControl::Count {
-            var,
-            from,
-            to,
-            step,
-        } = &d.control
-        else {
-            return None;
-        };
-        let up = match step.as_ref().map(|s| &s.kind) {
-            None | Some(ExprKind::Int(1)) => true,
-            Some(ExprKind::Unary(UnOp::Minus, one)) if one.kind == ExprKind::Int(1) => false,
-            Some(ExprKind::Int(-1)) => false,
-            Some(_) => return None,
-        };
-        let (low, high) = if up { (from, to) } else { (to, from) };
+        let (var, low, high) = counted_by_one(&d.control)?;
         let [only] = d.body.as_slice() else {
             return None;
         };
@@ -531,7 +516,7 @@ impl Pass<'_> {
         let on_tape = |e: &Expr| e.base().is_some_and(|s| self.unit.symbols[s].tape);
         let plain = d.name.is_none()
             && d.parallel().is_none()
-            && !self.read_after.contains(var)
+            && !self.read_after.contains(&var)
             && on_tape(target) != on_tape(value)
             && type_of(self.unit, target) == type_of(self.unit, value)
             && type_of(self.unit, target) != Some(Type::Character);
@@ -544,7 +529,7 @@ impl Pass<'_> {
                 kept &= x != base && own;
             });
         }
-        let section = |e: &Expr| self.section(e, *var, low, high);
+        let section = |e: &Expr| self.section(e, var, low, high);
         (plain && kept).then_some(StmtKind::Assign(section(target)?, section(value)?))
     }
 
