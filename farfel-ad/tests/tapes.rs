@@ -1101,7 +1101,7 @@ fn subprograms_push_arrays() {
       X = 0.7D0
       D = 1D-5
       DO 10 I = 0, 4
-        T = 30*I
+        T = 10*I
         CALL GRAD(X, T, G)
         CALL HESS(X, T, H)
         CALL HESSR(X, T, HR)
@@ -1114,30 +1114,30 @@ fn subprograms_push_arrays() {
    10   PRINT *, 'reverse', HR, (A - B)/(2*D)
       END
       SUBROUTINE F(X, T, Z)
-      DOUBLE PRECISION X, T, Z, A, U(3,2), V(3,1,2), W(2,0:2,2), R(5)
-      INTEGER K(4,2)
+      DOUBLE PRECISION X, T, Z, A, U(3,6), V(3,1,6), W(6,0:2,2), R(5)
+      INTEGER K(4,6)
       Z = 0.5D0
       A = 0
       DO WHILE (A .LT. T)
         A = A + 1
         CALL FILL(A, U, V, W, R, K)
-        DO 20 J = 1, 2
+        DO 20 J = 1, 6
         DO 20 I = 1, 3
    20   Z = SIN(Z*X)*U(I,J) + V(I,1,K(I,J))*W(J,I-1,K(I,1))*X
      +      + COS(Z)*R(I + 1)
       END DO
       END
       SUBROUTINE FILL(A, U, V, W, R, K)
-      DOUBLE PRECISION A, U(6), V(6), W(12), R(5)
-      INTEGER K(8)
-      DO 10 I = 1, 6
+      DOUBLE PRECISION A, U(18), V(18), W(36), R(5)
+      INTEGER K(24)
+      DO 10 I = 1, 18
         U(I) = SIN(A*I)
    10 V(I) = COS(A + I)
-      DO 20 I = 1, 12
+      DO 20 I = 1, 36
    20 W(I) = SIN(A - I)/3
       DO 30 I = 1, 5
    30 R(I) = COS(A*I)/4
-      DO 40 I = 1, 8
+      DO 40 I = 1, 24
    40 K(I) = 1 + MOD(INT(A) + I, 2)
       END
       SUBROUTINE GRAD(X, T, G)
@@ -1160,7 +1160,7 @@ fn subprograms_push_arrays() {
       END
 ";
     let text = check(source, 1e-6);
-    for called in ["_PUSH_R8(U, 6, ", "_POP_R8(W, 12, "] {
+    for called in ["_PUSH_R8(U, 18, ", "_POP_R8(W, 36, "] {
         assert!(text.contains(called), "{called}: {text}");
     }
 }

@@ -39,6 +39,8 @@ const MODEL: &str = "      SUBROUTINE MODEL(N, M, X, Y)
         IF (MOD(L, 3) .EQ. 0) THEN
           S = S + W(3)*W(3)
           CALL MIX(N, U, V, W, R, X)
+          S = S + 1D-2*W(2)**2
+          CALL MIX(N, U, V, W(3), R, X)
         END IF
         T = T*T
         S = S + 1D-9*T + 1D-5*R(1,2)

@@ -32,6 +32,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// that they replace has two more.
 const LEAST: usize = 9;
 
+/// An array of fewer elements, if their number is known, is faster without a call.
+const LEAST_VALUES: i64 = 16;
+
 /// The number of values that there is room for after an array has been pushed: what follows needs no check.
 pub(super) const ROOM_AFTER: usize = 64;
 
@@ -263,6 +266,9 @@ fn copied(unit: &Unit, s: &Stmt, top: SymId, number: &Expr, push: bool) -> Optio
             (Expr::var(*array, Span::NONE), Expr::int(n, Span::NONE))
         }
     };
+    if matches!(number.kind, ExprKind::Int(n) if n < LEAST_VALUES) {
+        return None;
+    }
     Some(Copied {
         array,
         number,
