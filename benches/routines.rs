@@ -124,6 +124,9 @@ fn measure() -> Result<Vec<String>, Failure> {
     let levels: Vec<_> = (FLAGS.iter())
         .filter(|(l, ..)| level.is_empty() || *l == level)
         .collect();
+    if levels.is_empty() {
+        return Err(format!("FARFEL_BENCH_LEVEL: there is no level {level}").into());
+    }
     println!("Nanoseconds of a call, best of {turns} turns; derivatives in multiples of it\n");
     let mut tables: Vec<Vec<Row>> = levels.iter().map(|_| Vec::new()).collect();
     let mut others: Vec<Vec<DerivativeTimes>> = levels.iter().map(|_| Vec::new()).collect();

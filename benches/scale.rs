@@ -1,7 +1,7 @@
 //! The scaling of the front end with the size of the program: 25,000, 50,000 and 100,000 lines; of reverse
 //! mode with the code that one AD block reaches: chains of subprograms, nested loops, statements of one loop,
-//! and a subprogram of 20,000 statements; and of `farfel tapenade -d` if some calls of a chain pass
-//! constants.
+//! and a subprogram of 20,000 statements; of `farfel tapenade -d` if some calls of a chain pass
+//! constants, and of `farfel tapenade -b` for many elements of an array, branches, calls and loops.
 //!
 //! `cargo bench -p farfel-benches --bench scale`. A synthetic program with an AD request for every hundred
 //! lines is parsed, resolved, lowered and printed. Times are processor times, the minimum of three runs.
@@ -63,7 +63,10 @@ const STATEMENTS: [usize; 2] = [250, 2000];
 /// The numbers of statements of a subprogram without loops.
 const STRAIGHT: [usize; 2] = [2000, 20_000];
 
-/// The maximum time per statement, or per subprogram of `farfel tapenade -d`, of the larger program, relative
+/// The numbers of loops, one after the other.
+const LOOPS: [usize; 2] = [200, 2000];
+
+/// The maximum time per statement, per loop, or per subprogram of `farfel tapenade -d`, of the larger program, relative
 /// to the smaller one.
 const LONG: f64 = 3.0;
 
@@ -85,7 +88,9 @@ fn main() -> ExitCode {
                     differentiated(&rates(10))?,
                     differentiated(&straight(10))?,
                     differentiated(&assignments(10))?,
-                    tapenade(&mixed(10))?,
+                    tapenade("-d", &mixed(10))?,
+                    tapenade("-b", &elements(20))?,
+                    tapenade("-b", &loops(10))?,
                 ])
             })
             .map(|_| Vec::new())
@@ -189,7 +194,7 @@ fn derivatives() -> Result<Vec<String>, Failure> {
             "{LEVELS} ADF blocks in each other take {time:.2} s"
         ));
     }
-    let many: [(&str, [usize; 2], Run); 4] = [
+    let many: [(&str, [usize; 2], Run); 6] = [
         (
             "the adjoint of a statement, by how many there are in a loop",
             STATEMENTS,
@@ -208,7 +213,17 @@ fn derivatives() -> Result<Vec<String>, Failure> {
         (
             "the tangent of a subprogram, some called with constants, by `farfel tapenade`",
             CHAINS,
-            |n| tapenade(&mixed(n)),
+            |n| tapenade("-d", &mixed(n)),
+        ),
+        (
+            "the adjoint of a statement with elements of an array, by `farfel tapenade`",
+            STRAIGHT,
+            |n| tapenade("-b", &elements(n)),
+        ),
+        (
+            "the adjoint of a loop, by how many there are, by `farfel tapenade`",
+            LOOPS,
+            |n| tapenade("-b", &loops(n)),
         ),
     ];
     for (what, sizes, run) in many {
@@ -402,9 +417,51 @@ fn mixed(n: usize) -> String {
     text
 }
 
-/// Returns the time that `farfel tapenade -d` takes for S0 and everything that it calls.
-fn tapenade(text: &str) -> Result<Duration, Failure> {
-    let line = ["-d", "-head", "s0", "-o", "p", "p.f"].map(str::to_owned);
+/// Returns a sequence of this many statements with elements of one array. Some of them are executed on a condition,
+/// some call a procedure without source.
+fn elements(n: usize) -> String {
+    let mut text = "      SUBROUTINE S0(X, Y)
+      DOUBLE PRECISION X(50), Y, A(50)
+      DO I = 1, 50
+        A(I) = X(I)
+      END DO
+"
+    .to_owned();
+    for i in 0..n {
+        let [a, b, c] = [7, 11, 13].map(|k| i * k % 49 + 1 + i / 49 % 2);
+        text += &match i {
+            _ if i % 50 == 25 => format!("      IF (A({a}) .GT. 0.5D0) A({b}) = A({b})*A({c})\n"),
+            _ if i % 200 == 3 => format!("      CALL OTHER({i}, A({a}))\n"),
+            _ => format!("      A({a}) = A({b})*A({c}) + {}.5D0*SIN(A({a}))\n", i % 7),
+        };
+    }
+    text + "      Y = A(1)\n      END\n"
+}
+
+/// Returns a sequence of this many loops.
+fn loops(n: usize) -> String {
+    let mut text = "      SUBROUTINE S0(X, Y)
+      DOUBLE PRECISION X(50), Y
+"
+    .to_owned();
+    for i in 0..n {
+        text += &format!(
+            "      DO I = 2, 49
+        X(I) = X(I-1)*X({}) + SIN(X(I))
+      END DO
+      X({}) = X({})*X(1)
+",
+            i % 50 + 1,
+            i * 7 % 50 + 1,
+            i * 11 % 50 + 1
+        );
+    }
+    text + "      Y = X(1)\n      END\n"
+}
+
+/// Returns the time that `farfel tapenade` takes for S0 and everything that it calls, in a mode: `-b` or `-d`.
+fn tapenade(mode: &str, text: &str) -> Result<Duration, Failure> {
+    let line = [mode, "-head", "s0", "-o", "p", "p.f"].map(str::to_owned);
     let Action::Differentiate(options) = parse_line(&line)? else {
         return Err("nothing to differentiate".into());
     };

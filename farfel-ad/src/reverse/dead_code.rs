@@ -371,51 +371,56 @@ fn dead(
     let mut exit = exit;
     exit.union_with(&always);
     let reads = |e: &Expr, live: &mut Set| effects.value(unit, space, e, live);
-    let before = |i: usize, after: &Set| -> Set {
-        let mut live = after.clone();
-        let Some(s) = flow.stmts.get(i) else {
-            return live;
-        };
+    // Makes what is live after a statement what is live before it.
+    let before = |i: usize, live: &mut Set| {
+        let Some(s) = flow.stmts.get(i) else { return };
         match &s.kind {
             StmtKind::Assign(target, value) => {
-                let Some(t) = target.base() else { return live };
+                let Some(t) = target.base() else { return };
                 let loc = space.loc(t);
-                let needed = elements.is_seen(i, loc, after)
+                let needed = elements.is_seen(i, loc, live)
                     || crate::activity::is_pop(unit, value)
                     || !pure_calls(unit, value, effects)
                     || !pure_calls(unit, target, effects);
                 if !needed {
-                    return live;
+                    return;
                 }
                 let whole = matches!(target.kind, ExprKind::Var(_))
                     && !flow.masked[i]
                     && !space.tangled.contains(loc)
                     && (!space.weak.contains(loc) || unit.symbols[t].is_array());
                 if whole {
-                    elements.remove(loc, &mut live);
+                    elements.remove(loc, live);
                 }
-                let mut read = Set::with_capacity(elements.len());
-                reads(value, &mut read);
-                target
-                    .children()
-                    .into_iter()
-                    .for_each(|c| reads(c, &mut read));
-                elements.replace(i, &mut read);
-                live.union_with(&read);
+                let read_all = |read: &mut Set| {
+                    reads(value, read);
+                    target.children().into_iter().for_each(|c| reads(c, read));
+                };
+                if elements.are_read_by(i) {
+                    let mut read = Set::with_capacity(elements.len());
+                    read_all(&mut read);
+                    elements.replace(i, &mut read);
+                    live.union_with(&read);
+                } else {
+                    read_all(live);
+                }
             }
             StmtKind::Call(..) => {
                 if let Some(targets) = call_targets(unit, space, s, effects)
-                    && !targets.ones().any(|l| elements.is_live(l, after))
+                    && !targets.ones().any(|l| elements.is_live(l, live))
                 {
-                    return live;
+                    return;
                 }
+                let unread: Vec<(usize, bool)> = (unread(unit, space, s, intents).into_iter())
+                    .map(|(loc, overwritten)| (loc, !overwritten && live.contains(loc)))
+                    .collect();
                 let mut touched = StatementEffects::nothing(space.len);
                 effects.own(unit, space, s, &mut touched);
                 // Of the others, it may assign only a part, or nothing.
                 live.union_with(&touched.assigned);
-                effects.reads(unit, space, s, &mut live);
-                for (loc, overwritten) in unread(unit, space, s, intents) {
-                    live.set(loc, !overwritten && after.contains(loc));
+                effects.reads(unit, space, s, live);
+                for (loc, stays) in unread {
+                    live.set(loc, stays);
                 }
             }
             _ => {
@@ -433,7 +438,6 @@ fn dead(
             }
         }
         live.union_with(&always);
-        live
     };
     let nothing = always.clone();
     let mut found = HashSet::new();
@@ -503,7 +507,7 @@ fn dead(
         flow.exit,
         exit,
         &nothing,
-        &mut |i, live: &mut Set| *live = before(i, live),
+        &mut |i, live: &mut Set| before(i, live),
         &mut look,
     );
     found

@@ -206,9 +206,23 @@ impl Effects {
 
     /// Adds what the value of an expression depends on.
     pub fn value(&self, unit: &Unit, space: &Space, e: &Expr, read: &mut Set) {
-        let mut touched = StatementEffects::nothing(space.len + unit.symbols.len());
-        self.0.value(unit, space, e, &mut touched);
-        read.union_with(&touched.read);
+        // In a long unit, a set of all locations for each expression would take most of the time.
+        let mut others: Option<StatementEffects> = None;
+        access::expression(unit, e, &mut |a| match a {
+            Access::Variable { sym, kind, .. } => {
+                if kind.reads() {
+                    read.grow_and_insert(space.loc(sym));
+                }
+            }
+            _ => {
+                let nothing = || StatementEffects::nothing(space.len + unit.symbols.len());
+                let touched = others.get_or_insert_with(nothing);
+                self.0.access(unit, space, a, touched);
+            }
+        });
+        if let Some(touched) = others {
+            read.union_with(&touched.read);
+        }
     }
 }
 

@@ -24,6 +24,9 @@ use crate::locations::{Set, Space};
 use farfel_lang::ir::{Class, DoControl, Expr, ExprKind, Stmt, StmtKind, SymId, UnOp, Unit};
 use std::collections::{HashMap, HashSet};
 
+/// The number of statements that read an array, at most: each assignment to its elements is compared with all of them.
+const MOST_READS: usize = 300;
+
 /// The statements that read arrays by their elements.
 pub(super) struct ElementReads<'f> {
     flow: &'f FlowGraph<'f>,
@@ -137,14 +140,27 @@ impl<'f> ElementReads<'f> {
             _ => None,
         };
         let arrays: HashSet<usize> = found.targets.keys().filter_map(target).collect();
+        let mut counts: HashMap<usize, usize> = HashMap::new();
         for i in 0..flow.stmts.len() {
-            found.add(unit, space, i, &arrays);
+            found.add(unit, space, i, &arrays, &mut counts);
+        }
+        found.reads.retain(|r| counts[&r.array] <= MOST_READS);
+        for (number, r) in found.reads.iter().enumerate() {
+            found.by_node.entry(r.node).or_default().push(number);
+            found.by_array.entry(r.array).or_default().push(number);
         }
         found
     }
 
-    /// Adds the reads of a statement, of some arrays.
-    fn add(&mut self, unit: &Unit, space: &Space, node: usize, arrays: &HashSet<usize>) {
+    /// Adds the reads of a statement, of some arrays, and counts them by array.
+    fn add(
+        &mut self,
+        unit: &Unit,
+        space: &Space,
+        node: usize,
+        arrays: &HashSet<usize>,
+        counts: &mut HashMap<usize, usize>,
+    ) {
         let s = self.flow.stmts[node];
         // A function may read more of an array than the element that is passed to it.
         let mut calls = false;
@@ -191,9 +207,7 @@ impl<'f> ElementReads<'f> {
         elements.sort_unstable_by_key(|(loc, _)| *loc);
         for (array, elements) in elements {
             let Some(elements) = elements else { continue };
-            let number = self.reads.len();
-            self.by_node.entry(node).or_default().push(number);
-            self.by_array.entry(array).or_default().push(number);
+            *counts.entry(array).or_default() += 1;
             self.reads.push(Read {
                 node,
                 array,
@@ -205,6 +219,11 @@ impl<'f> ElementReads<'f> {
     /// The number of locations, with those of the reads.
     pub fn len(&self) -> usize {
         self.base + self.reads.len()
+    }
+
+    /// Whether a statement reads arrays by their elements.
+    pub fn are_read_by(&self, node: usize) -> bool {
+        self.by_node.contains_key(&node)
     }
 
     /// Replaces the locations of arrays that a statement reads only by elements.

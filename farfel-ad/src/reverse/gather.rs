@@ -36,7 +36,7 @@ use farfel_lang::ir::{
     BinOp, Block, Class, DoControl, Expr, ExprKind, Stmt, StmtKind, StorageClass, SymId, Type, UnOp,
 };
 use farfel_lang::types::{rank, type_of};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Gathers terms in all linear statements of a block and of the blocks in it. `source` says whether the
 /// original subprogram has a variable of some name. `direction` is the variable of loops over directions.
@@ -58,6 +58,7 @@ fn gather_in(
     in_loop: bool,
 ) -> Block {
     let mut out = Vec::with_capacity(block.len());
+    let mut known = Trigonometric::default();
     for mut s in block {
         let in_loop = in_loop || matches!(s.kind, StmtKind::Do(_));
         for inner in s.blocks_mut() {
@@ -91,7 +92,7 @@ fn gather_in(
                 out.append(&mut g.before);
             }
             if !in_loop {
-                beside(builder, &mut out, value, s.span);
+                beside(builder, &mut known, &mut out, value, s.span);
             }
         }
         out.push(s);
@@ -99,10 +100,42 @@ fn gather_in(
     out
 }
 
-/// Moves the sine or cosine in a factor to a variable, if the other function of the same argument is in a
-/// variable that the statement reads as well.
-fn beside(builder: &mut UnitBuilder, out: &mut Block, value: &mut Expr, span: Span) {
-    let trigonometric = |builder: &UnitBuilder, e: &Expr| match &e.kind {
+/// The sines and cosines that the last assignments of a block assign.
+#[derive(Default)]
+struct Trigonometric {
+    /// The number of statements that have been looked at.
+    seen: usize,
+    /// The indices of the assignments, by variable.
+    assigned: HashMap<SymId, Vec<usize>>,
+}
+
+impl Trigonometric {
+    /// Looks at the statements that are new.
+    fn find(&mut self, builder: &UnitBuilder, block: &[Stmt]) {
+        for (i, s) in block.iter().enumerate().skip(self.seen) {
+            match &s.kind {
+                StmtKind::Assign(target, value) => {
+                    if let (Some(t), Some(_)) = (target.base(), trigonometric(builder, value)) {
+                        self.assigned.entry(t).or_default().push(i);
+                    }
+                }
+                _ => self.assigned.clear(),
+            }
+        }
+        self.seen = block.len();
+    }
+
+    /// The assignments to variables that an expression names.
+    fn named_in(&self, e: &Expr) -> Vec<usize> {
+        let mut found = Vec::new();
+        e.for_each_symbol(&mut |s| found.extend(self.assigned.get(&s).into_iter().flatten()));
+        found
+    }
+}
+
+/// The operation, the argument and the type of a sine or cosine.
+fn trigonometric(builder: &UnitBuilder, e: &Expr) -> Option<(Op, Expr, Type)> {
+    match &e.kind {
         ExprKind::Call(s, args) if args.len() == 1 && rank(&builder.unit, e) == 0 => {
             match (&builder.unit.symbols[*s].class, type_of(&builder.unit, e)) {
                 (Class::Intrinsic(i), Some(ty @ Type::Real(_))) => {
@@ -113,20 +146,28 @@ fn beside(builder: &mut UnitBuilder, out: &mut Block, value: &mut Expr, span: Sp
             }
         }
         _ => None,
-    };
+    }
+}
+
+/// Moves the sine or cosine in a factor to a variable, if the other function of the same argument is in a
+/// variable that the statement reads as well.
+fn beside(
+    builder: &mut UnitBuilder,
+    known: &mut Trigonometric,
+    out: &mut Block,
+    value: &mut Expr,
+    span: Span,
+) {
     let mut wanted = Vec::new();
     value.walk(&mut |e| wanted.extend(trigonometric(builder, e)));
     for (op, argument, ty) in wanted {
-        let is_other = |s: &Stmt| match &s.kind {
-            StmtKind::Assign(t, v) => trigonometric(builder, v).is_some_and(|(o, a, _)| {
-                o != op
-                    && a.equals_ignoring_spans(&argument)
-                    && t.base().is_some_and(|t| mentions(value, t))
-            }),
+        known.find(builder, out);
+        let is_other = |i: usize| match &out[i].kind {
+            StmtKind::Assign(_, v) => trigonometric(builder, v)
+                .is_some_and(|(o, a, _)| o != op && a.equals_ignoring_spans(&argument)),
             _ => false,
         };
-        let straight = |s: &&Stmt| matches!(s.kind, StmtKind::Assign(..));
-        if !out.iter().rev().take_while(straight).any(is_other) {
+        if !known.named_in(value).into_iter().any(is_other) {
             continue;
         }
         let mut call = None;

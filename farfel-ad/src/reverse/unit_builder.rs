@@ -93,9 +93,8 @@ impl UnitBuilder {
 
     /// Writes the deferred declarations. From now on, declarations are written immediately.
     pub fn write_declarations(&mut self) {
-        for s in self.deferred.take().into_iter().flatten() {
-            self.unit.declare(s);
-        }
+        let deferred = self.deferred.take().into_iter().flatten();
+        self.unit.declare_all(deferred);
         if !self.sizes.is_empty() {
             user_sizes::include(&mut self.unit, Span::NONE);
         }

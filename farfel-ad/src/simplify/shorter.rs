@@ -13,6 +13,7 @@ use super::loops::drop_directives;
 use super::preaccumulate::{for_each_read, named_in_specs, scalar_target, stretch_len};
 use crate::affine::{Affine, counted_by_one};
 use crate::legal::structure::negation;
+use farfel_lang::Span;
 use farfel_lang::ir::{
     Attribute, BinOp, Block, BlockDelimiter, Class, Do, DoControl, Expr, ExprKind, Origin, Stmt,
     StmtKind, StorageClass, SymId, Type, Unit, for_each_symbol,
@@ -20,10 +21,14 @@ use farfel_lang::ir::{
 use farfel_lang::print::print_expr;
 use farfel_lang::storage::UnitStorage;
 use farfel_lang::types::type_of;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 
 /// The number of operations of a value that may be written twice.
 const MOST_TWICE: usize = 1;
+
+/// The number of statements between a value and its reader, at most: what they assign is compared with the value.
+const MOST_APART: usize = 1000;
 
 /// Shortens the text of a derivative.
 pub(crate) fn shorten(unit: &mut Unit) {
@@ -55,7 +60,7 @@ pub(crate) fn shorten(unit: &mut Unit) {
     });
     drop_directives(&mut body);
     unit.body = body;
-    replaced.into_iter().for_each(|s| unit.undeclare(s));
+    unit.undeclare_all(&|s| replaced.contains(&s));
 }
 
 /// The variables whose values may be read outside of the stretch in which they are assigned.
@@ -191,6 +196,47 @@ fn read_after_loops(unit: &Unit, body: &[Stmt]) -> HashSet<SymId> {
     found
 }
 
+/// The statements of a stretch that name each variable.
+///
+/// They are counted from the end of the block, where nothing changes while the pass goes from the first to the last.
+#[derive(Default)]
+struct Stretch {
+    /// From the last statement, which may be the end of the block, to the first.
+    range: Range<usize>,
+    naming: HashMap<SymId, BTreeSet<usize>>,
+}
+
+impl Stretch {
+    /// Finds the stretch to which the statement with index `at` belongs, unless it is this one.
+    fn find(&mut self, unit: &Unit, block: &[Stmt], at: usize) {
+        let from_end = block.len() - at;
+        if self.range.contains(&from_end) {
+            return;
+        }
+        self.naming.clear();
+        let len = stretch_len(unit, &block[at..]);
+        self.range = from_end - len + 1..from_end + 1;
+        for i in at..at + len {
+            self.add(block, i);
+        }
+    }
+
+    /// Adds what the statement with index `at` names.
+    fn add(&mut self, block: &[Stmt], at: usize) {
+        for_each_symbol(std::slice::from_ref(&block[at]), &mut |x| {
+            self.naming.entry(x).or_default().insert(block.len() - at);
+        });
+    }
+
+    /// The indices of the statements that name a variable, from the one with index `first` on.
+    fn naming(&self, block: &[Stmt], variable: SymId, first: usize) -> impl Iterator<Item = usize> {
+        let len = block.len();
+        let all = self.naming.get(&variable).into_iter();
+        all.flat_map(move |of| of.range(..=len - first).rev())
+            .map(move |from_end| len - from_end)
+    }
+}
+
 struct Pass<'a> {
     unit: &'a Unit,
     storage: UnitStorage,
@@ -206,18 +252,23 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn block(&self, block: &mut Block, indent: usize, replaced: &mut HashSet<SymId>) {
+        // Statements that are done leave the block: removing one of many statements from it would take too long.
+        let mut done = Block::new();
         let mut at = 0;
+        let mut stretch = Stretch::default();
         while at < block.len() {
-            if let Some(temporary) = self.put_into_reader(block, at, indent) {
+            if let Some(temporary) = self.put_into_reader(block, at, indent, &mut stretch) {
                 replaced.insert(temporary);
-                block.remove(at);
-                // The value of one before may go there now.
-                at = at.saturating_sub(1);
+                // The value of the one before may go there now.
+                match done.pop() {
+                    Some(before) => block[at] = before,
+                    None => at += 1,
+                }
                 continue;
             }
             if let Some(number) = self.read_in_condition(block, at, indent) {
                 replaced.insert(number);
-                block.remove(at);
+                at += 1;
                 continue;
             }
             if !matches!(block[at].kind, StmtKind::Where(_)) {
@@ -225,18 +276,24 @@ impl Pass<'_> {
                     self.block(inner, indent + INDENT[0], replaced);
                 }
             }
-            self.by_section(block, at);
-            if let Some(constant) = self.take_constant_arm(&mut block[at]) {
-                block.insert(at, constant);
-                at += 1;
-            }
+            self.by_section(&mut block[at], done.last());
+            done.extend(self.take_constant_arm(&mut block[at]));
             self.single(&mut block[at], indent);
+            let nothing = Stmt::new(StmtKind::Continue, Span::NONE);
+            done.push(std::mem::replace(&mut block[at], nothing));
             at += 1;
         }
+        *block = done;
     }
 
     /// Puts the value of a temporary where it is read. Returns the temporary, whose assignment is to be removed.
-    fn put_into_reader(&self, block: &mut [Stmt], at: usize, indent: usize) -> Option<SymId> {
+    fn put_into_reader(
+        &self,
+        block: &mut [Stmt],
+        at: usize,
+        indent: usize,
+        stretch: &mut Stretch,
+    ) -> Option<SymId> {
         let (target, value) = assignment(&block[at])?;
         let ExprKind::Var(temporary) = target.kind else {
             return None;
@@ -261,12 +318,12 @@ impl Pass<'_> {
             return None;
         }
         let after = at + 1;
-        let stretch = after..after + stretch_len(self.unit, &block[after..]);
+        stretch.find(self.unit, block, after);
         let mut readers = Vec::new();
         let mut reads = 0;
         // Whether nothing reads it after this stretch.
         let mut gone = !self.crossing.contains(&temporary);
-        for i in stretch {
+        for i in stretch.naming(block, temporary, after) {
             let Some(read) = next_read(self.unit, &block[i], temporary) else {
                 continue;
             };
@@ -285,7 +342,8 @@ impl Pass<'_> {
             reads += count(sum, temporary);
         }
         let last = *readers.last()?;
-        if !gone || reads > 2 || reads == 2 && !is_cheap(value) {
+        let far = last - at > MOST_APART;
+        if !gone || far || reads > 2 || reads == 2 && !is_cheap(value) {
             return None;
         }
         let between = block[after..last].iter().filter_map(assignment);
@@ -315,6 +373,7 @@ impl Pass<'_> {
             if let StmtKind::Assign(_, sum) = &mut block[i].kind {
                 *sum = with_value;
             }
+            stretch.add(block, i);
         }
         Some(temporary)
     }
@@ -489,21 +548,20 @@ impl Pass<'_> {
     }
 
     /// Makes a loop that copies an array to a tape or back an assignment of sections.
-    fn by_section(&self, block: &mut [Stmt], at: usize) {
-        let StmtKind::Do(d) = &block[at].kind else {
+    fn by_section(&self, s: &mut Stmt, before: Option<&Stmt>) {
+        let StmtKind::Do(d) = &s.kind else {
             return;
         };
-        let comment = at.checked_sub(1).map(|i| &block[i].kind);
-        let foreign = match comment {
+        let foreign = match before.map(|s| &s.kind) {
             // Directives of ours go with the loop.
             Some(StmtKind::Comment(c)) => c.text.contains('$') && !c.text.starts_with("GCC$"),
             _ => false,
         };
         if let Some(assign) = self.sections(d)
             && !foreign
-            && block[at].label.is_none()
+            && s.label.is_none()
         {
-            block[at].kind = assign;
+            s.kind = assign;
         }
     }
 

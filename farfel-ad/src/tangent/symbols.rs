@@ -33,7 +33,7 @@ impl Generator<'_> {
             origin: made_by_differentiation(symbol.origin),
             ..symbol
         });
-        self.unit.declare(id);
+        self.unit.declare_added(id);
         id
     }
 

@@ -4,7 +4,7 @@ use super::stmt::StmtIds;
 use super::{Block, Comment, Entry, Expr, Name, StmtId, StmtKind, Type, walk_block};
 use crate::intrinsics::Intrinsic;
 use crate::source::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::{Index, IndexMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -893,6 +893,17 @@ pub struct Spec {
     pub span: Span,
 }
 
+/// What declarations say about some symbols.
+#[derive(Default)]
+struct Written {
+    /// Those whose type is written.
+    types: HashSet<SymId>,
+    /// Those in EXTERNAL statements.
+    external: HashSet<SymId>,
+    /// Those whose bounds are written.
+    dims: HashSet<SymId>,
+}
+
 /// A name in a declaration, with its bounds if this is where they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entity {
@@ -1106,23 +1117,72 @@ impl Unit {
     ///
     /// For symbols added by a pass. Existing declarations are not repeated.
     pub fn declare(&mut self, id: SymId) {
+        let written = self.written(&|s| s == id);
+        self.declare_unless(id, &written);
+    }
+
+    /// Like [`Self::declare`], for several symbols, in time linear in their number.
+    pub fn declare_all(&mut self, ids: impl IntoIterator<Item = SymId>) {
+        let mut wanted = HashSet::new();
+        let ids: Vec<SymId> = ids.into_iter().filter(|s| wanted.insert(*s)).collect();
+        let written = self.written(&|s| wanted.contains(&s));
+        for id in ids {
+            self.declare_unless(id, &written);
+        }
+    }
+
+    /// Like [`Self::declare`], for a symbol that no declaration names.
+    pub fn declare_added(&mut self, id: SymId) {
+        self.declare_unless(id, &Written::default());
+    }
+
+    /// What the declarations say about some symbols.
+    fn written(&self, wanted: &dyn Fn(SymId) -> bool) -> Written {
+        let mut found = Written::default();
+        for spec in &self.specs {
+            let with_dims: &[Entity] = match &spec.kind {
+                SpecKind::Type(_, l) => {
+                    let all = l.iter().map(|e| e.sym);
+                    found.types.extend(all.filter(|s| wanted(*s)));
+                    l
+                }
+                SpecKind::External(l) => {
+                    found.external.extend(l.iter().filter(|s| wanted(**s)));
+                    &[]
+                }
+                SpecKind::Dimension(l) => {
+                    found.dims.extend(l.iter().filter(|s| wanted(**s)));
+                    &[]
+                }
+                SpecKind::Common(blocks) => {
+                    let all = blocks.iter().flat_map(|(_, l)| l);
+                    let all = all.filter(|e| e.dims && wanted(e.sym));
+                    found.dims.extend(all.map(|e| e.sym));
+                    &[]
+                }
+                SpecKind::Attribute(_, l) => l,
+                SpecKind::Pointer(l) => {
+                    let all = l.iter().map(|(_, e)| e);
+                    let all = all.filter(|e| e.dims && wanted(e.sym));
+                    found.dims.extend(all.map(|e| e.sym));
+                    &[]
+                }
+                _ => &[],
+            };
+            let with_dims = with_dims.iter().filter(|e| e.dims && wanted(e.sym));
+            found.dims.extend(with_dims.map(|e| e.sym));
+        }
+        found
+    }
+
+    /// Declares a symbol, except for what is written.
+    fn declare_unless(&mut self, id: SymId, written: &Written) {
         if self.typed_header && self.result == Some(id) {
             return;
         }
-        let written = |found: &dyn Fn(&SpecKind) -> bool| self.specs.iter().any(|s| found(&s.kind));
-        let type_written =
-            written(&|k| matches!(k, SpecKind::Type(_, l) if l.iter().any(|e| e.sym == id)));
-        let external_written = written(&|k| matches!(k, SpecKind::External(l) if l.contains(&id)));
-        let dims_written = written(&|k| match k {
-            SpecKind::Type(_, l) => l.iter().any(|e| e.sym == id && e.dims),
-            SpecKind::Dimension(l) => l.contains(&id),
-            SpecKind::Common(blocks) => blocks
-                .iter()
-                .any(|(_, l)| l.iter().any(|e| e.sym == id && e.dims)),
-            SpecKind::Attribute(_, l) => l.iter().any(|e| e.sym == id && e.dims),
-            SpecKind::Pointer(l) => l.iter().any(|(_, e)| e.sym == id && e.dims),
-            _ => false,
-        });
+        let type_written = written.types.contains(&id);
+        let external_written = written.external.contains(&id);
+        let dims_written = written.dims.contains(&id);
         let s = &self.symbols[id];
         let (span, external) = (s.span, s.external);
         let dims = s.is_array() && !dims_written;

@@ -171,11 +171,7 @@ pub(crate) fn undeclare_unused(unit: &mut Unit, tangents: &HashSet<SymId>) {
     for nested in &unit.nested {
         liveness::captured(nested, &mut named);
     }
-    let mut unused: Vec<SymId> = tangents.difference(&named).copied().collect();
-    unused.sort();
-    for s in unused {
-        unit.undeclare(s);
-    }
+    unit.undeclare_all(&|s| tangents.contains(&s) && !named.contains(&s));
 }
 
 /// The variable and value of an assignment.
