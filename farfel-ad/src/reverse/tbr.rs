@@ -9,15 +9,18 @@ use super::tbr_sections::SavedSections;
 use crate::affine::{Affine, LoopRange};
 use farfel_lang::ir::SymId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The maximum number of ranges of one array; with more of them, the whole array counts as needed.
 const MOST_RANGES: usize = 8;
 
 /// What is needed of one location.
+///
+/// States are cloned at each branch and joined after it, mostly as they were: equal lists are shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Needed {
     All,
-    Some(Vec<Elements>),
+    Some(Arc<Vec<Elements>>),
 }
 
 impl Needed {
@@ -26,6 +29,7 @@ impl Needed {
         if list.iter().any(|e| elements.is_within(e)) {
             return;
         }
+        let list = Arc::make_mut(list);
         list.retain(|e| !e.is_within(&elements));
         list.push(elements);
         if list.len() > MOST_RANGES {
@@ -66,7 +70,10 @@ impl Needs {
     }
 
     fn add_some(&mut self, loc: usize, elements: Elements) {
-        let needed = self.by_loc.entry(loc).or_insert(Needed::Some(Vec::new()));
+        let needed = self
+            .by_loc
+            .entry(loc)
+            .or_insert(Needed::Some(Arc::default()));
         needed.add(elements);
     }
 
@@ -138,7 +145,9 @@ impl Needs {
     pub fn remove_element(&mut self, loc: usize, element: &Elements) {
         self.saved.add(loc, element.clone());
         if let Some(Needed::Some(list)) = self.by_loc.get_mut(&loc) {
-            list.retain(|e| !e.is_same_element(element));
+            if list.iter().any(|e| e.is_same_element(element)) {
+                Arc::make_mut(list).retain(|e| !e.is_same_element(element));
+            }
             if list.is_empty() {
                 self.remove(loc);
             }
@@ -149,39 +158,35 @@ impl Needs {
     /// meant.
     pub fn changed(&mut self, s: SymId) {
         self.saved.changed(s);
-        self.for_each_bound(&mut |b, _| {
-            if b.as_ref().is_some_and(|b| b.factor(s) != 0) {
-                *b = None;
-            }
-        });
+        self.for_each_bound_with(s, &mut |b, _| *b = None);
     }
 
-    fn for_each_bound(&mut self, f: &mut dyn FnMut(&mut Option<Affine>, bool)) {
+    /// Calls `f` for every bound that depends on a variable, and whether it is a lower one. Removes ranges that lie within
+    /// others then.
+    fn for_each_bound_with(&mut self, var: SymId, f: &mut dyn FnMut(&mut Option<Affine>, bool)) {
+        let depends = |b: &Option<Affine>| b.as_ref().is_some_and(|b| b.factor(var) != 0);
+        let of = |e: &Elements| e.ranges.iter().any(|r| depends(&r.low) || depends(&r.high));
         for needed in self.by_loc.values_mut() {
-            if let Needed::Some(list) = needed {
-                for e in list.iter_mut() {
-                    e.for_each_bound(f);
-                }
+            let Needed::Some(list) = needed else { continue };
+            if !list.iter().any(of) {
+                continue;
             }
-        }
-        self.merge();
-    }
-
-    /// Removes ranges that lie within others.
-    fn merge(&mut self) {
-        for needed in self.by_loc.values_mut() {
-            if let Needed::Some(list) = needed
-                && list.len() > 1
-            {
-                let mut kept: Vec<Elements> = Vec::with_capacity(list.len());
-                for e in list.drain(..) {
-                    if !kept.iter().any(|k| e.is_within(k)) {
-                        kept.retain(|k| !k.is_within(&e));
-                        kept.push(e);
+            let list = Arc::make_mut(list);
+            for e in list.iter_mut() {
+                e.for_each_bound(&mut |b, low| {
+                    if depends(b) {
+                        f(b, low);
                     }
-                }
-                *list = kept;
+                });
             }
+            let mut kept: Vec<Elements> = Vec::with_capacity(list.len());
+            for e in list.drain(..) {
+                if !kept.iter().any(|k| e.is_within(k)) {
+                    kept.retain(|k| !k.is_within(&e));
+                    kept.push(e);
+                }
+            }
+            *list = kept;
         }
     }
 
@@ -225,12 +230,9 @@ impl Needs {
         last: &Option<Affine>,
         step: Option<i64>,
     ) {
-        self.for_each_bound(&mut |bound, low| {
+        self.for_each_bound_with(var, &mut |bound, low| {
             let Some(b) = bound else { return };
             let factor = b.factor(var);
-            if factor == 0 {
-                return;
-            }
             let upward = step.map(|s| (s > 0) == (factor > 0));
             let end = match upward {
                 None => &None,
@@ -261,6 +263,7 @@ impl Needs {
                 (None, _) => missing.push((*loc, needed.clone())),
                 (Some((_, m)), Needed::All) => *m = Needed::All,
                 (Some((_, Needed::All)), _) => {}
+                (Some((_, Needed::Some(own))), Needed::Some(list)) if Arc::ptr_eq(own, list) => {}
                 (Some((_, m)), Needed::Some(list)) => list.iter().for_each(|e| m.add(e.clone())),
             }
         }
