@@ -279,7 +279,7 @@ impl Pass<'_> {
             self.by_section(&mut block[at], done.last());
             done.extend(self.take_constant_arm(&mut block[at]));
             self.single(&mut block[at], indent);
-            let nothing = Stmt::new(StmtKind::Continue, Span::NONE);
+            let nothing = Stmt::continues(Span::NONE);
             done.push(std::mem::replace(&mut block[at], nothing));
             at += 1;
         }
