@@ -16,8 +16,8 @@ use crate::access::{self, Access, Call, callee_name};
 use arguments::passes_procedure;
 use farfel_ir::callgraph::callees_first;
 use farfel_ir::ir::{
-    ArgumentUsage, EntryPoint, Expr, ExprKind, Name, ProcedureDirective, SpecKind, Stmt,
-    StorageClass, SymId, Unit, walk_block,
+    ArgumentUsage, EntryPoint, ExprKind, Name, ProcedureDirective, SpecKind, Stmt, StorageClass,
+    SymId, Unit, walk_block,
 };
 use fixedbitset::FixedBitSet as Set;
 use std::borrow::Cow;
@@ -413,11 +413,6 @@ impl Effects {
         touched: &mut StatementEffects,
     ) {
         access::statement(unit, s, false, &mut |a| self.access(unit, at, a, touched));
-    }
-
-    /// Adds the effects of evaluating an expression.
-    pub fn value(&self, unit: &Unit, at: &dyn Locations, e: &Expr, touched: &mut StatementEffects) {
-        access::expression(unit, e, &mut |a| self.access(unit, at, a, touched));
     }
 
     /// Adds the effect of a single access.
