@@ -428,6 +428,7 @@ fn dead(
                 effects.own(unit, space, s, &mut touched);
                 if let StmtKind::Do(d) = &s.kind
                     && let DoControl::Count { var, .. } = d.control
+                    && !space.tangled.contains(space.loc(var))
                 {
                     touched.read.set(space.loc(var), false);
                     // The loop itself assigns it.

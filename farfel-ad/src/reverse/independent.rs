@@ -112,7 +112,10 @@ impl Sweeper<'_> {
             .engine
             .assigned_in(&self.builder.unit, self.space, &d.body);
         assigned.difference_with(&self.derivative_locs());
-        assigned.set(self.space.loc(var), false);
+        let loc = self.space.loc(var);
+        if !self.space.tangled.contains(loc) {
+            assigned.set(loc, false);
+        }
         let mut state = self.exposed(&d.body);
         state.intersect_with(&assigned);
         let state = state.ones();

@@ -136,9 +136,10 @@ impl Sweeper<'_> {
         self.enclosing_loops.push(LoopRange { var, low, high });
         self.loop_vars.push(var);
         self.loop_depth += 1;
-        let loc = self.space.loc(var);
+        // Of other variables at its location, values are still needed.
+        let loc = Some(self.space.loc(var)).filter(|l| !self.space.tangled.contains(*l));
         let next = |n: &mut Needs| {
-            n.remove(loc);
+            loc.into_iter().for_each(|l| n.remove(l));
             n.next_iteration(var, &first, unit_step);
         };
         let before = |n: &Needs| n.saved().before(var, &first, unit_step);
@@ -169,7 +170,7 @@ impl Sweeper<'_> {
         self.loop_depth -= 1;
         self.loop_vars.pop();
         self.enclosing_loops.pop();
-        state.remove(loc);
+        loc.into_iter().for_each(|l| state.remove(l));
         state.after_loop(var, &first, &end, unit_step);
         state.changed(var);
         needs.union_with(&state);

@@ -106,6 +106,7 @@ const CONSTRUCTS: &[(&str, &[&str])] = &[
     ("ENTRY", &["ENTRY "]),
     ("BLOCK DATA", &["BLOCK DATA"]),
     ("COMMON", &["COMMON /B"]),
+    ("a counter in COMMON", &["COMMON /B", ", I1"]),
     ("COMMON that BLOCK DATA sets", &["COMMON /D"]),
     ("SAVE with a list", &["SAVE S"]),
     ("SAVE of a block", &["SAVE /"]),

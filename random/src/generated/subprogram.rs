@@ -276,7 +276,10 @@ impl CaseBuilder<'_> {
             match self.random.below(3) {
                 0 if self.divided => self.undivided_common(&mut u, &mut specs, e.0),
                 1 if self.divided => self.short_common(&mut u, &mut specs, e.0),
-                _ => self.in_common(&mut u, &mut specs, ("R", "S0"), e),
+                _ => {
+                    let counter = self.random.once_in(3).then_some("NR");
+                    self.in_common(&mut u, &mut specs, ("R", "S0"), e, counter);
+                }
             }
         }
         if u.pure {

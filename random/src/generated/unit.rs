@@ -203,10 +203,12 @@ impl CaseBuilder<'_> {
         out: &mut Vec<Item>,
         names: (&str, &str),
         e: (Entity, Entity),
+        counter: Option<&str>,
     ) {
         let (scalar, array) = names;
+        let last = counter.map_or_else(String::new, |c| format!(", {c}"));
         out.push(line(&format!(
-            "COMMON /B{}/ {scalar}, {array}(3)",
+            "COMMON /B{}/ {scalar}, {array}(3){last}",
             self.name
         )));
         for (name, entity, shape) in [(scalar, e.0, Shape::Scalar), (array, e.1, ARRAY)] {
@@ -362,7 +364,9 @@ impl CaseBuilder<'_> {
         }
         let mut start = Vec::new();
         if let Some(e) = common {
-            self.in_common(&mut u, &mut out, ("P", "Q"), e);
+            // The counter of a loop may be in the block, too. The other units that have it do not use it.
+            let counter = self.random.once_in(3).then_some("I1");
+            self.in_common(&mut u, &mut out, ("P", "Q"), e, counter);
         }
         if self.assorted.is_some() {
             self.in_assorted(&mut u, &mut out, ["CM", "KM", "LM"]);
