@@ -54,8 +54,8 @@ use crate::legal::structure::{
     split_entries, without_alternate_returns, without_jumps,
 };
 use crate::legal::{
-    cleared, common_sizes, fixed_tapes, input_output, messages, one_name, parallel, reroll,
-    shared_elements,
+    cleared, common_division, common_sizes, fixed_tapes, input_output, messages, one_name,
+    parallel, reroll, shared_elements,
 };
 use crate::simplify::increments::join_increments;
 use crate::simplify::loops::rewrite_inner_loops;
@@ -115,7 +115,8 @@ pub enum Form {
     CalledBodies,
     /// The end of use of tapes of adjoints in the program is marked.
     TapesEnd,
-    /// All units that declare a COMMON block declare it completely.
+    /// All units that declare a COMMON block declare it completely, and divide it into the same variables where
+    /// what they use allows that.
     EqualBlocks,
     /// SAVE statements name their variables.
     SavedByName,
@@ -183,6 +184,8 @@ pub struct Goal<'a> {
     pub heads: &'a [&'a str],
     /// The request of an AD block, if there is one. Without one, input and output are kept.
     pub request: Option<&'a Request>,
+    /// The names of variables of the heads that the caller refers to.
+    pub named: &'a [&'a str],
     /// What the names of new units end in if there is no request.
     pub tag: &'a str,
 }
@@ -501,8 +504,11 @@ const LEGALISE: &[Pass] = &[
         name: "equal blocks",
         requires: Forms::of(&[]),
         establishes: Forms::of(&[EqualBlocks]),
-        applies: |p, _| common_sizes::differ(p),
-        run: |p, _, _, _| common_sizes::with_equal_blocks(p),
+        applies: |p, goal| common_sizes::differ(p) || common_division::differ(p, goal),
+        run: |p, goal, _, _| {
+            common_division::with_equal_divisions(p, goal);
+            common_sizes::with_equal_blocks(p);
+        },
     },
     Pass {
         name: "saved by name",

@@ -2,7 +2,118 @@
 
 mod support;
 
+use farfel_ad::passes::{Form, Forms, Goal, legalise};
+use farfel_lang::Sources;
+use farfel_lang::print::{Options, print_program};
+use farfel_lang::resolve::resolve;
+use farfel_lang::syntax::{self, NoIncludes, parse};
+use std::borrow::Cow;
 use support::check;
+
+/// The COMMON statements of a program below HEAD after its blocks have been divided in the same way.
+fn commons(text: &str, named: &[&str]) -> Vec<String> {
+    let mut sources = Sources::new();
+    let file = sources.add("test.f", text);
+    let form = Some(syntax::Form::Fixed);
+    let mut program = parse(&mut sources, file, form, &mut NoIncludes).program;
+    let errors = resolve(&mut program);
+    assert!(!errors.iter().any(|d| d.is_error()), "{errors:#?}");
+    let goal = Goal {
+        heads: &["HEAD"],
+        request: None,
+        named,
+        tag: "",
+    };
+    let forms = Forms::of(&[Form::EqualBlocks]);
+    let made = legalise(Cow::Borrowed(&program), forms, &goal).unwrap();
+    let text = print_program(&made.program, &Options::default());
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|l| l.starts_with("COMMON"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn units_get_the_variables_that_others_use() {
+    let source = "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y, UNUSED(5), H
+      COMMON /S/ UNUSED, H, N(3), L(2)
+      H = X
+      L(2) = 1
+      CALL A
+      Y = H
+      END
+      SUBROUTINE A
+      DOUBLE PRECISION RATE, EL(0:2), HU, H
+      COMMON /S/ RATE, EL, HU, H
+      COMMON /S/ NST, MOST
+      MOST = 2
+      RATE = H
+      EL(0) = RATE*H
+      H = EL(0)
+      END
+      SUBROUTINE ELSEWHERE
+      REAL ALL(17)
+      COMMON /S/ ALL
+      ALL(1) = 0
+      END
+";
+    let new = "COMMON /S/ RATE, EL(0:2), UNUSED1(1), H, N1(1), MOST, N2(1), L(2)";
+    let found = commons(source, &[]);
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert_eq!(found[0], new);
+    assert_eq!(
+        found[1],
+        "COMMON /S/ RATE, EL, UNUSED(1), H, N(1), MOST, N1(1), L(2)"
+    );
+    assert_eq!(found[2], "COMMON /S/ ALL");
+    // A variable that the caller refers to counts as used.
+    let found = commons(source, &["UNUSED"]);
+    assert_eq!(found[0], "COMMON /S/ UNUSED, H, N(3), L(2)");
+}
+
+#[test]
+fn blocks_stay_as_they_are_otherwise() {
+    let program = |first: &str, second: &str| {
+        format!(
+            "
+      SUBROUTINE HEAD(X, Y)
+      DOUBLE PRECISION X, Y, H
+{first}
+      H = X
+      CALL A
+      Y = H
+      END
+      SUBROUTINE A
+{second}
+      END
+"
+        )
+    };
+    for (first, second) in [
+        // The same bytes are used as different variables.
+        (
+            "      COMMON /S/ H, K(2)\n      K(1) = 1",
+            "      DOUBLE PRECISION H\n      COMMON /S/ H, K, L\n      L = K",
+        ),
+        // EQUIVALENCE puts a variable into the block.
+        (
+            "      COMMON /S/ H, K(2)\n      EQUIVALENCE (K(2), M)\n      M = 1",
+            "      DOUBLE PRECISION H\n      COMMON /S/ H, K, L\n      K = 1",
+        ),
+        // With a default REAL of 8 bytes, H would move.
+        (
+            "      REAL R\n      COMMON /S/ I, R, H",
+            "      DOUBLE PRECISION D, H\n      COMMON /S/ D, H\n      H = 2*H",
+        ),
+    ] {
+        let source = program(first, second);
+        let before: Vec<&str> = source.lines().map(str::trim).collect();
+        for line in commons(&source, &[]) {
+            assert!(before.contains(&line.as_str()), "{line}\n{source}");
+        }
+    }
+}
 
 /// Values that are needed after a loop whose counter is in the same block.
 const COUNTED: &str = "
@@ -49,6 +160,16 @@ const COUNTED: &str = "
 fn what_shares_a_block_with_a_counter_is_needed_after_the_loop() {
     // A and B are in the same place as elements of EL.
     check(COUNTED, 1e-10);
+    // The same with a block that can be divided in one way.
+    let own = COUNTED.replace("RATE, EL(39)", "RATE, EL(37), AT(2)");
+    let own = own.replace("RATE, EL, H", "RATE, EL, AT, H");
+    let text = check(&own, 1e-10);
+    assert!(
+        !text.contains(
+            "SUBROUTINE HEAD_G1(X, X_G1, Y, Y_G1)\n      DOUBLE PRECISION X, Y, UNUSED(40)"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

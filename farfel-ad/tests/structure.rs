@@ -39,6 +39,7 @@ fn structure(program: &Program, head: &str) -> Result<Program, Vec<Diagnostic>> 
     let goal = Goal {
         heads: &[head],
         request: None,
+        named: &[],
         tag: "",
     };
     let forms = Forms::of(&[Form::NoJumps]);

@@ -9,7 +9,8 @@
 
 use farfel_lang::Span;
 use farfel_lang::ir::{
-    Dim, Entity, Expr, Name, Program, SpecKind, StorageClass, Symbol, Type, Unit, unused_name,
+    Dim, Entity, Expr, Name, Program, SpecKind, StorageClass, SymId, Symbol, Type, Unit,
+    unused_name,
 };
 use farfel_lang::storage::constant::{Constants, bounds};
 use farfel_lang::storage::{Area, UnitStorage};
@@ -35,21 +36,42 @@ struct Largest {
 }
 
 /// A member of a block.
-struct Declared {
-    start: i64,
-    size: i64,
+#[derive(Debug, Clone)]
+pub(super) struct Declared {
+    /// Its first byte.
+    pub start: i64,
+    /// Its size in bytes.
+    pub size: i64,
     /// The size of an element in bytes.
-    element: i64,
-    symbol: Symbol,
+    pub element: i64,
+    /// The variable of the unit.
+    pub sym: SymId,
+    /// The variable as another unit can declare it.
+    pub symbol: Symbol,
 }
 
 impl Declared {
-    /// Returns the part of it from a byte on; `None` if that is inside an element.
-    fn rest(&self, from: i64) -> Option<Symbol> {
-        if self.start >= from {
+    /// Returns the byte after it.
+    pub fn end(&self) -> i64 {
+        self.start.saturating_add(self.size)
+    }
+
+    /// Returns the part of it between two bytes; `None` if one of them is inside an element.
+    pub fn part(&self, from: i64, to: i64) -> Option<Self> {
+        let (start, end) = (self.start.max(from), self.end().min(to));
+        Some(Declared {
+            start,
+            size: end.checked_sub(start)?,
+            symbol: self.between(start, end)?,
+            ..*self
+        })
+    }
+
+    fn between(&self, from: i64, to: i64) -> Option<Symbol> {
+        if (from, to) == (self.start, self.end()) {
             return Some(self.symbol.clone());
         }
-        let bytes = (self.start + self.size).checked_sub(from)?;
+        let bytes = to.checked_sub(from)?;
         let number = |n| Some(Expr::int(n, Span::NONE));
         let plain = Symbol::variable(self.symbol.name.clone(), self.symbol.ty?, Span::NONE);
         if self.symbol.ty == Some(Type::Character) {
@@ -58,7 +80,8 @@ impl Declared {
         }
         let upper = number(bytes.checked_div(self.element)?);
         let dims = vec![Dim { lower: None, upper }];
-        (bytes % self.element == 0).then_some(Symbol { dims, ..plain })
+        let whole = (from - self.start) % self.element == 0 && bytes % self.element == 0;
+        whole.then_some(Symbol { dims, ..plain })
     }
 }
 
@@ -80,7 +103,7 @@ fn largest(program: &Program) -> HashMap<Name, Largest> {
 }
 
 /// Returns the members that COMMON names, as another unit can declare them.
-fn members(unit: &Unit, area: &Area) -> Option<Vec<Declared>> {
+pub(super) fn members(unit: &Unit, area: &Area) -> Option<Vec<Declared>> {
     let constants = Constants::of(unit);
     let named = area.members.iter().filter(|m| m.named);
     let symbols = named.map(|m| {
@@ -97,6 +120,7 @@ fn members(unit: &Unit, area: &Area) -> Option<Vec<Declared>> {
             start: m.start,
             size: m.size,
             element,
+            sym: m.sym,
             symbol,
         })
     });
@@ -117,8 +141,9 @@ pub(crate) fn with_equal_blocks(program: &mut Program) {
                 continue;
             };
             let rest = of.members.as_ref().and_then(|all| {
-                let behind = all.iter().filter(|m| m.start + m.size > from);
-                behind.map(|m| m.rest(from)).collect::<Option<Vec<_>>>()
+                let behind = all.iter().filter(|m| m.end() > from);
+                let rest = behind.map(|m| Some(m.part(from, i64::MAX)?.symbol));
+                rest.collect::<Option<Vec<_>>>()
             });
             let rest = rest.unwrap_or_else(|| vec![unknown(from, bytes)]);
             rest.into_iter().for_each(|s| add(unit, block, s));
@@ -139,7 +164,7 @@ fn missing(area: &Area, size: i64) -> Option<(i64, i64)> {
 
 /// A member for bytes that cannot be declared as elsewhere: INTEGERs where possible, because
 /// CHARACTER would prevent derivatives.
-fn unknown(from: i64, bytes: i64) -> Symbol {
+pub(super) fn unknown(from: i64, bytes: i64) -> Symbol {
     let span = Span::NONE;
     let of = |ty| Symbol::variable("LEFT".into(), ty, span);
     match from % 4 == 0 && bytes % 4 == 0 {
@@ -157,7 +182,8 @@ fn unknown(from: i64, bytes: i64) -> Symbol {
     }
 }
 
-fn add(unit: &mut Unit, block: &Name, member: Symbol) {
+/// Adds a symbol for a member of a block that a unit declares.
+pub(super) fn symbol(unit: &mut Unit, block: &Name, member: Symbol) -> Entity {
     let name = unused_name(&member.name, &|n| {
         n == unit.name || unit.symbols.find(n).is_some() || n == block.as_str()
     });
@@ -168,13 +194,18 @@ fn add(unit: &mut Unit, block: &Name, member: Symbol) {
         storage_class: StorageClass::Common(block.clone()),
         ..member
     });
+    Entity { sym, dims }
+}
+
+fn add(unit: &mut Unit, block: &Name, member: Symbol) {
+    let new = symbol(unit, block, member);
     let last = unit.specs.iter_mut().rev().find_map(|s| match &mut s.kind {
         SpecKind::Common(list) => list.iter_mut().rev().find(|(name, _)| name == block),
         _ => None,
     });
     if let Some((_, members)) = last {
-        members.push(Entity { sym, dims });
+        members.push(new);
         // Declares its type, unless the first letter implies it.
-        unit.declare(sym);
+        unit.declare(new.sym);
     }
 }

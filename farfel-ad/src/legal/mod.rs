@@ -19,11 +19,13 @@
 //! | `requests` | which IRECVs of MPI a WAIT completes |
 //! | `one_name` | calls that pass one array as two arguments |
 //! | `shared_elements` | scalars that share storage with array elements by EQUIVALENCE |
+//! | `common_division` | dividing COMMON blocks in the same way in all units |
 //! | `common_sizes` | declaring COMMON blocks completely in all units |
 
 pub(crate) mod argument_sizes;
 pub(crate) mod called;
 pub(crate) mod cleared;
+pub(crate) mod common_division;
 pub(crate) mod common_sizes;
 pub(crate) mod entry_bounds;
 pub(crate) mod fixed_tapes;

@@ -53,6 +53,7 @@ pub(super) fn prepare(program: &Program, request: &Request) -> Result<Closure, V
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
+        named: &[],
         tag: "",
     };
     // Includes units that are called through their ENTRY points.
@@ -70,6 +71,7 @@ pub(super) fn prepare_heads(program: &Program, heads: &[&str]) -> Result<Closure
     let goal = Goal {
         heads,
         request: None,
+        named: &[],
         tag: passes::REVERSE_TAG,
     };
     let graph = CallGraph::of(program);

@@ -142,6 +142,7 @@ fn legal<'p>(
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
+        named: &[],
         tag: "",
     };
     let layout = Layout::of_request(request);
@@ -509,6 +510,7 @@ fn heads_of_legal<'p>(
     let goal = Goal {
         heads: &names,
         request: None,
+        named: &[],
         tag: "D",
     };
     // Adjoints pass a program that is in their forms already.

@@ -134,6 +134,14 @@ pub(super) enum SharedStorage<'a> {
     /// COMMON blocks with these names count as used only if one of their variables is; saved
     /// variables likewise.
     MayGo(&'a dyn Fn(&Name) -> bool),
+    /// Variables in COMMON count as used only if they are themselves.
+    ByVariable,
+}
+
+/// Returns, for each symbol of a unit, whether anything in the unit needs it. That a variable is in COMMON is no
+/// need.
+pub fn used_in(unit: &Unit) -> Vec<bool> {
+    used(unit, SharedStorage::ByVariable)
 }
 
 /// Returns, for each symbol of a unit, whether anything needs it.
@@ -151,6 +159,7 @@ pub(super) fn used(unit: &Unit, shared: SharedStorage) -> Vec<bool> {
                 let stays = |block: &Name| match shared {
                     SharedStorage::Kept => true,
                     SharedStorage::MayGo(may_go) => !may_go(block),
+                    SharedStorage::ByVariable => false,
                 };
                 let blocks = blocks.iter().filter(|(block, _)| stays(block));
                 used.extend(blocks.flat_map(|(_, l)| l.iter().map(|e| e.sym)));
@@ -199,6 +208,7 @@ pub(super) fn used(unit: &Unit, shared: SharedStorage) -> Vec<bool> {
         }
     }
     // A COMMON block is declared completely or not at all.
+    let whole = !matches!(shared, SharedStorage::ByVariable);
     let mut blocks: HashSet<Name> = HashSet::new();
     // Whatever the facts about used symbols mention is used, too.
     while let Some(id) = used.open.pop() {
@@ -225,7 +235,7 @@ pub(super) fn used(unit: &Unit, shared: SharedStorage) -> Vec<bool> {
         s.init.iter().for_each(|e| add(e, &mut used));
         match &s.storage_class {
             StorageClass::Pointee(pointer) => used.insert(*pointer),
-            StorageClass::Common(block) if blocks.insert(block.clone()) => {
+            StorageClass::Common(block) if whole && blocks.insert(block.clone()) => {
                 members(unit, block, &mut |l| used.extend(l.iter().map(|e| e.sym)));
             }
             _ => {}

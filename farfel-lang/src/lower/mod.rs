@@ -57,7 +57,7 @@ mod statement_functions;
 mod unfit_calls;
 mod values;
 
-pub use compact::{compact, join_declarations, without_unused};
+pub use compact::{compact, join_declarations, used_in, without_unused};
 pub use companions::{Threaded, as_dummies, as_globals};
 pub use copies::{BoundDummy, CapturedVariable, CopyUse, SubprogramCopy};
 pub use divisions::combine_divisions;

@@ -122,9 +122,12 @@ pub(super) fn legal<'p>(
     program: &'p Program,
     specs: &[HeadSpec],
 ) -> Result<Legal<'p>, Vec<Diagnostic>> {
+    let named = (specs.iter()).flat_map(|s| s.independents.iter().chain(&s.dependents));
+    let named: Vec<&str> = named.flatten().map(String::as_str).collect();
     let goal = Goal {
         heads: &names_of(program, specs),
         request: None,
+        named: &named,
         tag: "",
     };
     legalise(Cow::Borrowed(program), FORMS, &goal)

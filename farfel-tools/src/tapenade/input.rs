@@ -82,6 +82,7 @@ pub(super) fn prepare(
     let goal = Goal {
         heads: &[request.head.as_str()],
         request: Some(request),
+        named: &[],
         tag: "",
     };
     match legalise(Cow::Borrowed(&closure), forms(request.mode), &goal) {

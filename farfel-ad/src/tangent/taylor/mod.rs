@@ -234,6 +234,7 @@ impl Series {
         let goal = Goal {
             heads: &[made.of.as_str()],
             request: None,
+            named: &[],
             tag: "",
         };
         let legal = passes::legalise(Cow::Borrowed(engine.program), FORMS, &goal).ok()?;
